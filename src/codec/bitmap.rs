@@ -150,7 +150,7 @@ impl PositionSet {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -186,7 +186,7 @@ impl PositionSet {
 /// The union of two 32-bit Roaring bitmaps, as bytes.
 ///
 /// # Errors
-/// `CorruptTable` if one of them is none.
+/// `CorruptTable` if one of them is no bitmap.
 pub fn unite_bitmaps(a: &[u8], b: &[u8]) -> Result<Vec<u8>> {
     let read = |bytes: &[u8]| {
         RoaringBitmap::deserialize_from(bytes).map_err(|e| Error::corrupt("a value is no Roaring bitmap").because(e))

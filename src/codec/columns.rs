@@ -116,7 +116,7 @@ impl BytesColumn {
         out
     }
 
-    /// Makes room for so many more values.
+    /// Makes room for `values` more values.
     pub fn reserve(&mut self, values: usize) {
         self.spans.spans.reserve(values);
     }

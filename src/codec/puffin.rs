@@ -182,7 +182,7 @@ impl FileBuilder {
     /// What a file begins with.
     pub const START: [u8; 4] = MAGIC;
 
-    /// A file with these properties, of which [`FileBuilder::START`] is written.
+    /// A file with these properties. [`FileBuilder::START`] is written already.
     pub fn new(properties: BTreeMap<String, String>) -> FileBuilder {
         FileBuilder { footer: Footer { blobs: Vec::new(), properties }, length: MAGIC.len() as u64 }
     }

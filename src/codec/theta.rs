@@ -36,7 +36,7 @@ const SEED: u64 = 9001;
 /// What says in the serialised form which seed it was: 16 bits of the hash of [`SEED`].
 const SEED_HASH: u16 = 0x93cc;
 
-/// Hashes above theta are thrown out once there are so many entries.
+/// Hashes above theta are removed when the sketch has this number of entries.
 const CROWDED: usize = 2 * NOMINAL;
 
 /// A sketch that takes values. Each that is new lowers theta by a fixed factor once there are enough of them, so no

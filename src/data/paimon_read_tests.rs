@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::paimon_testing::{Described, expected, merged, printed};
-use crate::data::deletes::files::DeleteCache;
-use crate::data::read::file::read_task;
+use crate::data::deletes::cache::DeleteCache;
+use crate::data::read::task::read_task;
 use crate::error::{ErrorKind, Result};
 use crate::format::task::{Change, ChangeOperation, DataFile, DeleteRef, MergeSection, ReadContext, ScanTask};
 use crate::store::Store;

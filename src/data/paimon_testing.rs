@@ -9,8 +9,8 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::DataType;
 use serde_json::{Value as Json, json};
 
-use super::read::cast::value_at;
 use super::testing::{context, schema as plain_schema};
+use crate::data::arrow::array_value::value_at;
 use crate::expr::bind::bind;
 use crate::expr::parse::parse;
 use crate::expr::{BoundPredicate, Predicate};

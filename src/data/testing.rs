@@ -11,9 +11,9 @@ use parquet::file::properties::WriterProperties;
 use tempfile::TempDir;
 
 use super::arrow::schema::to_arrow;
-use super::deletes::files::DeleteCache;
-use super::read::file::read_task;
 use crate::codec::bitmap::PositionSet;
+use crate::data::deletes::cache::DeleteCache;
+use crate::data::read::task::read_task;
 use crate::error::Result;
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
 use crate::format::task::{DataFile, DeleteRef, FileContent, FileFormat, Partition, ReadContext, ScanTask};

@@ -273,7 +273,7 @@ fn set(term: BoundTerm, op: Op, literals: &[Literal], ty: &PrimitiveType) -> Res
     })
 }
 
-/// Beside a comparison, which no null passes, the null test says nothing.
+/// Null fails every comparison, so a null test next to a comparison is redundant.
 fn drop_not_null(p: BoundPredicate) -> BoundPredicate {
     match p {
         BoundPredicate::And(parts) => BoundPredicate::all(

@@ -74,7 +74,7 @@ pub(super) fn place(literal: &Literal, ty: &PrimitiveType) -> Result<Place> {
 /// The value of type `ty` that a literal stands for. Decimal fractions become the nearest float.
 ///
 /// # Errors
-/// `InvalidInput` if there is none.
+/// `InvalidInput` if the text has no such value.
 pub fn value_of(literal: &Literal, ty: &PrimitiveType) -> Result<Value> {
     match (place(literal, ty)?, ty, literal) {
         (Place::At(value), _, _) => Ok(value),

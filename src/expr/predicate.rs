@@ -85,7 +85,7 @@ pub enum Predicate {
     And(Vec<Predicate>),
     /// Any of them.
     Or(Vec<Predicate>),
-    /// One question about one term; so many literals as the operation takes (`In`, `NotIn`: any number).
+    /// One comparison of one term, with as many literals as the operation takes (`In`, `NotIn`: any number).
     Leaf(Term, Op, Vec<Literal>),
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatchReader;
 use serde_json::json;
 
+use crate::data::write::context::{RowOrder, Sorting, WriteContext};
 use crate::data::write::locations::FileLocations;
-use crate::data::write::sort_rows::Sorting;
-use crate::data::write::writer::{DataWriter, RowOrder, WriteContext};
+use crate::data::write::writer::DataWriter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::commit::CommitOptions;
 use crate::format::evolution::Retention;

@@ -3,9 +3,9 @@
 
 use super::change::paths_of;
 use super::state::PaimonTable;
-use crate::data::deletes::files::DeleteCache;
+use crate::data::deletes::cache::DeleteCache;
 use crate::data::merge::kind_rows::as_written;
-use crate::data::read::file::read_task;
+use crate::data::read::task::read_task;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::BoundPredicate;
 use crate::format::commit_loop::Verdict;

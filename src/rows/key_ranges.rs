@@ -9,7 +9,7 @@ use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::compute::{SortOptions, concat, sort};
 
 use super::key_columns::KeyColumns;
-use crate::data::read::cast::value_at;
+use crate::data::arrow::array_value::value_at;
 use crate::error::{Error, Result};
 use crate::expr::bounds::{ColumnBounds, Presence};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op, Predicate, parse};

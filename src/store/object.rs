@@ -7,7 +7,6 @@
 //! ([`crate::parallel::asking`]).
 
 use std::collections::{BTreeMap, HashMap};
-use std::future::Future;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,14 +15,15 @@ use object_store::path::Path;
 use object_store::{Error as StoreError, GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt, PutPayload};
 
 use super::connect::{Client, connect};
-use super::failure::{failure, is_refusal, status};
+use super::failure::{is_refusal, status};
 use super::location::{join, normalise};
+use super::object_handle::Object;
 use super::object_writer::ObjectWriter;
 use super::options::StoreOptions;
 use super::place::{Bucket, Service, place};
 use super::put_once::put_once;
 use super::ranges::{cut_out, requests};
-use super::runtime::{Pending, PerProcess, start, wait};
+use super::runtime::{Pending, PerProcess, start};
 use super::{Fetching, FileInfo, Store, StoreWriter};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -48,34 +48,6 @@ impl std::fmt::Debug for ObjectFiles {
     /// Without the values of options, which are secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "ObjectFiles({:?})", self.options)
-    }
-}
-
-/// An object, and what asks for it.
-#[derive(Clone)]
-pub(super) struct Object {
-    /// As the caller has it.
-    pub path: String,
-    pub key: Path,
-    pub client: Client,
-    pub options: Arc<StoreOptions>,
-    pub service: Service,
-}
-
-impl Object {
-    /// The crate's error for one of the store.
-    pub(super) fn failed(&self, action: &str, e: StoreError) -> Error {
-        failure(action, &self.path, e, self.options.secrets())
-    }
-
-    /// Asks for something and waits for it.
-    pub(super) fn ask<T, F>(&self, action: &str, request: impl FnOnce(Arc<dyn ObjectStore>, Path) -> F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Future<Output = object_store::Result<T>> + Send + 'static,
-    {
-        let asked = wait(request(self.client.patient.clone(), self.key.clone()));
-        asked.map_err(|e| e.with("path", &self.path))?.map_err(|e| self.failed(action, e))
     }
 }
 
@@ -176,7 +148,7 @@ impl Fetching for Ranges {
     }
 }
 
-/// Of an error, whether it is that the object ends before the range.
+/// Whether an error says that the object ends before the range.
 fn out_of_range(object: &Object, range: Option<&Range<u64>>, e: StoreError) -> Error {
     let ended = status(&e) == Some(416) || e.to_string().contains("object was only");
     let error = object.failed("read", e);

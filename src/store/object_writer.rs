@@ -6,7 +6,7 @@ use std::io;
 use object_store::{MultipartUpload, ObjectStoreExt, PutPayload};
 
 use super::StoreWriter;
-use super::object::Object;
+use super::object_handle::Object;
 use super::runtime::{Pending, start, wait};
 use crate::error::{Error, Result};
 

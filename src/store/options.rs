@@ -111,7 +111,7 @@ const SAS_OF_ACCOUNT: &str = "adls.sas-token.";
 /// Options that are ours.
 const OWN: [&str; 2] = ["max_retries", "retry_timeout"];
 
-/// Names without a dot that stand in hints, beside those with one.
+/// Names without a dot that hints list, in addition to those with a dot.
 const PLAIN: [&str; 14] = [
     "aws_access_key_id",
     "aws_secret_access_key",
@@ -272,7 +272,7 @@ fn seconds(name: &str, value: &str) -> Result<Duration> {
 /// The value of a flag.
 ///
 /// # Errors
-/// `InvalidInput` if it is none.
+/// `InvalidInput` if it is no valid value.
 pub(super) fn flag(name: &str, value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" | "t" | "y" => Ok(true),

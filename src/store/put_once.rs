@@ -2,14 +2,14 @@
 //!
 //! A request whose answer was lost may have been carried out, so one that is made again may be refused because of the first.
 //! Requests are therefore made one by one, with knowledge of how the ones before ended, and where one of them is in doubt,
-//! what is there is compared with what was sent: metadata holds random ids, so only our own is the same.
+//! the stored object is compared with what was sent. Metadata holds random ids, so only our own object is equal.
 
 use std::time::{Duration, Instant};
 
 use object_store::{Error as StoreError, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 
 use super::failure::{is_refusal, is_unsent, status};
-use super::object::Object;
+use super::object_handle::Object;
 use super::runtime::wait;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -22,7 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 /// Makes the object if nobody has.
 ///
 /// # Errors
-/// `AlreadyExists` if somebody has. Those of which [`is_refusal`] holds prove that it was not made; after others it may be
+/// `AlreadyExists` if somebody has. A refusal ([`is_refusal`]) proves that it was not made; after other errors it may be
 /// there.
 pub(super) fn put_once(object: &Object, bytes: &[u8]) -> Result<()> {
     let payload = PutPayload::from(bytes.to_vec());
@@ -75,7 +75,7 @@ fn put(object: &Object, payload: PutPayload) -> Result<Result<(), StoreError>> {
     })
 }
 
-/// What is there.
+/// The object that is stored.
 fn there(object: &Object) -> Result<Option<Vec<u8>>> {
     match object.ask("read", |store, key| async move { store.get(&key).await?.bytes().await }) {
         Ok(bytes) => Ok(Some(bytes.into())),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Bytes between two ranges that are read rather than asked around: a request costs as much as so many bytes.
+/// Up to this number of bytes between two ranges are read as well: another request would cost as much.
 const GAP_BYTES: u64 = 1 << 20;
 
 /// Bytes of a request at most: a larger range is read by several at once.
@@ -27,7 +27,7 @@ fn joined(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     joined
 }
 
-/// A range in pieces of about equal size, which have so many bytes at most.
+/// A range in pieces of about equal size, which have at most `most` bytes.
 fn pieces(range: Range<u64>, most: u64) -> impl Iterator<Item = Range<u64>> {
     let length = range.end - range.start;
     let count = length.div_ceil(most);

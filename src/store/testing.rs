@@ -1,4 +1,4 @@
-//! A local store for tests, some calls of which a test has hooked.
+//! A local store for tests, which can hook some of its calls.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) enum Change<'a> {
     Delete(&'a str),
 }
 
-/// What a test does at calls of the store. What it says nothing of is done as in local files.
+/// What a test does at calls of the store. Calls without a hook work on local files.
 pub(crate) trait Hooks: Send + Sync + std::fmt::Debug {
     /// Before a whole file is read.
     fn before_get(&self, _path: &str) -> Result<()> {
@@ -135,17 +135,17 @@ impl<H: Hooks> Store for Hooked<H> {
     }
 }
 
-/// Lets so many changes through, and then none any more: the process died, or the store went away.
+/// Lets a number of changes through and no others, as if the process died or the store went away.
 #[derive(Debug)]
 pub(crate) struct Dying(AtomicI64);
 
 impl Dying {
-    /// A store that makes so many changes, one at a time.
+    /// A store that makes `changes` changes, one at a time.
     pub(crate) fn after(changes: i64) -> Arc<Hooked<Dying>> {
         Arc::new(Hooked(Dying(AtomicI64::new(changes))))
     }
 
-    /// So many more.
+    /// Allows `changes` more changes.
     pub(crate) fn die_after(&self, changes: i64) {
         self.0.store(changes, Ordering::SeqCst);
     }

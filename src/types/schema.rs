@@ -50,7 +50,7 @@ pub enum PrimitiveType {
     String,
     /// 16 bytes, big-endian.
     Uuid,
-    /// So many bytes.
+    /// Byte strings of this length.
     Fixed(u32),
     /// Any number of bytes.
     Binary,

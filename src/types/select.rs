@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// The schema pruned to `columns`, top-level columns in the order asked for. A path into a struct keeps the nesting, the
 /// struct pruned to what was selected of it in the table's order; a column selected whole wins over its parts. As in
-/// Java, members that a filter asks about (`filtered`) stay in a struct of which anything is selected.
+/// Java, members that a filter asks about (`filtered`) stay in a struct if anything in it is selected.
 ///
 /// # Errors
 /// `InvalidInput` for a column that does not exist, naming those that do.

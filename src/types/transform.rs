@@ -14,9 +14,9 @@ use super::value::{Value, ValueRef};
 pub enum Transform {
     /// The value itself.
     Identity,
-    /// Its hash modulo so many buckets.
+    /// The hash modulo this number of buckets.
     Bucket(u32),
-    /// The value cut to a width: down to a multiple for numbers, to so many code points or bytes.
+    /// The value cut to a width: numbers down to a multiple, text to code points, binary to bytes.
     Truncate(u32),
     /// Years from 1970.
     Year,

@@ -1,6 +1,6 @@
 //! Single values: owned ([`Value`]) and borrowed ([`ValueRef`]), their order, and their binary form in bounds.
 //!
-//! A value carries its physical form only; its [`PrimitiveType`] travels beside it. Dates are `Int` (days), times and
+//! A value carries its physical form only; its [`PrimitiveType`] is passed along with it. Dates are `Int` (days), times and
 //! timestamps `Long` (micro- or nanoseconds), decimals their unscaled number, fixed and binary `Bytes`.
 
 use std::cmp::Ordering;

@@ -139,7 +139,7 @@ impl<'a> Container<'a> {
     /// The writer's schema as JSON text.
     ///
     /// # Errors
-    /// `CorruptTable` if there is none.
+    /// `CorruptTable` if the bytes are no container file.
     pub fn schema_json(&self) -> Result<&'a str> {
         self.metadata_text("avro.schema")?.ok_or_else(|| Error::corrupt("the Avro header has no schema"))
     }
@@ -212,7 +212,7 @@ fn read_block(cursor: &mut Cursor<'_>, file_length: usize, sync: &[u8; SYNC_LENG
 /// No block may become larger than this.
 const MAX_BLOCK: usize = 1 << 30;
 
-/// Deflate can't expand more than so many times.
+/// Deflate can't expand bytes by more than this factor.
 const DEFLATE_RATIO: usize = 1032;
 
 /// Zstandard can't either: of its blocks, none holds more than 128 KiB, and none takes less than a header and a byte

@@ -88,7 +88,7 @@ fn long_varint(bytes: &[u8]) -> Result<(u64, &[u8])> {
     Err(ended())
 }
 
-/// What follows so many varints.
+/// What follows `count` varints.
 #[inline(never)]
 fn after_varints(bytes: &[u8], count: u64) -> Result<&[u8]> {
     let (mut rest, mut left) = (bytes, count);
@@ -206,7 +206,7 @@ impl<'a> Cursor<'a> {
         Ok(f64::from_le_bytes(*bytes))
     }
 
-    /// So many bytes: a `fixed`.
+    /// A `fixed`: the next `length` bytes.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes end.
@@ -311,7 +311,7 @@ impl<'a> Cursor<'a> {
         self.skip_varints(1)
     }
 
-    /// Hops over so many varints.
+    /// Skips `count` varints.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes end.
@@ -360,11 +360,11 @@ impl Default for Budget {
 pub enum Skip {
     /// No bytes.
     Nothing,
-    /// So many bytes.
+    /// This number of bytes.
     Bytes(usize),
-    /// So many varints.
+    /// This number of varints.
     Varints(u64),
-    /// A length and so many bytes.
+    /// A length, and that number of bytes.
     Prefixed,
     /// A union's branch and its value.
     Union(Vec<Skip>),

@@ -63,7 +63,7 @@ pub fn put_items<I: ExactSizeIterator>(out: &mut Vec<u8>, items: I, mut put: imp
     put_long(out, 0);
 }
 
-/// A block is closed once it has so many bytes, as in Java.
+/// A block is closed when it has this number of bytes, as in Java.
 const BLOCK_SIZE: usize = 64_000;
 
 /// Builds a container.

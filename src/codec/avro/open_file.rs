@@ -35,7 +35,7 @@ struct Kept {
 }
 
 impl<B: AsRef<[u8]>> OpenFile<B> {
-    /// A container of which nothing is kept.
+    /// A container whose blocks are not kept.
     ///
     /// # Errors
     /// As [`Container::parse`].
@@ -233,7 +233,7 @@ mod tests {
 
     const SCHEMA: &str = r#"{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}"#;
 
-    /// A file of zeros, which decompresses to so many bytes.
+    /// A file of zeros, which decompresses to `zeros` bytes.
     fn file(codec: Codec, zeros: usize) -> Vec<u8> {
         let mut writer = ContainerWriter::new(SCHEMA, &[], codec);
         (0..zeros).for_each(|_| writer.record(|out| encode::put_long(out, 0)));

@@ -37,7 +37,7 @@ pub enum Shape {
     Double,
     Bytes,
     String,
-    /// So many bytes.
+    /// Byte strings of this length.
     Fixed(usize),
     /// Its symbols.
     Enum(Arc<[String]>),

@@ -39,7 +39,7 @@ pub(super) fn after(bytes: &[u8], start: usize) -> Result<&[u8]> {
 /// A set of rows at the beginning of some bytes.
 ///
 /// # Errors
-/// `CorruptTable` if there is none.
+/// `CorruptTable` if the bytes end before.
 pub(super) fn row_set(bytes: &[u8]) -> Result<RoaringBitmap> {
     Bytes(bytes).row_set()
 }

@@ -1,6 +1,6 @@
 //! Bitmap indexes: for each value the rows that have it.
 //!
-//! Version 1 lists all values; version 2 sorts them into blocks, of which only those that may hold a wanted value are read.
+//! Version 1 lists all values; version 2 sorts them into blocks, and only blocks that may hold a wanted value are read.
 
 use std::cmp::Ordering;
 

@@ -3,8 +3,9 @@
 use roaring::RoaringBitmap;
 
 use super::key::{IndexedType, Key};
+use super::options::IndexOptions;
 use super::out::{Out, serialized};
-use super::write::{IndexOptions, ValueRows};
+use super::value_rows::ValueRows;
 use crate::error::Result;
 
 /// Where the rows of a value are: from the body's start on, or, if negative, -1 minus the only row.

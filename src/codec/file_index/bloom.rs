@@ -29,7 +29,7 @@ fn may_hold(bits: &[u8], functions: u32, hash: u64) -> bool {
     places(bits.len(), functions, hash).all(|bit| bits.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1))
 }
 
-/// The bits of a hash, among those of so many bytes.
+/// The bits of a hash in a filter of `bytes` bytes.
 fn places(bytes: usize, functions: u32, hash: u64) -> impl Iterator<Item = usize> {
     let (low, high) = (hash as u32, (hash >> 32) as u32);
     (1..=functions).map(move |i| {

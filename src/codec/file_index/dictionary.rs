@@ -28,7 +28,7 @@ struct Chunk<'a> {
 }
 
 enum Keys<'a> {
-    /// So many bytes each.
+    /// Each key has this number of bytes.
     Fixed(&'a [u8], usize),
     /// Four bytes for each, which say where it begins in the others.
     Variable(&'a [u8], &'a [u8]),

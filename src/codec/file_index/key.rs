@@ -127,7 +127,7 @@ pub(super) enum Question {
     NotNull,
     /// One of these, which ascend.
     In(Vec<Key>),
-    /// None of these, which ascend, and not null.
+    /// Not null, and none of these values. They ascend.
     NotIn(Vec<Key>),
     /// Less than the key, or equal to it if set.
     Below(Key, bool),

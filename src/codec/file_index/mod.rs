@@ -19,15 +19,18 @@ mod bsi_write;
 mod container;
 mod dictionary;
 mod key;
+mod options;
 mod out;
 mod range_bitmap;
 mod range_bitmap_write;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod value_rows;
 mod write;
 
 pub use container::{FileIndex, IndexKind};
 pub use key::IndexedType;
+pub use options::IndexOptions;
 pub use rows::Rows;
-pub use write::{IndexBytes, IndexOptions, IndexWriter, encode_file_index};
+pub use write::{IndexBytes, IndexWriter, encode_file_index};

@@ -4,12 +4,12 @@ use roaring::RoaringBitmap;
 
 use super::key::{IndexedType, Key};
 use super::out::{Out, serialized};
-use super::write::ValueRows;
+use super::value_rows::ValueRows;
 use crate::error::Result;
 
 const VERSION: u8 = 1;
 
-/// Bytes of a chunk of keys beside its first.
+/// Bytes of a chunk of keys after its first key.
 fn default_chunk_bytes(ty: IndexedType) -> usize {
     match ty {
         IndexedType::Boolean | IndexedType::TinyInt | IndexedType::SmallInt => 0,

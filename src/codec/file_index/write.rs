@@ -3,72 +3,17 @@
 //! Source: Java's `BloomFilterFileIndex`, `BitmapFileIndex`, `BitSliceIndexBitmapFileIndex`, `RangeBitmapFileIndex`,
 //! `FileIndexFormat`.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
-
-use roaring::RoaringBitmap;
 
 use super::bloom::BloomBits;
 use super::container::{BEFORE_COLUMNS, IndexKind, MAGIC, NO_VALUES, VERSION};
 use super::key::{IndexedType, Key};
+use super::options::IndexOptions;
 use super::out::Out;
+use super::value_rows::{Ordered, ValueRows};
 use super::{bitmap_write, bsi_write, range_bitmap_write};
 use crate::error::{Error, Result};
 use crate::types::ValueRef;
-
-/// How indexes are made.
-#[derive(Clone, Debug, PartialEq)]
-pub struct IndexOptions {
-    /// Bloom filters: values that are expected.
-    pub items: u32,
-    /// Bloom filters: the rate of false positives with so many values, between 0 and 1.
-    pub false_positives: f64,
-    /// Bitmaps: 1 or 2.
-    pub version: u8,
-    /// Bitmaps of version 2: bytes of a block of values.
-    pub block_bytes: usize,
-    /// Range bitmaps: bytes of a chunk of the dictionary; `None` for what the type asks for.
-    pub chunk_bytes: Option<usize>,
-}
-
-impl Default for IndexOptions {
-    fn default() -> IndexOptions {
-        let block_bytes = 16 << 10;
-        IndexOptions { items: 1_000_000, false_positives: 0.1, version: 2, block_bytes, chunk_bytes: None }
-    }
-}
-
-/// A key that has a place among others.
-#[derive(Clone, Debug)]
-pub(super) struct Ordered(pub Key);
-
-impl PartialEq for Ordered {
-    fn eq(&self, other: &Ordered) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Ordered {}
-
-impl PartialOrd for Ordered {
-    fn partial_cmp(&self, other: &Ordered) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Ordered {
-    fn cmp(&self, other: &Ordered) -> Ordering {
-        self.0.order(&other.0)
-    }
-}
-
-/// The rows of each value, and those of null.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ValueRows {
-    pub values: BTreeMap<Ordered, RoaringBitmap>,
-    pub nulls: RoaringBitmap,
-    pub count: u32,
-}
 
 /// An index in progress: of one kind and column.
 #[derive(Clone, Debug)]
@@ -150,7 +95,7 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// The index; `None` if there can be none of these values.
+    /// The index; `None` if these values can't be indexed.
     ///
     /// # Errors
     /// `Unsupported` for one that is too large.

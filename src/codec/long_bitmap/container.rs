@@ -1,7 +1,7 @@
 //! Sets of 16-bit numbers, in one of three forms. Which form a union has depends on the forms that it came from, not only on
 //! the set, so the rules of Java's containers are followed one by one.
 
-use super::{Reader, damaged};
+use super::reader::{Reader, damaged};
 use crate::error::Result;
 
 /// Words of a bitmap.
@@ -10,7 +10,7 @@ const WORDS: usize = 1024;
 /// Bytes of a bitmap.
 const BITMAP_BYTES: usize = 8 * WORDS;
 
-/// So many numbers an array has at most.
+/// The most numbers of an array.
 const MAX_ARRAY: usize = 4096;
 
 const RUNS: u8 = 0;
@@ -31,7 +31,7 @@ impl Container {
     /// The next container.
     ///
     /// # Errors
-    /// `CorruptTable` if there is none, or one whose numbers are out of order or others than it says.
+    /// `CorruptTable` if the bytes are no container, or its numbers are out of order or not as many as it says.
     pub fn read(from: &mut Reader<'_>) -> Result<Container> {
         let form = from.byte()?;
         let claimed = from.size()?;
@@ -167,7 +167,7 @@ impl Container {
     }
 }
 
-/// Bytes of so many runs with their number.
+/// The bytes of `runs` runs, with their number.
 fn runs_bytes(runs: usize) -> usize {
     2 + 4 * runs
 }

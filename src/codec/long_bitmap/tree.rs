@@ -3,7 +3,7 @@
 //! A branch has room for 4, 16, 48 or 256 children by the next byte, after a prefix that all of them share; it grows when it
 //! is full. What it looks like depends on the order in which keys came and went, and it is stored as it is.
 
-use super::{Reader, damaged};
+use super::reader::{Reader, damaged};
 use crate::error::Result;
 
 /// Bytes of a key.
@@ -31,7 +31,7 @@ pub(super) enum Node {
 pub(super) struct Leaf {
     key: Key,
     slot: usize,
-    /// Left of branches of which this is the only child that was not removed. It means nothing.
+    /// Keys of branches that had only this child left. They mean nothing.
     prefix: Vec<u8>,
 }
 
@@ -63,7 +63,7 @@ impl Node {
     /// The next node and all below it, whose keys begin with `path`.
     ///
     /// # Errors
-    /// `CorruptTable` if there is none, or one whose keys are out of order or elsewhere than they belong.
+    /// `CorruptTable` if the bytes are no node, or its keys are out of order or in a wrong place.
     pub fn read(from: &mut Reader<'_>, path: &[u8]) -> Result<Node> {
         let (kind, count, length) = (from.byte()?, usize::from(from.short()?), usize::from(from.byte()?));
         let prefix = from.take(length)?.to_vec();
@@ -233,7 +233,7 @@ impl Branch {
 }
 
 impl Index {
-    /// The index of a branch with so many children, and their bytes.
+    /// The kind of a branch with this number of children, and the bytes of the children.
     fn read(from: &mut Reader<'_>, kind: u8, count: usize) -> Result<(Index, Vec<u8>)> {
         let too_many = || damaged("a branch of its tree has more children than it has room for");
         Ok(match kind {

@@ -23,7 +23,7 @@ impl ByteRuns {
         ByteRuns { stream, left: 0, repeated: None }
     }
 
-    /// Adds the next so many bytes to `out`.
+    /// Adds the next `count` bytes to `out`.
     ///
     /// # Errors
     /// `CorruptTable` if there are fewer or the stream is damaged.
@@ -73,7 +73,7 @@ impl Bits {
         Bits { bytes: ByteRuns::new(stream), current: 0, left: 0, scratch: Vec::new() }
     }
 
-    /// The next so many bits, eight to a byte, the first one lowest, as Arrow has them.
+    /// The next `count` bits, eight to a byte, the first one lowest, as Arrow has them.
     ///
     /// # Errors
     /// `CorruptTable` if there are fewer or the stream is damaged.

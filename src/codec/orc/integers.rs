@@ -31,7 +31,7 @@ impl Integers {
         Integers { stream, encoding, run: Vec::new(), at: 0, packed: Vec::new() }
     }
 
-    /// The next so many, taking memory only for those that are there.
+    /// The next `count` integers. Memory is taken only for integers that the stream has.
     ///
     /// # Errors
     /// `CorruptTable` if there are fewer or the stream is damaged.
@@ -203,7 +203,7 @@ fn width(code: u8) -> u32 {
     }
 }
 
-/// The least width with a code that holds so many bits.
+/// The least width with a code that holds `bits` bits.
 fn closest_width(bits: u32) -> Result<u32> {
     (0..32)
         .map(width)

@@ -118,7 +118,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Adds the next so many bytes, taking memory only for bytes that are there.
+    /// Adds the next `length` bytes. Memory is taken only for bytes that the stream has.
     ///
     /// # Errors
     /// As [`Stream::read`].

@@ -20,7 +20,7 @@ const MAX_MESSAGE: usize = 1 << 30;
 /// Metadata of this size is allowed whatever its compression.
 const ALWAYS_ALLOWED: usize = 1 << 20;
 
-/// Zstandard cannot expand more than so many times (RFC 8878, 3.1.1.2), nor can another codec.
+/// No codec expands bytes by more than this factor. It is Zstandard's (RFC 8878, 3.1.1.2).
 const MAX_RATIO: usize = (128 << 10) / 4;
 
 /// Types nest no deeper than this.
@@ -43,7 +43,7 @@ impl PostScript {
     /// Decodes it.
     ///
     /// # Errors
-    /// `CorruptTable` if it is none, `Unsupported` for codecs that are not known.
+    /// `CorruptTable` if it is damaged, `Unsupported` for unknown codecs.
     pub fn parse(bytes: &[u8]) -> Result<PostScript> {
         let (mut footer_length, mut codec, mut block_size) = (None, 0, None);
         let (mut version, mut magic) = (Vec::new(), None);

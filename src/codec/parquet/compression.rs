@@ -59,7 +59,7 @@ impl Codec {
 
 const BROKEN: Flaw = "it cannot be decompressed";
 
-/// Exchanges a buffer for one that holds so many bytes; what was in it is lost.
+/// Replaces a buffer with one that holds `length` bytes. Its contents are lost.
 fn make_room(buffer: &mut Vec<u8>, length: usize) {
     if buffer.capacity() < length {
         *buffer = Vec::with_capacity(length);

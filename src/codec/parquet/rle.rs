@@ -1,6 +1,6 @@
 //! Runs of small numbers in Parquet pages: definition levels and dictionary indices.
 //!
-//! A run repeats one number, or packs groups of eight numbers to so many bits each. [`Runs`] is a place in a page, which it
+//! A run repeats one number, or packs groups of eight numbers to a fixed number of bits each. [`Runs`] is a place in a page, which it
 //! does not hold: every call gets the page's bytes.
 //!
 //! Source: parquet-format `Encodings.md`, "Run Length Encoding / Bit-Packing Hybrid".
@@ -231,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers of so many bits, encoded as the specification says: (count, Some(number) for a repeated one).
+    /// Encodes numbers as the specification says: (count, Some(number) for a repeated one).
     fn encode(width: u32, runs: &[(usize, Option<u32>, Vec<u32>)]) -> (Vec<u8>, Vec<u32>) {
         let (mut bytes, mut numbers) = (Vec::new(), Vec::new());
         let varint = |mut n: u64, bytes: &mut Vec<u8>| {
@@ -326,14 +326,14 @@ mod tests {
 
     #[test]
     fn a_last_group_may_be_cut_short() {
-        // One group of 8 numbers of 4 bits, of which 3 bytes are there.
+        // One group of 8 numbers of 4 bits, but only 3 bytes follow.
         let page = [3, 0x21, 0x43, 0x65];
         let mut decoder = Runs::new(0..4, 4).unwrap();
         let mut found = Vec::new();
         decoder.take(&page, 6, &mut found).unwrap();
         assert_eq!(found, [1, 2, 3, 4, 5, 6]);
         assert!(decoder.take(&page, 1, &mut found).is_err());
-        // A run of length 0 is none.
+        // A run of length 0 is damage.
         let mut decoder = Runs::new(0..4, 1).unwrap();
         assert_eq!(decoder.pass_ones(&[0, 0, 4, 1], 2), Ok(true));
     }

@@ -266,7 +266,7 @@ mod tests {
     fn lists_and_strings_must_fit_the_bytes() {
         // Field 1: list of 15 + varint(2^31 - 1) structures, then nothing.
         assert!(check_struct(&[0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07]).is_err());
-        // Field 1: string of 5 bytes of which 2 are there.
+        // Field 1: a string of 5 bytes, but only 2 follow.
         assert!(check_struct(&[0x18, 5, b'a', b'b']).is_err());
         assert!(check_struct(&[0x18, 2, b'a', b'b', 0]).is_ok());
         // A structure in a structure in a structure …

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use super::MAX_DEPTH;
 use crate::error::{Error, Result};
 
 /// The largest scale that a decimal may have.
@@ -253,7 +252,7 @@ impl<'a> Container<'a> {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -346,3 +345,6 @@ fn check_names(metadata: &Metadata<'_>, object: &Container<'_>) -> Result<()> {
     let unique = (0..object.len()).all(|i| metadata.name(object.name_id(i)).is_some_and(|name| seen.insert(name)));
     if unique { Ok(()) } else { Err(damaged("an object has a name twice")) }
 }
+
+/// How deep values may nest.
+pub const MAX_DEPTH: usize = 500;

@@ -20,10 +20,7 @@ mod decode;
 pub mod encode;
 pub mod json;
 
-pub use decode::{Container, Decimal, Metadata, Value, check, members};
-
-/// How deep values may nest.
-pub const MAX_DEPTH: usize = 500;
+pub use decode::{Container, Decimal, MAX_DEPTH, Metadata, Value, check, members};
 
 #[cfg(test)]
 #[path = "tests.rs"]

@@ -182,7 +182,7 @@ fn end_of(out: &[u8]) -> Result<i32> {
     })
 }
 
-/// The dictionary of one row, parsed anew only where it differs from that of the row before.
+/// The dictionary of one row. It is parsed only where it differs from the one of the row before.
 struct Dictionary<'a> {
     column: &'a BinaryArray,
     last: Option<(&'a [u8], Names<'a>)>,
@@ -276,7 +276,7 @@ impl<'a> Shredded<'a> {
         Ok(Shredded { value, typed })
     }
 
-    /// Appends the value of a row, or says that there is none.
+    /// Appends the value of a row. Returns whether the row has a value.
     fn put(&self, row: usize, names: &mut Names<'a>, out: &mut Vec<u8>) -> Result<bool> {
         let value = self.value.filter(|v| v.is_valid(row)).map(|v| v.value(row));
         let typed = self.typed.as_ref().filter(|t| t.is_valid(row));
@@ -446,7 +446,7 @@ impl<'a> Scalar<'a> {
             Scalar::TimestampNs(a, false) => Value::TimestampNs(a.value(row)),
             Scalar::Binary(a) => Value::Binary(a.value(row)),
             Scalar::String(a) => Value::String(a.value(row)),
-            Scalar::Uuid(a) => Value::Uuid(crate::data::read::cast::uuid(a.value(row)).unwrap_or_default()),
+            Scalar::Uuid(a) => Value::Uuid(crate::data::arrow::array_value::uuid(a.value(row)).unwrap_or_default()),
         })
     }
 }

@@ -21,7 +21,7 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
 use crate::codec::avro::{Budget, Cursor, Logical, Member, Node, Optional, Shape, Skip};
 use crate::data::read::file_columns::{FileColumn, FileColumns};
-use crate::data::read::task_reader::too_large;
+use crate::data::read::source::too_large;
 use crate::error::{Error, Result};
 
 /// Items without bytes that a column of a batch may have: nothing else bounds how many a file claims.

@@ -16,7 +16,7 @@ use super::schema::avro_columns;
 use crate::codec::avro::container::{MAGIC, SYNC_LENGTH, block_head, check_sync};
 use crate::codec::avro::{Codec, Container, Cursor, Inflater, Node};
 use crate::data::deletes::positions::RowPositions;
-use crate::data::read::task_reader::{BATCH_BYTES, FileSource, Part, Recorded, Request, Started};
+use crate::data::read::source::{BATCH_BYTES, FileSource, Part, Recorded, Request, Started};
 use crate::error::{Error, Result};
 use crate::store::Store;
 
@@ -150,7 +150,7 @@ impl Blocks {
         let end = at.saturating_add(length).min(self.size);
         let fetched_end = self.fetched_at + self.fetched.len() as u64;
         if at < self.fetched_at || end > fetched_end {
-            // What is there is not fetched again.
+            // Bytes that were fetched already are kept.
             let kept = match usize::try_from(at.wrapping_sub(self.fetched_at)) {
                 Ok(from) if at >= self.fetched_at && from < self.fetched.len() => self.fetched.split_off(from),
                 _ => Vec::new(),

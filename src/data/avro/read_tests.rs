@@ -333,7 +333,7 @@ fn rows_without_bytes_are_as_many_as_the_table_says() {
         let context = projecting(&unknown, &schema(vec![]));
         let context = Arc::new(crate::format::task::ReadContext { batch_rows: 1 << 20, ..context.as_ref().clone() });
         let store: Arc<dyn Store> = Arc::new(crate::store::local::LocalStore);
-        let batches = crate::data::read::file::read_task(&store, &context, &task, &Default::default()).unwrap();
+        let batches = crate::data::read::task::read_task(&store, &context, &task, &Default::default()).unwrap();
         batches.map(|batch| batch.map(|b| b.num_rows())).sum::<Result<usize>>()
     };
     let most = FREE_ROWS as i64;

@@ -32,7 +32,7 @@ enum Values<'a> {
     Long(&'a [i64]),
     Float(&'a [f32]),
     Double(&'a [f64]),
-    /// Numbers of so many bytes.
+    /// Big-endian numbers of this length in bytes.
     Decimal(usize, &'a [i128]),
     /// Numbers of as many bytes as each needs.
     ShortDecimal(&'a [i128]),

@@ -11,7 +11,7 @@ use super::paimon::paimon_avro;
 use super::rows::AvroRows;
 use super::schema_json::avro_schema_json;
 use crate::codec::avro::{Codec, ContainerWriter};
-use crate::data::write::file_write::{NewFile, Purpose, Written, write_all};
+use crate::data::write::new_file::{NewFile, Purpose, Written, write_all};
 use crate::data::write::properties::{Properties, no_codec};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::FileFormat;

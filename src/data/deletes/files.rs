@@ -1,37 +1,20 @@
 //! Reads delete files, each once for a scan.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::Int64Type;
-use arrow::record_batch::RecordBatch;
-use hashbrown::DefaultHashBuilder;
+use arrow::array::Array;
 
-use super::filter::located;
-use super::keys::{KeyDeletes, KeyEncoder, KeySet, Unions};
+use super::cache::DeleteCache;
+use super::keys::{KeyDeletes, KeySet, Unions};
+use super::position_schema::{PATH_ID, position_schema};
+use super::position_sets::{Positions, Shared, add_positions, positions_bytes};
 use crate::codec::bitmap::PositionSet;
-use crate::data::arrow::schema::arrow_primitive;
-use crate::data::read::change_rows::RowMoves;
 use crate::data::read::file::read_delete_file;
-use crate::data::read::filter_columns::key_path;
-use crate::data::write::delete_write::position_schema;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
 use crate::format::task::{DataFile, ReadContext};
 use crate::store::{Store, in_parallel};
 use crate::types::{FieldId, PrimitiveType, Schema, Transform, Type, Value};
-
-/// Field ids of position delete files (specification, "Reserved Field IDs").
-pub(crate) const PATH_ID: FieldId = 2_147_483_546;
-pub(crate) const POS_ID: FieldId = 2_147_483_545;
-
-/// Bytes of decoded positions, and as many of decoded keys, that a cache keeps for tasks to come.
-const KEPT_BYTES: u64 = 128 << 20;
-
-/// Commits of a changelog whose moved rows a cache knows at once.
-const KEPT_COMMITS: usize = 4;
 
 /// Position delete files larger than this are searched for one data file instead of being decoded whole.
 const WHOLE_FILE_BYTES: i64 = 32 << 20;
@@ -42,97 +25,6 @@ const KEY_COLUMN_BYTES: u64 = 8;
 
 /// Rows of a batch of a delete file.
 const BATCH_ROWS: usize = 65_536;
-
-/// Where a deletion vector or position delete file is, and the one data file that was looked for if it was not decoded
-/// whole.
-type PositionsKey = (String, Option<(i64, i64)>, Option<String>);
-
-/// Positions by data file.
-pub(crate) type Positions = HashMap<String, Arc<PositionSet>>;
-
-/// The positions of one data file, and what holds them: as long as that lives, other tasks find it.
-pub(crate) type Shared = (Arc<PositionSet>, Arc<Positions>);
-
-/// What the delete files of a scan said, for its tasks to share, up to a bounded number of bytes. One cache serves one
-/// [`ReadContext`]; its clones are the same cache.
-#[derive(Clone, Debug)]
-pub struct DeleteCache {
-    positions: Arc<WeightedCache<PositionsKey, Positions>>,
-    keys: Arc<WeightedCache<(String, Vec<FieldId>), KeySet>>,
-    unions: Arc<Unions>,
-    hasher: DefaultHashBuilder,
-    /// What the last commits moved, by snapshot id; tasks come commit by commit.
-    moves: Arc<Mutex<Moves>>,
-}
-
-/// The moved rows of commits.
-type Moves = VecDeque<(i64, Arc<MovesPlace>)>;
-
-/// Locked by who loads it; others wait.
-type MovesPlace = Mutex<Option<Arc<RowMoves>>>;
-
-impl Default for DeleteCache {
-    fn default() -> Self {
-        DeleteCache::new(KEPT_BYTES)
-    }
-}
-
-impl DeleteCache {
-    /// A cache that keeps at most about so many bytes of positions, and as many of keys. What tasks are using comes on
-    /// top.
-    pub fn new(kept_bytes: u64) -> DeleteCache {
-        DeleteCache {
-            positions: Arc::new(WeightedCache::new(kept_bytes)),
-            keys: Arc::new(WeightedCache::new(kept_bytes)),
-            unions: Arc::new(WeightedCache::new(kept_bytes)),
-            hasher: Default::default(),
-            moves: Arc::default(),
-        }
-    }
-
-    /// The rows that a commit moved, loaded once for its tasks.
-    ///
-    /// # Errors
-    /// What `load` gives.
-    pub(crate) fn row_moves(&self, commit: i64, load: impl FnOnce() -> Result<RowMoves>) -> Result<Arc<RowMoves>> {
-        let place = {
-            let mut places = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
-            match places.iter().find(|(id, _)| *id == commit) {
-                Some((_, place)) => place.clone(),
-                None => {
-                    let place = Arc::<MovesPlace>::default();
-                    places.push_back((commit, place.clone()));
-                    if places.len() > KEPT_COMMITS {
-                        places.pop_front();
-                    }
-                    place
-                }
-            }
-        };
-        let mut value = place.lock().unwrap_or_else(PoisonError::into_inner);
-        match value.as_ref() {
-            Some(moves) => Ok(moves.clone()),
-            None => Ok(value.insert(Arc::new(load()?)).clone()),
-        }
-    }
-
-    /// The encoder of keys of these columns.
-    ///
-    /// # Errors
-    /// `CorruptTable` for no columns and for those that no schema of the table has; `Unsupported` for those that are not
-    /// primitive or inside lists or maps.
-    fn encoder(&self, context: &ReadContext, ids: &[FieldId]) -> Result<KeyEncoder> {
-        if ids.is_empty() {
-            return Err(Error::corrupt("an equality delete file names no key columns"));
-        }
-        let data_type = |id: &FieldId| {
-            let path = key_path(context, *id)?;
-            let ty = path.last().and_then(|f| f.ty.as_primitive());
-            arrow_primitive(ty.ok_or_else(|| Error::internal("a key column is not primitive"))?)
-        };
-        KeyEncoder::new(ids, ids.iter().map(data_type).collect::<Result<_>>()?, self.hasher.clone())
-    }
-}
 
 /// The positions of a deletion vector.
 pub(crate) fn read_vector(
@@ -244,31 +136,6 @@ fn path_is(path: &str) -> BoundPredicate {
     })
 }
 
-/// Adds the positions of a batch, run by run of the same data file.
-fn add_positions(out: &mut Positions, batch: &RecordBatch) -> Result<()> {
-    let shape = || Error::internal("a position delete file was read as other columns");
-    let [paths, positions] = batch.columns() else { return Err(shape()) };
-    let paths = paths.as_string_opt::<i32>().ok_or_else(shape)?;
-    let positions = positions.as_primitive_opt::<Int64Type>().ok_or_else(shape)?.values();
-    let mut start = 0;
-    while start < paths.len() {
-        let path = paths.value(start);
-        let run = (start..paths.len()).take_while(|&i| paths.value(i) == path).count();
-        if !out.contains_key(path) {
-            out.insert(path.to_owned(), Arc::default());
-        }
-        if let (Some(set), Some(run)) = (out.get_mut(path), positions.get(start..start + run)) {
-            Arc::make_mut(set).extend(run)?;
-        }
-        start += run;
-    }
-    Ok(())
-}
-
-fn positions_bytes(positions: &Positions) -> u64 {
-    positions.iter().map(|(path, set)| 128 + path.len() as u64 + set.memory_bytes()).sum()
-}
-
 /// The keys of equality delete files of the same key columns; of a file with very many only those that can be of rows of
 /// which `near` says where their columns lie.
 pub(crate) fn read_keys(
@@ -317,144 +184,7 @@ pub(crate) fn read_keys(
     Ok(KeyDeletes::new(encoder, sets, paths, unions))
 }
 
-/// Rejects delete files that cannot be read, whatever their format.
-pub(crate) fn check_readable(file: &DataFile) -> Result<()> {
-    match file.key_metadata {
-        Some(_) => Err(Error::unsupported("encrypted delete files cannot be read yet")),
-        None => Ok(()),
-    }
+/// An error about a delete file, with the path that it was read at.
+pub(crate) fn located(context: &ReadContext, file: &DataFile, error: Error) -> Error {
+    context.location.explain(error.with("path", context.location.found(&file.path)))
 }
-
-/// Places without a value that a shelf may have before it looks for them.
-const PLACES_SLACK: usize = 64;
-
-/// Values by key, each loaded once while it is there, up to a number of bytes. What was asked for least lately goes first,
-/// roughly (second chance). What someone uses is there in any case, however large it is.
-#[derive(Debug)]
-pub(crate) struct WeightedCache<K, V> {
-    most_bytes: u64,
-    state: Mutex<WeightedCacheState<K, V>>,
-}
-
-#[derive(Debug)]
-struct WeightedCacheState<K, V> {
-    places: HashMap<K, Place<V>>,
-    order: VecDeque<K>,
-    bytes: u64,
-}
-
-#[derive(Debug)]
-struct Place<V> {
-    /// Locked by who loads it; others wait.
-    value: Arc<Mutex<Option<Arc<V>>>>,
-    /// What was loaded last, for as long as anyone uses it.
-    used: Weak<V>,
-    /// Those of the value that is kept; 0 if it is not.
-    bytes: u64,
-    asked_again: bool,
-}
-
-impl<V> Place<V> {
-    fn new() -> Place<V> {
-        Place { value: Arc::default(), used: Weak::new(), bytes: 0, asked_again: false }
-    }
-
-    /// Lets go of the value; those who use it keep it.
-    fn forget(&mut self) {
-        (self.value, self.bytes) = (Arc::default(), 0);
-    }
-
-    /// Whether it has a value, or one that is being loaded.
-    fn is_needed(&self) -> bool {
-        self.bytes > 0 || self.used.strong_count() > 0 || Arc::strong_count(&self.value) > 1
-    }
-}
-
-impl<K: Clone + Eq + Hash, V> WeightedCache<K, V> {
-    pub(crate) fn new(most_bytes: u64) -> Self {
-        let state = WeightedCacheState { places: HashMap::new(), order: VecDeque::new(), bytes: 0 };
-        WeightedCache { most_bytes, state: Mutex::new(state) }
-    }
-
-    /// Whether the value of this key is there.
-    fn has(&self, key: &K) -> bool {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.places.get(key).is_some_and(|place| place.bytes > 0 || place.used.strong_count() > 0)
-    }
-
-    /// The value of this key, else what `load` gives; `weigh` says how many bytes that takes.
-    pub(crate) fn get(
-        &self,
-        key: K,
-        load: impl FnOnce() -> Result<V>,
-        weigh: impl FnOnce(&V) -> u64,
-    ) -> Result<Arc<V>> {
-        let place = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            let place = state.places.entry(key.clone()).or_insert_with(Place::new);
-            place.asked_again = place.bytes > 0;
-            if let Some(value) = place.used.upgrade() {
-                return Ok(value);
-            }
-            place.value.clone()
-        };
-        let mut value = place.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(value) = value.as_ref() {
-            return Ok(value.clone());
-        }
-        let loaded = load().map(Arc::new);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match &loaded {
-            Ok(loaded) => {
-                *value = Some(loaded.clone());
-                state.put(key, &place, loaded, weigh(loaded).max(1), self.most_bytes);
-            }
-            Err(_) => {
-                state.places.remove(&key);
-            }
-        }
-        loaded
-    }
-}
-
-impl<K: Clone + Eq + Hash, V> WeightedCacheState<K, V> {
-    fn put(&mut self, key: K, value: &Arc<Mutex<Option<Arc<V>>>>, loaded: &Arc<V>, bytes: u64, most_bytes: u64) {
-        if self.places.len() > 2 * self.order.len() + PLACES_SLACK {
-            self.places.retain(|_, place| place.is_needed());
-        }
-        match self.places.get_mut(&key) {
-            // Another one took the place after an error.
-            Some(place) if !Arc::ptr_eq(&place.value, value) || place.bytes > 0 => return,
-            Some(place) => {
-                (place.bytes, place.used) = (bytes, Arc::downgrade(loaded));
-                if bytes > most_bytes {
-                    return place.forget();
-                }
-            }
-            None => return,
-        }
-        self.order.push_back(key);
-        self.bytes += bytes;
-        while self.bytes > most_bytes {
-            let Some(oldest) = self.order.pop_front() else { return };
-            match self.places.get_mut(&oldest) {
-                Some(place) if place.asked_again => {
-                    place.asked_again = false;
-                    self.order.push_back(oldest);
-                }
-                Some(place) => {
-                    self.bytes -= place.bytes;
-                    place.forget();
-                    if !place.is_needed() {
-                        self.places.remove(&oldest);
-                    }
-                }
-                None => {}
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-#[path = "files_tests.rs"]
-mod tests;

@@ -12,97 +12,27 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
-use arrow::array::BooleanBufferBuilder;
+use arrow::array::{ArrayRef, BooleanBufferBuilder};
 use arrow::buffer::BooleanBuffer;
 
-use super::files::{DeleteCache, Positions, read_keys, read_positions, read_vector};
 use super::keys::{KeyArrays, KeyDeletes};
+use super::position_sets::Positions;
 use super::positions::RowPositions;
 use crate::codec::bitmap::PositionSet;
-use crate::error::{Error, Result};
-use crate::expr::BoundPredicate;
-use crate::format::task::{DataFile, DeleteRef, FileContent, FileFormat, ReadContext};
+use crate::error::Result;
 use crate::store::Store;
 use crate::types::FieldId;
 
 /// What the deletes of a data file say of its rows. Cheap to share; holds what the delete files say, not the files.
 #[derive(Debug, Default)]
 pub struct DeleteFilter {
-    positions: Option<Arc<PositionSet>>,
+    pub(super) positions: Option<Arc<PositionSet>>,
     /// What other tasks share with this one.
-    shared: Vec<Arc<Positions>>,
-    keys: Vec<KeyDeletes>,
+    pub(super) shared: Vec<Arc<Positions>>,
+    pub(super) keys: Vec<KeyDeletes>,
 }
 
 impl DeleteFilter {
-    /// Reads the deletes of a data file, or takes from `cache` what was read for another task of the scan.
-    ///
-    /// # Errors
-    /// `Unsupported` for encrypted delete files and columns that deletes can't be keyed on; `CorruptTable` for damaged files,
-    /// two deletion vectors, one of another data file or with another number of positions than recorded, and key columns that
-    /// no schema of the table has; the store's errors. All name the delete file.
-    pub fn load(
-        store: &Arc<dyn Store>,
-        context: &Arc<ReadContext>,
-        data_file: &DataFile,
-        deletes: &[DeleteRef],
-        cache: &DeleteCache,
-    ) -> Result<DeleteFilter> {
-        DeleteFilter::load_near(store, context, data_file, deletes, cache, &|_| BoundPredicate::True)
-    }
-
-    /// As [`DeleteFilter::load`], for rows of which `near` says in what range a column lies: of delete files with very many
-    /// keys it reads only those in the range.
-    pub(crate) fn load_near(
-        store: &Arc<dyn Store>,
-        context: &Arc<ReadContext>,
-        data_file: &DataFile,
-        deletes: &[DeleteRef],
-        cache: &DeleteCache,
-        near: &dyn Fn(FieldId) -> BoundPredicate,
-    ) -> Result<DeleteFilter> {
-        let mut filter = DeleteFilter::default();
-        let (mut vector, mut position_files) = (None, Vec::new());
-        let mut key_files: Vec<(BTreeSet<FieldId>, Vec<&DataFile>)> = Vec::new();
-        for file in deletes.iter().map(|d| d.file.as_ref()) {
-            match (file.content, file.format) {
-                (FileContent::PositionDeletes, FileFormat::Puffin) => {
-                    if vector.replace(file).is_some() {
-                        return Err(Error::corrupt("a data file has two deletion vectors")
-                            .with("delete_file", &file.path)
-                            .with("path", &data_file.path));
-                    }
-                }
-                (FileContent::PositionDeletes, _) => position_files.push(file),
-                (FileContent::EqualityDeletes, _) => {
-                    let ids: BTreeSet<FieldId> = file.equality_ids.iter().flatten().copied().collect();
-                    match key_files.iter_mut().find(|(known, _)| *known == ids) {
-                        Some((_, files)) => files.push(file),
-                        None => key_files.push((ids, vec![file])),
-                    }
-                }
-                (FileContent::Data, _) => {
-                    return Err(Error::corrupt("a data file is used as a delete file").with("path", &file.path));
-                }
-            }
-        }
-        filter.positions = match vector {
-            Some(file) => {
-                let (vector, shared) =
-                    read_vector(store, context, data_file, file, cache).map_err(|e| located(context, file, e))?;
-                filter.shared.push(shared);
-                Some(vector)
-            }
-            None => positions_of(store, context, data_file, &position_files, cache, &mut filter.shared)?,
-        };
-        for (ids, files) in key_files {
-            let ids: Vec<FieldId> = ids.into_iter().collect();
-            filter.keys.push(read_keys(store, context, &ids, &files, cache, near)?);
-        }
-        Ok(filter)
-    }
-
     /// Whether every row stays.
     pub fn is_empty(&self) -> bool {
         self.positions.as_ref().is_none_or(|p| p.is_empty()) && self.keys.is_empty()
@@ -169,36 +99,6 @@ impl DeleteFilter {
         }
         Ok(mask)
     }
-}
-
-/// An error about a delete file, with the path that it was read at.
-pub(crate) fn located(context: &ReadContext, file: &DataFile, error: Error) -> Error {
-    context.location.explain(error.with("path", context.location.found(&file.path)))
-}
-
-/// The positions that position delete files have for a data file; `None` if none.
-fn positions_of(
-    store: &Arc<dyn Store>,
-    context: &Arc<ReadContext>,
-    data_file: &DataFile,
-    files: &[&DataFile],
-    cache: &DeleteCache,
-    shared: &mut Vec<Arc<Positions>>,
-) -> Result<Option<Arc<PositionSet>>> {
-    let mut all: Option<Arc<PositionSet>> = None;
-    for file in files {
-        let found = read_positions(store, context, data_file, file, cache).map_err(|e| located(context, file, e))?;
-        let found = found.map(|(set, positions)| {
-            shared.push(positions);
-            set
-        });
-        match (&mut all, found) {
-            (_, None) => {}
-            (None, found) => all = found,
-            (Some(all), Some(more)) => Arc::make_mut(all).unite(&more),
-        }
-    }
-    Ok(all)
 }
 
 #[cfg(test)]

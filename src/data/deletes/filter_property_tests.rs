@@ -11,13 +11,16 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::data::arrow::schema::to_arrow;
-use crate::data::read::file::{open_rows, read_task};
-use crate::data::read::task_reader::Rows;
+use crate::data::deletes::cache::DeleteCache;
+use crate::data::read::file::open_rows;
+use crate::data::read::rows::Rows;
+use crate::data::read::task::read_task;
 use crate::data::testing::{
     deleting, deletion_vector, equality_deletes, field, leaf, position_deletes, projecting, rows, schema, structure,
     task, write_batch,
 };
-use crate::expr::Op;
+use crate::expr::{BoundPredicate, Op};
+use crate::format::task::DataFile;
 use crate::store::local::LocalStore;
 use crate::types::{PrimitiveType as P, Schema, Value};
 

@@ -9,19 +9,22 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::data::arrow::schema::to_arrow;
-use crate::data::parquet::read::ParquetSource;
+use crate::data::deletes::cache::DeleteCache;
+use crate::data::deletes::files::read_positions;
+use crate::data::parquet::source::ParquetSource;
 use crate::data::read::constants::Constants;
-use crate::data::read::file::{open_rows, read_task};
+use crate::data::read::file::open_rows;
 use crate::data::read::file_columns::FileColumns;
-use crate::data::read::task_reader::Rows;
-use crate::data::read::task_reader::{FileSource, Part, Recorded};
+use crate::data::read::rows::Rows;
+use crate::data::read::source::{FileSource, Part, Recorded};
+use crate::data::read::task::read_task;
 use crate::data::testing::{
     context, delete, deleting, deletion_vector, equality_deletes, field, leaf, position_deletes, projecting, read,
     required, rows, schema, structure, task, write, write_batch,
 };
-use crate::error::ErrorKind;
-use crate::expr::Op;
-use crate::format::task::ScanTask;
+use crate::error::{Error, ErrorKind};
+use crate::expr::{BoundPredicate, Op};
+use crate::format::task::{DataFile, FileContent, FileFormat, ScanTask};
 use crate::store::local::LocalStore;
 use crate::types::{Field, PrimitiveType as P, Schema, Value};
 

@@ -14,8 +14,8 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::row::{RowConverter, Rows as EncodedRows, SortField};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::files::WeightedCache;
 use super::long_keys::{self, LongKeys, LongSet, Searched, as_longs, fits_longs};
+use super::weighted_cache::WeightedCache;
 use crate::error::{Error, Result};
 use crate::types::FieldId;
 

@@ -109,7 +109,7 @@ pub(crate) fn row_group_positions(file: &ParquetMetaData) -> Result<Vec<Range<u6
 pub(crate) struct Upcoming(VecDeque<Range<u64>>);
 
 impl Upcoming {
-    /// Of the rows of these row groups, of which only `selection` is decoded.
+    /// The positions of the rows of these row groups. Only `selection` is decoded.
     ///
     /// # Errors
     /// As [`row_group_positions`].
@@ -127,7 +127,7 @@ impl Upcoming {
         Ok(selected)
     }
 
-    /// The next so many.
+    /// The positions of the next `rows` rows.
     ///
     /// # Errors
     /// `CorruptTable` if there are fewer.

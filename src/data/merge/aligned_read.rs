@@ -12,18 +12,19 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
 
 use super::read::{Narrow, Reading, file_context, has_rows};
-use crate::data::read::file::{Batches, read_task};
 use crate::data::read::leveled_columns::columns_of;
+use crate::data::read::live::live_rows;
+use crate::data::read::rows::Batches;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{MergeSection, PaimonContext, ReadContext, ScanTask};
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{Field, FieldId};
 
-/// The rows of a section of such files, as [`read_task`] gives those of one.
+/// The rows of a section of such files, as [`live_rows`] gives those of one.
 ///
 /// # Errors
-/// As [`read_task`]; `CorruptTable` if the files have different numbers of rows; `Unsupported` for deletes.
+/// As [`live_rows`]; `CorruptTable` if the files have different numbers of rows; `Unsupported` for deletes.
 pub(crate) fn read_aligned(reading: Reading<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
     let context = reading.context;
     let paimon = context.paimon.as_deref().ok_or_else(|| Error::internal("only files of Paimon tables are aligned"))?;
@@ -51,7 +52,7 @@ pub(crate) fn read_aligned(reading: Reading<'_>, task: &ScanTask, section: &Merg
         }
         let context = file_context(context, own.iter().filter_map(|field| fields.get(*field).cloned()).collect());
         let whole = ScanTask { residual: Arc::new(BoundPredicate::True), change: None, merge: None, ..(*file).clone() };
-        parts.push(Part { batches: read_task(reading.store, &context, &whole, reading.cache)?, rest: None });
+        parts.push(Part { batches: live_rows(reading.store, &context, &whole, reading.cache)?, rest: None });
     }
     let narrow = Narrow::to(&fields, &context.projection, task)?;
     let path = task.data_file.path.clone();
@@ -90,7 +91,7 @@ fn owner(paimon: &PaimonContext, files: &[&ScanTask], id: FieldId) -> Result<usi
     Ok(0)
 }
 
-/// Some columns of the rows, and a batch of which some rows are left.
+/// Some columns of the rows, and the rest of a batch.
 struct Part {
     batches: Batches,
     rest: Option<RecordBatch>,
@@ -139,7 +140,7 @@ impl Aligned {
 }
 
 impl Part {
-    /// The next rows, of which there are so many.
+    /// The next `rows` rows.
     fn take(&mut self, rows: usize) -> Option<RecordBatch> {
         let batch = self.rest.take()?;
         if rows < batch.num_rows() {

@@ -16,7 +16,7 @@ use arrow::row::{RowConverter, SortField};
 
 use super::columns::ColumnMerge;
 use super::picks::{Held, Picks, Place};
-use super::read::{bits, how};
+use super::read::{bits, column_rules};
 use super::rules::{Engine, Rules};
 use super::runs::{DELETE, INSERT, Layout, Loaded, is_added};
 use crate::data::read::leveled_columns::{KIND_ID, key_value_columns};
@@ -163,7 +163,7 @@ impl BufferMerge {
 
     fn column_merge(&self) -> Result<ColumnMerge> {
         let fields = &self.schema.fields;
-        // Partition columns that the primary key has are none of `key`.
+        // Partition columns of the primary key are not in `key`.
         let fixed: Vec<FieldId> = self.paimon.key.iter().chain(&self.schema.identifier_field_ids).copied().collect();
         let functions = self.rules.functions(&Options(&self.paimon.options), fields, &fixed)?;
         let functions = functions
@@ -173,7 +173,7 @@ impl BufferMerge {
         Ok(ColumnMerge {
             functions: functions.collect(),
             types: fields.iter().map(|f| f.ty.clone()).collect(),
-            how: how(&self.rules, fields),
+            rules: column_rules(&self.rules, fields),
         })
     }
 
@@ -212,7 +212,7 @@ fn merged(plan: &ColumnMerge, batch: &Loaded, groups: &[Range<usize>]) -> Result
         members.sort_by(|(_, a), (_, b)| batch.compare_age(a.row, batch, b.row));
         // All at once: a row that merging made is none that may be merged again as if it had come in.
         let row = plan.merge_row(&members, std::slice::from_ref(batch))?;
-        let kind = Held::made(Some(Value::Int(if row.is_added { INSERT } else { DELETE })));
+        let kind = Held::computed(Some(Value::Int(if row.is_added { INSERT } else { DELETE })));
         picks.iter_mut().zip(row.columns.into_iter().chain([kind])).for_each(|(p, held)| p.push(held));
     }
     Ok(picks)

@@ -7,7 +7,8 @@
 
 use std::cmp::Ordering;
 
-use super::function::{Column, Function, Memory, compare};
+use super::column::Column;
+use super::function::{Function, Memory, compare};
 use super::picks::{Held, Place};
 use super::runs::{DELETE, Loaded, is_added};
 use crate::error::{Error, Result};
@@ -19,11 +20,11 @@ pub(crate) struct ColumnMerge {
     /// Of each column of the batches that is one of the table's.
     pub functions: Vec<Option<Function>>,
     pub types: Vec<Type>,
-    pub how: How,
+    pub rules: ColumnRules,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum How {
+pub(crate) enum ColumnRules {
     Aggregation { remove_on_delete: bool },
     PartialUpdate { ignore_delete: bool, remove_on_delete: bool, has_groups: bool, groups: Vec<Group> },
 }
@@ -77,12 +78,13 @@ impl ColumnMerge {
         let mut latest = None;
         for (_, place) in members {
             let kind = live.get(place.slot as usize).map_or(0, |batch| batch.kind(place.row));
-            let counts = is_added(kind) || !matches!(self.how, How::PartialUpdate { ignore_delete: true, .. });
+            let counts =
+                is_added(kind) || !matches!(self.rules, ColumnRules::PartialUpdate { ignore_delete: true, .. });
             latest = if counts { Some(*place) } else { latest };
-            match &self.how {
-                How::Aggregation { remove_on_delete } => merged.aggregate(*place, kind, *remove_on_delete)?,
-                How::PartialUpdate { groups, .. } if is_added(kind) => merged.update(*place, groups)?,
-                How::PartialUpdate { ignore_delete, remove_on_delete, has_groups, groups } => {
+            match &self.rules {
+                ColumnRules::Aggregation { remove_on_delete } => merged.aggregate(*place, kind, *remove_on_delete)?,
+                ColumnRules::PartialUpdate { groups, .. } if is_added(kind) => merged.update(*place, groups)?,
+                ColumnRules::PartialUpdate { ignore_delete, remove_on_delete, has_groups, groups } => {
                     merged.fill(*place);
                     match (ignore_delete, has_groups, remove_on_delete) {
                         (true, _, _) => {}
@@ -93,9 +95,9 @@ impl ColumnMerge {
                 }
             }
         }
-        let is_added = match &self.how {
-            How::Aggregation { .. } => !merged.is_deleted,
-            How::PartialUpdate { .. } => !merged.is_deleted && merged.has_added,
+        let is_added = match &self.rules {
+            ColumnRules::Aggregation { .. } => !merged.is_deleted,
+            ColumnRules::PartialUpdate { .. } => !merged.is_deleted && merged.has_added,
         };
         Ok(MergedRow { columns: merged.row, is_added, latest })
     }

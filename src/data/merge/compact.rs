@@ -14,14 +14,14 @@ use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 
 use super::columns::MergedRow;
-use super::picks::{Held, Made, Picks, Place};
+use super::picks::{Computed, Held, Picks, Place};
 use super::read::{Merge, Reading, RowMerge, file_context, run_batches};
 use super::runs::{DELETE, INSERT, Layout, Runs, Step, is_added};
 use crate::data::arrow::schema::to_arrow;
-use crate::data::deletes::files::DeleteCache;
+use crate::data::deletes::cache::DeleteCache;
 use crate::data::paimon_types::declared_cast::array_of;
-use crate::data::read::file::Batches;
 use crate::data::read::leveled_columns::key_value_columns;
+use crate::data::read::rows::Batches;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{ReadContext, ScanTask};
@@ -106,7 +106,7 @@ impl CompactMerge {
         CompactMerge { compared: Some(compared), ..self }
     }
 
-    /// Leaves out rows of files of which this is not true.
+    /// Leaves out the rows of files for which this is not true.
     #[must_use]
     pub fn keeping(self, stays: Arc<BoundPredicate>) -> Self {
         CompactMerge { stays, ..self }
@@ -117,7 +117,7 @@ impl CompactMerge {
         &self.schema
     }
 
-    /// Whether what the rows above have beside their keys matters.
+    /// Whether other columns than the keys matter in the rows above.
     fn needs_values(&self) -> bool {
         match self.reduction {
             Reduction::Lookup { changelog, vectors } => {
@@ -132,7 +132,7 @@ impl CompactMerge {
     /// The merged rows of some runs. `above` are runs that are not compacted, those of lower levels first.
     ///
     /// # Errors
-    /// As [`crate::data::read::file::read_task`].
+    /// As [`crate::data::read::task::read_task`].
     pub fn rows<'a>(
         &'a self,
         store: &Arc<dyn Store>,
@@ -259,7 +259,7 @@ impl Sink {
 
     /// Adds a row; with `kind`, as one of that kind.
     fn push(&mut self, row: &Outcome, kind: Option<i32>) {
-        let made = |kind: i32| Held::made(Some(Value::Int(kind)));
+        let made = |kind: i32| Held::computed(Some(Value::Int(kind)));
         match row {
             Outcome::Row(place) => {
                 self.values.iter_mut().for_each(|p| p.push_rows(place.slot, place.row, 1));
@@ -268,7 +268,7 @@ impl Sink {
             }
             Outcome::Made(row) => {
                 self.values.iter_mut().zip(&row.columns).for_each(|(p, held)| p.push(held.clone()));
-                self.sequence.push(row.latest.map_or_else(|| Held::made(Some(Value::Long(0))), Held::At));
+                self.sequence.push(row.latest.map_or_else(|| Held::computed(Some(Value::Long(0))), Held::At));
                 self.kind.push(made(kind.unwrap_or(if row.is_added { INSERT } else { DELETE })));
             }
         }
@@ -586,8 +586,8 @@ fn value_of(runs: &Runs, row: &Outcome, column: usize, ty: &Type) -> Result<Opti
         Outcome::Row(place) => at(place),
         Outcome::Made(row) => match row.columns.get(column) {
             Some(Held::At(place)) => at(place),
-            Some(Held::Made(Made::Row(array))) => Some(array.clone()),
-            Some(Held::Made(Made::Value(value))) => match ty.as_primitive() {
+            Some(Held::Computed(Computed::Row(array))) => Some(array.clone()),
+            Some(Held::Computed(Computed::Value(value))) => match ty.as_primitive() {
                 Some(ty) => Some(array_of(vec![Some(value.clone())], ty)?),
                 None => None,
             },

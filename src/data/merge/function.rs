@@ -5,16 +5,15 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::Array;
 use arrow::datatypes::i256;
 
+use super::column::Column;
 use super::nested::Nested;
-use super::picks::{Held, Made};
-use super::runs::Loaded;
+use super::picks::Held;
 use super::sketches::{unite_hll, unite_theta};
 use crate::codec::bitmap::unite_bitmaps;
 use crate::codec::long_bitmap::unite_long_bitmaps;
-use crate::data::read::cast::value_at;
 use crate::error::{Error, Result};
 use crate::types::java::compare_doubles;
 use crate::types::options::{Options, split_names};
@@ -153,45 +152,6 @@ pub(crate) struct Memory {
     found: bool,
 }
 
-/// A column of the batches that are merged.
-#[derive(Clone, Copy)]
-pub(crate) struct Column<'a> {
-    pub live: &'a [Loaded],
-    pub index: usize,
-    pub ty: &'a Type,
-}
-
-impl<'a> Column<'a> {
-    /// The array and the row that a place speaks of.
-    pub fn at(&self, place: super::picks::Place) -> Option<(&'a ArrayRef, usize)> {
-        let array = self.live.get(place.slot as usize)?.columns.get(self.index)?;
-        Some((array, place.row as usize))
-    }
-
-    /// What the column has in a row.
-    pub fn held(&self, place: super::picks::Place) -> Held {
-        match self.at(place) {
-            Some((array, row)) if array.is_valid(row) => Held::At(place),
-            _ => Held::Null,
-        }
-    }
-
-    /// A primitive value; `None` if it is null.
-    pub fn value<'v>(&self, held: &'v Held) -> Option<ValueRef<'v>>
-    where
-        'a: 'v,
-    {
-        match held {
-            Held::Null | Held::Made(Made::Row(_)) => None,
-            Held::Made(Made::Value(value)) => Some(value.as_ref()),
-            Held::At(place) => {
-                let (array, row) = self.at(*place)?;
-                value_at(array, row, self.ty.as_primitive()?)
-            }
-        }
-    }
-}
-
 /// Compares as Java does: floats by their total order with one NaN; null first.
 pub(crate) fn compare(a: Option<ValueRef<'_>>, b: Option<ValueRef<'_>>) -> Ordering {
     use ValueRef as V;
@@ -226,7 +186,7 @@ impl Function {
         Ok(Function { kind, name: name.to_owned(), ignore_retract, bits, ty: field.ty.clone() })
     }
 
-    /// The same for integers of so many bits.
+    /// The same function for integers of `bits` bits.
     pub fn with_bits(self, bits: Option<u32>) -> Function {
         Function { bits: bits.unwrap_or(self.bits), ..self }
     }
@@ -278,7 +238,7 @@ impl Function {
                 }
             }
             Kind::Nested(nested) => nested.add(column, kept, next)?,
-            _ => Held::made(self.combined(a, b)?),
+            _ => Held::computed(self.combined(a, b)?),
         })
     }
 
@@ -377,10 +337,10 @@ impl Function {
             Kind::Key => Ok(taken),
             Kind::Last => Ok(Held::Null),
             Kind::LastNonNull => Ok(if taken.is_null() { kept } else { Held::Null }),
-            Kind::Sum if kept.is_null() => Ok(Held::made(self.less(None, column.value(&taken))?)),
+            Kind::Sum if kept.is_null() => Ok(Held::computed(self.less(None, column.value(&taken))?)),
             Kind::Sum | Kind::Product if kept.is_null() || taken.is_null() => Ok(kept),
-            Kind::Sum => Ok(Held::made(self.less(column.value(&kept), column.value(&taken))?)),
-            Kind::Product => Ok(Held::made(self.divided(column.value(&kept), column.value(&taken))?)),
+            Kind::Sum => Ok(Held::computed(self.less(column.value(&kept), column.value(&taken))?)),
+            Kind::Product => Ok(Held::computed(self.divided(column.value(&kept), column.value(&taken))?)),
             Kind::Nested(nested) if nested.can_retract() => nested.retract(column, kept, taken),
             _ => {
                 Err(Error::invalid(format!("the aggregate function '{}' cannot take back what was deleted", self.name))

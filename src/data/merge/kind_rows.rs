@@ -17,19 +17,20 @@ use arrow::datatypes::{Int32Type, SchemaRef};
 use super::diff::DifferentRows;
 use super::read::{Merge, Narrow, Reading, file_context, has_rows};
 use crate::data::arrow::schema::to_arrow;
-use crate::data::read::file::{Batches, read_task};
 use crate::data::read::filter::matches;
 use crate::data::read::leveled_columns::{KIND_ID, key_value_columns};
+use crate::data::read::live::live_rows;
+use crate::data::read::rows::Batches;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::format::task::{Change, ChangeOperation, ReadContext, ScanTask};
 use crate::types::metadata_columns::{CHANGE_COLUMNS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID};
 use crate::types::{Field, FieldId, Schema};
 
-/// The rows of a task of a changelog, as [`read_task`] gives those of other tasks.
+/// The rows of a task of a changelog, as [`live_rows`] gives those of other tasks.
 ///
 /// # Errors
-/// As [`read_task`]; `CorruptTable` for kinds that are none.
+/// As [`live_rows`]; `CorruptTable` for unknown kinds.
 pub(crate) fn read_kinds(reading: Reading<'_>, task: &ScanTask, change: &Change) -> Result<Batches> {
     let context = reading.context;
     let own = context.projection.fields.iter().filter(|f| !CHANGE_COLUMNS.contains(&f.id)).cloned();
@@ -39,7 +40,7 @@ pub(crate) fn read_kinds(reading: Reading<'_>, task: &ScanTask, change: &Change)
         None => {
             let optional = read.into_iter().map(|f| Field { required: false, ..f }).collect();
             let plain = ScanTask { change: None, ..task.clone() };
-            read_task(reading.store, &file_context(context, optional), &plain, reading.cache)?
+            live_rows(reading.store, &file_context(context, optional), &plain, reading.cache)?
         }
         Some(section) => {
             let projection = Schema::new(context.projection.id, read, Vec::new());

@@ -1,6 +1,6 @@
 //! Aggregate functions of lists and maps.
 //!
-//! Where Java's order of elements follows from a hash table, and so is none, elements keep the order in which they came.
+//! Where Java takes the order of elements from a hash table, elements keep the order in which they came.
 //!
 //! Source: Paimon documentation, "Aggregation"; where it is silent, Java's classes `Field*Agg`.
 
@@ -14,8 +14,8 @@ use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
 
-use super::function::Column;
-use super::picks::{Held, Made, unmerged};
+use super::column::Column;
+use super::picks::{Computed, Held, unmerged};
 use crate::error::{Error, Result};
 use crate::types::options::Options;
 use crate::types::{Field, PrimitiveType, Type};
@@ -47,7 +47,7 @@ impl Nested {
     /// `nested_update` of a list of rows, or `nested_partial_update`.
     ///
     /// # Errors
-    /// `InvalidInput` if the column is another one, or the keys are none of its members.
+    /// `InvalidInput` if the column has another type, or its rows have no such keys.
     pub fn update(field: &Field, keys: &[&str], limit: usize, partial: bool) -> Result<Nested> {
         let Type::List(element) = &field.ty else { return Err(no_rows(field)) };
         let Type::Struct(members) = &element.ty else { return Err(no_rows(field)) };
@@ -182,8 +182,8 @@ fn no_rows(field: &Field) -> Error {
 fn elements(column: Column<'_>, held: &Held) -> Result<Option<ArrayRef>> {
     let (array, row) = match held {
         Held::Null => return Ok(None),
-        Held::Made(Made::Value(_)) => return Err(shape()),
-        Held::Made(Made::Row(row)) => (row, 0),
+        Held::Computed(Computed::Value(_)) => return Err(shape()),
+        Held::Computed(Computed::Row(row)) => (row, 0),
         Held::At(place) => column.at(*place).ok_or_else(shape)?,
     };
     match array.data_type() {
@@ -207,7 +207,7 @@ fn rebuilt(column: Column<'_>, elements: ArrayRef) -> Result<Held> {
         }
         _ => return Err(shape()),
     };
-    Ok(Held::Made(Made::Row(row)))
+    Ok(Held::Computed(Computed::Row(row)))
 }
 
 fn members(rows: &ArrayRef) -> Result<&StructArray> {

@@ -38,7 +38,7 @@ fn merged(ty: Type, options: &[(&str, &str)], values: Vec<(ArrayRef, i32)>) -> R
             Arc::new(Int32Array::from(vec![kind])),
         ];
         let batch = RecordBatch::try_new(schema.clone(), columns).unwrap();
-        Box::new(std::iter::once(Ok(batch))) as crate::data::read::file::Batches
+        Box::new(std::iter::once(Ok(batch))) as crate::data::read::rows::Batches
     };
     let batches = merge.over(values.into_iter().enumerate().map(run).collect())?.collect::<Result<Vec<_>>>()?;
     batches.iter().for_each(|b| b.columns().iter().for_each(|c| c.to_data().validate_full().unwrap()));

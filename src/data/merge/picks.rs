@@ -1,4 +1,4 @@
-//! Columns put together of rows of several batches, and of values that merging made.
+//! Columns put together of rows of several batches, and of values that merging computed.
 
 use std::sync::Arc;
 
@@ -25,12 +25,13 @@ pub(crate) enum Held {
     Null,
     /// The same as another row.
     At(Place),
-    Made(Made),
+    /// A value that no row has.
+    Computed(Computed),
 }
 
 /// A value that no row has.
 #[derive(Clone, Debug)]
-pub(crate) enum Made {
+pub(crate) enum Computed {
     /// Of a primitive type.
     Value(Value),
     /// Of a list or map: an array of one row.
@@ -43,13 +44,13 @@ impl Held {
     }
 
     /// A value, or null.
-    pub fn made(value: Option<Value>) -> Held {
-        value.map_or(Held::Null, |v| Held::Made(Made::Value(v)))
+    pub fn computed(value: Option<Value>) -> Held {
+        value.map_or(Held::Null, |v| Held::Computed(Computed::Value(v)))
     }
 }
 
 const NULL: u32 = u32::MAX;
-const MADE: u32 = u32::MAX - 1;
+const COMPUTED: u32 = u32::MAX - 1;
 
 /// Rows of one source that follow each other.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +64,7 @@ struct Piece {
 #[derive(Debug, Default)]
 pub(crate) struct Picks {
     pieces: Vec<Piece>,
-    made: Vec<Made>,
+    computed: Vec<Computed>,
     rows: usize,
 }
 
@@ -76,7 +77,9 @@ impl Picks {
     pub fn push_rows(&mut self, slot: u32, start: u32, rows: u32) {
         self.rows += rows as usize;
         match self.pieces.last_mut() {
-            Some(last) if last.source == slot && slot < MADE && last.start + last.rows == start => last.rows += rows,
+            Some(last) if last.source == slot && slot < COMPUTED && last.start + last.rows == start => {
+                last.rows += rows
+            }
             _ => self.pieces.push(Piece { source: slot, start, rows }),
         }
     }
@@ -86,9 +89,9 @@ impl Picks {
         match held {
             Held::At(place) => self.push_rows(place.slot, place.row, 1),
             Held::Null => self.push_rows(NULL, 0, 1),
-            Held::Made(made) => {
-                self.push_rows(MADE, self.made.len() as u32, 1);
-                self.made.push(made);
+            Held::Computed(computed) => {
+                self.push_rows(COMPUTED, self.computed.len() as u32, 1);
+                self.computed.push(computed);
             }
         }
     }
@@ -97,10 +100,11 @@ impl Picks {
     pub fn gather(&self) -> Gather {
         let mut sources = Vec::new();
         // By slot, then nulls and made values.
-        let slots = self.pieces.iter().filter(|p| p.source < MADE).map(|p| p.source as usize + 1).max().unwrap_or(0);
+        let slots =
+            self.pieces.iter().filter(|p| p.source < COMPUTED).map(|p| p.source as usize + 1).max().unwrap_or(0);
         let mut places: Vec<Option<usize>> = vec![None; slots + 2];
         let mut dense = |source: u32| {
-            let at = if source < MADE { source as usize } else { slots + (source - MADE) as usize };
+            let at = if source < COMPUTED { source as usize } else { slots + (source - COMPUTED) as usize };
             let mut add = || {
                 sources.push(source);
                 sources.len() - 1
@@ -110,12 +114,12 @@ impl Picks {
                 None => add(),
             }
         };
-        let how = match self.pieces.as_slice() {
-            [one] if one.source < MADE => {
+        let layout = match self.pieces.as_slice() {
+            [one] if one.source < COMPUTED => {
                 dense(one.source);
-                How::Slice(one.start as usize, one.rows as usize)
+                PieceLayout::Slice(one.start as usize, one.rows as usize)
             }
-            pieces if self.rows >= LONG_PIECES * pieces.len() => How::Ranges(
+            pieces if self.rows >= LONG_PIECES * pieces.len() => PieceLayout::Ranges(
                 pieces.iter().map(|p| (dense(p.source), p.start as usize, (p.start + p.rows) as usize)).collect(),
             ),
             pieces => {
@@ -124,24 +128,24 @@ impl Picks {
                     let source = dense(piece.source);
                     rows.extend((piece.start..piece.start + piece.rows).map(|row| (source, row as usize)));
                 }
-                How::Rows(rows)
+                PieceLayout::Rows(rows)
             }
         };
-        Gather { sources, how, rows: self.rows }
+        Gather { sources, layout, rows: self.rows }
     }
 
-    /// The array of the values that merging made.
-    fn made(&self, ty: &Type) -> Result<ArrayRef> {
-        if let [Made::Row(_), ..] = self.made.as_slice() {
-            let rows = self.made.iter().map(|made| match made {
-                Made::Row(row) => Ok(row.as_ref()),
-                Made::Value(_) => Err(Error::internal("a merged column is both nested and not")),
+    /// The array of the values that merging computed.
+    fn computed(&self, ty: &Type) -> Result<ArrayRef> {
+        if let [Computed::Row(_), ..] = self.computed.as_slice() {
+            let rows = self.computed.iter().map(|value| match value {
+                Computed::Row(row) => Ok(row.as_ref()),
+                Computed::Value(_) => Err(Error::internal("a merged column is both nested and not")),
             });
             return concat(&rows.collect::<Result<Vec<_>>>()?).map_err(|e| unmerged(&e));
         }
-        let values = self.made.iter().map(|made| match made {
-            Made::Value(value) => Some(value.clone()),
-            Made::Row(_) => None,
+        let values = self.computed.iter().map(|value| match value {
+            Computed::Value(value) => Some(value.clone()),
+            Computed::Row(_) => None,
         });
         let ty = ty.as_primitive().ok_or_else(|| Error::internal("a nested value was made of a primitive one"))?;
         array_of(values.collect(), ty)
@@ -155,8 +159,9 @@ impl Picks {
         column: impl Fn(u32) -> Option<&'a ArrayRef>,
     ) -> Result<ArrayRef> {
         let absent = || Error::internal("a batch that is merged is gone");
-        let made = if gather.sources.contains(&MADE) { Some(self.made(ty)?) } else { None };
-        let known = gather.sources.iter().find_map(|s| if *s < MADE { column(*s) } else { None }).or(made.as_ref());
+        let computed = if gather.sources.contains(&COMPUTED) { Some(self.computed(ty)?) } else { None };
+        let known =
+            gather.sources.iter().find_map(|s| if *s < COMPUTED { column(*s) } else { None }).or(computed.as_ref());
         let data_type = match known {
             Some(array) => array.data_type().clone(),
             None => column(0).ok_or_else(absent)?.data_type().clone(),
@@ -164,7 +169,7 @@ impl Picks {
         let null = new_null_array(&data_type, 1);
         let source = |source: &u32| match *source {
             NULL => Ok(&null),
-            MADE => made.as_ref().ok_or_else(absent),
+            COMPUTED => computed.as_ref().ok_or_else(absent),
             slot => column(slot).ok_or_else(absent),
         };
         let sources = gather.sources.iter().map(source).collect::<Result<Vec<_>>>()?;
@@ -172,19 +177,19 @@ impl Picks {
     }
 }
 
-/// From so many rows in a piece on, pieces are copied whole.
+/// Pieces of at least this number of rows are copied whole.
 const LONG_PIECES: usize = 8;
 
 /// How a column is put together.
 #[derive(Debug)]
 pub(crate) struct Gather {
     sources: Vec<u32>,
-    how: How,
+    layout: PieceLayout,
     rows: usize,
 }
 
 #[derive(Debug)]
-enum How {
+enum PieceLayout {
     Slice(usize, usize),
     Ranges(Vec<(usize, usize, usize)>),
     Rows(Vec<(usize, usize)>),
@@ -193,9 +198,9 @@ enum How {
 impl Gather {
     fn array(&self, sources: &[&ArrayRef], data_type: &DataType) -> Result<ArrayRef> {
         let Some(first) = sources.first() else { return Ok(new_null_array(data_type, 0)) };
-        match &self.how {
-            How::Slice(start, rows) => Ok(first.slice(*start, *rows)),
-            How::Ranges(ranges) => {
+        match &self.layout {
+            PieceLayout::Slice(start, rows) => Ok(first.slice(*start, *rows)),
+            PieceLayout::Ranges(ranges) => {
                 let data: Vec<_> = sources.iter().map(|a| a.to_data()).collect();
                 let mut out = MutableArrayData::new(data.iter().collect(), false, self.rows);
                 for (source, start, end) in ranges {
@@ -203,7 +208,7 @@ impl Gather {
                 }
                 Ok(make_array(out.freeze()))
             }
-            How::Rows(rows) => {
+            PieceLayout::Rows(rows) => {
                 let arrays: Vec<&dyn Array> = sources.iter().map(|a| a.as_ref() as &dyn Array).collect();
                 interleave(&arrays, rows).map_err(|e| unmerged(&e))
             }
@@ -211,7 +216,7 @@ impl Gather {
     }
 }
 
-/// An array of so many rows that are added.
+/// The kinds of `rows` rows that are all added.
 pub(crate) fn added(rows: usize) -> ArrayRef {
     Arc::new(Int32Array::from_value(0, rows))
 }

@@ -16,23 +16,24 @@ use arrow::array::{ArrayRef, BooleanArray, Int32Array, RecordBatch, RecordBatchO
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 
-use super::columns::{ColumnMerge, Group, How};
+use super::columns::{ColumnMerge, ColumnRules, Group};
 use super::function::Function;
 use super::picks::{Held, Picks, Place, added};
 use super::rules::{Engine, Rules, SequenceGroup};
 use super::runs::{INSERT, Layout, Runs, Step, is_added};
 use crate::data::arrow::schema::to_arrow;
-use crate::data::deletes::files::DeleteCache;
+use crate::data::deletes::cache::DeleteCache;
 use crate::data::deletes::positions::RowPositions;
 use crate::data::paimon_types::declared_cast::Declared;
 use crate::data::read::constants::Constants;
-use crate::data::read::file::{Batches, read_task};
 use crate::data::read::file_columns::FileColumns;
 use crate::data::read::filter::matches;
 use crate::data::read::filter_columns::FilterColumns;
 use crate::data::read::leveled_columns::{KIND_ID, key_value_columns};
+use crate::data::read::live::live_rows;
 use crate::data::read::project::Projection;
 use crate::data::read::row_columns::RowFacts;
+use crate::data::read::rows::Batches;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{MergeSection, PaimonContext, ReadContext, ScanTask};
@@ -41,7 +42,7 @@ use crate::types::metadata_columns::{DELETED, POS, is_metadata};
 use crate::types::options::Options;
 use crate::types::{Field, FieldId, Schema, Value};
 
-/// Runs of which more are read at once have smaller batches.
+/// If more runs than this are read at once, their batches are smaller.
 const FEW_RUNS: usize = 8;
 
 /// Rows of a batch of one of many runs.
@@ -55,10 +56,10 @@ pub(crate) struct Reading<'a> {
     pub cache: &'a DeleteCache,
 }
 
-/// The rows of a section, as [`read_task`] gives those of a file.
+/// The rows of a section, as [`live_rows`] gives those of a file.
 ///
 /// # Errors
-/// As [`read_task`] and [`Rules::new`]; `InvalidInput` for rows that the table's options say nothing about.
+/// As [`live_rows`] and [`Rules::new`]; `InvalidInput` for rows that the table's options say nothing about.
 pub(crate) fn read_section(reading: Reading<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
     let merge = Merge::plan(reading.context, task, false, false)?;
     let narrow = Narrow::plan(&merge, reading.context, task)?;
@@ -129,7 +130,7 @@ impl Merge {
             Engine::FirstRow => RowMerge::First { ignore_delete: rules.ignore_delete },
             Engine::Aggregation | Engine::PartialUpdate(_) => {
                 let types = fields.iter().map(|f| f.ty.clone()).collect();
-                RowMerge::Columns(ColumnMerge { functions, types, how: how(&rules, &fields) })
+                RowMerge::Columns(ColumnMerge { functions, types, rules: column_rules(&rules, &fields) })
             }
         };
         let read: Vec<Field> = fields.iter().cloned().chain(key_value_columns()).collect();
@@ -153,7 +154,7 @@ impl Merge {
         })
     }
 
-    /// The merged rows of some runs; those that take others away are none of them.
+    /// The merged rows of some runs, without those that delete others.
     pub fn rows(&self, reading: Reading<'_>, runs: &[Vec<ScanTask>]) -> Result<MergedRows> {
         let batch_rows = match runs.len() {
             0..=FEW_RUNS => self.context.batch_rows,
@@ -216,7 +217,7 @@ pub(crate) fn run_batches(
     let tasks: Vec<(ScanTask, Option<i32>)> =
         run.map(|(task, tag)| (ScanTask { residual: residual.clone(), change: None, ..task }, tag)).collect();
     let read = move |(task, tag): (ScanTask, Option<i32>)| -> Batches {
-        match (read_task(&store, &context, &task, &cache), tag) {
+        match (live_rows(&store, &context, &task, &cache), tag) {
             (Ok(batches), None) => batches,
             (Ok(batches), Some(tag)) => Box::new(batches.map(move |batch| tagged(&batch?, tag))),
             (Err(e), _) => Box::new(std::iter::once(Err(e))),
@@ -298,9 +299,9 @@ pub(crate) fn bits(paimon: &PaimonContext, schema: &Schema, field: &Field) -> Op
 }
 
 /// How rows with these columns are merged, where it is done by column.
-pub(crate) fn how(rules: &Rules, fields: &[Field]) -> How {
+pub(crate) fn column_rules(rules: &Rules, fields: &[Field]) -> ColumnRules {
     let Engine::PartialUpdate(partial) = &rules.engine else {
-        return How::Aggregation { remove_on_delete: rules.remove_on_delete };
+        return ColumnRules::Aggregation { remove_on_delete: rules.remove_on_delete };
     };
     let place = |id: &FieldId| fields.iter().position(|f| f.id == *id);
     let group = |group: &SequenceGroup| {
@@ -308,7 +309,7 @@ pub(crate) fn how(rules: &Rules, fields: &[Field]) -> How {
         let columns = group.columns.iter().filter_map(place).collect();
         Some(Group { sequence, columns, removes: group.removes })
     };
-    How::PartialUpdate {
+    ColumnRules::PartialUpdate {
         ignore_delete: rules.ignore_delete,
         remove_on_delete: partial.remove_on_delete,
         has_groups: !partial.groups.is_empty(),
@@ -426,7 +427,7 @@ fn add_group(merge: &Merge, picks: &mut [Picks], runs: &Runs, members: &[(usize,
             if !row.is_added {
                 return Ok(());
             }
-            let kind = merge.has_kind.then(|| Held::made(Some(Value::Int(INSERT))));
+            let kind = merge.has_kind.then(|| Held::computed(Some(Value::Int(INSERT))));
             picks.iter_mut().zip(row.columns.into_iter().chain(kind)).for_each(|(picks, held)| picks.push(held));
             return Ok(());
         }

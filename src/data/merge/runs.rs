@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use arrow::row::{RowConverter, Rows, SortField};
 
 use super::picks::{Place, unmerged};
-use crate::data::read::file::Batches;
+use crate::data::read::rows::Batches;
 use crate::error::{Error, Result};
 
 /// Which columns of the batches say what.
@@ -30,7 +30,7 @@ pub(crate) struct Layout {
     pub kind: usize,
 }
 
-/// Among so many runs the next place is found faster by looking at one after the other.
+/// Up to this number of runs, the next place is found faster by looking at one after the other.
 const FEW_RUNS: usize = 12;
 
 /// Whether a row of this kind is added, and does not take another away.
@@ -191,7 +191,7 @@ impl Coder {
     }
 }
 
-/// A run, of which one batch is in memory.
+/// A run. One batch of it is in memory.
 struct Run {
     batches: Batches,
     slot: u32,

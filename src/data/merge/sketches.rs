@@ -20,7 +20,7 @@ pub(crate) fn unite_theta(kept: &[u8], next: &[u8]) -> Result<Vec<u8>> {
 /// of them.
 ///
 /// # Errors
-/// `CorruptTable` if one of them is none.
+/// `CorruptTable` if one of them is no sketch.
 pub(crate) fn unite_hll(kept: &[u8], next: &[u8]) -> Result<Vec<u8>> {
     guard(|| {
         let wrong = |e| Error::corrupt("a value is no HyperLogLog sketch").because(e);

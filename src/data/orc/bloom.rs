@@ -9,9 +9,9 @@ use arrow::datatypes::{
     TimeUnit, TimestampMicrosecondType, TimestampNanosecondType,
 };
 
-use super::stripe::GROUP_ROWS;
+use super::arrays::{each, each_bytes};
+use super::parts::GROUP_ROWS;
 use super::types::{OrcType, per_second};
-use super::values::{each, each_bytes};
 use crate::codec::orc::encode::{BloomFilter, TypeOut, bloom_filters};
 use crate::error::Result;
 use crate::types::{PrimitiveType, Type};
@@ -107,7 +107,7 @@ impl Filter {
         self.group.held() * self.groups.len()
     }
 
-    /// The filters of all groups; there are none then.
+    /// Removes and encodes the filters of all groups.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         bloom_filters(&std::mem::take(&mut self.groups))
     }

@@ -215,7 +215,7 @@ fn bad(e: ArrowError) -> Error {
 }
 
 impl Values {
-    /// The next rows, of which `count` have values.
+    /// The next rows; `count` of them have values.
     fn read(&mut self, rows: usize, count: usize, valid: Option<NullBuffer>) -> Result<ArrayRef> {
         Ok(match self {
             Values::Boolean(bits) => {

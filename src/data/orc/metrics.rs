@@ -12,7 +12,7 @@ use crate::format::task::{ColumnMetrics, FieldMap};
 use crate::types::value::encode_bound;
 use crate::types::{PrimitiveType, Type, Value};
 
-/// The metrics of a file of so many rows; statistics and bytes are those of each column by its number.
+/// The metrics of a file with `rows` rows. Statistics and bytes are those of each column, by its number.
 pub(crate) fn orc_metrics(
     columns: &[OrcType],
     config: &MetricsConfig,

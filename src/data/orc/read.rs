@@ -13,7 +13,7 @@ use super::file::OrcFile;
 use super::schema::{OrcColumn, arrow_schema, prune, with_nanos};
 use crate::codec::orc::StripeInfo;
 use crate::data::deletes::positions::RowPositions;
-use crate::data::read::task_reader::{BATCH_BYTES, FileSource, Part, Request, Started};
+use crate::data::read::source::{BATCH_BYTES, FileSource, Part, Request, Started};
 use crate::error::{Error, Result};
 use crate::store::Store;
 

@@ -3,18 +3,14 @@
 //! A column has a bit for every row whether it has a value, and values only for those that have. Columns in a struct have
 //! neither for rows in which the struct is null; those in lists and maps have one for every entry.
 
-use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::buffer::NullBuffer;
+use arrow::array::{Array, RecordBatch};
 
-use super::bloom::{Filter, FilteredColumns};
-use super::texts::ColumnStreams;
+use super::arrays::unlike;
+use super::bloom::FilteredColumns;
+use super::parts::{GROUP_ROWS, Parts};
 use super::types::{OrcType, statistics_of};
-use super::values::{Values, unlike};
-use crate::codec::orc::StreamKind;
-use crate::codec::orc::encode::{
-    BitWriter, ByteRunWriter, ColumnStatistics, Compressor, EncodingOut, IndexEntry, IntegerWriter, StreamOut,
-    StripeParts, row_index,
-};
+use super::values::Column;
+use crate::codec::orc::encode::{ColumnStatistics, Compressor, EncodingOut, StripeParts};
 use crate::error::Result;
 use crate::types::Type;
 
@@ -35,29 +31,6 @@ pub(crate) struct FinishedStripe {
     pub parts: StripeParts,
     /// Of each column.
     pub statistics: Vec<ColumnStatistics>,
-}
-
-/// Rows of a group of the row index.
-pub(crate) const GROUP_ROWS: u64 = 10_000;
-
-/// A column of a stripe.
-pub(crate) struct Column {
-    number: usize,
-    present: BitWriter,
-    filter: Option<Filter>,
-    /// Whether there is a null in the stripe.
-    has_null: bool,
-    values: Values,
-    group: ColumnStatistics,
-    /// Where groups of rows begin, and what the finished ones hold.
-    positions: Vec<Positions>,
-    groups: Vec<ColumnStatistics>,
-}
-
-#[derive(Default)]
-struct Positions {
-    present: Vec<u64>,
-    values: Vec<u64>,
 }
 
 impl Stripe {
@@ -130,140 +103,5 @@ impl Stripe {
         indexes.extend(data);
         let rows = std::mem::take(&mut self.rows);
         FinishedStripe { rows, parts: StripeParts { streams: indexes, encodings }, statistics }
-    }
-}
-
-/// What columns leave behind, in the order of their numbers.
-struct Parts {
-    compressor: Compressor,
-    indexes: Vec<StreamOut>,
-    data: Vec<StreamOut>,
-    encodings: Vec<EncodingOut>,
-    statistics: Vec<ColumnStatistics>,
-}
-
-impl Parts {
-    fn new(compressor: &Compressor) -> Parts {
-        let compressor = compressor.clone();
-        Parts { compressor, indexes: vec![], data: vec![], encodings: vec![], statistics: vec![] }
-    }
-
-    /// What a column's groups hold, and where they begin.
-    fn column(
-        &mut self,
-        number: usize,
-        encoding: EncodingOut,
-        groups: Vec<ColumnStatistics>,
-        positions: Vec<Vec<u64>>,
-    ) {
-        let Some(first) = groups.first() else { return };
-        let mut all = ColumnStatistics::new(first.kind.clone());
-        let entry = |(positions, statistics)| {
-            all.merge(&statistics);
-            IndexEntry { positions, statistics }
-        };
-        let entries: Vec<IndexEntry> = positions.into_iter().zip(groups).map(entry).collect();
-        let bytes = self.compressor.message(&row_index(&entries));
-        self.indexes.push(StreamOut { kind: None, column: number, bytes });
-        self.encodings.push(encoding);
-        self.statistics.push(all);
-    }
-
-    /// The filters of a column's groups, behind its row index.
-    fn filter(&mut self, number: usize, filters: &[u8]) {
-        let bytes = self.compressor.message(filters);
-        self.indexes.push(StreamOut { kind: Some(StreamKind::BloomFilter), column: number, bytes });
-    }
-}
-
-impl Column {
-    fn new(column: &OrcType, compressor: &Compressor, filters: &FilteredColumns) -> Column {
-        let children = || column.children.iter().map(|c| Column::new(c, compressor, filters)).collect();
-        let values = match &column.ty {
-            Type::Struct(_) => Values::Struct(children()),
-            Type::List(_) | Type::Map(_, _) => {
-                Values::Collection { lengths: IntegerWriter::new(compressor, false), entries: children() }
-            }
-            Type::Primitive(_) if column.bytes => Values::Byte(ByteRunWriter::new(compressor)),
-            Type::Primitive(p) => Values::leaf(p, compressor),
-        };
-        Column {
-            number: column.number,
-            present: BitWriter::new(compressor),
-            filter: Filter::new(column, filters),
-            has_null: false,
-            values,
-            group: ColumnStatistics::new(statistics_of(&column.ty)),
-            positions: Vec::new(),
-            groups: Vec::new(),
-        }
-    }
-
-    /// Adds rows.
-    ///
-    /// # Errors
-    /// As [`Stripe::write`].
-    pub(crate) fn write(&mut self, array: &ArrayRef) -> Result<()> {
-        let nulls = array.logical_nulls().filter(|n| n.null_count() > 0);
-        match &nulls {
-            None => self.present.ones(array.len()),
-            Some(nulls) => {
-                nulls.iter().for_each(|valid| self.present.push(valid));
-                self.has_null = true;
-                self.group.has_null = true;
-            }
-        }
-        self.group.values += (array.len() - nulls.as_ref().map_or(0, NullBuffer::null_count)) as u64;
-        if let Some(filter) = &mut self.filter {
-            filter.add(array, nulls.as_ref())?;
-        }
-        self.values.write(array, nulls.as_ref(), &mut self.group)
-    }
-
-    fn children(&mut self) -> &mut [Column] {
-        match &mut self.values {
-            Values::Struct(children) | Values::Collection { entries: children, .. } => children,
-            _ => &mut [],
-        }
-    }
-
-    fn begin_group(&mut self) {
-        let mut positions = Positions::default();
-        self.present.position(&mut positions.present);
-        self.values.position(&mut positions.values);
-        self.positions.push(positions);
-        self.children().iter_mut().for_each(Column::begin_group);
-    }
-
-    fn end_group(&mut self) {
-        self.groups.push(self.group.take());
-        self.filter.iter_mut().for_each(Filter::end_group);
-        self.children().iter_mut().for_each(Column::end_group);
-    }
-
-    /// Bytes held, about.
-    pub(crate) fn held(&self) -> usize {
-        self.present.held() + self.values.held() + self.filter.as_ref().map_or(0, Filter::held)
-    }
-
-    fn finish(&mut self, out: &mut Parts) {
-        let ColumnStreams { streams, encoding, positions: texts } = self.values.finish();
-        let present = self.present.take();
-        let with_present = std::mem::take(&mut self.has_null);
-        let mut texts = texts.into_iter();
-        let position = |positions: Positions| {
-            let mut all = if with_present { positions.present } else { Vec::new() };
-            all.extend(texts.next().unwrap_or(positions.values));
-            all
-        };
-        let positions = std::mem::take(&mut self.positions).into_iter().map(position).collect();
-        out.column(self.number, encoding, std::mem::take(&mut self.groups), positions);
-        if let Some(filter) = &mut self.filter {
-            out.filter(self.number, &filter.finish());
-        }
-        let present = with_present.then_some((StreamKind::Present, present));
-        let stream = |(kind, bytes)| StreamOut { kind: Some(kind), column: self.number, bytes };
-        out.data.extend(present.into_iter().chain(streams).map(stream));
-        self.children().iter_mut().for_each(|child| child.finish(out));
     }
 }

@@ -8,10 +8,10 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use crate::codec::orc::StreamKind;
 use crate::codec::orc::encode::{Compressor, EncodingOut, IntegerWriter, StreamWriter};
 
-/// A dictionary pays while it has no more than so many of ten values, as in Java.
+/// A dictionary is used while at most this number of ten values are different, as in Java.
 const MOST_DISTINCT: usize = 8;
 
-/// Whether it pays is looked at when it has so many values or bytes.
+/// The dictionary is judged when the column has this number of values or bytes.
 const ENOUGH_VALUES: usize = 10_000;
 const ENOUGH_BYTES: usize = 4 << 20;
 

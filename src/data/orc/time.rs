@@ -64,7 +64,7 @@ impl Zone {
         Ok(BASE - self.offset(near)?)
     }
 
-    /// The timestamp that a pair of stored numbers stands for, in units of which a second has `per_second`.
+    /// The timestamp that a pair of stored numbers stands for. A second has `per_second` units.
     ///
     /// # Errors
     /// `CorruptTable` if it does not fit 64 bits or the nanoseconds are no part of a second.

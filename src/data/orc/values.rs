@@ -1,26 +1,26 @@
 //! Encodes the values of a column of a stripe: those that are not null.
 
-use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, UInt32Array,
-};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::{filter, take};
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type, Time64MicrosecondType,
     TimeUnit, TimestampMicrosecondType, TimestampNanosecondType,
 };
-use arrow::error::ArrowError;
 
-use super::stripe::Column;
+use super::arrays::{each, each_bytes, failed, unlike, valid_rows};
+use super::bloom::{Filter, FilteredColumns};
+use super::parts::Parts;
 use super::texts::{ColumnStreams, Texts};
 use super::time::stored_timestamp;
-use super::types::per_second;
+use super::types::{OrcType, per_second, statistics_of};
 use crate::codec::orc::StreamKind;
 use crate::codec::orc::encode::{
-    BitWriter, ByteRunWriter, ColumnStatistics, Compressor, EncodingOut, IntegerWriter, KindStatistics, StreamWriter,
+    BitWriter, ByteRunWriter, ColumnStatistics, Compressor, EncodingOut, IntegerWriter, KindStatistics, StreamOut,
+    StreamWriter,
 };
 use crate::error::{Error, Result};
-use crate::types::PrimitiveType;
+use crate::types::{PrimitiveType, Type};
 
 /// The streams of a column's values by its type.
 pub(crate) enum Values {
@@ -51,50 +51,6 @@ pub(crate) enum Values {
         lengths: IntegerWriter,
         entries: Vec<Column>,
     },
-}
-
-#[cold]
-pub(crate) fn unlike() -> Error {
-    Error::internal("a batch is unlike the schema of its ORC file")
-}
-
-#[cold]
-fn failed(e: ArrowError) -> Error {
-    Error::internal("values can't be picked for an ORC file").because(e)
-}
-
-/// The values of an array that are not null.
-pub(crate) fn each<T: ArrowPrimitiveType>(
-    array: &dyn Array,
-    nulls: Option<&NullBuffer>,
-    mut f: impl FnMut(T::Native),
-) -> Result<()> {
-    let array: &PrimitiveArray<T> = array.as_primitive_opt().ok_or_else(unlike)?;
-    match nulls {
-        None => array.values().iter().for_each(|v| f(*v)),
-        Some(nulls) => nulls.valid_indices().for_each(|row| f(array.value(row))),
-    }
-    Ok(())
-}
-
-/// The strings or byte strings of an array that are not null.
-pub(crate) fn each_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>, mut f: impl FnMut(&[u8])) -> Result<()> {
-    let rows = valid_rows(array.len(), nulls);
-    if let Some(fixed) = array.as_fixed_size_binary_opt() {
-        let fixed: &FixedSizeBinaryArray = fixed;
-        rows.for_each(|row| f(fixed.value(row)));
-    } else if let Some(texts) = array.as_string_opt::<i32>() {
-        rows.for_each(|row| f(texts.value(row).as_bytes()));
-    } else {
-        let bytes = array.as_binary_opt::<i32>().ok_or_else(unlike)?;
-        rows.for_each(|row| f(bytes.value(row)));
-    }
-    Ok(())
-}
-
-/// The rows of an array that are not null.
-fn valid_rows(length: usize, nulls: Option<&NullBuffer>) -> impl Iterator<Item = usize> {
-    (0..length).filter(move |row| nulls.is_none_or(|nulls| nulls.is_valid(*row)))
 }
 
 impl Values {
@@ -328,4 +284,116 @@ fn picked_entries(offsets: &[i32], nulls: Option<&NullBuffer>) -> Result<Picked>
     }
     let shown = rows.filter(|(row, _)| nulls.is_none_or(|n| n.is_valid(*row)));
     Ok(Picked::Some(shown.flat_map(|(_, w)| w[0] as u32..w[1] as u32).collect::<Vec<_>>().into()))
+}
+
+/// A column of a stripe.
+pub(crate) struct Column {
+    number: usize,
+    present: BitWriter,
+    filter: Option<Filter>,
+    /// Whether there is a null in the stripe.
+    has_null: bool,
+    values: Values,
+    group: ColumnStatistics,
+    /// Where groups of rows begin, and what the finished ones hold.
+    positions: Vec<Positions>,
+    groups: Vec<ColumnStatistics>,
+}
+
+#[derive(Default)]
+struct Positions {
+    present: Vec<u64>,
+    values: Vec<u64>,
+}
+
+impl Column {
+    pub(super) fn new(column: &OrcType, compressor: &Compressor, filters: &FilteredColumns) -> Column {
+        let children = || column.children.iter().map(|c| Column::new(c, compressor, filters)).collect();
+        let values = match &column.ty {
+            Type::Struct(_) => Values::Struct(children()),
+            Type::List(_) | Type::Map(_, _) => {
+                Values::Collection { lengths: IntegerWriter::new(compressor, false), entries: children() }
+            }
+            Type::Primitive(_) if column.bytes => Values::Byte(ByteRunWriter::new(compressor)),
+            Type::Primitive(p) => Values::leaf(p, compressor),
+        };
+        Column {
+            number: column.number,
+            present: BitWriter::new(compressor),
+            filter: Filter::new(column, filters),
+            has_null: false,
+            values,
+            group: ColumnStatistics::new(statistics_of(&column.ty)),
+            positions: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+
+    /// Adds rows.
+    ///
+    /// # Errors
+    /// As [`Stripe::write`].
+    pub(crate) fn write(&mut self, array: &ArrayRef) -> Result<()> {
+        let nulls = array.logical_nulls().filter(|n| n.null_count() > 0);
+        match &nulls {
+            None => self.present.ones(array.len()),
+            Some(nulls) => {
+                nulls.iter().for_each(|valid| self.present.push(valid));
+                self.has_null = true;
+                self.group.has_null = true;
+            }
+        }
+        self.group.values += (array.len() - nulls.as_ref().map_or(0, NullBuffer::null_count)) as u64;
+        if let Some(filter) = &mut self.filter {
+            filter.add(array, nulls.as_ref())?;
+        }
+        self.values.write(array, nulls.as_ref(), &mut self.group)
+    }
+
+    fn children(&mut self) -> &mut [Column] {
+        match &mut self.values {
+            Values::Struct(children) | Values::Collection { entries: children, .. } => children,
+            _ => &mut [],
+        }
+    }
+
+    pub(super) fn begin_group(&mut self) {
+        let mut positions = Positions::default();
+        self.present.position(&mut positions.present);
+        self.values.position(&mut positions.values);
+        self.positions.push(positions);
+        self.children().iter_mut().for_each(Column::begin_group);
+    }
+
+    pub(super) fn end_group(&mut self) {
+        self.groups.push(self.group.take());
+        self.filter.iter_mut().for_each(Filter::end_group);
+        self.children().iter_mut().for_each(Column::end_group);
+    }
+
+    /// Bytes held, about.
+    pub(crate) fn held(&self) -> usize {
+        self.present.held() + self.values.held() + self.filter.as_ref().map_or(0, Filter::held)
+    }
+
+    pub(super) fn finish(&mut self, out: &mut Parts) {
+        let ColumnStreams { streams, encoding, positions: texts } = self.values.finish();
+        let present = self.present.take();
+        let with_present = std::mem::take(&mut self.has_null);
+        let mut texts = texts.into_iter();
+        let position = |positions: Positions| {
+            let mut all = if with_present { positions.present } else { Vec::new() };
+            all.extend(texts.next().unwrap_or(positions.values));
+            all
+        };
+        let positions = std::mem::take(&mut self.positions).into_iter().map(position).collect();
+        out.column(self.number, encoding, std::mem::take(&mut self.groups), positions);
+        if let Some(filter) = &mut self.filter {
+            out.filter(self.number, &filter.finish());
+        }
+        let present = with_present.then_some((StreamKind::Present, present));
+        let stream = |(kind, bytes)| StreamOut { kind: Some(kind), column: self.number, bytes };
+        out.data.extend(present.into_iter().chain(streams).map(stream));
+        self.children().iter_mut().for_each(|child| child.finish(out));
+    }
 }

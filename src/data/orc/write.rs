@@ -7,19 +7,20 @@ use arrow::array::RecordBatch;
 
 use super::bloom::FilteredColumns;
 use super::metrics::orc_metrics;
-use super::stripe::{FinishedStripe, GROUP_ROWS, Stripe};
+use super::parts::GROUP_ROWS;
+use super::stripe::{FinishedStripe, Stripe};
 use super::types::{OrcType, orc_types, statistics_of};
 use crate::codec::orc::encode::{ColumnStatistics, Compressor, FooterParts, TypeOut, stripe_statistics};
 use crate::codec::orc::{Codec, MAGIC, StripeInfo};
-use crate::data::write::file_write::{NewFile, Purpose, Written, write_all};
 use crate::data::write::metrics::MetricsConfig;
+use crate::data::write::new_file::{NewFile, Purpose, Written, write_all};
 use crate::data::write::properties::{Properties, no_codec, parse};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::FileFormat;
 use crate::store::{Store, StoreWriter};
 use crate::types::{Schema, Type};
 
-/// A stripe is ended at so many bytes if the table does not say.
+/// The size at which a stripe ends, in bytes, if the table sets none.
 const STRIPE_BYTES: u64 = 64 << 20;
 
 /// False positives of Bloom filters if the table does not say.

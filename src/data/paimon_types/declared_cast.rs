@@ -14,7 +14,7 @@ use arrow::array::{
 };
 
 use super::declared_text::{parse_date, parse_time, parse_timestamp, parse_whole};
-use crate::data::read::cast::value_at;
+use crate::data::arrow::array_value::value_at;
 use crate::error::{Error, Result};
 use crate::types::decimal::{format_decimal, parse_exact};
 use crate::types::java::{double_text, float_text, time_text, timestamp_text};
@@ -38,13 +38,13 @@ pub(crate) struct Declared {
 enum Size {
     /// Nothing.
     Any,
-    /// An integer of so many bits.
+    /// An integer of this number of bits.
     Bits(u32),
-    /// Text or bytes of just so many characters or bytes.
+    /// Text of exactly this number of characters, or that number of bytes.
     Exactly(usize),
-    /// Text or bytes of at most so many.
+    /// Text of at most this number of characters, or that number of bytes.
     AtMost(usize),
-    /// A time with so many digits of the second's fraction.
+    /// A time with this number of digits in the fraction of a second.
     Digits(u32),
 }
 

@@ -4,7 +4,7 @@
 
 use crate::types::temporal::{civil_of_days, days_of_civil};
 
-/// The integer of so many bits in a text, which may have a fraction that does not count.
+/// The integer of `bits` bits in a text. A fraction is ignored.
 pub(crate) fn parse_whole(text: &str, bits: u32) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = whole.strip_prefix(['+', '-']).unwrap_or(whole);

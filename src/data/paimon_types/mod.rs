@@ -1,4 +1,7 @@
-//! Types and casts of data files that Paimon writes.
+//! Exact types of the columns of Paimon tables.
+//!
+//! [`stored`] says how files store them. `declared_cast` casts values where the type of a column was changed, and
+//! `declared_text` writes and reads values as text, as Java does.
 
 pub(crate) mod declared_cast;
 pub(crate) mod declared_text;

@@ -27,7 +27,7 @@ pub struct ExactTypes(pub BTreeMap<FieldId, String>);
 pub(crate) enum Leaf {
     /// As its type.
     Plain,
-    /// An integer of so many bits.
+    /// An integer of this number of bits.
     Narrow(u32),
     /// A time of day, or a timestamp of up to three digits.
     Millis,

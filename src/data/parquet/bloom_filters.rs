@@ -15,7 +15,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use super::file::ParquetFile;
 use crate::data::read::filter_columns::{Located, locate};
 use crate::data::read::guard::guard;
-use crate::data::read::task_reader::Part;
+use crate::data::read::source::Part;
 use crate::error::Result;
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::types::{FieldId, PrimitiveType, Transform, Value};
@@ -143,7 +143,7 @@ fn may_hold(bloom: &Sbbf, chunk: &ColumnChunkMetaData, stored: &DataType, ty: &P
     }
 }
 
-/// Both zeros are equal, and so are all NaNs, of which there are many.
+/// Both zeros are equal, and so are all the different NaNs.
 fn float_may_be(v: f64, check: impl Fn(f64) -> bool) -> bool {
     v.is_nan() || check(v) || (v == 0.0 && check(-v))
 }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use super::*;
 use crate::data::arrow::schema::to_arrow;
-use crate::data::parquet::read::ParquetSource;
+use crate::data::parquet::source::ParquetSource;
 use crate::data::read::constants::Constants;
 use crate::data::read::file_columns::FileColumns;
-use crate::data::read::task_reader::FileSource;
+use crate::data::read::source::FileSource;
 use crate::data::testing::{field, leaf, read_rows, schema, task, write_batch};
 use crate::store::local::LocalStore;
 use crate::types::PrimitiveType as P;

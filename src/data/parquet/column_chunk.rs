@@ -38,7 +38,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// None of so many.
+    /// None of the next `rows` rows.
     pub(crate) fn none(rows: usize) -> Kept {
         Kept { rows, count: 0, spans: Vec::new() }
     }

@@ -1,10 +1,10 @@
-//! The rows of a Parquet file of which only flat columns are read.
+//! Decodes flat columns of a Parquet file.
 //!
 //! Of each batch the columns that the filter and deletes by key ask about are decoded first; then it is known which rows
 //! stay, and of the other columns just these are copied out of their pages. So rows that are left out cost hardly anything,
 //! where the decoder of the parquet crate would copy all rows twice.
 //!
-//! What is encoded in a way that [`flat_column`](super::column_chunk) does not read is left to that decoder: whole files
+//! What is encoded in a way that [`column_chunk`](super::column_chunk) does not read is left to that decoder: whole files
 //! where the footer tells ([`FlatPlan::of`]), else the rest of the file.
 
 use std::collections::BTreeSet;
@@ -24,12 +24,13 @@ use super::column_chunk::{FlatColumn, Kept};
 use super::file::ParquetFile;
 use super::groups_ahead::GroupsAhead;
 use super::page_selection::{Fetch, Selected, selected_rows};
-use super::read::{ParquetBatches, Plan, SHRINK};
+use super::plan::Plan;
+use super::read::{ParquetBatches, SHRINK};
 use super::values::{Kind, Step, Stop};
 use crate::codec::parquet::compression::Codec;
 use crate::data::deletes::positions::{RowPositions, row_group_positions};
 use crate::data::read::filter_columns::FilterColumns;
-use crate::data::read::task_reader::{BATCH_BYTES, Part, Request, RowTest, Started, too_large};
+use crate::data::read::source::{BATCH_BYTES, Part, Request, RowTest, Started, too_large};
 use crate::error::{Error, Result};
 
 /// Rows that a column which is behind passes over at once.
@@ -183,7 +184,7 @@ impl Side {
         self.columns.iter_mut().map(|column| column.read(kept)).collect()
     }
 
-    /// Goes back to the open row group's first rows, of which so many were given.
+    /// Goes back to the first row of the open row group. The first `given` rows were given already.
     fn restart(&mut self, given: usize) {
         self.columns.iter_mut().for_each(FlatColumn::restart);
         self.behind = given;
@@ -469,7 +470,7 @@ impl Reading {
     }
 }
 
-/// Makes batches smaller if rows of so many bytes ask for it.
+/// Makes batches smaller if rows of `row_bytes` bytes need it.
 fn narrow(batch_rows: &mut usize, row_bytes: u64) -> bool {
     let most = usize::try_from(BATCH_BYTES / row_bytes.max(1)).unwrap_or(usize::MAX).max(1);
     let is_larger = *batch_rows / 2 > most;

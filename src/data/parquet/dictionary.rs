@@ -40,7 +40,7 @@ pub(crate) fn pays(column: &ArrayRef) -> bool {
     }
 }
 
-/// Values of `N`, which take so many bytes in the file.
+/// Values of the Rust type `N`, which take `bytes` bytes in the file.
 fn fixed<N: arrow::datatypes::ArrowNativeType + Hash>(column: &ArrayRef, bytes: usize) -> bool {
     let data = column.to_data();
     let values = data.buffer::<N>(0);

@@ -67,7 +67,7 @@ impl AtTheEnds {
         }
     }
 
-    /// Whether there are none.
+    /// Whether no such value was found.
     pub(crate) fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }

@@ -1,21 +1,31 @@
 //! Parquet data files to Arrow and back.
+//!
+//! `source` is the entry to reading. `file` opens a file and fetches its bytes. `plan` says which row groups, rows and columns
+//! are decoded; `row_groups` and `bloom_filters` leave out what the filter rules out. Flat columns are decoded here:
+//! `column_reader` reads the pages that `page_selection` names, with `column_chunk` and `values`. `read` leaves all other
+//! columns to the parquet crate.
+//!
+//! `write` is the entry to writing. `schema` gives the Parquet schema, and `paimon` the one of Paimon's files. `properties` and
+//! `dictionary` say how columns are encoded.
+//!
+//! `import` adopts files of other writers, and `plain_columns` tells whether an engine can read a file on its own.
 
 pub(crate) mod bloom_filters;
 pub(crate) mod column_chunk;
 pub(crate) mod column_reader;
 pub(crate) mod dictionary;
 pub(crate) mod file;
-pub(crate) mod fits;
 pub(crate) mod groups_ahead;
 pub(crate) mod import;
 pub(crate) mod int96;
-pub(crate) mod lineage;
 pub(crate) mod page_selection;
 pub(crate) mod paimon;
 pub(crate) mod plain_columns;
+pub(crate) mod plan;
 pub(crate) mod properties;
 pub(crate) mod read;
 pub(crate) mod row_groups;
 pub(crate) mod schema;
+pub(crate) mod source;
 pub(crate) mod values;
 pub(crate) mod write;

@@ -6,7 +6,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::column_chunk::Pages;
 use super::file::start;
-use super::read::Plan;
+use super::plan::Plan;
 use super::row_groups::page_rows;
 
 /// The rows of a row group that are decoded: ascending ranges, apart from each other.

@@ -98,6 +98,6 @@ fn leaf(p: &PrimitiveType, stored: Leaf) -> Result<(Physical, Option<LogicalType
         P::Boolean | P::Int | P::Long | P::Float | P::Double | P::Decimal { .. } | P::Date | P::String | P::Binary => {
             return iceberg_leaf(p);
         }
-        _ => return Err(Error::unsupported(format!("columns of type {p} are none of Paimon's"))),
+        _ => return Err(Error::unsupported(format!("Paimon has no columns of type {p}"))),
     })
 }

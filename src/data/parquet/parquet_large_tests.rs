@@ -7,21 +7,24 @@ use arrow::datatypes::{Int32Type, Int64Type};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
-    ColumnChunkMetaDataBuilder, ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter,
+    ColumnChunkMetaData, ColumnChunkMetaDataBuilder, ParquetMetaDataBuilder, ParquetMetaDataReader,
+    ParquetMetaDataWriter,
 };
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use tempfile::TempDir;
 
 use super::*;
 use crate::data::arrow::schema::to_arrow;
-use crate::data::deletes::files::DeleteCache;
+use crate::data::deletes::cache::DeleteCache;
+use crate::data::parquet::plan::Plan;
 use crate::data::read::constants::Constants;
-use crate::data::read::file::read_task;
 use crate::data::read::file_columns::FileColumns;
 use crate::data::read::filter_columns::FilterColumns;
+use crate::data::read::task::read_task;
 use crate::data::testing::{context, field, leaf, schema, task, write_batch};
-use crate::expr::Op;
+use crate::expr::{BoundPredicate, Op};
 use crate::format::task::ReadContext;
+use crate::store::Store;
 use crate::types::metadata_columns::POS;
 use crate::types::{PrimitiveType as P, Schema, Value};
 

@@ -119,8 +119,8 @@ fn zstd_level(given: Option<i32>) -> i32 {
     }
 }
 
-/// Distinct values that a filter of at most so many bytes holds with a share of false positives (Parquet's split-block
-/// filter sets 8 bits a value). The writer makes it for so many and then folds it to what was needed.
+/// Distinct values that a filter of at most `most_bytes` bytes holds with a share of false positives (Parquet's split-block
+/// filter sets 8 bits a value). The writer makes it for that number and then folds it to what was needed.
 fn values_of_bloom_filter(most_bytes: usize, fpp: f64) -> u64 {
     // Sizes are powers of two, of 32 bytes at least.
     let bytes = 1u64 << most_bytes.max(32).ilog2();

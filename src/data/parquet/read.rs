@@ -1,122 +1,35 @@
-//! The rows of a Parquet file.
+//! Decodes Parquet by the parquet crate: all columns that [`super::column_reader`] does not read.
 //!
-//! Row groups and pages that the filter rules out, by their statistics or bloom filters, are skipped. Where the filter needs only some of the columns, they are
-//! decoded first and the others only for rows that are kept.
+//! Where the filter needs only some of the columns, they are decoded first, and the others only for rows that stay.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::BooleanArray;
-use arrow::datatypes::Schema as ArrowSchema;
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowPredicateFn, ArrowReaderMetadata, RowFilter, RowSelection};
+use parquet::arrow::arrow_reader::{ArrowPredicateFn, ArrowReaderMetadata, RowFilter};
 use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
-use parquet::basic::Type as PhysicalType;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
-use super::bloom_filters::BloomFilters;
-use super::column_reader::FlatPlan;
 use super::file::{ParquetFile, is_overflow, undecodable};
 use super::groups_ahead::GroupsAhead;
 use super::int96::AtTheEnds;
-use super::row_groups::{Pruner, in_range, index_is_consistent, range_of};
+use super::plan::Plan;
 use crate::data::deletes::positions::{RowPositions, Upcoming};
 use crate::data::read::guard::guard;
-use crate::data::read::task_reader::{BATCH_BYTES, FileSource, Part, Request, RowTest, Started, too_large};
+use crate::data::read::source::{BATCH_BYTES, FileSource, Part, Request, RowTest, Started, too_large};
 use crate::error::{Error, Result};
-use crate::expr::BoundPredicate;
-use crate::store::Store;
-use crate::types::FieldId;
-
-/// A Parquet file to read rows from.
-pub(crate) struct ParquetSource {
-    file: ParquetFile,
-    /// The row groups that may matter.
-    groups: Vec<usize>,
-}
-
-impl ParquetSource {
-    /// Opens it.
-    ///
-    /// # Errors
-    /// As [`ParquetFile::open`].
-    pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<ParquetSource> {
-        let file = ParquetFile::open(store, path)?;
-        let groups = (0..file.footer().num_row_groups()).collect();
-        Ok(ParquetSource { file, groups })
-    }
-}
-
-fn pruner<'a>(part: &Part<'a>) -> Pruner<'a> {
-    Pruner::new(part.filter, part.schema, part.columns, part.constants)
-}
-
-impl FileSource for ParquetSource {
-    fn schema(&self) -> &ArrowSchema {
-        self.file.metadata.schema()
-    }
-
-    fn read_nanos(&mut self, leaves: &BTreeSet<usize>) -> Result<()> {
-        self.file.read_nanos(leaves)
-    }
-
-    fn narrow(&mut self, part: &Part<'_>) -> Result<bool> {
-        let pruner = pruner(part);
-        let footer = self.file.footer();
-        part.recorded
-            .check_whole(footer.row_groups().iter().map(|g| g.num_rows().max(0) as u64).fold(0, u64::saturating_add))?;
-        self.groups = guard(|| {
-            let mut groups = in_range(footer, part.range.clone());
-            // Statistics that cannot be decoded rule nothing out.
-            groups.retain(|&group| guard(|| Ok(pruner.may_match(footer, group))).unwrap_or(true));
-            check_row_groups(footer, &groups)?;
-            Ok(groups)
-        })?;
-        let blooms = BloomFilters::new(part);
-        let mut kept = Vec::with_capacity(self.groups.len());
-        for &group in &self.groups {
-            if blooms.may_match(&self.file, group)? {
-                kept.push(group);
-            }
-        }
-        self.groups = kept;
-        Ok(!self.groups.is_empty())
-    }
-
-    fn range_of(&self, part: &Part<'_>, column: FieldId) -> BoundPredicate {
-        guard(|| Ok(range_of(self.file.footer(), &self.groups, part, column))).unwrap_or(BoundPredicate::True)
-    }
-
-    fn start(self: Box<Self>, part: &Part<'_>, request: Request) -> Result<Option<Started>> {
-        let ParquetSource { mut file, groups } = *self;
-        let leaves = request.all_leaves();
-        let mut plan = Plan { metadata: file.metadata.clone(), groups, selection: None, leaves };
-        if **part.filter != BoundPredicate::True && !request.test.leaves().is_empty() && plan.can_skip() {
-            plan.use_page_index(&file, part)?;
-        }
-        if plan.selection.as_ref().is_some_and(|s| !s.selects_any()) {
-            return Ok(None);
-        }
-        if plan.leaves.is_empty() {
-            part.recorded.check_unread(plan.rows())?;
-        }
-        let wide = file.wide_leaves(&plan.leaves);
-        if !wide.is_empty() {
-            file = check_wide(file, &plan, wide, request.batch_rows)?;
-        }
-        match FlatPlan::of(&plan, &plan.leaves) {
-            Some(flat) => flat.start(file, plan, part, request).map(Some),
-            None => decode(file, plan, part, request).map(Some),
-        }
-    }
-}
 
 /// Refuses 96-bit timestamps that nanoseconds can't hold: the decoder wraps them around.
-fn check_wide(file: ParquetFile, plan: &Plan, leaves: BTreeSet<usize>, batch_rows: usize) -> Result<ParquetFile> {
+pub(super) fn check_wide(
+    file: ParquetFile,
+    plan: &Plan,
+    leaves: BTreeSet<usize>,
+    batch_rows: usize,
+) -> Result<ParquetFile> {
     let note = |file: ParquetFile, metadata: ArrowReaderMetadata| -> Result<(AtTheEnds, ParquetFile)> {
         let leaves = leaves.clone();
         let wide = Plan { metadata, groups: plan.groups.clone(), selection: plan.selection.clone(), leaves };
@@ -136,7 +49,7 @@ fn check_wide(file: ParquetFile, plan: &Plan, leaves: BTreeSet<usize>, batch_row
     millis.check_nanos(&nanos).map(|()| file)
 }
 
-fn decode(file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<Started> {
+pub(super) fn decode(file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<Started> {
     let batch_rows = plan.batch_rows(request.batch_rows);
     let needs_positions = request.needs_positions();
     let mask = |leaves: &BTreeSet<usize>| ProjectionMask::leaves(file.parquet_schema(), leaves.iter().copied());
@@ -154,7 +67,7 @@ fn decode(file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> R
     Ok(Started { batches: Box::new(ParquetBatches::new(decoding, batch_rows)?), leaves, test, keys_tested: false })
 }
 
-/// What is decoded, and how: enough to start anew.
+/// What is decoded, and how. That is enough to restart.
 pub(crate) struct Decoding {
     file: ParquetFile,
     plan: Plan,
@@ -204,85 +117,6 @@ impl Decoding {
     }
 }
 
-/// Rejects row groups whose numbers contradict themselves, before they are relied on.
-fn check_row_groups(metadata: &ParquetMetaData, groups: &[usize]) -> Result<()> {
-    for group in groups.iter().filter_map(|&i| metadata.row_groups().get(i)) {
-        let rows = group.num_rows();
-        // Every row has at least one value, null or not, in every leaf column.
-        if rows < 0 || group.columns().iter().any(|c| c.num_values() < rows) {
-            return Err(Error::corrupt(format!("a row group claims {rows} rows, but a column of it has fewer values")));
-        }
-        if group.columns().iter().any(|c| c.file_path().is_some()) {
-            return Err(Error::unsupported("Parquet files with columns in other files cannot be read"));
-        }
-    }
-    Ok(())
-}
-
-/// What of the file is decoded.
-pub(crate) struct Plan {
-    pub(crate) metadata: ArrowReaderMetadata,
-    pub(crate) groups: Vec<usize>,
-    pub(crate) selection: Option<RowSelection>,
-    pub(crate) leaves: BTreeSet<usize>,
-}
-
-impl Plan {
-    /// Leaves out pages that the filter rules out, if the file has an index to tell.
-    fn use_page_index(&mut self, file: &ParquetFile, part: &Part<'_>) -> Result<()> {
-        let Some(indexed) = file.with_page_index()? else { return Ok(()) };
-        if index_is_consistent(indexed.metadata(), &self.groups, &self.leaves) {
-            let pruner = pruner(part);
-            self.selection = guard(|| Ok(pruner.select_rows(indexed.metadata(), &self.groups))).unwrap_or(None);
-            self.metadata = indexed;
-        }
-        Ok(())
-    }
-
-    /// Whether the decoder may be told to skip rows. Not in columns inside lists and maps: on damaged pages, whose levels
-    /// end before the values that they claim, parquet 59 then never returns. Reading such pages gives an error.
-    fn can_skip(&self) -> bool {
-        let columns = self.metadata.parquet_schema().columns();
-        !self.leaves.iter().filter_map(|&leaf| columns.get(leaf)).any(|c| c.max_rep_level() > 0)
-    }
-
-    /// Rows that the decoder has to come across.
-    fn rows(&self) -> u64 {
-        match &self.selection {
-            Some(selection) => selection.row_count() as u64,
-            None => self.row_groups().map(|g| g.num_rows().max(0) as u64).sum(),
-        }
-    }
-
-    pub(crate) fn row_groups(&self) -> impl Iterator<Item = &RowGroupMetaData> {
-        self.groups.iter().filter_map(|&i| self.metadata.metadata().row_groups().get(i))
-    }
-
-    /// Rows of a batch: as many as asked for, fewer where rows are so large that a batch would not fit memory or the
-    /// 31-bit offsets of Arrow's strings.
-    pub(crate) fn batch_rows(&self, wanted: usize) -> usize {
-        let row_bytes = |group: &RowGroupMetaData| {
-            let bytes: u64 = self.leaves.iter().filter_map(|&leaf| group.columns().get(leaf)).map(column_bytes).sum();
-            bytes / (group.num_rows().max(1) as u64)
-        };
-        let largest = self.row_groups().map(row_bytes).max().unwrap_or(0).max(1);
-        wanted.min((BATCH_BYTES / largest) as usize).max(1)
-    }
-}
-
-/// Bytes that a column chunk has in memory, by what the file says. Nulls and values of a dictionary take hardly any in the
-/// file.
-fn column_bytes(chunk: &ColumnChunkMetaData) -> u64 {
-    let bytes = chunk.uncompressed_size().max(chunk.unencoded_byte_array_data_bytes().unwrap_or(0)).max(0) as u64;
-    let width = match chunk.column_descr().physical_type() {
-        PhysicalType::FIXED_LEN_BYTE_ARRAY => chunk.column_descr().type_length().max(0) as u64,
-        PhysicalType::BOOLEAN => 0,
-        PhysicalType::INT32 | PhysicalType::FLOAT | PhysicalType::BYTE_ARRAY => 4,
-        PhysicalType::INT64 | PhysicalType::INT96 | PhysicalType::DOUBLE => 8,
-    };
-    bytes.max(width.saturating_mul(chunk.num_values().max(0) as u64))
-}
-
 /// What the predicate inside the decoder tells the reader outside.
 #[derive(Debug, Default)]
 struct Seen {
@@ -302,7 +136,7 @@ enum Positions {
     Unknown,
 }
 
-/// Batches that are larger than Arrow can hold are decoded again with so many times fewer rows.
+/// Batches that are larger than Arrow can hold are decoded again, with this factor fewer rows.
 pub(crate) const SHRINK: usize = 8;
 
 /// Streams a file's batches.
@@ -319,7 +153,7 @@ pub(crate) struct ParquetBatches {
     expected_rows: u64,
     /// Rows given so far.
     given: u64,
-    /// Rows to come that were given before the decoder started anew.
+    /// Rows to come that were given before the decoder restarted.
     skip: u64,
 }
 
@@ -340,7 +174,7 @@ impl ParquetBatches {
     }
 
     /// The next batch of the decoder. Dictionaries and shared prefixes make long strings short, and not all writers say how
-    /// long they are: where that shows, it starts anew with smaller batches.
+    /// long they are: where that shows, it restarts with smaller batches.
     fn next_decoded(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             let Some(decoder) = &mut self.decoder else { return Ok(None) };
@@ -373,7 +207,7 @@ impl ParquetBatches {
         }
     }
 
-    /// Starts to decode anew, with smaller batches.
+    /// Restarts the decoder with smaller batches.
     fn restart(&mut self, batch_rows: usize) -> Result<()> {
         self.batch_rows = batch_rows.max(1);
         let (decoder, positions, seen) = self.decoding.start(self.batch_rows)?;
@@ -466,34 +300,6 @@ impl DecoderTest {
             seen.kept.lock().unwrap_or_else(PoisonError::into_inner).push(&positions);
         }
         Ok(BooleanArray::new(kept, None))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use arrow::array::{Int32Array, Int64Array};
-
-    use super::*;
-    use crate::data::testing::{field, schema, write};
-    use crate::types::PrimitiveType as P;
-
-    #[test]
-    fn large_rows_make_small_batches() {
-        let dir = tempfile::tempdir().unwrap();
-        let s = schema(vec![field(1, "a", P::Int), field(2, "l", P::Long)]);
-        let path =
-            write(&dir, &s, vec![Arc::new(Int32Array::from(vec![1; 50])), Arc::new(Int64Array::from(vec![2; 50]))]);
-        let store: Arc<dyn Store> = Arc::new(crate::store::local::LocalStore);
-        let file = ParquetFile::open(&store, &path).unwrap();
-        let plan = Plan { metadata: file.metadata.clone(), groups: vec![0], selection: None, leaves: [0, 1].into() };
-        assert_eq!(plan.batch_rows(1000), 1000);
-        assert_eq!(plan.batch_rows(0), 1);
-        assert_eq!(plan.rows(), 50);
-        // What takes no bytes in the file takes some in memory.
-        let path = write(&dir, &s, vec![Arc::new(Int32Array::new_null(50)), Arc::new(Int64Array::new_null(50))]);
-        let metadata = ParquetFile::open(&store, &path).unwrap().metadata;
-        let plan = Plan { metadata, groups: vec![0], selection: None, leaves: [0, 1].into() };
-        assert_eq!(plan.batch_rows(usize::MAX) as u64, BATCH_BYTES / (4 + 8));
     }
 }
 

@@ -16,11 +16,12 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
 
 use super::file::start;
-use crate::data::read::cast::{Cast, constant, value_at};
+use crate::data::arrow::array_value::value_at;
+use crate::data::read::cast::{Cast, constant};
 use crate::data::read::constants::Constants;
 use crate::data::read::file_columns::FileColumns;
 use crate::data::read::filter_columns::{Located, locate};
-use crate::data::read::task_reader::Part;
+use crate::data::read::source::Part;
 use crate::expr::bounds::{Presence, Verdict, evaluate_leaf, may_match};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Bounds, ColumnBounds, Op};
 use crate::types::{FieldId, PrimitiveType, Schema, Value, ValueRef};

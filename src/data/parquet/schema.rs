@@ -124,7 +124,7 @@ fn field(f: &Field, name: &str) -> Result<TypePtr> {
     built.map(Arc::new).map_err(|e| refused(e, &f.name))
 }
 
-/// The fewest bytes that hold every number of so many digits.
+/// The fewest bytes that hold every number of `precision` digits.
 fn decimal_bytes(precision: u8) -> i32 {
     crate::types::decimal::bytes_of_precision(precision) as i32
 }

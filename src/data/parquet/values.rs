@@ -69,13 +69,13 @@ pub(crate) struct Kind {
 /// How plain values lie in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
-    /// In so many bytes, as Arrow has them.
+    /// Numbers of this width in bytes, as Arrow has them.
     Same(usize),
     /// Little-endian numbers of 4 bytes, decimals of 16 in Arrow.
     Int32Decimal,
     /// Likewise of 8 bytes.
     Int64Decimal,
-    /// Big-endian numbers of so many bytes, decimals of 16 in Arrow.
+    /// Big-endian numbers of this width in bytes; in Arrow they are decimals of 16 bytes.
     BigEndian(usize),
     Bits,
     /// Each behind its length.
@@ -113,7 +113,7 @@ impl Kind {
     }
 }
 
-/// Fewer than one span in so many values are few.
+/// Spans are few if at most one of this number of values begins a span.
 const FEW: usize = 16;
 
 /// Most bytes that are reserved for values that are yet to come.
@@ -150,7 +150,7 @@ impl Values {
         Values { kind: kind.clone(), expected, done: Vec::new(), gathered: Gathered::None, nulls }
     }
 
-    /// Adds rows, of which those that are not null have their values added next: `valid` of the `rows` bits of a mask.
+    /// Adds rows. The values of those that are not null are added next: `valid` of the `rows` bits of a mask.
     pub(crate) fn rows(&mut self, mask: &BooleanBuffer, rows: Span, valid: usize) {
         match rows {
             (_, count) if count == valid => self.nulls.append_n_non_nulls(count),
@@ -254,7 +254,7 @@ impl Values {
         Ok(())
     }
 
-    /// Adds `spans` of the next `count` values, all of a dictionary of so many entries.
+    /// Adds `spans` of the next `count` values, all of a dictionary with `entries` entries.
     pub(crate) fn indices(
         &mut self,
         (page, runs): (&[u8], &mut Runs),
@@ -385,7 +385,7 @@ fn texts(
         for _ in 0..count {
             let (text, length) = next(&mut rest)?;
             append(values, text, length);
-            // Checked below: no page has so many bytes that these wrap around to where they were.
+            // Checked below: no page is so large that these wrap around.
             offsets.push(values.len() as i32);
         }
         at = first + count;
@@ -397,7 +397,7 @@ fn texts(
     }
 }
 
-/// Texts up to this length are copied as so many bytes, of which some are taken back: that takes no call.
+/// Texts up to this length are copied as this number of bytes, and the excess is taken back. That needs no call.
 const BLOCK: usize = 32;
 
 /// Adds the first `length` bytes.
@@ -448,7 +448,7 @@ fn spread<T: Copy + Default>(dense: &[T], nulls: &NullBuffer) -> Vec<T> {
     out
 }
 
-/// As [`spread`], of values of so many bytes each.
+/// As [`spread`], for values of `width` bytes each.
 fn spread_bytes(dense: &MutableBuffer, width: usize, nulls: &NullBuffer) -> Buffer {
     match width {
         4 => return Buffer::from_vec(spread(dense.typed_data::<u32>(), nulls)),

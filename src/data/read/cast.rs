@@ -1,6 +1,6 @@
 //! Leaf values: from the type a file stores to the type the table has now, and between Arrow arrays and single values.
 //!
-//! Beside the promotions of schema evolution (specification, "Schema Evolution") this reads what writers other than Java's
+//! In addition to the promotions of schema evolution (specification, "Schema Evolution") this reads what writers other than Java's
 //! store: narrow and unsigned integers, times and timestamps in other units, text without its annotation.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use arrow::error::ArrowError;
 use crate::data::arrow::schema::arrow_primitive;
 use crate::data::paimon_types::declared_cast::DeclaredCast;
 use crate::error::{Error, Result};
-use crate::types::{PrimitiveType, Value, ValueRef, temporal};
+use crate::types::{PrimitiveType, Value, temporal};
 
 /// How an array of one leaf column is converted.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ enum Step {
 }
 
 impl Cast {
-    /// The way from what a file stores to what the table has; `None` if there is none.
+    /// The conversion from what a file stores to what the table has; `None` if the types do not convert.
     ///
     /// # Errors
     /// `Unsupported` for table types that Arrow columns are not read into.
@@ -95,7 +95,7 @@ impl Cast {
                 _ => checked(&self.target),
             },
             Step::Multiply(factor) => {
-                // Days are 32-bit; Arrow casts them to 64 bits only by way of the integer.
+                // Days are 32-bit; Arrow casts them to 64 bits only through the integer.
                 let units = match array.data_type() {
                     DataType::Date32 | DataType::Time32(_) => {
                         let narrow = checked(&DataType::Int32)?;
@@ -188,39 +188,6 @@ fn per_second(unit: &TimeUnit) -> i64 {
     }
 }
 
-/// The value at `row` of an array that has the Arrow type of `ty`; `None` if it is null or the array has another type.
-pub(crate) fn value_at<'a>(array: &'a dyn Array, row: usize, ty: &PrimitiveType) -> Option<ValueRef<'a>> {
-    use PrimitiveType as P;
-    fn number<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> Option<T::Native> {
-        Some(array.as_primitive_opt::<T>()?.value(row))
-    }
-    if row >= array.len() || array.is_null(row) {
-        return None;
-    }
-    Some(match ty {
-        P::Boolean => ValueRef::Boolean(array.as_boolean_opt()?.value(row)),
-        P::Int => ValueRef::Int(number::<Int32Type>(array, row)?),
-        P::Date => ValueRef::Int(number::<Date32Type>(array, row)?),
-        P::Long => ValueRef::Long(number::<Int64Type>(array, row)?),
-        P::Time => ValueRef::Long(number::<Time64MicrosecondType>(array, row)?),
-        P::Timestamp | P::Timestamptz => ValueRef::Long(number::<TimestampMicrosecondType>(array, row)?),
-        P::TimestampNs | P::TimestamptzNs => ValueRef::Long(number::<TimestampNanosecondType>(array, row)?),
-        P::Float => ValueRef::Float(number::<Float32Type>(array, row)?),
-        P::Double => ValueRef::Double(number::<Float64Type>(array, row)?),
-        P::Decimal { .. } => ValueRef::Decimal(number::<Decimal128Type>(array, row)?),
-        P::String => ValueRef::String(array.as_string_opt::<i32>()?.value(row)),
-        P::Binary => ValueRef::Bytes(array.as_binary_opt::<i32>()?.value(row)),
-        P::Fixed(_) => ValueRef::Bytes(array.as_fixed_size_binary_opt()?.value(row)),
-        P::Uuid => ValueRef::Uuid(uuid(array.as_fixed_size_binary_opt()?.value(row))?),
-        P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. } => return None,
-    })
-}
-
-/// The number of a uuid's 16 bytes.
-pub(crate) fn uuid(bytes: &[u8]) -> Option<u128> {
-    bytes.try_into().ok().map(u128::from_be_bytes)
-}
-
 /// `rows` times one value, as the Arrow type of `ty`. A value of a type that promotes to `ty` is promoted.
 ///
 /// # Errors
@@ -277,6 +244,8 @@ fn promote(value: &Value, ty: &PrimitiveType) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::arrow::array_value::value_at;
+    use crate::types::ValueRef;
     use arrow::array::{
         Date32Array, Int32Array, Time32MillisecondArray, TimestampMillisecondArray, TimestampNanosecondArray,
         UInt32Array,

@@ -1,29 +1,24 @@
-//! Reads the rows of a task.
+//! Opens one file and reads its rows.
 //!
-//! [`read_task`] opens the data file as its format says, drops the parts that the residual filter rules out, decodes the
-//! columns that the filter and the projection need, keeps the rows on which the filter is true, and gives them the schema
-//! of the projection. Rows that the task's deletes name are left out; [`open_rows`] gives rows as they are before that,
-//! with their positions in the file.
+//! The file is opened as its format says. The parts that the residual filter rules out are skipped. Of the others, the
+//! columns that the filter and the projection need are decoded. The rows on which the filter is true get the schema of the
+//! projection. [`open_rows`] gives them before deletes are applied, with their positions in the file.
 
 use std::sync::Arc;
 
-use arrow::record_batch::RecordBatch;
+use arrow::array::Array;
 
-use super::change_rows::read_changes;
 use super::constants::Constants;
 use super::file_columns::FileColumns;
+use super::file_reader::{FileReader, ReadRequest};
 use super::filter_columns::{FilterColumns, check_has_key};
 use super::project::Projection;
-pub use super::task_reader::Rows;
-use super::task_reader::{FileSource, Part, ReadRequest, Recorded, TaskReader};
+use super::rows::RowStream;
+use super::source::{FileSource, Part, Recorded};
 use crate::data::avro::read::AvroSource;
-use crate::data::deletes::files::{DeleteCache, check_readable};
 use crate::data::deletes::filter::DeleteFilter;
-use crate::data::merge::aligned_read::read_aligned;
-use crate::data::merge::kind_rows::read_kinds;
-use crate::data::merge::read::{Reading, read_section};
 use crate::data::orc::read::OrcSource;
-use crate::data::parquet::read::ParquetSource;
+use crate::data::parquet::source::ParquetSource;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::expr::bounds::may_match;
@@ -32,74 +27,43 @@ use crate::store::Store;
 use crate::types::FieldId;
 use crate::types::metadata_columns::DELETED;
 
-/// A stream of a task's rows.
-pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
-
-/// A stream of rows with their positions.
-pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
-
-/// The rows of a task that satisfy its residual and that its deletes leave, as batches of the context's projection. No
-/// batch is empty; after an error the stream ends. If the context says so, deleted rows stay and are flagged. Tasks of a
-/// scan share `cache`, so that each delete file is read once.
-///
-/// # Errors
-/// `Unsupported` for what is not read yet: encrypted files. `CorruptTable` if the file's bytes contradict themselves or the
-/// table's schema, and as [`DeleteFilter::load`]. All of them, and the store's errors, name the file and the snapshot; errors
-/// met on the way come from the stream.
-pub fn read_task(
-    store: &Arc<dyn Store>,
-    context: &Arc<ReadContext>,
-    task: &ScanTask,
-    cache: &DeleteCache,
-) -> Result<Batches> {
-    let snapshot_id = task.change.as_ref().map(|c| c.commit_snapshot_id).or(context.snapshot_id);
-    let of_snapshot = move |e: Error| snapshot_id.into_iter().fold(e, |e, id| e.with("snapshot", id));
-    let batches = batches_of(store, context, task, cache).map_err(of_snapshot)?;
-    Ok(Box::new(batches.map(move |batch| batch.map_err(of_snapshot))))
-}
-
-fn batches_of(
-    store: &Arc<dyn Store>,
-    context: &Arc<ReadContext>,
-    task: &ScanTask,
-    cache: &DeleteCache,
-) -> Result<Batches> {
-    if let (Some(change), Some(_)) = (&task.change, &context.paimon) {
-        return read_kinds(Reading { store, context, cache }, task, change);
-    }
-    if let Some(change) = &task.change {
-        return read_changes(store, context, task, change, cache);
-    }
-    check_supported(task).with("path", &task.data_file.path)?;
-    if let (Some(section), Some(paimon)) = (&task.merge, &context.paimon) {
-        let reading = Reading { store, context, cache };
-        return match paimon.key.is_empty() {
-            true => read_aligned(reading, task, section),
-            false => read_section(reading, task, section),
-        };
-    }
-    Ok(match open(store, context, task, Wanted::Live(cache))? {
-        Some(reader) => Box::new(reader.map(|rows| rows.map(|rows| rows.batch))),
-        None => Box::new(std::iter::empty()),
-    })
-}
-
 /// The rows of a task that satisfy its residual, deleted or not, with their positions and these key columns
 /// ([`DeleteFilter::key_ids`]). The task's deletes are not looked at. No batch is empty.
 ///
 /// # Errors
-/// As [`read_task`], but for deletes.
+/// `Unsupported` for encrypted files and tasks that merge files. `CorruptTable` if the bytes of the file contradict
+/// themselves or the schema of the table. These errors, and those of the store, name the file.
 pub fn open_rows(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
     task: &ScanTask,
     keys: &[FieldId],
 ) -> Result<RowStream> {
-    check_supported(task).with("path", &task.data_file.path)?;
-    if task.merge.is_some() {
-        return Err(Error::unsupported("merged rows have no place in a file").with("path", &task.data_file.path));
-    }
+    check_single(task)?;
     raw_rows(store, context, task, Wanted::All(keys))
+}
+
+/// The rows of a task that satisfy its residual and that the deletes of `load` leave; `None` if there are none.
+///
+/// # Errors
+/// As [`open_rows`], and those of `load`.
+pub(super) fn open_live(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    load: &LoadDeletes<'_>,
+) -> Result<Option<FileReader>> {
+    check_single(task)?;
+    open(store, context, task, Wanted::Live(load))
+}
+
+/// Refuses tasks that are not about the rows of one readable file.
+fn check_single(task: &ScanTask) -> Result<()> {
+    check_supported(task).with("path", &task.data_file.path)?;
+    match task.merge {
+        Some(_) => Err(Error::unsupported("merged rows have no place in a file").with("path", &task.data_file.path)),
+        None => Ok(()),
+    }
 }
 
 /// The rows of a whole delete file on which `filter` is true, as [`open_rows`] gives those of a data file.
@@ -132,18 +96,22 @@ fn raw_rows(
     })
 }
 
-fn check_supported(task: &ScanTask) -> Result<()> {
+/// Refuses data files that cannot be read, whatever their format.
+pub(super) fn check_supported(task: &ScanTask) -> Result<()> {
     if task.data_file.key_metadata.is_some() {
         return Err(Error::unsupported("encrypted data files cannot be read yet"));
     }
     Ok(())
 }
 
+/// Loads the deletes of the data file that is open. It is given the range that each column has in the part that is read.
+pub(super) type LoadDeletes<'a> = dyn Fn(&dyn Fn(FieldId) -> BoundPredicate) -> Result<DeleteFilter> + 'a;
+
 /// What a reader is for.
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
     /// The rows that the task's deletes leave.
-    Live(&'a DeleteCache),
+    Live(&'a LoadDeletes<'a>),
     /// All rows, with their positions and these key columns.
     All(&'a [FieldId]),
     /// All rows of a delete file, with these key columns, which it must have.
@@ -166,7 +134,7 @@ fn open(
     context: &Arc<ReadContext>,
     task: &ScanTask,
     wanted: Wanted<'_>,
-) -> Result<Option<TaskReader>> {
+) -> Result<Option<FileReader>> {
     if *task.residual == BoundPredicate::False {
         return Ok(None);
     }
@@ -185,7 +153,7 @@ fn open_at(
     wanted: Wanted<'_>,
     constants: Constants,
     path: &str,
-) -> Result<Option<TaskReader>> {
+) -> Result<Option<FileReader>> {
     let mut file = open_file(store, task.data_file.format, path)?;
     let columns = identified(file.as_mut(), context, &task.data_file)?;
     let filter = &task.residual;
@@ -210,10 +178,9 @@ fn open_at(
         return Ok(None);
     }
     let (deletes, key_ids) = match wanted {
-        Wanted::Live(cache) if !task.deletes.is_empty() => {
+        Wanted::Live(load) if !task.deletes.is_empty() => {
             let near = |column| file.range_of(&part, column);
-            let deletes = DeleteFilter::load_near(store, context, &task.data_file, &task.deletes, cache, &near)
-                .with("data_file", &task.data_file.path)?;
+            let deletes = load(&near).with("data_file", &task.data_file.path)?;
             let key_ids = deletes.key_ids();
             ((!deletes.is_empty()).then(|| Arc::new(deletes)), key_ids)
         }
@@ -228,7 +195,7 @@ fn open_at(
     let tells_positions = !matches!(wanted, Wanted::Live(_));
     let batch_rows = context.batch_rows;
     let wishes = ReadRequest { projection, test, late, keys, deletes, keep_deleted, tells_positions, batch_rows };
-    TaskReader::start(file, path, &part, wishes)
+    FileReader::start(file, path, &part, wishes)
 }
 
 /// The columns of a file with their ids.
@@ -271,14 +238,10 @@ fn open_file(store: &Arc<dyn Store>, format: FileFormat, path: &str) -> Result<B
     })
 }
 
-#[cfg(test)]
-#[path = "file_tests.rs"]
-mod tests;
-
-#[cfg(test)]
-#[path = "file_property_tests.rs"]
-mod property_tests;
-
-#[cfg(test)]
-#[path = "evolution_property_tests.rs"]
-mod evolution_tests;
+/// Rejects delete files that cannot be read, whatever their format.
+fn check_readable(file: &DataFile) -> Result<()> {
+    match file.key_metadata {
+        Some(_) => Err(Error::unsupported("encrypted delete files cannot be read yet")),
+        None => Ok(()),
+    }
+}

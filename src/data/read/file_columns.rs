@@ -50,7 +50,7 @@ impl FileColumn {
         self.id.is_some() || self.children.iter().any(FileColumn::has_ids)
     }
 
-    /// The way from a leaf column's values to those of a table's type; `None` if there is none.
+    /// The way from a leaf column's values to those of a table's type; `None` if the types do not convert.
     ///
     /// # Errors
     /// As [`Cast::plan`].

@@ -13,7 +13,7 @@ use arrow::datatypes::{
     TimestampMicrosecondType, TimestampNanosecondType,
 };
 
-use super::cast::value_at;
+use crate::data::arrow::array_value::value_at;
 use crate::error::{Error, Result};
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::types::{FieldId, PrimitiveType, Transform, Value, ValueRef};
@@ -133,7 +133,7 @@ fn column_matches(leaf: &BoundLeaf, array: &ArrayRef) -> Result<BooleanBuffer> {
         P::Uuid => {
             let literals = literals(values, |v| if let Value::Uuid(u) = v { Some(*u) } else { None })?;
             let array = array.as_fixed_size_binary_opt().filter(|a| a.value_length() == 16).ok_or_else(mistyped)?;
-            test(array, |v| super::cast::uuid(v).unwrap_or_default(), leaf.op, &literals)
+            test(array, |v| crate::data::arrow::array_value::uuid(v).unwrap_or_default(), leaf.op, &literals)
         }
         P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. } => Err(mistyped()),
     }

@@ -65,7 +65,7 @@ impl FilterColumns {
         FilterColumns { projection: Projection::none(), ids: Vec::new() }
     }
 
-    /// Whether there are none.
+    /// Whether no columns are needed.
     pub(crate) fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }

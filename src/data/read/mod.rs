@@ -1,18 +1,30 @@
-//! Reading a task: columns, filters, defaults, many tasks at once.
+//! Reading files and tasks.
+//!
+//! [`task`] is the entry: it gives the rows of any task. [`read_ahead`] reads many tasks on several threads. [`live`] gives the
+//! rows of one file that its deletes leave, and [`file`](mod@file) gives them before deletes are applied.
+//!
+//! Below that, `source` is what a file format implements, and `file_reader` does what is the same for all formats.
+//! `file_columns` are the columns that a file has, `leveled_columns` those of a Paimon file, and `name_mapping` gives ids to
+//! columns that have none. `project` turns them into the columns of the table: `cast` changes types, `defaults` and `constants`
+//! fill in what the file lacks, `row_columns` and `row_lineage` give metadata columns. `filter_columns` finds the columns that
+//! a filter asks about, and [`filter`] evaluates it.
 
 pub(crate) mod cast;
-pub(crate) mod change_rows;
 pub(crate) mod constants;
 pub(crate) mod defaults;
 pub mod file;
 pub(crate) mod file_columns;
+pub(crate) mod file_reader;
 pub mod filter;
 pub(crate) mod filter_columns;
 pub(crate) mod guard;
 pub(crate) mod leveled_columns;
+pub mod live;
 pub(crate) mod name_mapping;
 pub(crate) mod project;
 pub mod read_ahead;
 pub(crate) mod row_columns;
 pub(crate) mod row_lineage;
-pub(crate) mod task_reader;
+pub mod rows;
+pub(crate) mod source;
+pub mod task;

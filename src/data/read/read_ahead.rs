@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
 
-use super::file::{Batches, read_task};
-use crate::data::deletes::files::DeleteCache;
+use super::rows::Batches;
+use super::task::read_task;
+use crate::data::deletes::cache::DeleteCache;
 use crate::error::{Error, Result};
 use crate::format::task::{ReadContext, ScanTask};
 use crate::parallel;
@@ -29,7 +30,7 @@ const PIECE_BYTES: i64 = 32 << 20;
 const BATCHES_AHEAD: usize = 3;
 /// Bytes of a task's batches above which no further batch is read before they are taken.
 const BYTES_AHEAD: usize = 32 << 20;
-/// Threads beside those that keep the processor busy where the store is remote: they mostly wait for it.
+/// Additional threads for a remote store, because most of them wait for it.
 const WAITING_THREADS: usize = 4;
 /// How often the one that waits for a batch asks whether to go on.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -241,7 +242,7 @@ impl State {
         }
     }
 
-    /// What to do next: the first piece of which more is wanted, else planning.
+    /// What to do next: read on in the first piece that is needed, else plan.
     fn next_step(&mut self, ahead: Ahead) -> Option<Step> {
         let wants = |p: &&mut Piece| {
             let has_room = p.ready.len() < BATCHES_AHEAD && p.ready_bytes < BYTES_AHEAD;

@@ -32,7 +32,7 @@ pub(crate) fn row_ids(file: &DataFile, stored: Option<&ArrayRef>, positions: &Ro
     Ok(Int64Array::from(ids?))
 }
 
-/// The sequence numbers of the commits that last changed so many rows, as [`row_ids`].
+/// The sequence numbers of the commits that last changed the rows. Rows are given as in [`row_ids`].
 ///
 /// # Errors
 /// `Internal` if `stored` is of another type or length.

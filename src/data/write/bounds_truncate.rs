@@ -12,7 +12,7 @@ pub fn lower_text(text: &str, length: usize) -> &str {
 }
 
 /// A text of at most `length` code points that is not below `text`, nor below any text that begins with the same
-/// `length` code points; `None` if there is none. A text that is short enough stays.
+/// `length` code points; `None` if no such text exists. A text that is short enough stays.
 pub fn upper_text(text: &str, length: usize) -> Option<String> {
     let prefix = lower_text(text, length);
     if prefix.len() == text.len() {

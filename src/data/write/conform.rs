@@ -17,43 +17,19 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray,
     UInt32Array, new_null_array,
 };
-use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{cast, nullif, take};
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, SchemaRef};
 
-use super::conform_leaf::{self, Rule};
+use super::conform_leaf;
+use super::conform_leaf::Rule;
+use super::refusal::{Refusal, rebase, too_large};
 use crate::data::arrow::geoarrow;
 use crate::data::arrow::schema::{EXTENSION_KEY, EXTENSION_METADATA_KEY, to_arrow};
 use crate::data::read::defaults;
 use crate::error::{Error, Result};
 use crate::types::suggest::near;
 use crate::types::{Field, PrimitiveType, Schema, Type};
-
-/// Why a value does not fit, and where: `row` counts within the array at hand and is mapped outwards level by level.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) message: String,
-    pub(crate) row: Option<usize>,
-    pub(crate) column: Option<String>,
-}
-
-impl Refusal {
-    pub(crate) fn at(row: usize, message: impl Into<String>) -> Self {
-        Refusal { message: message.into(), row: Some(row), column: None }
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(e: Error) -> Self {
-        Refusal { message: e.to_string(), row: None, column: None }
-    }
-}
-
-impl From<arrow::error::ArrowError> for Refusal {
-    fn from(e: arrow::error::ArrowError) -> Self {
-        Refusal { message: e.to_string(), row: None, column: None }
-    }
-}
 
 /// Turns batches into the Arrow schema of one table.
 #[derive(Debug)]
@@ -367,32 +343,6 @@ fn compact<O: arrow::array::OffsetSizeTrait>(array: &ArrayRef, offsets: &OffsetB
     }
     let rows = u32::try_from(array.len()).map_err(|_| too_large())?;
     Ok(take(array, &UInt32Array::from_iter_values(0..rows), None)?)
-}
-
-fn too_large() -> Refusal {
-    Refusal {
-        message: "a batch holds more than 2 GiB of one column; send smaller batches".into(),
-        row: None,
-        column: None,
-    }
-}
-
-/// Offsets less the first one, with the range of elements they span.
-fn rebase(offsets: impl Iterator<Item = i64>) -> Result<(OffsetBuffer<i32>, usize, usize), Refusal> {
-    let mut first = None;
-    let mut last = 0;
-    let moved = offsets.map(|o| {
-        last = o;
-        i32::try_from(o - *first.get_or_insert(o)).map_err(|_| too_large())
-    });
-    let moved = moved.collect::<Result<Vec<i32>, Refusal>>()?;
-    let start = first.unwrap_or(0);
-    Ok((OffsetBuffer::new(ScalarBuffer::from(moved)), start as usize, last as usize))
-}
-
-/// As [`rebase`], for the leaves that have offsets too.
-pub(crate) fn rebase_bytes(offsets: &[i64]) -> Result<(OffsetBuffer<i32>, usize, usize), Refusal> {
-    rebase(offsets.iter().copied())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use arrow::datatypes::{
     BinaryType, ByteArrayType, DataType, Decimal128Type, Int64Type, LargeBinaryType, LargeUtf8Type, TimeUnit, Utf8Type,
 };
 
-use super::conform::{Refusal, rebase_bytes};
+use super::refusal::{Refusal, rebase_bytes};
 use crate::data::arrow::variant;
 use crate::types::PrimitiveType;
 use crate::types::decimal::rescale;
@@ -29,7 +29,7 @@ pub(crate) enum Rule {
     Units { times: i64, per: i64 },
     /// Decimals to `scale`, within `precision` digits.
     Decimal { from: i32, precision: u8, scale: u8 },
-    /// Bytes that must be so many.
+    /// Byte strings that must have this length.
     Fixed(i32),
     /// The text of a uuid.
     UuidText,

@@ -16,19 +16,19 @@ use std::sync::Arc;
 
 use arrow::array::{Int64Array, RecordBatch, StringArray};
 
-use super::file_write::{FileSettings, NewFile, Purpose, Written, format_of};
+use super::context::WriteContext;
+use super::file_write::{FileSettings, format_of};
 use super::metrics::MetricsConfig;
+use super::new_file::{NewFile, Purpose, Written};
 use super::output::Output;
 use super::properties::size_property;
-use super::writer::WriteContext;
 use crate::codec::bitmap::PositionSet;
 use crate::codec::puffin::{Blob, DELETION_VECTOR, FileBuilder};
 use crate::data::arrow::schema::to_arrow;
-use crate::data::deletes::files::{PATH_ID, POS_ID};
+use crate::data::deletes::position_schema::position_schema;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::types::metadata_columns::POS as ROW_POSITION;
-use crate::types::{Field, PrimitiveType, Schema};
 
 /// The size that a delete file of rows should have, and its default.
 pub(crate) const DELETE_TARGET: &str = "write.delete.target-file-size-bytes";
@@ -36,7 +36,7 @@ pub(crate) const DELETE_TARGET_BYTES: u64 = 64 << 20;
 
 const GRANULARITY: &str = "write.delete.granularity";
 
-/// Rows are handed to a file so many at a time.
+/// Rows that are handed to a file at a time.
 const ROWS_AT_ONCE: usize = 8192;
 
 /// What positions are written as.
@@ -198,13 +198,7 @@ impl PositionDeleteWriter {
     }
 }
 
-/// The columns of position delete files.
-pub(crate) fn position_schema() -> Schema {
-    let path = Field::new(PATH_ID, "file_path", true, PrimitiveType::String);
-    Schema::new(0, vec![path, Field::new(POS_ID, "pos", true, PrimitiveType::Long)], vec![])
-}
-
-/// All deletion vectors into one Puffin file, of which each is a delete file of its own.
+/// Writes all deletion vectors into one Puffin file. Each vector is a delete file of its own.
 fn write_vectors(output: &mut Output, deletes: &BTreeMap<String, Deletes>) -> Result<Vec<DataFile>> {
     let (_, path) = output.next(None, FileFormat::Puffin);
     let mut sink = output.store().create(&path)?;
@@ -236,7 +230,7 @@ fn write_vectors(output: &mut Output, deletes: &BTreeMap<String, Deletes>) -> Re
     }
     sink.write_all(&puffin.finish()?).map_err(unwritten)?;
     let finished = sink.finish().with("path", &path);
-    output.made(&path, &finished);
+    output.record(&path, &finished);
     let size_bytes = finished? as i64;
     let vector = |((data_file, deletes), (offset, length)): ((&String, &Deletes), (u64, u64))| DataFile {
         record_count: deletes.positions.len() as i64,
@@ -332,7 +326,7 @@ impl<'a> GroupWriter<'a> {
         let Some(OpenFile { file, only }) = self.open.take() else { return Ok(()) };
         let path = file.path().to_owned();
         let finished = file.finish();
-        self.output.made(&path, &finished);
+        self.output.record(&path, &finished);
         let mut written = finished?;
         forget_counts(&mut written, only.is_some());
         let file =

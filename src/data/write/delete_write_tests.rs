@@ -8,14 +8,16 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::codec::puffin::{Footer, TAIL_BYTES, footer_bytes};
+use crate::data::deletes::position_schema::{PATH_ID, POS_ID};
 use crate::data::testing::{context as reading, deleting, field, read, required, rows, schema, structure, task, write};
+use crate::data::write::context::RowOrder;
 use crate::data::write::locations::FileLocations;
-use crate::data::write::writer::{DataWriter, RowOrder};
+use crate::data::write::writer::DataWriter;
 use crate::error::ErrorKind;
 use crate::expr::BoundPredicate;
 use crate::format::task::PartitionValue;
 use crate::store::local::LocalStore;
-use crate::types::{PartitionField, PartitionSpec, PrimitiveType as P, Transform, Value};
+use crate::types::{PartitionField, PartitionSpec, PrimitiveType as P, Schema, Transform, Value};
 
 fn context(dir: &TempDir, schema: Schema, spec: PartitionSpec, properties: &[(&str, &str)]) -> WriteContext {
     WriteContext {

@@ -11,8 +11,9 @@ use tempfile::TempDir;
 use super::*;
 use crate::data::arrow::schema::{arrow_field, to_arrow};
 use crate::data::testing::{context, read, rows, task};
+use crate::data::write::new_file::{Purpose, Written};
 use crate::expr::BoundPredicate;
-use crate::format::task::ScanTask;
+use crate::format::task::{DataFile, ScanTask};
 use crate::store::local::LocalStore;
 use crate::types::{Field, PrimitiveType as P, Type};
 

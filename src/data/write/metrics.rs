@@ -26,7 +26,7 @@ pub enum MetricsMode {
     None,
     /// Sizes and counts.
     Counts,
-    /// Counts and bounds; text cut to so many code points, binary to so many bytes.
+    /// Counts and bounds. Text is cut to this number of code points, and binary to this number of bytes.
     Truncate(u32),
     /// Counts and whole bounds.
     Full,

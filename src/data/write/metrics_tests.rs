@@ -1,7 +1,8 @@
 use super::*;
 use crate::data::arrow::schema::to_arrow;
+use crate::data::write::context::{RowOrder, WriteContext};
 use crate::data::write::locations::FileLocations;
-use crate::data::write::writer::{DataWriter, RowOrder, WriteContext};
+use crate::data::write::writer::DataWriter;
 use crate::format::task::{DataFile, FieldMap};
 use crate::store::local::LocalStore;
 use crate::types::value::decode_bound;

@@ -1,16 +1,27 @@
 //! Writing rows to data files and delete files.
+//!
+//! [`writer`] is the entry for data files and equality deletes, and [`delete_write`] for deletes by position. [`context`] is
+//! what both are given.
+//!
+//! [`conform`] brings any batch to the schema of the table. [`partition_rows`] splits it by partition, and `sort_rows` sorts it,
+//! along a curve with [`z_order`]. [`locations`] and `output` name the files. [`file_write`] begins a [`new_file`] of the
+//! format that the table wants. [`metrics`] collects what manifests record of a file. [`table_rows`] is for tables of a format
+//! that does more with rows.
 
 pub(crate) mod bounds_truncate;
 pub mod conform;
 pub(crate) mod conform_leaf;
+pub mod context;
 pub mod delete_write;
 pub mod distinct;
 pub mod file_write;
 pub mod locations;
 pub mod metrics;
+pub mod new_file;
 pub(crate) mod output;
 pub mod partition_rows;
 pub(crate) mod properties;
+pub(crate) mod refusal;
 pub(crate) mod sort_rows;
 pub(crate) mod stored_columns;
 pub mod table_rows;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::context::WriteContext;
 use super::locations::FileLocations;
-use super::writer::WriteContext;
 use crate::error::{ErrorKind, Result};
 use crate::format::task::{FileFormat, Partition};
 use crate::store::Store;
@@ -18,7 +18,7 @@ pub(crate) struct Output {
     /// What delete files have behind their number.
     suffix: &'static str,
     begun: u64,
-    made: Vec<String>,
+    files: Vec<String>,
 }
 
 impl Output {
@@ -30,7 +30,7 @@ impl Output {
             task_id: context.task_id,
             suffix: if deletes { "-deletes" } else { "" },
             begun: 0,
-            made: Vec::new(),
+            files: Vec::new(),
         }
     }
 
@@ -54,15 +54,15 @@ impl Output {
 
     /// Remembers a file once its last step is done, however it ended. A file of unknown state is ours to delete; one that
     /// was there before us is not.
-    pub(crate) fn made<T>(&mut self, path: &str, ended: &Result<T>) {
+    pub(crate) fn record<T>(&mut self, path: &str, ended: &Result<T>) {
         if !ended.as_ref().is_err_and(|e| e.kind() == ErrorKind::AlreadyExists) {
-            self.made.push(path.to_owned());
+            self.files.push(path.to_owned());
         }
     }
 
     /// The files are the caller's from now on.
     pub(crate) fn release(&mut self) {
-        self.made.clear();
+        self.files.clear();
     }
 
     /// Deletes all that is not released.
@@ -70,14 +70,14 @@ impl Output {
     /// # Errors
     /// The first file that could not be deleted; the others are tried all the same.
     pub(crate) fn delete_all(&mut self) -> Result<()> {
-        let made = std::mem::take(&mut self.made);
-        let deleted: Vec<Result<()>> = made.iter().map(|path| self.store.delete(path)).collect();
+        let files = std::mem::take(&mut self.files);
+        let deleted: Vec<Result<()>> = files.iter().map(|path| self.store.delete(path)).collect();
         deleted.into_iter().collect()
     }
 
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
-        self.made.len()
+        self.files.len()
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn parse<T: std::str::FromStr>(key: &str, text: &str, what: &str, fit
 /// The properties of one kind of file.
 pub(crate) struct Properties<'a> {
     pub(crate) all: &'a BTreeMap<String, String>,
-    /// Prefixes, the first of which wins.
+    /// Prefixes of property names; the first one wins.
     prefixes: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Properties<'a> {
         Ok(size.min(i32::MAX as u64) as usize)
     }
 
-    /// The codec in lower case (`default` if there is none) with the name of the property.
+    /// The codec in lower case, or `default` if the property is not set, with the name of the property.
     pub(crate) fn codec(&self, default: &str) -> (String, String) {
         let (key, codec) = self.get("compression-codec").unwrap_or_default();
         (key, if codec.is_empty() { default } else { codec }.to_ascii_lowercase())

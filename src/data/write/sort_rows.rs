@@ -22,9 +22,9 @@ use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use arrow::row::{OwnedRow, RowConverter, Rows, SortField as ArrowSortField};
 
+use super::context::{Sorting, batch_bytes};
 use super::partition_rows::{PartitionRows, column_at, source_path};
-use super::writer::batch_bytes;
-use super::z_order::{ZColumns, ZOrder};
+use super::z_order::ZColumns;
 use crate::data::arrow::transform_array::transform_array;
 use crate::error::{Error, Result};
 use crate::store::local::LocalStore;
@@ -33,7 +33,7 @@ use crate::types::{PrimitiveType, Schema, SortOrder, Transform};
 
 /// Rows that wait in memory until they are sorted and put away.
 const RUN_BYTES: usize = 64 << 20;
-/// A run is read in pieces of about so many bytes and at most so many rows.
+/// A run is read in pieces: this is about the size of a piece in bytes, and its largest number of rows.
 const PIECE_BYTES: usize = 256 << 10;
 const PIECE_ROWS: usize = 8192;
 /// Runs that are merged at once: more are merged to fewer first.
@@ -46,25 +46,6 @@ struct Key {
     source: PrimitiveType,
     transform: Transform,
     options: SortOptions,
-}
-
-/// What rows are sorted by.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sorting {
-    /// Columns, or transforms of columns. The order's id is what files record: 0 if it is none of the table's.
-    Order(SortOrder),
-    /// A curve through several columns.
-    ZOrder(ZOrder),
-}
-
-impl Sorting {
-    /// The order that files record: 0 is unsorted.
-    pub fn recorded_id(&self) -> i32 {
-        match self {
-            Sorting::Order(order) => order.id,
-            Sorting::ZOrder(_) => 0,
-        }
-    }
 }
 
 /// How to get what rows are compared by.

@@ -20,15 +20,15 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 
 use super::conform::Conformer;
+pub use super::context::Sorting;
+use super::context::{RowOrder, WriteContext, batch_bytes};
 use super::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES};
-use super::file_write::{FileSettings, NewFile, Purpose, Written, format_of, stored_schema};
-use super::locations::FileLocations;
-use super::metrics::MetricsConfig;
+use super::file_write::{FileSettings, format_of, stored_schema};
+use super::new_file::{NewFile, Purpose, Written};
 use super::output::Output;
 use super::partition_rows::{PartitionRows, Partitioner};
 use super::properties::size_property;
 use super::sort_rows::RowSorter;
-pub use super::sort_rows::Sorting;
 use super::stored_columns::{Columns, check_keys};
 use super::table_rows::{TableFiles, TableRows};
 use crate::data::arrow::schema::to_arrow;
@@ -37,52 +37,17 @@ use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::parallel;
 use crate::store::Store;
 use crate::types::select::prune_to as prune;
-use crate::types::{FieldId, PartitionSpec, Schema, SortOrder, Transform};
+use crate::types::{FieldId, Schema, Transform};
 
-/// Rows are handed to a file so many at a time; its size is looked at in between.
+/// Rows that are handed to a file at a time. The size of the file is checked in between.
 const ROWS_AT_ONCE: usize = 8192;
 /// Partitions that a thread writes before all threads come together.
 const PARTITIONS_PER_THREAD: usize = 8;
-/// So many rows at least, if there are, are shown to a file that begins.
+/// A new file is shown at least this number of rows, if the batch has them.
 const FIRST_ROWS: usize = 20_000;
-/// A large batch is taken in pieces of about so many bytes and at most so many rows.
+/// A large batch is taken in pieces: this is about the size of a piece in bytes, and its largest number of rows.
 const PIECE_BYTES: usize = 64 << 20;
 const PIECE_ROWS: usize = 65_536;
-
-/// What a writer writes, and where.
-#[derive(Clone, Debug)]
-pub struct WriteContext {
-    /// The schema of the rows.
-    pub schema: Arc<Schema>,
-    /// How rows are put into files.
-    pub spec: Arc<PartitionSpec>,
-    /// The table's sort order: its columns get bounds even if the default is none.
-    pub order: Arc<SortOrder>,
-    /// Whether the rows have that order.
-    pub row_order: RowOrder,
-    /// Where files go.
-    pub locations: FileLocations,
-    /// The table's properties.
-    pub properties: BTreeMap<String, String>,
-    /// Unique to this writer, a UUID: it makes the file names unique. Two writers of the same task never share one.
-    pub write_id: String,
-    /// The number of the task or partition that writes, in front of the file names.
-    pub task_id: u64,
-}
-
-/// How the rows of a writer come in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RowOrder {
-    /// In any order: files are recorded as unsorted.
-    Any,
-    /// In the table's sort order within each partition: recorded.
-    Sorted,
-    /// In any order, and to be brought into the table's: recorded. An order of unknown transforms, or of columns that are
-    /// not there, is not made.
-    Sort,
-    /// In any order, and to be brought into this one.
-    By(Sorting),
-}
 
 /// Rows for the open file of their partition.
 struct Work {
@@ -119,13 +84,6 @@ impl Work {
             }
         }
         Ok((self, rest))
-    }
-}
-
-impl WriteContext {
-    /// What to record of each column.
-    pub(crate) fn metrics(&self) -> MetricsConfig {
-        MetricsConfig::new(&self.schema, &self.properties, &self.order.ordered_columns())
     }
 }
 
@@ -278,8 +236,8 @@ impl DataWriter {
             RowOrder::By(sorting) => (Some(RowSorter::by(&context.schema, arrow(), sorting)?), sorting.recorded_id()),
             RowOrder::Sort => {
                 let sorter = RowSorter::new(&context.schema, arrow(), &context.order);
-                let made = sorter.is_some();
-                (sorter, if made { context.order.id } else { 0 })
+                let is_sorted = sorter.is_some();
+                (sorter, if is_sorted { context.order.id } else { 0 })
             }
         };
         let partitioner = Partitioner::new(conformer.schema(), &context.spec)?;
@@ -543,7 +501,7 @@ impl DataWriter {
 
     fn keep(&mut self, file: FinishedFile) -> Result<()> {
         let FinishedFile { count, partition, path, written } = file;
-        self.output.made(&path, &written);
+        self.output.record(&path, &written);
         let content = if self.keys.is_some() { FileContent::EqualityDeletes } else { FileContent::Data };
         let mut file = written?.into_file(content, path, self.settings.format(), partition);
         file.sort_order_id = Some(self.sort_order_id);
@@ -578,12 +536,6 @@ impl DataWriter {
         self.open.clear();
         self.output.delete_all()
     }
-}
-
-/// The memory that the rows of a batch take, not counting what their buffers hold beside them.
-pub(crate) fn batch_bytes(batch: &RecordBatch) -> usize {
-    let column = |c: &arrow::array::ArrayRef| c.to_data().get_slice_memory_size().unwrap_or(0);
-    batch.columns().iter().map(column).sum()
 }
 
 fn rows_per_piece(batch: &RecordBatch) -> usize {

@@ -1,15 +1,20 @@
+use std::io;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use arrow::array::*;
+use arrow::datatypes::{DataType, Field as ArrowField, Int64Type, Schema as ArrowSchema};
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+
 use super::*;
+use crate::data::write::context::{RowOrder, WriteContext};
 use crate::data::write::file_write::tests::LEAVES;
+use crate::data::write::locations::FileLocations;
 use crate::error::ErrorKind;
 use crate::store::StoreWriter;
 use crate::store::local::LocalStore;
 use crate::store::testing::{Hooked, Hooks};
-use crate::types::{Field, PartitionField, PrimitiveType as P, SortField, Transform, Type};
-use arrow::array::*;
-use arrow::datatypes::{DataType, Field as ArrowField, Int64Type, Schema as ArrowSchema};
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::types::{Field, PartitionField, PartitionSpec, PrimitiveType as P, SortField, SortOrder, Transform, Type};
 
 /// The local store, with the number of files open at once and a switch that makes writes fail.
 #[derive(Debug, Default)]

@@ -111,7 +111,8 @@ impl ZColumns {
             of_row.extend(columns.map(|(c, bytes)| bytes.get(row * c.width..(row + 1) * c.width).unwrap_or_default()));
             interleave(&of_row, value);
         }
-        let width = i32::try_from(self.width).map_err(|e| Error::invalid("a z-order of so many bytes").because(e))?;
+        let width =
+            i32::try_from(self.width).map_err(|e| Error::invalid("the keys of the z-order are too long").because(e))?;
         let array = FixedSizeBinaryArray::try_new(width, Buffer::from_vec(out), None);
         Ok(Arc::new(array.map_err(|e| Error::internal("z-order").because(e))?))
     }

@@ -1,7 +1,6 @@
 //! The order that rows get when files are written anew.
 
-use crate::data::write::sort_rows::Sorting;
-use crate::data::write::writer::RowOrder;
+use crate::data::write::context::{RowOrder, Sorting};
 use crate::data::write::z_order::ZOrder;
 use crate::error::{Error, Result};
 use crate::iceberg::spec::sort_order::parse_sort_by;

@@ -11,8 +11,8 @@ use super::compact::{CompactOptions, Compacted, Planned, Rows, commit_rewritten}
 use super::compact_order::FileOrder;
 use super::compact_plan::{Group, Sizes};
 use super::listing::Listing;
+use crate::data::write::context::{RowOrder, WriteContext};
 use crate::data::write::locations::FileLocations;
-use crate::data::write::writer::{RowOrder, WriteContext};
 use crate::error::{Error, Result};
 use crate::format::commit::CommitOptions;
 use crate::format::splits;

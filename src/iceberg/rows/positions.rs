@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::apply::Effect;
 use super::view::{Mode, View};
 use crate::codec::bitmap::PositionSet;
-use crate::data::deletes::files::DeleteCache;
+use crate::data::deletes::cache::DeleteCache;
 use crate::data::deletes::filter::DeleteFilter;
 use crate::data::write::delete_write::{DeleteForm, PositionDeleteWriter};
 use crate::error::{Error, Result, ResultExt};

@@ -12,7 +12,7 @@ use arrow::record_batch::RecordBatch;
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 
-use crate::data::deletes::files::DeleteCache;
+use crate::data::deletes::cache::DeleteCache;
 use crate::data::deletes::filter::DeleteFilter;
 use crate::data::parquet::plain_columns::{Plain, plain_columns};
 use crate::error::{Error, Result, ResultExt};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::data::parquet::import::Importer;
+use crate::data::parquet::import::importer::Importer;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::commit::CommitOptions;
 use crate::format::evolution::Evolution;

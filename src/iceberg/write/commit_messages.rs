@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use crate::data::deletes::files::{DeleteCache, read_vector};
+use crate::data::deletes::cache::DeleteCache;
+use crate::data::deletes::files::read_vector;
 use crate::data::write::delete_write::{DeleteForm, PositionDeleteWriter};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit::CommitOptions;

@@ -6,7 +6,7 @@
 //! of the partition. So a setting that changes the engine's files in between can't change the table.
 
 use super::commit_messages::CommitMessage;
-use crate::data::parquet::import::Importer;
+use crate::data::parquet::import::importer::Importer;
 use crate::data::write::locations::{FileLocations, is_job_folder};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::state::Table;

@@ -8,7 +8,7 @@ use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 
 use crate::codec::bitmap::PositionSet;
-use crate::data::deletes::files::DeleteCache;
+use crate::data::deletes::cache::DeleteCache;
 use crate::data::read::read_ahead::TaskReader;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::message_lineage;
 use crate::codec::bitmap::PositionSet;
-use crate::data::deletes::files::DeleteCache;
+use crate::data::deletes::cache::DeleteCache;
 use crate::data::deletes::filter::DeleteFilter;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::commit::CommitOptions;

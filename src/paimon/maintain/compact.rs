@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::codec::bitmap::PositionSet;
-use crate::data::deletes::files::DeleteCache;
+use crate::data::deletes::cache::DeleteCache;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::bind::bind;
 use crate::expr::{BoundPredicate, Predicate};

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::compact::{Group, Job, Outcome, Work, tasks_of};
-use crate::data::read::file::read_task;
+use crate::data::read::task::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::paimon::plan::compact_plan::BucketFiles;
 use crate::paimon::rows::tracking::with_tracking;

@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::compact::{PaimonCompacted, PaimonCompaction, merged, partition_filter};
-use crate::data::deletes::files::DeleteCache;
+use crate::data::deletes::cache::DeleteCache;
 use crate::data::merge::kind_rows::as_written;
-use crate::data::read::file::read_task;
+use crate::data::read::task::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::request::ScanRequest;
 use crate::format::task::ScanTask;

@@ -338,7 +338,7 @@ impl PaimonScan {
     /// The rows, one batch at a time: files are opened as the stream is read, by threads that keep a few batches ahead.
     ///
     /// # Errors
-    /// As [`plan`] and [`crate::data::read::file::read_task`].
+    /// As [`plan`] and [`crate::data::read::task::read_task`].
     pub fn read(&self, how: StreamRequest) -> Result<BatchStream> {
         let mut tasks = self.tasks(&|| Ok(()))?;
         let reader = self.task_reader(self.shape.context.clone());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 
 use crate::codec::file_index::{IndexBytes, IndexKind, IndexOptions, IndexWriter, IndexedType, encode_file_index};
-use crate::data::read::cast::value_at;
+use crate::data::arrow::array_value::value_at;
 use crate::error::{Error, Result, ResultExt};
 use crate::paimon::plan::files::indexed_type;
 use crate::paimon::spec::schema::TableSchema;

@@ -2,7 +2,7 @@
 
 use arrow::array::{ArrayRef, RecordBatch};
 
-use crate::data::read::cast::value_at;
+use crate::data::arrow::array_value::value_at;
 use crate::error::{Error, Result};
 use crate::paimon::spec::binary_row_write::RowBuilder;
 use crate::paimon::spec::data_type::DataField;

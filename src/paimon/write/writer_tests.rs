@@ -6,8 +6,8 @@ use arrow::datatypes::Int32Type;
 use proptest::prelude::*;
 
 use super::*;
-use crate::data::deletes::files::DeleteCache;
-use crate::data::read::file::read_task;
+use crate::data::deletes::cache::DeleteCache;
+use crate::data::read::task::read_task;
 use crate::expr::BoundPredicate;
 use crate::format::request::ScanRequest;
 use crate::format::task::{MergeSection, ScanTask};

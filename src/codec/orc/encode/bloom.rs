@@ -5,7 +5,7 @@
 //!
 //! Source: ORC specification v1, "Bloom Filter Index"; sizes and hashes as Java's `BloomFilter` has them.
 
-use super::messages::Message;
+use super::message::Message;
 
 /// What strings are hashed from.
 const SEED: u64 = 104_729;
@@ -62,7 +62,7 @@ impl BloomFilter {
         self.add(hash_bytes(v));
     }
 
-    /// Adds a decimal with so many digits behind the point.
+    /// Adds a decimal with `scale` digits behind the point.
     pub fn add_decimal(&mut self, unscaled: i128, scale: u8) {
         self.add_bytes(shortest_text(unscaled, scale).as_bytes());
     }

@@ -92,7 +92,7 @@ impl BitWriter {
         }
     }
 
-    /// Appends so many ones.
+    /// Appends `count` ones.
     pub fn ones(&mut self, mut count: usize) {
         while count > 0 {
             if self.used == 0 && count >= 8 {

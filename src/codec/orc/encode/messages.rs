@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::integers::zigzag;
+use super::message::Message;
 use super::statistics::ColumnStatistics;
 use crate::codec::orc::compression::{Codec, Compression};
 use crate::codec::orc::tail::{Kind, MAGIC, StreamKind, StripeInfo};
@@ -21,60 +21,6 @@ const CALENDAR: u64 = 1;
 
 /// Bloom filters are of strings in UTF-8 and timestamps in UTC.
 const UTF8_UTC: u64 = 1;
-
-/// A message that is being made.
-#[derive(Default)]
-pub(super) struct Message(Vec<u8>);
-
-impl Message {
-    fn varint(&mut self, mut v: u64) {
-        while v >= 0x80 {
-            self.0.push(v as u8 | 0x80);
-            v >>= 7;
-        }
-        self.0.push(v as u8);
-    }
-
-    pub(super) fn number(&mut self, field: u64, v: u64) {
-        self.varint(field << 3);
-        self.varint(v);
-    }
-
-    pub(super) fn signed(&mut self, field: u64, v: i64) {
-        self.number(field, zigzag(v));
-    }
-
-    pub(super) fn double(&mut self, field: u64, v: f64) {
-        self.varint(field << 3 | 1);
-        self.0.extend_from_slice(&v.to_le_bytes());
-    }
-
-    pub(super) fn bytes(&mut self, field: u64, v: &[u8]) {
-        self.varint(field << 3 | 2);
-        self.varint(v.len() as u64);
-        self.0.extend_from_slice(v);
-    }
-
-    pub(super) fn text(&mut self, field: u64, v: &str) {
-        self.bytes(field, v.as_bytes());
-    }
-
-    pub(super) fn packed(&mut self, field: u64, v: &[u64]) {
-        let mut inner = Message::default();
-        v.iter().for_each(|v| inner.varint(*v));
-        self.bytes(field, &inner.0);
-    }
-
-    pub(super) fn message(&mut self, field: u64, put: impl FnOnce(&mut Message)) {
-        let mut inner = Message::default();
-        put(&mut inner);
-        self.bytes(field, &inner.0);
-    }
-
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.0
-    }
-}
 
 impl Kind {
     fn number(self) -> u64 {
@@ -175,7 +121,7 @@ pub enum EncodingOut {
     Direct,
     /// With integers as runs of version 2.
     DirectV2,
-    /// By numbers of entries of a dictionary of so many.
+    /// By numbers of entries of a dictionary with this number of entries.
     DictionaryV2(usize),
 }
 

@@ -1,9 +1,9 @@
 //! What a file, a stripe or a group of rows says of the values of a column.
 
-use super::messages::Message;
+use super::message::Message;
 use crate::types::decimal;
 
-/// Text is kept up to so many bytes, as in Java.
+/// Text is kept up to this number of bytes, as in Java.
 const MAX_TEXT: usize = 1024;
 
 /// Statistics of a column.
@@ -17,7 +17,7 @@ pub struct ColumnStatistics {
     pub kind: KindStatistics,
 }
 
-/// Text, of which only the beginning may be known. The order is that of the whole text as far as known.
+/// Text that may be cut. The order is that of the whole text, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cut {
     bytes: Vec<u8>,
@@ -71,7 +71,7 @@ pub enum KindStatistics {
     Binary {
         bytes: u64,
     },
-    /// In units of which a second has `per_second`.
+    /// In units; a second has `per_second` of them.
     Timestamp {
         range: Range<i64>,
         per_second: i64,

@@ -59,6 +59,6 @@ pub(crate) fn has_lineage(field: &Field) -> Error {
         .with("column", &field.name)
         .hint(
             "Its rows would have the ids of others, now or when the table is upgraded to version 3: append() them, or write \
-             the file anew without the columns _row_id and _last_updated_sequence_number",
+             the file again without the columns _row_id and _last_updated_sequence_number",
         )
 }

@@ -10,16 +10,16 @@ use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Int64Type};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
-use super::file::ParquetFile;
-use super::fits::{check_ids, doubtful_leaves};
-use super::lineage::{Stored, has_lineage, lineage_of};
 use crate::data::arrow::schema::arrow_primitive;
-use crate::data::deletes::files::DeleteCache;
+use crate::data::deletes::cache::DeleteCache;
+use crate::data::parquet::file::ParquetFile;
+use crate::data::parquet::import::fits::{check_ids, doubtful_leaves};
+use crate::data::parquet::import::lineage::{Stored, has_lineage, lineage_of};
 use crate::data::read::constants::Constants;
-use crate::data::read::file::read_task;
 use crate::data::read::file_columns::{FileColumn, FileColumns};
 use crate::data::read::guard::guard;
 use crate::data::read::project::Projection;
+use crate::data::read::task::read_task;
 use crate::data::write::metrics::{MetricsConfig, metrics_by_leaf, split_offsets};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::expr::BoundPredicate;
@@ -352,7 +352,7 @@ impl Importer {
             return Ok(None);
         }
         let unknown = || {
-            Error::invalid("the file's statistics do not tell of which partition its rows are")
+            Error::invalid("the file's statistics do not tell which partition its rows belong to")
                 .hint("Append its rows instead, or write it with statistics")
         };
         let source = self.schema.field(f.source_id).and_then(|f| f.ty.as_primitive()).ok_or_else(unknown)?;

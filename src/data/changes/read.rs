@@ -8,25 +8,24 @@
 //!
 //! Source: Iceberg specification, "Row Lineage".
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray};
+use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, StringArray};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
-use super::file::{Batches, open_rows, read_task};
-use super::filter::matches;
-use super::task_reader::Rows;
-use crate::codec::bitmap::PositionSet;
 use crate::data::arrow::schema::to_arrow;
-use crate::data::deletes::files::DeleteCache;
+use crate::data::changes::row_moves::{RowMoves, longs};
+use crate::data::deletes::cache::DeleteCache;
 use crate::data::deletes::filter::DeleteFilter;
-use crate::error::{Error, Result, ResultExt};
+use crate::data::read::filter::matches;
+use crate::data::read::live::{live_rows, rows_between, select};
+use crate::data::read::rows::{Batches, Rows};
+use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
-use crate::format::task::{Change, ChangeOperation, CommitChanges, ReadContext, ScanTask};
+use crate::format::task::{Change, ReadContext, ScanTask};
 use crate::store::Store;
 use crate::types::metadata_columns::{
     CHANGE_COLUMNS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID, LAST_UPDATED, LINEAGE_COLUMNS, ROW_ID,
@@ -35,10 +34,10 @@ use crate::types::metadata_columns::{
 use crate::types::schema::LAST_USER_FIELD_ID;
 use crate::types::{Field, FieldId, Schema};
 
-/// The rows of a task of a changelog, as [`read_task`] gives those of other tasks.
+/// The rows of a task of a changelog, as [`live_rows`] gives those of other tasks.
 ///
 /// # Errors
-/// As [`read_task`]; `CorruptTable` for row ids out of range.
+/// As [`live_rows`]; `CorruptTable` for row ids out of range.
 pub(crate) fn read_changes(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
@@ -71,7 +70,7 @@ pub(crate) fn read_changes(
     let inner = Arc::new(ReadContext { projection: label.columns.inner.clone(), ..context.as_ref().clone() });
     if live.is_none() && !label.columns.has_lineage() {
         let plain = ScanTask { change: None, ..task.clone() };
-        let rows = read_task(store, &inner, &plain, cache)?;
+        let rows = live_rows(store, &inner, &plain, cache)?;
         let labelled = rows.map(move |batch| label.rows(unplaced(batch?)).map(|rows| rows.batch));
         return Ok(Box::new(labelled.filter(has_rows)));
     }
@@ -79,7 +78,7 @@ pub(crate) fn read_changes(
         Some(live) => live,
         None => DeleteFilter::load(store, context, &task.data_file, &task.deletes, cache)?,
     };
-    let rows = live_rows(store, &inner, task, live, removed_by)?;
+    let rows = rows_between(store, &inner, task, live, removed_by)?;
     let labelled = rows.map(move |rows| label.rows(rows?).map(|rows| rows.batch));
     Ok(Box::new(labelled.filter(has_rows)))
 }
@@ -90,38 +89,6 @@ fn has_rows(batch: &Result<RecordBatch>) -> bool {
 
 fn unplaced(batch: RecordBatch) -> Rows {
     Rows { batch, keys: Default::default(), positions: Default::default() }
-}
-
-/// The rows of a task that `live` leaves and that `removed_by`, if given, removes; with their positions.
-fn live_rows(
-    store: &Arc<dyn Store>,
-    context: &Arc<ReadContext>,
-    task: &ScanTask,
-    live: DeleteFilter,
-    removed_by: Option<DeleteFilter>,
-) -> Result<impl Iterator<Item = Result<Rows>> + Send + use<>> {
-    let keys: BTreeSet<FieldId> =
-        live.key_ids().into_iter().chain(removed_by.iter().flat_map(DeleteFilter::key_ids)).collect();
-    let plain = ScanTask { change: None, ..task.clone() };
-    let rows = open_rows(store, context, &plain, &keys.into_iter().collect::<Vec<_>>())?;
-    Ok(rows.map(move |rows| {
-        let rows = rows?;
-        let mut kept = live.keep(&rows.keys, &rows.positions)?;
-        if let Some(removed_by) = &removed_by {
-            kept = &kept & &!&removed_by.keep(&rows.keys, &rows.positions)?;
-        }
-        select(rows, kept)
-    }))
-}
-
-fn select(rows: Rows, kept: BooleanBuffer) -> Result<Rows> {
-    if kept.count_set_bits() == kept.len() {
-        return Ok(rows);
-    }
-    let positions = rows.positions.filter(&kept);
-    let batch = filter_record_batch(&rows.batch, &BooleanArray::new(kept, None))
-        .map_err(|e| Error::internal("rows cannot be filtered").because(e))?;
-    Ok(Rows { batch, keys: Default::default(), positions })
 }
 
 /// Which columns are read, and which of them rows get in the end.
@@ -164,10 +131,6 @@ impl Columns {
         let place = self.inner.fields.iter().position(|f| f.id == id);
         longs(place.and_then(|at| batch.columns().get(at)))
     }
-}
-
-fn longs(lineage: Option<&ArrayRef>) -> Result<&Int64Array> {
-    lineage.and_then(|a| a.as_primitive_opt()).ok_or_else(|| Error::internal("a lineage column was not read"))
 }
 
 /// Adds the columns of a changelog to the rows of one task.
@@ -241,83 +204,6 @@ impl Label {
     }
 }
 
-/// The rows that a commit both removed and added, by id.
-#[derive(Debug, Default)]
-pub(crate) struct RowMoves {
-    /// Those that stayed as they were.
-    carried: PositionSet,
-    /// Those that changed.
-    updated: PositionSet,
-    sequence_number: i64,
-}
-
-impl RowMoves {
-    /// Reads the ids of all rows that a commit removed or added.
-    fn load(
-        store: &Arc<dyn Store>,
-        context: &Arc<ReadContext>,
-        commit: &CommitChanges,
-        cache: &DeleteCache,
-    ) -> Result<RowMoves> {
-        let mut removed = PositionSet::default();
-        let mut out = RowMoves { sequence_number: commit.sequence_number, ..RowMoves::default() };
-        let fields: Vec<Field> = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).collect();
-        let projection = Arc::new(Schema::new(context.schema.id, fields, Vec::new()));
-        let context = Arc::new(ReadContext { projection, ..context.as_ref().clone() });
-        let before = |id: &i64| *id < commit.first_row_id;
-        for task in commit.tasks.iter().filter(|t| t.data_file.first_row_id.is_some()) {
-            let Some(change) = &task.change else { continue };
-            let load = |deletes| DeleteFilter::load(store, &context, &task.data_file, deletes, cache);
-            let removed_by = change.removed_by.as_deref().map(load).transpose()?;
-            let task = ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() };
-            for rows in live_rows(store, &context, &task, load(&task.deletes)?, removed_by)? {
-                let rows = rows.with("path", &task.data_file.path)?;
-                let [ids, updated] = rows.batch.columns() else {
-                    return Err(Error::internal("the lineage columns were not read"));
-                };
-                let (ids, updated) = (longs(Some(ids))?, longs(Some(updated))?);
-                if change.operation == ChangeOperation::Delete {
-                    removed.extend(ids.values())?;
-                    continue;
-                }
-                let is_new = |i: &usize| out.is_update(updated, *i);
-                let (new, old): (Vec<usize>, Vec<usize>) = (0..ids.len()).partition(is_new);
-                let of =
-                    |places: Vec<usize>| places.into_iter().map(|i| ids.value(i)).filter(before).collect::<Vec<_>>();
-                let (new, old) = (of(new), of(old));
-                out.updated.extend(&new)?;
-                out.carried.extend(&old)?;
-            }
-        }
-        out.updated.intersect(&removed);
-        out.carried.intersect(&removed);
-        Ok(out)
-    }
-
-    fn is_update(&self, updated: &Int64Array, row: usize) -> bool {
-        updated.is_null(row) || updated.value(row) >= self.sequence_number
-    }
-
-    /// What happened to a row; nothing if it was only moved.
-    fn change_type(
-        &self,
-        operation: ChangeOperation,
-        ids: &Int64Array,
-        updated: &Int64Array,
-        row: usize,
-    ) -> Option<&'static str> {
-        let known =
-            |set: &PositionSet| ids.is_valid(row) && u64::try_from(ids.value(row)).is_ok_and(|id| set.contains(id));
-        match operation {
-            ChangeOperation::Delete if known(&self.carried) => None,
-            ChangeOperation::Delete if known(&self.updated) => Some("update_before"),
-            ChangeOperation::Insert if known(&self.carried) && !self.is_update(updated, row) => None,
-            ChangeOperation::Insert if known(&self.updated) => Some("update_after"),
-            operation => Some(operation.as_str()),
-        }
-    }
-}
-
 #[cfg(test)]
-#[path = "change_rows_tests.rs"]
+#[path = "read_tests.rs"]
 mod tests;

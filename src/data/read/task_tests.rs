@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, Date32Array, Decimal128Array, Float32Array, Int32Array, ListArray, MapArray, NullArray, StringArray,
-    StructArray, new_null_array,
+    ArrayRef, Date32Array, Decimal128Array, Float32Array, Int32Array, ListArray, MapArray, NullArray, RecordBatch,
+    StringArray, StructArray, new_null_array,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Schema as ArrowSchema};
@@ -16,8 +16,8 @@ use crate::data::testing::{
     write_batch,
 };
 use crate::error::ErrorKind;
-use crate::expr::Op;
-use crate::format::task::{Partition, PartitionValue};
+use crate::expr::{BoundPredicate, Op};
+use crate::format::task::{FileFormat, Partition, PartitionValue};
 use crate::types::{PrimitiveType as P, Schema, Transform, Type, Value};
 
 fn dir() -> TempDir {

@@ -1,14 +1,14 @@
+use arrow::array::Int64Array;
+use tempfile::TempDir;
+
 use super::*;
 use crate::data::testing::{
     context, deleting, deletion_vector, equality_deletes, field, leaf, position_deletes, read, rows, schema, task,
     write,
 };
 use crate::expr::Op;
-use crate::format::task::DataFile;
-use crate::format::task::DeleteRef;
+use crate::format::task::{ChangeOperation, CommitChanges, DataFile, DeleteRef};
 use crate::types::{PrimitiveType as P, Value};
-use arrow::array::Int64Array;
-use tempfile::TempDir;
 
 fn plain() -> Schema {
     schema(vec![field(1, "id", P::Long)])

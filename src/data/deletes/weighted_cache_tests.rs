@@ -1,43 +1,44 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
+use crate::data::deletes::weighted_cache::WeightedCache;
 use crate::error::Error;
 
 #[test]
-fn a_shelf_loads_once_and_forgets_what_is_asked_for_least() {
-    let shelf: WeightedCache<u32, u64> = WeightedCache::new(100);
+fn a_cache_loads_once_and_forgets_what_is_asked_for_least() {
+    let cache: WeightedCache<u32, u64> = WeightedCache::new(100);
     let loads = AtomicUsize::new(0);
     let get = |key: u32, bytes: u64| {
         let load = || {
             loads.fetch_add(1, Ordering::Relaxed);
             Ok(bytes)
         };
-        assert_eq!(*shelf.get(key, load, |v| *v).unwrap(), bytes);
+        assert_eq!(*cache.get(key, load, |v| *v).unwrap(), bytes);
         loads.load(Ordering::Relaxed)
     };
     assert_eq!((get(1, 40), get(2, 40), get(1, 40)), (1, 2, 2));
     // The second has not been asked for again, so it makes room for the third.
     assert_eq!(get(3, 40), 3);
     assert_eq!((get(1, 40), get(3, 40), get(2, 40)), (3, 3, 4));
-    // What is larger than the shelf is not kept and pushes nothing out.
-    let kept = |key| shelf.state.lock().unwrap().places.get(&key).is_some_and(|p| p.bytes > 0);
+    // What is larger than the cache is not kept and pushes nothing out.
+    let kept = |key| cache.state.lock().unwrap().places.get(&key).is_some_and(|p| p.bytes > 0);
     let before: Vec<bool> = (1..4).map(kept).collect();
     assert_eq!((get(9, 101), get(9, 101)), (5, 6));
     assert_eq!((1..4).map(kept).collect::<Vec<_>>(), before);
-    let state = shelf.state.lock().unwrap();
+    let state = cache.state.lock().unwrap();
     assert!(state.bytes <= 100 && state.order.len() == state.places.values().filter(|p| p.bytes > 0).count());
 }
 
 #[test]
 fn what_is_used_is_shared_however_large_it_is() {
-    let shelf: WeightedCache<u32, u64> = WeightedCache::new(100);
+    let cache: WeightedCache<u32, u64> = WeightedCache::new(100);
     let loads = AtomicUsize::new(0);
     let get = |key: u32, bytes: u64| {
         let load = || {
             loads.fetch_add(1, Ordering::Relaxed);
             Ok(bytes)
         };
-        shelf.get(key, load, |v| *v).unwrap()
+        cache.get(key, load, |v| *v).unwrap()
     };
     let large = get(1, 1000);
     assert!(Arc::ptr_eq(&large, &get(1, 1000)));
@@ -51,19 +52,19 @@ fn what_is_used_is_shared_however_large_it_is() {
     assert_eq!(loads.load(Ordering::Relaxed), 5);
     // Places of what no one uses do not pile up.
     (10..1000).for_each(|key| drop(get(key, 1000)));
-    assert!(shelf.state.lock().unwrap().places.len() < 100);
+    assert!(cache.state.lock().unwrap().places.len() < 100);
 }
 
 #[test]
 fn what_failed_is_tried_again() {
-    let shelf: WeightedCache<u32, u64> = WeightedCache::new(100);
-    assert!(shelf.get(1, || Err(Error::corrupt("no")), |v| *v).is_err());
-    assert_eq!(*shelf.get(1, || Ok(5), |v| *v).unwrap(), 5);
+    let cache: WeightedCache<u32, u64> = WeightedCache::new(100);
+    assert!(cache.get(1, || Err(Error::corrupt("no")), |v| *v).is_err());
+    assert_eq!(*cache.get(1, || Ok(5), |v| *v).unwrap(), 5);
 }
 
 #[test]
 fn threads_share_one_load() {
-    let shelf: WeightedCache<u32, u64> = WeightedCache::new(100);
+    let cache: WeightedCache<u32, u64> = WeightedCache::new(100);
     let loads = AtomicUsize::new(0);
     let slow = || {
         loads.fetch_add(1, Ordering::Relaxed);
@@ -72,7 +73,7 @@ fn threads_share_one_load() {
     };
     std::thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| assert_eq!(*shelf.get(1, slow, |v| *v).unwrap(), 7));
+            scope.spawn(|| assert_eq!(*cache.get(1, slow, |v| *v).unwrap(), 7));
         }
     });
     assert_eq!(loads.load(Ordering::Relaxed), 1);

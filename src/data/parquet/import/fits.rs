@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::statistics::Statistics;
 
-use super::schema::avro_name;
+use crate::data::parquet::schema::avro_name;
 use crate::data::read::file_columns::{FileColumn, FileColumns};
 use crate::error::{Error, Result};
 use crate::types::{Field, FieldId, PrimitiveType, Schema};
@@ -69,7 +69,7 @@ impl Check<'_> {
             .with("field id", id)
             .with("of the table's column", name.unwrap_or_else(|| "none".to_owned()))
             .hint(
-                "Rows would be read as those of other columns: append() them, or write the file anew without field ids, so \
+                "Rows would be read as those of other columns: append() them, or write the file again without field ids, so \
                  that columns are matched by name",
             )
     }

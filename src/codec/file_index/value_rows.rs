@@ -1,0 +1,40 @@
+//! The rows of each value of a column: what bitmap indexes are made of.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use roaring::RoaringBitmap;
+
+use super::key::Key;
+
+/// A key that has a place among others.
+#[derive(Clone, Debug)]
+pub(super) struct Ordered(pub Key);
+
+impl PartialEq for Ordered {
+    fn eq(&self, other: &Ordered) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Ordered {}
+
+impl PartialOrd for Ordered {
+    fn partial_cmp(&self, other: &Ordered) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ordered {
+    fn cmp(&self, other: &Ordered) -> Ordering {
+        self.0.order(&other.0)
+    }
+}
+
+/// The rows of each value, and those of null.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ValueRows {
+    pub values: BTreeMap<Ordered, RoaringBitmap>,
+    pub nulls: RoaringBitmap,
+    pub count: u32,
+}

@@ -1,0 +1,50 @@
+//! What the columns of a stripe leave behind when the stripe ends.
+
+use crate::codec::orc::StreamKind;
+use crate::codec::orc::encode::{ColumnStatistics, Compressor, EncodingOut, IndexEntry, StreamOut, row_index};
+
+/// Rows of a group of the row index.
+pub(crate) const GROUP_ROWS: u64 = 10_000;
+
+/// What columns leave behind, in the order of their numbers.
+pub(super) struct Parts {
+    pub(super) compressor: Compressor,
+    pub(super) indexes: Vec<StreamOut>,
+    pub(super) data: Vec<StreamOut>,
+    pub(super) encodings: Vec<EncodingOut>,
+    pub(super) statistics: Vec<ColumnStatistics>,
+}
+
+impl Parts {
+    pub(super) fn new(compressor: &Compressor) -> Parts {
+        let compressor = compressor.clone();
+        Parts { compressor, indexes: vec![], data: vec![], encodings: vec![], statistics: vec![] }
+    }
+
+    /// What a column's groups hold, and where they begin.
+    pub(super) fn column(
+        &mut self,
+        number: usize,
+        encoding: EncodingOut,
+        groups: Vec<ColumnStatistics>,
+        positions: Vec<Vec<u64>>,
+    ) {
+        let Some(first) = groups.first() else { return };
+        let mut all = ColumnStatistics::new(first.kind.clone());
+        let entry = |(positions, statistics)| {
+            all.merge(&statistics);
+            IndexEntry { positions, statistics }
+        };
+        let entries: Vec<IndexEntry> = positions.into_iter().zip(groups).map(entry).collect();
+        let bytes = self.compressor.message(&row_index(&entries));
+        self.indexes.push(StreamOut { kind: None, column: number, bytes });
+        self.encodings.push(encoding);
+        self.statistics.push(all);
+    }
+
+    /// The filters of a column's groups, behind its row index.
+    pub(super) fn filter(&mut self, number: usize, filters: &[u8]) {
+        let bytes = self.compressor.message(filters);
+        self.indexes.push(StreamOut { kind: Some(StreamKind::BloomFilter), column: number, bytes });
+    }
+}

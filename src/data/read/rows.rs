@@ -1,0 +1,24 @@
+//! Streams of rows.
+
+use arrow::record_batch::RecordBatch;
+
+use crate::data::deletes::keys::KeyArrays;
+use crate::data::deletes::positions::RowPositions;
+use crate::error::Result;
+
+/// A stream of a task's rows.
+pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+
+/// A stream of rows with their positions.
+pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
+
+/// Some rows of a data file, before deletes are applied.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// The columns of the context's projection.
+    pub batch: RecordBatch,
+    /// The key columns asked for, by field id.
+    pub keys: KeyArrays,
+    /// Which rows of the file they are.
+    pub positions: RowPositions,
+}

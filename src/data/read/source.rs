@@ -1,0 +1,220 @@
+//! What a file format implements, so that its files can be read.
+//!
+//! A format is a [`FileSource`]. It tells the columns of a file as an Arrow schema whose fields carry field ids. It decodes
+//! the wanted leaf columns to batches, with the positions of their rows.
+//!
+//! A format that can decode the columns of the filter alone tests rows itself, with the [`RowTest`] that it is given. It
+//! decodes the other columns only for rows that stay.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::Schema as ArrowSchema;
+use arrow::record_batch::RecordBatch;
+
+use super::constants::Constants;
+use super::file_columns::FileColumns;
+use super::filter::matches;
+use super::filter_columns::FilterColumns;
+use super::row_columns::RowFacts;
+use crate::data::deletes::filter::DeleteFilter;
+use crate::data::deletes::keys::KeyArrays;
+use crate::data::deletes::positions::RowPositions;
+use crate::error::{Error, Result};
+use crate::expr::BoundPredicate;
+use crate::types::{FieldId, Schema};
+
+/// Bytes that a source keeps a batch to where rows are large: several batches of several files are in memory at once.
+pub(crate) const BATCH_BYTES: u64 = 32 << 20;
+
+/// What a source says where a batch would have more bytes than the offsets of Arrow's strings can count.
+#[cold]
+pub(crate) fn too_large() -> Error {
+    Error::unsupported("the rows of a batch have more than 2 GiB in one column")
+        .hint("Read smaller batches: set the option 'batch-rows'")
+}
+
+/// An open file of some format.
+pub(crate) trait FileSource {
+    /// All its columns, with field ids in the fields' metadata where the file has them.
+    fn schema(&self) -> &ArrowSchema;
+
+    /// Has timestamps in these leaf columns read as nanoseconds, where the file does not say in what unit they are.
+    fn read_nanos(&mut self, _leaves: &BTreeSet<usize>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Confines it to a part of its rows. `false` if none of them can matter.
+    fn narrow(&mut self, part: &Part<'_>) -> Result<bool>;
+
+    /// What is true of a column in all rows of that part, `True` if nothing is known.
+    fn range_of(&self, _part: &Part<'_>, _column: FieldId) -> BoundPredicate {
+        BoundPredicate::True
+    }
+
+    /// Starts to decode that part; `None` if none of its rows can matter.
+    fn start(self: Box<Self>, part: &Part<'_>, request: Request) -> Result<Option<Started>>;
+}
+
+/// Which rows of a file are looked for.
+#[derive(Debug)]
+pub(crate) struct Part<'a> {
+    /// The bytes that the task covers: from `i64::MIN` or to `i64::MAX` where it reaches an end of the file.
+    pub range: Range<i64>,
+    /// What rows must satisfy; it speaks of columns of `schema`. Files may use it to skip rows.
+    pub filter: &'a Arc<BoundPredicate>,
+    pub schema: &'a Schema,
+    /// The file's columns.
+    pub columns: &'a FileColumns,
+    /// Values of columns that the file lacks.
+    pub constants: &'a Constants,
+    /// What the table says of the file.
+    pub recorded: Recorded,
+}
+
+/// What a manifest says of a file. A file may have more than that, and is read as it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recorded {
+    pub rows: u64,
+    pub bytes: u64,
+    /// Whether it is a file of deletes.
+    pub are_deletes: bool,
+}
+
+/// Rows of no columns that a part of a file may claim: decoding checks claims, but here nothing is decoded.
+const MOST_UNREAD_ROWS: u64 = 1 << 32;
+
+impl Recorded {
+    /// Refuses a whole file that has fewer rows than it was committed with: rows, or deletes of rows, would be missing.
+    ///
+    /// # Errors
+    /// `CorruptTable`.
+    pub(crate) fn check_whole(&self, rows: u64) -> Result<()> {
+        match rows >= self.rows {
+            true => Ok(()),
+            false => Err(Error::corrupt(format!(
+                "the file has {rows} rows, but the table says {}: it was replaced or cut off",
+                self.rows
+            ))
+            .hint("Restore the file as it was committed")),
+        }
+    }
+
+    /// Refuses to count rows that no column shows, if they are more than the table says and any file has.
+    pub(crate) fn check_unread(&self, rows: u64) -> Result<()> {
+        match rows <= self.rows.max(MOST_UNREAD_ROWS) {
+            true => Ok(()),
+            false => Err(Error::corrupt(format!("the file claims {rows} rows where the table has {}", self.rows))),
+        }
+    }
+}
+
+/// What of the rows is wanted.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// The leaf columns of rows that stay.
+    pub leaves: BTreeSet<usize>,
+    /// Which rows stay; the leaf columns it needs come on top.
+    pub test: RowTest,
+    /// The columns of deletes by key, which are among `leaves`; empty if there are no such deletes.
+    pub keys: FilterColumns,
+    /// Whether anyone wants to know the positions of rows that stay.
+    pub tells_positions: bool,
+    /// Most rows of a batch.
+    pub batch_rows: usize,
+}
+
+impl Request {
+    /// The leaf columns wanted for anything.
+    pub(crate) fn all_leaves(&self) -> BTreeSet<usize> {
+        &self.leaves | self.test.leaves()
+    }
+
+    /// Whether the positions of rows matter, to those who want rows or to the test.
+    pub(crate) fn needs_positions(&self) -> bool {
+        self.tells_positions || self.test.needs_positions()
+    }
+}
+
+/// A file that is being decoded.
+pub(crate) struct Started {
+    pub batches: DecodedBatches,
+    /// The leaf columns in its batches.
+    pub leaves: BTreeSet<usize>,
+    /// The test, if it is not applied to the batches yet.
+    pub test: Option<RowTest>,
+    /// Whether deletes by key are applied to the batches already.
+    pub keys_tested: bool,
+}
+
+/// Batches of a file's wanted leaf columns, each with the positions of its rows; those may be left out if they matter to
+/// no one any more.
+pub(crate) type DecodedBatches = Box<dyn Iterator<Item = Result<(RecordBatch, RowPositions)>> + Send>;
+
+/// What is tested before anything else: the filter and deletes by position, on batches of the file as they come.
+#[derive(Debug)]
+pub(crate) struct RowTest {
+    pub(super) filter: Arc<BoundPredicate>,
+    pub(super) columns: FilterColumns,
+    pub(super) deletes: Option<Arc<DeleteFilter>>,
+}
+
+impl RowTest {
+    /// Of a filter alone, on columns that are placed.
+    #[cfg(test)]
+    pub(crate) fn new(filter: Arc<BoundPredicate>, columns: FilterColumns) -> RowTest {
+        RowTest { filter, columns, deletes: None }
+    }
+
+    /// The leaf columns it needs.
+    pub(crate) fn leaves(&self) -> &BTreeSet<usize> {
+        self.columns.leaves()
+    }
+
+    /// Whether it has to know the positions of rows.
+    pub(crate) fn needs_positions(&self) -> bool {
+        self.columns.needs_positions() || self.deletes.as_ref().is_some_and(|d| d.has_positions())
+    }
+
+    /// Of the rows of `kept` those that deletes by key leave; `keys` are placed as the test is.
+    pub(crate) fn keep_keys(
+        &self,
+        keys: &FilterColumns,
+        batch: &RecordBatch,
+        kept: BooleanBuffer,
+    ) -> Result<BooleanBuffer> {
+        match &self.deletes {
+            Some(deletes) if !keys.is_empty() => deletes.keep_keys(&key_arrays(keys, batch)?, kept),
+            _ => Ok(kept),
+        }
+    }
+
+    /// Prepares it for batches in which just `leaves` of the file are read.
+    pub(crate) fn place(self, columns: &FileColumns, leaves: &BTreeSet<usize>) -> RowTest {
+        RowTest { columns: self.columns.place(columns, leaves), ..self }
+    }
+
+    /// The rows that stay.
+    pub(crate) fn keep(&self, batch: &RecordBatch, positions: &RowPositions) -> Result<BooleanBuffer> {
+        let rows = batch.num_rows();
+        let kept = match &*self.filter {
+            BoundPredicate::True => BooleanBuffer::new_set(rows),
+            filter => {
+                let arrays = self.columns.arrays(batch, &RowFacts { rows, positions, deleted: None })?;
+                matches(filter, rows, &|id| arrays.get(&id).cloned())?
+            }
+        };
+        Ok(match &self.deletes {
+            Some(deletes) if deletes.has_positions() => &kept & &deletes.keep_positions(positions),
+            _ => kept,
+        })
+    }
+}
+
+/// The key columns of a batch.
+pub(super) fn key_arrays(keys: &FilterColumns, batch: &RecordBatch) -> Result<KeyArrays> {
+    let nowhere = RowPositions::default();
+    keys.arrays(batch, &RowFacts { rows: batch.num_rows(), positions: &nowhere, deleted: None })
+}

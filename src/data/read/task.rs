@@ -1,0 +1,73 @@
+//! Reads the rows of a task, whatever kind of task it is.
+//!
+//! [`read_task`] is the entry to reading. A task reads one file ([`super::live`]), merges the files of a bucket
+//! ([`crate::data::merge`]), or tells what a commit changed ([`crate::data::changes`]).
+
+use std::sync::Arc;
+
+use super::file::check_supported;
+use super::live::live_rows;
+use super::rows::Batches;
+use crate::data::changes::read::read_changes;
+use crate::data::deletes::cache::DeleteCache;
+use crate::data::merge::aligned_read::read_aligned;
+use crate::data::merge::kind_rows::read_kinds;
+use crate::data::merge::read::{Reading, read_section};
+use crate::error::{Error, Result, ResultExt};
+use crate::format::task::{ReadContext, ScanTask};
+use crate::store::Store;
+
+/// The rows of a task that satisfy its residual and that its deletes leave. The batches have the columns of the context's
+/// projection. No batch is empty, and the stream ends after an error. If the context says so, deleted rows stay and are
+/// flagged. The tasks of a scan share `cache`, so that each delete file is read once.
+///
+/// # Errors
+/// `Unsupported` for encrypted files. `CorruptTable` if the bytes of the file contradict themselves or the schema of the
+/// table, and as [`DeleteFilter::load`](crate::data::deletes::filter::DeleteFilter::load). These errors, and those of the
+/// store, name the file and the snapshot. The stream gives the errors that occur after the start.
+pub fn read_task(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    cache: &DeleteCache,
+) -> Result<Batches> {
+    let snapshot_id = task.change.as_ref().map(|c| c.commit_snapshot_id).or(context.snapshot_id);
+    let of_snapshot = move |e: Error| snapshot_id.into_iter().fold(e, |e, id| e.with("snapshot", id));
+    let batches = batches_of(store, context, task, cache).map_err(of_snapshot)?;
+    Ok(Box::new(batches.map(move |batch| batch.map_err(of_snapshot))))
+}
+
+fn batches_of(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    cache: &DeleteCache,
+) -> Result<Batches> {
+    if let (Some(change), Some(_)) = (&task.change, &context.paimon) {
+        return read_kinds(Reading { store, context, cache }, task, change);
+    }
+    if let Some(change) = &task.change {
+        return read_changes(store, context, task, change, cache);
+    }
+    check_supported(task).with("path", &task.data_file.path)?;
+    if let (Some(section), Some(paimon)) = (&task.merge, &context.paimon) {
+        let reading = Reading { store, context, cache };
+        return match paimon.key.is_empty() {
+            true => read_aligned(reading, task, section),
+            false => read_section(reading, task, section),
+        };
+    }
+    live_rows(store, context, task, cache)
+}
+
+#[cfg(test)]
+#[path = "task_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "task_property_tests.rs"]
+mod property_tests;
+
+#[cfg(test)]
+#[path = "evolution_property_tests.rs"]
+mod evolution_tests;

@@ -1,0 +1,43 @@
+//! One object of an object store, and the requests for it.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use object_store::path::Path;
+use object_store::{Error as StoreError, ObjectStore};
+
+use super::connect::Client;
+use super::failure::failure;
+use super::files::Store;
+use super::options::StoreOptions;
+use super::place::Service;
+use super::runtime::wait;
+use crate::error::{Error, Result};
+
+/// An object, and what asks for it.
+#[derive(Clone)]
+pub(super) struct Object {
+    /// As the caller has it.
+    pub path: String,
+    pub key: Path,
+    pub client: Client,
+    pub options: Arc<StoreOptions>,
+    pub service: Service,
+}
+
+impl Object {
+    /// The crate's error for one of the store.
+    pub(super) fn failed(&self, action: &str, e: StoreError) -> Error {
+        failure(action, &self.path, e, self.options.secrets())
+    }
+
+    /// Asks for something and waits for it.
+    pub(super) fn ask<T, F>(&self, action: &str, request: impl FnOnce(Arc<dyn ObjectStore>, Path) -> F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = object_store::Result<T>> + Send + 'static,
+    {
+        let asked = wait(request(self.client.patient.clone(), self.key.clone()));
+        asked.map_err(|e| e.with("path", &self.path))?.map_err(|e| self.failed(action, e))
+    }
+}
