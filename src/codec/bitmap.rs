@@ -1,8 +1,8 @@
 //! Sets of row positions and the deletion vectors that store them.
 //!
 //! A deletion vector is the blob `deletion-vector-v1` of a Puffin file: the length of what follows without the checksum
-//! (big-endian), a magic number, a 64-bit Roaring bitmap in the portable form, and a CRC-32 (big-endian) of magic number and
-//! bitmap. [`PositionSet::from_vector`] checks each of them.
+//! (big-endian), a magic number, a 64-bit Roaring bitmap in the portable form, and a CRC-32 (big-endian) of magic
+//! number and bitmap. [`PositionSet::from_vector`] checks each of them.
 //!
 //! Source: Puffin specification, "deletion-vector-v1"; Roaring format specification, "Extension for 64-bit
 //! implementations". Limits of positions as in Java's `RoaringPositionBitmap`.
@@ -30,8 +30,8 @@ const MAX_KEY: u32 = i32::MAX as u32 - 1;
 pub struct PositionSet(RoaringTreemap);
 
 impl PositionSet {
-    /// Decodes a blob of type `deletion-vector-v1`, which must be all of `blob`. Memory stays below a small multiple of the
-    /// blob's length: runs stay runs.
+    /// Decodes a blob of type `deletion-vector-v1`, which must be all of `blob`. Memory stays below a small multiple of
+    /// the blob's length: runs stay runs.
     ///
     /// # Errors
     /// `CorruptTable` if length, magic number, checksum or bitmap are wrong, or positions are beyond what is allowed.
@@ -39,9 +39,9 @@ impl PositionSet {
         decode_bitmap(checked_vector(blob, MAGIC)?).map(PositionSet)
     }
 
-    /// Decodes a deletion vector of a Paimon table's index file. `bytes` begin with it, `length` is what the table records.
-    /// It has 64-bit positions as a blob `deletion-vector-v1`, or 32-bit ones: then the magic number is another, big-endian,
-    /// and the recorded length counts neither the length nor the checksum.
+    /// Decodes a deletion vector of a Paimon table's index file. `bytes` begin with it, `length` is what the table
+    /// records. It has 64-bit positions as a blob `deletion-vector-v1`, or 32-bit ones: then the magic number is
+    /// another, big-endian, and the recorded length counts neither the length nor the checksum.
     ///
     /// # Errors
     /// As [`PositionSet::from_vector`]; `CorruptTable` if the recorded length is another.
@@ -87,7 +87,8 @@ impl PositionSet {
         framed(&covered)
     }
 
-    /// A deletion vector of 32-bit positions as Paimon's index files have it, and the length that the table records of it.
+    /// A deletion vector of 32-bit positions as Paimon's index files have it, and the length that the table records of
+    /// it.
     ///
     /// # Errors
     /// `InvalidInput` for positions that such a vector cannot have, and for sets that take more than 2 GiB.

@@ -1,4 +1,4 @@
-//! Columns of values of any length: no object for each of them.
+//! Columns of values of any length, without an object for each value.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! Puffin files: containers of blobs, such as deletion vectors and statistics.
 //!
-//! A writer puts [`FileBuilder::START`] first, tells [`FileBuilder::add`] of each blob that it writes, and ends with what
-//! [`FileBuilder::finish`] gives. A reader asks for the last [`TAIL_BYTES`] bytes, [`footer_bytes`] says how long the footer is, [`Footer::parse`] reads it,
-//! and [`Blob::content`] decompresses the bytes that a blob's range holds.
+//! A writer starts with [`FileBuilder::START`], calls [`FileBuilder::add`] for each blob that it writes, and ends with
+//! the bytes of [`FileBuilder::finish`]. A reader gets the last [`TAIL_BYTES`] bytes. [`footer_bytes`] says how long
+//! the footer is, [`Footer::parse`] reads it, and [`Blob::content`] decompresses the bytes of a blob.
 //!
 //! Source: Puffin specification.
 
@@ -187,8 +187,8 @@ impl FileBuilder {
         FileBuilder { footer: Footer { blobs: Vec::new(), properties }, length: MAGIC.len() as u64 }
     }
 
-    /// Adds a blob, which is written next: its `length` bytes. Gives the byte that it begins at; what the blob says of its
-    /// offset means nothing.
+    /// Adds a blob, which is written next: its `length` bytes. Gives the byte that it begins at; what the blob says of
+    /// its offset means nothing.
     pub fn add(&mut self, blob: Blob) -> u64 {
         let offset = self.length;
         self.length += blob.length;

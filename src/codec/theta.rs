@@ -1,8 +1,8 @@
 //! Theta sketches: estimates of how many distinct values there are, as blobs of statistics files hold them.
 //!
-//! An [`AlphaSketch`] takes values one by one and keeps about 4,096 of their hashes; [`ThetaSketch`] is what it comes to:
-//! the hashes below a threshold, theta, which is that share of all hashes that there could be. Sketches of parts unite to
-//! one of the whole, in any order.
+//! An [`AlphaSketch`] takes values one by one and keeps about 4,096 of their hashes; [`ThetaSketch`] is what it comes
+//! to: the hashes below a threshold, theta, which is that share of all hashes that there could be. Sketches of parts
+//! unite to one of the whole, in any order.
 //!
 //! ```
 //! use frazil::codec::theta::AlphaSketch;
@@ -129,8 +129,8 @@ impl ThetaSketch {
     /// Decodes a serialised sketch: compact in any order, or one that still took values.
     ///
     /// # Errors
-    /// `CorruptTable` if it is none, or of values that were hashed with another seed; `Unsupported` for versions of the form
-    /// before 3, and for compressed ones.
+    /// `CorruptTable` if it is none, or of values that were hashed with another seed; `Unsupported` for versions of the
+    /// form before 3, and for compressed ones.
     pub fn from_bytes(bytes: &[u8]) -> Result<ThetaSketch> {
         const COMPACT: u8 = 3;
         const EMPTY: u8 = 4;

@@ -1,4 +1,4 @@
-//! XXH64, by which Bloom filters hash text and bytes (seed 0) and Spark its texts (seed 42).
+//! The hash XXH64. Bloom filters hash text and bytes with it (seed 0), and Spark its texts (seed 42).
 //!
 //! Source: xxHash fast digest algorithm, format description.
 

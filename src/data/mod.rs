@@ -5,7 +5,8 @@
 //!
 //! Reading has four steps. Each step uses only the steps above it in this list.
 //!
-//! 1. [`read::file`] gives the raw rows of one file. It asks the file formats, [`parquet`], [`avro`] and [`orc`], for columns.
+//! 1. [`read::file`] gives the raw rows of one file. It asks the file formats, [`parquet`], [`avro`] and [`orc`], for
+//!    columns.
 //! 2. [`deletes`] reads delete files and says which rows they delete.
 //! 3. [`read::live`] gives the rows of one file that its deletes leave.
 //! 4. [`read::task`] gives the rows of a task of any kind. A task reads one file, merges several files ([`merge`]), or
@@ -20,7 +21,8 @@
 //! - [`deletes`] reads delete files and tests rows against them.
 //! - [`merge`] makes one row of the rows that have the same key in several files.
 //! - `changes` adds the columns of a changelog to the rows that a commit added or removed.
-//! - [`write`](mod@write) brings rows to the table's schema, splits and sorts them, and writes data files and delete files.
+//! - [`write`](mod@write) brings rows to the table's schema, splits and sorts them, and writes data files and delete
+//!   files.
 
 pub mod arrow;
 pub mod avro;

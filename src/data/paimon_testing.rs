@@ -1,5 +1,5 @@
-//! What tests of reading Paimon tables share: contexts and tasks from what Java's Paimon said of tables that it wrote, and
-//! rows as it prints them.
+//! What tests of reading Paimon tables share: contexts and tasks from what Java's Paimon said of tables that it wrote,
+//! and rows as it prints them.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,6 +1,6 @@
-//! Binds a filter to a schema: names become field ids, literals values of the column's type, `not` is pushed down to the
-//! leaves. Questions that the types alone answer (`i > 3000000000` on a 32-bit column, `x is null` on a required one)
-//! become constants; the result is simplified.
+//! Binds a filter to a schema: names become field ids, literals become values of the column's type, and `not` is pushed
+//! down to the leaves. Comparisons that the types alone decide (`i > 3000000000` on a 32-bit column, `x is null` on a
+//! required one) become constants. The result is simplified.
 
 use std::cmp::Ordering;
 
@@ -183,8 +183,8 @@ fn not_null(term: &BoundTerm) -> BoundPredicate {
     null_test(term, false)
 }
 
-/// As [`place`]; a day may be given as its number, as other transforms' results are, years, months and hours as text, and
-/// a decimal cut to a width may have a digit more than its type.
+/// As [`place`]; a day may be given as its number, as other transforms' results are, years, months and hours as text,
+/// and a decimal cut to a width may have a digit more than its type.
 fn place_in(term: &BoundTerm, literal: &Literal, ty: &PrimitiveType) -> Result<Place> {
     match (&term.transform, literal, ty) {
         (Transform::Day, Literal::Number(_), _) => place(literal, &PrimitiveType::Int),

@@ -1,9 +1,9 @@
 //! The only pruning algorithm. Partition tuples, manifest summaries, column metrics of files, row groups and pages all
-//! implement [`Bounds`]; [`evaluate`] decides from them what a filter can be on the rows they describe.
+//! implement [`Bounds`]. [`evaluate`] decides from them what a filter can be on the rows that they describe.
 //!
 //! A set of rows holds up to three kinds of values of a column: nulls, NaNs and ordinary values. A leaf is decided for
-//! each kind that may be there; where all of them agree, that is the verdict. So the inclusive question (may a row
-//! match?) and the strict one (do all match?) have one answer, and no operation treats nulls or NaNs by itself.
+//! each kind that may occur. If all kinds agree, that is the verdict. So the inclusive question (may a row match?) and
+//! the strict one (do all match?) have one answer, and no operation treats nulls or NaNs by itself.
 //!
 //! Bounds that contradict themselves (a NaN, lower above upper, another type) count as unknown, never as proof.
 
@@ -68,7 +68,8 @@ pub struct ColumnBounds<'a> {
 
 /// What is known of a set of rows: a file, a manifest, a row group, a page.
 pub trait Bounds {
-    /// What is known of a column whose type is now `ty`. The default of [`ColumnBounds`] (`Possible` everywhere) if nothing.
+    /// What is known of a column whose type is now `ty`. The default of [`ColumnBounds`] (`Possible` everywhere) if
+    /// nothing.
     fn column<'a>(&'a self, field: FieldId, ty: &PrimitiveType) -> ColumnBounds<'a>;
 
     /// Nulls of a nested column (struct, list, map), for the null tests.
@@ -82,8 +83,8 @@ pub trait Bounds {
         None
     }
 
-    /// Bucket ranges known of a column: (number of buckets, lowest, highest), both ends included. Every non-null value of
-    /// the column in these rows falls in that range of buckets.
+    /// Bucket ranges known of a column: (number of buckets, lowest, highest), both ends included. Every non-null value
+    /// of the column in these rows falls in that range of buckets.
     fn buckets(&self, _field: FieldId) -> Vec<(u32, i32, i32)> {
         Vec::new()
     }
@@ -393,7 +394,8 @@ fn bucket_image(n: u32, column: &ColumnBounds<'_>, source: &PrimitiveType, known
         let bucket = bucket_of_hash(hash_value(column.point()?, source)?, n);
         Some((bucket, bucket))
     };
-    // Equal values of different bytes would fall in different buckets; only floats have those, and they have no buckets.
+    // Equal values of different bytes would fall in different buckets; only floats have those, and they have no
+    // buckets.
     match stored.or_else(computed) {
         Some((low, high)) => {
             Image { lower: Some(Value::Int(low)), upper: Some(Value::Int(high)), upper_is_prefix: false }

@@ -1,10 +1,10 @@
 //! Places an untyped literal among the values of a type.
 //!
-//! A literal that is no value of the type (1.5 for an integer, 3000000000 for a 32-bit one, a microsecond too fine) still
-//! has a place between two neighbours; comparisons with it keep their exact meaning by comparing with a neighbour.
-//! Quoted text becomes the column's type: a number, date, time, timestamp, uuid; hexadecimal digits for bytes, as in
-//! single-value JSON (specification, Appendix D). Nothing is guessed across kinds: a number is no text, no date, no
-//! boolean.
+//! A literal may be no value of the type: 1.5 for an integer, 3000000000 for a 32-bit one, a microsecond too fine. It
+//! still has a place between two neighbours, and comparisons with it keep their exact meaning by comparing with a
+//! neighbour. Quoted text becomes the type of the column: a number, date, time, timestamp, uuid; hexadecimal digits for
+//! bytes, as in single-value JSON (specification, Appendix D). Nothing is guessed across kinds: a number is no text, no
+//! date, no boolean.
 
 use crate::error::{Error, Result};
 use crate::expr::predicate::Literal;

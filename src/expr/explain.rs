@@ -1,4 +1,4 @@
-//! Says in words why rows were pruned.
+//! Explains in words why rows were pruned.
 
 use crate::expr::bounds::{Bounds, ColumnBounds, Presence, Verdict, checked, evaluate, evaluate_leaf};
 use crate::expr::predicate::{BoundLeaf, BoundPredicate, Op};

@@ -1,9 +1,9 @@
 //! The two forms of a filter.
 //!
-//! [`Predicate`] is what a person wrote: names and untyped literals, any nesting of `not`. [`BoundPredicate`] is what the
-//! machine evaluates: field ids and typed values, in negation normal form, so that no `not` is left. Pushing `not` down
-//! keeps SQL's three-valued meaning, because a leaf and its negation are both unknown on null (or, for the null and NaN
-//! tests, neither is).
+//! [`Predicate`] is what a person wrote: names and untyped literals, with `not` anywhere. [`BoundPredicate`] is what is
+//! evaluated: field ids and typed values, in negation normal form, so that no `not` is left. Pushing `not` down keeps
+//! SQL's three-valued meaning, because a leaf and its negation are both unknown on null. For null and NaN tests,
+//! neither is.
 
 use crate::types::{Field, FieldId, PrimitiveType, Transform, Type, Value};
 
@@ -156,7 +156,8 @@ pub struct BoundLeaf {
     pub values: Vec<Value>,
 }
 
-/// A filter bound to a schema, in negation normal form. It keeps a row where it is true, not where it is false or unknown.
+/// A filter bound to a schema, in negation normal form. It keeps a row where it is true, not where it is false or
+/// unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BoundPredicate {
     /// Keeps every row.

@@ -1,4 +1,4 @@
-//! Filters as text. What is shown can be parsed and bound again and means the same.
+//! Filters as text. The text can be parsed and bound again, and means the same.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Clients of object stores, made of options and environment variables.
+//! Makes clients of object stores from options and environment variables.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,8 @@ pub(super) struct Client {
 /// Connects to a bucket; nothing is asked yet.
 ///
 /// # Errors
-/// `InvalidInput` for options that contradict each other or the URI, and for plain HTTP to another machine that nobody allowed.
+/// `InvalidInput` for options that contradict each other or the URI, and for plain HTTP to another machine that nobody
+/// allowed.
 pub(super) fn connect(bucket: &Bucket, options: &StoreOptions) -> Result<Client> {
     // The provider of cryptography that was built in; one that the process has already is as good.
     rustls::crypto::ring::default_provider().install_default().unwrap_or(());
@@ -67,8 +68,8 @@ fn client_options() -> ClientOptions {
         .with_timeout(Duration::from_secs(180))
 }
 
-/// The settings of a bucket: the environment's, then those given, which go before them. Credentials that are given stand
-/// alone: a session token of the environment belongs to the keys there.
+/// The settings of a bucket: the environment's, then those given, which go before them. Credentials that are given
+/// stand alone: a session token of the environment belongs to the keys there.
 fn settings(bucket: &Bucket, options: &StoreOptions) -> Result<Vec<(String, String)>> {
     const CREDENTIALS: [&str; 13] = [
         "access_key_id",

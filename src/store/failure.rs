@@ -1,4 +1,4 @@
-//! What went wrong at an object store, in the words of this crate and without secrets.
+//! Errors of object stores, in the words of this crate and without secrets.
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What a store of files can do.
+//! The traits of a store of files.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -69,8 +69,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// half-written.
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()>;
 
-    /// Whether an error of [`Store::put_if_absent`] proves that the file was not made and never will be: the store refused.
-    /// After any other error, a timeout say, it may appear yet.
+    /// Whether an error of [`Store::put_if_absent`] proves that the file was not made and never will be: the store
+    /// refused. After any other error, a timeout say, it may appear yet.
     fn refused(&self, error: &Error) -> bool {
         matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidInput | ErrorKind::Unsupported)
     }
@@ -114,15 +114,15 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Gives a folder, with all that is in it, another name that is free.
     ///
     /// # Errors
-    /// `NotFound` if it is not there; `AlreadyExists` if something has the name; `Unsupported` where folders are but parts of
-    /// the names of files.
+    /// `NotFound` if it is not there; `AlreadyExists` if something has the name; `Unsupported` where folders are but
+    /// parts of the names of files.
     fn rename_folder(&self, folder: &str, _to: &str) -> Result<()> {
         Err(Error::unsupported("an object store can't rename folders").with("path", folder))
     }
 }
 
-/// `f(0), …, f(n - 1)`, each of which mostly asks `store`, on as many threads as pay off; in order, the first error by index
-/// wins.
+/// `f(0), …, f(n - 1)`, each of which mostly asks `store`, on as many threads as pay off; in order, the first error by
+/// index wins.
 pub fn in_parallel<T: Send>(store: &dyn Store, n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     parallel::in_parallel_on(store.at_once(), n, f)
 }

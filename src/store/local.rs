@@ -1,7 +1,7 @@
 //! Local and mounted file systems.
 //!
-//! New files appear whole: bytes go to a temporary sibling, are synced, and get their name by a hard link, which fails
-//! if the name is taken. That makes `put_if_absent` the atomic publish of a commit.
+//! New files appear whole. Bytes go to a temporary file in the same folder and are synced. A hard link then gives the
+//! file its name, and fails if the name is taken. That makes `put_if_absent` the atomic publish of a commit.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -280,8 +280,8 @@ impl LocalWriter {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(io_error("create", &self.path, e));
             }
-            // File systems without hard links: the name is claimed by an exclusive create first. It is empty for a moment,
-            // and stays so if the process dies just then.
+            // File systems without hard links: the name is claimed by an exclusive create first. It is empty for a
+            // moment, and stays so if the process dies just then.
             Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
                 File::create_new(&self.target).map_err(|e| io_error("create", &self.path, e))?;
                 if let Err(e) = fs::rename(&self.temporary, &self.target) {

@@ -1,4 +1,4 @@
-//! Paths as tables record them, and where they are really found.
+//! Paths as tables record them, and where the files really are.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -70,8 +70,8 @@ pub fn join(base: &str, name: &str) -> String {
     format!("{}/{name}", base.trim_end_matches('/'))
 }
 
-/// One spelling for the same place: local paths without their `file:` scheme, object stores with one of the schemes that
-/// they go by (`s3` for `s3a` and `s3n`), both without double or trailing slashes at the ends.
+/// One spelling for the same place: local paths without their `file:` scheme, object stores with one of the schemes
+/// that they go by (`s3` for `s3a` and `s3n`), both without double or trailing slashes at the ends.
 pub fn normalise(location: &str) -> String {
     normalised(location).into_owned()
 }

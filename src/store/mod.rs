@@ -1,8 +1,9 @@
 //! Storage: the only place for files, network and asynchronous code.
 //!
-//! [`Store`] is what the rest of the crate sees: whole reads, range reads, writes that never replace a file, listing, deletion.
-//! [`open_store`] opens the store of a location. [`local`] is for local files and [`object`] for object stores. [`location`]
-//! turns what tables record (`file:` URIs, plain paths, moved tables) into what a store opens. [`database`] is for SQL catalogs.
+//! [`Store`] is what the rest of the crate sees: whole reads, range reads, writes that never replace a file, listing,
+//! deletion. [`open_store`] opens the store of a location. [`local`] is for local files and [`object`] for object
+//! stores. [`location`] turns what tables record (`file:` URIs, plain paths, moved tables) into what a store opens.
+//! [`database`] is for SQL catalogs.
 
 mod connect;
 pub mod database;

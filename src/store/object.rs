@@ -1,7 +1,7 @@
-//! Object stores: Amazon S3 and what speaks like it, Google Cloud Storage, Azure.
+//! Object stores: Amazon S3 and stores with its protocol, Google Cloud Storage, Azure.
 //!
-//! There are no folders: a folder is what keys have in common up to a slash. One that must be there though it is empty
-//! (a namespace) holds a hidden object, which no listing shows. A new object appears whole, at the end of its upload.
+//! There are no folders: a folder is the part of keys up to a slash. A folder that must exist although it is empty (a
+//! namespace) holds a hidden object, which no listing shows. A new object appears whole, at the end of its upload.
 //!
 //! Each call waits on its thread while the requests run on the runtime of the process, and can be interrupted
 //! ([`crate::parallel::asking`]).

@@ -1,4 +1,4 @@
-//! Writing an object of any size: in parts, several under way at once. Nothing is visible before the end.
+//! Writes an object of any size: in parts, several at the same time. The object becomes visible at the end.
 
 use std::collections::VecDeque;
 use std::io;

@@ -11,8 +11,8 @@ use super::options::StoreOptions;
 use super::place::Service;
 use crate::error::{Error, Result};
 
-/// The store of a location: local files for plain paths and `file:` URIs, object stores for `s3:`, `gs:`, `abfs:` and their
-/// like.
+/// The store of a location: local files for plain paths and `file:` URIs, object stores for `s3:`, `gs:`, `abfs:` and
+/// their like.
 ///
 /// # Errors
 /// `Unsupported` for other schemes, naming those that are supported; as [`StoreOptions::new`].

@@ -1,4 +1,4 @@
-//! Storage options: what they are called, by PyIceberg and Java, by `object_store` and Polars, and what they mean.
+//! Storage options: their names in PyIceberg and Java, `object_store` and Polars, and their meaning.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Where an object is: service, account, bucket and key, out of the URI that a table records.
+//! Where an object is: service, account, bucket and key, from the URI that a table records.
 
 use object_store::path::Path;
 
@@ -48,7 +48,8 @@ pub(super) struct Place {
 /// The place of `scheme://bucket/key`, or with Azure's accounts `abfss://container@account.dfs.core.windows.net/key`.
 ///
 /// # Errors
-/// `InvalidInput` for what is no such URI; `Unsupported` for keys that can't be asked for: with empty parts, `.` or `..`.
+/// `InvalidInput` for what is no such URI; `Unsupported` for keys that can't be asked for: with empty parts, `.` or
+/// `..`.
 pub(super) fn place(uri: &str) -> Result<Place> {
     let wrong = |why: &str| Error::invalid(format!("the URI {why}")).with("path", uri);
     let service = scheme(uri).and_then(Service::of_scheme).ok_or_else(|| wrong("is not one of an object store"))?;

@@ -1,8 +1,8 @@
-//! Making an object that nobody else has made: the atomic publish of a commit.
+//! Makes an object only if nobody else has made it: the atomic publish of a commit.
 //!
-//! A request whose answer was lost may have been carried out, so one that is made again may be refused because of the first.
-//! Requests are therefore made one by one, with knowledge of how the ones before ended, and where one of them is in doubt,
-//! the stored object is compared with what was sent. Metadata holds random ids, so only our own object is equal.
+//! A request whose answer was lost may have been carried out. If it is made again, it may be refused because of the
+//! first one. So requests are made one by one, with knowledge of how the earlier ones ended. If one of them is in
+//! doubt, the stored object is compared with what was sent. Metadata holds random ids, so only our own object is equal.
 
 use std::time::{Duration, Instant};
 
@@ -22,8 +22,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 /// Makes the object if nobody has.
 ///
 /// # Errors
-/// `AlreadyExists` if somebody has. A refusal ([`is_refusal`]) proves that it was not made; after other errors it may be
-/// there.
+/// `AlreadyExists` if somebody has. A refusal ([`is_refusal`]) proves that it was not made. After other errors it may
+/// exist.
 pub(super) fn put_once(object: &Object, bytes: &[u8]) -> Result<()> {
     let payload = PutPayload::from(bytes.to_vec());
     let (retries, time) = object.options.retries()?;

@@ -1,4 +1,4 @@
-//! Which requests to make for ranges of a file: near ones become one, large ones several.
+//! Which requests to make for ranges of a file: close ranges are joined, and large ones are split.
 
 use std::ops::Range;
 

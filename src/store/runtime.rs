@@ -1,7 +1,7 @@
 //! The asynchronous runtime behind network stores, and how blocking calls wait for it.
 //!
-//! A runtime and the connections made on it are of no use in a forked process: their threads are not there, and what they
-//! hold is shared with the parent. So everything that lives longer than a call is kept by process ([`PerProcess`]): a fork
+//! A runtime and its connections are of no use in a forked process: the threads do not exist there, and the connections
+//! are shared with the parent. So everything that lives longer than a call is kept by process ([`PerProcess`]). A fork
 //! makes its own, and never touches or drops what it inherited.
 
 use std::future::Future;

@@ -127,8 +127,8 @@ pub fn bucket_of_hash(hash: u32, buckets: u32) -> i32 {
 
 /// A number of buckets, prepared for many hashes: no division for each.
 ///
-/// A hash has 31 bits, so the quotient by any divisor is exactly the product with a rounded-up 32-bit reciprocal, shifted
-/// (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", theorem 4.2).
+/// A hash has 31 bits, so the quotient by any divisor is exactly the product with a rounded-up 32-bit reciprocal,
+/// shifted (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", theorem 4.2).
 #[derive(Clone, Copy, Debug)]
 pub struct Buckets {
     count: u32,

@@ -52,7 +52,8 @@ fn real_text(v: f64, shortest: &str) -> String {
     }
 }
 
-/// `22:31:08` of the milliseconds of a day, and no more digits of the fraction than wanted, up to the last that is not zero.
+/// `22:31:08` of the milliseconds of a day, and no more digits of the fraction than wanted, up to the last that is not
+/// zero.
 pub(crate) fn time_text(millis: i64, digits: u32) -> String {
     let millis = millis.rem_euclid(86_400_000);
     let seconds = millis / 1000;

@@ -1,5 +1,5 @@
-//! Columns that rows have besides those of their table: where they are, what became of them, what a changelog says of them,
-//! and their lineage.
+//! Columns that rows have in addition to those of their table: where rows are, whether they are deleted, what a
+//! changelog says about them, and their lineage.
 //!
 //! Source: Iceberg specification, "Reserved Field IDs"; names, ids and types as Java's `MetadataColumns`.
 
@@ -30,7 +30,8 @@ pub const LAST_UPDATED: FieldId = i32::MAX - 108;
 pub const CHANGE_COLUMNS: [FieldId; 3] = [CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID];
 /// The columns of row lineage (format version 3).
 pub const LINEAGE_COLUMNS: [FieldId; 2] = [ROW_ID, LAST_UPDATED];
-/// The columns that say where a row is and whether it was deleted, but for `_partition`, whose type depends on the table.
+/// The columns that say where a row is and whether it was deleted, but for `_partition`, whose type depends on the
+/// table.
 const PLACE_COLUMNS: [FieldId; 4] = [FILE, POS, DELETED, SPEC_ID];
 
 /// The column with one of these ids.
@@ -55,8 +56,8 @@ pub fn metadata_column(id: FieldId) -> Option<Field> {
     Some(Field { doc: Some(doc.to_owned()), ..Field::new(id, name, required, ty) })
 }
 
-/// The columns that the rows of a version have: those of lineage from format version 3 on. `partition` has the partition
-/// fields of all specs of the table, `last_column_id` is the highest id that any column of it ever had.
+/// The columns that the rows of a version have: those of lineage from format version 3 on. `partition` has the
+/// partition fields of all specs of the table, `last_column_id` is the highest id that any column of it ever had.
 ///
 /// A partition field whose id is or was a column's has it negated, so that no two fields of a scan have one id.
 pub fn row_columns(format_version: u8, partition: &[Field], last_column_id: FieldId) -> Vec<Field> {

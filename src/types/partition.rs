@@ -1,6 +1,6 @@
 //! Partition specs and sort orders: how rows are put into files.
 //!
-//! Source: Iceberg specification, "Partitioning" and "Sorting". JSON forms live in the tower.
+//! Source: Iceberg specification, "Partitioning" and "Sorting". The JSON forms are in the folders of the table formats.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Schemas: named, numbered and typed columns. The field id is the identity of a column; its name may change.
 //!
-//! Source: Iceberg specification, "Schemas and Data Types" (v3 included). JSON forms live in the towers.
+//! Source: Iceberg specification, "Schemas and Data Types" (v3 included). Each table format has its own JSON form.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -262,8 +262,8 @@ impl Schema {
 
     /// The field that a path of names leads to, through structs, list elements and map values.
     ///
-    /// Names may hold dots themselves: `["a.b"]` and `["a", "b"]` both find a column named `a.b`; the longest name wins.
-    /// With `case_sensitive` false a name that matches two fields, none of them exactly, finds none.
+    /// Names may hold dots themselves: `["a.b"]` and `["a", "b"]` both find a column named `a.b`; the longest name
+    /// wins. With `case_sensitive` false a name that matches two fields, none of them exactly, finds none.
     pub fn find(&self, path: &[&str], case_sensitive: bool) -> Option<&Field> {
         find_in(&self.fields.iter().collect::<Vec<_>>(), path, case_sensitive)
     }

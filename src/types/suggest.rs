@@ -1,4 +1,4 @@
-//! Names that are nearly those that were asked for.
+//! Suggests similar names for a name that does not exist.
 
 /// The names, three at most, that differ from `name` by few edits: those that were meant, perhaps.
 pub fn near<'a>(names: &'a [String], name: &str) -> Vec<&'a String> {

@@ -1,6 +1,7 @@
 //! Types as text: `long`, `decimal(9, 2)`, `list<string>`, `map<string, long>`, `struct<a: int, b: required date>`.
 //!
-//! Reads what [`Type`] displays. It also reads members without ids, and `array` for `list`. Elements and values are optional.
+//! Reads what [`Type`] displays. It also reads members without ids, and `array` for `list`. Elements and values are
+//! optional.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Single values: owned ([`Value`]) and borrowed ([`ValueRef`]), their order, and their binary form in bounds.
 //!
-//! A value carries its physical form only; its [`PrimitiveType`] is passed along with it. Dates are `Int` (days), times and
-//! timestamps `Long` (micro- or nanoseconds), decimals their unscaled number, fixed and binary `Bytes`.
+//! A value carries its physical form only. Its [`PrimitiveType`] is passed along with it. Dates are `Int` (days), times
+//! and timestamps `Long` (micro- or nanoseconds), decimals their unscaled number, fixed and binary `Bytes`.
 
 use std::cmp::Ordering;
 

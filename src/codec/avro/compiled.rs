@@ -1,5 +1,5 @@
-//! What was compiled of the schemas seen last, for all threads: the manifests of a table mostly have one schema, and to
-//! compile it is much of the work for a small plan.
+//! Compiled forms of the schemas that were seen last, for all threads. The manifests of a table mostly have one schema,
+//! and compiling it is much of the work of a small plan.
 
 use std::sync::{Arc, Mutex, TryLockError};
 

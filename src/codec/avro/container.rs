@@ -219,7 +219,8 @@ const DEFLATE_RATIO: usize = 1032;
 /// (RFC 8878, 3.1.1.2).
 const ZSTD_RATIO: usize = (128 << 10) / 4;
 
-/// More than deflate could, zstandard may repeat up to this size: a block holds one record, or some of them in 64,000 bytes.
+/// More than deflate could, zstandard may repeat up to this size: a block holds one record, or some of them in 64,000
+/// bytes.
 const MAX_REPEATED: usize = 128 << 20;
 
 /// Blocks up to this size are allowed whatever their ratio.
@@ -239,8 +240,8 @@ pub struct Inflater {
 impl Inflater {
     /// The uncompressed bytes of a block, valid until the next call.
     ///
-    /// Memory is bounded by 1 GiB and by the larger of 1 MiB and 1032 times the input; of zstandard by what that can make of
-    /// so many bytes, if it is not more than 128 MiB.
+    /// Memory is bounded by 1 GiB and by the larger of 1 MiB and 1032 times the input; of zstandard by what that can
+    /// make of so many bytes, if it is not more than 128 MiB.
     ///
     /// # Errors
     /// `CorruptTable` if the data is not what the codec makes, fails its checksum, or exceeds the bound.

@@ -1,6 +1,6 @@
-//! A cursor over Avro's binary encoding, and compiled steps that hop over values.
+//! A cursor over Avro's binary encoding, and compiled steps that skip values.
 //!
-//! Nothing here allocates by what the bytes claim, and every loop consumes at least one byte a turn.
+//! No memory is allocated by what the bytes claim, and every loop consumes at least one byte per turn.
 
 use super::schema::{Node, Optional, Shape};
 use crate::error::{Error, Result};
@@ -27,7 +27,8 @@ impl Run {
     /// Checks that the items took the bytes that the writer gave, if any: those who skip rely on it.
     ///
     /// # Errors
-    /// `CorruptTable` if not. `before` is the number of bytes left at the first item, `after` the cursor behind the last.
+    /// `CorruptTable` if not. `before` is the number of bytes left at the first item, `after` the cursor behind the
+    /// last.
     #[inline(always)]
     pub fn check(&self, before: usize, after: &Cursor<'_>) -> Result<()> {
         match self.bytes {

@@ -1,4 +1,4 @@
-//! Writing: primitives appended to a buffer, and the container around them.
+//! Writes Avro: primitives appended to a buffer, and the container around them.
 
 use libdeflater::{CompressionLvl, Compressor};
 
@@ -92,8 +92,8 @@ impl ContainerWriter {
         ContainerWriter { out, sync, codec, level: None, deflate: None, block: Vec::new(), count: 0, failure: None }
     }
 
-    /// Sets the codec's compression level: of deflate 0 to 12, or -1 for a balanced one, as is the default; of zstd any, which
-    /// takes the nearest that it has.
+    /// Sets the codec's compression level: of deflate 0 to 12, or -1 for a balanced one, as is the default; of zstd
+    /// any, which takes the nearest that it has.
     pub fn with_level(mut self, level: Option<i32>) -> Self {
         self.level = level;
         self

@@ -14,9 +14,9 @@
 //! # Ok::<(), frazil::error::Error>(())
 //! ```
 //!
-//! [`Container`] finds the blocks, [`Inflater`] decompresses one, [`Cursor`] reads primitives, [`Skip`] hops over what is
-//! not wanted, [`Node`] is a parsed schema, [`ContainerWriter`] writes. There is no generic value tree: users decode into
-//! their own columns.
+//! [`Container`] finds the blocks, [`Inflater`] decompresses one, [`Cursor`] reads primitives, [`Skip`] hops over what
+//! is not wanted, [`Node`] is a parsed schema, [`ContainerWriter`] writes. There is no generic value tree: users decode
+//! into their own columns.
 //!
 //! Source: Apache Avro 1.12 specification.
 

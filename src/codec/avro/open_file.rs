@@ -1,7 +1,7 @@
-//! Containers that threads share, and those among them that stay in memory once they were read: a table that is planned
-//! again neither loads nor decompresses what its last plan did.
+//! Containers that threads share, and a cache of those that were read. A table that is planned again loads and
+//! decompresses nothing that its last plan did.
 //!
-//! What is kept is never looked at but by name, so it serves only files that never change, as manifests do.
+//! The cache looks at names only, so it is for files that never change, such as manifests.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -23,8 +23,8 @@ pub struct OpenFile<B = Vec<u8>> {
     kept: Option<Kept>,
 }
 
-/// What is kept of a file besides its bytes: blocks that were decompressed before, from the second round on that asks for it. A plan
-/// that is made once has nothing of them.
+/// What is kept of a file besides its bytes: blocks that were decompressed before, from the second round on that asks
+/// for it. A plan that is made once has nothing of them.
 #[derive(Debug)]
 struct Kept {
     blocks: Vec<OnceLock<Box<[u8]>>>,
@@ -84,7 +84,8 @@ impl<B: AsRef<[u8]>> OpenFile<B> {
     /// Every record of every block in order, as `read` reads one.
     ///
     /// # Errors
-    /// `CorruptTable` if a block cannot be decompressed or holds more than its records; those of `read`, naming the block.
+    /// `CorruptTable` if a block cannot be decompressed or holds more than its records; those of `read`, naming the
+    /// block.
     pub fn decode_records<T>(&self, mut read: impl FnMut(&mut Cursor<'_>) -> Result<T>) -> Result<Vec<T>> {
         let mut inflater = Inflater::default();
         let mut out = Vec::new();

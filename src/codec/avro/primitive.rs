@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 
 use crate::types::{PrimitiveType, decimal};
 
-/// The Avro type of a primitive type, as JSON. `named` are the fixed types that the schema has so far: one is defined once and
-/// then referred to by its name. Types without values of their own kind in Avro are null.
+/// The Avro type of a primitive type, as JSON. `named` are the fixed types that the schema has so far: one is defined
+/// once and then referred to by its name. Types without values of their own kind in Avro are null.
 ///
 /// Source: Iceberg specification, Appendix A, "Avro"; names as Java's `TypeToSchema` gives them.
 pub fn primitive_type(ty: &PrimitiveType, named: &mut HashSet<String>) -> Json {

@@ -29,8 +29,8 @@ impl<T: Copy> Step<T> {
     }
 }
 
-/// The steps over a record. Members are found in a table of (field id, name, meaning) as [`Member::pick`] does; `fits` says
-/// whether a member's type is what its meaning needs.
+/// The steps over a record. Members are found in a table of (field id, name, meaning) as [`Member::pick`] does; `fits`
+/// says whether a member's type is what its meaning needs.
 ///
 /// # Errors
 /// `CorruptTable` if a wanted member has another type; `Unsupported` if the schema is absurdly large.

@@ -137,7 +137,8 @@ impl Node {
         Ok(Node { inner_ids: [id(keys[0])?, id(keys[1])?], ..self })
     }
 
-    /// Takes an optional union apart: whether null is possible, and the type of the value. Other unions stay as they are.
+    /// Takes an optional union apart: whether null is possible, and the type of the value. Other unions stay as they
+    /// are.
     pub fn optional(&self) -> (Optional, &Node) {
         match &self.shape {
             Shape::Null => (Optional::Never, self),

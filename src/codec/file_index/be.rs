@@ -1,4 +1,4 @@
-//! Big-endian numbers one after the other, never past the end.
+//! Reads big-endian numbers one after the other, never past the end.
 
 use roaring::RoaringBitmap;
 

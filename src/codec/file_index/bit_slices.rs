@@ -1,4 +1,4 @@
-//! Bit slices of dictionary codes, each read when it is needed.
+//! Bit slices of dictionary codes. Each slice is read when it is needed.
 
 use roaring::RoaringBitmap;
 

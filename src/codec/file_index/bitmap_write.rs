@@ -1,4 +1,4 @@
-//! Writing bitmap indexes.
+//! Writes bitmap indexes.
 
 use roaring::RoaringBitmap;
 

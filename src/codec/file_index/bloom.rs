@@ -87,7 +87,8 @@ fn hash(key: &Key) -> u64 {
     }
 }
 
-/// Thomas Wang's 64-bit to 64-bit integer hash, with the shifts to the right carrying the sign along as Java Paimon's do.
+/// Thomas Wang's 64-bit to 64-bit integer hash, with the shifts to the right carrying the sign along as Java Paimon's
+/// do.
 fn mix(key: i64) -> u64 {
     let key = (!key).wrapping_add(key << 21);
     let key = key ^ (key >> 24);

@@ -1,4 +1,4 @@
-//! Writing bit-slice indexes.
+//! Writes bit-slice indexes.
 
 use roaring::RoaringBitmap;
 
@@ -7,8 +7,8 @@ use crate::error::Result;
 
 const VERSION: u8 = 1;
 
-/// The index of some rows; positive and negative values are sliced apart. `None` where there is the least of all numbers: it has
-/// no magnitude in Java.
+/// The index of some rows; positive and negative values are sliced apart. `None` where there is the least of all
+/// numbers: it has no magnitude in Java.
 ///
 /// # Errors
 /// `Unsupported` for one that is too large.

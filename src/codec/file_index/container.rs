@@ -106,8 +106,8 @@ impl<'a> FileIndex<'a> {
         self.indexes.iter().map(|i| (i.column.as_str(), &i.kind))
     }
 
-    /// The rows that may match `filter`. `column` tells the name and type that a column has in the file; none if it is not
-    /// there as the filter sees it.
+    /// The rows that may match `filter`. `column` tells the name and type that a column has in the file; none if it is
+    /// not there as the filter sees it.
     ///
     /// # Errors
     /// `CorruptTable` if an index that is asked is damaged.
@@ -188,8 +188,8 @@ impl ColumnIndex<'_> {
     }
 }
 
-/// Text as Java's `DataOutput.writeUTF` writes it: a length of two bytes, then "modified UTF-8", in which each half of a
-/// surrogate pair has three bytes.
+/// Text as Java's `DataOutput.writeUTF` writes it: a length of two bytes, then "modified UTF-8", in which each half of
+/// a surrogate pair has three bytes.
 fn java_text(from: &mut Bytes<'_>) -> Result<String> {
     let bad = || Error::corrupt("a name in a file index is no text");
     let length = usize::from(from.short()?.cast_unsigned());

@@ -1,4 +1,4 @@
-//! Values as indexes keep them, and what a filter's leaf asks of them.
+//! Values as indexes store them, and what a comparison of a filter asks about them.
 
 use std::cmp::Ordering;
 

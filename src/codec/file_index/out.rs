@@ -1,4 +1,4 @@
-//! Writing big-endian numbers one after the other.
+//! Writes big-endian numbers one after the other.
 
 use roaring::RoaringBitmap;
 

@@ -1,4 +1,4 @@
-//! Writing range-bitmap indexes.
+//! Writes range-bitmap indexes.
 
 use roaring::RoaringBitmap;
 

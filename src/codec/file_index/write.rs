@@ -1,4 +1,4 @@
-//! Making indexes, value by value, and putting those of a data file together.
+//! Makes indexes, value by value, and joins those of a data file.
 //!
 //! Source: Java's `BloomFilterFileIndex`, `BitmapFileIndex`, `BitSliceIndexBitmapFileIndex`, `RangeBitmapFileIndex`,
 //! `FileIndexFormat`.

@@ -23,8 +23,8 @@ pub struct LongBitmap {
 }
 
 impl LongBitmap {
-    /// Decodes the set at the beginning of some bytes. Java does not look at what follows either. Memory is bounded by a fixed
-    /// multiple of their length: a free slot, one byte, takes most.
+    /// Decodes the set at the beginning of some bytes. Java does not look at what follows either. Memory is bounded by
+    /// a fixed multiple of their length: a free slot, one byte, takes most.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes are no set, or contradict themselves.
@@ -51,7 +51,8 @@ impl LongBitmap {
         Ok(bitmap)
     }
 
-    /// Checks that each key has a container of its own, each container a key, and that there are as many as the set says.
+    /// Checks that each key has a container of its own, each container a key, and that there are as many as the set
+    /// says.
     fn check(&self, keys: u64, containers: u64) -> Result<()> {
         let leaves = self.leaves();
         let mut free: Vec<bool> = self.slots.iter().map(Option::is_some).collect();

@@ -1,5 +1,5 @@
-//! Sets of 16-bit numbers, in one of three forms. Which form a union has depends on the forms that it came from, not only on
-//! the set, so the rules of Java's containers are followed one by one.
+//! Sets of 16-bit numbers, in one of three forms. The form of a union depends on the forms of both sets, not only on
+//! their numbers. So the rules of Java's containers are followed one by one.
 
 use super::reader::{Reader, damaged};
 use crate::error::Result;

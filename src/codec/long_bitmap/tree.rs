@@ -1,7 +1,7 @@
 //! The adaptive radix tree that finds a container by the upper six bytes of its numbers.
 //!
-//! A branch has room for 4, 16, 48 or 256 children by the next byte, after a prefix that all of them share; it grows when it
-//! is full. What it looks like depends on the order in which keys came and went, and it is stored as it is.
+//! A branch has room for 4, 16, 48 or 256 children, by the next byte after the prefix that they share. It grows when it
+//! is full. Its form depends on the order in which keys were added and removed, and the form is stored.
 
 use super::reader::{Reader, damaged};
 use crate::error::Result;
@@ -123,8 +123,8 @@ impl Node {
         }
     }
 
-    /// The slot of a key that is in the tree; it comes in with `slot` if it was not. The first `depth` bytes of the key are
-    /// those of this node.
+    /// The slot of a key that is in the tree; it comes in with `slot` if it was not. The first `depth` bytes of the key
+    /// are those of this node.
     pub fn find_or_insert(&mut self, key: Key, depth: usize, slot: usize) -> Option<usize> {
         let rest = key.get(depth..).unwrap_or_default();
         let (shared, known, byte) = match self {

@@ -1,4 +1,4 @@
-//! The bytes of a stream, decompressed as they are asked for.
+//! The bytes of a stream, decompressed when they are needed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the tail of a file and the footers of its stripes say.
+//! The tail of a file, and the footers of its stripes.
 
 use super::compression::{Codec, Compression};
 use super::protobuf::Message;

@@ -1,4 +1,4 @@
-//! The codecs of pages of Parquet files.
+//! The compression codecs of Parquet pages.
 
 use std::cell::RefCell;
 
@@ -7,8 +7,8 @@ use parquet::basic::Compression;
 use super::thrift::Flaw;
 
 thread_local! {
-    // One for all columns: its tables take 160 KB, which stay in the processor's cache, and making them costs as much as
-    // decompressing a small page.
+    // One for all columns: its tables take 160 KB, which stay in the processor's cache, and making them costs as much
+    // as decompressing a small page.
     static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
 

@@ -1,7 +1,7 @@
 //! Runs of small numbers in Parquet pages: definition levels and dictionary indices.
 //!
-//! A run repeats one number, or packs groups of eight numbers to a fixed number of bits each. [`Runs`] is a place in a page, which it
-//! does not hold: every call gets the page's bytes.
+//! A run repeats one number, or packs groups of eight numbers to a fixed number of bits each. [`Runs`] is a position in
+//! a page. It does not hold the page: every call is given the bytes.
 //!
 //! Source: parquet-format `Encodings.md`, "Run Length Encoding / Bit-Packing Hybrid".
 

@@ -1,8 +1,8 @@
-//! A look at Parquet's Thrift structures before the parquet crate decodes them.
+//! Checks Parquet's Thrift structures before the parquet crate decodes them.
 //!
-//! The crate reserves memory for as many items as a list claims to hold and recurses as deep as a schema claims to nest; a
-//! damaged or hostile file would so abort the process, which no error handling can catch. The walk here proves beforehand
-//! that every length fits the bytes that are there.
+//! The crate reserves memory for as many items as a list claims, and recurses as deep as a schema claims. A damaged or
+//! hostile file could so abort the process, and no error handling could catch that. This module proves first that every
+//! length fits the bytes of the file.
 //!
 //! Source: Thrift compact protocol specification; parquet-format `parquet.thrift` for the field numbers.
 

@@ -1,4 +1,4 @@
-//! Bytes to values.
+//! Decodes variants.
 
 use std::collections::HashSet;
 
@@ -293,12 +293,12 @@ fn member_name<'a>(metadata: &Metadata<'a>, object: &Container<'a>, i: usize) ->
     metadata.name(object.name_id(i)).ok_or_else(|| damaged("a name is not in its dictionary"))
 }
 
-/// Looks at every byte of the value at the front of `bytes` and says how many bytes it has. After that no function of this
-/// module fails on it.
+/// Looks at every byte of the value at the front of `bytes` and says how many bytes it has. After that no function of
+/// this module fails on it.
 ///
 /// # Errors
-/// As [`Value::parse`]; `CorruptTable` for what nests deeper than [`MAX_DEPTH`], members that share bytes and objects that
-/// have a name twice or one that is not in the dictionary.
+/// As [`Value::parse`]; `CorruptTable` for what nests deeper than [`MAX_DEPTH`], members that share bytes and objects
+/// that have a name twice or one that is not in the dictionary.
 pub fn check(metadata: &Metadata<'_>, bytes: &[u8]) -> Result<usize> {
     let (value, size) = Value::parse(bytes)?;
     check_members(metadata, &value, 1)?;

@@ -1,7 +1,7 @@
-//! Values to bytes.
+//! Encodes variants.
 //!
-//! Containers are written inside out: first the members, one after the other, then [`wrap_array`] or [`wrap_object`] puts
-//! the header before them.
+//! Containers are written from the inside: first the members, one after the other. Then [`wrap_array`] or
+//! [`wrap_object`] puts the header before them.
 
 use super::Value;
 use crate::error::{Error, Result};

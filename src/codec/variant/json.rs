@@ -1,7 +1,7 @@
-//! Values as JSON text.
+//! Variants as JSON text.
 //!
-//! Numbers of every kind are JSON numbers with all their digits, NaN and infinities strings. Dates, times and timestamps are
-//! ISO 8601 text, those with a zone ending in `+00:00`; uuids text; bytes Base64.
+//! Numbers of every kind are JSON numbers with all their digits. NaN and infinities are strings. Dates, times and
+//! timestamps are ISO 8601 text; those with a zone end in `+00:00`. UUIDs are text, and bytes are Base64.
 
 use super::{Metadata, Value, check, members};
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! The bucket transform over whole Arrow arrays; each value equals [`crate::types::Transform::apply`]'s.
+//! The bucket transform of whole Arrow arrays. Each value equals the one of [`crate::types::Transform::apply`].
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, FixedSizeBinaryArray, GenericByteArray, Int32Array, PrimitiveArray,

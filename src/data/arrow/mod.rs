@@ -1,8 +1,8 @@
 //! Arrow types and arrays of table types.
 //!
 //! [`schema`] gives the Arrow schema of a table schema, with `geoarrow` for geometries and [`variant`] for variants.
-//! `array_value` takes single values out of arrays. [`transform_column`] and [`bucket_array`] apply partition transforms to
-//! whole columns.
+//! `array_value` takes single values out of arrays. [`transform_column`] and [`bucket_array`] apply partition
+//! transforms to whole columns.
 
 pub(crate) mod array_value;
 pub mod bucket_array;

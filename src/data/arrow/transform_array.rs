@@ -1,4 +1,4 @@
-//! Partition transforms over whole Arrow arrays; each equals [`Transform::apply`] value by value.
+//! Partition transforms of whole Arrow arrays. Each value equals the one of [`Transform::apply`].
 //!
 //! Arrays are in the layout of [`super::schema::to_arrow`].
 

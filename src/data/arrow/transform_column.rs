@@ -1,4 +1,4 @@
-//! Partition transforms of a column that came from outside: of any Arrow type that a table has a type for.
+//! Partition transforms of a column of any Arrow type that tables can store.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::types::{PrimitiveType, Schema, Transform, Type};
 /// The first column of every batch, transformed, as batches of one column; null for null.
 ///
 /// # Errors
-/// `InvalidInput` if the transform does not apply to the column's type; `Unsupported` for Arrow types that tables have none
-/// for and for unknown transforms; the reader's own.
+/// `InvalidInput` if the transform does not apply to the column's type; `Unsupported` for Arrow types that tables have
+/// none for and for unknown transforms; the reader's own.
 pub fn transform_column(
     batches: impl RecordBatchReader,
     transform: &Transform,

@@ -1,14 +1,13 @@
 //! Variant columns: from the columns that a file stores to Arrow's variant type.
 //!
-//! A file stores a variant as a group of `metadata` and `value`. It may be *shredded*: then what fits a type is in typed
-//! columns below `typed_value`, and `value` has the rest. [`unshred`] puts them together again, so that rows always have
-//! the two binary columns of Arrow's extension type `arrow.parquet.variant`, both without nulls: null is the struct.
+//! A file stores a variant as a group of `metadata` and `value`. It may be *shredded*: then values that fit a type are
+//! in typed columns below `typed_value`, and `value` has the rest. [`unshred`] joins them. So rows always have the two
+//! binary columns of Arrow's extension type `arrow.parquet.variant`. Both have no nulls: null is the struct.
 //!
-//! Every variant is looked at from end to end ([`check`]), so that readers behind us, which trust their input, are not
-//! given damaged ones.
+//! Every variant is checked from end to end ([`check`]), because later readers trust their input.
 //!
-//! Source: Parquet format, "Variant Shredding"; Arrow, "Canonical Extension Types". Rules for contradictions as in Java: a
-//! field that is in `value` and shredded is taken from the shredded column.
+//! Source: Parquet format, "Variant Shredding"; Arrow, "Canonical Extension Types". Contradictions are resolved as in
+//! Java: a field that is in `value` and shredded is taken from the shredded column.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -55,8 +54,8 @@ pub(crate) fn is_stored(stored: &DataType) -> bool {
 /// field's). The columns may be in any order; unshredded ones are shared, not copied.
 ///
 /// # Errors
-/// `CorruptTable` for damaged variants and contradictions between shredded and other values; `Unsupported` for types that
-/// version 1 of the encoding does not have and for types of shredded columns that the specification does not list.
+/// `CorruptTable` for damaged variants and contradictions between shredded and other values; `Unsupported` for types
+/// that version 1 of the encoding does not have and for types of shredded columns that the specification does not list.
 pub fn unshred(stored: &ArrayRef) -> Result<ArrayRef> {
     let stored = stored.as_struct_opt().ok_or_else(|| Error::invalid("variants are structs"))?;
     let metadata = stored.column_by_name(METADATA).and_then(|c| c.as_binary_opt::<i32>());

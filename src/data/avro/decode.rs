@@ -1,7 +1,7 @@
-//! Avro records to Arrow columns: only the wanted leaves, everything else is hopped over.
+//! Avro records to Arrow columns. Only the wanted leaves are decoded, and all others are skipped.
 //!
-//! [`Row`] is compiled once for a file. It follows the writer's schema step by step; every step reads a value into the
-//! column it belongs to or skips some. Memory grows with the bytes that are read, but for what Arrow needs for a null.
+//! [`Row`] is compiled once for a file. It follows the writer's schema step by step. Every step reads a value into its
+//! column, or skips some values. Memory grows with the bytes that are read, apart from what Arrow needs for a null.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

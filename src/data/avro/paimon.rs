@@ -1,7 +1,7 @@
 //! The Avro schema of a Paimon table's files, as JSON.
 //!
-//! Source: Java's `AvroSchemaConverter`: records are named after the way to them, timestamps with a zone are Avro's local
-//! ones, decimals are bytes.
+//! Source: Java's `AvroSchemaConverter`. Records are named after their path, timestamps with a zone are Avro's local
+//! ones, and decimals are bytes.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -1,8 +1,8 @@
 //! The rows of an Avro file.
 //!
-//! A task covers the blocks whose sync marker before them begins in its range of bytes (so Java divides a file: its
-//! `AvroIterable` seeks the first marker from the start on and stops at one from the end on). The marker before the first
-//! block is the header's. Blocks are fetched a few megabytes at a time; never the whole file.
+//! A task covers the blocks whose preceding sync marker begins in the task's range of bytes. The marker before the
+//! first block is the one of the header. Java divides files in the same way (`AvroIterable`). Blocks are fetched a few
+//! megabytes at a time, never the whole file.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -48,8 +48,8 @@ impl AvroSource {
     /// Reads the header.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no Avro file or its header is damaged, `Unsupported` for codecs and schemas that cannot be
-    /// read, else the store's errors.
+    /// `CorruptTable` if it is no Avro file or its header is damaged, `Unsupported` for codecs and schemas that cannot
+    /// be read, else the store's errors.
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<AvroSource> {
         let size = store.size(path)?;
         let fetched = read_head(store.as_ref(), path, size)?;
@@ -325,8 +325,8 @@ impl AvroBatches {
         Ok(Some((self.row.finish(rows)?, positions)))
     }
 
-    /// A file that is cut off between two blocks looks whole; rows would be lost. One of data that is as long as it should be
-    /// has the rows that it has, whatever the manifest says.
+    /// A file that is cut off between two blocks looks whole; rows would be lost. One of data that is as long as it
+    /// should be has the rows that it has, whatever the manifest says.
     fn check_rows(&self) -> Result<()> {
         match &self.recorded {
             recorded if self.is_whole && recorded.are_deletes => recorded.check_whole(self.rows),

@@ -1,6 +1,6 @@
 //! Encodes rows as Avro records.
 //!
-//! Avro is row by row, Arrow column by column: a batch's columns are taken apart once, and then each row appended.
+//! Avro is stored by row, Arrow by column. So the columns of a batch are prepared once, and then each row is appended.
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, FixedSizeBinaryArray, RecordBatch};
 use arrow::buffer::NullBuffer;
@@ -45,8 +45,8 @@ enum Values<'a> {
 }
 
 impl<'a> AvroRows<'a> {
-    /// The rows of a batch that has the Arrow schema of `schema`, or times of another unit; decimals as bytes of any number
-    /// if they are `short`.
+    /// The rows of a batch that has the Arrow schema of `schema`, or times of another unit; decimals as bytes of any
+    /// number if they are `short`.
     ///
     /// # Errors
     /// `Internal` if it has not.

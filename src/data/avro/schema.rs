@@ -1,8 +1,8 @@
 //! The columns of an Avro file as Arrow columns with field ids.
 //!
-//! Ids come from the attributes that Iceberg adds to Avro schemas: `field-id` of record members, `element-id` of arrays,
-//! `key-id` and `value-id` of maps. A map whose keys are no strings is an array of records `key`, `value` with the logical
-//! type `map`.
+//! Ids come from the attributes that Iceberg adds to Avro schemas: `field-id` of record members, `element-id` of
+//! arrays, `key-id` and `value-id` of maps. A map whose keys are no strings is an array of records `key`, `value` with
+//! the logical type `map`.
 //!
 //! Source: Iceberg specification, Appendix A, "Avro"; where it is silent, Java's `SchemaToType`.
 

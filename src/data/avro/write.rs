@@ -1,6 +1,6 @@
-//! One Avro file: its settings from table properties, its blocks to the store.
+//! One Avro file: its settings come from table properties, and its blocks go to the store.
 //!
-//! Of an Avro file only the number of rows is recorded, as in Java.
+//! Manifests record only the number of rows of an Avro file, as in Java.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,10 +1,11 @@
-//! Reads the rows that a commit added or removed, with the columns that say so.
+//! Reads the rows that a commit added or removed, with the columns of a changelog.
 //!
-//! A task of a changelog names rows by two sets of deletes: those that leave the row, and, where the file itself stayed,
-//! those that remove it on the other side of the commit. Where rows keep their ids (format version 3), a row that the commit
-//! only moved to another file is no change, and one that it changed on the way is an update: `update_before` and
-//! `update_after` instead of `delete` and `insert`. For that the ids of all rows that the commit removed and added are
-//! compared, as compressed sets and without the rows.
+//! A task of a changelog names rows by two sets of deletes. The first set leaves the row. The second set is given if
+//! the file itself stayed: it removes the row on the other side of the commit.
+//!
+//! Rows of format version 3 keep their ids. A row that the commit only moved to another file is then no change. A row
+//! that it changed is an update: `update_before` and `update_after` instead of `delete` and `insert`. To find these
+//! rows, the ids of all rows that the commit removed and added are compared, as compressed sets and without the rows.
 //!
 //! Source: Iceberg specification, "Row Lineage".
 

@@ -92,8 +92,8 @@ impl DeleteCache {
     /// The encoder of keys of these columns.
     ///
     /// # Errors
-    /// `CorruptTable` for no columns and for those that no schema of the table has; `Unsupported` for those that are not
-    /// primitive or inside lists or maps.
+    /// `CorruptTable` for no columns and for those that no schema of the table has; `Unsupported` for those that are
+    /// not primitive or inside lists or maps.
     pub(super) fn encoder(&self, context: &ReadContext, ids: &[FieldId]) -> Result<KeyEncoder> {
         if ids.is_empty() {
             return Err(Error::corrupt("an equality delete file names no key columns"));

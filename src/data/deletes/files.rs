@@ -1,4 +1,4 @@
-//! Reads delete files, each once for a scan.
+//! Reads delete files. Each is read once for a scan.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::types::{FieldId, PrimitiveType, Schema, Transform, Type, Value};
 /// Position delete files larger than this are searched for one data file instead of being decoded whole.
 const WHOLE_FILE_BYTES: i64 = 32 << 20;
 
-/// Bytes that a column of a key takes at least once it is decoded. Equality delete files with more keys than the cache could
-/// keep are not decoded whole.
+/// Bytes that a column of a key takes at least once it is decoded. Equality delete files with more keys than the cache
+/// could keep are not decoded whole.
 const KEY_COLUMN_BYTES: u64 = 8;
 
 /// Rows of a batch of a delete file.
@@ -136,8 +136,8 @@ fn path_is(path: &str) -> BoundPredicate {
     })
 }
 
-/// The keys of equality delete files of the same key columns; of a file with very many only those that can be of rows of
-/// which `near` says where their columns lie.
+/// The keys of equality delete files of the same key columns; of a file with very many only those that can be of rows
+/// of which `near` says where their columns lie.
 pub(crate) fn read_keys(
     store: &Arc<dyn Store>,
     context: &ReadContext,

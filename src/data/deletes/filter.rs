@@ -1,11 +1,11 @@
-//! Which rows of one data file its deletes leave.
+//! Tests which rows of one data file its deletes leave.
 //!
-//! [`DeleteFilter::load`] reads what the deletes of a task say of its data file, through a [`DeleteCache`] that the tasks of
-//! a scan share; [`DeleteFilter::keep`] gives the mask of a batch. Rows come with what it needs from
-//! [`open_rows`](crate::data::read::file::open_rows).
+//! `DeleteFilter::load` reads the deletes of a task through a cache that the tasks of a scan share.
+//! [`DeleteFilter::keep`] gives the mask of a batch. [`open_rows`](crate::data::read::file::open_rows) gives rows with
+//! what the test needs.
 //!
-//! A deletion vector goes before position deletes: it contains them already. Which deletes apply at all (sequence numbers,
-//! partitions) was decided by planning.
+//! A deletion vector replaces position deletes, because it contains them already. Planning has decided which deletes
+//! apply, by sequence numbers and partitions.
 //!
 //! Source: Iceberg specification, "Row-level deletes"; where it is silent, Java's `DeleteFilter`.
 

@@ -1,7 +1,7 @@
 //! Sets of key values: what equality delete files hold.
 //!
-//! Keys are compared as Java's `StructLikeSet` compares them: null equals null, NaN equals NaN, and -0.0 is another value than
-//! 0.0. They are kept as bytes that are equal exactly for equal keys (Arrow's row format), each once.
+//! Keys are compared as Java's `StructLikeSet` does: null equals null, NaN equals NaN, and -0.0 differs from 0.0. Each
+//! key is kept once, as bytes that are equal exactly for equal keys (Arrow's row format).
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;

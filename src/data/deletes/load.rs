@@ -18,9 +18,9 @@ impl DeleteFilter {
     /// Reads the deletes of a data file, or takes from `cache` what was read for another task of the scan.
     ///
     /// # Errors
-    /// `Unsupported` for encrypted delete files and columns that deletes can't be keyed on; `CorruptTable` for damaged files,
-    /// two deletion vectors, one of another data file or with another number of positions than recorded, and key columns that
-    /// no schema of the table has; the store's errors. All name the delete file.
+    /// `Unsupported` for encrypted delete files and columns that deletes can't be keyed on; `CorruptTable` for damaged
+    /// files, two deletion vectors, one of another data file or with another number of positions than recorded, and key
+    /// columns that no schema of the table has; the store's errors. All name the delete file.
     pub fn load(
         store: &Arc<dyn Store>,
         context: &Arc<ReadContext>,
@@ -31,8 +31,8 @@ impl DeleteFilter {
         DeleteFilter::load_near(store, context, data_file, deletes, cache, &|_| BoundPredicate::True)
     }
 
-    /// As [`DeleteFilter::load`], for rows of which `near` says in what range a column lies: of delete files with very many
-    /// keys it reads only those in the range.
+    /// As [`DeleteFilter::load`], for rows of which `near` says in what range a column lies: of delete files with very
+    /// many keys it reads only those in the range.
     pub(crate) fn load_near(
         store: &Arc<dyn Store>,
         context: &Arc<ReadContext>,

@@ -1,9 +1,9 @@
 //! Sets of keys of one column whose values fit 64 bits: integers, dates, times, floats.
 //!
-//! Keys of delete files most often lie near each other, as do those of a batch of rows. So each batch looks only at the
-//! keys between its least and greatest. Where rows ascend by one, as generated ids do, a key tells its row. Else the keys
-//! are a bitmap where they are dense, and a hash set behind a bitmap of hashes where they are not. Only where more keys lie
-//! there than the batch has rows are all keys put into one such set, once for all batches.
+//! The keys of a delete file are mostly close to each other, and so are those of a batch of rows. So each batch looks
+//! only at the keys between its least and its greatest. If rows ascend by one, as generated ids do, a key gives its
+//! row. Otherwise dense keys are a bitmap, and other keys are a hash set behind a bitmap of hashes. If that range has
+//! more keys than the batch has rows, all keys are put into one such set, once for all batches.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ const DENSE_BITS: u64 = 32;
 /// Bits for each key in a bitmap of hashes.
 const FILTER_BITS: usize = 16;
 
-/// The values of a column as longs that are equal exactly for equal values; `None` for other types. One NaN stands for all.
+/// The values of a column as longs that are equal exactly for equal values; `None` for other types. One NaN stands for
+/// all.
 pub(crate) fn as_longs(array: &ArrayRef) -> Option<(ScalarBuffer<i64>, Option<&NullBuffer>)> {
     let widened = |values: &ScalarBuffer<i32>| values.iter().map(|v| i64::from(*v)).collect();
     let longs: ScalarBuffer<i64> = match array.data_type() {

@@ -1,7 +1,7 @@
-//! Which rows of a file a batch holds.
+//! Which rows of its file a batch holds.
 //!
-//! A position is the ordinal of a row in its file, from 0, whatever part of the file is read and whatever is skipped: what
-//! position deletes and deletion vectors speak of.
+//! A position is the ordinal of a row in its file, from 0. It does not depend on which part of the file is read or
+//! skipped. Position deletes and deletion vectors use positions.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -12,8 +12,8 @@ use crate::store::Store;
 /// Entries without a value that a cache may have before it removes them.
 const PLACES_SLACK: usize = 64;
 
-/// Values by key, each loaded once while it is there, up to a number of bytes. What was asked for least lately goes first,
-/// roughly (second chance). What someone uses is there in any case, however large it is.
+/// Values by key, each loaded once while it is there, up to a number of bytes. What was asked for least lately goes
+/// first, roughly (second chance). What someone uses is there in any case, however large it is.
 #[derive(Debug)]
 pub(crate) struct WeightedCache<K, V> {
     pub(super) most_bytes: u64,

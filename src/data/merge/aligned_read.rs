@@ -1,7 +1,7 @@
 //! Reads files that have different columns of the same rows.
 //!
-//! A Paimon table with data evolution adds or changes columns by files of their own, whose rows are in the order of those
-//! that are there. A column comes from the newest file that has it; what no file has is null.
+//! A Paimon table with data evolution adds or changes columns by separate files. Their rows have the order of the rows
+//! in the older files. A column comes from the newest file that has it. It is null if no file has it.
 //!
 //! Source: Java's `DataEvolutionSplitRead`.
 

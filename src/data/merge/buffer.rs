@@ -1,6 +1,6 @@
 //! Merges the rows of a writer's buffer that have the same key, before they become a file.
 //!
-//! What is left are rows that take others away too: they have to reach those in older files.
+//! Rows that delete others stay, because they must reach the rows in older files.
 //!
 //! Source: Java's `SortBufferWriteBuffer`, `ReducerMergeFunctionWrapper`, `DeduplicateMergeFunction`,
 //! `FirstRowMergeFunction`.
@@ -87,7 +87,8 @@ impl BufferMerge {
         Ok(())
     }
 
-    /// One row for each key, in the same order. Rows come sorted by key, those with one key in the order they were given.
+    /// One row for each key, in the same order. Rows come sorted by key, those with one key in the order they were
+    /// given.
     ///
     /// # Errors
     /// `InvalidInput` for rows that the table's merge engine does not take, or merges to nulls where there can be none.

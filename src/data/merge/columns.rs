@@ -1,6 +1,6 @@
-//! Merging column by column: partial updates and aggregation.
+//! Merges column by column: partial updates and aggregation.
 //!
-//! A key that one row has keeps that row as it is, whatever the functions of its columns: so Java has it.
+//! If only one row has a key, that row stays as it is, whatever the functions of its columns. So does Java.
 //!
 //! Source: Paimon documentation, "Partial Update" and "Aggregation"; where it is silent, Java's
 //! `PartialUpdateMergeFunction` and `AggregateMergeFunction`.

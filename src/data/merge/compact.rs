@@ -1,9 +1,9 @@
-//! Merges files of one bucket for a compaction: rows stay rows of the bucket, with their sequence numbers and kinds, so
-//! those that take others away are among them unless they are dropped.
+//! Merges files of one bucket for a compaction. Rows keep their sequence numbers and kinds, so rows that delete others
+//! are among them, unless the compaction drops them.
 //!
-//! Beside the merged rows there may be what changed by them (changelogs), and rows of files that are not compacted which
-//! merged rows take the place of (deletion vectors). Those files, `above`, are read as further runs; of their rows only those
-//! count whose key is compacted.
+//! A compaction may also ask what changed by the merge (changelogs), and which rows of other files the merged rows
+//! replace (deletion vectors). Those files, `above`, are read as further runs. Of their rows, only those count whose
+//! key is compacted.
 //!
 //! Source: Java's `ReducerMergeFunctionWrapper`, `FullChangelogMergeFunctionWrapper`, `LookupMergeFunction`,
 //! `LookupChangelogMergeFunctionWrapper` and `FirstRowMergeFunctionWrapper`.
@@ -207,8 +207,8 @@ impl Above {
         Ok(Above { context: file_context(context, fields), places, types, layout: plan.merge.layout.clone() })
     }
 
-    /// Batches as those of other files are, and their rows' places behind. Values that are not read are null; rows whose kinds
-    /// are not read are added, before all others.
+    /// Batches as those of other files are, and their rows' places behind. Values that are not read are null; rows
+    /// whose kinds are not read are added, before all others.
     fn padded(&self, batches: Batches) -> Batches {
         let (places, types, layout) = (self.places.clone(), self.types.clone(), self.layout.clone());
         Box::new(batches.map(move |batch| {

@@ -1,7 +1,7 @@
-//! The rows of a state that another state, before it, has not.
+//! The rows of a state that an earlier state did not have.
 //!
-//! Both states are merged, and the merged rows compared key by key: in all columns, whatever is selected. Keys that are
-//! gone give no row, as in Java's `IncrementalDiffSplitRead`.
+//! Both states are merged, and the merged rows are compared key by key, in all columns, even if few are selected. Keys
+//! that were removed give no row, as in Java's `IncrementalDiffSplitRead`.
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, SchemaRef};

@@ -1,4 +1,5 @@
-//! Aggregate functions of single columns: what becomes of a value that was kept when another comes, or is taken back.
+//! Aggregate functions of single columns: how a stored value and the next value are combined, and how a value is
+//! retracted.
 //!
 //! Source: Paimon documentation, "Aggregation"; where it is silent, Java's classes `Field*Agg`.
 

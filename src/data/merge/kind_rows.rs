@@ -1,7 +1,7 @@
-//! Reads what a commit of a Paimon table did to rows, with the columns that say so.
+//! Reads what a commit of a Paimon table did to rows, with the columns of a changelog.
 //!
-//! Rows of a table with a primary key say themselves what they are (`_VALUE_KIND`); all others are added. Of a section with a
-//! state before it, rows are those that the two states differ in.
+//! Rows of a table with a primary key have their kind in `_VALUE_KIND`; all others are added. If a section has an
+//! earlier state, the rows are those in which the two states differ.
 //!
 //! Source: Paimon documentation, "Incremental Query"; Java's `MergeFileSplitRead.createNoMergeReader`.
 

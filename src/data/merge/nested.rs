@@ -31,7 +31,8 @@ pub(crate) enum Nested {
     LatestEntries { member: usize },
     /// The rows of both lists; of those that are the same in `keys`, if there are any, the later one.
     Update { keys: Vec<usize>, limit: usize },
-    /// The rows of both lists, in which those that are the same in `keys` become one of the last values that are not null.
+    /// The rows of both lists, in which those that are the same in `keys` become one of the last values that are not
+    /// null.
     PartialUpdate { keys: Vec<usize> },
 }
 

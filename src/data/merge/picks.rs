@@ -1,4 +1,4 @@
-//! Columns put together of rows of several batches, and of values that merging computed.
+//! Builds columns of rows of several batches, and of values that merging computed.
 
 use std::sync::Arc;
 

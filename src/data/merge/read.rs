@@ -1,11 +1,11 @@
 //! Reads data files of one bucket whose keys overlap, and merges their rows by key.
 //!
-//! [`read_section`] reads every sorted run as a stream of batches with two more columns, which say what came later and what
-//! takes others away; `merge_runs` brings rows with one key together, `merge_rules` says what becomes of them, and
-//! `merge_picks` puts the columns of what is left together. The filter is applied after that: before, only what it asks of
-//! key columns may leave out rows, all of which have the same key.
+//! [`read_section`] reads every sorted run as a stream of batches. Two more columns give the order of the rows, and
+//! their kinds. [`super::runs`] brings rows with one key together, [`super::rules`] says how they are merged, and
+//! [`super::picks`] builds the columns of the result. The filter is applied after that. Before, only conditions on key
+//! columns may leave out rows, because they hold for all rows of a key or for none.
 //!
-//! In memory are a batch of each run, and those that rows of the next batch come from.
+//! Memory holds a batch of each run, and the batches that rows of the next batch come from.
 //!
 //! Source: Paimon documentation, "Primary Key Table"; where it is silent, Java's `MergeFileSplitRead`.
 
@@ -98,8 +98,8 @@ pub(crate) enum RowMerge {
 }
 
 impl Merge {
-    /// For a task with a section. With `whole`, merged rows have all columns of the table; with `has_kind`, they say what
-    /// they are.
+    /// For a task with a section. With `whole`, merged rows have all columns of the table; with `has_kind`, they say
+    /// what they are.
     pub fn plan(context: &Arc<ReadContext>, task: &ScanTask, whole: bool, has_kind: bool) -> Result<Merge> {
         let paimon = context.paimon.as_deref();
         let paimon = paimon.ok_or_else(|| Error::internal("only files of Paimon tables are merged"))?;
@@ -252,7 +252,8 @@ fn optional(field: &Field) -> Field {
     Field { required: false, ..field.clone() }
 }
 
-/// The columns that merging takes: what is wanted, what is asked, what decides. Rows that take others away may lack any.
+/// The columns that merging takes: what is wanted, what is asked, what decides. Rows that take others away may lack
+/// any.
 fn needed_fields(
     context: &ReadContext,
     task: &ScanTask,

@@ -1,4 +1,4 @@
-//! How rows with one key become one: what the options of a Paimon table say.
+//! How rows with one key are merged, by the options of a Paimon table.
 //!
 //! Source: Paimon documentation, "Merge Engine" and "Sequence & Rowkind"; Java's `CoreOptions`.
 
@@ -97,8 +97,8 @@ impl Rules {
         Ok(Rules { engine, ignore_delete, remove_on_delete, order, descending })
     }
 
-    /// Whether a row above level 0 was made of all older ones, in whatever levels they are: so tables are compacted that
-    /// look rows up.
+    /// Whether a row above level 0 was made of all older ones, in whatever levels they are: so tables are compacted
+    /// that look rows up.
     ///
     /// # Errors
     /// `InvalidInput` for an option that is neither true nor false.
@@ -152,8 +152,8 @@ impl Rules {
     }
 }
 
-/// What is wrong with the options that say how the rows of a table are merged; `fixed` are the columns that all rows of a key have the
-/// same values in.
+/// What is wrong with the options that say how the rows of a table are merged; `fixed` are the columns that all rows of
+/// a key have the same values in.
 pub(crate) fn merge_faults(options: &Options<'_>, schema: &Schema, fixed: &[FieldId]) -> Vec<Error> {
     const DEFAULT: &str = "fields.default-aggregate-function";
     let rules = match Rules::new(options, schema) {

@@ -1,8 +1,8 @@
-//! Sorted runs, merged by key.
+//! Merges sorted runs by key.
 //!
-//! [`Runs`] holds one batch of every run and gives, key by key, the rows that have it, the oldest first. Where one run has
-//! several keys before the next one of any other, it gives them at once. Batches stay until [`Runs::forget`]: rows
-//! speak of them by their place.
+//! [`Runs`] holds one batch of every run. Key by key, it gives the rows that have the key, the oldest first. If one run
+//! has several keys before the next key of any other run, it gives them at once. Batches stay until [`Runs::forget`],
+//! because rows are named by their place in a batch.
 
 use std::cmp::Ordering;
 
@@ -376,8 +376,8 @@ impl Runs {
     }
 }
 
-/// The first place from `start` on that is not before something; `end` if all are. Doubles the step as long as it is before,
-/// then halves what is left.
+/// The first place from `start` on that is not before something; `end` if all are. Doubles the step as long as it is
+/// before, then halves what is left.
 fn first_not(start: usize, end: usize, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut step) = (start, 1);
     while low + step <= end && is_before(low + step - 1) {

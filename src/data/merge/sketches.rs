@@ -1,4 +1,4 @@
-//! Sketches as values of columns: what two of them come to together.
+//! Unions of sketches that are values of columns.
 //!
 //! Source: Java's `FieldThetaSketchAgg`, `FieldHllSketchAgg`; the Apache DataSketches documentation.
 
@@ -16,8 +16,8 @@ pub(crate) fn unite_theta(kept: &[u8], next: &[u8]) -> Result<Vec<u8>> {
     Ok(ThetaSketch::from_bytes(kept)?.union(ThetaSketch::from_bytes(next)?).to_bytes())
 }
 
-/// The HyperLogLog sketch of the values of two others, with four bits a register; it has as many registers as the smaller
-/// of them.
+/// The HyperLogLog sketch of the values of two others, with four bits a register; it has as many registers as the
+/// smaller of them.
 ///
 /// # Errors
 /// `CorruptTable` if one of them is no sketch.

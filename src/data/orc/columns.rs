@@ -1,6 +1,6 @@
 //! Decodes the columns of a stripe.
 //!
-//! A column's stream of bits says where it has values; where it has none, so that all are there, the stream is missing.
+//! A column has a stream of bits that says which rows have values. The stream is missing if all rows have values.
 //! Columns in a struct have no bits and no values for rows in which the struct is null.
 
 use std::sync::Arc;
@@ -176,7 +176,8 @@ fn values(column: &OrcColumn, streams: &mut StripeStreams) -> Result<Values> {
     })
 }
 
-/// How many entries a stripe can have in one place: runs of them take hardly any bytes, so that nothing else bounds them.
+/// How many entries a stripe can have in one place: runs of them take hardly any bytes, so that nothing else bounds
+/// them.
 fn most_entries(streams: &StripeStreams) -> usize {
     let most = streams.bytes().saturating_mul(64).max(ENTRIES_SLACK);
     usize::try_from(most).unwrap_or(usize::MAX).min(i32::MAX as usize)

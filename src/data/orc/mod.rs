@@ -1,8 +1,8 @@
 //! ORC data files to Arrow and back.
 //!
-//! `read` streams the stripes of a file: `file` opens it, `schema` tells its columns, and `columns` decodes them. `write`
-//! writes files: `types` maps table types, `stripe` encodes the rows of a stripe, and `metrics` says what was written.
-//! `values`, `texts`, `time` and `bloom` encode the columns of a stripe.
+//! `read` streams the stripes of a file: `file` opens it, `schema` tells its columns, and `columns` decodes them.
+//! `write` writes files: `types` maps table types, `stripe` encodes the rows of a stripe, and `metrics` says what was
+//! written. `values`, `texts`, `time` and `bloom` encode the columns of a stripe.
 
 pub(crate) mod arrays;
 pub(crate) mod bloom;

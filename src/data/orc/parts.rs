@@ -1,4 +1,4 @@
-//! What the columns of a stripe leave behind when the stripe ends.
+//! What the columns of a stripe become when the stripe ends.
 
 use crate::codec::orc::StreamKind;
 use crate::codec::orc::encode::{ColumnStatistics, Compressor, EncodingOut, IndexEntry, StreamOut, row_index};

@@ -1,8 +1,8 @@
 //! The columns of an ORC file as Arrow has them.
 //!
-//! Field ids come from the types' attributes (Iceberg specification, Appendix A, "ORC"). Units of time are noted there
-//! too; everything else that ORC cannot tell apart (time and long; uuid, fixed and binary) is read as what is stored, and
-//! becomes the table's type by a cast.
+//! Field ids come from the attributes of types (Iceberg specification, Appendix A, "ORC"). Units of time are noted
+//! there too. ORC cannot tell apart some other types: time and long; uuid, fixed and binary. They are read as they are
+//! stored, and a cast gives them the type of the table.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;

@@ -1,7 +1,7 @@
-//! Encodes the columns of a stripe.
+//! Encodes the rows of a stripe.
 //!
-//! A column has a bit for every row whether it has a value, and values only for those that have. Columns in a struct have
-//! neither for rows in which the struct is null; those in lists and maps have one for every entry.
+//! A column has a bit for every row that says whether it has a value, and values only for rows that have one. Columns
+//! in a struct have neither for rows in which the struct is null. Columns in lists and maps have a bit for every entry.
 
 use arrow::array::{Array, RecordBatch};
 

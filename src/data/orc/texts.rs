@@ -1,4 +1,4 @@
-//! Strings of an ORC column in a stripe: by a dictionary as long as that pays, else one after another.
+//! Strings of an ORC column in a stripe: as a dictionary while that is shorter, otherwise one after another.
 
 use std::hash::BuildHasher;
 

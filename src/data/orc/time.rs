@@ -82,9 +82,9 @@ impl Zone {
     }
 }
 
-/// What is stored of a timestamp in UTC, of whose units a second has `per_second`: seconds, and nanoseconds without their
-/// zeros. `None` for what is at least a millisecond after the beginning of the last second before 1970: writers round
-/// seconds towards the epoch, so that readers would take it for a second later.
+/// What is stored of a timestamp in UTC, of whose units a second has `per_second`: seconds, and nanoseconds without
+/// their zeros. `None` for what is at least a millisecond after the beginning of the last second before 1970: writers
+/// round seconds towards the epoch, so that readers would take it for a second later.
 pub(crate) fn stored_timestamp(v: i64, per_second: i64) -> Option<(i64, i64)> {
     let (second, rest) = (v.div_euclid(per_second), v.rem_euclid(per_second));
     let nanos = rest * (1_000_000_000 / per_second);

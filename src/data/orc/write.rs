@@ -1,4 +1,5 @@
-//! One ORC file: its settings from table properties, its stripes to the store, its metrics at the end.
+//! One ORC file: its settings come from table properties, its stripes go to the store, and its metrics follow at the
+//! end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
-//! Values of a type that a Paimon column had, as the type it has now.
+//! Casts values of a type that a Paimon column had to the type that it has now.
 //!
 //! Paimon's types say more than the table's types here: `TINYINT` and `SMALLINT` are ints, `CHAR(3)` is a string. A
-//! column may be given nearly any other type; its files stay as they are, and their values are cast when they are read:
-//! integers lose their upper bits, decimals that do not fit become null, text is cut off or filled up. Zones are UTC.
+//! column may get nearly any other type. Its files stay as they are, and their values are cast when they are read:
+//! integers lose their upper bits, decimals that do not fit become null, text is cut or padded. Zones are UTC.
 //!
-//! Source: Java's `CastExecutors` and the rules it has.
+//! Source: Java's `CastExecutors` and its rules.
 
 use std::sync::Arc;
 
@@ -390,7 +390,8 @@ fn from_text(v: &str, to: &Declared) -> Result<Option<Value>> {
     })
 }
 
-/// The number in a text, as both Java and Rust read it: Java allows blanks around it and a letter for the type behind it.
+/// The number in a text, as both Java and Rust read it: Java allows blanks around it and a letter for the type behind
+/// it.
 fn parse_real(v: &str) -> Option<&str> {
     let v = v.trim();
     let number = v.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(v);

@@ -1,7 +1,7 @@
-//! How the columns of a Paimon table are stored, as far as that is not as in Iceberg's files.
+//! How the columns of a Paimon table are stored, where that differs from Iceberg's files.
 //!
-//! [`ExactTypes`] holds what Paimon declares of the leaves of a schema. From it follow the Arrow types that batches are cast to
-//! before they are written: times of day are milliseconds, timestamps of up to three digits too.
+//! [`ExactTypes`] holds the types that Paimon declares for the leaves of a schema. The Arrow types of stored batches
+//! follow from it: times of day are milliseconds, and so are timestamps of up to three digits.
 //!
 //! Source: Java's `ParquetSchemaConverter`, `OrcTypeUtil`, `AvroSchemaConverter`.
 
@@ -18,7 +18,8 @@ use crate::error::{Error, Result};
 use crate::format::task::FileFormat;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
-/// What Paimon declares of leaf columns (`TINYINT`, `TIMESTAMP(3)`), by their ids. Others are what the table's schema says.
+/// What Paimon declares of leaf columns (`TINYINT`, `TIMESTAMP(3)`), by their ids. Others are what the table's schema
+/// says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExactTypes(pub BTreeMap<FieldId, String>);
 

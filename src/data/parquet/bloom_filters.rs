@@ -1,9 +1,9 @@
-//! Row groups of a Parquet file that its bloom filters rule out.
+//! Leaves out row groups of a Parquet file by their bloom filters.
 //!
-//! A bloom filter knows the hashes of all values of a column in a row group, so it can tell that a value is not there. It is
-//! asked for `=` and `in` only, after bounds have had their say: it costs a read of its own.
+//! A bloom filter knows the hashes of all values of a column in a row group, so it can prove that a value is missing.
+//! It is used for `=` and `in` only, and after bounds, because it costs a read of its own.
 //!
-//! Source: Parquet format, "Bloom Filter"; which types are asked for, Java's `ParquetBloomRowGroupFilter`.
+//! Source: Parquet format, "Bloom Filter"; Java's `ParquetBloomRowGroupFilter` for the types.
 
 use std::collections::HashMap;
 

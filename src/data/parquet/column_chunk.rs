@@ -1,6 +1,6 @@
-//! A flat column chunk of a Parquet file: its pages, one after the other, as far as rows of them are wanted.
+//! A flat column chunk of a Parquet file: its pages, one after the other, if rows of them are wanted.
 //!
-//! Flat is a column that stands in no struct, list or map: each value is a row's. Pages without wanted rows are not
+//! A flat column is in no struct, list or map, so that each value belongs to one row. Pages without wanted rows are not
 //! decompressed.
 
 use std::ops::Range;

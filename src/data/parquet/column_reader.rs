@@ -1,11 +1,11 @@
 //! Decodes flat columns of a Parquet file.
 //!
-//! Of each batch the columns that the filter and deletes by key ask about are decoded first; then it is known which rows
-//! stay, and of the other columns just these are copied out of their pages. So rows that are left out cost hardly anything,
-//! where the decoder of the parquet crate would copy all rows twice.
+//! Of each batch, the columns of the filter and of deletes by key are decoded first. Then it is known which rows stay,
+//! and of the other columns only these rows are copied out of their pages. So rows that are left out cost hardly
+//! anything. The decoder of the parquet crate would copy all rows twice.
 //!
-//! What is encoded in a way that [`column_chunk`](super::column_chunk) does not read is left to that decoder: whole files
-//! where the footer tells ([`FlatPlan::of`]), else the rest of the file.
+//! Encodings that [`column_chunk`](super::column_chunk) does not read are left to that decoder: for whole files if the
+//! footer names them ([`FlatPlan::of`]), otherwise for the rest of the file.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -397,8 +397,8 @@ impl Reading {
             .map_or_else(RowPositions::default, |all| RowPositions::counted_from(all.start, kept.ranges(group.given)))
     }
 
-    /// The rows of a row group that the late columns may be asked for: those kept up to `end`, and all behind it. Without an
-    /// index there is no way to fetch less than all.
+    /// The rows of a row group that the late columns may be asked for: those kept up to `end`, and all behind it.
+    /// Without an index there is no way to fetch less than all.
     fn wanted(&self, kept: &Kept, group: Group, end: usize) -> Selected {
         if self.plan.selection.is_none() {
             return self.selected.clone();

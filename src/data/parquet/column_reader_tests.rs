@@ -250,8 +250,9 @@ proptest! {
         }
     }
 
-    /// Of the pages that the index names just the selected rows come, with their positions, also where batches become smaller
-    /// on the way, or the rest of the file is left to the parquet crate, which reads whole what is left of row groups.
+    /// Of the pages that the index names just the selected rows come, with their positions, also where batches become
+    /// smaller on the way, or the rest of the file is left to the parquet crate, which reads whole what is left of row
+    /// groups.
     #[test]
     fn selected_rows_come_from_their_pages(
         case in cases(),
@@ -514,8 +515,8 @@ fn starting_anew_gives_every_row_once() {
     }
 }
 
-/// Pages whose encoding the footer does not tell are left to the parquet crate, with all rows behind them; none is lost or
-/// given twice.
+/// Pages whose encoding the footer does not tell are left to the parquet crate, with all rows behind them; none is lost
+/// or given twice.
 #[test]
 fn what_is_encoded_in_other_ways_is_left_to_the_crate() {
     let dir = tempfile::tempdir().unwrap();

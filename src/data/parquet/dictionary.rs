@@ -1,8 +1,8 @@
-//! For which columns a dictionary pays, by a look at the first rows of a file.
+//! Decides which columns get a dictionary, by the first rows of a file.
 //!
-//! A dictionary of values that hardly repeat is dear to make and larger than the values. As Java's Parquet writer finds out
-//! at the first page of a column: if dictionary and indices of these rows take no less than the values, the values are
-//! written plain.
+//! A dictionary of values that hardly repeat is slow to make and larger than the values. Java's Parquet writer decides
+//! at the first page of a column. Here too: if the dictionary and indices of these rows are not smaller than the
+//! values, the values are written plain.
 
 use std::hash::{BuildHasher, Hash};
 

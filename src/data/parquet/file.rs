@@ -1,7 +1,7 @@
 //! Opens a Parquet file through the store: footer, page index, bytes of column chunks.
 //!
-//! The parquet crate decodes; it is handed whole byte ranges and never touches the store. Everything that makes it reserve
-//! memory or recurse is checked first ([`thrift`]), and its panics become errors ([`guard`]).
+//! The parquet crate decodes. It is given whole byte ranges and never touches the store. Everything that makes it
+//! reserve memory or recurse is checked first ([`thrift`]), and its panics become errors ([`guard`]).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -107,7 +107,8 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// Those of some leaf columns that are in a column of the table with 96-bit timestamps which are read as nanoseconds.
+    /// Those of some leaf columns that are in a column of the table with 96-bit timestamps which are read as
+    /// nanoseconds.
     pub(crate) fn wide_leaves(&self, among: &BTreeSet<usize>) -> BTreeSet<usize> {
         let schema = self.parquet_schema();
         let is_int96 =
@@ -234,8 +235,8 @@ impl ParquetFile {
         Ok(pages)
     }
 
-    /// Bytes that the strings of a row take in memory, on average, where dictionaries among these pages tell and the footer
-    /// does not.
+    /// Bytes that the strings of a row take in memory, on average, where dictionaries among these pages tell and the
+    /// footer does not.
     pub(crate) fn dictionary_row_bytes(&self, ranges: &[Range<u64>], pages: &[Vec<u8>]) -> u64 {
         let row_bytes = |(range, bytes): (&Range<u64>, &Vec<u8>)| {
             let (chunk, rows) = self.chunk_at(range.start)?;
@@ -250,8 +251,8 @@ impl ParquetFile {
         ranges.iter().zip(pages).filter_map(row_bytes).fold(0, u64::saturating_add)
     }
 
-    /// The bloom filter of a column chunk; `None` if there is none, or none that can be decoded. Files that do not say how
-    /// long it is (older writers') count as having none.
+    /// The bloom filter of a column chunk; `None` if there is none, or none that can be decoded. Files that do not say
+    /// how long it is (older writers') count as having none.
     ///
     /// # Errors
     /// The store's.
@@ -320,8 +321,8 @@ fn nanos_in(leaves: &BTreeSet<usize>) -> impl Fn(usize) -> TimeUnit {
     |leaf| if leaves.contains(&leaf) { TimeUnit::Nanosecond } else { TimeUnit::Microsecond }
 }
 
-/// What the parquet crate reads the file's columns as. The Arrow schema that writers embed is not trusted, so that types
-/// come from Parquet alone; 96-bit timestamps are read in the unit that their leaf column gets.
+/// What the parquet crate reads the file's columns as. The Arrow schema that writers embed is not trusted, so that
+/// types come from Parquet alone; 96-bit timestamps are read in the unit that their leaf column gets.
 fn arrow_metadata(
     metadata: Arc<ParquetMetaData>,
     unit: &dyn Fn(usize) -> TimeUnit,

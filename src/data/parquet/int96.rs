@@ -1,8 +1,9 @@
-//! Timestamps of 96 bits in Parquet files: a Julian day, and nanoseconds of it. Paimon stores timestamps of more than six
-//! digits so.
+//! Timestamps of 96 bits in Parquet files: a Julian day, and nanoseconds of it. Paimon stores timestamps of more than
+//! six digits in this form.
 //!
-//! [`RowWriter`] writes files with such columns: the parquet crate's Arrow writer knows none, so their levels and values are
-//! made here, and go between the columns that it makes. [`AtTheEnds`] finds values that nanoseconds can't hold.
+//! [`RowWriter`] writes files with such columns. The Arrow writer of the parquet crate has no such type, so their
+//! levels and values are encoded here, between the columns of that writer. [`AtTheEnds`] finds values that nanoseconds
+//! can't hold.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -33,7 +34,8 @@ const PARTLY: [i64; 2] = [i64::MIN.div_euclid(1_000_000), i64::MAX.div_euclid(1_
 /// wrapped around to the other end when nanoseconds were read. Whether they were is seen if both are read.
 #[derive(Debug, Default)]
 pub(crate) struct AtTheEnds {
-    /// Of each column with some in [`PARTLY`] a digest of which of both, in their order: there may be a whole file of them.
+    /// Of each column with some in [`PARTLY`] a digest of which of both, in their order: there may be a whole file of
+    /// them.
     columns: BTreeMap<String, DefaultHasher>,
 }
 

@@ -1,12 +1,12 @@
 //! Parquet data files to Arrow and back.
 //!
-//! `source` is the entry to reading. `file` opens a file and fetches its bytes. `plan` says which row groups, rows and columns
-//! are decoded; `row_groups` and `bloom_filters` leave out what the filter rules out. Flat columns are decoded here:
-//! `column_reader` reads the pages that `page_selection` names, with `column_chunk` and `values`. `read` leaves all other
-//! columns to the parquet crate.
+//! `source` is the entry to reading. `file` opens a file and fetches its bytes. `plan` says which row groups, rows and
+//! columns are decoded; `row_groups` and `bloom_filters` leave out what the filter rules out. Flat columns are decoded
+//! here: `column_reader` reads the pages that `page_selection` names, with `column_chunk` and `values`. `read` leaves
+//! all other columns to the parquet crate.
 //!
-//! `write` is the entry to writing. `schema` gives the Parquet schema, and `paimon` the one of Paimon's files. `properties` and
-//! `dictionary` say how columns are encoded.
+//! `write` is the entry to writing. `schema` gives the Parquet schema, and `paimon` the one of Paimon's files.
+//! `properties` and `dictionary` say how columns are encoded.
 //!
 //! `import` adopts files of other writers, and `plain_columns` tells whether an engine can read a file on its own.
 

@@ -1,4 +1,5 @@
-//! Which pages of flat column chunks are fetched: all, or by the file's index those with rows that a filter may keep.
+//! Which pages of flat column chunks are fetched: all, or those with rows that a filter may keep, by the file's page
+//! index.
 
 use std::ops::Range;
 

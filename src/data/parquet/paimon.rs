@@ -1,7 +1,8 @@
 //! The Parquet schema of a Paimon table's files.
 //!
-//! Source: Java's `ParquetSchemaConverter`: names stand as they are, integers tell their bits, times of day are
-//! milliseconds, timestamps have the unit of their digits (more than six: 96 bits), the entries of maps say what they are as old files do.
+//! Source: Java's `ParquetSchemaConverter`. Names stay as they are, integers have their width in bits, times of day are
+//! milliseconds. Timestamps have the unit of their digits (more than six: 96 bits), and entries of maps are marked as
+//! in old files.
 
 use std::sync::Arc;
 

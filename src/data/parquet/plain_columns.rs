@@ -1,8 +1,8 @@
-//! Which columns of a Parquet file any engine's own reader gives as ours does, if it asks for them by their names.
+//! Which columns of a Parquet file an engine's own reader reads as this one does, if it asks for them by name.
 //!
-//! Engines read by name and by place what is here read by field id, know no defaults and read what a file lacks as null.
-//! So a column is plain only if what they would do comes to the same: its name in the file is its own whatever the case,
-//! its type is stored as engines know it, and inside it nothing was renamed or is missing.
+//! Engines read by name and by place, where this reader uses field ids. They know no defaults, and a column that the
+//! file lacks is null. So a column is plain only if that gives the same rows: no other column has its name in upper or
+//! lower case, engines know its stored type, and nothing inside it was renamed or is missing.
 
 use std::sync::Arc;
 

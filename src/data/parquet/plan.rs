@@ -37,8 +37,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether the decoder may be told to skip rows. Not in columns inside lists and maps: on damaged pages, whose levels
-    /// end before the values that they claim, parquet 59 then never returns. Reading such pages gives an error.
+    /// Whether the decoder may be told to skip rows. Not in columns inside lists and maps: on damaged pages, whose
+    /// levels end before the values that they claim, parquet 59 then never returns. Reading such pages gives an error.
     pub(super) fn can_skip(&self) -> bool {
         let columns = self.metadata.parquet_schema().columns();
         !self.leaves.iter().filter_map(|&leaf| columns.get(leaf)).any(|c| c.max_rep_level() > 0)
@@ -68,8 +68,8 @@ impl Plan {
     }
 }
 
-/// Bytes that a column chunk has in memory, by what the file says. Nulls and values of a dictionary take hardly any in the
-/// file.
+/// Bytes that a column chunk has in memory, by what the file says. Nulls and values of a dictionary take hardly any in
+/// the file.
 fn column_bytes(chunk: &ColumnChunkMetaData) -> u64 {
     let bytes = chunk.uncompressed_size().max(chunk.unencoded_byte_array_data_bytes().unwrap_or(0)).max(0) as u64;
     let width = match chunk.column_descr().physical_type() {

@@ -1,7 +1,7 @@
 //! How Parquet files are written: table properties `write.parquet.*` as settings of the Parquet writer.
 //!
-//! Bloom filters, statistics and dictionaries by column are for data
-//! files only, as in Java; a property of a column that the table lacks means nothing.
+//! Bloom filters, statistics and dictionaries by column are for data files only, as in Java. A property of a column
+//! that the table lacks is ignored.
 //!
 //! Source: Java Iceberg's `TableProperties` and `Parquet.WriteBuilder`.
 
@@ -111,7 +111,8 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// The nearest level that there is: Zstandard's own faster ones, below 0, are not to be had here, and 0 is its usual one.
+/// The nearest level that there is: Zstandard's own faster ones, below 0, are not to be had here, and 0 is its usual
+/// one.
 fn zstd_level(given: Option<i32>) -> i32 {
     match given {
         None | Some(0) => 3,
@@ -119,8 +120,8 @@ fn zstd_level(given: Option<i32>) -> i32 {
     }
 }
 
-/// Distinct values that a filter of at most `most_bytes` bytes holds with a share of false positives (Parquet's split-block
-/// filter sets 8 bits a value). The writer makes it for that number and then folds it to what was needed.
+/// Distinct values that a filter of at most `most_bytes` bytes holds with a rate `fpp` of false positives. Parquet's
+/// split-block filter sets 8 bits a value. The writer makes it for that number and then folds it to what was needed.
 fn values_of_bloom_filter(most_bytes: usize, fpp: f64) -> u64 {
     // Sizes are powers of two, of 32 bytes at least.
     let bytes = 1u64 << most_bytes.max(32).ilog2();

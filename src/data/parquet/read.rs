@@ -173,8 +173,8 @@ impl ParquetBatches {
         Ok(ParquetBatches { decoding, batch_rows, decoder, ahead, positions, seen, expected_rows, given: 0, skip: 0 })
     }
 
-    /// The next batch of the decoder. Dictionaries and shared prefixes make long strings short, and not all writers say how
-    /// long they are: where that shows, it restarts with smaller batches.
+    /// The next batch of the decoder. Dictionaries and shared prefixes make long strings short, and not all writers say
+    /// how long they are: where that shows, it restarts with smaller batches.
     fn next_decoded(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             let Some(decoder) = &mut self.decoder else { return Ok(None) };

@@ -1,7 +1,7 @@
 //! Which row groups and pages of a Parquet file a task has to read.
 //!
-//! Row groups belong to the task that holds their middle byte. Of those, statistics and page indexes rule out what the
-//! filter can't match; both are adapters of [`Bounds`], the one pruning algorithm decides.
+//! A row group belongs to the task that holds its middle byte. Of those, statistics and page indexes leave out what the
+//! filter can't match. Both implement [`Bounds`], and the one pruning algorithm decides.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -229,8 +229,9 @@ impl Column {
         Some(Known { lower: bound.clone(), upper: bound, nulls: Presence::Absent, nans })
     }
 
-    /// Bounds of the table's type from arrays of the file's type. Every cast keeps order, so it may be applied to bounds;
-    /// one that fails leaves them unknown. A bound that is NaN says that the writer did not leave NaNs out: both go.
+    /// Bounds of the table's type from arrays of the file's type. Every cast keeps order, so it may be applied to
+    /// bounds; one that fails leaves them unknown. A bound that is NaN says that the writer did not leave NaNs out:
+    /// both go.
     fn bounds(&self, cast: &Cast, lower: &ArrayRef, upper: &ArrayRef, at: usize) -> (Option<Value>, Option<Value>) {
         let value = |array: &ArrayRef| {
             let one = cast.apply(&array.slice(at, 1)).ok()?;
@@ -242,8 +243,8 @@ impl Column {
     }
 }
 
-/// What the statistics of these row groups say of a column in all rows: that it lies between two values, or is null. `True`
-/// where they don't tell.
+/// What the statistics of these row groups say of a column in all rows: that it lies between two values, or is null.
+/// `True` where they don't tell.
 pub(crate) fn range_of(metadata: &ParquetMetaData, groups: &[usize], part: &Part<'_>, id: FieldId) -> BoundPredicate {
     let range = || {
         let term = BoundTerm::of_column(&part.schema.path(id)?)?;
@@ -283,8 +284,8 @@ fn has_one_order(ty: &PrimitiveType) -> bool {
     times || matches!(ty, P::Int | P::Long | P::Decimal { .. } | P::String)
 }
 
-/// Whether minimum and maximum of a leaf column are in the order that its type has. The deprecated ones, and those of files
-/// that do not state their order, compare bytes as signed numbers.
+/// Whether minimum and maximum of a leaf column are in the order that its type has. The deprecated ones, and those of
+/// files that do not state their order, compare bytes as signed numbers.
 fn trusted(metadata: &ParquetMetaData, leaf: usize, stored: &DataType, deprecated: bool) -> bool {
     let file = metadata.file_metadata();
     let physical = file.schema_descr().columns().get(leaf).map(|c| c.physical_type());
@@ -316,8 +317,8 @@ pub(crate) fn page_rows(pages: &[PageLocation], rows: usize) -> Option<Vec<Range
     (starts.first() == Some(&0) && ascending).then(ranges)
 }
 
-/// Whether the offset index of these leaf columns describes pages that lie in their column chunks and tile their rows. A
-/// reader that skips by an index that does not would give wrong rows.
+/// Whether the offset index of these leaf columns describes pages that lie in their column chunks and tile their rows.
+/// A reader that skips by an index that does not would give wrong rows.
 pub(crate) fn index_is_consistent(metadata: &ParquetMetaData, groups: &[usize], leaves: &BTreeSet<usize>) -> bool {
     let consistent = |group: usize, leaf: usize| -> Option<bool> {
         let row_group = metadata.row_groups().get(group)?;

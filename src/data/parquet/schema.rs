@@ -1,7 +1,7 @@
 //! The Parquet schema of a table's files.
 //!
-//! Source: Iceberg specification, Appendix A, "Parquet". Built from the table's schema rather than from Arrow's, so that
-//! every level has its field id, uuid its annotation and decimals the physical type that the specification wants.
+//! Source: Iceberg specification, Appendix A, "Parquet". Built from the table's schema rather than from Arrow's, so
+//! that every level has its field id, uuid its annotation and decimals the physical type that the specification wants.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -62,7 +62,8 @@ fn refused(e: parquet::errors::ParquetError, name: &str) -> Error {
     Error::unsupported("the column can't be written to Parquet").with("column", name).because(e)
 }
 
-/// The fields of a struct, under names that Avro-based readers accept. Two names that would become one stay as they are.
+/// The fields of a struct, under names that Avro-based readers accept. Two names that would become one stay as they
+/// are.
 fn members(fields: &[Field]) -> Result<Vec<TypePtr>> {
     let taken: HashSet<&str> = fields.iter().map(|f| f.name.as_str()).collect();
     let name = |f: &Field| {

@@ -1,7 +1,7 @@
-//! Values of flat Parquet columns, gathered into one Arrow array.
+//! Gathers values of flat Parquet columns into one Arrow array.
 //!
-//! [`Values`] takes those values of a page that are wanted, as spans of them; it never sees nulls, which get their places
-//! when the array is made. Values of a dictionary stay indices until then.
+//! [`Values`] takes the wanted values of a page, as spans. It never sees nulls: they get their places when the array is
+//! made. Values of a dictionary stay indices until then.
 
 use std::sync::Arc;
 

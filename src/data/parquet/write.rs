@@ -1,4 +1,5 @@
-//! One Parquet file: its settings from table properties, its bytes to the store, its metrics at the end.
+//! One Parquet file: its settings come from table properties, its bytes go to the store, and its metrics follow at the
+//! end.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

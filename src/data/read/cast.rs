@@ -1,7 +1,8 @@
-//! Leaf values: from the type a file stores to the type the table has now, and between Arrow arrays and single values.
+//! Casts leaf values from the type that a file stores to the type that the table has now, and makes arrays of single
+//! values.
 //!
-//! In addition to the promotions of schema evolution (specification, "Schema Evolution") this reads what writers other than Java's
-//! store: narrow and unsigned integers, times and timestamps in other units, text without its annotation.
+//! Besides the promotions of schema evolution (specification, "Schema Evolution") it reads what other writers than
+//! Java's store: narrow and unsigned integers, times and timestamps in other units, text without its annotation.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Values that are the same in every row of a file: those of identity partition fields, and of the metadata columns that
-//! say which file it is.
+//! Values that are the same in every row of a file: those of identity partition fields, and of the metadata columns
+//! that describe the file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,7 +54,8 @@ impl Constants {
         }
     }
 
-    /// The column `_partition` of this type as an array of one row; `None` if the table was never partitioned, as in Java.
+    /// The column `_partition` of this type as an array of one row; `None` if the table was never partitioned, as in
+    /// Java.
     ///
     /// # Errors
     /// `CorruptTable` if a value is not of its field's type.
@@ -90,8 +91,8 @@ fn text_of(field: &PartitionValue) -> Option<String> {
     Some(format_partition_value(Some(value.as_ref()), &field.transform, &field.ty))
 }
 
-/// What is known before a file is opened: which one it is. Columns may be stored with other values than the partition has,
-/// so those of the table stay unknown.
+/// What is known before a file is opened: which one it is. Columns may be stored with other values than the partition
+/// has, so those of the table stay unknown.
 impl Bounds for Constants {
     fn column<'a>(&'a self, id: FieldId, _ty: &PrimitiveType) -> ColumnBounds<'a> {
         match self.get(id) {

@@ -1,7 +1,8 @@
 //! What a column holds in the rows of files that are older than the column.
 //!
-//! Source: Iceberg specification, "Default values" and Appendix D, "JSON single-value serialization". A struct's default
-//! leaves the values of its members to their own defaults; a member's default shows wherever the struct is not null.
+//! Source: Iceberg specification, "Default values" and Appendix D, "JSON single-value serialization". A struct's
+//! default leaves the values of its members to their own defaults; a member's default shows wherever the struct is not
+//! null.
 
 use std::sync::Arc;
 

@@ -117,7 +117,8 @@ fn table(new: bool) -> crate::types::Schema {
     schema(fields)
 }
 
-/// Three rows of the old table: `{x: 1}`, null, `{x: null}`; `[{i: 1}, null]`, null, `[]`; `{k: {v: 2}}`, `{k: null}`, `{}`.
+/// Three rows of the old table: `{x: 1}`, null, `{x: null}`; `[{i: 1}, null]`, null, `[]`; `{k: {v: 2}}`, `{k: null}`,
+/// `{}`.
 fn old_columns() -> Vec<ArrayRef> {
     let arrow = to_arrow(&table(false)).unwrap();
     let ints = |values: Vec<Option<i32>>| Arc::new(Int32Array::from(values)) as ArrayRef;

@@ -1,6 +1,6 @@
-//! Random schema evolutions against a model of rows: columns are added with and without defaults, dropped, renamed, moved
-//! and widened, at the top, in structs, and in structs inside lists and maps; files are written on the way. Every file,
-//! read by the last schema, has the rows that the model says, whatever filter is put on them.
+//! Random schema evolutions against a model of rows: columns are added with and without defaults, dropped, renamed,
+//! moved and widened, at the top, in structs, and in structs inside lists and maps; files are written on the way. Every
+//! file, read by the last schema, has the rows that the model says, whatever filter is put on them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Opens one file and reads its rows.
 //!
 //! The file is opened as its format says. The parts that the residual filter rules out are skipped. Of the others, the
-//! columns that the filter and the projection need are decoded. The rows on which the filter is true get the schema of the
-//! projection. [`open_rows`] gives them before deletes are applied, with their positions in the file.
+//! columns that the filter and the projection need are decoded. The rows on which the filter is true get the schema of
+//! the projection. [`open_rows`] gives them before deletes are applied, with their positions in the file.
 
 use std::sync::Arc;
 
@@ -104,7 +104,8 @@ pub(super) fn check_supported(task: &ScanTask) -> Result<()> {
     Ok(())
 }
 
-/// Loads the deletes of the data file that is open. It is given the range that each column has in the part that is read.
+/// Loads the deletes of the data file that is open. It is given the range that each column has in the part that is
+/// read.
 pub(super) type LoadDeletes<'a> = dyn Fn(&dyn Fn(FieldId) -> BoundPredicate) -> Result<DeleteFilter> + 'a;
 
 /// What a reader is for.

@@ -64,7 +64,8 @@ impl FileColumn {
         }
     }
 
-    /// Adds leaves that tell where the column is null: as few as can be decoded, outside lists and maps if there are such.
+    /// Adds leaves that tell where the column is null: as few as can be decoded, outside lists and maps if there are
+    /// such.
     pub(crate) fn add_witness(&self, leaves: &mut BTreeSet<usize>) {
         match (self.field.data_type(), self.children.as_slice()) {
             (_, []) => {

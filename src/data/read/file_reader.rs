@@ -1,7 +1,7 @@
 //! The rows of one file, whatever its format.
 //!
-//! [`FileReader`] tests the rows that a [`FileSource`] decodes: by the filter, by deleted positions and by deleted keys. Rows
-//! that stay get the columns of the projection.
+//! [`FileReader`] tests the rows that a [`FileSource`] decodes: by the filter, by deleted positions and by deleted
+//! keys. Rows that stay get the columns of the projection.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The columns of a file that filters and the keys of equality deletes ask about, through structs alone.
+//! Finds the columns of a file that filters and the keys of equality deletes ask about. Only structs are searched.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -134,8 +134,8 @@ pub(crate) fn key_path(context: &ReadContext, id: FieldId) -> Result<Vec<&Field>
     }
 }
 
-/// Refuses an equality delete file without this key column: a writer gives the file all columns that it deletes by, so the
-/// file is damaged or another one, and as nulls its keys would delete other rows.
+/// Refuses an equality delete file without this key column: a writer gives the file all columns that it deletes by, so
+/// the file is damaged or another one, and as nulls its keys would delete other rows.
 ///
 /// # Errors
 /// `CorruptTable`; as [`key_path`].

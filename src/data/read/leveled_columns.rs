@@ -1,8 +1,8 @@
 //! Field ids for the columns of a Paimon table's data files.
 //!
-//! A file's columns are those of the schema it was written with, by name at every depth; elements, keys and values are
-//! known by their place. Ids that the file itself has don't count: only Parquet files have them, and variants have others
-//! in theirs. Where a column's type was changed since, its values are cast.
+//! The columns of a file are those of the schema that it was written with, by name at every depth. Elements, keys and
+//! values are found by their place. Ids in the file don't count: only Parquet files have them, and variants have other
+//! ids inside. Where the type of a column was changed since, its values are cast.
 //!
 //! Source: Paimon specification, "Schema"; where it is silent, Java's `FormatReaderMapping` and `SpecialFields`.
 
@@ -13,8 +13,8 @@ use crate::format::task::{BucketFile, PaimonContext};
 use crate::types::metadata_columns::{LAST_UPDATED, ROW_ID};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
-/// The id that this reader gives to `_SEQUENCE_NUMBER`: which of the rows with one key came later. No column of a table has
-/// a negative id.
+/// The id that this reader gives to `_SEQUENCE_NUMBER`: which of the rows with one key came later. No column of a table
+/// has a negative id.
 pub(crate) const SEQUENCE_ID: FieldId = -2;
 /// The id that this reader gives to `_VALUE_KIND`: whether a row is added (0, 2) or taken away (1, 3).
 pub(crate) const KIND_ID: FieldId = -3;

@@ -20,13 +20,13 @@ use crate::format::task::{ReadContext, ScanTask};
 use crate::store::Store;
 use crate::types::FieldId;
 
-/// The rows of one file that satisfy the task's residual and that the task's deletes leave. The batches have the columns
-/// of the context's projection. No batch is empty, and the stream ends after an error. If the context says so, deleted rows
-/// stay and are flagged. The tasks of a scan share `cache`, so that each delete file is read once.
+/// The rows of one file that satisfy the task's residual and that the task's deletes leave. The batches have the
+/// columns of the context's projection. No batch is empty, and the stream ends after an error. If the context says so,
+/// deleted rows stay and are flagged. The tasks of a scan share `cache`, so that each delete file is read once.
 ///
 /// # Errors
-/// `Unsupported` for encrypted files. `CorruptTable` if the bytes of the file contradict themselves or the schema of the
-/// table, and as [`DeleteFilter::load`]. These errors, and those of the store, name the file and the snapshot.
+/// `Unsupported` for encrypted files. `CorruptTable` if the bytes of the file contradict themselves or the schema of
+/// the table, and as [`DeleteFilter::load`]. These errors, and those of the store, name the file and the snapshot.
 pub(crate) fn live_rows(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,

@@ -1,9 +1,9 @@
 //! Field ids for the columns of files that have none.
 //!
-//! A file with any field id is taken at its word. One without is given the ids of the table's name mapping, at every
-//! depth; columns that the mapping does not name have none and are not read. Without a mapping Java, and so this reader,
-//! numbers a Parquet file's top-level columns by their places (what is below them has no ids), and goes by the names of
-//! the table's columns in Avro and ORC files.
+//! If a file has any field id, its ids count. Otherwise it gets the ids of the table's name mapping, at every depth.
+//! Columns that the mapping does not name have no id and are not read. Without a mapping, as in Java, the top-level
+//! columns of a Parquet file are numbered by their places, and columns below them have no ids. Avro and ORC files then
+//! use the names of the table's columns.
 //!
 //! Source: Iceberg specification, "Column Projection".
 

@@ -1,9 +1,9 @@
-//! From the columns a file has to the columns a reader wants.
+//! From the columns that a file has to the columns that a reader wants.
 //!
-//! Columns are matched by field id at every depth, never by name or position (specification, "Column Projection"); only
-//! the element of a list and the key and value of a map are matched by their place, being the only ones there. Columns
-//! that the file lacks come from its partition tuple if an identity field has them, else they have their initial default
-//! in every row, or are null if they have none.
+//! Columns are matched by field id at every depth, never by name or position (specification, "Column Projection"). Only
+//! the element of a list and the key and value of a map are matched by their place. A column that the file lacks comes
+//! from the partition tuple if an identity field has it. Otherwise every row has its initial default, or null without a
+//! default.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -266,8 +266,8 @@ impl Projection {
     /// Plans it for a file. Call [`Projection::place`] before use.
     ///
     /// # Errors
-    /// `CorruptTable` if a stored type has no way to the table's, a required column without default is absent, or a default
-    /// is no value of its column's type.
+    /// `CorruptTable` if a stored type has no way to the table's, a required column without default is absent, or a
+    /// default is no value of its column's type.
     pub(crate) fn plan(wanted: &[Field], file: &FileColumns, constants: &Constants) -> Result<Projection> {
         let mut planner = Planner { constants, leaves: BTreeSet::new() };
         let members = planner.members(wanted, &file.0, "")?;

@@ -1,7 +1,7 @@
-//! Reads tasks on several threads ahead of the one that takes their batches.
+//! Reads tasks on several threads, ahead of the thread that takes their batches.
 //!
-//! Tasks are planned as threads become free, and each is read by one thread at a time until a few of its batches wait to be
-//! taken. So memory depends on the threads and the size of batches, not on the number of files.
+//! Tasks are planned when threads become free. Each task is read by one thread at a time, until a few of its batches
+//! wait to be taken. So memory depends on the threads and the size of batches, not on the number of files.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -124,8 +124,8 @@ enum Step {
 }
 
 impl ReadAhead {
-    /// Reads the tasks of `source` on at most `threads` threads (0: as many as there are cores, and a few more for a remote
-    /// store).
+    /// Reads the tasks of `source` on at most `threads` threads (0: as many as there are cores, and a few more for a
+    /// remote store).
     pub fn new(reader: TaskReader, source: TaskSource, ahead: Ahead, threads: usize) -> ReadAhead {
         let threads = match threads {
             0 if reader.store.is_remote() => parallel::threads(usize::MAX) + WAITING_THREADS,

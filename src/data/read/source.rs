@@ -1,10 +1,10 @@
 //! What a file format implements, so that its files can be read.
 //!
-//! A format is a [`FileSource`]. It tells the columns of a file as an Arrow schema whose fields carry field ids. It decodes
-//! the wanted leaf columns to batches, with the positions of their rows.
+//! A format is a [`FileSource`]. It tells the columns of a file as an Arrow schema whose fields carry field ids. It
+//! decodes the wanted leaf columns to batches, with the positions of their rows.
 //!
-//! A format that can decode the columns of the filter alone tests rows itself, with the [`RowTest`] that it is given. It
-//! decodes the other columns only for rows that stay.
+//! A format that can decode the columns of the filter alone tests rows itself, with the [`RowTest`] that it is given.
+//! It decodes the other columns only for rows that stay.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -149,8 +149,8 @@ pub(crate) struct Started {
     pub keys_tested: bool,
 }
 
-/// Batches of a file's wanted leaf columns, each with the positions of its rows; those may be left out if they matter to
-/// no one any more.
+/// Batches of a file's wanted leaf columns, each with the positions of its rows; those may be left out if they matter
+/// to no one any more.
 pub(crate) type DecodedBatches = Box<dyn Iterator<Item = Result<(RecordBatch, RowPositions)>> + Send>;
 
 /// What is tested before anything else: the filter and deletes by position, on batches of the file as they come.

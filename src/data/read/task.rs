@@ -17,14 +17,14 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{ReadContext, ScanTask};
 use crate::store::Store;
 
-/// The rows of a task that satisfy its residual and that its deletes leave. The batches have the columns of the context's
-/// projection. No batch is empty, and the stream ends after an error. If the context says so, deleted rows stay and are
-/// flagged. The tasks of a scan share `cache`, so that each delete file is read once.
+/// The rows of a task that satisfy its residual and that its deletes leave. The batches have the columns of the
+/// context's projection. No batch is empty, and the stream ends after an error. If the context says so, deleted rows
+/// stay and are flagged. The tasks of a scan share `cache`, so that each delete file is read once.
 ///
 /// # Errors
-/// `Unsupported` for encrypted files. `CorruptTable` if the bytes of the file contradict themselves or the schema of the
-/// table, and as [`DeleteFilter::load`](crate::data::deletes::filter::DeleteFilter::load). These errors, and those of the
-/// store, name the file and the snapshot. The stream gives the errors that occur after the start.
+/// `Unsupported` for encrypted files. `CorruptTable` if the bytes of the file contradict themselves or the schema of
+/// the table, and as [`DeleteFilter::load`](crate::data::deletes::filter::DeleteFilter::load). These errors, and those
+/// of the store, name the file and the snapshot. The stream gives the errors that occur after the start.
 pub fn read_task(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,

@@ -249,7 +249,8 @@ fn filter() -> impl Strategy<Value = BoundPredicate> {
     })
 }
 
-/// How the file is laid out: rows of a row group, rows of a page, dictionaries, version, statistics, sorted by a column.
+/// How the file is laid out: rows of a row group, rows of a page, dictionaries, version, statistics, sorted by a
+/// column.
 type Layout = (usize, usize, bool, bool, EnabledStatistics, Option<i32>);
 
 fn layout() -> impl Strategy<Value = Layout> {

@@ -1,14 +1,14 @@
 //! Incoming batches to the table's Arrow schema, by name.
 //!
-//! Frames come as pyarrow, polars, DuckDB or Spark lay them out: other widths and units, views, dictionaries, large
+//! Batches come in the layouts of pyarrow, polars, DuckDB or Spark: other widths and units, views, dictionaries, large
 //! offsets, columns in another order. [`Conformer`] turns each into the one layout that the writer takes, or says which
-//! column does not fit and why. Names are case-sensitive, in nested structs too. Nothing is lost: widenings are made,
-//! narrowings refused, units and decimal scales changed only where every value survives.
+//! column does not fit and why. Names are case-sensitive, in nested structs too. Nothing is lost: values are widened
+//! but never narrowed, and units and decimal scales change only if every value stays the same.
 //!
 //! ```text
 //! input schema --plan--> [Node per column] --conform--> RecordBatch of the table's schema
 //! ```
-//! The plan is made once per input schema. A column that the data lacks holds its write default (v3), else null.
+//! The plan is made once per input schema. A column that the data lacks holds its write default (v3), otherwise null.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Single columns to the table's type: which Arrow types fit which Iceberg type, and how their values change.
+//! Single columns to the table's type: which Arrow types fit which table type, and how their values change.
 
 use std::sync::Arc;
 

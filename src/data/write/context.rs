@@ -45,8 +45,8 @@ pub enum RowOrder {
     Any,
     /// In the table's sort order within each partition: recorded.
     Sorted,
-    /// In any order, and to be brought into the table's: recorded. An order of unknown transforms, or of columns that are
-    /// not there, is not made.
+    /// In any order, and to be brought into the table's: recorded. An order of unknown transforms, or of columns that
+    /// are not there, is not made.
     Sort,
     /// In any order, and to be brought into this one.
     By(Sorting),

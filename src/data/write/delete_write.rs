@@ -1,14 +1,16 @@
-//! Positions of deleted rows to new delete files.
+//! Writes positions of deleted rows to new delete files.
 //!
-//! [`PositionDeleteWriter`] collects the positions data file by data file and writes them at the end: into position delete
-//! files (format version 2), or as deletion vectors into one Puffin file (version 3). Sets of positions are compressed; a
-//! writer holds them all. Equality deletes are rows of key columns, which
-//! [`DataWriter::of_equality_deletes`](super::writer::DataWriter::of_equality_deletes) writes.
+//! [`PositionDeleteWriter`] collects the positions of each data file and writes them at the end: into position delete
+//! files (format version 2), or as deletion vectors into one Puffin file (version 3). Sets of positions are compressed,
+//! and a writer holds all of them. Equality deletes are rows of key columns;
+//! [`DataWriter::of_equality_deletes`](super::writer::DataWriter::of_equality_deletes) writes them.
 //!
-//! The writer knows of no other deletes: whoever replaces a deletion vector gives the union of it and what is new.
+//! The writer knows no other deletes. Callers that replace a deletion vector give the union of the old and the new
+//! positions.
 //!
-//! Source: Iceberg specification, "Position Delete Files", "Deletion Vectors", "Reserved Field IDs"; Puffin specification,
-//! "deletion-vector-v1"; Java Iceberg's `PositionDeleteWriter` and `BaseDVFileWriter` for what is recorded.
+//! Source: Iceberg specification, "Position Delete Files", "Deletion Vectors", "Reserved Field IDs"; Puffin
+//! specification, "deletion-vector-v1"; Java Iceberg's `PositionDeleteWriter` and `BaseDVFileWriter` for what is
+//! recorded.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -94,8 +96,8 @@ struct Deletes {
 
 /// Writes positions of deleted rows into new delete files.
 ///
-/// Nothing of it is public before a commit adds the [`DataFile`]s of [`PositionDeleteWriter::finish`] to the table. A writer
-/// that fails or is dropped deletes what it made.
+/// Nothing of it is public before a commit adds the [`DataFile`]s of [`PositionDeleteWriter::finish`] to the table. A
+/// writer that fails or is dropped deletes what it made.
 #[derive(Debug)]
 pub struct PositionDeleteWriter {
     output: Output,
@@ -111,8 +113,8 @@ enum Form {
 }
 
 impl PositionDeleteWriter {
-    /// A writer of deletes for one table. Of `context` it needs the locations, the properties and the names; each delete
-    /// has the partition of its data file.
+    /// A writer of deletes for one table. Of `context` it needs the locations, the properties and the names; each
+    /// delete has the partition of its data file.
     ///
     /// # Errors
     /// `InvalidInput` for table properties that can't be read; `Unsupported` for file formats that can't be written.
@@ -139,7 +141,8 @@ impl PositionDeleteWriter {
         Ok(PositionDeleteWriter { output: Output::new(store, &context, true), form, deletes: BTreeMap::new() })
     }
 
-    /// Deletes rows of a data file, in addition to those that it was given for the file before. Files may come in any order.
+    /// Deletes rows of a data file, in addition to those that it was given for the file before. Files may come in any
+    /// order.
     ///
     /// # Errors
     /// `InvalidInput` for a file that is no data file, or that is given in two partitions.

@@ -1,6 +1,6 @@
-//! Counting distinct values of columns: arrays into theta sketches.
+//! Counts distinct values of columns: arrays into theta sketches.
 //!
-//! A value enters by the bytes of the specification's single-value serialisation; nulls do not enter.
+//! A value is added as the bytes of the specification's single-value serialisation. Nulls are not added.
 //!
 //! Source: Puffin specification, "apache-datasketches-theta-v1"; Iceberg specification, Appendix D.
 

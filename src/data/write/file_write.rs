@@ -1,7 +1,7 @@
 //! Begins new files of rows, in the format that the table wants.
 //!
-//! [`FileSettings`] says how all files of one writer are made. It begins a file, which is a [`NewFile`] of Parquet, Avro or
-//! ORC.
+//! [`FileSettings`] says how all files of one writer are made. It begins a file, which is a [`NewFile`] of Parquet,
+//! Avro or ORC.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Where a table's new files go.
 //!
-//! Files lie under `data` of the table, or under property `write.data.path`, in a folder for each partition. With property
-//! `write.object-storage.enabled` a hash of the name comes first, so that object stores spread them over their servers:
+//! Files lie under `data` of the table, or under property `write.data.path`, in a folder for each partition. With
+//! property `write.object-storage.enabled` a hash of the name comes first, so that object stores spread them over their
+//! servers:
 //!
 //! ```text
 //! <table>/data/day=2024-01-01/00000-0-<uuid>-00001.parquet
@@ -65,8 +66,8 @@ impl FileLocations {
     /// The rule for a table at `location` with these properties.
     ///
     /// # Errors
-    /// `Unsupported` for a Java class that gives the paths; `InvalidInput` for properties that Java Iceberg 1.12 refuses as
-    /// outdated.
+    /// `Unsupported` for a Java class that gives the paths; `InvalidInput` for properties that Java Iceberg 1.12
+    /// refuses as outdated.
     pub fn new(location: &str, properties: &BTreeMap<String, String>) -> Result<FileLocations> {
         if let Some(class) = properties.get(PROVIDER) {
             return Err(Error::unsupported(format!("the paths of new files come from the Java class {class}"))

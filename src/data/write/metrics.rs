@@ -149,8 +149,8 @@ pub fn file_metrics(
     metrics_by_leaf(schema, config, footer, nan_counts, &own_id)
 }
 
-/// As [`file_metrics`], for a file whose leaves have other ids than they carry, or whose statistics of some leaves are not
-/// those of the column's type: such leaves have none.
+/// As [`file_metrics`], for a file whose leaves have other ids than they carry, or whose statistics of some leaves are
+/// not those of the column's type: such leaves have none.
 pub fn metrics_by_leaf(
     schema: &Schema,
     config: &MetricsConfig,

@@ -1,12 +1,12 @@
 //! Writing rows to data files and delete files.
 //!
-//! [`writer`] is the entry for data files and equality deletes, and [`delete_write`] for deletes by position. [`context`] is
-//! what both are given.
+//! [`writer`] is the entry for data files and equality deletes, and [`delete_write`] for deletes by position.
+//! [`context`] is what both are given.
 //!
-//! [`conform`] brings any batch to the schema of the table. [`partition_rows`] splits it by partition, and `sort_rows` sorts it,
-//! along a curve with [`z_order`]. [`locations`] and `output` name the files. [`file_write`] begins a [`new_file`] of the
-//! format that the table wants. [`metrics`] collects what manifests record of a file. [`table_rows`] is for tables of a format
-//! that does more with rows.
+//! [`conform`] brings any batch to the schema of the table. [`partition_rows`] splits it by partition, and `sort_rows`
+//! sorts it, along a curve with [`z_order`]. [`locations`] and `output` name the files. [`file_write`] begins a
+//! [`new_file`] of the format that the table wants. [`metrics`] collects what manifests record of a file.
+//! [`table_rows`] is for tables of a format that does more with rows.
 
 pub(crate) mod bounds_truncate;
 pub mod conform;

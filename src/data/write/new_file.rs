@@ -17,8 +17,8 @@ pub trait NewFile: Send {
     /// The file's path.
     fn path(&self) -> &str;
 
-    /// Tells which rows are coming, for a format that looks at them before it begins: the first that a file is told of, or
-    /// gets, decide how its columns are encoded. The more the better.
+    /// Tells which rows are coming, for a format that looks at them before it begins: the first that a file is told of,
+    /// or gets, decide how its columns are encoded. The more the better.
     ///
     /// # Errors
     /// As [`NewFile::write`].
@@ -70,7 +70,8 @@ impl<'a> Purpose<'a> {
         !matches!(self, Purpose::Rows(_) | Purpose::PaimonRows(_))
     }
 
-    /// The columns that the file names. Of a table's rows they are all, also those that files of the format do not have.
+    /// The columns that the file names. Of a table's rows they are all, also those that files of the format do not
+    /// have.
     pub(crate) fn named(self, stored: &'a Schema) -> &'a Schema {
         match self {
             Purpose::Rows(table) => table,

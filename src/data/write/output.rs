@@ -1,4 +1,4 @@
-//! The files that one writer makes: their names, and their removal if nobody wants them.
+//! The files of one writer: their names, and their deletion if the writer is dropped.
 
 use std::sync::Arc;
 
@@ -52,8 +52,8 @@ impl Output {
         (count, self.locations.path(partition, &name))
     }
 
-    /// Remembers a file once its last step is done, however it ended. A file of unknown state is ours to delete; one that
-    /// was there before us is not.
+    /// Remembers a file once its last step is done, however it ended. A file of unknown state is ours to delete; one
+    /// that was there before us is not.
     pub(crate) fn record<T>(&mut self, path: &str, ended: &Result<T>) {
         if !ended.as_ref().is_err_and(|e| e.kind() == ErrorKind::AlreadyExists) {
             self.files.push(path.to_owned());

@@ -1,7 +1,7 @@
-//! Batches into partitions: transforms over whole columns, then rows grouped by their tuple.
+//! Splits batches by partition: transforms of whole columns, then rows grouped by their tuple.
 //!
-//! Tuples are equal as Java compares them: floats by their bits with every NaN the same, so that -0.0 and 0.0 are two
-//! partitions; null is a value of its own.
+//! Tuples are equal as Java compares them: floats by their bits, with one NaN, so that -0.0 and 0.0 are two partitions.
+//! Null is a value of its own.
 
 use std::collections::HashMap;
 use std::sync::Arc;

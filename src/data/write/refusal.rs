@@ -1,4 +1,4 @@
-//! Why a value does not fit the table, and offsets that fit Arrow's 32 bits.
+//! The reason why a value does not fit the table, and offsets within Arrow's 32 bits.
 
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 

@@ -1,11 +1,11 @@
-//! Rows in a sort order, in bounded memory.
+//! Sorts rows in bounded memory.
 //!
-//! [`RowSorter`] collects rows, each with the number of its partition. When many wait it sorts them and puts them away as a
-//! run; at the end it merges the runs. What comes out is ordered by partition and, within each, by the sort order: one
-//! partition after the other, so that a writer needs one open file.
+//! [`RowSorter`] collects rows, each with the number of its partition. When many rows wait, it sorts them and stores
+//! them as a run. At the end it merges the runs. The result is ordered by partition and, within each, by the sort
+//! order. So a writer needs one open file at a time.
 //!
-//! Runs are kept in files of the local folder for temporary ones, as Arrow IPC in pieces that are read one at a time; they
-//! go with the sorter. Rows with equal keys keep the order in which they came.
+//! Runs are files in the local folder for temporary files, as Arrow IPC in pieces that are read one at a time. They are
+//! removed with the sorter. Rows with equal keys keep their order.
 //!
 //! Source: Iceberg specification, "Sorting": floats are ordered as IEEE 754 totals with one NaN, the greatest value.
 
@@ -92,8 +92,8 @@ pub(crate) struct RowSorter {
 }
 
 impl RowSorter {
-    /// A sorter of batches of `arrow`, the Arrow form of `schema`; `None` if the order is none, or one that rows can't be
-    /// given: of unknown transforms, or of columns that the schema lacks.
+    /// A sorter of batches of `arrow`, the Arrow form of `schema`; `None` if the order is none, or one that rows can't
+    /// be given: of unknown transforms, or of columns that the schema lacks.
     pub(crate) fn new(schema: &Schema, arrow: SchemaRef, order: &SortOrder) -> Option<RowSorter> {
         let key = |f: &crate::types::SortField| {
             let (path, source) = source_path(schema, f.source_id)?;

@@ -1,4 +1,4 @@
-//! The columns of rows that files store: not those of type unknown, and of equality deletes only the keys.
+//! The columns of rows that files store: no columns of type unknown, and only the keys of equality deletes.
 
 use std::sync::Arc;
 

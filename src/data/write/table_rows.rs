@@ -1,4 +1,5 @@
-//! What a table format other than Iceberg does with rows on their way into files: [`super::writer::DataWriter`] asks it.
+//! What a table format with its own rows in files does with rows before they are written. [`super::writer::DataWriter`]
+//! asks it.
 
 use std::sync::Arc;
 

@@ -1,16 +1,19 @@
-//! Rows to new data files of a table.
+//! Writes rows to new data files of a table.
 //!
-//! [`DataWriter`] takes batches in any layout ([`super::conform`]), splits them by the table's partition spec
-//! ([`super::partition_rows`]) and appends each part to the open file of its partition, beginning a new one when
-//! a file reaches its target size. The files are nobody's until a commit adds them: a writer that is aborted or dropped
-//! deletes what it made.
+//! [`DataWriter`] takes batches in any layout ([`super::conform`]) and splits them by the table's partition spec
+//! ([`super::partition_rows`]). It appends each part to the open file of its partition, and begins a new file when one
+//! reaches its target size. The files belong to no table until a commit adds them: a writer that is aborted or dropped
+//! deletes them.
 //!
-//! Memory stays bounded however many partitions there are. Rows of a partitioned table are collected until 128 MiB of
-//! them wait and then written partition by partition; rows in progress (row groups, stripes) hold at most 256 MiB together, else the
-//! largest is ended early; at most 128 files are open, and one more for each thread that writes, else the one that
-//! was idle longest is closed, or, if none was idle, the new part becomes a file of its own. So rows that come
-//! clustered by partition make the fewest files. Rows that are to be sorted ([`RowOrder::Sort`]) are collected first
-//! (`sort_rows`).
+//! Memory is bounded for any number of partitions:
+//!
+//! - Rows of a partitioned table are collected until 128 MiB of them wait, and are then written partition by partition.
+//! - Rows in progress (row groups, stripes) hold at most 256 MiB together. Beyond that the largest is ended early.
+//! - At most 128 files are open, and one more for each thread that writes. Beyond that the file that was idle longest
+//!   is closed. If no file was idle, the new part becomes a file of its own.
+//!
+//! So rows that are clustered by partition make the fewest files. Rows that are to be sorted ([`RowOrder::Sort`]) are
+//! collected first ([`super::sort_rows`]).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +23,6 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 
 use super::conform::Conformer;
-pub use super::context::Sorting;
 use super::context::{RowOrder, WriteContext, batch_bytes};
 use super::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES};
 use super::file_write::{FileSettings, format_of, stored_schema};
@@ -168,8 +170,8 @@ impl DataWriter {
         Self::of(output, context, conformer, (format, stored), None, target_bytes)
     }
 
-    /// A writer of the rows of a table of another format, which come in with the columns of `schema`. `context.schema`, its
-    /// spec and row order are of prepared rows; its locations and properties mean nothing.
+    /// A writer of the rows of a table of another format, which come in with the columns of `schema`. `context.schema`,
+    /// its spec and row order are of prepared rows; its locations and properties mean nothing.
     ///
     /// # Errors
     /// As [`DataWriter::new`].
@@ -199,8 +201,8 @@ impl DataWriter {
     /// files. Null is a key like others.
     ///
     /// # Errors
-    /// As [`DataWriter::new`]; `InvalidInput` for no columns and for those that can't be keys: that the schema lacks, that
-    /// are inside lists and maps, or of type float or double.
+    /// As [`DataWriter::new`]; `InvalidInput` for no columns and for those that can't be keys: that the schema lacks,
+    /// that are inside lists and maps, or of type float or double.
     pub fn of_equality_deletes(store: Arc<dyn Store>, context: WriteContext, ids: Vec<FieldId>) -> Result<Self> {
         let format = format_of(&context.properties, true)?;
         let target_bytes = size_property(&context.properties, DELETE_TARGET, DELETE_TARGET_BYTES)?;

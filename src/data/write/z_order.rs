@@ -1,8 +1,8 @@
-//! Z-order: rows along a curve that keeps rows together which are near each other in several columns.
+//! Z-order: sorts rows along a curve that keeps rows together which are close to each other in several columns.
 //!
-//! Each column gives bytes that compare as its values do; the bits of all columns are interleaved, the highest first. So
-//! files of sorted rows have narrow bounds in each of the columns. The bytes are those of Java's `ZOrderByteUtils` and
-//! `SparkZOrderUDF`: 8 of a number, nulls are zeros, texts are cut or filled to a fixed number of bytes.
+//! Each column gives bytes that compare as its values do. The bits of all columns are interleaved, the highest first.
+//! So files of sorted rows have narrow bounds in each of the columns. The bytes are those of Java's `ZOrderByteUtils`
+//! and `SparkZOrderUDF`: 8 of a number, zeros for null, texts cut or padded to a fixed number of bytes.
 
 use std::sync::Arc;
 
@@ -62,8 +62,8 @@ struct ZColumn {
 
 impl ZColumns {
     /// # Errors
-    /// `InvalidInput` for no columns, sizes out of range and columns that are not there; `Unsupported` for types that have
-    /// no such order in Java either.
+    /// `InvalidInput` for no columns, sizes out of range and columns that are not there; `Unsupported` for types that
+    /// have no such order in Java either.
     pub(crate) fn new(schema: &Schema, order: &ZOrder) -> Result<ZColumns> {
         if order.columns.is_empty() || order.max_output_bytes == 0 {
             return Err(Error::invalid("a z-order has one column or more, and one byte or more"));
@@ -193,8 +193,8 @@ fn doubles(values: impl Iterator<Item = Option<f64>>) -> Vec<u8> {
     numbers(values.map(|v| v.map(ordered)))
 }
 
-/// Takes one bit of each column after the other, beginning with the highest, until `out`, which is zeros, is full. Columns
-/// that have no more are passed over.
+/// Takes one bit of each column after the other, beginning with the highest, until `out`, which is zeros, is full.
+/// Columns that have no more are passed over.
 fn interleave(columns: &[&[u8]], out: &mut [u8]) {
     let longest = columns.iter().map(|c| c.len()).max().unwrap_or(0);
     let bits = out.len() * 8;

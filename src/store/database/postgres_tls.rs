@@ -1,15 +1,15 @@
-//! TLS to PostgreSQL servers: what `sslmode` and `sslrootcert` of a URI ask for, by the meaning that PostgreSQL's own library
-//! gives them.
+//! TLS to PostgreSQL servers: what `sslmode` and `sslrootcert` of a URI mean. The meaning is the one of PostgreSQL's
+//! own library.
 //!
 //! | `sslmode` | encrypted | the server's certificate |
 //! |---|---|---|
 //! | `disable` | no | |
-//! | `allow`, `prefer` (default) | if the server can | not looked at |
-//! | `require` | yes | not looked at; with `sslrootcert` as `verify-ca` |
+//! | `allow`, `prefer` (default) | if the server can | not checked |
+//! | `require` | yes | not checked; with `sslrootcert` as `verify-ca` |
 //! | `verify-ca` | yes | by a known authority |
 //! | `verify-full` | yes | by a known authority, for this host |
 //!
-//! `sslrootcert=system` goes with `verify-full` only, and means it where no mode is given.
+//! `sslrootcert=system` is allowed with `verify-full` only, and means it where no mode is given.
 
 use std::future::Future;
 use std::io;
@@ -56,8 +56,8 @@ impl Tls {
     /// Takes the parameters about TLS out of a URI; returns the rest of it.
     ///
     /// # Errors
-    /// `InvalidInput` for a mode that there is not, or that is weaker than the certificates need, for parameters that are not
-    /// encoded as URIs are, and for certificates that can't be read; `Unsupported` for certificates of clients.
+    /// `InvalidInput` for a mode that there is not, or that is weaker than the certificates need, for parameters that
+    /// are not encoded as URIs are, and for certificates that can't be read; `Unsupported` for certificates of clients.
     pub fn of_uri(uri: &str) -> Result<(Tls, String)> {
         let (place, query) = uri.split_once('?').unwrap_or((uri, ""));
         let (mut mode, mut root, mut rest) = (None, None, Vec::new());
@@ -184,8 +184,8 @@ type Signature = fn(
 ) -> Result<HandshakeSignatureValid, rustls::Error>;
 
 impl Verifier {
-    /// Where anyone is trusted, whoever stands between may show a certificate of his own: its key tells nothing. So it is not
-    /// read, and may be of a kind that is not known here (X.509 version 1).
+    /// Where anyone is trusted, whoever stands between may show a certificate of his own: its key tells nothing. So it
+    /// is not read, and may be of a kind that is not known here (X.509 version 1).
     fn signature(
         &self,
         check: Signature,

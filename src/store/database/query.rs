@@ -32,8 +32,8 @@ pub trait Database: Send + Sync + std::fmt::Debug {
     /// Runs statements in one transaction, and says how many rows each changed.
     ///
     /// # Errors
-    /// `AlreadyExists` if a row with a key that must be unique is there; `CommitStateUnknown` if it can't be told whether the
-    /// transaction was committed; after every other error it certainly was not.
+    /// `AlreadyExists` if a row with a key that must be unique is there; `CommitStateUnknown` if it can't be told
+    /// whether the transaction was committed; after every other error it certainly was not.
     fn execute(&self, statements: &[Statement]) -> Result<Vec<u64>>;
 
     /// The columns of a table, none if there is no such table.

@@ -1,7 +1,8 @@
 //! Bloom filters of the values of a column in a group of rows, as readers ask them for `=` and `in`.
 //!
-//! A value is hashed to 64 bits; sums of the halves say which bits are set. Numbers are hashed as longs or as the bits of a
-//! double, timestamps as milliseconds of UTC, decimals as their shortest text, strings and byte strings by their bytes.
+//! A value is hashed to 64 bits; sums of the halves say which bits are set. Numbers are hashed as longs or as the bits
+//! of a double, timestamps as milliseconds of UTC, decimals as their shortest text, strings and byte strings by their
+//! bytes.
 //!
 //! Source: ORC specification v1, "Bloom Filter Index"; sizes and hashes as Java's `BloomFilter` has them.
 
@@ -21,8 +22,8 @@ pub struct BloomFilter {
 }
 
 impl BloomFilter {
-    /// An empty one for so many different values, of which a share of `fpp`, above 0 and below 1, of others may seem to be in
-    /// it.
+    /// An empty one for so many different values, of which a share of `fpp`, above 0 and below 1, of others may seem to
+    /// be in it.
     pub fn new(values: u64, fpp: f64) -> BloomFilter {
         let values = values.max(1);
         let ln2 = std::f64::consts::LN_2;

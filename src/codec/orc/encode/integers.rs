@@ -1,4 +1,4 @@
-//! Encodes runs of integers, version 2: repeated values, constant steps, monotonic steps, and everything else by its bits.
+//! Encodes runs of integers, version 2: repeated values, constant steps, monotonic steps, and all others by their bits.
 
 use super::stream::{Compressor, StreamWriter};
 

@@ -10,7 +10,8 @@ use crate::codec::orc::tail::{Kind, MAGIC, StreamKind, StripeInfo};
 /// Version 0.12 of the format.
 const VERSION: [u64; 2] = [0, 12];
 
-/// What writers that have no number of their own call themselves: readers then take every fix of old mistakes for granted.
+/// What writers that have no number of their own call themselves: readers then take every fix of old mistakes for
+/// granted.
 const WRITER: u64 = u32::MAX as u64;
 
 /// The version of the last such fix.

@@ -1,4 +1,4 @@
-//! What a file, a stripe or a group of rows says of the values of a column.
+//! Statistics of the values of a column, in a file, a stripe or a group of rows.
 
 use super::message::Message;
 use crate::types::decimal;
@@ -267,7 +267,8 @@ impl KindStatistics {
             K::Double { .. } => {}
             K::Text { range, bytes } => {
                 let ends = range.as_ref().map(|(low, high)| (low.whole(), high.whole()));
-                // Without both ends Java takes it that there are no values, and passes the rows over: then nothing is said.
+                // Without both ends Java takes it that there are no values, and passes the rows over: then nothing is
+                // said.
                 if let Some((Some(low), Some(high))) = ends {
                     out.message(4, |m| {
                         m.text(1, low);

@@ -1,9 +1,9 @@
-//! Whether an existing Parquet file is one of a table: by its columns' names and ids, and by values that the table's types can
-//! hold.
+//! Checks that an existing Parquet file fits a table: by the names and ids of its columns, and by the values that the
+//! table's types can hold.
 //!
-//! Java Iceberg takes a file's field ids as they are, and PyIceberg takes no file that has ids. Here ids count if the table
-//! knows the columns by these names, now or in an earlier schema; otherwise they are another table's, and values would be
-//! read as those of other columns.
+//! Java Iceberg trusts the field ids of a file, and PyIceberg takes no file that has ids. Here ids count if the table
+//! knows the columns by these names, now or in an earlier schema. Otherwise they belong to another table, and values
+//! would be read as those of other columns.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::data::read::file_columns::{FileColumn, FileColumns};
 use crate::error::{Error, Result};
 use crate::types::{Field, FieldId, PrimitiveType, Schema};
 
-/// Refuses ids that are another table's, and structs without any member that the table knows. `schemas` are all that the
-/// table has had, the current one first.
+/// Refuses ids that are another table's, and structs without any member that the table knows. `schemas` are all that
+/// the table has had, the current one first.
 ///
 /// # Errors
 /// `InvalidInput`, naming the column.
@@ -69,8 +69,8 @@ impl Check<'_> {
             .with("field id", id)
             .with("of the table's column", name.unwrap_or_else(|| "none".to_owned()))
             .hint(
-                "Rows would be read as those of other columns: append() them, or write the file again without field ids, so \
-                 that columns are matched by name",
+                "Values would be read as those of other columns. Append the rows with append(), or write the file again \
+                 without field ids, so that columns are matched by name",
             )
     }
 

@@ -1,7 +1,7 @@
-//! What existing Parquet files hold, by their footers: enough to add them to a table without reading their rows.
+//! Describes existing Parquet files by their footers, so that they can be added to a table without reading their rows.
 //!
-//! Other writers' files are believed only where their statistics mean what Iceberg's bounds mean: columns whose stored type
-//! is not the one that Iceberg writes (timestamps in milliseconds, unsigned numbers) get counts and no bounds.
+//! Statistics of other writers count only where they mean the same as Iceberg's bounds. Columns whose stored type
+//! differs from the one that Iceberg writes (timestamps in milliseconds, unsigned numbers) get counts and no bounds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -84,9 +84,9 @@ impl Importer {
     /// Reads the footer of a file, and required columns of which it does not tell whether they have nulls.
     ///
     /// # Errors
-    /// `InvalidInput` if its columns or values do not fit the table's, if it has none of them or those of another table, if a
-    /// required one is null, if it stores ids of rows, or if its rows are of several partitions; `CorruptTable` if it is no
-    /// intact Parquet file; the store's.
+    /// `InvalidInput` if its columns or values do not fit the table's, if it has none of them or those of another
+    /// table, if a required one is null, if it stores ids of rows, or if its rows are of several partitions;
+    /// `CorruptTable` if it is no intact Parquet file; the store's.
     pub fn import(&self, path: &str) -> Result<Imported> {
         self.read(path).with("path", path)
     }
@@ -115,8 +115,8 @@ impl Importer {
     /// Reads the footer of a file that an engine wrote for the table, whose rows are of this partition.
     ///
     /// # Errors
-    /// As [`Importer::import`]; `InvalidInput` if a column has not the field id and the stored type that Iceberg's writers give
-    /// it, or if statistics tell of another partition.
+    /// As [`Importer::import`]; `InvalidInput` if a column has not the field id and the stored type that Iceberg's
+    /// writers give it, or if statistics tell of another partition.
     pub fn import_own(&self, path: &str, partition: &[Option<Value>]) -> Result<DataFile> {
         let read = || {
             let parquet = ParquetFile::open(&self.store, path)?;

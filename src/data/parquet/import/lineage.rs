@@ -1,7 +1,8 @@
-//! Row ids that an existing Parquet file stores: they are those of rows of another table, or of rows that were this table's.
+//! Row ids that an existing Parquet file stores. They belong to rows of another table, or to rows that this table had
+//! before.
 //!
-//! Readers take a row's id from the file where it has one, so that a file with ids would bring rows with the ids of others.
-//! Tables without ids get them when they are upgraded. Java Iceberg does not look.
+//! Readers take the id of a row from the file if it has one, so such a file would add rows with the ids of others.
+//! Tables without ids get them when they are upgraded. Java Iceberg does not check this.
 //!
 //! Source: Iceberg specification, "Row Lineage" and "Reserved Field IDs".
 
