@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use frazil::iceberg::entries::{EntryRequest, MISSING};
-use frazil::iceberg::manifest::{Inherited, Manifest, assign_first_row_ids};
-use frazil::task::Partition;
+use frazil::format::task::Partition;
+use frazil::iceberg::manifest::columns::{Inherited, Manifest, assign_first_row_ids};
+use frazil::iceberg::manifest::entries::{EntryRequest, MISSING};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

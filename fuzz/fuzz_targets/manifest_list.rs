@@ -1,7 +1,7 @@
 //! Any bytes: what decodes, and a v3 list can hold, comes back the same after writing.
 #![no_main]
 
-use frazil::iceberg::manifest_list::{ManifestListHeader, decode_manifest_list, encode_manifest_list};
+use frazil::iceberg::manifest::list::{ManifestListHeader, decode_manifest_list, encode_manifest_list};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -10,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(bytes) = encode_manifest_list(&list, &header) else { return };
     let mut expected = list;
     for m in &mut expected {
-        if m.content == frazil::iceberg::manifest_list::ManifestContent::Deletes {
+        if m.content == frazil::iceberg::manifest::list::ManifestContent::Deletes {
             m.first_row_id = None;
         }
     }

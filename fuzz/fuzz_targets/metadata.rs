@@ -1,7 +1,7 @@
 //! Table metadata: what parses is written and parsed to the same.
 #![no_main]
 
-use frazil::iceberg::metadata::{encode_metadata, parse_metadata};
+use frazil::iceberg::spec::metadata::{encode_metadata, parse_metadata};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,7 +1,7 @@
 //! Any bytes as an ORC data file: rows or an error of our own, never a crash or a hang.
 #![no_main]
 
-use frazil::task::FileFormat;
+use frazil::format::task::FileFormat;
 use frazil_fuzz::read_rows;
 use libfuzzer_sys::fuzz_target;
 

@@ -7,10 +7,10 @@ use frazil::codec::bitmap::PositionSet;
 use frazil::codec::file_index::FileIndex;
 use frazil::codec::long_bitmap::LongBitmap;
 use frazil::codec::theta::ThetaSketch;
-use frazil::paimon::entries::EntryRequest;
-use frazil::paimon::index_manifest::{decode_hashes, decode_index_manifest};
-use frazil::paimon::manifest::Decoder;
-use frazil::paimon::manifest_list::decode_manifest_list;
+use frazil::paimon::manifest::columns::Decoder;
+use frazil::paimon::manifest::entries::EntryRequest;
+use frazil::paimon::manifest::index_manifest::{decode_hashes, decode_index_manifest};
+use frazil::paimon::manifest::list::decode_manifest_list;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,8 +1,8 @@
 //! Any bytes as a binary row of Paimon, read as every type in every place: values or an error.
 #![no_main]
 
-use frazil::paimon::binary_row::BinaryRow;
-use frazil::paimon::data_type::{DataType, TypeKind};
+use frazil::paimon::spec::binary_row::BinaryRow;
+use frazil::paimon::spec::data_type::{DataType, TypeKind};
 use libfuzzer_sys::fuzz_target;
 
 fn types() -> Vec<DataType> {

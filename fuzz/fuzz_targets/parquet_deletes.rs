@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use frazil::data::delete_files::DeleteCache;
-use frazil::data::deletes::DeleteFilter;
+use frazil::data::deletes::cache::DeleteCache;
+use frazil::data::deletes::filter::DeleteFilter;
+use frazil::format::task::{DataFile, DeleteRef, FileContent, FileFormat};
 use frazil::store::Store;
-use frazil::task::{DataFile, DeleteRef, FileContent, FileFormat};
 use frazil_fuzz::{One, context, file};
 use libfuzzer_sys::fuzz_target;
 

@@ -1,7 +1,7 @@
 //! Tasks, splits and commit messages: what parses is written and parsed to the same.
 #![no_main]
 
-use frazil::task_json::{message_from_json, message_to_json, split_from_json, split_to_json};
+use frazil::format::wire::task::{message_from_json, message_to_json, split_from_json, split_to_json};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use frazil::data::deletes::files::DeleteCache;
-use frazil::data::read::file::read_task;
+use frazil::data::deletes::cache::DeleteCache;
+use frazil::data::read::task::read_task;
 use frazil::error::{Error, Result};
 use frazil::expr::BoundPredicate;
-use frazil::store::{FileInfo, Location, Store, StoreWriter};
 use frazil::format::task::{DataFile, FileContent, FileFormat, Partition, ReadContext, ScanTask};
+use frazil::store::{FileInfo, Location, Store, StoreWriter};
 use frazil::types::{Field, PrimitiveType, Schema, Type};
 
 /// A store of one file that can't be written.
@@ -68,7 +68,10 @@ impl Store for One {
 
 /// A file as a manifest lists it.
 pub fn file(content: FileContent, format: FileFormat, path: &str, size: usize) -> DataFile {
-    DataFile { size_bytes: size as i64, ..DataFile::new(content, path, format, Arc::new(Partition { spec_id: 0, values: vec![] })) }
+    DataFile {
+        size_bytes: size as i64,
+        ..DataFile::new(content, path, format, Arc::new(Partition { spec_id: 0, values: vec![] }))
+    }
 }
 
 /// For files without field ids.
