@@ -67,7 +67,7 @@ impl Spans {
 }
 
 impl BytesColumn {
-    /// So many values of one length, back to back in `data`; `None` if it is not they, or too much.
+    /// `rows` values of one length, one after the other in `data`. `None` if `data` has another length or is too large.
     pub fn of_length(data: &[u8], length: usize, rows: usize) -> Option<BytesColumn> {
         if length.checked_mul(rows)? != data.len() || data.len() >= u32::MAX as usize {
             return None;

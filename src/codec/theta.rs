@@ -101,7 +101,7 @@ impl Default for ThetaSketch {
 }
 
 impl ThetaSketch {
-    /// Of hashes of which those below `theta` count; if there are more than enough, a lower theta leaves just enough.
+    /// A sketch of the hashes below `theta`. If there are too many, theta is lowered until just enough are left.
     fn of(mut hashes: Vec<u64>, mut theta: u64) -> ThetaSketch {
         hashes.retain(|h| *h < theta);
         hashes.sort_unstable();
@@ -129,8 +129,8 @@ impl ThetaSketch {
     /// Decodes a serialised sketch: compact in any order, or one that still took values.
     ///
     /// # Errors
-    /// `CorruptTable` if it is none, or of values that were hashed with another seed; `Unsupported` for versions of the
-    /// form before 3, and for compressed ones.
+    /// `CorruptTable` if the bytes are no sketch, or its values were hashed with another seed; `Unsupported` for
+    /// versions of the form before 3, and for compressed ones.
     pub fn from_bytes(bytes: &[u8]) -> Result<ThetaSketch> {
         const COMPACT: u8 = 3;
         const EMPTY: u8 = 4;

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 
 use crate::error::{Error, Result, ResultExt};
-use crate::expr::coerce::{Place, place};
+use crate::expr::coerce::{LiteralPlace, place};
 use crate::expr::predicate::{BoundLeaf, BoundPredicate, BoundTerm, Literal, Op, Predicate, Term};
 use crate::expr::text::kind_of;
 use crate::types::suggest::near;
@@ -138,7 +138,7 @@ fn result_type(transform: &Transform, field: &Field) -> Result<Type> {
     }
     match (transform, field.ty.as_primitive()) {
         (Transform::Void | Transform::Unknown(_), _) => {
-            Err(Error::unsupported(format!("a filter can't ask about the transform {transform}")))
+            Err(Error::unsupported(format!("a filter can't use the transform {transform}")))
         }
         (_, Some(source)) if transform.accepts(source) => Ok(transform.result_type(source).into()),
         _ => {
@@ -185,12 +185,12 @@ fn not_null(term: &BoundTerm) -> BoundPredicate {
 
 /// As [`place`]; a day may be given as its number, as other transforms' results are, years, months and hours as text,
 /// and a decimal cut to a width may have a digit more than its type.
-fn place_in(term: &BoundTerm, literal: &Literal, ty: &PrimitiveType) -> Result<Place> {
+fn place_in(term: &BoundTerm, literal: &Literal, ty: &PrimitiveType) -> Result<LiteralPlace> {
     match (&term.transform, literal, ty) {
         (Transform::Day, Literal::Number(_), _) => place(literal, &PrimitiveType::Int),
         (Transform::Year | Transform::Month | Transform::Hour, Literal::String(text), _) => {
             let period = period(&term.transform, text.trim()).and_then(|p| i32::try_from(p).ok());
-            period.map(|p| Place::At(Value::Int(p))).ok_or_else(|| {
+            period.map(|p| LiteralPlace::At(Value::Int(p))).ok_or_else(|| {
                 Error::invalid(format!("{literal} is no value of {}", term.transform)).hint(
                     "Write year(ts) = '2026', month(ts) = '2026-12', hour(ts) = '2026-12-31-23', or the number of periods \
                      from 1970",
@@ -217,11 +217,11 @@ fn period(transform: &Transform, text: &str) -> Option<i64> {
     }
 }
 
-fn compare(term: BoundTerm, op: Op, place: Place) -> BoundPredicate {
+fn compare(term: BoundTerm, op: Op, place: LiteralPlace) -> BoundPredicate {
     let (below, above) = match place {
-        Place::At(value) => return leaf(term, op, vec![value]),
-        Place::Nan => return compare_nan(term, op),
-        Place::Between(below, above) => (below, above),
+        LiteralPlace::At(value) => return leaf(term, op, vec![value]),
+        LiteralPlace::Nan => return compare_nan(term, op),
+        LiteralPlace::Between(below, above) => (below, above),
     };
     match op {
         Op::Lt | Op::LtEq if above.is_none() => not_null(&term),
@@ -248,9 +248,9 @@ fn set(term: BoundTerm, op: Op, literals: &[Literal], ty: &PrimitiveType) -> Res
     let mut nan = false;
     for literal in literals {
         match place_in(&term, literal, ty)? {
-            Place::At(value) => values.push(value),
-            Place::Nan => nan = true,
-            Place::Between(..) => {}
+            LiteralPlace::At(value) => values.push(value),
+            LiteralPlace::Nan => nan = true,
+            LiteralPlace::Between(..) => {}
         }
     }
     values.sort_by(|a, b| a.sql_cmp(b).unwrap_or(Ordering::Equal));

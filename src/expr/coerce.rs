@@ -13,7 +13,7 @@ use crate::types::{PrimitiveType, Value, temporal};
 
 /// Where a literal stands among a type's values.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum LiteralPlace {
     /// It is this value; never NaN.
     At(Value),
     /// Strictly between two neighbours; `None` where there is no value on that side.
@@ -26,11 +26,11 @@ pub(super) enum Place {
 ///
 /// # Errors
 /// `InvalidInput` if the literal can't be compared with such values.
-pub(super) fn place(literal: &Literal, ty: &PrimitiveType) -> Result<Place> {
+pub(super) fn place(literal: &Literal, ty: &PrimitiveType) -> Result<LiteralPlace> {
     use PrimitiveType as P;
     let wrong = || Error::invalid(format!("{literal} can't be compared with the type {ty}"));
     let found = match (ty, literal) {
-        (P::Boolean, Literal::Boolean(b)) => Some(Place::At(Value::Boolean(*b))),
+        (P::Boolean, Literal::Boolean(b)) => Some(LiteralPlace::At(Value::Boolean(*b))),
         (P::Boolean, Literal::String(s)) => boolean(s),
         (P::Int, Literal::Number(s) | Literal::String(s)) => {
             whole(s, 0, i32::MIN.into(), i32::MAX.into(), |v| Value::Int(v as i32))
@@ -55,15 +55,15 @@ pub(super) fn place(literal: &Literal, ty: &PrimitiveType) -> Result<Place> {
         (P::Date | P::Time | P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs, Literal::Number(_)) => {
             return Err(wrong().hint("Write dates and times in quotes, as in '2023-01-31' or '2023-01-31T12:00:00'"));
         }
-        (P::String, Literal::String(s)) => Some(Place::At(Value::String(s.clone()))),
+        (P::String, Literal::String(s)) => Some(LiteralPlace::At(Value::String(s.clone()))),
         (P::String, Literal::Number(_) | Literal::Boolean(_)) => {
             return Err(wrong().hint("Write text in single quotes"));
         }
         (P::Uuid, Literal::String(s)) => {
-            uuid::Uuid::parse_str(s.trim()).ok().map(|u| Place::At(Value::Uuid(u.as_u128())))
+            uuid::Uuid::parse_str(s.trim()).ok().map(|u| LiteralPlace::At(Value::Uuid(u.as_u128())))
         }
         (P::Uuid, Literal::Bytes(b)) => {
-            <[u8; 16]>::try_from(b.as_slice()).ok().map(|b| Place::At(Value::Uuid(u128::from_be_bytes(b))))
+            <[u8; 16]>::try_from(b.as_slice()).ok().map(|b| LiteralPlace::At(Value::Uuid(u128::from_be_bytes(b))))
         }
         (P::Binary | P::Fixed(_), Literal::Bytes(_) | Literal::String(_)) => return bytes(literal, ty),
         _ => None,
@@ -77,19 +77,19 @@ pub(super) fn place(literal: &Literal, ty: &PrimitiveType) -> Result<Place> {
 /// `InvalidInput` if the text has no such value.
 pub fn value_of(literal: &Literal, ty: &PrimitiveType) -> Result<Value> {
     match (place(literal, ty)?, ty, literal) {
-        (Place::At(value), _, _) => Ok(value),
-        (Place::Nan, PrimitiveType::Float, _) => Ok(Value::Float(f32::NAN)),
-        (Place::Nan, _, _) => Ok(Value::Double(f64::NAN)),
-        (Place::Between(..), PrimitiveType::Float, Literal::Number(text)) => {
+        (LiteralPlace::At(value), _, _) => Ok(value),
+        (LiteralPlace::Nan, PrimitiveType::Float, _) => Ok(Value::Float(f32::NAN)),
+        (LiteralPlace::Nan, _, _) => Ok(Value::Double(f64::NAN)),
+        (LiteralPlace::Between(..), PrimitiveType::Float, Literal::Number(text)) => {
             text.trim().parse().map(Value::Float).map_err(|e| Error::invalid(format!("{text} is no number")).because(e))
         }
-        (Place::Between(..), _, _) => Err(Error::invalid(format!("{literal} is no value of the type {ty}"))),
+        (LiteralPlace::Between(..), _, _) => Err(Error::invalid(format!("{literal} is no value of the type {ty}"))),
     }
 }
 
-fn boolean(text: &str) -> Option<Place> {
+fn boolean(text: &str) -> Option<LiteralPlace> {
     let is = |word: &str| text.trim().eq_ignore_ascii_case(word);
-    (is("true") || is("false")).then(|| Place::At(Value::Boolean(is("true"))))
+    (is("true") || is("false")).then(|| LiteralPlace::At(Value::Boolean(is("true"))))
 }
 
 /// A number's text times 10^`scale` among the whole numbers.
@@ -138,18 +138,18 @@ fn locate(text: &str, scale: u8) -> Option<Whole> {
     })
 }
 
-fn whole(text: &str, scale: u8, min: i128, max: i128, make: impl Fn(i128) -> Value) -> Option<Place> {
-    let below = || Place::Between(None, Some(make(min)));
-    let above = || Place::Between(Some(make(max)), None);
+fn whole(text: &str, scale: u8, min: i128, max: i128, make: impl Fn(i128) -> Value) -> Option<LiteralPlace> {
+    let below = || LiteralPlace::Between(None, Some(make(min)));
+    let above = || LiteralPlace::Between(Some(make(max)), None);
     Some(match locate(text, scale)? {
         Whole::Below => below(),
         Whole::Above => above(),
         Whole::At(n) if n < min => below(),
         Whole::At(n) if n > max => above(),
-        Whole::At(n) => Place::At(make(n)),
+        Whole::At(n) => LiteralPlace::At(make(n)),
         Whole::After(n) if n < min => below(),
         Whole::After(n) if n >= max => above(),
-        Whole::After(n) => Place::Between(Some(make(n)), Some(make(n + 1))),
+        Whole::After(n) => LiteralPlace::Between(Some(make(n)), Some(make(n + 1))),
     })
 }
 
@@ -176,32 +176,36 @@ fn named(text: &str) -> Option<Real> {
     }
 }
 
-fn double(real: Real) -> Place {
+fn double(real: Real) -> LiteralPlace {
     let at = |v: f64| Some(Value::Double(v));
     match real {
-        Real::Nan => Place::Nan,
-        Real::Infinite(negative) => Place::At(Value::Double(if negative { f64::NEG_INFINITY } else { f64::INFINITY })),
+        Real::Nan => LiteralPlace::Nan,
+        Real::Infinite(negative) => {
+            LiteralPlace::At(Value::Double(if negative { f64::NEG_INFINITY } else { f64::INFINITY }))
+        }
         // Adding positive zero turns -0.0 into 0.0, its equal.
-        Real::Finite(v) => Place::At(Value::Double(v + 0.0)),
-        Real::TooLarge(true) => Place::Between(at(f64::NEG_INFINITY), at(f64::MIN)),
-        Real::TooLarge(false) => Place::Between(at(f64::MAX), at(f64::INFINITY)),
+        Real::Finite(v) => LiteralPlace::At(Value::Double(v + 0.0)),
+        Real::TooLarge(true) => LiteralPlace::Between(at(f64::NEG_INFINITY), at(f64::MIN)),
+        Real::TooLarge(false) => LiteralPlace::Between(at(f64::MAX), at(f64::INFINITY)),
     }
 }
 
 /// As Java Iceberg: the literal is a double first and is then rounded to a float.
-fn float(real: Real) -> Place {
+fn float(real: Real) -> LiteralPlace {
     let at = |v: f32| Some(Value::Float(v));
     match real {
-        Real::Nan => Place::Nan,
-        Real::Infinite(negative) => Place::At(Value::Float(if negative { f32::NEG_INFINITY } else { f32::INFINITY })),
-        Real::Finite(v) if (v as f32).is_finite() => Place::At(Value::Float(v as f32 + 0.0)),
-        Real::Finite(v) if v < 0.0 => Place::Between(at(f32::NEG_INFINITY), at(f32::MIN)),
-        Real::TooLarge(true) => Place::Between(at(f32::NEG_INFINITY), at(f32::MIN)),
-        Real::Finite(_) | Real::TooLarge(false) => Place::Between(at(f32::MAX), at(f32::INFINITY)),
+        Real::Nan => LiteralPlace::Nan,
+        Real::Infinite(negative) => {
+            LiteralPlace::At(Value::Float(if negative { f32::NEG_INFINITY } else { f32::INFINITY }))
+        }
+        Real::Finite(v) if (v as f32).is_finite() => LiteralPlace::At(Value::Float(v as f32 + 0.0)),
+        Real::Finite(v) if v < 0.0 => LiteralPlace::Between(at(f32::NEG_INFINITY), at(f32::MIN)),
+        Real::TooLarge(true) => LiteralPlace::Between(at(f32::NEG_INFINITY), at(f32::MIN)),
+        Real::Finite(_) | Real::TooLarge(false) => LiteralPlace::Between(at(f32::MAX), at(f32::INFINITY)),
     }
 }
 
-fn date(text: &str) -> Result<Place> {
+fn date(text: &str) -> Result<LiteralPlace> {
     let text = text.trim();
     let Some(days) = temporal::parse_date(text) else {
         let error = Error::invalid(format!("'{text}' is no date"));
@@ -214,36 +218,36 @@ fn date(text: &str) -> Result<Place> {
         );
     };
     Ok(match i32::try_from(days) {
-        Ok(days) => Place::At(Value::Int(days)),
-        Err(_) if days < 0 => Place::Between(None, Some(Value::Int(i32::MIN))),
-        Err(_) => Place::Between(Some(Value::Int(i32::MAX)), None),
+        Ok(days) => LiteralPlace::At(Value::Int(days)),
+        Err(_) if days < 0 => LiteralPlace::Between(None, Some(Value::Int(i32::MIN))),
+        Err(_) => LiteralPlace::Between(Some(Value::Int(i32::MAX)), None),
     })
 }
 
-fn time(text: &str) -> Option<Place> {
+fn time(text: &str) -> Option<LiteralPlace> {
     if let Some(micros) = temporal::parse_time(text, 1_000_000) {
-        return Some(Place::At(Value::Long(micros)));
+        return Some(LiteralPlace::At(Value::Long(micros)));
     }
     let nanos = temporal::parse_time(text, 1_000_000_000)?;
     Some(after(nanos.div_euclid(1000)))
 }
 
-fn after(units: i64) -> Place {
-    Place::Between(Some(Value::Long(units)), units.checked_add(1).map(Value::Long))
+fn after(units: i64) -> LiteralPlace {
+    LiteralPlace::Between(Some(Value::Long(units)), units.checked_add(1).map(Value::Long))
 }
 
 /// A timestamp at microseconds or nanoseconds; text finer than the unit or beyond its range stands between values.
-fn instant(text: &str, per_second: i64, zoned: bool, ty: &PrimitiveType) -> Result<Place> {
+fn instant(text: &str, per_second: i64, zoned: bool, ty: &PrimitiveType) -> Result<LiteralPlace> {
     let text = text.trim();
     let read = |per_second| temporal::parse_timestamp(text, per_second);
     let (place, has_zone) = if let Some((units, has_zone)) = read(per_second) {
-        (Place::At(Value::Long(units)), has_zone)
+        (LiteralPlace::At(Value::Long(units)), has_zone)
     } else if let (1_000_000, Some((nanos, has_zone))) = (per_second, read(1_000_000_000)) {
         (after(nanos.div_euclid(1000)), has_zone)
     } else if let Some((units, has_zone)) = [1_000_000, 1_000, 1].into_iter().find_map(read) {
         let beyond = match units < 0 {
-            true => Place::Between(None, Some(Value::Long(i64::MIN))),
-            false => Place::Between(Some(Value::Long(i64::MAX)), None),
+            true => LiteralPlace::Between(None, Some(Value::Long(i64::MIN))),
+            false => LiteralPlace::Between(Some(Value::Long(i64::MAX)), None),
         };
         (beyond, has_zone)
     } else {
@@ -257,7 +261,7 @@ fn instant(text: &str, per_second: i64, zoned: bool, ty: &PrimitiveType) -> Resu
     Ok(place)
 }
 
-fn bytes(literal: &Literal, ty: &PrimitiveType) -> Result<Place> {
+fn bytes(literal: &Literal, ty: &PrimitiveType) -> Result<LiteralPlace> {
     let bytes = match literal {
         Literal::Bytes(b) => b.clone(),
         Literal::String(s) => unhex(s).ok_or_else(|| {
@@ -270,6 +274,6 @@ fn bytes(literal: &Literal, ty: &PrimitiveType) -> Result<Place> {
         PrimitiveType::Fixed(n) if bytes.len() != *n as usize => {
             Err(Error::invalid(format!("{literal} has {} bytes, values of type {ty} have {n}", bytes.len())))
         }
-        _ => Ok(Place::At(Value::Bytes(bytes))),
+        _ => Ok(LiteralPlace::At(Value::Bytes(bytes))),
     }
 }

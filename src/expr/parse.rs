@@ -27,7 +27,7 @@ const MAX_OPEN: usize = 10_000;
 /// `InvalidInput` showing the text with a caret under the mistake and what was expected; `Unsupported` for `like`
 /// patterns that are no prefix.
 pub fn parse(text: &str) -> Result<Predicate> {
-    Parser { text, tokens: tokens(text)?, at: 0 }.filter()
+    FilterParser { text, tokens: tokens(text)?, at: 0 }.filter()
 }
 
 /// Whether a bare word can't be a column's name.
@@ -37,7 +37,7 @@ pub(super) fn is_reserved(word: &str) -> bool {
         .any(|k| word.eq_ignore_ascii_case(k))
 }
 
-struct Parser<'t> {
+struct FilterParser<'t> {
     text: &'t str,
     tokens: Vec<Spanned>,
     at: usize,
@@ -98,7 +98,7 @@ impl Frame {
     }
 }
 
-impl Parser<'_> {
+impl FilterParser<'_> {
     fn filter(mut self) -> Result<Predicate> {
         let mut stack = vec![Frame::default()];
         loop {

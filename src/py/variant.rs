@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use super::arrow::{Batches, Input};
 use super::call::run_attached;
 use super::value::{civil, to_python};
-use crate::codec::variant::{Metadata, Value, members};
+use crate::codec::variant::{Metadata, VariantValue, members};
 use crate::data::arrow::variant;
 use crate::error::Error;
 use crate::types::temporal::MICROS_PER_DAY;
@@ -63,8 +63,8 @@ fn object<'py>(
     bytes: &[u8],
     scalar: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match run_attached(py, || Value::parse(bytes))?.0 {
-        Value::Object(object_) => {
+    Ok(match run_attached(py, || VariantValue::parse(bytes))?.0 {
+        VariantValue::Object(object_) => {
             let out = PyDict::new(py);
             for member in members(metadata, &object_) {
                 let (name, bytes) = run_attached(py, || member)?;
@@ -72,7 +72,7 @@ fn object<'py>(
             }
             out.into_any()
         }
-        Value::Array(array) => {
+        VariantValue::Array(array) => {
             let out = PyList::empty(py);
             for i in 0..array.len() {
                 let bytes = run_attached(py, || array.bytes(i))?;
@@ -80,18 +80,18 @@ fn object<'py>(
             }
             out.into_any()
         }
-        Value::Null => py.None().into_bound(py),
-        Value::Boolean(v) => v.into_pyobject(py)?.to_owned().into_any(),
-        Value::Int8(v) => v.into_pyobject(py)?.into_any(),
-        Value::Int16(v) => v.into_pyobject(py)?.into_any(),
-        Value::Int32(v) => v.into_pyobject(py)?.into_any(),
-        Value::Int64(v) => v.into_pyobject(py)?.into_any(),
-        Value::Float(v) => v.into_pyobject(py)?.into_any(),
-        Value::Double(v) => v.into_pyobject(py)?.into_any(),
-        Value::String(v) => v.into_pyobject(py)?.into_any(),
-        Value::Binary(v) => PyBytes::new(py, v).into_any(),
-        Value::Uuid(v) => to_python(py, Some(&types::Value::Uuid(v)), &PrimitiveType::Uuid)?,
-        Value::Decimal(d) => {
+        VariantValue::Null => py.None().into_bound(py),
+        VariantValue::Boolean(v) => v.into_pyobject(py)?.to_owned().into_any(),
+        VariantValue::Int8(v) => v.into_pyobject(py)?.into_any(),
+        VariantValue::Int16(v) => v.into_pyobject(py)?.into_any(),
+        VariantValue::Int32(v) => v.into_pyobject(py)?.into_any(),
+        VariantValue::Int64(v) => v.into_pyobject(py)?.into_any(),
+        VariantValue::Float(v) => v.into_pyobject(py)?.into_any(),
+        VariantValue::Double(v) => v.into_pyobject(py)?.into_any(),
+        VariantValue::String(v) => v.into_pyobject(py)?.into_any(),
+        VariantValue::Binary(v) => PyBytes::new(py, v).into_any(),
+        VariantValue::Uuid(v) => to_python(py, Some(&types::Value::Uuid(v)), &PrimitiveType::Uuid)?,
+        VariantValue::Decimal(d) => {
             let ty = PrimitiveType::Decimal { precision: 38, scale: d.scale };
             to_python(py, Some(&types::Value::Decimal(d.unscaled)), &ty)?
         }
@@ -100,15 +100,15 @@ fn object<'py>(
 }
 
 /// The object for a date, time or timestamp.
-fn temporal<'py>(py: Python<'py>, value: &Value<'_>, scalar: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+fn temporal<'py>(py: Python<'py>, value: &VariantValue<'_>, scalar: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     use PrimitiveType as P;
     let (ty, number, name) = match *value {
-        Value::Date(days) => (P::Date, i64::from(days), "date"),
-        Value::Time(micros) => (P::Time, micros, "time"),
-        Value::Timestamp(micros) => (P::Timestamp, micros, "timestamp"),
-        Value::Timestamptz(micros) => (P::Timestamptz, micros, "timestamptz"),
-        Value::TimestampNs(nanos) => return scalar.call1(("timestamp_ns", nanos)),
-        Value::TimestamptzNs(nanos) => return scalar.call1(("timestamptz_ns", nanos)),
+        VariantValue::Date(days) => (P::Date, i64::from(days), "date"),
+        VariantValue::Time(micros) => (P::Time, micros, "time"),
+        VariantValue::Timestamp(micros) => (P::Timestamp, micros, "timestamp"),
+        VariantValue::Timestamptz(micros) => (P::Timestamptz, micros, "timestamptz"),
+        VariantValue::TimestampNs(nanos) => return scalar.call1(("timestamp_ns", nanos)),
+        VariantValue::TimestamptzNs(nanos) => return scalar.call1(("timestamptz_ns", nanos)),
         _ => return Ok(py.None().into_bound(py)),
     };
     let fits = match ty {
@@ -118,7 +118,7 @@ fn temporal<'py>(py: Python<'py>, value: &Value<'_>, scalar: &Bound<'py, PyAny>)
     };
     match (fits, *value) {
         (false, _) => scalar.call1((name, number)),
-        (true, Value::Date(days)) => to_python(py, Some(&types::Value::Int(days)), &ty),
+        (true, VariantValue::Date(days)) => to_python(py, Some(&types::Value::Int(days)), &ty),
         (true, _) => to_python(py, Some(&types::Value::Long(number)), &ty),
     }
 }

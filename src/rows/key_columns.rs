@@ -196,7 +196,7 @@ fn place_of(path: &[&Field], columns: &[Field]) -> Result<Vec<usize>> {
 fn named<'a>(fields: &'a Fields, name: &str) -> Result<Option<(usize, &'a FieldRef)>> {
     let mut named = fields.iter().enumerate().filter(|(_, f)| f.name() == name);
     match (named.next(), named.next()) {
-        (_, Some(_)) => Err(Error::invalid("the data has two columns of one name").with("column", name)),
+        (_, Some(_)) => Err(Error::invalid("the data has two columns with the same name").with("column", name)),
         (found, None) => Ok(found),
     }
 }

@@ -141,7 +141,7 @@ pub(crate) fn renamed(batch: &RecordBatch, columns: &Mapping) -> Result<RecordBa
             error.hint(near_hint(&names, &shown, name))
         })?;
         if twice {
-            return Err(Error::invalid("the data has two columns of one name").with("column", name));
+            return Err(Error::invalid("the data has two columns with the same name").with("column", name));
         }
         fields.push(schema.field(at).clone().with_name(&field.name));
         arrays.push(batch.column(at).clone());

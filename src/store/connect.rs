@@ -11,7 +11,7 @@ use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, R
 
 use super::failure::failure;
 use super::options::{StoreOptions, flag};
-use super::place::{Bucket, Service};
+use super::place::{Service, StoreBucket};
 use crate::error::{Error, Result};
 
 /// Requests under way at once to one bucket.
@@ -31,7 +31,7 @@ pub(super) struct Client {
 /// # Errors
 /// `InvalidInput` for options that contradict each other or the URI, and for plain HTTP to another machine that nobody
 /// allowed.
-pub(super) fn connect(bucket: &Bucket, options: &StoreOptions) -> Result<Client> {
+pub(super) fn connect(bucket: &StoreBucket, options: &StoreOptions) -> Result<Client> {
     // The provider of cryptography that was built in; one that the process has already is as good.
     rustls::crypto::ring::default_provider().install_default().unwrap_or(());
     let (max_retries, retry_timeout) = options.retries()?;
@@ -42,7 +42,7 @@ pub(super) fn connect(bucket: &Bucket, options: &StoreOptions) -> Result<Client>
     Ok(Client { patient: client(bucket, options, patient)?, once: client(bucket, options, once)? })
 }
 
-fn client(bucket: &Bucket, options: &StoreOptions, retry: RetryConfig) -> Result<Arc<dyn ObjectStore>> {
+fn client(bucket: &StoreBucket, options: &StoreOptions, retry: RetryConfig) -> Result<Arc<dyn ObjectStore>> {
     let settings = settings(bucket, options)?;
     let built = match bucket.service {
         Service::S3 => s3(bucket, settings, retry)?.build().map(limited),
@@ -70,7 +70,7 @@ fn client_options() -> ClientOptions {
 
 /// The settings of a bucket: the environment's, then those given, which go before them. Credentials that are given
 /// stand alone: a session token of the environment belongs to the keys there.
-fn settings(bucket: &Bucket, options: &StoreOptions) -> Result<Vec<(String, String)>> {
+fn settings(bucket: &StoreBucket, options: &StoreOptions) -> Result<Vec<(String, String)>> {
     const CREDENTIALS: [&str; 13] = [
         "access_key_id",
         "secret_access_key",
@@ -108,7 +108,7 @@ fn settings(bucket: &Bucket, options: &StoreOptions) -> Result<Vec<(String, Stri
     Ok(all)
 }
 
-fn s3(bucket: &Bucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<AmazonS3Builder> {
+fn s3(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<AmazonS3Builder> {
     let mut builder = AmazonS3Builder::new().with_client_options(client_options()).with_retry(retry);
     let mut endpoint = None;
     let (mut virtual_host, mut http) = (false, false);
@@ -140,7 +140,7 @@ fn s3(bucket: &Bucket, settings: Vec<(String, String)>, retry: RetryConfig) -> R
     Ok(builder.with_bucket_name(&bucket.name))
 }
 
-fn gcs(bucket: &Bucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<GoogleCloudStorageBuilder> {
+fn gcs(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<GoogleCloudStorageBuilder> {
     // The token of a machine's service account is asked for by plain HTTP.
     let options = client_options().with_allow_http(true);
     let mut builder = GoogleCloudStorageBuilder::new().with_client_options(options).with_retry(retry);
@@ -164,7 +164,7 @@ fn gcs(bucket: &Bucket, settings: Vec<(String, String)>, retry: RetryConfig) -> 
     Ok(builder.with_bucket_name(&bucket.name))
 }
 
-fn azure(bucket: &Bucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<MicrosoftAzureBuilder> {
+fn azure(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<MicrosoftAzureBuilder> {
     let mut builder = MicrosoftAzureBuilder::new().with_client_options(client_options()).with_retry(retry);
     let (mut endpoint, mut http) = (None, false);
     for (name, value) in settings {

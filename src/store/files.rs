@@ -121,8 +121,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// `f(0), …, f(n - 1)`, each of which mostly asks `store`, on as many threads as pay off; in order, the first error by
-/// index wins.
+/// The results of `f(0), …, f(n - 1)`, in order. Each mostly waits for `store`, so they run on as many threads as pay
+/// off. The first error by index wins.
 pub fn in_parallel<T: Send>(store: &dyn Store, n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     parallel::in_parallel_on(store.at_once(), n, f)
 }

@@ -59,7 +59,7 @@ pub fn absolute(location: &str) -> Result<String> {
         return Ok(location.to_owned());
     }
     let path =
-        std::path::absolute(location).map_err(|e| Error::store("the working directory is not there").because(e))?;
+        std::path::absolute(location).map_err(|e| Error::store("the working directory does not exist").because(e))?;
     path.into_os_string()
         .into_string()
         .map_err(|p| Error::invalid("the working directory's path is not UTF-8").with("path", p.display()))
@@ -150,7 +150,7 @@ impl Location {
                 .hint("Open the table where it was written, or rewrite its metadata")
         })?;
         if rest.split('/').any(|part| part == "..") {
-            return Err(Error::invalid("a path of the moved table climbs out of it with '..'").with("path", recorded));
+            return Err(Error::invalid("a path of the moved table leaves it with '..'").with("path", recorded));
         }
         Ok(format!("{to}{rest}"))
     }

@@ -20,10 +20,10 @@ use super::location::{join, normalise};
 use super::object_handle::Object;
 use super::object_writer::ObjectWriter;
 use super::options::StoreOptions;
-use super::place::{Bucket, Service, place};
+use super::place::{Service, StoreBucket, place};
 use super::put_once::put_once;
 use super::ranges::{cut_out, requests};
-use super::runtime::{Pending, PerProcess, start};
+use super::runtime::{PendingRequest, PerProcess, start};
 use super::{Fetching, FileInfo, Store, StoreWriter};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -34,14 +34,14 @@ const RANGES_AT_ONCE: usize = 8;
 const FOLDER_MARK: &str = ".frazil-folder";
 
 /// How buckets are connected to.
-type Connect = Arc<dyn Fn(&Bucket) -> Result<Client> + Send + Sync>;
+type Connect = Arc<dyn Fn(&StoreBucket) -> Result<Client> + Send + Sync>;
 
 /// The store of `s3:`, `gs:`, `abfs:` and their like.
 pub struct ObjectFiles {
     options: Arc<StoreOptions>,
     connect: Connect,
     /// Connections of this process, by bucket.
-    clients: PerProcess<Arc<Mutex<HashMap<Bucket, Client>>>>,
+    clients: PerProcess<Arc<Mutex<HashMap<StoreBucket, Client>>>>,
 }
 
 impl std::fmt::Debug for ObjectFiles {
@@ -119,7 +119,7 @@ struct Ranges {
     object: Object,
     ranges: Vec<Range<u64>>,
     requests: Vec<Range<u64>>,
-    answers: Pending<Answers>,
+    answers: PendingRequest<Answers>,
 }
 
 impl Ranges {

@@ -7,7 +7,7 @@ use object_store::{MultipartUpload, ObjectStoreExt, PutPayload};
 
 use super::StoreWriter;
 use super::object_handle::Object;
-use super::runtime::{Pending, start, wait};
+use super::runtime::{PendingRequest, start, wait};
 use crate::error::{Error, Result};
 
 /// Bytes of a part. 10,000 parts at most make an object of 80 GB.
@@ -22,7 +22,7 @@ pub(super) struct ObjectWriter {
     part: Vec<u8>,
     /// Set once there is more than one part.
     upload: Option<Box<dyn MultipartUpload>>,
-    under_way: VecDeque<Pending<object_store::Result<()>>>,
+    under_way: VecDeque<PendingRequest<object_store::Result<()>>>,
     written: u64,
     process: u32,
 }
@@ -102,7 +102,7 @@ impl io::Write for ObjectWriter {
 impl StoreWriter for ObjectWriter {
     fn finish(mut self: Box<Self>) -> Result<u64> {
         if self.process != std::process::id() {
-            return Err(Error::invalid("a file can't be written on in a fork of its process"));
+            return Err(Error::invalid("a file can't be continued in a fork of its process"));
         }
         self.complete()?;
         Ok(self.written)

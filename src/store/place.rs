@@ -30,7 +30,7 @@ impl Service {
 
 /// A bucket (S3, GCS) or container (Azure).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Bucket {
+pub(super) struct StoreBucket {
     pub service: Service,
     /// Azure's storage account, where the URI names it.
     pub account: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct Bucket {
 /// An object, or a folder of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    pub bucket: Bucket,
+    pub bucket: StoreBucket,
     /// Its key: as it is recorded, nothing is decoded.
     pub key: Path,
 }
@@ -75,7 +75,7 @@ pub(super) fn place(uri: &str) -> Result<Place> {
             .with("path", uri.escape_debug())
             .because(e)
     })?;
-    Ok(Place { bucket: Bucket { service, account, name: name.to_owned() }, key })
+    Ok(Place { bucket: StoreBucket { service, account, name: name.to_owned() }, key })
 }
 
 #[cfg(test)]

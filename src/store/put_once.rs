@@ -41,7 +41,8 @@ pub(super) fn put_once(object: &Object, bytes: &[u8]) -> Result<()> {
                     Some(found) if in_doubt && found == bytes => return Ok(()),
                     Some(_) => return Err(taken(object)),
                     None => {
-                        let error = Error::store("others write the object at the same time").with("path", &object.path);
+                        let error = Error::store("another writer writes the object at the same time")
+                            .with("path", &object.path);
                         error.because(object.failed("write", e))
                     }
                 }

@@ -82,7 +82,7 @@ impl<T> Drop for PerProcess<T> {
 }
 
 /// Work under way on the runtime. Dropped, it is given up.
-pub(super) struct Pending<T> {
+pub(super) struct PendingRequest<T> {
     /// `None` when it was waited for.
     inner: Option<(Receiver<T>, JoinHandle<()>)>,
     process: u32,
@@ -92,20 +92,20 @@ pub(super) struct Pending<T> {
 ///
 /// # Errors
 /// `Store` if the runtime's threads can't be started.
-pub(super) fn start<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<Pending<T>> {
+pub(super) fn start<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<PendingRequest<T>> {
     let runtime = RUNTIME.get(make)?;
     let (tell, told) = sync_channel(1);
     let task = runtime.spawn(async move {
         // Nobody listens if it was given up.
         tell.send(work.await).unwrap_or(());
     });
-    Ok(Pending { inner: Some((told, task)), process: std::process::id() })
+    Ok(PendingRequest { inner: Some((told, task)), process: std::process::id() })
 }
 
 /// Starts work and waits for it.
 ///
 /// # Errors
-/// As [`start`] and [`Pending::wait`].
+/// As [`start`] and [`PendingRequest::wait`].
 pub(super) fn wait<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T> {
     start(work)?.wait()
 }
@@ -115,7 +115,7 @@ fn make() -> Result<Arc<Runtime>> {
     Ok(Arc::new(runtime.map_err(|e| Error::store("no threads can be started for the network").because(e))?))
 }
 
-impl<T> Pending<T> {
+impl<T> PendingRequest<T> {
     /// What it gives. Asks meanwhile whether to go on ([`parallel::asking`]), and gives it up if not.
     ///
     /// # Errors
@@ -138,7 +138,7 @@ impl<T> Pending<T> {
     }
 }
 
-impl<T> Drop for Pending<T> {
+impl<T> Drop for PendingRequest<T> {
     fn drop(&mut self) {
         let Some(inner) = self.inner.take() else { return };
         if self.process == std::process::id() {

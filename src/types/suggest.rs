@@ -1,12 +1,12 @@
 //! Suggests similar names for a name that does not exist.
 
-/// The names, three at most, that differ from `name` by few edits: those that were meant, perhaps.
+/// Up to three names that differ from `name` by few edits.
 pub fn near<'a>(names: &'a [String], name: &str) -> Vec<&'a String> {
     let is_near = |n: &&String| distance(n, name) <= 1 + name.chars().count().min(n.chars().count()) / 4;
     names.iter().filter(is_near).take(3).collect()
 }
 
-/// What to say of a name that is none of these: those that were meant, perhaps, or `shown`, which are some of them.
+/// A hint for a name that does not exist. It lists similar names, or else `shown`, which are some of the names.
 pub fn near_hint(names: &[String], shown: &[&str], name: &str) -> String {
     let near: Vec<String> = near(names, name).into_iter().map(|near| format!("'{near}'")).collect();
     match near.is_empty() {
@@ -15,7 +15,7 @@ pub fn near_hint(names: &[String], shown: &[&str], name: &str) -> String {
     }
 }
 
-/// Edits (insert, delete, replace) that make one name of the other, ignoring case; long names count as far apart.
+/// Edits (insert, delete, replace) that make one name of the other, ignoring case; long names count as different.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
     if a.len() > 64 || b.len() > 64 {

@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 100;
 /// # Errors
 /// `InvalidInput` if the text is no type.
 pub fn parse_type(text: &str) -> Result<Type> {
-    let mut reader = Reader { text, rest: text };
+    let mut reader = TypeReader { text, rest: text };
     let ty = reader.ty(0)?;
     if !reader.rest.trim().is_empty() {
         return Err(reader.bad());
@@ -25,12 +25,12 @@ pub fn parse_type(text: &str) -> Result<Type> {
     Ok(ty)
 }
 
-struct Reader<'a> {
+struct TypeReader<'a> {
     text: &'a str,
     rest: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TypeReader<'a> {
     fn bad(&self) -> Error {
         Error::invalid(format!("'{}' is no type", self.text))
             .hint("Write a type as in: long, decimal(9, 2), list<string>, map<string, long>, struct<a: int, b: string>")

@@ -295,12 +295,12 @@ def test_ids_of_rows_are_refused(
 
     for values in ([5, 6, 7], [None, None, 0], [-1, None, None]):
         path = file("bad.parquet", values)
-        with pytest.raises(fz.InvalidInputError, match="stores ids of rows") as refused:
+        with pytest.raises(fz.InvalidInputError, match="stores row ids") as refused:
             table.add_files([path])
         assert refused.value.context == {"column": column, "path": path}
-    with pytest.raises(fz.InvalidInputError, match="stores ids of rows"):
+    with pytest.raises(fz.InvalidInputError, match="stores row ids"):
         table.add_files([file("int.parquet", [None, 1, 2], pa.int32())])
-    with pytest.raises(fz.InvalidInputError, match="stores ids of rows"):
+    with pytest.raises(fz.InvalidInputError, match="stores row ids"):
         table.add_files([written(tmp_path, "text.parquet", ROWS.append_column(column, pa.array(["1", "2", "3"])))])
     table.add_files([file("good.parquet", [None] * 3)])
     if version < 3:

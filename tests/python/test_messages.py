@@ -131,7 +131,7 @@ def test_names_that_are_given_twice(catalog: fz.Catalog) -> None:
         lambda: events.append(twice),
         lambda: events.merge(twice, on=["id"], when_matched_delete=True),
     ):
-        assert "two columns of one name (column: id)" in said(change)
+        assert "two columns with the same name (column: id)" in said(change)
     once = twice.select([0])
     for blind in (True, False):
         assert "in the key twice" in said(lambda blind=blind: events.upsert(once, on=["id", "id"], blind=blind))

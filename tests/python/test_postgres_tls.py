@@ -267,7 +267,7 @@ def test_what_is_asked_wrongly(tmp_path: pathlib.Path) -> None:
         ("sslmode=maybe", fz.InvalidInputError, "verify-full"),
         ("sslmode=verify-ca&sslrootcert=/no/such.pem", fz.InvalidInputError, "can't be read"),
         (f"sslmode=verify-ca&sslrootcert={tmp_path}/empty.pem", fz.InvalidInputError, "no certificate"),
-        ("sslcert=me.pem", fz.UnsupportedError, "certificates of clients"),
+        ("sslcert=me.pem", fz.UnsupportedError, "client certificates"),
         ("sslmode=require&sslrootcert=system", fz.InvalidInputError, "too weak"),
         ("sslmode=prefer&sslrootcert=system", fz.InvalidInputError, "too weak"),
         ("sslmode=verify-ca&sslrootcert=system", fz.InvalidInputError, "too weak"),

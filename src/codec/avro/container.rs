@@ -240,8 +240,8 @@ pub struct Inflater {
 impl Inflater {
     /// The uncompressed bytes of a block, valid until the next call.
     ///
-    /// Memory is bounded by 1 GiB and by the larger of 1 MiB and 1032 times the input; of zstandard by what that can
-    /// make of so many bytes, if it is not more than 128 MiB.
+    /// Memory is bounded by 1 GiB and by the larger of 1 MiB and 1032 times the input; with zstandard, by what
+    /// zstandard can make of the input, at most 128 MiB.
     ///
     /// # Errors
     /// `CorruptTable` if the data is not what the codec makes, fails its checksum, or exceeds the bound.

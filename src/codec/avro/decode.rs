@@ -16,14 +16,14 @@ pub struct Cursor<'a> {
 
 /// A run of array items or map entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct SkipRun {
     /// Items; not to be trusted for allocation.
     pub count: u64,
     /// Their length in bytes, where the writer gave it; it fits the bytes that are left.
     pub bytes: Option<usize>,
 }
 
-impl Run {
+impl SkipRun {
     /// Checks that the items took the bytes that the writer gave, if any: those who skip rely on it.
     ///
     /// # Errors
@@ -246,17 +246,17 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// `CorruptTable` if the bytes end, or a length is negative or more than is left.
     #[inline(always)]
-    pub fn run(&mut self) -> Result<Option<Run>> {
+    pub fn run(&mut self) -> Result<Option<SkipRun>> {
         let count = self.long()?;
         if count > 0 {
-            return Ok(Some(Run { count: count as u64, bytes: None }));
+            return Ok(Some(SkipRun { count: count as u64, bytes: None }));
         }
         if count == 0 {
             return Ok(None);
         }
         let length = self.long()?;
         let bytes = usize::try_from(length).ok().filter(|n| *n <= self.rest.len()).ok_or_else(|| bad_length(length))?;
-        Ok(Some(Run { count: count.unsigned_abs(), bytes: Some(bytes) }))
+        Ok(Some(SkipRun { count: count.unsigned_abs(), bytes: Some(bytes) }))
     }
 
     /// Whether a value follows, after the branch of an optional union.

@@ -85,7 +85,7 @@ fn the_size_of_a_run_must_be_true() {
     let bytes = encoded(&[-2, 2, 7, 8, 0]);
     let mut cursor = Cursor::new(&bytes);
     let run = cursor.run().unwrap().unwrap();
-    assert_eq!(run, Run { count: 2, bytes: Some(2) });
+    assert_eq!(run, SkipRun { count: 2, bytes: Some(2) });
     let before = cursor.rest().len();
     cursor.long().unwrap();
     assert!(run.check(before, &cursor).is_err());

@@ -31,8 +31,8 @@ pub mod schema;
 
 pub use compiled::Compiled;
 pub use container::{Block, Codec, Container, Inflater};
-pub use decode::{Budget, Cursor, Run, Skip};
+pub use decode::{Budget, Cursor, Skip, SkipRun};
 pub use encode::ContainerWriter;
 pub use open_file::{ManifestCache, OpenFile};
-pub use record::{Step, compile};
+pub use record::{RecordStep, compile};
 pub use schema::{Logical, Member, Node, Optional, Shape};

@@ -20,16 +20,16 @@ pub struct OpenFile<B = Vec<u8>> {
     bytes: B,
     codec: Codec,
     blocks: Vec<Block>,
-    kept: Option<Kept>,
+    kept: Option<KeptFile>,
 }
 
 /// What is kept of a file besides its bytes: blocks that were decompressed before, from the second round on that asks
 /// for it. A plan that is made once has nothing of them.
 #[derive(Debug)]
-struct Kept {
+struct KeptFile {
     blocks: Vec<OnceLock<Box<[u8]>>>,
     asked_again: AtomicBool,
-    room: Arc<Room>,
+    room: Arc<CacheRoom>,
     /// What this file takes of the room.
     bytes: AtomicUsize,
 }
@@ -106,7 +106,7 @@ impl<B: AsRef<[u8]>> OpenFile<B> {
     }
 }
 
-impl Kept {
+impl KeptFile {
     fn takes(&self, bytes: usize) -> bool {
         let taken = self.room.takes(bytes);
         if taken {
@@ -121,7 +121,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for KeptFile {
     fn drop(&mut self) {
         self.room.used.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
     }
@@ -129,14 +129,14 @@ impl Drop for Kept {
 
 /// Bytes that all kept files share.
 #[derive(Debug)]
-struct Room {
+struct CacheRoom {
     most: usize,
     used: AtomicUsize,
     /// Whether something found no place since it was last asked.
     short: AtomicBool,
 }
 
-impl Room {
+impl CacheRoom {
     fn takes(&self, bytes: usize) -> bool {
         let more = |used: usize| used.checked_add(bytes).filter(|all| *all <= self.most);
         let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
@@ -153,7 +153,7 @@ type ByPath = HashMap<Box<str>, (Arc<OpenFile>, u64)>;
 /// Files that stay in memory for the next plan. Bounded: what finds no room is loaded and decompressed each time.
 #[derive(Debug)]
 pub struct ManifestCache {
-    room: Arc<Room>,
+    room: Arc<CacheRoom>,
     files: Mutex<ByPath>,
     /// The number of the current round.
     round: AtomicU64,
@@ -166,9 +166,9 @@ impl Default for ManifestCache {
 }
 
 impl ManifestCache {
-    /// Room for so many bytes, of files as they are and of their decompressed blocks.
+    /// A cache of at most `most_bytes` bytes. Files count, and so do their decompressed blocks.
     pub fn new(most_bytes: usize) -> ManifestCache {
-        let room = Room { most: most_bytes, used: AtomicUsize::new(0), short: AtomicBool::new(false) };
+        let room = CacheRoom { most: most_bytes, used: AtomicUsize::new(0), short: AtomicBool::new(false) };
         ManifestCache { room: Arc::new(room), files: Mutex::default(), round: AtomicU64::new(0) }
     }
 
@@ -195,7 +195,7 @@ impl ManifestCache {
         if self.room.takes(size) {
             let blocks = file.blocks.iter().map(|_| OnceLock::new()).collect();
             let asked_again = AtomicBool::new(false);
-            file.kept = Some(Kept { blocks, asked_again, room: self.room.clone(), bytes: AtomicUsize::new(size) });
+            file.kept = Some(KeptFile { blocks, asked_again, room: self.room.clone(), bytes: AtomicUsize::new(size) });
             let file = Arc::new(file);
             // Another thread may have been faster.
             let kept = self.with(|files| files.entry(path.into()).or_insert_with(|| (file.clone(), round)).0.clone());

@@ -6,25 +6,25 @@ use crate::error::{Error, Result};
 
 /// What to do with the next member of a record.
 #[derive(Clone, Debug)]
-pub enum Step<T> {
+pub enum RecordStep<T> {
     /// Read it, if it is there.
     Read(Optional, T),
     /// Hop over it.
     Skip(Skip),
 }
 
-impl<T: Copy> Step<T> {
+impl<T: Copy> RecordStep<T> {
     /// The meaning of the next member, if it is wanted and has a value, which then comes next; hops over it otherwise.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes end.
     pub fn wanted(&self, cursor: &mut Cursor<'_>) -> Result<Option<T>> {
         match self {
-            Step::Skip(skip) => {
+            RecordStep::Skip(skip) => {
                 *cursor = skip.run(cursor.clone())?;
                 Ok(None)
             }
-            Step::Read(optional, column) => Ok(cursor.present(*optional)?.then_some(*column)),
+            RecordStep::Read(optional, column) => Ok(cursor.present(*optional)?.then_some(*column)),
         }
     }
 }
@@ -39,15 +39,15 @@ pub fn compile<T: Copy>(
     table: &[(i32, &str, T)],
     budget: &mut Budget,
     mut fits: impl FnMut(T, &Node) -> bool,
-) -> Result<Vec<Step<T>>> {
+) -> Result<Vec<RecordStep<T>>> {
     let step = |m: &Member| match m.pick(table) {
-        None => Ok(Step::Skip(Skip::of(&m.node, budget)?)),
+        None => Ok(RecordStep::Skip(Skip::of(&m.node, budget)?)),
         Some(column) => {
             let (optional, node) = m.node.optional();
             if optional != Optional::Never && !fits(column, node) {
                 return Err(Error::corrupt(format!("field '{}' of the Avro file has another type", m.name)));
             }
-            Ok(Step::Read(optional, column))
+            Ok(RecordStep::Read(optional, column))
         }
     };
     members.iter().map(step).collect()

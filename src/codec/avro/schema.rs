@@ -113,7 +113,7 @@ impl Node {
     pub fn parse(json: &str) -> Result<Node> {
         let json: Json =
             serde_json::from_str(json).map_err(|e| Error::corrupt("an Avro schema is not JSON").because(e))?;
-        Parser::default().node(&json, "", 0)
+        SchemaParser::default().node(&json, "", 0)
     }
 
     fn new(shape: Shape, logical: Logical) -> Node {
@@ -191,7 +191,7 @@ impl Member {
 
 /// Named types seen so far; one that is not finished yet is `None`.
 #[derive(Default)]
-struct Parser {
+struct SchemaParser {
     named: HashMap<String, Option<Node>>,
 }
 
@@ -199,7 +199,7 @@ fn bad(what: &str) -> Error {
     Error::corrupt(format!("an Avro schema {what}"))
 }
 
-impl Parser {
+impl SchemaParser {
     fn node(&mut self, j: &Json, namespace: &str, depth: usize) -> Result<Node> {
         if depth > MAX_DEPTH {
             return Err(bad(&format!("nests deeper than {MAX_DEPTH}")));

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use roaring::RoaringBitmap;
 
 use super::be::{Bytes, after, row_set, size};
-use super::key::{IndexedType, Key, Question};
+use super::key::{IndexKey, IndexedType, Question};
 use super::rows::Rows;
 use crate::error::{Error, Result};
 
@@ -22,8 +22,8 @@ pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result
     };
     let mut from = Bytes(bytes);
     let index = match from.byte()? {
-        1 => Index::v1(from, keys, ty)?,
-        2 => Index::v2(from, keys, ty)?,
+        1 => BitmapIndex::v1(from, keys, ty)?,
+        2 => BitmapIndex::v2(from, keys, ty)?,
         version => return Err(Error::unsupported(format!("bitmap indexes of version {version}"))),
     };
     let mut set = RoaringBitmap::new();
@@ -34,7 +34,7 @@ pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result
 }
 
 /// What the head says of the wanted values.
-struct Index<'a> {
+struct BitmapIndex<'a> {
     rows: u32,
     /// Where the rows of null are.
     nulls: Option<i32>,
@@ -43,8 +43,8 @@ struct Index<'a> {
     body: &'a [u8],
 }
 
-impl<'a> Index<'a> {
-    fn v1(mut from: Bytes<'a>, keys: &[Key], ty: IndexedType) -> Result<Index<'a>> {
+impl<'a> BitmapIndex<'a> {
+    fn v1(mut from: Bytes<'a>, keys: &[IndexKey], ty: IndexedType) -> Result<BitmapIndex<'a>> {
         let rows = from.int()?.cast_unsigned();
         let values = from.size()?;
         let nulls = if from.byte()? == 0 { None } else { Some(from.int()?) };
@@ -55,10 +55,10 @@ impl<'a> Index<'a> {
                 found.push(place);
             }
         }
-        Ok(Index { rows, nulls, found, body: from.0 })
+        Ok(BitmapIndex { rows, nulls, found, body: from.0 })
     }
 
-    fn v2(mut from: Bytes<'a>, keys: &[Key], ty: IndexedType) -> Result<Index<'a>> {
+    fn v2(mut from: Bytes<'a>, keys: &[IndexKey], ty: IndexedType) -> Result<BitmapIndex<'a>> {
         let rows = from.int()?.cast_unsigned();
         let _values = from.size()?;
         let nulls = match from.byte()? {
@@ -76,7 +76,7 @@ impl<'a> Index<'a> {
             let Some((_, start)) = after_it.checked_sub(1).and_then(|i| blocks.get(i)) else { continue };
             found.extend(find_in_block(Bytes(after(from.0, *start)?), key, ty)?);
         }
-        Ok(Index { rows, nulls, found, body: after(from.0, body_start)? })
+        Ok(BitmapIndex { rows, nulls, found, body: after(from.0, body_start)? })
     }
 
     fn set(&self, place: i32) -> Result<RoaringBitmap> {
@@ -88,7 +88,7 @@ impl<'a> Index<'a> {
     }
 }
 
-fn find_in_block(mut from: Bytes<'_>, key: &Key, ty: IndexedType) -> Result<Option<i32>> {
+fn find_in_block(mut from: Bytes<'_>, key: &IndexKey, ty: IndexedType) -> Result<Option<i32>> {
     for _ in 0..from.size()? {
         let (value, place, _length) = (ty.read(&mut from)?, from.int()?, from.int()?);
         match value.order(key) {

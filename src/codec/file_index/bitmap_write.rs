@@ -2,15 +2,15 @@
 
 use roaring::RoaringBitmap;
 
-use super::key::{IndexedType, Key};
+use super::key::{IndexKey, IndexedType};
 use super::options::IndexOptions;
 use super::out::{Out, serialized};
 use super::value_rows::ValueRows;
 use crate::error::Result;
 
 /// Where the rows of a value are: from the body's start on, or, if negative, -1 minus the only row.
-struct Place<'a> {
-    key: &'a Key,
+struct ValuePlace<'a> {
+    key: &'a IndexKey,
     at: i32,
     length: i32,
 }
@@ -44,7 +44,7 @@ pub(super) fn encode(rows: &ValueRows, ty: IndexedType, options: &IndexOptions) 
                 (at, bytes.len() as i32)
             }
         };
-        places.push(Place { key: &key.0, at, length });
+        places.push(ValuePlace { key: &key.0, at, length });
     }
     let mut out = Out::default();
     out.byte(options.version);
@@ -71,9 +71,9 @@ pub(super) fn encode(rows: &ValueRows, ty: IndexedType, options: &IndexOptions) 
 }
 
 /// The places in blocks, after the first value of each block and where it is.
-fn blocks(places: &[Place<'_>], ty: IndexedType, most_bytes: usize, out: &mut Out) -> Result<()> {
+fn blocks(places: &[ValuePlace<'_>], ty: IndexedType, most_bytes: usize, out: &mut Out) -> Result<()> {
     const COUNT_BYTES: usize = 4;
-    let mut blocks: Vec<(&Key, usize, Out)> = Vec::new();
+    let mut blocks: Vec<(&IndexKey, usize, Out)> = Vec::new();
     for place in places {
         let mut entry = Out::default();
         ty.write(place.key, &mut entry)?;

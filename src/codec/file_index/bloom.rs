@@ -1,7 +1,7 @@
 //! Bloom filters of 64-bit hashes.
 
 use super::be::Bytes;
-use super::key::{IndexedType, Key};
+use super::key::{IndexKey, IndexedType};
 use super::rows::Rows;
 use crate::codec::xxhash::xxh64;
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 const MOST_FUNCTIONS: u32 = 1 << 12;
 
 /// All rows if one of the keys may be in the filter, else none.
-pub(super) fn rows(bytes: &[u8], keys: &[Key], ty: IndexedType) -> Result<Rows> {
+pub(super) fn rows(bytes: &[u8], keys: &[IndexKey], ty: IndexedType) -> Result<Rows> {
     let mut from = Bytes(bytes);
     let functions = from.int()?.cast_unsigned();
     let bits = from.0;
@@ -47,7 +47,7 @@ pub(super) struct BloomBits {
 }
 
 impl BloomBits {
-    /// A filter for so many values, of which so many others are taken for one of them.
+    /// A filter for `items` values, with this rate of false positives.
     ///
     /// # Errors
     /// `InvalidInput` for numbers that make no filter.
@@ -62,7 +62,7 @@ impl BloomBits {
         Ok(BloomBits { functions: functions.min(MOST_FUNCTIONS), bits: vec![0; bytes] })
     }
 
-    pub fn add(&mut self, key: &Key) {
+    pub fn add(&mut self, key: &IndexKey) {
         for bit in places(self.bits.len(), self.functions, hash(key)) {
             if let Some(byte) = self.bits.get_mut(bit / 8) {
                 *byte |= 1 << (bit % 8);
@@ -75,15 +75,15 @@ impl BloomBits {
     }
 }
 
-fn hash(key: &Key) -> u64 {
+fn hash(key: &IndexKey) -> u64 {
     // As `floatToIntBits`: all NaNs are one.
     match key {
-        Key::Whole(v) => mix(*v),
-        Key::Float(v) if v.is_nan() => mix(0x7fc0_0000),
-        Key::Float(v) => mix(i64::from(v.to_bits().cast_signed())),
-        Key::Double(v) if v.is_nan() => mix(0x7ff8_0000_0000_0000),
-        Key::Double(v) => mix(v.to_bits().cast_signed()),
-        Key::Bytes(v) => xxh64(v, 0),
+        IndexKey::Whole(v) => mix(*v),
+        IndexKey::Float(v) if v.is_nan() => mix(0x7fc0_0000),
+        IndexKey::Float(v) => mix(i64::from(v.to_bits().cast_signed())),
+        IndexKey::Double(v) if v.is_nan() => mix(0x7ff8_0000_0000_0000),
+        IndexKey::Double(v) => mix(v.to_bits().cast_signed()),
+        IndexKey::Bytes(v) => xxh64(v, 0),
     }
 }
 

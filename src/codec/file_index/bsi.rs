@@ -5,7 +5,7 @@
 use roaring::RoaringBitmap;
 
 use super::be::Bytes;
-use super::key::{IndexedType, Key, Question};
+use super::key::{IndexKey, IndexedType, Question};
 use super::rows::Rows;
 use crate::error::{Error, Result};
 
@@ -25,35 +25,35 @@ pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result
     let count = from.int()?.cast_unsigned();
     let positive = Slices::read(&mut from)?;
     let negative = Slices::read(&mut from)?;
-    let index = Index { positive, negative };
+    let index = SliceIndex { positive, negative };
     let set = match question {
         Question::Null => return Ok(Rows::AllBut { count, except: index.all() }),
         Question::NotNull => index.all(),
         Question::In(keys) => index.among(keys),
         Question::NotIn(keys) => index.all() - index.among(keys),
-        Question::Below(Key::Whole(v), or_equal) => index.below(*v, *or_equal),
-        Question::Above(Key::Whole(v), or_equal) => index.all() - index.below(*v, !or_equal),
+        Question::Below(IndexKey::Whole(v), or_equal) => index.below(*v, *or_equal),
+        Question::Above(IndexKey::Whole(v), or_equal) => index.all() - index.below(*v, !or_equal),
         _ => return Ok(Rows::Unknown),
     };
     Ok(Rows::Only(set))
 }
 
-struct Index {
+struct SliceIndex {
     positive: Slices,
     negative: Slices,
 }
 
-impl Index {
+impl SliceIndex {
     fn all(&self) -> RoaringBitmap {
         &self.positive.rows | &self.negative.rows
     }
 
-    fn among(&self, keys: &[Key]) -> RoaringBitmap {
+    fn among(&self, keys: &[IndexKey]) -> RoaringBitmap {
         let mut out = RoaringBitmap::new();
         for key in keys {
             match key {
-                Key::Whole(v) if *v < 0 => out |= self.negative.compare(v.unsigned_abs()).equal,
-                Key::Whole(v) => out |= self.positive.compare(v.unsigned_abs()).equal,
+                IndexKey::Whole(v) if *v < 0 => out |= self.negative.compare(v.unsigned_abs()).equal,
+                IndexKey::Whole(v) => out |= self.positive.compare(v.unsigned_abs()).equal,
                 _ => {}
             }
         }

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 
 use super::be::{Bytes, after, part};
-use super::key::{IndexedType, Key};
+use super::key::{IndexKey, IndexedType};
 use crate::error::{Error, Result};
 
 /// The keys of a range-bitmap index; a key's code is its place among all.
-pub(super) struct Dictionary<'a> {
+pub(super) struct KeyDictionary<'a> {
     ty: IndexedType,
     count: usize,
     /// Four bytes for each chunk, which say where it begins in `heads`.
@@ -20,14 +20,14 @@ pub(super) struct Dictionary<'a> {
 const PLACE: usize = 4;
 
 struct Chunk<'a> {
-    first: Key,
+    first: IndexKey,
     code: u32,
     /// Keys after the first.
     count: usize,
-    keys: Keys<'a>,
+    keys: DictionaryKeys<'a>,
 }
 
-enum Keys<'a> {
+enum DictionaryKeys<'a> {
     /// Each key has this number of bytes.
     Fixed(&'a [u8], usize),
     /// Four bytes for each, which say where it begins in the others.
@@ -42,8 +42,8 @@ pub(super) enum Found {
     Before(u32),
 }
 
-impl<'a> Dictionary<'a> {
-    pub fn parse(bytes: &'a [u8], ty: IndexedType) -> Result<Dictionary<'a>> {
+impl<'a> KeyDictionary<'a> {
+    pub fn parse(bytes: &'a [u8], ty: IndexedType) -> Result<KeyDictionary<'a>> {
         let mut from = Bytes(bytes);
         let mut head = Bytes(from.block()?);
         check_version(head.byte()?)?;
@@ -51,11 +51,11 @@ impl<'a> Dictionary<'a> {
         let (places_length, chunks_length) = (head.size()?, head.size()?);
         let (places, heads) = (from.take(places_length)?, from.take(chunks_length)?);
         part(places, 0, count.saturating_mul(PLACE))?;
-        Ok(Dictionary { ty, count, places, heads, keys: from.0 })
+        Ok(KeyDictionary { ty, count, places, heads, keys: from.0 })
     }
 
     /// Looks a key up: in the last chunk that does not begin above it.
-    pub fn find(&self, key: &Key) -> Result<Found> {
+    pub fn find(&self, key: &IndexKey) -> Result<Found> {
         let (mut low, mut high, mut chunk) = (0, self.count, None);
         while low < high {
             let middle = low.midpoint(high);
@@ -93,14 +93,14 @@ impl<'a> Chunk<'a> {
         let (a, b) = (head.size()?, head.size()?);
         let keys = if ty.is_text() {
             let places = part(keys, start, a)?;
-            Keys::Variable(places, part(keys, start.saturating_add(a), b)?)
+            DictionaryKeys::Variable(places, part(keys, start.saturating_add(a), b)?)
         } else {
-            Keys::Fixed(part(keys, start, a)?, b)
+            DictionaryKeys::Fixed(part(keys, start, a)?, b)
         };
         Ok(Chunk { first, code, count, keys })
     }
 
-    fn find(&self, key: &Key, ty: IndexedType) -> Result<Found> {
+    fn find(&self, key: &IndexKey, ty: IndexedType) -> Result<Found> {
         if self.first.order(key) == Ordering::Equal {
             return Ok(Found::At(self.code));
         }
@@ -123,11 +123,11 @@ impl<'a> Chunk<'a> {
     }
 }
 
-impl Keys<'_> {
-    fn read(&self, at: usize, ty: IndexedType) -> Result<Key> {
+impl DictionaryKeys<'_> {
+    fn read(&self, at: usize, ty: IndexedType) -> Result<IndexKey> {
         match *self {
-            Keys::Fixed(keys, length) => ty.read(&mut Bytes(after(keys, at.saturating_mul(length))?)),
-            Keys::Variable(places, keys) => {
+            DictionaryKeys::Fixed(keys, length) => ty.read(&mut Bytes(after(keys, at.saturating_mul(length))?)),
+            DictionaryKeys::Variable(places, keys) => {
                 let start = Bytes(after(places, at.saturating_mul(PLACE))?).size()?;
                 ty.read(&mut Bytes(after(keys, start)?))
             }

@@ -37,7 +37,7 @@ pub enum IndexedType {
 
 /// A value of an index.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Key {
+pub(super) enum IndexKey {
     /// Every whole number, and truth as 0 and 1.
     Whole(i64),
     Float(f32),
@@ -46,14 +46,14 @@ pub(super) enum Key {
     Bytes(Vec<u8>),
 }
 
-impl Key {
+impl IndexKey {
     /// The order of keys of one type.
-    pub fn order(&self, other: &Key) -> Ordering {
+    pub fn order(&self, other: &IndexKey) -> Ordering {
         match (self, other) {
-            (Key::Whole(a), Key::Whole(b)) => a.cmp(b),
-            (Key::Float(a), Key::Float(b)) => compare_doubles(f64::from(*a), f64::from(*b)),
-            (Key::Double(a), Key::Double(b)) => compare_doubles(*a, *b),
-            (Key::Bytes(a), Key::Bytes(b)) => a.cmp(b),
+            (IndexKey::Whole(a), IndexKey::Whole(b)) => a.cmp(b),
+            (IndexKey::Float(a), IndexKey::Float(b)) => compare_doubles(f64::from(*a), f64::from(*b)),
+            (IndexKey::Double(a), IndexKey::Double(b)) => compare_doubles(*a, *b),
+            (IndexKey::Bytes(a), IndexKey::Bytes(b)) => a.cmp(b),
             _ => Ordering::Equal,
         }
     }
@@ -79,42 +79,42 @@ impl IndexedType {
     }
 
     /// Reads a key as bitmaps and dictionaries write it.
-    pub(super) fn read(self, from: &mut Bytes<'_>) -> Result<Key> {
+    pub(super) fn read(self, from: &mut Bytes<'_>) -> Result<IndexKey> {
         Ok(match self {
-            IndexedType::Boolean => Key::Whole(i64::from(from.byte()? == 1)),
-            IndexedType::TinyInt => Key::Whole(i64::from(from.byte()?.cast_signed())),
-            IndexedType::SmallInt => Key::Whole(i64::from(from.short()?)),
-            IndexedType::Int | IndexedType::Date | IndexedType::Time => Key::Whole(i64::from(from.int()?)),
+            IndexedType::Boolean => IndexKey::Whole(i64::from(from.byte()? == 1)),
+            IndexedType::TinyInt => IndexKey::Whole(i64::from(from.byte()?.cast_signed())),
+            IndexedType::SmallInt => IndexKey::Whole(i64::from(from.short()?)),
+            IndexedType::Int | IndexedType::Date | IndexedType::Time => IndexKey::Whole(i64::from(from.int()?)),
             IndexedType::BigInt | IndexedType::Decimal { .. } | IndexedType::Timestamp { .. } => {
-                Key::Whole(from.long()?)
+                IndexKey::Whole(from.long()?)
             }
-            IndexedType::Float => Key::Float(f32::from_bits(from.int()?.cast_unsigned())),
-            IndexedType::Double => Key::Double(f64::from_bits(from.long()?.cast_unsigned())),
-            IndexedType::Text | IndexedType::Bytes => Key::Bytes(from.block()?.to_vec()),
+            IndexedType::Float => IndexKey::Float(f32::from_bits(from.int()?.cast_unsigned())),
+            IndexedType::Double => IndexKey::Double(f64::from_bits(from.long()?.cast_unsigned())),
+            IndexedType::Text | IndexedType::Bytes => IndexKey::Bytes(from.block()?.to_vec()),
         })
     }
 
     /// A literal as a key, and whether the key says all of it: an index of times is coarser than they may be. `None` if
     /// the index has no such keys.
-    pub(super) fn key(self, literal: ValueRef<'_>) -> Option<(Key, bool)> {
-        let coarse = |v: i64, per: i64| (Key::Whole(v.div_euclid(per)), v.rem_euclid(per) == 0);
+    pub(super) fn key(self, literal: ValueRef<'_>) -> Option<(IndexKey, bool)> {
+        let coarse = |v: i64, per: i64| (IndexKey::Whole(v.div_euclid(per)), v.rem_euclid(per) == 0);
         Some(match (self, literal) {
-            (IndexedType::Boolean, ValueRef::Boolean(v)) => (Key::Whole(i64::from(v)), true),
-            (IndexedType::Date, ValueRef::Int(v)) => (Key::Whole(i64::from(v)), true),
+            (IndexedType::Boolean, ValueRef::Boolean(v)) => (IndexKey::Whole(i64::from(v)), true),
+            (IndexedType::Date, ValueRef::Int(v)) => (IndexKey::Whole(i64::from(v)), true),
             // Integers may have been narrower when the file was written.
-            (ty, ValueRef::Int(v)) if ty.is_integer() => (Key::Whole(i64::from(v)), true),
-            (ty, ValueRef::Long(v)) if ty.is_integer() => (Key::Whole(v), true),
+            (ty, ValueRef::Int(v)) if ty.is_integer() => (IndexKey::Whole(i64::from(v)), true),
+            (ty, ValueRef::Long(v)) if ty.is_integer() => (IndexKey::Whole(v), true),
             (IndexedType::Decimal { precision: ..=18 }, ValueRef::Decimal(v)) => {
-                (Key::Whole(i64::try_from(v).ok()?), true)
+                (IndexKey::Whole(i64::try_from(v).ok()?), true)
             }
             (IndexedType::Time | IndexedType::Timestamp { precision: ..=3 }, ValueRef::Long(v)) => coarse(v, 1000),
-            (IndexedType::Timestamp { precision: 4..=6 }, ValueRef::Long(v)) => (Key::Whole(v), true),
+            (IndexedType::Timestamp { precision: 4..=6 }, ValueRef::Long(v)) => (IndexKey::Whole(v), true),
             // Values of one microsecond share a key.
-            (IndexedType::Timestamp { .. }, ValueRef::Long(v)) => (Key::Whole(v.div_euclid(1000)), false),
-            (IndexedType::Float, ValueRef::Float(v)) => (Key::Float(v), true),
-            (IndexedType::Double, ValueRef::Double(v)) => (Key::Double(v), true),
-            (IndexedType::Text, ValueRef::String(v)) => (Key::Bytes(v.as_bytes().to_vec()), true),
-            (IndexedType::Bytes, ValueRef::Bytes(v)) => (Key::Bytes(v.to_vec()), true),
+            (IndexedType::Timestamp { .. }, ValueRef::Long(v)) => (IndexKey::Whole(v.div_euclid(1000)), false),
+            (IndexedType::Float, ValueRef::Float(v)) => (IndexKey::Float(v), true),
+            (IndexedType::Double, ValueRef::Double(v)) => (IndexKey::Double(v), true),
+            (IndexedType::Text, ValueRef::String(v)) => (IndexKey::Bytes(v.as_bytes().to_vec()), true),
+            (IndexedType::Bytes, ValueRef::Bytes(v)) => (IndexKey::Bytes(v.to_vec()), true),
             _ => return None,
         })
     }
@@ -126,13 +126,13 @@ pub(super) enum Question {
     Null,
     NotNull,
     /// One of these, which ascend.
-    In(Vec<Key>),
+    In(Vec<IndexKey>),
     /// Not null, and none of these values. They ascend.
-    NotIn(Vec<Key>),
+    NotIn(Vec<IndexKey>),
     /// Less than the key, or equal to it if set.
-    Below(Key, bool),
+    Below(IndexKey, bool),
     /// Greater than the key, or equal to it if set.
-    Above(Key, bool),
+    Above(IndexKey, bool),
     /// A question that indexes of values don't answer, but that no null passes.
     Prefix,
 }
@@ -149,8 +149,8 @@ impl Question {
             Op::Eq | Op::In => Question::In(keys(leaf, ty, false)?),
             Op::NotEq | Op::NotIn => Question::NotIn(keys(leaf, ty, true)?),
             Op::IsNan => Question::In(vec![match ty {
-                IndexedType::Float => Key::Float(f32::NAN),
-                IndexedType::Double => Key::Double(f64::NAN),
+                IndexedType::Float => IndexKey::Float(f32::NAN),
+                IndexedType::Double => IndexKey::Double(f64::NAN),
                 _ => return None,
             }]),
             Op::Lt | Op::LtEq | Op::Gt | Op::GtEq => comparison(leaf.op, ty.key(leaf.values.first()?.as_ref())?),
@@ -161,28 +161,28 @@ impl Question {
 }
 
 /// Keys of a leaf's literals; those that say less than their literal are left out if `exact`. Both zeros for either.
-fn keys(leaf: &BoundLeaf, ty: IndexedType, exact: bool) -> Option<Vec<Key>> {
+fn keys(leaf: &BoundLeaf, ty: IndexedType, exact: bool) -> Option<Vec<IndexKey>> {
     let mut out = Vec::with_capacity(leaf.values.len());
     for (key, whole) in leaf.values.iter().map(Value::as_ref).map(|v| ty.key(v)).collect::<Option<Vec<_>>>()? {
         match key {
             _ if exact && !whole => {}
-            Key::Float(0.0) => out.extend([Key::Float(-0.0), Key::Float(0.0)]),
-            Key::Double(0.0) => out.extend([Key::Double(-0.0), Key::Double(0.0)]),
+            IndexKey::Float(0.0) => out.extend([IndexKey::Float(-0.0), IndexKey::Float(0.0)]),
+            IndexKey::Double(0.0) => out.extend([IndexKey::Double(-0.0), IndexKey::Double(0.0)]),
             key => out.push(key),
         }
     }
-    out.sort_by(Key::order);
+    out.sort_by(IndexKey::order);
     Some(out)
 }
 
 /// Zeros are equal to a filter and two keys to an index; a key that says less than its literal must be let in.
-fn comparison(op: Op, (key, exact): (Key, bool)) -> Question {
+fn comparison(op: Op, (key, exact): (IndexKey, bool)) -> Question {
     let or_equal = matches!(op, Op::LtEq | Op::GtEq) || !exact;
     let below = matches!(op, Op::Lt | Op::LtEq);
     let lesser_zero = below != or_equal;
     let key = match key {
-        Key::Float(0.0) => Key::Float(if lesser_zero { -0.0 } else { 0.0 }),
-        Key::Double(0.0) => Key::Double(if lesser_zero { -0.0 } else { 0.0 }),
+        IndexKey::Float(0.0) => IndexKey::Float(if lesser_zero { -0.0 } else { 0.0 }),
+        IndexKey::Double(0.0) => IndexKey::Double(if lesser_zero { -0.0 } else { 0.0 }),
         key => key,
     };
     if below { Question::Below(key, or_equal) } else { Question::Above(key, or_equal) }

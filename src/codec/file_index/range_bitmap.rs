@@ -6,8 +6,8 @@ use roaring::RoaringBitmap;
 
 use super::be::Bytes;
 use super::bit_slices::BitSlices;
-use super::dictionary::{Dictionary, Found};
-use super::key::{IndexedType, Key, Question};
+use super::dictionary::{Found, KeyDictionary};
+use super::key::{IndexKey, IndexedType, Question};
 use super::rows::Rows;
 use crate::error::{Error, Result};
 
@@ -26,7 +26,7 @@ pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result
     }
     let (least, greatest) = (ty.read(&mut head)?, ty.read(&mut head)?);
     let dictionary = from.take(head.size()?)?;
-    let index = Index { ty, least, greatest, dictionary, slices: BitSlices::parse(from.0)? };
+    let index = RangeBitmapIndex { ty, least, greatest, dictionary, slices: BitSlices::parse(from.0)? };
     let set = match question {
         Question::Null => return Ok(Rows::AllBut { count, except: index.slices.rows }),
         Question::NotNull => index.slices.rows,
@@ -45,24 +45,25 @@ pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result
     Ok(Rows::Only(set))
 }
 
-struct Index<'a> {
+struct RangeBitmapIndex<'a> {
     ty: IndexedType,
-    least: Key,
-    greatest: Key,
+    least: IndexKey,
+    greatest: IndexKey,
     dictionary: &'a [u8],
     slices: BitSlices<'a>,
 }
 
-impl Index<'_> {
-    fn among(&self, keys: &[Key]) -> Result<RoaringBitmap> {
-        let within =
-            |key: &&Key| key.order(&self.least) != Ordering::Less && key.order(&self.greatest) != Ordering::Greater;
+impl RangeBitmapIndex<'_> {
+    fn among(&self, keys: &[IndexKey]) -> Result<RoaringBitmap> {
+        let within = |key: &&IndexKey| {
+            key.order(&self.least) != Ordering::Less && key.order(&self.greatest) != Ordering::Greater
+        };
         let mut out = RoaringBitmap::new();
         let mut wanted = keys.iter().filter(within).peekable();
         if wanted.peek().is_none() {
             return Ok(out);
         }
-        let dictionary = Dictionary::parse(self.dictionary, self.ty)?;
+        let dictionary = KeyDictionary::parse(self.dictionary, self.ty)?;
         for key in wanted {
             if let Found::At(code) = dictionary.find(key)? {
                 out |= self.slices.equal(code)?;
@@ -72,7 +73,7 @@ impl Index<'_> {
     }
 
     /// Rows with values greater than `key`, or equal to it if asked.
-    fn above(&self, key: &Key, or_equal: bool) -> Result<RoaringBitmap> {
+    fn above(&self, key: &IndexKey, or_equal: bool) -> Result<RoaringBitmap> {
         match (key.order(&self.least), key.order(&self.greatest)) {
             (Ordering::Less, _) => return Ok(self.slices.rows.clone()),
             (Ordering::Equal, _) if or_equal => return Ok(self.slices.rows.clone()),
@@ -80,7 +81,7 @@ impl Index<'_> {
             (_, Ordering::Equal) if !or_equal => return Ok(RoaringBitmap::new()),
             _ => {}
         }
-        match Dictionary::parse(self.dictionary, self.ty)?.find(key)? {
+        match KeyDictionary::parse(self.dictionary, self.ty)?.find(key)? {
             Found::At(code) if !or_equal => self.slices.above(code),
             Found::At(code) | Found::Before(code) => self.slices.from(code),
         }

@@ -2,7 +2,7 @@
 
 use roaring::RoaringBitmap;
 
-use super::key::{IndexedType, Key};
+use super::key::{IndexKey, IndexedType};
 use super::out::{Out, serialized};
 use super::value_rows::ValueRows;
 use crate::error::Result;
@@ -22,7 +22,7 @@ fn default_chunk_bytes(ty: IndexedType) -> usize {
 /// # Errors
 /// `Unsupported` if it is too large.
 pub(super) fn encode(rows: &ValueRows, ty: IndexedType, chunk_bytes: Option<usize>) -> Result<Vec<u8>> {
-    let keys: Vec<&Key> = rows.values.keys().map(|key| &key.0).collect();
+    let keys: Vec<&IndexKey> = rows.values.keys().map(|key| &key.0).collect();
     let dictionary = dictionary(&keys, ty, chunk_bytes.unwrap_or_else(|| default_chunk_bytes(ty)))?;
     let mut head = Out::default();
     head.byte(VERSION);
@@ -40,7 +40,7 @@ pub(super) fn encode(rows: &ValueRows, ty: IndexedType, chunk_bytes: Option<usiz
 }
 
 /// The keys in chunks.
-fn dictionary(keys: &[&Key], ty: IndexedType, chunk_bytes: usize) -> Result<Vec<u8>> {
+fn dictionary(keys: &[&IndexKey], ty: IndexedType, chunk_bytes: usize) -> Result<Vec<u8>> {
     let (mut places, mut heads, mut all_keys, mut count) = (Out::default(), Out::default(), Out::default(), 0usize);
     let mut rest = keys.iter().enumerate().peekable();
     while let Some((code, first)) = rest.next() {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use roaring::RoaringBitmap;
 
-use super::key::Key;
+use super::key::IndexKey;
 
 /// A key that has a place among others.
 #[derive(Clone, Debug)]
-pub(super) struct Ordered(pub Key);
+pub(super) struct Ordered(pub IndexKey);
 
 impl PartialEq for Ordered {
     fn eq(&self, other: &Ordered) -> bool {

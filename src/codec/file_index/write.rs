@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::bloom::BloomBits;
 use super::container::{BEFORE_COLUMNS, IndexKind, MAGIC, NO_VALUES, VERSION};
-use super::key::{IndexedType, Key};
+use super::key::{IndexKey, IndexedType};
 use super::options::IndexOptions;
 use super::out::Out;
 use super::value_rows::{Ordered, ValueRows};
@@ -88,7 +88,7 @@ impl IndexWriter {
                 rows.count += 1;
             }
             Content::Slices(values) => values.push(match key {
-                Some(Key::Whole(v)) => Some(v),
+                Some(IndexKey::Whole(v)) => Some(v),
                 _ => None,
             }),
         }
@@ -175,21 +175,21 @@ fn java_text(text: &str) -> Result<Vec<u8>> {
 
 impl IndexedType {
     /// Writes a key as bitmaps and dictionaries have it.
-    pub(super) fn write(self, key: &Key, out: &mut Out) -> Result<()> {
+    pub(super) fn write(self, key: &IndexKey, out: &mut Out) -> Result<()> {
         match (self, key) {
-            (IndexedType::Boolean | IndexedType::TinyInt, Key::Whole(v)) => out.byte(*v as u8),
-            (IndexedType::SmallInt, Key::Whole(v)) => out.bytes(&(*v as i16).to_be_bytes()),
-            (IndexedType::Int | IndexedType::Date | IndexedType::Time, Key::Whole(v)) => out.int(*v as i32),
-            (_, Key::Whole(v)) => out.long(*v),
-            (_, Key::Float(v)) => out.int(v.to_bits().cast_signed()),
-            (_, Key::Double(v)) => out.long(v.to_bits().cast_signed()),
-            (_, Key::Bytes(v)) => out.block(v)?,
+            (IndexedType::Boolean | IndexedType::TinyInt, IndexKey::Whole(v)) => out.byte(*v as u8),
+            (IndexedType::SmallInt, IndexKey::Whole(v)) => out.bytes(&(*v as i16).to_be_bytes()),
+            (IndexedType::Int | IndexedType::Date | IndexedType::Time, IndexKey::Whole(v)) => out.int(*v as i32),
+            (_, IndexKey::Whole(v)) => out.long(*v),
+            (_, IndexKey::Float(v)) => out.int(v.to_bits().cast_signed()),
+            (_, IndexKey::Double(v)) => out.long(v.to_bits().cast_signed()),
+            (_, IndexKey::Bytes(v)) => out.block(v)?,
         }
         Ok(())
     }
 
     /// How long that is.
-    pub(super) fn written_bytes(self, key: &Key) -> Result<usize> {
+    pub(super) fn written_bytes(self, key: &IndexKey) -> Result<usize> {
         let mut out = Out::default();
         self.write(key, &mut out)?;
         Ok(out.0.len())

@@ -1,8 +1,8 @@
 //! A set of 64-bit numbers, and its encoded form.
 
-use super::container::Container;
-use super::reader::{Reader, damaged};
-use super::tree::{Key, Node};
+use super::container::ShortSet;
+use super::reader::{SetReader, damaged};
+use super::tree::{TreeKey, TreeNode};
 use crate::error::Result;
 
 const EMPTY: u8 = 0;
@@ -15,9 +15,9 @@ const WHOLE_LIST: u8 = 0xfe;
 /// A set of 64-bit numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LongBitmap {
-    root: Option<Node>,
+    root: Option<TreeNode>,
     /// The containers of keys, and slots that are free.
-    slots: Vec<Option<Container>>,
+    slots: Vec<Option<ShortSet>>,
     /// The first slot that was never used.
     next: usize,
 }
@@ -29,14 +29,14 @@ impl LongBitmap {
     /// # Errors
     /// `CorruptTable` if the bytes are no set, or contradict themselves.
     pub fn from_bytes(bytes: &[u8]) -> Result<LongBitmap> {
-        let mut from = Reader(bytes);
+        let mut from = SetReader(bytes);
         match from.byte()? {
             EMPTY => return Ok(LongBitmap::default()),
             FULL => {}
             other => return Err(damaged(&format!("it begins with {other}"))),
         }
         let keys = from.long()?;
-        let root = Node::read(&mut from, &[])?;
+        let root = TreeNode::read(&mut from, &[])?;
         // A value has at most 2 GiB: less than one list holds.
         if from.size()? != 1 || from.byte()? != WHOLE_LIST {
             return Err(damaged("its containers are not in one list"));
@@ -69,7 +69,7 @@ impl LongBitmap {
         Ok(())
     }
 
-    fn leaves(&self) -> Vec<(Key, usize)> {
+    fn leaves(&self) -> Vec<(TreeKey, usize)> {
         let mut leaves = Vec::new();
         if let Some(root) = &self.root {
             root.leaves(&mut leaves);
@@ -85,15 +85,15 @@ impl LongBitmap {
                 self.add(key, container);
             }
         }
-        self.slots.iter_mut().flatten().for_each(Container::optimize);
+        self.slots.iter_mut().flatten().for_each(ShortSet::optimize);
         self
     }
 
-    fn add(&mut self, key: Key, container: Container) {
+    fn add(&mut self, key: TreeKey, container: ShortSet) {
         let known = match &mut self.root {
             Some(root) => root.find_or_insert(key, 0, self.next),
             None => {
-                self.root = Some(Node::leaf(key, self.next));
+                self.root = Some(TreeNode::leaf(key, self.next));
                 None
             }
         };
@@ -145,12 +145,12 @@ pub fn unite_long_bitmaps(a: &[u8], b: &[u8]) -> Result<Vec<u8>> {
     Ok(LongBitmap::from_bytes(a)?.union(LongBitmap::from_bytes(b)?).to_bytes())
 }
 
-fn read_slots(from: &mut Reader<'_>) -> Result<Vec<Option<Container>>> {
+fn read_slots(from: &mut SetReader<'_>) -> Result<Vec<Option<ShortSet>>> {
     let mut slots = Vec::new();
     for _ in 0..from.size()? {
         slots.push(match from.byte()? {
             0 => None,
-            1 => Some(Container::read(from)?),
+            1 => Some(ShortSet::read(from)?),
             other => return Err(damaged(&format!("a slot is marked with {other}"))),
         });
     }

@@ -41,7 +41,7 @@ fn read(bytes: &[u8]) -> LongBitmap {
 }
 
 fn numbers(bitmap: &LongBitmap) -> Vec<u64> {
-    let of = |(key, slot): (Key, usize)| {
+    let of = |(key, slot): (TreeKey, usize)| {
         let high = key.iter().fold(0, |high, byte| high << 8 | u64::from(*byte)) << 16;
         let bits = bitmap.slots[slot].as_ref().unwrap().bits();
         bits.numbers().map(|low| high | u64::from(low)).collect::<Vec<_>>()
@@ -51,7 +51,7 @@ fn numbers(bitmap: &LongBitmap) -> Vec<u64> {
 
 /// A set to which numbers came one by one, and which then looked for runs, as Java does before it writes.
 fn set(numbers: impl IntoIterator<Item = i64>) -> LongBitmap {
-    let (mut keys, mut of_key) = (Vec::new(), HashMap::<Key, BTreeSet<u16>>::new());
+    let (mut keys, mut of_key) = (Vec::new(), HashMap::<TreeKey, BTreeSet<u16>>::new());
     for number in numbers {
         let [key @ .., a, b] = number.to_be_bytes();
         of_key.entry(key).or_insert_with(|| {
@@ -63,8 +63,8 @@ fn set(numbers: impl IntoIterator<Item = i64>) -> LongBitmap {
     let mut set = LongBitmap::default();
     for key in keys {
         let numbers = &of_key[&key];
-        let array = Container::Array(numbers.iter().copied().collect());
-        set.add(key, if numbers.len() > 4096 { Container::Bitmap(array.bits()) } else { array });
+        let array = ShortSet::Array(numbers.iter().copied().collect());
+        set.add(key, if numbers.len() > 4096 { ShortSet::Bitmap(array.bits()) } else { array });
     }
     set.union(LongBitmap::default())
 }

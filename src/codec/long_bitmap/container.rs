@@ -1,7 +1,7 @@
 //! Sets of 16-bit numbers, in one of three forms. The form of a union depends on the forms of both sets, not only on
 //! their numbers. So the rules of Java's containers are followed one by one.
 
-use super::reader::{Reader, damaged};
+use super::reader::{SetReader, damaged};
 use crate::error::Result;
 
 /// Words of a bitmap.
@@ -19,38 +19,38 @@ const ARRAY: u8 = 2;
 
 /// The numbers that share their upper 48 bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Container {
+pub(super) enum ShortSet {
     /// First numbers of runs, ascending and apart, and how many follow each.
     Runs(Vec<(u16, u16)>),
-    Bitmap(Bits),
+    Bitmap(BitWords),
     /// Ascending.
     Array(Vec<u16>),
 }
 
-impl Container {
+impl ShortSet {
     /// The next container.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes are no container, or its numbers are out of order or not as many as it says.
-    pub fn read(from: &mut Reader<'_>) -> Result<Container> {
+    pub fn read(from: &mut SetReader<'_>) -> Result<ShortSet> {
         let form = from.byte()?;
         let claimed = from.size()?;
         let read = match form {
             RUNS => {
                 let count = usize::from(from.short()?);
                 let (pairs, _) = from.take(4 * count)?.as_chunks::<4>();
-                Container::Runs(pairs.iter().map(|[a, b, c, d]| (le(*a, *b), le(*c, *d))).collect())
+                ShortSet::Runs(pairs.iter().map(|[a, b, c, d]| (le(*a, *b), le(*c, *d))).collect())
             }
             BITMAP => {
                 let (words, _) = from.take(BITMAP_BYTES)?.as_chunks::<8>();
-                let mut bits = Bits::default();
+                let mut bits = BitWords::default();
                 bits.0.iter_mut().zip(words).for_each(|(to, word)| *to = u64::from_le_bytes(*word));
-                Container::Bitmap(bits)
+                ShortSet::Bitmap(bits)
             }
             ARRAY => {
                 let bytes = claimed.checked_mul(2).ok_or_else(|| damaged("it is cut off"))?;
                 let (numbers, _) = from.take(bytes)?.as_chunks::<2>();
-                Container::Array(numbers.iter().map(|[a, b]| le(*a, *b)).collect())
+                ShortSet::Array(numbers.iter().map(|[a, b]| le(*a, *b)).collect())
             }
             _ => return Err(damaged(&format!("there are no containers of type {form}"))),
         };
@@ -63,23 +63,23 @@ impl Container {
         Ok(read)
     }
 
-    /// The inverse of [`Container::read`].
+    /// The inverse of [`ShortSet::read`].
     pub fn write(&self, out: &mut Vec<u8>) {
         let claimed = (self.len() as u32).to_le_bytes();
         match self {
-            Container::Runs(runs) => {
+            ShortSet::Runs(runs) => {
                 out.push(RUNS);
                 out.extend(claimed);
                 out.extend((runs.len() as u16).to_le_bytes());
                 runs.iter()
                     .for_each(|(first, more)| out.extend([first.to_le_bytes(), more.to_le_bytes()].as_flattened()));
             }
-            Container::Bitmap(bits) => {
+            ShortSet::Bitmap(bits) => {
                 out.push(BITMAP);
                 out.extend(claimed);
                 out.extend(bits.0.iter().flat_map(|word| word.to_le_bytes()));
             }
-            Container::Array(numbers) => {
+            ShortSet::Array(numbers) => {
                 out.push(ARRAY);
                 out.extend(claimed);
                 out.extend(numbers.iter().flat_map(|n| n.to_le_bytes()));
@@ -89,78 +89,76 @@ impl Container {
 
     fn is_ordered(&self) -> bool {
         match self {
-            Container::Runs(runs) => {
+            ShortSet::Runs(runs) => {
                 // No run goes beyond the last number there is.
                 let ends = runs.iter().map(|(first, more)| first.checked_add(*more));
                 let next = runs.iter().map(|(first, _)| Some(*first)).skip(1).chain([None]);
                 ends.zip(next).all(|(end, next)| end.is_some_and(|end| next.is_none_or(|next| end < next)))
             }
-            Container::Bitmap(_) => true,
-            Container::Array(numbers) => numbers.is_sorted_by(|a, b| a < b),
+            ShortSet::Bitmap(_) => true,
+            ShortSet::Array(numbers) => numbers.is_sorted_by(|a, b| a < b),
         }
     }
 
     fn len(&self) -> usize {
         match self {
-            Container::Runs(runs) => runs.iter().map(|(_, more)| usize::from(*more) + 1).sum(),
-            Container::Bitmap(bits) => bits.len(),
-            Container::Array(numbers) => numbers.len(),
+            ShortSet::Runs(runs) => runs.iter().map(|(_, more)| usize::from(*more) + 1).sum(),
+            ShortSet::Bitmap(bits) => bits.len(),
+            ShortSet::Array(numbers) => numbers.len(),
         }
     }
 
-    fn add_to(&self, bits: &mut Bits) {
+    fn add_to(&self, bits: &mut BitWords) {
         match self {
-            Container::Runs(runs) => {
-                runs.iter().for_each(|(first, more)| bits.set(*first, first.saturating_add(*more)))
-            }
-            Container::Bitmap(others) => bits.0.iter_mut().zip(others.0.iter()).for_each(|(to, word)| *to |= word),
-            Container::Array(numbers) => numbers.iter().for_each(|n| bits.set(*n, *n)),
+            ShortSet::Runs(runs) => runs.iter().for_each(|(first, more)| bits.set(*first, first.saturating_add(*more))),
+            ShortSet::Bitmap(others) => bits.0.iter_mut().zip(others.0.iter()).for_each(|(to, word)| *to |= word),
+            ShortSet::Array(numbers) => numbers.iter().for_each(|n| bits.set(*n, *n)),
         }
     }
 
-    pub fn bits(&self) -> Bits {
-        let mut bits = Bits::default();
+    pub fn bits(&self) -> BitWords {
+        let mut bits = BitWords::default();
         self.add_to(&mut bits);
         bits
     }
 
     /// Adds the numbers of another.
-    pub fn unite(&mut self, other: &Container) {
+    pub fn unite(&mut self, other: &ShortSet) {
         let mut bits = self.bits();
         other.add_to(&mut bits);
         let count = bits.len();
         *self = match (&self, other) {
-            (Container::Bitmap(_), _) | (_, Container::Bitmap(_)) => Container::Bitmap(bits),
-            (Container::Array(_), Container::Array(_)) => Container::smaller(bits, count),
+            (ShortSet::Bitmap(_), _) | (_, ShortSet::Bitmap(_)) => ShortSet::Bitmap(bits),
+            (ShortSet::Array(_), ShortSet::Array(_)) => ShortSet::smaller(bits, count),
             // They stay runs where these take as much as another form, which other containers leave only for less.
             _ if runs_bytes(bits.count_runs()) <= BITMAP_BYTES.min(2 * count + 2) => {
-                Container::Runs(runs(bits.numbers()))
+                ShortSet::Runs(runs(bits.numbers()))
             }
-            _ => Container::smaller(bits, count),
+            _ => ShortSet::smaller(bits, count),
         };
     }
 
-    fn smaller(bits: Bits, count: usize) -> Container {
+    fn smaller(bits: BitWords, count: usize) -> ShortSet {
         match count {
-            ..=MAX_ARRAY => Container::Array(bits.numbers().collect()),
-            _ => Container::Bitmap(bits),
+            ..=MAX_ARRAY => ShortSet::Array(bits.numbers().collect()),
+            _ => ShortSet::Bitmap(bits),
         }
     }
 
     /// Turns it into runs if they take less. Runs stay: Java's bitmaps of 64 bits look for no better form of them.
     pub fn optimize(&mut self) {
         match self {
-            Container::Runs(_) => {}
-            Container::Bitmap(bits) => {
+            ShortSet::Runs(_) => {}
+            ShortSet::Bitmap(bits) => {
                 if runs_bytes(bits.count_runs()) < BITMAP_BYTES {
-                    *self = Container::Runs(runs(bits.numbers()));
+                    *self = ShortSet::Runs(runs(bits.numbers()));
                 }
             }
-            Container::Array(numbers) => {
+            ShortSet::Array(numbers) => {
                 let apart = |pair: &&[u16]| pair.first().zip(pair.last()).is_some_and(|(a, b)| b - a > 1);
                 let count = numbers.len().min(1) + numbers.windows(2).filter(apart).count();
                 if runs_bytes(count) < 2 * numbers.len() {
-                    *self = Container::Runs(runs(numbers.iter().copied()));
+                    *self = ShortSet::Runs(runs(numbers.iter().copied()));
                 }
             }
         }
@@ -178,15 +176,15 @@ fn le(low: u8, high: u8) -> u16 {
 
 /// A bit for each 16-bit number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Bits(Box<[u64; WORDS]>);
+pub(super) struct BitWords(Box<[u64; WORDS]>);
 
-impl Default for Bits {
+impl Default for BitWords {
     fn default() -> Self {
-        Bits(Box::new([0; WORDS]))
+        BitWords(Box::new([0; WORDS]))
     }
 }
 
-impl Bits {
+impl BitWords {
     fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }

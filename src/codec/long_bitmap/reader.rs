@@ -8,9 +8,9 @@ pub(super) fn damaged(what: &str) -> Error {
 }
 
 /// Takes little-endian numbers off the front.
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+pub(super) struct SetReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> SetReader<'a> {
     pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or_else(|| damaged("it is cut off"))?;
         self.0 = rest;

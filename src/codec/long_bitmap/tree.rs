@@ -3,14 +3,14 @@
 //! A branch has room for 4, 16, 48 or 256 children, by the next byte after the prefix that they share. It grows when it
 //! is full. Its form depends on the order in which keys were added and removed, and the form is stored.
 
-use super::reader::{Reader, damaged};
+use super::reader::{SetReader, damaged};
 use crate::error::Result;
 
 /// Bytes of a key.
 const KEY_BYTES: usize = 6;
 
 /// The upper bytes of numbers, the highest first.
-pub(super) type Key = [u8; KEY_BYTES];
+pub(super) type TreeKey = [u8; KEY_BYTES];
 
 const LEAF: u8 = 4;
 
@@ -21,15 +21,15 @@ const PLACES: usize = 48;
 const FREE: u8 = 0xff;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node {
-    Leaf(Leaf),
+pub(super) enum TreeNode {
+    Leaf(TreeLeaf),
     Branch(Branch),
 }
 
 /// A key and where its container is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Leaf {
-    key: Key,
+pub(super) struct TreeLeaf {
+    key: TreeKey,
     slot: usize,
     /// Keys of branches that had only this child left. They mean nothing.
     prefix: Vec<u8>,
@@ -39,14 +39,14 @@ pub(super) struct Leaf {
 pub(super) struct Branch {
     /// What all keys have next.
     prefix: Vec<u8>,
-    index: Index,
+    index: BranchIndex,
     /// By the byte that follows, ascending.
-    children: Vec<(u8, Node)>,
+    children: Vec<(u8, TreeNode)>,
 }
 
 /// How a branch finds a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Index {
+enum BranchIndex {
     /// A list of bytes with room for 4 or 16. Behind those of children stand leftovers of removed ones, or zeros.
     List { leftovers: Vec<u8> },
     /// For each byte the place of its child. Here: the places of the children, in their order.
@@ -55,16 +55,16 @@ enum Index {
     Bits,
 }
 
-impl Node {
-    pub fn leaf(key: Key, slot: usize) -> Node {
-        Node::Leaf(Leaf { key, slot, prefix: Vec::new() })
+impl TreeNode {
+    pub fn leaf(key: TreeKey, slot: usize) -> TreeNode {
+        TreeNode::Leaf(TreeLeaf { key, slot, prefix: Vec::new() })
     }
 
     /// The next node and all below it, whose keys begin with `path`.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes are no node, or its keys are out of order or in a wrong place.
-    pub fn read(from: &mut Reader<'_>, path: &[u8]) -> Result<Node> {
+    pub fn read(from: &mut SetReader<'_>, path: &[u8]) -> Result<TreeNode> {
         let (kind, count, length) = (from.byte()?, usize::from(from.short()?), usize::from(from.byte()?));
         let prefix = from.take(length)?.to_vec();
         if kind == LEAF {
@@ -73,42 +73,42 @@ impl Node {
                 return Err(damaged("a key is where it does not belong"));
             }
             let slot = usize::try_from(slot).map_err(|e| damaged("a key has no container").because(e))?;
-            return Ok(Node::Leaf(Leaf { key, slot, prefix }));
+            return Ok(TreeNode::Leaf(TreeLeaf { key, slot, prefix }));
         }
         let mut path = [path, &prefix].concat();
         if path.len() >= KEY_BYTES {
             return Err(damaged("its tree is deeper than keys are long"));
         }
-        let (index, bytes) = Index::read(from, kind, count)?;
+        let (index, bytes) = BranchIndex::read(from, kind, count)?;
         if bytes.is_empty() || bytes.len() != count || !bytes.is_sorted_by(|a, b| a < b) {
             return Err(damaged("branches of its tree are out of order"));
         }
         let children = bytes.into_iter().map(|byte| {
             path.push(byte);
-            let child = Node::read(from, &path);
+            let child = TreeNode::read(from, &path);
             path.pop();
             Ok((byte, child?))
         });
         let children = children.collect::<Result<_>>()?;
-        Ok(Node::Branch(Branch { prefix, index, children }))
+        Ok(TreeNode::Branch(Branch { prefix, index, children }))
     }
 
-    /// The inverse of [`Node::read`].
+    /// The inverse of [`TreeNode::read`].
     pub fn write(&self, out: &mut Vec<u8>) {
         let (kind, count, prefix) = match self {
-            Node::Leaf(leaf) => (LEAF, 0, &leaf.prefix),
-            Node::Branch(branch) => (branch.kind(), branch.children.len(), &branch.prefix),
+            TreeNode::Leaf(leaf) => (LEAF, 0, &leaf.prefix),
+            TreeNode::Branch(branch) => (branch.kind(), branch.children.len(), &branch.prefix),
         };
         out.push(kind);
         out.extend((count as u16).to_le_bytes());
         out.push(prefix.len() as u8);
         out.extend(prefix);
         match self {
-            Node::Leaf(leaf) => {
+            TreeNode::Leaf(leaf) => {
                 out.extend(leaf.key);
                 out.extend((leaf.slot as u64).to_le_bytes());
             }
-            Node::Branch(branch) => {
+            TreeNode::Branch(branch) => {
                 branch.write_index(out);
                 branch.children.iter().for_each(|(_, child)| child.write(out));
             }
@@ -116,19 +116,19 @@ impl Node {
     }
 
     /// Adds all keys and their slots to `out`, ascending.
-    pub fn leaves(&self, out: &mut Vec<(Key, usize)>) {
+    pub fn leaves(&self, out: &mut Vec<(TreeKey, usize)>) {
         match self {
-            Node::Leaf(leaf) => out.push((leaf.key, leaf.slot)),
-            Node::Branch(branch) => branch.children.iter().for_each(|(_, child)| child.leaves(out)),
+            TreeNode::Leaf(leaf) => out.push((leaf.key, leaf.slot)),
+            TreeNode::Branch(branch) => branch.children.iter().for_each(|(_, child)| child.leaves(out)),
         }
     }
 
     /// The slot of a key that is in the tree; it comes in with `slot` if it was not. The first `depth` bytes of the key
     /// are those of this node.
-    pub fn find_or_insert(&mut self, key: Key, depth: usize, slot: usize) -> Option<usize> {
+    pub fn find_or_insert(&mut self, key: TreeKey, depth: usize, slot: usize) -> Option<usize> {
         let rest = key.get(depth..).unwrap_or_default();
         let (shared, known, byte) = match self {
-            Node::Leaf(leaf) => {
+            TreeNode::Leaf(leaf) => {
                 let pairs = leaf.key.iter().zip(&key).enumerate();
                 let Some((at, (known, byte))) = pairs.into_iter().find(|(_, (a, b))| a != b) else {
                     return Some(leaf.slot);
@@ -136,7 +136,7 @@ impl Node {
                 leaf.prefix.clear();
                 (at.saturating_sub(depth), *known, *byte)
             }
-            Node::Branch(branch) => {
+            TreeNode::Branch(branch) => {
                 let shared = branch.prefix.iter().zip(rest).take_while(|(a, b)| a == b).count();
                 // What is above a branch is shorter than keys.
                 let byte = rest.get(shared).copied().unwrap_or_default();
@@ -144,7 +144,7 @@ impl Node {
                     return match branch.children.binary_search_by_key(&byte, |(b, _)| *b) {
                         Ok(i) => branch.children.get_mut(i)?.1.find_or_insert(key, depth + shared + 1, slot),
                         Err(i) => {
-                            branch.insert(i, byte, Node::leaf(key, slot));
+                            branch.insert(i, byte, TreeNode::leaf(key, slot));
                             None
                         }
                     };
@@ -154,12 +154,12 @@ impl Node {
             }
         };
         let prefix = rest.get(..shared).unwrap_or_default().to_vec();
-        let index = Index::List { leftovers: vec![0; 4] };
+        let index = BranchIndex::List { leftovers: vec![0; 4] };
         let mut branch = Branch { prefix, index, children: Vec::with_capacity(2) };
-        let below = std::mem::replace(self, Node::leaf(key, slot));
+        let below = std::mem::replace(self, TreeNode::leaf(key, slot));
         branch.insert(0, known, below);
-        let new = std::mem::replace(self, Node::Branch(branch));
-        if let Node::Branch(branch) = self {
+        let new = std::mem::replace(self, TreeNode::Branch(branch));
+        if let TreeNode::Branch(branch) = self {
             branch.insert(usize::from(known < byte), byte, new);
         }
         None
@@ -170,28 +170,28 @@ impl Branch {
     /// The number of its type: 0 to 3.
     fn kind(&self) -> u8 {
         match &self.index {
-            Index::List { leftovers } if self.children.len() + leftovers.len() <= 4 => 0,
-            Index::List { .. } => 1,
-            Index::Places(_) => 2,
-            Index::Bits => 3,
+            BranchIndex::List { leftovers } if self.children.len() + leftovers.len() <= 4 => 0,
+            BranchIndex::List { .. } => 1,
+            BranchIndex::Places(_) => 2,
+            BranchIndex::Bits => 3,
         }
     }
 
     /// Adds a child before the one at `at`.
-    fn insert(&mut self, at: usize, byte: u8, child: Node) {
+    fn insert(&mut self, at: usize, byte: u8, child: TreeNode) {
         self.grow();
         match &mut self.index {
-            Index::List { leftovers } => {
+            BranchIndex::List { leftovers } => {
                 leftovers.remove(0);
             }
-            Index::Places(places) => {
+            BranchIndex::Places(places) => {
                 let free = |place: &u8| !places.contains(place);
                 // Removed children leave gaps.
                 let last = places.len() as u8;
                 let place = if free(&last) { last } else { (0..last).find(free).unwrap_or_default() };
                 places.insert(at, place);
             }
-            Index::Bits => {}
+            BranchIndex::Bits => {}
         }
         self.children.insert(at, (byte, child));
     }
@@ -200,13 +200,13 @@ impl Branch {
     fn grow(&mut self) {
         let count = self.children.len();
         match &mut self.index {
-            Index::List { leftovers } if leftovers.is_empty() => {
+            BranchIndex::List { leftovers } if leftovers.is_empty() => {
                 self.index = match count {
-                    ..16 => Index::List { leftovers: vec![0; 16 - count] },
-                    _ => Index::Places((0..count as u8).collect()),
+                    ..16 => BranchIndex::List { leftovers: vec![0; 16 - count] },
+                    _ => BranchIndex::Places((0..count as u8).collect()),
                 };
             }
-            Index::Places(_) if count == PLACES => self.index = Index::Bits,
+            BranchIndex::Places(_) if count == PLACES => self.index = BranchIndex::Bits,
             _ => {}
         }
     }
@@ -214,16 +214,16 @@ impl Branch {
     fn write_index(&self, out: &mut Vec<u8>) {
         let bytes = self.children.iter().map(|(byte, _)| *byte);
         match &self.index {
-            Index::List { leftovers } => {
+            BranchIndex::List { leftovers } => {
                 let listed: Vec<u8> = bytes.chain(leftovers.iter().copied()).collect();
                 out.extend(swapped(&listed));
             }
-            Index::Places(places) => {
+            BranchIndex::Places(places) => {
                 let mut table = [FREE; 256];
                 bytes.zip(places).for_each(|(byte, place)| table[usize::from(byte)] = *place);
                 out.extend(swapped(&table));
             }
-            Index::Bits => {
+            BranchIndex::Bits => {
                 let mut bits = [0; 32];
                 bytes.for_each(|byte| bits[usize::from(byte >> 3)] |= 1 << (byte & 7));
                 out.extend(bits);
@@ -232,9 +232,9 @@ impl Branch {
     }
 }
 
-impl Index {
+impl BranchIndex {
     /// The kind of a branch with this number of children, and the bytes of the children.
-    fn read(from: &mut Reader<'_>, kind: u8, count: usize) -> Result<(Index, Vec<u8>)> {
+    fn read(from: &mut SetReader<'_>, kind: u8, count: usize) -> Result<(BranchIndex, Vec<u8>)> {
         let too_many = || damaged("a branch of its tree has more children than it has room for");
         Ok(match kind {
             0 | 1 => {
@@ -243,7 +243,7 @@ impl Index {
                     return Err(too_many());
                 }
                 let leftovers = bytes.split_off(count);
-                (Index::List { leftovers }, bytes)
+                (BranchIndex::List { leftovers }, bytes)
             }
             2 => {
                 let table = swapped(from.take(256)?);
@@ -255,12 +255,12 @@ impl Index {
                 {
                     return Err(too_many());
                 }
-                (Index::Places(places), bytes)
+                (BranchIndex::Places(places), bytes)
             }
             3 => {
                 let bits = from.take(32)?;
                 let has = |byte: &u8| bits.get(usize::from(byte >> 3)).is_some_and(|b| b >> (byte & 7) & 1 == 1);
-                (Index::Bits, (0..=u8::MAX).filter(has).collect())
+                (BranchIndex::Bits, (0..=u8::MAX).filter(has).collect())
             }
             _ => return Err(damaged(&format!("there are no nodes of type {kind}"))),
         })

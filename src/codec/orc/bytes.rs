@@ -59,7 +59,7 @@ impl ByteRuns {
 
 /// Decodes bits: booleans, and which values are there.
 #[derive(Debug)]
-pub struct Bits {
+pub struct BitReader {
     bytes: ByteRuns,
     /// The byte whose last `left` bits come next, the next one lowest.
     current: u8,
@@ -67,10 +67,10 @@ pub struct Bits {
     scratch: Vec<u8>,
 }
 
-impl Bits {
+impl BitReader {
     /// Decodes a stream.
     pub fn new(stream: Stream) -> Self {
-        Bits { bytes: ByteRuns::new(stream), current: 0, left: 0, scratch: Vec::new() }
+        BitReader { bytes: ByteRuns::new(stream), current: 0, left: 0, scratch: Vec::new() }
     }
 
     /// The next `count` bits, eight to a byte, the first one lowest, as Arrow has them.
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(bytes(&[0xfe, 0x44, 0x45], 2).unwrap(), [0x44, 0x45]);
         assert!(bytes(&[0x61, 0x00], 101).is_err());
         assert!(bytes(&[0xfe, 0x44], 2).is_err());
-        let mut bits = Bits::new(stream(vec![0xff, 0x80]));
+        let mut bits = BitReader::new(stream(vec![0xff, 0x80]));
         assert_eq!(bits.read(8).unwrap(), [0b0000_0001]);
         assert!(bits.read(1).is_err());
     }
@@ -147,7 +147,7 @@ mod tests {
         #[test]
         fn bits_in_parts(stored in prop::collection::vec(any::<u8>(), 1..40), parts in prop::collection::vec(0usize..40, 1..30)) {
             let literals = std::iter::once((256 - stored.len()) as u8).chain(stored.iter().copied());
-            let mut bits = Bits::new(stream(literals.collect()));
+            let mut bits = BitReader::new(stream(literals.collect()));
             let mut expected = stored.iter().flat_map(|b| (0..8).rev().map(move |i| b >> i & 1 == 1));
             let mut left = stored.len() * 8;
             for part in parts {

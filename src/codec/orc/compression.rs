@@ -70,12 +70,12 @@ pub(super) fn chunk_header(header: [u8; HEADER]) -> (usize, bool) {
 
 /// Decompresses chunks, one after another.
 #[derive(Default)]
-pub(super) struct Inflater {
+pub(super) struct ChunkInflater {
     deflate: Option<Decompressor>,
     zstd: Option<DCtx<'static>>,
 }
 
-impl Inflater {
+impl ChunkInflater {
     /// Replaces `out` by what a compressed chunk holds.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl Inflater {
     }
 }
 
-impl std::fmt::Debug for Inflater {
+impl std::fmt::Debug for ChunkInflater {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Inflater")
     }
@@ -168,7 +168,7 @@ mod tests {
 
     fn inflate(codec: Codec, chunk: &[u8], block_size: usize) -> Result<Vec<u8>> {
         let mut out = Vec::new();
-        Inflater::default().inflate(Compression { codec, block_size }, chunk, &mut out)?;
+        ChunkInflater::default().inflate(Compression { codec, block_size }, chunk, &mut out)?;
         Ok(out)
     }
 

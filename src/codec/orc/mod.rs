@@ -1,8 +1,8 @@
 //! ORC files: what their tails say and how their streams are encoded.
 //!
-//! [`PostScript`] is at the very end and says how long the [`Footer`] is, which has the types and the stripes; each
+//! [`PostScript`] is at the very end and says how long the [`OrcFooter`] is, which has the types and the stripes; each
 //! stripe ends with a [`StripeFooter`] that says where the streams of its columns are. A [`Stream`] decompresses one,
-//! chunk by chunk; [`Integers`], [`Bits`] and [`ByteRuns`] decode what is in it.
+//! chunk by chunk; [`Integers`], [`BitReader`] and [`ByteRuns`] decode what is in it.
 //!
 //! Whatever a file claims, memory grows only as bytes of it are decoded. ORC has no checksums: bytes that were changed
 //! in the data of a column may give other values.
@@ -19,8 +19,10 @@ mod protobuf;
 mod stream;
 mod tail;
 
-pub use bytes::{Bits, ByteRuns};
+pub use bytes::{BitReader, ByteRuns};
 pub use compression::{Codec, Compression};
 pub use integers::{IntegerEncoding, Integers};
 pub use stream::Stream;
-pub use tail::{Encoding, Footer, Kind, MAGIC, PostScript, StreamInfo, StreamKind, StripeFooter, StripeInfo, TypeInfo};
+pub use tail::{
+    Encoding, Kind, MAGIC, OrcFooter, PostScript, StreamInfo, StreamKind, StripeFooter, StripeInfo, TypeInfo,
+};

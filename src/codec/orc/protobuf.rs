@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Value<'a> {
+pub(super) enum FieldValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
@@ -37,18 +37,18 @@ impl<'a> Message<'a> {
         Err(torn())
     }
 
-    fn field(&mut self) -> Result<(u64, Value<'a>)> {
+    fn field(&mut self) -> Result<(u64, FieldValue<'a>)> {
         let tag = self.varint()?;
         let value = match tag & 7 {
-            0 => Value::Number(self.varint()?),
-            1 => Value::Number(self.take(8)?.try_into().map(u64::from_le_bytes).map_err(|_| torn())?),
+            0 => FieldValue::Number(self.varint()?),
+            1 => FieldValue::Number(self.take(8)?.try_into().map(u64::from_le_bytes).map_err(|_| torn())?),
             2 => {
                 let length = self.varint()?;
-                Value::Bytes(self.take(length)?)
+                FieldValue::Bytes(self.take(length)?)
             }
             5 => {
                 let number = self.take(4)?.try_into().map(u32::from_le_bytes).map_err(|_| torn())?;
-                Value::Number(u64::from(number))
+                FieldValue::Number(u64::from(number))
             }
             _ => return Err(torn()),
         };
@@ -57,7 +57,7 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Iterator for Message<'a> {
-    type Item = Result<(u64, Value<'a>)>;
+    type Item = Result<(u64, FieldValue<'a>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
@@ -71,11 +71,11 @@ impl<'a> Iterator for Message<'a> {
     }
 }
 
-impl<'a> Value<'a> {
+impl<'a> FieldValue<'a> {
     pub(super) fn number(self) -> Result<u64> {
         match self {
-            Value::Number(n) => Ok(n),
-            Value::Bytes(_) => Err(torn()),
+            FieldValue::Number(n) => Ok(n),
+            FieldValue::Bytes(_) => Err(torn()),
         }
     }
 
@@ -85,8 +85,8 @@ impl<'a> Value<'a> {
 
     pub(super) fn bytes(self) -> Result<&'a [u8]> {
         match self {
-            Value::Bytes(bytes) => Ok(bytes),
-            Value::Number(_) => Err(torn()),
+            FieldValue::Bytes(bytes) => Ok(bytes),
+            FieldValue::Number(_) => Err(torn()),
         }
     }
 
@@ -102,8 +102,8 @@ impl<'a> Value<'a> {
     /// Adds the numbers of a repeated field, which writers may pack into one value.
     pub(super) fn append_to(self, out: &mut Vec<u32>) -> Result<()> {
         match self {
-            Value::Number(_) => out.push(self.small()?),
-            Value::Bytes(bytes) => {
+            FieldValue::Number(_) => out.push(self.small()?),
+            FieldValue::Bytes(bytes) => {
                 let mut packed = Message(bytes);
                 while !packed.0.is_empty() {
                     out.push(u32::try_from(packed.varint()?).map_err(|_| torn())?);
@@ -127,8 +127,12 @@ mod tests {
     fn fields_of_every_wire_type() {
         let bytes = [0x08, 0x96, 0x01, 0x12, 2, b'h', b'i', 0x1d, 1, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0];
         let fields: Vec<_> = Message::new(&bytes).collect::<Result<_>>().unwrap();
-        let expected =
-            [(1, Value::Number(150)), (2, Value::Bytes(b"hi")), (3, Value::Number(1)), (4, Value::Number(2))];
+        let expected = [
+            (1, FieldValue::Number(150)),
+            (2, FieldValue::Bytes(b"hi")),
+            (3, FieldValue::Number(1)),
+            (4, FieldValue::Number(2)),
+        ];
         assert_eq!(fields, expected);
         for end in 1..bytes.len() {
             // Cut off between fields is a shorter message.
@@ -142,10 +146,10 @@ mod tests {
     #[test]
     fn repeated_numbers_are_packed_or_not() {
         let mut out = Vec::new();
-        Value::Number(3).append_to(&mut out).unwrap();
-        Value::Bytes(&[1, 0x80, 1]).append_to(&mut out).unwrap();
+        FieldValue::Number(3).append_to(&mut out).unwrap();
+        FieldValue::Bytes(&[1, 0x80, 1]).append_to(&mut out).unwrap();
         assert_eq!(out, [3, 1, 128]);
-        assert!(Value::Bytes(&[0x80]).append_to(&mut out).is_err());
-        assert!(Value::Number(u64::MAX).append_to(&mut out).is_err());
+        assert!(FieldValue::Bytes(&[0x80]).append_to(&mut out).is_err());
+        assert!(FieldValue::Number(u64::MAX).append_to(&mut out).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::compression::{Codec, Compression, HEADER, Inflater, chunk_header};
+use super::compression::{ChunkInflater, Codec, Compression, HEADER, chunk_header};
 use crate::error::{Error, Result};
 
 /// A stream of a column, or a whole compressed message.
@@ -13,7 +13,7 @@ pub struct Stream {
     next: usize,
     end: usize,
     compression: Compression,
-    inflater: Inflater,
+    inflater: ChunkInflater,
     block: Vec<u8>,
     /// Whether the bytes at hand are in `block`, else in `bytes`.
     inflated: bool,
@@ -26,7 +26,7 @@ impl Stream {
     /// A stream at these bytes; bytes that are not there are left out.
     pub fn new(bytes: Arc<Vec<u8>>, start: usize, length: usize, compression: Compression) -> Stream {
         let end = start.saturating_add(length).min(bytes.len());
-        let (inflater, block) = (Inflater::default(), Vec::new());
+        let (inflater, block) = (ChunkInflater::default(), Vec::new());
         Stream { bytes, next: start.min(end), end, compression, inflater, block, inflated: false, from: 0, to: 0 }
     }
 

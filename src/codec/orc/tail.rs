@@ -227,7 +227,7 @@ impl StripeInfo {
 
 /// What a file says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Footer {
+pub struct OrcFooter {
     /// The stripes in the order of their rows.
     pub stripes: Vec<StripeInfo>,
     /// All types; a column's number is its place here.
@@ -240,15 +240,15 @@ pub struct Footer {
     pub values: Vec<Option<u64>>,
 }
 
-impl Footer {
+impl OrcFooter {
     /// Decompresses and decodes it. Types form a tree, and stripes have as many rows as the file.
     ///
     /// # Errors
     /// `CorruptTable` if it contradicts itself, `Unsupported` if columns are encrypted.
-    pub fn parse(bytes: &[u8], compression: Compression) -> Result<Footer> {
+    pub fn parse(bytes: &[u8], compression: Compression) -> Result<OrcFooter> {
         let bytes = read_message(bytes, compression)?;
         let mut out =
-            Footer { stripes: Vec::new(), types: Vec::new(), rows: 0, text_bytes: Vec::new(), values: Vec::new() };
+            OrcFooter { stripes: Vec::new(), types: Vec::new(), rows: 0, text_bytes: Vec::new(), values: Vec::new() };
         for field in Message::new(&bytes) {
             match field? {
                 (3, v) => out.stripes.push(StripeInfo::parse(v.message()?)?),
@@ -301,7 +301,7 @@ fn check_types(types: &[TypeInfo]) -> Result<()> {
     if types.first().is_none_or(|root| root.kind != Kind::Struct) {
         return match types.first() {
             Some(_) => Err(Error::unsupported("ORC files whose rows are no structs cannot be read")),
-            None => bad("there are none"),
+            None => bad("it has no types"),
         };
     }
     let mut depths = vec![usize::MAX; types.len()];

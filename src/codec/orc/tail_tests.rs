@@ -46,14 +46,14 @@ fn a_postscript_says_where_and_how() {
 fn a_footer_has_types_and_stripes_that_agree() {
     let types = [ty(12, &[1, 2], &["a", "b"]), ty(3, &[], &[]), ty(10, &[3], &[]), ty(7, &[], &[])].concat();
     let footer = [stripe(4), stripe(3), types.clone(), number(6, 7)].concat();
-    let footer = Footer::parse(&footer, PLAIN).unwrap();
+    let footer = OrcFooter::parse(&footer, PLAIN).unwrap();
     assert_eq!(footer.stripes.iter().map(|s| s.rows).collect::<Vec<_>>(), [4, 3]);
     assert_eq!((footer.stripes[0].footer_offset(), footer.stripes[0].end()), (Some(13), Some(18)));
     assert_eq!(footer.types[0].names, ["a", "b"]);
     assert_eq!((footer.types[2].kind, footer.types[2].children.as_slice()), (Kind::List, &[3][..]));
     let other_rows = [stripe(4), types, number(6, 7)].concat();
-    assert_eq!(Footer::parse(&other_rows, PLAIN).unwrap_err().kind(), ErrorKind::CorruptTable);
-    assert_eq!(Footer::parse(&bytes(10, &[]), PLAIN).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(OrcFooter::parse(&other_rows, PLAIN).unwrap_err().kind(), ErrorKind::CorruptTable);
+    assert_eq!(OrcFooter::parse(&bytes(10, &[]), PLAIN).unwrap_err().kind(), ErrorKind::Unsupported);
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn types_that_are_no_tree_are_refused() {
         vec![ty(12, &[1], &["a"]), ty(10, &[1], &[])],
         (0..120u8).map(|i| ty(if i == 0 { 12 } else { 10 }, &[i + 1], &["a"][..usize::from(i == 0)])).collect(),
     ] {
-        let error = Footer::parse(&types.concat(), PLAIN).unwrap_err();
+        let error = OrcFooter::parse(&types.concat(), PLAIN).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CorruptTable, "{error}");
     }
-    assert_eq!(Footer::parse(&leaf, PLAIN).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(OrcFooter::parse(&leaf, PLAIN).unwrap_err().kind(), ErrorKind::Unsupported);
 }
 
 #[test]

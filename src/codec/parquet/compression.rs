@@ -14,19 +14,19 @@ thread_local! {
 
 /// How pages are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Codec {
+pub(crate) enum PageCodec {
     None,
     Snappy,
     Zstd,
 }
 
-impl Codec {
+impl PageCodec {
     /// `None` if it is not one that is read here.
-    pub(crate) fn of(compression: Compression) -> Option<Codec> {
+    pub(crate) fn of(compression: Compression) -> Option<PageCodec> {
         match compression {
-            Compression::UNCOMPRESSED => Some(Codec::None),
-            Compression::SNAPPY => Some(Codec::Snappy),
-            Compression::ZSTD(_) => Some(Codec::Zstd),
+            Compression::UNCOMPRESSED => Some(PageCodec::None),
+            Compression::SNAPPY => Some(PageCodec::Snappy),
+            Compression::ZSTD(_) => Some(PageCodec::Zstd),
             _ => None,
         }
     }
@@ -35,8 +35,8 @@ impl Codec {
     pub(crate) fn inflate(self, bytes: &[u8], length: usize, buffer: &mut Vec<u8>) -> Result<(), Flaw> {
         let found = match self {
             _ if length == 0 => 0,
-            Codec::None => return Err(BROKEN),
-            Codec::Snappy => {
+            PageCodec::None => return Err(BROKEN),
+            PageCodec::Snappy => {
                 if buffer.len() < length {
                     make_room(buffer, length);
                     buffer.resize(length, 0);
@@ -44,7 +44,7 @@ impl Codec {
                 let room = buffer.get_mut(..length).unwrap_or_default();
                 snap::raw::Decoder::new().decompress(bytes, room).map_err(|_| BROKEN)?
             }
-            Codec::Zstd => {
+            PageCodec::Zstd => {
                 buffer.clear();
                 make_room(buffer, length);
                 inflate_zstd(bytes, buffer)?

@@ -1,7 +1,7 @@
 //! Runs of small numbers in Parquet pages: definition levels and dictionary indices.
 //!
-//! A run repeats one number, or packs groups of eight numbers to a fixed number of bits each. [`Runs`] is a position in
-//! a page. It does not hold the page: every call is given the bytes.
+//! A run repeats one number, or packs groups of eight numbers to a fixed number of bits each. [`PackedRuns`] is a
+//! position in a page. It does not hold the page: every call is given the bytes.
 //!
 //! Source: parquet-format `Encodings.md`, "Run Length Encoding / Bit-Packing Hybrid".
 
@@ -15,16 +15,16 @@ const EARLY: Flaw = "its numbers end early";
 
 /// Numbers to come.
 #[derive(Debug)]
-pub(crate) struct Runs {
+pub(crate) struct PackedRuns {
     /// Bytes behind the current run.
     rest: Range<usize>,
     /// Bits of a number, at most 32.
     width: u32,
-    current: Run,
+    current: PackedRun,
 }
 
 #[derive(Debug)]
-enum Run {
+enum PackedRun {
     Repeated {
         value: u32,
         left: usize,
@@ -36,11 +36,11 @@ enum Run {
     },
 }
 
-impl Runs {
+impl PackedRuns {
     /// Those in these bytes of a page.
-    pub(crate) fn new(bytes: Range<usize>, width: u32) -> Result<Runs, Flaw> {
+    pub(crate) fn new(bytes: Range<usize>, width: u32) -> Result<PackedRuns, Flaw> {
         match width <= u32::BITS {
-            true => Ok(Runs { rest: bytes, width, current: Run::Repeated { value: 0, left: 0 } }),
+            true => Ok(PackedRuns { rest: bytes, width, current: PackedRun::Repeated { value: 0, left: 0 } }),
             false => Err("its numbers are wider than 32 bits"),
         }
     }
@@ -51,13 +51,13 @@ impl Runs {
         while count > 0 {
             self.load(page)?;
             let taken = match &mut self.current {
-                Run::Repeated { value, left } => {
+                PackedRun::Repeated { value, left } => {
                     let taken = count.min(*left);
                     out.resize(out.len() + taken, *value);
                     *left -= taken;
                     taken
                 }
-                Run::Packed { start, left } => {
+                PackedRun::Packed { start, left } => {
                     let taken = count.min(left.len());
                     let packed = page.get(*start..self.rest.end).ok_or(EARLY)?;
                     unpack(packed, left.start..left.start + taken, self.width, out);
@@ -76,8 +76,8 @@ impl Runs {
             self.load(page)?;
             let passed = count.min(self.left());
             match &mut self.current {
-                Run::Repeated { left, .. } => *left -= passed,
-                Run::Packed { left, .. } => left.start += passed,
+                PackedRun::Repeated { left, .. } => *left -= passed,
+                PackedRun::Packed { left, .. } => left.start += passed,
             }
             count -= passed;
         }
@@ -95,14 +95,14 @@ impl Runs {
             self.load(page)?;
             let taken = count.min(self.left());
             match &mut self.current {
-                Run::Repeated { value, left } => {
+                PackedRun::Repeated { value, left } => {
                     if *value > 1 {
                         return Err("a level or boolean is more than 1");
                     }
                     out.append_n(taken, *value == 1);
                     *left -= taken;
                 }
-                Run::Packed { start, left } => {
+                PackedRun::Packed { start, left } => {
                     let first = *start * 8 + left.start;
                     out.append_packed_range(first..first + taken, page);
                     left.start += taken;
@@ -119,7 +119,7 @@ impl Runs {
             self.load(page)?;
         }
         match &mut self.current {
-            Run::Repeated { value: 1, left } if *left >= count => {
+            PackedRun::Repeated { value: 1, left } if *left >= count => {
                 *left -= count;
                 Ok(true)
             }
@@ -130,8 +130,8 @@ impl Runs {
     /// Numbers left of the current run.
     fn left(&self) -> usize {
         match &self.current {
-            Run::Repeated { left, .. } => *left,
-            Run::Packed { left, .. } => left.len(),
+            PackedRun::Repeated { left, .. } => *left,
+            PackedRun::Packed { left, .. } => left.len(),
         }
     }
 
@@ -141,7 +141,7 @@ impl Runs {
             let header = self.header(page)?;
             let count = (header >> 1) as usize;
             self.current = match header & 1 {
-                0 => Run::Repeated { value: self.repeated(page)?, left: count },
+                0 => PackedRun::Repeated { value: self.repeated(page)?, left: count },
                 _ => {
                     let start = self.rest.start;
                     // Writers may leave out what fills up the last group.
@@ -151,7 +151,7 @@ impl Runs {
                         return Err(EARLY);
                     }
                     self.rest.start = self.rest.end.min(start + count * width);
-                    Run::Packed { start, left: 0..held }
+                    PackedRun::Packed { start, left: 0..held }
                 }
             };
         }
@@ -280,7 +280,7 @@ mod tests {
         ) {
             let (encoded, numbers) = encode(width, &runs);
             let page = [vec![0xff; before], encoded].concat();
-            let mut decoder = Runs::new(before..page.len(), width).unwrap();
+            let mut decoder = PackedRuns::new(before..page.len(), width).unwrap();
             let (mut at, mut found) = (0, Vec::new());
             for (piece, skipped) in pieces {
                 let piece = piece.min(numbers.len() - at);
@@ -302,7 +302,7 @@ mod tests {
         fn bits_are_the_numbers_of_one_bit(runs in runs(1), first in 0usize..20) {
             let (page, numbers) = encode(1, &runs);
             let first = first.min(numbers.len());
-            let mut decoder = Runs::new(0..page.len(), 1).unwrap();
+            let mut decoder = PackedRuns::new(0..page.len(), 1).unwrap();
             if !decoder.pass_ones(&page, first).unwrap_or(false) {
                 decoder.skip(&page, first).unwrap();
             } else {
@@ -315,7 +315,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_numbers_or_an_error(page: Vec<u8>, width in 0u32..40, count in 0usize..5000) {
-            let Ok(mut decoder) = Runs::new(0..page.len(), width) else { return Ok(()) };
+            let Ok(mut decoder) = PackedRuns::new(0..page.len(), width) else { return Ok(()) };
             let mut found = Vec::new();
             if decoder.take(&page, count, &mut found).is_ok() {
                 prop_assert_eq!(found.len(), count);
@@ -328,13 +328,13 @@ mod tests {
     fn a_last_group_may_be_cut_short() {
         // One group of 8 numbers of 4 bits, but only 3 bytes follow.
         let page = [3, 0x21, 0x43, 0x65];
-        let mut decoder = Runs::new(0..4, 4).unwrap();
+        let mut decoder = PackedRuns::new(0..4, 4).unwrap();
         let mut found = Vec::new();
         decoder.take(&page, 6, &mut found).unwrap();
         assert_eq!(found, [1, 2, 3, 4, 5, 6]);
         assert!(decoder.take(&page, 1, &mut found).is_err());
         // A run of length 0 is damage.
-        let mut decoder = Runs::new(0..4, 1).unwrap();
+        let mut decoder = PackedRuns::new(0..4, 1).unwrap();
         assert_eq!(decoder.pass_ones(&[0, 0, 4, 1], 2), Ok(true));
     }
 }

@@ -15,13 +15,13 @@ const MAX_SCHEMA_DEPTH: usize = 128;
 /// What is wrong with the bytes.
 pub(crate) type Flaw = &'static str;
 
-type Walk<T> = std::result::Result<T, Flaw>;
+type ThriftWalk<T> = std::result::Result<T, Flaw>;
 
 const STRUCT: u8 = 12;
 
 /// Checks a footer (`FileMetaData`): list lengths everywhere, and the shape of the schema.
-pub(crate) fn check_footer(bytes: &[u8]) -> Walk<()> {
-    let mut cursor = Cursor { bytes, at: 0 };
+pub(crate) fn check_footer(bytes: &[u8]) -> ThriftWalk<()> {
+    let mut cursor = ThriftCursor { bytes, at: 0 };
     cursor.fields(&mut |cursor, id, kind| match (id, kind) {
         (2, 9) => check_schema(cursor),
         _ => cursor.skip(kind, MAX_DEPTH),
@@ -29,12 +29,12 @@ pub(crate) fn check_footer(bytes: &[u8]) -> Walk<()> {
 }
 
 /// Checks any one structure that starts at the first byte (a column index, an offset index).
-pub(crate) fn check_struct(bytes: &[u8]) -> Walk<()> {
-    Cursor { bytes, at: 0 }.skip(STRUCT, MAX_DEPTH)
+pub(crate) fn check_struct(bytes: &[u8]) -> ThriftWalk<()> {
+    ThriftCursor { bytes, at: 0 }.skip(STRUCT, MAX_DEPTH)
 }
 
 /// Follows the flattened schema tree and bounds its depth and its counts of children.
-fn check_schema(cursor: &mut Cursor<'_>) -> Walk<()> {
+fn check_schema(cursor: &mut ThriftCursor<'_>) -> ThriftWalk<()> {
     let (kind, count) = cursor.list_header()?;
     if kind != STRUCT {
         return Err("the schema is no list of structures");
@@ -96,8 +96,8 @@ pub(crate) struct PageHeader {
 }
 
 /// Reads the page header that starts at the first byte.
-pub(crate) fn page_header(bytes: &[u8]) -> Walk<PageHeader> {
-    let mut cursor = Cursor { bytes, at: 0 };
+pub(crate) fn page_header(bytes: &[u8]) -> ThriftWalk<PageHeader> {
+    let mut cursor = ThriftCursor { bytes, at: 0 };
     let mut header = PageHeader::default();
     cursor.fields(&mut |cursor, id, kind| match (id, kind) {
         (1, 5) => cursor.zigzag().map(|v| header.kind = v),
@@ -132,11 +132,11 @@ pub(crate) fn page_header(bytes: &[u8]) -> Walk<PageHeader> {
 
 /// Reads a field of the header of one kind of page if it is the number of values or their encoding.
 fn page_counts(
-    cursor: &mut Cursor<'_>,
+    cursor: &mut ThriftCursor<'_>,
     (id, kind): (i16, u8),
     encoding_field: i16,
     header: &mut PageHeader,
-) -> Walk<()> {
+) -> ThriftWalk<()> {
     match (id, kind) {
         (1, 5) => cursor.zigzag().map(|v| header.values = v),
         (id, 5) if id == encoding_field => cursor.zigzag().map(|v| header.encoding = v),
@@ -144,23 +144,23 @@ fn page_counts(
     }
 }
 
-struct Cursor<'a> {
+struct ThriftCursor<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Cursor<'_> {
+impl ThriftCursor<'_> {
     fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    fn byte(&mut self) -> Walk<u8> {
+    fn byte(&mut self) -> ThriftWalk<u8> {
         let byte = *self.bytes.get(self.at).ok_or("the bytes end early")?;
         self.at += 1;
         Ok(byte)
     }
 
-    fn advance(&mut self, length: u64) -> Walk<()> {
+    fn advance(&mut self, length: u64) -> ThriftWalk<()> {
         if length > self.remaining() as u64 {
             return Err("a length goes beyond the bytes that are there");
         }
@@ -168,7 +168,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    fn varint(&mut self) -> Walk<u64> {
+    fn varint(&mut self) -> ThriftWalk<u64> {
         let mut out = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -180,13 +180,13 @@ impl Cursor<'_> {
         Err("a number takes too many bytes")
     }
 
-    fn zigzag(&mut self) -> Walk<i64> {
+    fn zigzag(&mut self) -> ThriftWalk<i64> {
         let raw = self.varint()?;
         Ok((raw >> 1) as i64 ^ -((raw & 1) as i64))
     }
 
     /// Calls `f` for every field of a structure; `f` consumes the value. Booleans have none: theirs is in the type.
-    fn fields(&mut self, f: &mut dyn FnMut(&mut Self, i16, u8) -> Walk<()>) -> Walk<()> {
+    fn fields(&mut self, f: &mut dyn FnMut(&mut Self, i16, u8) -> ThriftWalk<()>) -> ThriftWalk<()> {
         let mut last = 0i16;
         loop {
             let header = self.byte()?;
@@ -203,7 +203,7 @@ impl Cursor<'_> {
     }
 
     /// Element type and length of a list, whose elements take a byte each at least.
-    fn list_header(&mut self) -> Walk<(u8, usize)> {
+    fn list_header(&mut self) -> ThriftWalk<(u8, usize)> {
         let header = self.byte()?;
         let count = match header >> 4 {
             15 => self.varint()?,
@@ -215,7 +215,7 @@ impl Cursor<'_> {
         Ok((header & 0x0f, count as usize))
     }
 
-    fn skip(&mut self, kind: u8, depth: u32) -> Walk<()> {
+    fn skip(&mut self, kind: u8, depth: u32) -> ThriftWalk<()> {
         let Some(depth) = depth.checked_sub(1) else { return Err("structures nest too deep") };
         match kind {
             1 | 2 => Ok(()),
@@ -249,8 +249,8 @@ impl Cursor<'_> {
         }
     }
 
-    /// As [`Cursor::skip`], but booleans take a byte in containers.
-    fn skip_item(&mut self, kind: u8, depth: u32) -> Walk<()> {
+    /// As [`ThriftCursor::skip`], but booleans take a byte in containers.
+    fn skip_item(&mut self, kind: u8, depth: u32) -> ThriftWalk<()> {
         match kind {
             1 | 2 => self.advance(1),
             _ => self.skip(kind, depth),

@@ -31,9 +31,9 @@ impl<'a> Numbers<'a> {
 }
 
 /// Takes bytes off the front.
-struct Reader<'a>(&'a [u8]);
+struct VariantReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> VariantReader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or_else(|| damaged("it is cut off"))?;
         self.0 = rest;
@@ -71,7 +71,7 @@ impl<'a> Metadata<'a> {
     /// # Errors
     /// `CorruptTable` if it is cut off or a name is no UTF-8; `Unsupported` for versions other than 1.
     pub fn parse(bytes: &'a [u8]) -> Result<Metadata<'a>> {
-        let mut reader = Reader(bytes);
+        let mut reader = VariantReader(bytes);
         let [header] = reader.array()?;
         if header & 0x0f != 1 {
             return Err(Error::unsupported(format!("variants of version {} cannot be read", header & 0x0f)));
@@ -130,7 +130,7 @@ pub struct Decimal {
 /// One value; containers are not looked into.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
-pub enum Value<'a> {
+pub enum VariantValue<'a> {
     Null,
     Boolean(bool),
     Int8(i8),
@@ -155,13 +155,13 @@ pub enum Value<'a> {
     Binary(&'a [u8]),
     String(&'a str),
     Uuid(u128),
-    Object(Container<'a>),
-    Array(Container<'a>),
+    Object(VariantContainer<'a>),
+    Array(VariantContainer<'a>),
 }
 
 /// The members of an object, or the elements of an array.
 #[derive(Clone, Copy, Debug)]
-pub struct Container<'a> {
+pub struct VariantContainer<'a> {
     count: usize,
     /// Numbers of names; of an array, none.
     ids: Numbers<'a>,
@@ -169,19 +169,19 @@ pub struct Container<'a> {
     data: &'a [u8],
 }
 
-impl<'a> Value<'a> {
+impl<'a> VariantValue<'a> {
     /// Reads the value at the front of `bytes` and says how many bytes it has.
     ///
     /// # Errors
     /// `CorruptTable` if it is cut off, or text is no UTF-8; `Unsupported` for types that version 1 does not have.
-    pub fn parse(bytes: &'a [u8]) -> Result<(Value<'a>, usize)> {
-        let mut reader = Reader(bytes);
+    pub fn parse(bytes: &'a [u8]) -> Result<(VariantValue<'a>, usize)> {
+        let mut reader = VariantReader(bytes);
         let [header] = reader.array()?;
         let value = match (header & 0b11, header >> 2) {
             (0, kind) => primitive(kind, &mut reader)?,
-            (1, length) => Value::String(text(reader.take(length.into())?)?),
-            (2, header) => Value::Object(container(&mut reader, header, true)?),
-            (_, header) => Value::Array(container(&mut reader, header, false)?),
+            (1, length) => VariantValue::String(text(reader.take(length.into())?)?),
+            (2, header) => VariantValue::Object(container(&mut reader, header, true)?),
+            (_, header) => VariantValue::Array(container(&mut reader, header, false)?),
         };
         Ok((value, bytes.len() - reader.0.len()))
     }
@@ -191,49 +191,49 @@ fn text(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|e| damaged("text is no UTF-8").because(e))
 }
 
-fn primitive<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<Value<'a>> {
+fn primitive<'a>(kind: u8, reader: &mut VariantReader<'a>) -> Result<VariantValue<'a>> {
     Ok(match kind {
-        0 => Value::Null,
-        1 => Value::Boolean(true),
-        2 => Value::Boolean(false),
-        3 => Value::Int8(i8::from_le_bytes(reader.array()?)),
-        4 => Value::Int16(i16::from_le_bytes(reader.array()?)),
-        5 => Value::Int32(i32::from_le_bytes(reader.array()?)),
-        6 => Value::Int64(i64::from_le_bytes(reader.array()?)),
-        7 => Value::Double(f64::from_le_bytes(reader.array()?)),
+        0 => VariantValue::Null,
+        1 => VariantValue::Boolean(true),
+        2 => VariantValue::Boolean(false),
+        3 => VariantValue::Int8(i8::from_le_bytes(reader.array()?)),
+        4 => VariantValue::Int16(i16::from_le_bytes(reader.array()?)),
+        5 => VariantValue::Int32(i32::from_le_bytes(reader.array()?)),
+        6 => VariantValue::Int64(i64::from_le_bytes(reader.array()?)),
+        7 => VariantValue::Double(f64::from_le_bytes(reader.array()?)),
         8 => decimal(reader, 4, |r| Ok(i32::from_le_bytes(r.array()?).into()))?,
         9 => decimal(reader, 8, |r| Ok(i64::from_le_bytes(r.array()?).into()))?,
         10 => decimal(reader, 16, |r| Ok(i128::from_le_bytes(r.array()?)))?,
-        11 => Value::Date(i32::from_le_bytes(reader.array()?)),
-        12 => Value::Timestamptz(i64::from_le_bytes(reader.array()?)),
-        13 => Value::Timestamp(i64::from_le_bytes(reader.array()?)),
-        14 => Value::Float(f32::from_le_bytes(reader.array()?)),
+        11 => VariantValue::Date(i32::from_le_bytes(reader.array()?)),
+        12 => VariantValue::Timestamptz(i64::from_le_bytes(reader.array()?)),
+        13 => VariantValue::Timestamp(i64::from_le_bytes(reader.array()?)),
+        14 => VariantValue::Float(f32::from_le_bytes(reader.array()?)),
         15 | 16 => {
             let length = reader.number(4)?;
             let bytes = reader.take(length)?;
-            if kind == 15 { Value::Binary(bytes) } else { Value::String(text(bytes)?) }
+            if kind == 15 { VariantValue::Binary(bytes) } else { VariantValue::String(text(bytes)?) }
         }
-        17 => Value::Time(i64::from_le_bytes(reader.array()?)),
-        18 => Value::TimestamptzNs(i64::from_le_bytes(reader.array()?)),
-        19 => Value::TimestampNs(i64::from_le_bytes(reader.array()?)),
-        20 => Value::Uuid(u128::from_be_bytes(reader.array()?)),
+        17 => VariantValue::Time(i64::from_le_bytes(reader.array()?)),
+        18 => VariantValue::TimestamptzNs(i64::from_le_bytes(reader.array()?)),
+        19 => VariantValue::TimestampNs(i64::from_le_bytes(reader.array()?)),
+        20 => VariantValue::Uuid(u128::from_be_bytes(reader.array()?)),
         _ => return Err(Error::unsupported(format!("a variant has a value of the unknown type {kind}"))),
     })
 }
 
 fn decimal<'a>(
-    reader: &mut Reader<'a>,
+    reader: &mut VariantReader<'a>,
     width: u8,
-    unscaled: impl Fn(&mut Reader<'a>) -> Result<i128>,
-) -> Result<Value<'a>> {
+    unscaled: impl Fn(&mut VariantReader<'a>) -> Result<i128>,
+) -> Result<VariantValue<'a>> {
     let [scale] = reader.array()?;
     if scale > MAX_SCALE {
         return Err(damaged("a decimal has more than 38 digits behind the point"));
     }
-    Ok(Value::Decimal(Decimal { unscaled: unscaled(reader)?, scale, width }))
+    Ok(VariantValue::Decimal(Decimal { unscaled: unscaled(reader)?, scale, width }))
 }
 
-fn container<'a>(reader: &mut Reader<'a>, header: u8, object: bool) -> Result<Container<'a>> {
+fn container<'a>(reader: &mut VariantReader<'a>, header: u8, object: bool) -> Result<VariantContainer<'a>> {
     let offset_width = usize::from(header & 0b11) + 1;
     let (id_width, large) = match object {
         true => (usize::from(header >> 2 & 0b11) + 1, header & 0b1_0000 != 0),
@@ -243,10 +243,10 @@ fn container<'a>(reader: &mut Reader<'a>, header: u8, object: bool) -> Result<Co
     let ids = reader.numbers(count, id_width)?;
     let offsets = reader.numbers(count.checked_add(1).ok_or_else(|| damaged("it is cut off"))?, offset_width)?;
     let length = offsets.get(count).unwrap_or_default();
-    Ok(Container { count, ids, offsets, data: reader.take(length)? })
+    Ok(VariantContainer { count, ids, offsets, data: reader.take(length)? })
 }
 
-impl<'a> Container<'a> {
+impl<'a> VariantContainer<'a> {
     /// The number of members.
     pub fn len(&self) -> usize {
         self.count
@@ -265,10 +265,10 @@ impl<'a> Container<'a> {
     /// The bytes of a member.
     ///
     /// # Errors
-    /// As [`Value::parse`]; `CorruptTable` if there is no such member or it lies outside of the container.
+    /// As [`VariantValue::parse`]; `CorruptTable` if there is no such member or it lies outside of the container.
     pub fn bytes(&self, i: usize) -> Result<&'a [u8]> {
         let rest = self.rest(i)?;
-        let (_, size) = Value::parse(rest)?;
+        let (_, size) = VariantValue::parse(rest)?;
         rest.get(..size).ok_or_else(|| damaged("it is cut off"))
     }
 
@@ -284,12 +284,12 @@ impl<'a> Container<'a> {
 /// `CorruptTable` if a name is not in the dictionary or a member lies outside of the object.
 pub fn members<'a>(
     metadata: &Metadata<'a>,
-    object: &Container<'a>,
+    object: &VariantContainer<'a>,
 ) -> impl Iterator<Item = Result<(&'a str, &'a [u8])>> {
     (0..object.len()).map(move |i| Ok((member_name(metadata, object, i)?, object.bytes(i)?)))
 }
 
-fn member_name<'a>(metadata: &Metadata<'a>, object: &Container<'a>, i: usize) -> Result<&'a str> {
+fn member_name<'a>(metadata: &Metadata<'a>, object: &VariantContainer<'a>, i: usize) -> Result<&'a str> {
     metadata.name(object.name_id(i)).ok_or_else(|| damaged("a name is not in its dictionary"))
 }
 
@@ -297,21 +297,21 @@ fn member_name<'a>(metadata: &Metadata<'a>, object: &Container<'a>, i: usize) ->
 /// this module fails on it.
 ///
 /// # Errors
-/// As [`Value::parse`]; `CorruptTable` for what nests deeper than [`MAX_DEPTH`], members that share bytes and objects
-/// that have a name twice or one that is not in the dictionary.
+/// As [`VariantValue::parse`]; `CorruptTable` for what nests deeper than [`MAX_DEPTH`], members that share bytes and
+/// objects that have a name twice or one that is not in the dictionary.
 pub fn check(metadata: &Metadata<'_>, bytes: &[u8]) -> Result<usize> {
-    let (value, size) = Value::parse(bytes)?;
+    let (value, size) = VariantValue::parse(bytes)?;
     check_members(metadata, &value, 1)?;
     Ok(size)
 }
 
-fn check_members(metadata: &Metadata<'_>, value: &Value<'_>, depth: usize) -> Result<()> {
+fn check_members(metadata: &Metadata<'_>, value: &VariantValue<'_>, depth: usize) -> Result<()> {
     let container = match value {
-        Value::Object(object) => {
+        VariantValue::Object(object) => {
             check_names(metadata, object)?;
             object
         }
-        Value::Array(array) => array,
+        VariantValue::Array(array) => array,
         _ => return Ok(()),
     };
     if depth >= MAX_DEPTH {
@@ -319,7 +319,7 @@ fn check_members(metadata: &Metadata<'_>, value: &Value<'_>, depth: usize) -> Re
     }
     let mut taken = 0usize;
     for i in 0..container.len() {
-        let (member, size) = Value::parse(container.rest(i)?)?;
+        let (member, size) = VariantValue::parse(container.rest(i)?)?;
         // Were it not for this, few bytes could nest to values without end.
         taken = taken.saturating_add(size);
         if taken > container.data.len() {
@@ -330,7 +330,7 @@ fn check_members(metadata: &Metadata<'_>, value: &Value<'_>, depth: usize) -> Re
     Ok(())
 }
 
-fn check_names(metadata: &Metadata<'_>, object: &Container<'_>) -> Result<()> {
+fn check_names(metadata: &Metadata<'_>, object: &VariantContainer<'_>) -> Result<()> {
     let mut ascending = true;
     let mut last = None;
     for i in 0..object.len() {

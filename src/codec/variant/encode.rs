@@ -3,7 +3,7 @@
 //! Containers are written from the inside: first the members, one after the other. Then [`wrap_array`] or
 //! [`wrap_object`] puts the header before them.
 
-use super::Value;
+use super::VariantValue;
 use crate::error::{Error, Result};
 
 /// The most bytes of a short string.
@@ -17,20 +17,20 @@ fn header(kind: u8) -> u8 {
 ///
 /// # Errors
 /// `InvalidInput` for text and bytes of more than 4 GiB.
-pub fn put(value: &Value<'_>, out: &mut Vec<u8>) -> Result<()> {
+pub fn put(value: &VariantValue<'_>, out: &mut Vec<u8>) -> Result<()> {
     let mut fixed = |kind: u8, bytes: &[u8]| {
         out.push(header(kind));
         out.extend_from_slice(bytes);
     };
     match value {
-        Value::Null | Value::Object(_) | Value::Array(_) => fixed(0, &[]),
-        Value::Boolean(b) => fixed(if *b { 1 } else { 2 }, &[]),
-        Value::Int8(v) => fixed(3, &v.to_le_bytes()),
-        Value::Int16(v) => fixed(4, &v.to_le_bytes()),
-        Value::Int32(v) => fixed(5, &v.to_le_bytes()),
-        Value::Int64(v) => fixed(6, &v.to_le_bytes()),
-        Value::Double(v) => fixed(7, &v.to_le_bytes()),
-        Value::Decimal(d) => {
+        VariantValue::Null | VariantValue::Object(_) | VariantValue::Array(_) => fixed(0, &[]),
+        VariantValue::Boolean(b) => fixed(if *b { 1 } else { 2 }, &[]),
+        VariantValue::Int8(v) => fixed(3, &v.to_le_bytes()),
+        VariantValue::Int16(v) => fixed(4, &v.to_le_bytes()),
+        VariantValue::Int32(v) => fixed(5, &v.to_le_bytes()),
+        VariantValue::Int64(v) => fixed(6, &v.to_le_bytes()),
+        VariantValue::Double(v) => fixed(7, &v.to_le_bytes()),
+        VariantValue::Decimal(d) => {
             let (kind, width) = match d.width {
                 4 => (8, 4),
                 8 => (9, 8),
@@ -39,20 +39,20 @@ pub fn put(value: &Value<'_>, out: &mut Vec<u8>) -> Result<()> {
             fixed(kind, &[d.scale]);
             out.extend(d.unscaled.to_le_bytes().into_iter().take(width));
         }
-        Value::Date(v) => fixed(11, &v.to_le_bytes()),
-        Value::Timestamptz(v) => fixed(12, &v.to_le_bytes()),
-        Value::Timestamp(v) => fixed(13, &v.to_le_bytes()),
-        Value::Float(v) => fixed(14, &v.to_le_bytes()),
-        Value::Time(v) => fixed(17, &v.to_le_bytes()),
-        Value::TimestamptzNs(v) => fixed(18, &v.to_le_bytes()),
-        Value::TimestampNs(v) => fixed(19, &v.to_le_bytes()),
-        Value::Uuid(v) => fixed(20, &v.to_be_bytes()),
-        Value::String(text) if text.len() <= SHORT => {
+        VariantValue::Date(v) => fixed(11, &v.to_le_bytes()),
+        VariantValue::Timestamptz(v) => fixed(12, &v.to_le_bytes()),
+        VariantValue::Timestamp(v) => fixed(13, &v.to_le_bytes()),
+        VariantValue::Float(v) => fixed(14, &v.to_le_bytes()),
+        VariantValue::Time(v) => fixed(17, &v.to_le_bytes()),
+        VariantValue::TimestamptzNs(v) => fixed(18, &v.to_le_bytes()),
+        VariantValue::TimestampNs(v) => fixed(19, &v.to_le_bytes()),
+        VariantValue::Uuid(v) => fixed(20, &v.to_be_bytes()),
+        VariantValue::String(text) if text.len() <= SHORT => {
             out.push((text.len() as u8) << 2 | 1);
             out.extend_from_slice(text.as_bytes());
         }
-        Value::String(text) => long(16, text.as_bytes(), out)?,
-        Value::Binary(bytes) => long(15, bytes, out)?,
+        VariantValue::String(text) => long(16, text.as_bytes(), out)?,
+        VariantValue::Binary(bytes) => long(15, bytes, out)?,
     }
     Ok(())
 }

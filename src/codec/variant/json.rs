@@ -3,7 +3,7 @@
 //! Numbers of every kind are JSON numbers with all their digits. NaN and infinities are strings. Dates, times and
 //! timestamps are ISO 8601 text; those with a zone end in `+00:00`. UUIDs are text, and bytes are Base64.
 
-use super::{Metadata, Value, check, members};
+use super::{Metadata, VariantValue, check, members};
 use crate::error::{Error, Result};
 use crate::types::decimal::format_decimal;
 use crate::types::temporal::{format_date, format_time, format_timestamp};
@@ -24,8 +24,8 @@ pub fn to_text(metadata: &Metadata<'_>, bytes: &[u8]) -> Result<String> {
 
 /// As [`to_text`], of a value that was checked.
 fn write(metadata: &Metadata<'_>, bytes: &[u8], out: &mut String) -> Result<()> {
-    match Value::parse(bytes)?.0 {
-        Value::Object(object) => {
+    match VariantValue::parse(bytes)?.0 {
+        VariantValue::Object(object) => {
             out.push('{');
             for (i, member) in members(metadata, &object).enumerate() {
                 let (name, value) = member?;
@@ -38,7 +38,7 @@ fn write(metadata: &Metadata<'_>, bytes: &[u8], out: &mut String) -> Result<()> 
             }
             out.push('}');
         }
-        Value::Array(array) => {
+        VariantValue::Array(array) => {
             out.push('[');
             for i in 0..array.len() {
                 if i > 0 {
@@ -48,18 +48,18 @@ fn write(metadata: &Metadata<'_>, bytes: &[u8], out: &mut String) -> Result<()> 
             }
             out.push(']');
         }
-        Value::String(text) => out.push_str(&quoted(text)?),
-        Value::Null => out.push_str("null"),
-        Value::Boolean(b) => out.push_str(if b { "true" } else { "false" }),
-        Value::Int8(v) => out.push_str(&v.to_string()),
-        Value::Int16(v) => out.push_str(&v.to_string()),
-        Value::Int32(v) => out.push_str(&v.to_string()),
-        Value::Int64(v) => out.push_str(&v.to_string()),
-        Value::Float(v) if v.is_finite() => out.push_str(&serde_json::to_string(&v).map_err(formless)?),
-        Value::Float(v) => special(v.into(), out),
-        Value::Double(v) if v.is_finite() => out.push_str(&serde_json::to_string(&v).map_err(formless)?),
-        Value::Double(v) => special(v, out),
-        Value::Decimal(d) => out.push_str(&format_decimal(d.unscaled, d.scale)),
+        VariantValue::String(text) => out.push_str(&quoted(text)?),
+        VariantValue::Null => out.push_str("null"),
+        VariantValue::Boolean(b) => out.push_str(if b { "true" } else { "false" }),
+        VariantValue::Int8(v) => out.push_str(&v.to_string()),
+        VariantValue::Int16(v) => out.push_str(&v.to_string()),
+        VariantValue::Int32(v) => out.push_str(&v.to_string()),
+        VariantValue::Int64(v) => out.push_str(&v.to_string()),
+        VariantValue::Float(v) if v.is_finite() => out.push_str(&serde_json::to_string(&v).map_err(formless)?),
+        VariantValue::Float(v) => special(v.into(), out),
+        VariantValue::Double(v) if v.is_finite() => out.push_str(&serde_json::to_string(&v).map_err(formless)?),
+        VariantValue::Double(v) => special(v, out),
+        VariantValue::Decimal(d) => out.push_str(&format_decimal(d.unscaled, d.scale)),
         scalar => {
             out.push('"');
             out.push_str(&plain(&scalar));
@@ -70,16 +70,16 @@ fn write(metadata: &Metadata<'_>, bytes: &[u8], out: &mut String) -> Result<()> 
 }
 
 /// Text of a value that has no JSON form of its own.
-fn plain(value: &Value<'_>) -> String {
+fn plain(value: &VariantValue<'_>) -> String {
     match value {
-        Value::Date(days) => format_date((*days).into()),
-        Value::Time(micros) => format_time(*micros, MICROS),
-        Value::Timestamp(micros) => format_timestamp(*micros, MICROS),
-        Value::Timestamptz(micros) => format_timestamp(*micros, MICROS) + "+00:00",
-        Value::TimestampNs(nanos) => format_timestamp(*nanos, NANOS),
-        Value::TimestamptzNs(nanos) => format_timestamp(*nanos, NANOS) + "+00:00",
-        Value::Uuid(uuid) => uuid::Uuid::from_u128(*uuid).to_string(),
-        Value::Binary(bytes) => base64(bytes),
+        VariantValue::Date(days) => format_date((*days).into()),
+        VariantValue::Time(micros) => format_time(*micros, MICROS),
+        VariantValue::Timestamp(micros) => format_timestamp(*micros, MICROS),
+        VariantValue::Timestamptz(micros) => format_timestamp(*micros, MICROS) + "+00:00",
+        VariantValue::TimestampNs(nanos) => format_timestamp(*nanos, NANOS),
+        VariantValue::TimestamptzNs(nanos) => format_timestamp(*nanos, NANOS) + "+00:00",
+        VariantValue::Uuid(uuid) => uuid::Uuid::from_u128(*uuid).to_string(),
+        VariantValue::Binary(bytes) => base64(bytes),
         _ => String::new(),
     }
 }

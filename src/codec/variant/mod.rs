@@ -1,8 +1,8 @@
 //! Variants: values that carry their own type.
 //!
 //! A variant is two byte strings: *metadata*, the dictionary of field names, and the *value*, which may nest and refers
-//! to names by number. [`Metadata::parse`] and [`Value::parse`] look at one level, [`check`] at all of them; [`json`]
-//! writes text; [`encode`] puts values together.
+//! to names by number. [`Metadata::parse`] and [`VariantValue::parse`] look at one level, [`check`] at all of them;
+//! [`json`] writes text; [`encode`] puts values together.
 //!
 //! ```
 //! use frazil::codec::variant::{Metadata, json};
@@ -20,7 +20,7 @@ mod decode;
 pub mod encode;
 pub mod json;
 
-pub use decode::{Container, Decimal, MAX_DEPTH, Metadata, Value, check, members};
+pub use decode::{Decimal, MAX_DEPTH, Metadata, VariantContainer, VariantValue, check, members};
 
 #[cfg(test)]
 #[path = "tests.rs"]

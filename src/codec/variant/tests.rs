@@ -29,13 +29,13 @@ fn dictionary(names: &[&str]) -> Vec<u8> {
 fn encode(value: &Json, names: &[&str], out: &mut Vec<u8>) {
     let start = out.len();
     match value {
-        Json::Null => put(&Value::Null, out).unwrap(),
-        Json::Bool(b) => put(&Value::Boolean(*b), out).unwrap(),
+        Json::Null => put(&VariantValue::Null, out).unwrap(),
+        Json::Bool(b) => put(&VariantValue::Boolean(*b), out).unwrap(),
         Json::Number(n) => match n.as_i64() {
-            Some(n) => put(&Value::Int64(n), out).unwrap(),
-            None => put(&Value::Double(n.as_f64().unwrap()), out).unwrap(),
+            Some(n) => put(&VariantValue::Int64(n), out).unwrap(),
+            None => put(&VariantValue::Double(n.as_f64().unwrap()), out).unwrap(),
         },
-        Json::String(s) => put(&Value::String(s), out).unwrap(),
+        Json::String(s) => put(&VariantValue::String(s), out).unwrap(),
         Json::Array(elements) => {
             let mut starts = Vec::new();
             for element in elements {
@@ -101,14 +101,14 @@ fn every_type_has_its_text() {
             Ok(text) => assert_eq!(text, expected),
             Err(e) => assert!(expected == "damaged" && e.kind() == ErrorKind::CorruptTable, "{kind}: {e}"),
         }
-        if let (Ok((parsed, size)), true) = (Value::parse(&value), expected != "damaged") {
+        if let (Ok((parsed, size)), true) = (VariantValue::parse(&value), expected != "damaged") {
             let mut again = Vec::new();
             put(&parsed, &mut again).unwrap();
-            let short = matches!(parsed, Value::String(_));
+            let short = matches!(parsed, VariantValue::String(_));
             assert!(short || again == value, "{kind}");
             assert_eq!(size, value.len());
             for cut in 0..value.len() {
-                assert_eq!(Value::parse(&value[..cut]).unwrap_err().kind(), ErrorKind::CorruptTable);
+                assert_eq!(VariantValue::parse(&value[..cut]).unwrap_err().kind(), ErrorKind::CorruptTable);
             }
         }
     }

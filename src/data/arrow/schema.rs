@@ -217,7 +217,7 @@ fn table_type(field: &ArrowField, data_type: &DataType, ids: &mut Ids, path: &st
         }
         DataType::Map(entries, _) => {
             let [key, value] = children(entries.data_type())[..] else {
-                return Err(Error::invalid("a map has other than two fields in its entries").with("column", path));
+                return Err(Error::invalid("the entries of a map do not have two fields").with("column", path));
             };
             let (key_id, value_id) = (ids.of(key)?, ids.of(value)?);
             let mut key = column(key, key_id, "key", ids, &below)?;

@@ -23,7 +23,7 @@ pub fn transform_column(
     let input = batches.schema();
     let Some(field) = input.fields().first() else { return Err(Error::invalid("the data has no columns")) };
     let field: Field = field.as_ref().clone().with_nullable(true);
-    let mut column = Column::new(field, transform)?;
+    let mut column = SourceColumn::new(field, transform)?;
     // What an empty array gives says the type of the result, and whether there is one.
     let sample = column.transform(&new_empty_array(column.field.data_type()))?;
     let schema = Arc::new(ArrowSchema::new(vec![Field::new(column.field.name(), sample.data_type().clone(), true)]));
@@ -39,7 +39,7 @@ pub fn transform_column(
     Ok((schema, out))
 }
 
-struct Column<'t> {
+struct SourceColumn<'t> {
     field: Field,
     source: PrimitiveType,
     /// For arrays in another form than a table's.
@@ -47,7 +47,7 @@ struct Column<'t> {
     transform: &'t Transform,
 }
 
-impl<'t> Column<'t> {
+impl<'t> SourceColumn<'t> {
     fn new(field: Field, transform: &'t Transform) -> Result<Self> {
         let schema: Schema = from_arrow(&ArrowSchema::new(vec![field.clone()]))?;
         let Some(Type::Primitive(source)) = schema.fields.first().map(|f| f.ty.clone()) else {
@@ -55,7 +55,7 @@ impl<'t> Column<'t> {
             return Err(Error::invalid(format!("{transform} does not apply to an array of type {found}")));
         };
         let conformer = if fits(field.data_type()) { None } else { Some(Conformer::new(Arc::new(schema))?) };
-        Ok(Column { field, source, conformer, transform })
+        Ok(SourceColumn { field, source, conformer, transform })
     }
 
     fn transform(&mut self, array: &ArrayRef) -> Result<ArrayRef> {

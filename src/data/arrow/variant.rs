@@ -25,7 +25,7 @@ use arrow::datatypes::{
 };
 
 use crate::codec::variant::encode::{put, wrap_array, wrap_object};
-use crate::codec::variant::{Decimal, MAX_DEPTH, Metadata, Value, check, json, members};
+use crate::codec::variant::{Decimal, MAX_DEPTH, Metadata, VariantValue, check, json, members};
 use crate::error::{Error, Result};
 
 /// The names of the columns that a variant has in Arrow and in files.
@@ -68,7 +68,7 @@ pub fn unshred(stored: &ArrayRef) -> Result<ArrayRef> {
     }
     let value = match (&column.typed, column.value) {
         (None, Some(value)) if rows.clone().all(|row| value.is_valid(row)) => {
-            let mut dictionary = Dictionary::new(metadata);
+            let mut dictionary = RowDictionary::new(metadata);
             for row in rows {
                 check(&dictionary.at(row)?.metadata, value.value(row))?;
             }
@@ -161,12 +161,12 @@ fn rebuild<'a>(
 ) -> Result<BinaryArray> {
     let mut offsets: Vec<i32> = Vec::with_capacity(total + 1);
     let mut out = Vec::new();
-    let mut dictionary = Dictionary::new(metadata);
+    let mut dictionary = RowDictionary::new(metadata);
     for row in rows {
         let start = end_of(&out)?;
         offsets.resize(row + 1, start);
         if !column.put(row, dictionary.at(row)?, &mut out)? {
-            put(&Value::Null, &mut out)?;
+            put(&VariantValue::Null, &mut out)?;
         }
     }
     offsets.resize(total + 1, end_of(&out)?);
@@ -182,7 +182,7 @@ fn end_of(out: &[u8]) -> Result<i32> {
 }
 
 /// The dictionary of one row. It is parsed only where it differs from the one of the row before.
-struct Dictionary<'a> {
+struct RowDictionary<'a> {
     column: &'a BinaryArray,
     last: Option<(&'a [u8], Names<'a>)>,
 }
@@ -193,9 +193,9 @@ struct Names<'a> {
     ids: Option<HashMap<&'a str, u32>>,
 }
 
-impl<'a> Dictionary<'a> {
-    fn new(column: &'a BinaryArray) -> Dictionary<'a> {
-        Dictionary { column, last: None }
+impl<'a> RowDictionary<'a> {
+    fn new(column: &'a BinaryArray) -> RowDictionary<'a> {
+        RowDictionary { column, last: None }
     }
 
     fn at(&mut self, row: usize) -> Result<&mut Names<'a>> {
@@ -232,12 +232,12 @@ enum Typed<'a> {
 
 /// The shredded fields of objects.
 struct ObjectFields<'a> {
-    members: Vec<Member<'a>>,
+    members: Vec<ShreddedMember<'a>>,
     names: HashSet<&'a str>,
 }
 
 /// One shredded field.
-struct Member<'a> {
+struct ShreddedMember<'a> {
     name: &'a str,
     /// Where the group itself is null, which should be nowhere, the field is missing.
     nulls: Option<&'a NullBuffer>,
@@ -292,7 +292,7 @@ impl<'a> Shredded<'a> {
                     elements.push(out.len());
                     let present = nulls.is_none_or(|n| n.is_valid(i)) && element.put(i, names, out)?;
                     if !present {
-                        put(&Value::Null, out)?;
+                        put(&VariantValue::Null, out)?;
                     }
                 }
                 wrap_array(&elements, start, out)?;
@@ -333,7 +333,7 @@ fn put_object<'a>(
     }
     if let Some(value) = value {
         check(&names.metadata, value)?;
-        let (Value::Object(object), _) = Value::parse(value)? else {
+        let (VariantValue::Object(object), _) = VariantValue::parse(value)? else {
             return Err(Error::corrupt("a variant has shredded fields, but its value is no object"));
         };
         for (i, member) in members(&names.metadata, &object).enumerate() {
@@ -357,9 +357,9 @@ impl<'a> Typed<'a> {
             let member = |(field, column): (&'a Arc<ArrowField>, &'a ArrayRef)| {
                 let group = group(column)?;
                 let column = Shredded::of(group, depth + 1)?;
-                Ok(Member { name: field.name(), nulls: group.nulls(), column })
+                Ok(ShreddedMember { name: field.name(), nulls: group.nulls(), column })
             };
-            let members: Vec<Member<'a>> =
+            let members: Vec<ShreddedMember<'a>> =
                 object.fields().iter().zip(object.columns()).map(member).collect::<Result<_>>()?;
             let names: HashSet<&str> = members.iter().map(|m| m.name).collect();
             if names.len() < members.len() {
@@ -416,15 +416,15 @@ impl<'a> Scalar<'a> {
         })
     }
 
-    fn at(&self, row: usize) -> Result<Value<'a>> {
+    fn at(&self, row: usize) -> Result<VariantValue<'a>> {
         Ok(match self {
-            Scalar::Boolean(a) => Value::Boolean(a.value(row)),
-            Scalar::Int8(a) => Value::Int8(a.value(row)),
-            Scalar::Int16(a) => Value::Int16(a.value(row)),
-            Scalar::Int32(a) => Value::Int32(a.value(row)),
-            Scalar::Int64(a) => Value::Int64(a.value(row)),
-            Scalar::Float(a) => Value::Float(a.value(row)),
-            Scalar::Double(a) => Value::Double(a.value(row)),
+            Scalar::Boolean(a) => VariantValue::Boolean(a.value(row)),
+            Scalar::Int8(a) => VariantValue::Int8(a.value(row)),
+            Scalar::Int16(a) => VariantValue::Int16(a.value(row)),
+            Scalar::Int32(a) => VariantValue::Int32(a.value(row)),
+            Scalar::Int64(a) => VariantValue::Int64(a.value(row)),
+            Scalar::Float(a) => VariantValue::Float(a.value(row)),
+            Scalar::Double(a) => VariantValue::Double(a.value(row)),
             Scalar::Decimal(a, scale, width) => {
                 let unscaled = a.value(row);
                 let fits = match width {
@@ -435,17 +435,19 @@ impl<'a> Scalar<'a> {
                 if !fits {
                     return Err(Error::corrupt("a shredded decimal has more digits than its type"));
                 }
-                Value::Decimal(Decimal { unscaled, scale: *scale, width: *width })
+                VariantValue::Decimal(Decimal { unscaled, scale: *scale, width: *width })
             }
-            Scalar::Date(a) => Value::Date(a.value(row)),
-            Scalar::Time(a) => Value::Time(a.value(row)),
-            Scalar::Timestamp(a, true) => Value::Timestamptz(a.value(row)),
-            Scalar::Timestamp(a, false) => Value::Timestamp(a.value(row)),
-            Scalar::TimestampNs(a, true) => Value::TimestamptzNs(a.value(row)),
-            Scalar::TimestampNs(a, false) => Value::TimestampNs(a.value(row)),
-            Scalar::Binary(a) => Value::Binary(a.value(row)),
-            Scalar::String(a) => Value::String(a.value(row)),
-            Scalar::Uuid(a) => Value::Uuid(crate::data::arrow::array_value::uuid(a.value(row)).unwrap_or_default()),
+            Scalar::Date(a) => VariantValue::Date(a.value(row)),
+            Scalar::Time(a) => VariantValue::Time(a.value(row)),
+            Scalar::Timestamp(a, true) => VariantValue::Timestamptz(a.value(row)),
+            Scalar::Timestamp(a, false) => VariantValue::Timestamp(a.value(row)),
+            Scalar::TimestampNs(a, true) => VariantValue::TimestamptzNs(a.value(row)),
+            Scalar::TimestampNs(a, false) => VariantValue::TimestampNs(a.value(row)),
+            Scalar::Binary(a) => VariantValue::Binary(a.value(row)),
+            Scalar::String(a) => VariantValue::String(a.value(row)),
+            Scalar::Uuid(a) => {
+                VariantValue::Uuid(crate::data::arrow::array_value::uuid(a.value(row)).unwrap_or_default())
+            }
         })
     }
 }

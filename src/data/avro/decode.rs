@@ -1,7 +1,8 @@
 //! Avro records to Arrow columns. Only the wanted leaves are decoded, and all others are skipped.
 //!
-//! [`Row`] is compiled once for a file. It follows the writer's schema step by step. Every step reads a value into its
-//! column, or skips some values. Memory grows with the bytes that are read, apart from what Arrow needs for a null.
+//! [`RecordDecoder`] is compiled once for a file. It follows the writer's schema step by step. Every step reads a value
+//! into its column, or skips some values. Memory grows with the bytes that are read, apart from what Arrow needs for a
+//! null.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,28 +29,28 @@ use crate::error::{Error, Result};
 const FREE_ITEMS: u64 = 1 << 24;
 
 /// The wanted columns of a file's records.
-pub(crate) struct Row {
-    steps: Vec<Step>,
+pub(crate) struct RecordDecoder {
+    steps: Vec<DecodeStep>,
     schema: SchemaRef,
     /// Bytes that a row takes in Arrow, whatever it takes in the file.
     width: usize,
 }
 
-enum Step {
+enum DecodeStep {
     Skip(Skip),
-    Read(Box<Column>),
+    Read(Box<LeafDecoder>),
 }
 
 /// A column of a batch that is being filled.
-struct Column {
+struct LeafDecoder {
     /// As the finished array has it: structs pruned to what is read.
     field: FieldRef,
     optional: Optional,
     nulls: NullBufferBuilder,
-    values: Values,
+    values: LeafValues,
 }
 
-enum Values {
+enum LeafValues {
     Null,
     Boolean(BooleanBufferBuilder),
     Int(Vec<i32>),
@@ -61,9 +62,9 @@ enum Values {
     Fixed(usize, Vec<u8>),
     /// The bytes of each if it is `fixed`; the first number that is too large.
     Decimal(Option<usize>, i128, Vec<i128>),
-    Struct(Vec<Step>),
-    List(Items, Box<Column>),
-    Map(Items, Box<(Column, Column)>),
+    Struct(Vec<DecodeStep>),
+    List(Items, Box<LeafDecoder>),
+    Map(Items, Box<(LeafDecoder, LeafDecoder)>),
 }
 
 /// Byte strings one after another.
@@ -79,19 +80,19 @@ struct Items {
     free: bool,
 }
 
-impl Row {
+impl RecordDecoder {
     /// Compiles the way through records of type `rows`, whose columns are `columns`, to the columns that have one of
     /// `leaves`.
     ///
     /// # Errors
     /// `Unsupported` if the schema has absurdly many parts.
-    pub(crate) fn new(rows: &Node, columns: &FileColumns, leaves: &BTreeSet<usize>) -> Result<Row> {
+    pub(crate) fn new(rows: &Node, columns: &FileColumns, leaves: &BTreeSet<usize>) -> Result<RecordDecoder> {
         let members = rows.members().ok_or_else(other_shape)?;
         let mut compiler = Compiler { leaves, budget: Budget::default() };
         let steps = compiler.members(members, columns.iter())?;
         let schema = Arc::new(ArrowSchema::new(fields(&steps)));
-        let width = steps.iter().map(Step::width).fold(0, usize::saturating_add);
-        Ok(Row { steps, schema, width })
+        let width = steps.iter().map(DecodeStep::width).fold(0, usize::saturating_add);
+        Ok(RecordDecoder { steps, schema, width })
     }
 
     /// Bytes that a row takes in Arrow at least.
@@ -137,7 +138,7 @@ impl Compiler<'_> {
         &mut self,
         members: &[Member],
         columns: impl ExactSizeIterator<Item = &'c FileColumn>,
-    ) -> Result<Vec<Step>> {
+    ) -> Result<Vec<DecodeStep>> {
         if members.len() != columns.len() {
             return Err(other_shape());
         }
@@ -149,79 +150,79 @@ impl Compiler<'_> {
                 continue;
             }
             flush(&mut skipped, &mut steps);
-            steps.push(Step::Read(Box::new(self.column(&member.node, column)?)));
+            steps.push(DecodeStep::Read(Box::new(self.column(&member.node, column)?)));
         }
         flush(&mut skipped, &mut steps);
         Ok(steps)
     }
 
-    fn column(&mut self, node: &Node, column: &FileColumn) -> Result<Column> {
+    fn column(&mut self, node: &Node, column: &FileColumn) -> Result<LeafDecoder> {
         self.budget.spend()?;
         let (optional, node) = node.optional();
         let values = match (&node.shape, column.children.as_slice()) {
-            (Shape::Record(members), children) => Values::Struct(self.members(members, children.iter())?),
+            (Shape::Record(members), children) => LeafValues::Struct(self.members(members, children.iter())?),
             (Shape::Array(items), [key, value]) => match items.members() {
                 Some([key_member, value_member]) => {
                     let entry = (self.column(&key_member.node, key)?, self.column(&value_member.node, value)?);
-                    Values::Map(Items::new(items.min_bytes == 0), Box::new(entry))
+                    LeafValues::Map(Items::new(items.min_bytes == 0), Box::new(entry))
                 }
                 _ => return Err(other_shape()),
             },
             (Shape::Array(items), [element]) => {
                 let items = (Items::new(items.min_bytes == 0), self.column(items, element)?);
-                Values::List(items.0, Box::new(items.1))
+                LeafValues::List(items.0, Box::new(items.1))
             }
             (Shape::Map(values), [key, value]) => {
-                let key = Column::new(key.field.clone(), Optional::Always, Values::Bytes(Bytes::new()));
-                Values::Map(Items::new(false), Box::new((key, self.column(values, value)?)))
+                let key = LeafDecoder::new(key.field.clone(), Optional::Always, LeafValues::Bytes(Bytes::new()));
+                LeafValues::Map(Items::new(false), Box::new((key, self.column(values, value)?)))
             }
             (_, []) => leaf(node)?,
             _ => return Err(other_shape()),
         };
-        Ok(Column::new(pruned(&column.field, &values), optional, values))
+        Ok(LeafDecoder::new(pruned(&column.field, &values), optional, values))
     }
 }
 
-fn flush(skipped: &mut Vec<Skip>, steps: &mut Vec<Step>) {
+fn flush(skipped: &mut Vec<Skip>, steps: &mut Vec<DecodeStep>) {
     match Skip::sequence(std::mem::take(skipped)) {
         Skip::Nothing => {}
-        skip => steps.push(Step::Skip(skip)),
+        skip => steps.push(DecodeStep::Skip(skip)),
     }
 }
 
-fn leaf(node: &Node) -> Result<Values> {
+fn leaf(node: &Node) -> Result<LeafValues> {
     Ok(match (&node.shape, &node.logical) {
-        (Shape::Null, _) => Values::Null,
-        (Shape::Boolean, _) => Values::Boolean(BooleanBufferBuilder::new(0)),
-        (Shape::Int, _) => Values::Int(Vec::new()),
-        (Shape::Long, _) => Values::Long(Vec::new()),
-        (Shape::Float, _) => Values::Float(Vec::new()),
-        (Shape::Double, _) => Values::Double(Vec::new()),
+        (Shape::Null, _) => LeafValues::Null,
+        (Shape::Boolean, _) => LeafValues::Boolean(BooleanBufferBuilder::new(0)),
+        (Shape::Int, _) => LeafValues::Int(Vec::new()),
+        (Shape::Long, _) => LeafValues::Long(Vec::new()),
+        (Shape::Float, _) => LeafValues::Float(Vec::new()),
+        (Shape::Double, _) => LeafValues::Double(Vec::new()),
         (shape @ (Shape::Bytes | Shape::Fixed(_)), Logical::Decimal { precision, .. }) => {
             let size = if let Shape::Fixed(size) = shape { Some(*size) } else { None };
-            Values::Decimal(size, 10i128.pow(u32::from(*precision).min(38)), Vec::new())
+            LeafValues::Decimal(size, 10i128.pow(u32::from(*precision).min(38)), Vec::new())
         }
-        (Shape::Bytes | Shape::String, _) => Values::Bytes(Bytes::new()),
-        (Shape::Enum(symbols), _) => Values::Enum(symbols.clone(), Bytes::new()),
-        (Shape::Fixed(size), _) => Values::Fixed(*size, Vec::new()),
+        (Shape::Bytes | Shape::String, _) => LeafValues::Bytes(Bytes::new()),
+        (Shape::Enum(symbols), _) => LeafValues::Enum(symbols.clone(), Bytes::new()),
+        (Shape::Fixed(size), _) => LeafValues::Fixed(*size, Vec::new()),
         _ => return Err(other_shape()),
     })
 }
 
-fn fields(steps: &[Step]) -> Fields {
-    let field = |step: &Step| match step {
-        Step::Read(column) => Some(column.field.clone()),
-        Step::Skip(_) => None,
+fn fields(steps: &[DecodeStep]) -> Fields {
+    let field = |step: &DecodeStep| match step {
+        DecodeStep::Read(column) => Some(column.field.clone()),
+        DecodeStep::Skip(_) => None,
     };
     steps.iter().filter_map(field).collect()
 }
 
 /// The field with nothing in it but what is read.
-fn pruned(field: &FieldRef, values: &Values) -> FieldRef {
+fn pruned(field: &FieldRef, values: &LeafValues) -> FieldRef {
     let data_type = match (values, field.data_type()) {
-        (Values::Struct(steps), _) => DataType::Struct(fields(steps)),
-        (Values::List(_, element), _) => DataType::List(element.field.clone()),
-        (Values::Map(_, entry), DataType::Map(entries, sorted)) => {
+        (LeafValues::Struct(steps), _) => DataType::Struct(fields(steps)),
+        (LeafValues::List(_, element), _) => DataType::List(element.field.clone()),
+        (LeafValues::Map(_, entry), DataType::Map(entries, sorted)) => {
             let members = Fields::from(vec![entry.0.field.clone(), entry.1.field.clone()]);
             let entries = ArrowField::clone(entries).with_data_type(DataType::Struct(members));
             DataType::Map(Arc::new(entries), *sorted)
@@ -232,44 +233,44 @@ fn pruned(field: &FieldRef, values: &Values) -> FieldRef {
 }
 
 #[inline]
-fn read_steps(steps: &mut [Step], cursor: &mut Cursor<'_>) -> Result<()> {
+fn read_steps(steps: &mut [DecodeStep], cursor: &mut Cursor<'_>) -> Result<()> {
     for step in steps {
         match step {
-            Step::Skip(skip) => *cursor = skip.run(cursor.clone())?,
-            Step::Read(column) => column.read(cursor)?,
+            DecodeStep::Skip(skip) => *cursor = skip.run(cursor.clone())?,
+            DecodeStep::Read(column) => column.read(cursor)?,
         }
     }
     Ok(())
 }
 
-fn finish_steps(steps: &mut [Step]) -> Result<Vec<ArrayRef>> {
-    let finish = |step: &mut Step| match step {
-        Step::Read(column) => Some(column.finish()),
-        Step::Skip(_) => None,
+fn finish_steps(steps: &mut [DecodeStep]) -> Result<Vec<ArrayRef>> {
+    let finish = |step: &mut DecodeStep| match step {
+        DecodeStep::Read(column) => Some(column.finish()),
+        DecodeStep::Skip(_) => None,
     };
     steps.iter_mut().filter_map(finish).collect()
 }
 
-impl Step {
+impl DecodeStep {
     fn width(&self) -> usize {
         match self {
-            Step::Skip(_) => 0,
-            Step::Read(column) => column.width(),
+            DecodeStep::Skip(_) => 0,
+            DecodeStep::Read(column) => column.width(),
         }
     }
 }
 
-impl Column {
-    fn new(field: FieldRef, optional: Optional, values: Values) -> Column {
-        Column { field, optional, nulls: NullBufferBuilder::new(0), values }
+impl LeafDecoder {
+    fn new(field: FieldRef, optional: Optional, values: LeafValues) -> LeafDecoder {
+        LeafDecoder { field, optional, nulls: NullBufferBuilder::new(0), values }
     }
 
     fn width(&self) -> usize {
         match &self.values {
-            Values::Null => 0,
-            Values::Fixed(size, _) => *size,
-            Values::Enum(symbols, _) => symbols.iter().map(String::len).max().unwrap_or(0),
-            Values::Struct(steps) => steps.iter().map(Step::width).fold(0, usize::saturating_add),
+            LeafValues::Null => 0,
+            LeafValues::Fixed(size, _) => *size,
+            LeafValues::Enum(symbols, _) => symbols.iter().map(String::len).max().unwrap_or(0),
+            LeafValues::Struct(steps) => steps.iter().map(DecodeStep::width).fold(0, usize::saturating_add),
             _ => 8,
         }
     }
@@ -283,16 +284,16 @@ impl Column {
             return self.push_null();
         }
         match &mut self.values {
-            Values::Null => {}
-            Values::Boolean(values) => values.append(cursor.boolean()?),
-            Values::Int(values) => values.push(cursor.int()?),
-            Values::Long(values) => values.push(cursor.long()?),
-            Values::Float(values) => values.push(cursor.float()?),
-            Values::Double(values) => values.push(cursor.double()?),
-            Values::Bytes(values) => values.push(cursor.bytes()?)?,
-            Values::Enum(symbols, values) => values.push(symbol(symbols, cursor.long()?)?.as_bytes())?,
-            Values::Fixed(size, values) => values.extend_from_slice(cursor.take(*size)?),
-            Values::Decimal(size, limit, values) => {
+            LeafValues::Null => {}
+            LeafValues::Boolean(values) => values.append(cursor.boolean()?),
+            LeafValues::Int(values) => values.push(cursor.int()?),
+            LeafValues::Long(values) => values.push(cursor.long()?),
+            LeafValues::Float(values) => values.push(cursor.float()?),
+            LeafValues::Double(values) => values.push(cursor.double()?),
+            LeafValues::Bytes(values) => values.push(cursor.bytes()?)?,
+            LeafValues::Enum(symbols, values) => values.push(symbol(symbols, cursor.long()?)?.as_bytes())?,
+            LeafValues::Fixed(size, values) => values.extend_from_slice(cursor.take(*size)?),
+            LeafValues::Decimal(size, limit, values) => {
                 let bytes = match size {
                     Some(size) => cursor.take(*size)?,
                     None => cursor.bytes()?,
@@ -300,8 +301,8 @@ impl Column {
                 let value = unscaled(bytes).filter(|v| v.unsigned_abs() < limit.unsigned_abs());
                 values.push(value.ok_or_else(|| Error::corrupt("a decimal has more digits than its type"))?);
             }
-            Values::Struct(steps) => read_steps(steps, cursor)?,
-            Values::List(items, element) => {
+            LeafValues::Struct(steps) => read_steps(steps, cursor)?,
+            LeafValues::List(items, element) => {
                 while let Some(run) = cursor.run()? {
                     items.check(element.len(), run.count)?;
                     let before = cursor.rest().len();
@@ -312,7 +313,7 @@ impl Column {
                 }
                 items.end(element.len())?;
             }
-            Values::Map(items, entry) => {
+            LeafValues::Map(items, entry) => {
                 while let Some(run) = cursor.run()? {
                     items.check(entry.0.len(), run.count)?;
                     let before = cursor.rest().len();
@@ -332,27 +333,27 @@ impl Column {
     fn push_null(&mut self) -> Result<()> {
         self.nulls.append_null();
         match &mut self.values {
-            Values::Null => {}
-            Values::Boolean(values) => values.append(false),
-            Values::Int(values) => values.push(0),
-            Values::Long(values) => values.push(0),
-            Values::Float(values) => values.push(0.0),
-            Values::Double(values) => values.push(0.0),
-            Values::Bytes(values) | Values::Enum(_, values) => values.push(&[])?,
-            Values::Fixed(size, values) => {
+            LeafValues::Null => {}
+            LeafValues::Boolean(values) => values.append(false),
+            LeafValues::Int(values) => values.push(0),
+            LeafValues::Long(values) => values.push(0),
+            LeafValues::Float(values) => values.push(0.0),
+            LeafValues::Double(values) => values.push(0.0),
+            LeafValues::Bytes(values) | LeafValues::Enum(_, values) => values.push(&[])?,
+            LeafValues::Fixed(size, values) => {
                 let length = values.len().saturating_add(*size);
                 values.resize(i32::try_from(length).map_err(|_| too_large())? as usize, 0);
             }
-            Values::Decimal(_, _, values) => values.push(0),
-            Values::Struct(steps) => {
+            LeafValues::Decimal(_, _, values) => values.push(0),
+            LeafValues::Struct(steps) => {
                 for step in steps {
-                    if let Step::Read(column) = step {
+                    if let DecodeStep::Read(column) = step {
                         column.push_null()?;
                     }
                 }
             }
-            Values::List(items, element) => items.end(element.len())?,
-            Values::Map(items, entry) => items.end(entry.0.len())?,
+            LeafValues::List(items, element) => items.end(element.len())?,
+            LeafValues::Map(items, entry) => items.end(entry.0.len())?,
         }
         Ok(())
     }
@@ -363,33 +364,33 @@ impl Column {
         let nulls = self.nulls.finish();
         let data_type = self.field.data_type();
         Ok(match &mut self.values {
-            Values::Null => Arc::new(NullArray::new(rows)),
-            Values::Boolean(values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
-            Values::Int(values) => ints(Int32Array::new(numbers(values), nulls), data_type),
-            Values::Long(values) => longs(Int64Array::new(numbers(values), nulls), data_type),
-            Values::Float(values) => Arc::new(Float32Array::new(numbers(values), nulls)),
-            Values::Double(values) => Arc::new(Float64Array::new(numbers(values), nulls)),
-            Values::Bytes(values) | Values::Enum(_, values) => values.finish(nulls, data_type)?,
-            Values::Fixed(size, values) => {
+            LeafValues::Null => Arc::new(NullArray::new(rows)),
+            LeafValues::Boolean(values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
+            LeafValues::Int(values) => ints(Int32Array::new(numbers(values), nulls), data_type),
+            LeafValues::Long(values) => longs(Int64Array::new(numbers(values), nulls), data_type),
+            LeafValues::Float(values) => Arc::new(Float32Array::new(numbers(values), nulls)),
+            LeafValues::Double(values) => Arc::new(Float64Array::new(numbers(values), nulls)),
+            LeafValues::Bytes(values) | LeafValues::Enum(_, values) => values.finish(nulls, data_type)?,
+            LeafValues::Fixed(size, values) => {
                 let bytes = Buffer::from_vec(std::mem::take(values));
                 let size = i32::try_from(*size).map_err(|_| too_large())?;
                 Arc::new(FixedSizeBinaryArray::try_new(size, bytes, nulls).map_err(misfit)?)
             }
-            Values::Decimal(_, _, values) => {
+            LeafValues::Decimal(_, _, values) => {
                 Arc::new(Decimal128Array::new(numbers(values), nulls).with_data_type(data_type.clone()))
             }
-            Values::Struct(steps) => {
+            LeafValues::Struct(steps) => {
                 let arrays = finish_steps(steps)?;
                 let DataType::Struct(fields) = data_type else { return Err(other_shape()) };
                 let array = StructArray::try_new_with_length(fields.clone(), arrays, nulls, rows);
                 Arc::new(array.map_err(misfit)?)
             }
-            Values::List(items, element) => {
+            LeafValues::List(items, element) => {
                 let DataType::List(field) = data_type else { return Err(other_shape()) };
                 let values = element.finish()?;
                 Arc::new(ListArray::try_new(field.clone(), items.finish(), values, nulls).map_err(misfit)?)
             }
-            Values::Map(items, entry) => {
+            LeafValues::Map(items, entry) => {
                 let DataType::Map(entries, sorted) = data_type else { return Err(other_shape()) };
                 let DataType::Struct(fields) = entries.data_type() else { return Err(other_shape()) };
                 let arrays = vec![entry.0.finish()?, entry.1.finish()?];

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::data::paimon_types::stored::{ExactTypes, Leaf};
+use crate::data::paimon_types::stored::{ExactLeaf, ExactTypes};
 use crate::error::{Error, Result};
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
@@ -67,9 +67,9 @@ fn of_type(name: &str, f: &Field, exact: &ExactTypes) -> Result<Json> {
     })
 }
 
-fn primitive(p: &PrimitiveType, stored: Leaf) -> Result<Json> {
+fn primitive(p: &PrimitiveType, stored: ExactLeaf) -> Result<Json> {
     use PrimitiveType as P;
-    let unit = if stored == Leaf::Millis { "millis" } else { "micros" };
+    let unit = if stored == ExactLeaf::Millis { "millis" } else { "micros" };
     let timestamp = |name: &str| json!({"type": "long", "logicalType": format!("{name}-{unit}")});
     Ok(match p {
         P::Boolean => json!("boolean"),

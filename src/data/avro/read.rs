@@ -11,12 +11,12 @@ use std::sync::Arc;
 use arrow::datatypes::Schema as ArrowSchema;
 use arrow::record_batch::RecordBatch;
 
-use super::decode::Row;
+use super::decode::RecordDecoder;
 use super::schema::avro_columns;
 use crate::codec::avro::container::{MAGIC, SYNC_LENGTH, block_head, check_sync};
 use crate::codec::avro::{Codec, Container, Cursor, Inflater, Node};
 use crate::data::deletes::positions::RowPositions;
-use crate::data::read::source::{BATCH_BYTES, FileSource, Part, Recorded, Request, Started};
+use crate::data::read::source::{BATCH_BYTES, DecodeRequest, FilePart, FormatFile, RecordedSize, Started};
 use crate::error::{Error, Result};
 use crate::store::Store;
 
@@ -77,19 +77,19 @@ fn read_head(store: &dyn Store, path: &str, size: u64) -> Result<Vec<u8>> {
     }
 }
 
-impl FileSource for AvroSource {
+impl FormatFile for AvroSource {
     fn schema(&self) -> &ArrowSchema {
         &self.schema
     }
 
-    fn narrow(&mut self, part: &Part<'_>) -> Result<bool> {
+    fn narrow(&mut self, part: &FilePart<'_>) -> Result<bool> {
         self.range = part.range.clone();
         Ok(true)
     }
 
-    fn start(mut self: Box<Self>, part: &Part<'_>, request: Request) -> Result<Option<Started>> {
+    fn start(mut self: Box<Self>, part: &FilePart<'_>, request: DecodeRequest) -> Result<Option<Started>> {
         let leaves: BTreeSet<usize> = request.all_leaves();
-        let row = Row::new(&self.rows, part.columns, &leaves)?;
+        let row = RecordDecoder::new(&self.rows, part.columns, &leaves)?;
         let position = match request.needs_positions() {
             true => Some(self.blocks.skip_to(self.range.start)?),
             false => self.blocks.seek(self.range.start).map(|()| None)?,
@@ -230,7 +230,7 @@ impl Blocks {
 }
 
 #[cold]
-fn cut_off(recorded: &Recorded, size: u64) -> Error {
+fn cut_off(recorded: &RecordedSize, size: u64) -> Error {
     Error::corrupt(format!("the file has {size} bytes instead of {}: it is cut off", recorded.bytes))
 }
 
@@ -248,7 +248,7 @@ struct AvroBatches {
     at: usize,
     /// Records left in it.
     left: u64,
-    row: Row,
+    row: RecordDecoder,
     /// Fewest bytes of a record.
     row_bytes: usize,
     batch_rows: usize,
@@ -258,7 +258,7 @@ struct AvroBatches {
     rows: u64,
     /// Rows without any bytes that blocks claimed so far.
     free_rows: u64,
-    recorded: Recorded,
+    recorded: RecordedSize,
     is_whole: bool,
 }
 

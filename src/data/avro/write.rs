@@ -81,7 +81,7 @@ fn compression(properties: &Properties<'_>) -> Result<(Codec, Option<i32>)> {
 }
 
 /// An Avro file being written.
-pub struct AvroFile {
+pub struct NewAvroFile {
     path: String,
     settings: Arc<AvroSettings>,
     sink: Box<dyn StoreWriter>,
@@ -91,16 +91,16 @@ pub struct AvroFile {
     bytes: u64,
 }
 
-impl AvroFile {
+impl NewAvroFile {
     /// Begins a file at `path`.
     ///
     /// # Errors
     /// What [`Store::create`] gives.
-    pub fn create(store: &dyn Store, path: String, settings: &Arc<AvroSettings>) -> Result<AvroFile> {
+    pub fn create(store: &dyn Store, path: String, settings: &Arc<AvroSettings>) -> Result<NewAvroFile> {
         let sink = store.create(&path)?;
         let metadata: Vec<(&str, &str)> = settings.metadata.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         let container = ContainerWriter::new(&settings.json, &metadata, settings.codec).with_level(settings.level);
-        Ok(AvroFile { path, settings: settings.clone(), sink, container, rows: 0, bytes: 0 })
+        Ok(NewAvroFile { path, settings: settings.clone(), sink, container, rows: 0, bytes: 0 })
     }
 
     fn put_out(&mut self, bytes: &[u8]) -> Result<()> {
@@ -109,7 +109,7 @@ impl AvroFile {
     }
 }
 
-impl NewFile for AvroFile {
+impl NewFile for NewAvroFile {
     fn path(&self) -> &str {
         &self.path
     }

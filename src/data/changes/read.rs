@@ -23,7 +23,7 @@ use crate::data::deletes::cache::DeleteCache;
 use crate::data::deletes::filter::DeleteFilter;
 use crate::data::read::filter::matches;
 use crate::data::read::live::{live_rows, rows_between, select};
-use crate::data::read::rows::{Batches, Rows};
+use crate::data::read::rows::{Batches, RawRows};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::format::task::{Change, ReadContext, ScanTask};
@@ -63,7 +63,7 @@ pub(crate) fn read_changes(
         }
         None => None,
     };
-    let columns = Columns::new(context, moves.is_some())?;
+    let columns = ChangeColumns::new(context, moves.is_some())?;
     let label = Label { change: change.clone(), moves, columns };
     if label.is_out()? {
         return Ok(Box::new(std::iter::empty()));
@@ -88,12 +88,12 @@ fn has_rows(batch: &Result<RecordBatch>) -> bool {
     batch.as_ref().map_or(true, |b| b.num_rows() > 0)
 }
 
-fn unplaced(batch: RecordBatch) -> Rows {
-    Rows { batch, keys: Default::default(), positions: Default::default() }
+fn unplaced(batch: RecordBatch) -> RawRows {
+    RawRows { batch, keys: Default::default(), positions: Default::default() }
 }
 
 /// Which columns are read, and which of them rows get in the end.
-struct Columns {
+struct ChangeColumns {
     /// Of the batches given.
     schema: SchemaRef,
     ids: Vec<FieldId>,
@@ -105,8 +105,8 @@ struct Columns {
     filter: Arc<BoundPredicate>,
 }
 
-impl Columns {
-    fn new(context: &ReadContext, nets: bool) -> Result<Columns> {
+impl ChangeColumns {
+    fn new(context: &ReadContext, nets: bool) -> Result<ChangeColumns> {
         let wanted = &context.projection;
         let mut fields: Vec<Field> = wanted.fields.iter().filter(|f| f.id <= LAST_USER_FIELD_ID).cloned().collect();
         let first_lineage = fields.len();
@@ -115,7 +115,7 @@ impl Columns {
         let is_wanted = |id: &FieldId| asked.contains(id) || wanted.fields.iter().any(|f| f.id == *id);
         let needed = LINEAGE_COLUMNS.into_iter().filter(|id| nets || is_wanted(id));
         fields.extend(needed.filter_map(metadata_column));
-        Ok(Columns {
+        Ok(ChangeColumns {
             schema: to_arrow(wanted)?,
             ids: wanted.fields.iter().map(|f| f.id).collect(),
             inner: Arc::new(Schema::new(wanted.id, fields, Vec::new())),
@@ -138,11 +138,11 @@ impl Columns {
 struct Label {
     change: Change,
     moves: Option<Arc<RowMoves>>,
-    columns: Columns,
+    columns: ChangeColumns,
 }
 
 impl Label {
-    fn rows(&self, rows: Rows) -> Result<Rows> {
+    fn rows(&self, rows: RawRows) -> Result<RawRows> {
         let (rows, types) = match &self.moves {
             None => {
                 let types = vec![self.change.operation.as_str(); rows.batch.num_rows()];
@@ -171,17 +171,17 @@ impl Label {
             .map_err(|e| Error::internal("the rows of a change are no Arrow batch").because(e))?;
         let filter = &self.columns.filter;
         if **filter == BoundPredicate::True {
-            return Ok(Rows { batch, ..rows });
+            return Ok(RawRows { batch, ..rows });
         }
         let asked: Result<HashMap<FieldId, ArrayRef>> =
             filter.field_ids().into_iter().map(|id| Ok((id, self.said(id, &rows, &types)?))).collect();
         let asked = asked?;
         let kept = matches(filter, count, &|id| asked.get(&id).cloned())?;
-        select(Rows { batch, ..rows }, kept)
+        select(RawRows { batch, ..rows }, kept)
     }
 
     /// What is said of the rows in one of the columns that are not the table's.
-    fn said(&self, id: FieldId, rows: &Rows, types: &[&str]) -> Result<ArrayRef> {
+    fn said(&self, id: FieldId, rows: &RawRows, types: &[&str]) -> Result<ArrayRef> {
         Ok(match id {
             CHANGE_TYPE => Arc::new(StringArray::from_iter_values(types)),
             CHANGE_ORDINAL => Arc::new(Int32Array::from_value(self.change.ordinal, types.len())),

@@ -7,7 +7,7 @@ use arrow::array::{Array, AsArray};
 use hashbrown::DefaultHashBuilder;
 
 use super::keys::{KeyEncoder, KeySet, Unions};
-use super::position_sets::Positions;
+use super::position_sets::PositionsByFile;
 use super::weighted_cache::WeightedCache;
 use crate::data::arrow::schema::arrow_primitive;
 use crate::data::changes::row_moves::RowMoves;
@@ -30,7 +30,7 @@ type PositionsKey = (String, Option<(i64, i64)>, Option<String>);
 /// [`ReadContext`]; its clones are the same cache.
 #[derive(Clone, Debug)]
 pub struct DeleteCache {
-    pub(super) positions: Arc<WeightedCache<PositionsKey, Positions>>,
+    pub(super) positions: Arc<WeightedCache<PositionsKey, PositionsByFile>>,
     pub(super) keys: Arc<WeightedCache<(String, Vec<FieldId>), KeySet>>,
     pub(super) unions: Arc<Unions>,
     hasher: DefaultHashBuilder,
@@ -51,8 +51,8 @@ impl Default for DeleteCache {
 }
 
 impl DeleteCache {
-    /// A cache that keeps at most about so many bytes of positions, and as many of keys. What tasks are using comes on
-    /// top.
+    /// A cache that keeps about `kept_bytes` bytes of positions at most, and as many of keys. Values that tasks use now
+    /// are not counted.
     pub fn new(kept_bytes: u64) -> DeleteCache {
         DeleteCache {
             positions: Arc::new(WeightedCache::new(kept_bytes)),

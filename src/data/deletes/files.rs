@@ -7,7 +7,7 @@ use arrow::array::Array;
 use super::cache::DeleteCache;
 use super::keys::{KeyDeletes, KeySet, Unions};
 use super::position_schema::{PATH_ID, position_schema};
-use super::position_sets::{Positions, Shared, add_positions, positions_bytes};
+use super::position_sets::{PositionsByFile, SharedPositions, add_positions, positions_bytes};
 use crate::codec::bitmap::PositionSet;
 use crate::data::read::file::read_delete_file;
 use crate::error::{Error, Result, ResultExt};
@@ -33,7 +33,7 @@ pub(crate) fn read_vector(
     data_file: &DataFile,
     file: &DataFile,
     cache: &DeleteCache,
-) -> Result<Shared> {
+) -> Result<SharedPositions> {
     if file.referenced_data_file.as_ref() != Some(&data_file.path) {
         let of = file.referenced_data_file.as_deref().unwrap_or("no data file");
         return Err(Error::corrupt(format!("a deletion vector belongs to {of}")).with("data_file", &data_file.path));
@@ -59,7 +59,7 @@ pub(crate) fn read_vector(
             let (has, recorded) = (set.len(), file.record_count);
             return Err(Error::corrupt(format!("a deletion vector has {has} positions instead of {recorded}")));
         }
-        Ok(Positions::from([(data_file.path.clone(), Arc::new(set))]))
+        Ok(PositionsByFile::from([(data_file.path.clone(), Arc::new(set))]))
     };
     let key = (file.path.clone(), Some((offset, bytes)), None);
     let positions = cache.positions.get(key, load, positions_bytes)?;
@@ -84,7 +84,7 @@ pub(crate) fn read_positions(
     data_file: &DataFile,
     file: &DataFile,
     cache: &DeleteCache,
-) -> Result<Option<Shared>> {
+) -> Result<Option<SharedPositions>> {
     let only = (file.size_bytes > WHOLE_FILE_BYTES).then(|| data_file.path.clone());
     let load = || positions_where(store, context, file, only.as_deref().map_or(BoundPredicate::True, path_is));
     let key = (file.path.clone(), None, only.clone());
@@ -96,7 +96,11 @@ pub(crate) fn read_positions(
 ///
 /// # Errors
 /// As [`read_delete_file`].
-pub(crate) fn read_all_positions(store: &Arc<dyn Store>, context: &ReadContext, file: &DataFile) -> Result<Positions> {
+pub(crate) fn read_all_positions(
+    store: &Arc<dyn Store>,
+    context: &ReadContext,
+    file: &DataFile,
+) -> Result<PositionsByFile> {
     positions_where(store, context, file, BoundPredicate::True)
 }
 
@@ -105,10 +109,10 @@ fn positions_where(
     context: &ReadContext,
     file: &DataFile,
     wanted: BoundPredicate,
-) -> Result<Positions> {
+) -> Result<PositionsByFile> {
     let schema = Arc::new(position_schema());
     let own = delete_context(context, schema.clone(), schema);
-    let mut out = Positions::new();
+    let mut out = PositionsByFile::new();
     for rows in read_delete_file(store, &own, file, wanted, &[])? {
         add_positions(&mut out, &rows?.batch)?;
     }
@@ -136,8 +140,8 @@ fn path_is(path: &str) -> BoundPredicate {
     })
 }
 
-/// The keys of equality delete files of the same key columns; of a file with very many only those that can be of rows
-/// of which `near` says where their columns lie.
+/// The keys of equality delete files of the same key columns; of a file with very many keys, only those within the
+/// ranges that `near` gives for the columns.
 pub(crate) fn read_keys(
     store: &Arc<dyn Store>,
     context: &ReadContext,

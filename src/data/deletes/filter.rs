@@ -16,7 +16,7 @@ use arrow::array::{ArrayRef, BooleanBufferBuilder};
 use arrow::buffer::BooleanBuffer;
 
 use super::keys::{KeyArrays, KeyDeletes};
-use super::position_sets::Positions;
+use super::position_sets::PositionsByFile;
 use super::positions::RowPositions;
 use crate::codec::bitmap::PositionSet;
 use crate::error::Result;
@@ -28,7 +28,7 @@ use crate::types::FieldId;
 pub struct DeleteFilter {
     pub(super) positions: Option<Arc<PositionSet>>,
     /// What other tasks share with this one.
-    pub(super) shared: Vec<Arc<Positions>>,
+    pub(super) shared: Vec<Arc<PositionsByFile>>,
     pub(super) keys: Vec<KeyDeletes>,
 }
 

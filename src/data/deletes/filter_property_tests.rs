@@ -13,7 +13,7 @@ use super::*;
 use crate::data::arrow::schema::to_arrow;
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::read::file::open_rows;
-use crate::data::read::rows::Rows;
+use crate::data::read::rows::RawRows;
 use crate::data::read::task::read_task;
 use crate::data::testing::{
     deleting, deletion_vector, equality_deletes, field, leaf, position_deletes, projecting, rows, schema, structure,
@@ -159,7 +159,7 @@ proptest! {
         let deletes = DeleteFilter::load(&store, &context, &whole.data_file, &whole.deletes, &DeleteCache::new(0)).unwrap();
         let mut kept = Vec::new();
         for part in open_rows(&store, &context, &whole, &deletes.key_ids()).unwrap() {
-            let Rows { batch, keys, positions } = part.unwrap();
+            let RawRows { batch, keys, positions } = part.unwrap();
             let places: Vec<String> = positions.iter().map(|p| p.to_string()).collect();
             prop_assert_eq!(&places, &ordinals(std::slice::from_ref(&batch)));
             let mask = deletes.keep(&keys, &positions).unwrap();

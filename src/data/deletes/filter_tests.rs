@@ -15,8 +15,8 @@ use crate::data::parquet::source::ParquetSource;
 use crate::data::read::constants::Constants;
 use crate::data::read::file::open_rows;
 use crate::data::read::file_columns::FileColumns;
-use crate::data::read::rows::Rows;
-use crate::data::read::source::{FileSource, Part, Recorded};
+use crate::data::read::rows::RawRows;
+use crate::data::read::source::{FilePart, FormatFile, RecordedSize};
 use crate::data::read::task::read_task;
 use crate::data::testing::{
     context, delete, deleting, deletion_vector, equality_deletes, field, leaf, position_deletes, projecting, read,
@@ -277,7 +277,7 @@ fn rows_before_deletes_come_with_positions_and_keys() {
         assert_eq!((deletes.key_ids(), deletes.has_positions(), deletes.is_empty()), (vec![1], true, false));
         let mut found = Vec::new();
         for part in open_rows(&store, &context, &t, &deletes.key_ids()).unwrap() {
-            let Rows { batch, keys, positions } = part.unwrap();
+            let RawRows { batch, keys, positions } = part.unwrap();
             let numbers = keys[&1].as_any().downcast_ref::<Int32Array>().unwrap();
             assert!(positions.iter().eq(numbers.values().iter().map(|n| *n as u64)));
             let kept = deletes.keep(&keys, &positions).unwrap();
@@ -443,13 +443,13 @@ fn of_delete_files_with_very_many_keys_only_those_near_the_rows_are_in_memory() 
         let source = ParquetSource::open(&store, &path).unwrap();
         let file_columns = FileColumns::new(source.schema());
         let constants = Constants::of(&t.data_file);
-        let part = Part {
+        let part = FilePart {
             range: i64::MIN..i64::MAX,
             filter: &t.residual,
             schema: &s,
             columns: &file_columns,
             constants: &constants,
-            recorded: Recorded::default(),
+            recorded: RecordedSize::default(),
         };
         let (cache, near) = (DeleteCache::new(kept_bytes), |column| source.range_of(&part, column));
         let filter = DeleteFilter::load_near(&store, &context(&s), &t.data_file, &t.deletes, &cache, &near).unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::cache::DeleteCache;
 use super::files::{located, read_keys, read_positions, read_vector};
 use super::filter::DeleteFilter;
-use super::position_sets::Positions;
+use super::position_sets::PositionsByFile;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
@@ -31,8 +31,8 @@ impl DeleteFilter {
         DeleteFilter::load_near(store, context, data_file, deletes, cache, &|_| BoundPredicate::True)
     }
 
-    /// As [`DeleteFilter::load`], for rows of which `near` says in what range a column lies: of delete files with very
-    /// many keys it reads only those in the range.
+    /// As [`DeleteFilter::load`], for rows whose columns are within the ranges that `near` gives. Of delete files with
+    /// very many keys, only keys in these ranges are read.
     pub(crate) fn load_near(
         store: &Arc<dyn Store>,
         context: &Arc<ReadContext>,
@@ -90,7 +90,7 @@ fn positions_of(
     data_file: &DataFile,
     files: &[&DataFile],
     cache: &DeleteCache,
-    shared: &mut Vec<Arc<Positions>>,
+    shared: &mut Vec<Arc<PositionsByFile>>,
 ) -> Result<Option<Arc<PositionSet>>> {
     let mut all: Option<Arc<PositionSet>> = None;
     for file in files {

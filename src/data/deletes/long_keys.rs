@@ -144,7 +144,7 @@ pub(crate) fn keep(
     };
     Ok(match nulls {
         None => kept,
-        // Null is a key like any other; what a null slot holds is none.
+        // Null is a key like any other. The value of a null slot is no key.
         Some(nulls) if has_null() => &kept & nulls.inner(),
         Some(nulls) => &kept | &(&mask & &!nulls.inner()),
     })

@@ -12,13 +12,13 @@ use crate::error::{Error, Result};
 use crate::store::Store;
 
 /// Positions by data file.
-pub(crate) type Positions = HashMap<String, Arc<PositionSet>>;
+pub(crate) type PositionsByFile = HashMap<String, Arc<PositionSet>>;
 
 /// The positions of one data file, and what holds them: as long as that lives, other tasks find it.
-pub(crate) type Shared = (Arc<PositionSet>, Arc<Positions>);
+pub(crate) type SharedPositions = (Arc<PositionSet>, Arc<PositionsByFile>);
 
 /// Adds the positions of a batch, run by run of the same data file.
-pub(super) fn add_positions(out: &mut Positions, batch: &RecordBatch) -> Result<()> {
+pub(super) fn add_positions(out: &mut PositionsByFile, batch: &RecordBatch) -> Result<()> {
     let shape = || Error::internal("a position delete file was read as other columns");
     let [paths, positions] = batch.columns() else { return Err(shape()) };
     let paths = paths.as_string_opt::<i32>().ok_or_else(shape)?;
@@ -39,6 +39,6 @@ pub(super) fn add_positions(out: &mut Positions, batch: &RecordBatch) -> Result<
 }
 
 /// The memory that sets of positions take.
-pub(super) fn positions_bytes(positions: &Positions) -> u64 {
+pub(super) fn positions_bytes(positions: &PositionsByFile) -> u64 {
     positions.iter().map(|(path, set)| 128 + path.len() as u64 + set.memory_bytes()).sum()
 }

@@ -22,13 +22,13 @@ pub(crate) struct WeightedCache<K, V> {
 
 #[derive(Debug)]
 struct WeightedCacheState<K, V> {
-    places: HashMap<K, Place<V>>,
+    places: HashMap<K, CacheEntry<V>>,
     order: VecDeque<K>,
     bytes: u64,
 }
 
 #[derive(Debug)]
-struct Place<V> {
+struct CacheEntry<V> {
     /// Locked by who loads it; others wait.
     value: Arc<Mutex<Option<Arc<V>>>>,
     /// What was loaded last, for as long as anyone uses it.
@@ -38,9 +38,9 @@ struct Place<V> {
     was_requested: bool,
 }
 
-impl<V> Place<V> {
-    fn new() -> Place<V> {
-        Place { value: Arc::default(), used: Weak::new(), bytes: 0, was_requested: false }
+impl<V> CacheEntry<V> {
+    fn new() -> CacheEntry<V> {
+        CacheEntry { value: Arc::default(), used: Weak::new(), bytes: 0, was_requested: false }
     }
 
     /// Lets go of the value; those who use it keep it.
@@ -75,7 +75,7 @@ impl<K: Clone + Eq + Hash, V> WeightedCache<K, V> {
     ) -> Result<Arc<V>> {
         let place = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            let place = state.places.entry(key.clone()).or_insert_with(Place::new);
+            let place = state.places.entry(key.clone()).or_insert_with(CacheEntry::new);
             place.was_requested = place.bytes > 0;
             if let Some(value) = place.used.upgrade() {
                 return Ok(value);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
 
-use super::read::{Narrow, Reading, file_context, has_rows};
+use super::read::{MergeInput, Narrow, file_context, has_rows};
 use crate::data::read::leveled_columns::columns_of;
 use crate::data::read::live::live_rows;
 use crate::data::read::rows::Batches;
@@ -25,20 +25,20 @@ use crate::types::{Field, FieldId};
 ///
 /// # Errors
 /// As [`live_rows`]; `CorruptTable` if the files have different numbers of rows; `Unsupported` for deletes.
-pub(crate) fn read_aligned(reading: Reading<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
+pub(crate) fn read_aligned(reading: MergeInput<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
     let context = reading.context;
     let paimon = context.paimon.as_deref().ok_or_else(|| Error::internal("only files of Paimon tables are aligned"))?;
     let mut files: Vec<&ScanTask> = section.runs.iter().flatten().collect();
     files.sort_by_key(|file| Reverse(file.data_file.leveled.as_ref().map_or(0, |f| f.max_sequence_number)));
     if files.iter().any(|file| !file.deletes.is_empty()) {
-        return Err(Error::unsupported("rows that are parted among files cannot have deletes"));
+        return Err(Error::unsupported("rows whose columns are in several files cannot have deletes"));
     }
     let fields = wanted_fields(context, task)?;
     let mut owners = Vec::with_capacity(fields.len());
     for field in &fields {
         owners.push(owner(paimon, &files, field.id)?);
     }
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<AlignedPart> = Vec::new();
     let mut columns = vec![(0, 0); fields.len()];
     for (index, file) in files.iter().enumerate() {
         let own: Vec<usize> = (0..fields.len()).filter(|field| owners.get(*field) == Some(&index)).collect();
@@ -52,7 +52,7 @@ pub(crate) fn read_aligned(reading: Reading<'_>, task: &ScanTask, section: &Merg
         }
         let context = file_context(context, own.iter().filter_map(|field| fields.get(*field).cloned()).collect());
         let whole = ScanTask { residual: Arc::new(BoundPredicate::True), change: None, merge: None, ..(*file).clone() };
-        parts.push(Part { batches: live_rows(reading.store, &context, &whole, reading.cache)?, rest: None });
+        parts.push(AlignedPart { batches: live_rows(reading.store, &context, &whole, reading.cache)?, rest: None });
     }
     let narrow = Narrow::to(&fields, &context.projection, task)?;
     let path = task.data_file.path.clone();
@@ -92,14 +92,14 @@ fn owner(paimon: &PaimonContext, files: &[&ScanTask], id: FieldId) -> Result<usi
 }
 
 /// Some columns of the rows, and the rest of a batch.
-struct Part {
+struct AlignedPart {
     batches: Batches,
     rest: Option<RecordBatch>,
 }
 
 /// Streams rows whose columns come from several files.
 struct Aligned {
-    parts: Vec<Part>,
+    parts: Vec<AlignedPart>,
     /// Of each column its part and its place there.
     columns: Vec<(usize, usize)>,
     schema: Option<SchemaRef>,
@@ -139,7 +139,7 @@ impl Aligned {
     }
 }
 
-impl Part {
+impl AlignedPart {
     /// The next `rows` rows.
     fn take(&mut self, rows: usize) -> Option<RecordBatch> {
         let batch = self.rest.take()?;

@@ -15,10 +15,10 @@ use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 
 use super::columns::ColumnMerge;
-use super::picks::{Held, Picks, Place};
+use super::picks::{MergedValue, Picks, RowPlace};
 use super::read::{bits, column_rules};
-use super::rules::{Engine, Rules};
-use super::runs::{DELETE, INSERT, Layout, Loaded, is_added};
+use super::rules::{Engine, MergeRules};
+use super::runs::{DELETE, INSERT, LoadedBatch, MergeLayout, is_added};
 use crate::data::read::leveled_columns::{KIND_ID, key_value_columns};
 use crate::error::{Error, Result};
 use crate::format::task::PaimonContext;
@@ -31,7 +31,7 @@ pub struct BufferMerge {
     paimon: PaimonContext,
     /// Where the key columns are.
     key: Vec<usize>,
-    rules: Rules,
+    rules: MergeRules,
     /// Where the columns are that tell which row came later.
     order: Vec<usize>,
 }
@@ -46,7 +46,7 @@ impl BufferMerge {
     /// # Errors
     /// `InvalidInput` for options that contradict each other; `Internal` for a key that the schema lacks.
     pub fn new(schema: Arc<Schema>, paimon: PaimonContext) -> Result<BufferMerge> {
-        let rules = Rules::new(&Options(&paimon.options), &schema)?;
+        let rules = MergeRules::new(&Options(&paimon.options), &schema)?;
         let place = |id: &i32| {
             let at = schema.fields.iter().position(|f| f.id == *id);
             at.ok_or_else(|| Error::internal(format!("the schema has no column {id}, which rows are merged by")))
@@ -137,14 +137,14 @@ impl BufferMerge {
     fn combined(&self, rows: &RecordBatch, groups: &[Range<usize>]) -> Result<RecordBatch> {
         let plan = self.column_merge()?;
         let sequence_at = self.schema.fields.len();
-        let layout = Layout {
+        let layout = MergeLayout {
             key: self.key.clone(),
             order: self.order.clone(),
             descending: self.rules.descending,
             sequence: Some(sequence_at),
             kind: sequence_at + 1,
         };
-        let batch = Loaded::new(rows, layout)?;
+        let batch = LoadedBatch::new(rows, layout)?;
         let picks = merged(&plan, &batch, groups)?;
         let [_, kind] = key_value_columns();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(sequence_at + 2);
@@ -199,21 +199,21 @@ impl BufferMerge {
 }
 
 /// What becomes of each group: by column of the table, then the kind.
-fn merged(plan: &ColumnMerge, batch: &Loaded, groups: &[Range<usize>]) -> Result<Vec<Picks>> {
+fn merged(plan: &ColumnMerge, batch: &LoadedBatch, groups: &[Range<usize>]) -> Result<Vec<Picks>> {
     let mut picks: Vec<Picks> = std::iter::repeat_with(Picks::default).take(plan.types.len() + 1).collect();
-    let mut members: Vec<(usize, Place)> = Vec::new();
+    let mut members: Vec<(usize, RowPlace)> = Vec::new();
     for group in groups {
         if group.len() == 1 {
             picks.iter_mut().for_each(|p| p.push_rows(0, group.start as u32, 1));
             continue;
         }
         members.clear();
-        members.extend(group.clone().map(|row| (0, Place { slot: 0, row: row as u32 })));
+        members.extend(group.clone().map(|row| (0, RowPlace { slot: 0, row: row as u32 })));
         // Stable: rows that nothing tells apart keep the order in which they came.
         members.sort_by(|(_, a), (_, b)| batch.compare_age(a.row, batch, b.row));
-        // All at once: a row that merging made is none that may be merged again as if it had come in.
+        // All at once, because a merged row must not be merged again like an incoming row.
         let row = plan.merge_row(&members, std::slice::from_ref(batch))?;
-        let kind = Held::computed(Some(Value::Int(if row.is_added { INSERT } else { DELETE })));
+        let kind = MergedValue::computed(Some(Value::Int(if row.is_added { INSERT } else { DELETE })));
         picks.iter_mut().zip(row.columns.into_iter().chain([kind])).for_each(|(p, held)| p.push(held));
     }
     Ok(picks)

@@ -7,10 +7,10 @@
 
 use std::cmp::Ordering;
 
-use super::column::Column;
+use super::column::MergedColumn;
 use super::function::{Function, Memory, compare};
-use super::picks::{Held, Place};
-use super::runs::{DELETE, Loaded, is_added};
+use super::picks::{MergedValue, RowPlace};
+use super::runs::{DELETE, LoadedBatch, is_added};
 use crate::error::{Error, Result};
 use crate::types::Type;
 
@@ -26,12 +26,12 @@ pub(crate) struct ColumnMerge {
 #[derive(Clone, Debug)]
 pub(crate) enum ColumnRules {
     Aggregation { remove_on_delete: bool },
-    PartialUpdate { ignore_delete: bool, remove_on_delete: bool, has_groups: bool, groups: Vec<Group> },
+    PartialUpdate { ignore_delete: bool, remove_on_delete: bool, has_groups: bool, groups: Vec<GroupPlaces> },
 }
 
 /// A sequence group, by the places of its columns.
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
+pub(crate) struct GroupPlaces {
     pub sequence: Vec<usize>,
     pub columns: Vec<usize>,
     pub removes: bool,
@@ -40,8 +40,8 @@ pub(crate) struct Group {
 /// The rows of one key so far.
 struct Merged<'a> {
     plan: &'a ColumnMerge,
-    live: &'a [Loaded],
-    row: Vec<Held>,
+    live: &'a [LoadedBatch],
+    row: Vec<MergedValue>,
     memory: Vec<Memory>,
     /// Whether the row that came last took the merged one away.
     is_deleted: bool,
@@ -52,11 +52,11 @@ struct Merged<'a> {
 /// What the rows of a key became.
 #[derive(Clone, Debug)]
 pub(crate) struct MergedRow {
-    pub columns: Vec<Held>,
+    pub columns: Vec<MergedValue>,
     /// Whether it is a row, and not one that takes others away.
     pub is_added: bool,
     /// The row that it is as late as: the last one that counted.
-    pub latest: Option<Place>,
+    pub latest: Option<RowPlace>,
 }
 
 impl ColumnMerge {
@@ -64,12 +64,12 @@ impl ColumnMerge {
     ///
     /// # Errors
     /// As [`Function::add`] and [`Function::retract`]; `InvalidInput` for deletes in a table that is not to have any.
-    pub fn merge_row(&self, members: &[(usize, Place)], live: &[Loaded]) -> Result<MergedRow> {
+    pub fn merge_row(&self, members: &[(usize, RowPlace)], live: &[LoadedBatch]) -> Result<MergedRow> {
         let columns = self.types.len();
         let mut merged = Merged {
             plan: self,
             live,
-            row: vec![Held::Null; columns],
+            row: vec![MergedValue::Null; columns],
             memory: vec![Memory::default(); columns],
             is_deleted: false,
             has_added: false,
@@ -104,31 +104,31 @@ impl ColumnMerge {
 }
 
 fn no_deletes() -> Error {
-    Error::invalid("a row was deleted, which a table with partial updates does not take")
+    Error::invalid("a row was deleted, but a table with partial updates keeps all rows")
         .hint("Set 'ignore-delete' or 'partial-update.remove-record-on-delete' for the table, or have sequence groups")
 }
 
 impl<'a> Merged<'a> {
-    fn column(&self, index: usize) -> Option<Column<'a>> {
-        Some(Column { live: self.live, index, ty: self.plan.types.get(index)? })
+    fn column(&self, index: usize) -> Option<MergedColumn<'a>> {
+        Some(MergedColumn { live: self.live, index, ty: self.plan.types.get(index)? })
     }
 
-    fn held(&self, place: Place, index: usize) -> Held {
-        self.column(index).map_or(Held::Null, |column| column.held(place))
+    fn held(&self, place: RowPlace, index: usize) -> MergedValue {
+        self.column(index).map_or(MergedValue::Null, |column| column.held(place))
     }
 
-    fn kept(&mut self, index: usize) -> Held {
-        self.row.get_mut(index).map_or(Held::Null, |held| std::mem::replace(held, Held::Null))
+    fn kept(&mut self, index: usize) -> MergedValue {
+        self.row.get_mut(index).map_or(MergedValue::Null, |held| std::mem::replace(held, MergedValue::Null))
     }
 
-    fn set(&mut self, index: usize, held: Held) {
+    fn set(&mut self, index: usize, held: MergedValue) {
         if let Some(kept) = self.row.get_mut(index) {
             *kept = held;
         }
     }
 
     /// Has the whole row that is at `place`.
-    fn set_all(&mut self, place: Place) {
+    fn set_all(&mut self, place: RowPlace) {
         self.row = (0..self.plan.types.len()).map(|index| self.held(place, index)).collect();
     }
 
@@ -140,8 +140,8 @@ impl<'a> Merged<'a> {
     fn apply(
         &mut self,
         index: usize,
-        place: Place,
-        with: impl FnOnce(&Function, Column<'a>, &mut Memory, Held, Held) -> Result<Held>,
+        place: RowPlace,
+        with: impl FnOnce(&Function, MergedColumn<'a>, &mut Memory, MergedValue, MergedValue) -> Result<MergedValue>,
     ) -> Result<()> {
         let (Some(function), Some(column)) = (self.function(index), self.column(index)) else { return Ok(()) };
         let (kept, next) = (self.kept(index), column.held(place));
@@ -154,7 +154,7 @@ impl<'a> Merged<'a> {
         Ok(())
     }
 
-    fn aggregate(&mut self, place: Place, kind: i32, remove_on_delete: bool) -> Result<()> {
+    fn aggregate(&mut self, place: RowPlace, kind: i32, remove_on_delete: bool) -> Result<()> {
         self.is_deleted = remove_on_delete && kind == DELETE;
         if self.is_deleted {
             self.set_all(place);
@@ -170,21 +170,21 @@ impl<'a> Merged<'a> {
     }
 
     /// Has a row that takes others away as the merged one, if none was before.
-    fn fill(&mut self, place: Place) {
+    fn fill(&mut self, place: RowPlace) {
         if !std::mem::replace(&mut self.is_filled, true) {
             self.set_all(place);
         }
         self.is_deleted = false;
     }
 
-    fn remove(&mut self, place: Place, kind: i32) {
+    fn remove(&mut self, place: RowPlace, kind: i32) {
         if kind == DELETE {
             self.is_deleted = true;
             self.set_all(place);
         }
     }
 
-    fn update(&mut self, place: Place, groups: &[Group]) -> Result<()> {
+    fn update(&mut self, place: RowPlace, groups: &[GroupPlaces]) -> Result<()> {
         self.is_deleted = false;
         let mut grouped = vec![false; self.row.len()];
         for group in groups {
@@ -197,7 +197,7 @@ impl<'a> Merged<'a> {
         for index in (0..self.row.len()).filter(|index| grouped.get(*index) == Some(&false)) {
             if !groups.is_empty() && self.function(index).is_some() {
                 self.apply(index, place, |f, c, m, kept, next| f.add(c, m, kept, next))?;
-            } else if let held @ Held::At(_) = self.held(place, index) {
+            } else if let held @ MergedValue::At(_) = self.held(place, index) {
                 self.set(index, held);
             }
         }
@@ -210,7 +210,7 @@ impl<'a> Merged<'a> {
     }
 
     /// How a row compares to the merged one in the order of a group; `None` if it says nothing about it.
-    fn age(&self, place: Place, group: &Group) -> Option<Ordering> {
+    fn age(&self, place: RowPlace, group: &GroupPlaces) -> Option<Ordering> {
         let mut is_empty = true;
         let mut order = Ordering::Equal;
         for index in &group.sequence {
@@ -223,12 +223,12 @@ impl<'a> Merged<'a> {
         (!is_empty).then_some(order)
     }
 
-    fn is_sequence(group: &Group, index: usize) -> bool {
+    fn is_sequence(group: &GroupPlaces, index: usize) -> bool {
         group.sequence.contains(&index)
     }
 
     /// Columns are looked at from the first to the last, and those after the first sequence column see its new value.
-    fn update_group(&mut self, place: Place, group: &Group) -> Result<()> {
+    fn update_group(&mut self, place: RowPlace, group: &GroupPlaces) -> Result<()> {
         for index in in_order(group) {
             let Some(age) = self.age(place, group) else { return Ok(()) };
             if Merged::is_sequence(group, index) {
@@ -247,7 +247,7 @@ impl<'a> Merged<'a> {
         Ok(())
     }
 
-    fn take_back(&mut self, place: Place, kind: i32, groups: &[Group]) -> Result<()> {
+    fn take_back(&mut self, place: RowPlace, kind: i32, groups: &[GroupPlaces]) -> Result<()> {
         for group in groups {
             for index in in_order(group) {
                 let Some(age) = self.age(place, group) else { break };
@@ -265,7 +265,7 @@ impl<'a> Merged<'a> {
                 }
                 match self.function(index) {
                     Some(_) => self.apply(index, place, |f, c, _, kept, next| f.retract(c, kept, next))?,
-                    None if is_newer => self.set(index, Held::Null),
+                    None if is_newer => self.set(index, MergedValue::Null),
                     None => {}
                 }
             }
@@ -275,7 +275,7 @@ impl<'a> Merged<'a> {
 }
 
 /// The columns of a group in the order of the table.
-fn in_order(group: &Group) -> Vec<usize> {
+fn in_order(group: &GroupPlaces) -> Vec<usize> {
     let mut columns: Vec<usize> = group.columns.iter().chain(&group.sequence).copied().collect();
     columns.sort_unstable();
     columns.dedup();

@@ -14,9 +14,9 @@ use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 
 use super::columns::MergedRow;
-use super::picks::{Computed, Held, Picks, Place};
-use super::read::{Merge, Reading, RowMerge, file_context, run_batches};
-use super::runs::{DELETE, INSERT, Layout, Runs, Step, is_added};
+use super::picks::{Computed, MergedValue, Picks, RowPlace};
+use super::read::{MergeInput, RowMerge, SectionMerge, file_context, run_batches};
+use super::runs::{DELETE, INSERT, MergeLayout, MergeStep, SortedRuns, is_added};
 use crate::data::arrow::schema::to_arrow;
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::paimon_types::declared_cast::array_of;
@@ -57,7 +57,7 @@ pub enum Reduction {
 
 /// How the files of a bucket are merged.
 pub struct CompactMerge {
-    merge: Merge,
+    merge: SectionMerge,
     reduction: Reduction,
     drops_deletes: bool,
     /// The columns that make a change, where changes that change nothing are left out.
@@ -69,7 +69,7 @@ pub struct CompactMerge {
 
 /// Merged rows, of columns as [`CompactMerge::schema`] tells.
 #[derive(Clone, Debug)]
-pub struct Compacted {
+pub struct CompactionOutput {
     /// The rows, by key.
     pub rows: RecordBatch,
     /// What changed.
@@ -79,18 +79,18 @@ pub struct Compacted {
 }
 
 impl CompactMerge {
-    /// For files that a context without filter reads. With `drops_deletes`, rows that take others away are none of the
-    /// merged ones.
+    /// For files that a context without filter reads. With `drops_deletes`, rows that delete others are left out of the
+    /// merged rows.
     ///
     /// # Errors
-    /// As [`Merge::plan`].
+    /// As [`SectionMerge::plan`].
     pub fn new(
         context: &Arc<ReadContext>,
         task: &ScanTask,
         reduction: Reduction,
         drops_deletes: bool,
     ) -> Result<CompactMerge> {
-        let merge = Merge::plan(context, task, true, false)?;
+        let merge = SectionMerge::plan(context, task, true, false)?;
         let own = key_value_columns().map(|f| Field { required: true, ..f });
         let fields: Vec<Field> = merge.fields.iter().cloned().chain(own).collect();
         let schema = to_arrow(&Schema::new(context.schema.id, fields, Vec::new()))?;
@@ -142,7 +142,7 @@ impl CompactMerge {
     ) -> Result<CompactedRows<'a>> {
         let batch_rows = if runs.len() + above.len() > 8 { 1024 } else { self.merge.context.batch_rows };
         let context = Arc::new(ReadContext { batch_rows, ..self.merge.context.as_ref().clone() });
-        let reading = Reading { store, context: &context, cache };
+        let reading = MergeInput { store, context: &context, cache };
         let all = Arc::new(BoundPredicate::True);
         // What the first row of a key is, rows that are over say too.
         let seen_above = if matches!(self.merge.rows, RowMerge::First { .. }) { &all } else { &self.stays };
@@ -160,7 +160,7 @@ impl CompactMerge {
         }
         let types: Vec<DataType> =
             to_arrow(&self.merge.context.projection)?.fields().iter().map(|f| f.data_type().clone()).collect();
-        let merged = Runs::new(sources, self.merge.layout.clone(), &types).with("path", &self.merge.path)?;
+        let merged = SortedRuns::new(sources, self.merge.layout.clone(), &types).with("path", &self.merge.path)?;
         let levels = files.iter().map(|t| t.data_file.leveled.as_ref().map_or(0, |l| l.level)).collect();
         let paths = files.iter().map(|t| t.data_file.path.as_str().into()).collect();
         Ok(CompactedRows {
@@ -170,8 +170,8 @@ impl CompactMerge {
             levels,
             paths,
             members: Vec::new(),
-            rows: Sink::default(),
-            changelog: Sink::default(),
+            rows: CompactSink::default(),
+            changelog: CompactSink::default(),
             deleted: Vec::new(),
         })
     }
@@ -192,7 +192,7 @@ struct Above {
     /// Of each column of the other files, where it is among those that are read.
     places: Vec<Option<usize>>,
     types: Vec<DataType>,
-    layout: Layout,
+    layout: MergeLayout,
 }
 
 impl Above {
@@ -236,16 +236,16 @@ impl Above {
 
 /// Rows in the making.
 #[derive(Default)]
-struct Sink {
+struct CompactSink {
     /// Of each column, or one for all.
     values: Vec<Picks>,
     sequence: Picks,
     kind: Picks,
 }
 
-impl Sink {
-    fn new(width: usize) -> Sink {
-        Sink { values: std::iter::repeat_with(Picks::default).take(width).collect(), ..Sink::default() }
+impl CompactSink {
+    fn new(width: usize) -> CompactSink {
+        CompactSink { values: std::iter::repeat_with(Picks::default).take(width).collect(), ..CompactSink::default() }
     }
 
     fn len(&self) -> usize {
@@ -258,17 +258,18 @@ impl Sink {
     }
 
     /// Adds a row; with `kind`, as one of that kind.
-    fn push(&mut self, row: &Outcome, kind: Option<i32>) {
-        let made = |kind: i32| Held::computed(Some(Value::Int(kind)));
+    fn push(&mut self, row: &MergeOutcome, kind: Option<i32>) {
+        let made = |kind: i32| MergedValue::computed(Some(Value::Int(kind)));
         match row {
-            Outcome::Row(place) => {
+            MergeOutcome::Row(place) => {
                 self.values.iter_mut().for_each(|p| p.push_rows(place.slot, place.row, 1));
-                self.sequence.push(Held::At(*place));
-                self.kind.push(kind.map_or(Held::At(*place), made));
+                self.sequence.push(MergedValue::At(*place));
+                self.kind.push(kind.map_or(MergedValue::At(*place), made));
             }
-            Outcome::Made(row) => {
+            MergeOutcome::Made(row) => {
                 self.values.iter_mut().zip(&row.columns).for_each(|(p, held)| p.push(held.clone()));
-                self.sequence.push(row.latest.map_or_else(|| Held::computed(Some(Value::Long(0))), Held::At));
+                self.sequence
+                    .push(row.latest.map_or_else(|| MergedValue::computed(Some(Value::Long(0))), MergedValue::At));
                 self.kind.push(made(kind.unwrap_or(if row.is_added { INSERT } else { DELETE })));
             }
         }
@@ -276,8 +277,8 @@ impl Sink {
 }
 
 /// What became of the rows of a key.
-enum Outcome {
-    Row(Place),
+enum MergeOutcome {
+    Row(RowPlace),
     Made(MergedRow),
 }
 
@@ -285,26 +286,26 @@ enum Outcome {
 pub struct CompactedRows<'a> {
     plan: &'a CompactMerge,
     /// `None` after the end or an error.
-    runs: Option<Runs>,
+    runs: Option<SortedRuns>,
     /// Runs that are compacted; the others are above.
     inputs: usize,
     /// By the numbers of files.
     levels: Vec<i32>,
     paths: Vec<Arc<str>>,
-    members: Vec<(usize, Place)>,
-    rows: Sink,
-    changelog: Sink,
+    members: Vec<(usize, RowPlace)>,
+    rows: CompactSink,
+    changelog: CompactSink,
     deleted: Vec<(Arc<str>, u64)>,
 }
 
 impl CompactedRows<'_> {
-    fn next_batch(&mut self) -> Result<Option<Compacted>> {
+    fn next_batch(&mut self) -> Result<Option<CompactionOutput>> {
         let Some(mut runs) = self.runs.take() else { return Ok(None) };
         let width = match &self.plan.merge.rows {
             RowMerge::Columns(columns) => columns.types.len(),
             _ => 1,
         };
-        (self.rows, self.changelog) = (Sink::new(width), Sink::new(width));
+        (self.rows, self.changelog) = (CompactSink::new(width), CompactSink::new(width));
         let most_live = 3 * runs.len() + 4;
         let mut members = std::mem::take(&mut self.members);
         loop {
@@ -316,15 +317,15 @@ impl CompactedRows<'_> {
                 runs.forget();
             }
             match runs.next(BATCH_ROWS, &mut members)? {
-                Step::End => break,
-                Step::Rows { run, .. } if run >= self.inputs => {}
-                Step::Rows { slot, start, rows, .. } => self.alone(&runs, slot, start, rows)?,
-                Step::Group if members.iter().all(|(run, _)| *run >= self.inputs) => {}
-                Step::Group => self.group(&runs, &members)?,
+                MergeStep::End => break,
+                MergeStep::Rows { run, .. } if run >= self.inputs => {}
+                MergeStep::Rows { slot, start, rows, .. } => self.alone(&runs, slot, start, rows)?,
+                MergeStep::Group if members.iter().all(|(run, _)| *run >= self.inputs) => {}
+                MergeStep::Group => self.group(&runs, &members)?,
             }
         }
         self.members = members;
-        let out = Compacted {
+        let out = CompactionOutput {
             rows: self.batch(&runs, &self.rows)?,
             changelog: self.batch(&runs, &self.changelog)?,
             deleted: std::mem::take(&mut self.deleted),
@@ -334,7 +335,7 @@ impl CompactedRows<'_> {
         Ok((!is_end).then_some(out))
     }
 
-    fn batch(&self, runs: &Runs, sink: &Sink) -> Result<RecordBatch> {
+    fn batch(&self, runs: &SortedRuns, sink: &CompactSink) -> Result<RecordBatch> {
         let (schema, rows) = (&self.plan.schema, sink.len());
         if rows == 0 {
             return Ok(RecordBatch::new_empty(schema.clone()));
@@ -366,32 +367,32 @@ impl CompactedRows<'_> {
         self.plan.merge.layout.kind + 1
     }
 
-    fn level(&self, runs: &Runs, place: Place) -> i32 {
+    fn level(&self, runs: &SortedRuns, place: RowPlace) -> i32 {
         self.levels.get(runs.tag(place, self.tag_column()) as usize).copied().unwrap_or_default()
     }
 
-    fn is_added(runs: &Runs, place: Place) -> bool {
+    fn is_added(runs: &SortedRuns, place: RowPlace) -> bool {
         is_added(runs.live.get(place.slot as usize).map_or(0, |batch| batch.kind(place.row)))
     }
 
-    fn adds(runs: &Runs, row: &Outcome) -> bool {
+    fn adds(runs: &SortedRuns, row: &MergeOutcome) -> bool {
         match row {
-            Outcome::Row(place) => CompactedRows::is_added(runs, *place),
-            Outcome::Made(row) => row.is_added,
+            MergeOutcome::Row(place) => CompactedRows::is_added(runs, *place),
+            MergeOutcome::Made(row) => row.is_added,
         }
     }
 
     /// Rows that are the only ones with their keys.
-    fn alone(&mut self, runs: &Runs, slot: u32, start: u32, rows: u32) -> Result<()> {
+    fn alone(&mut self, runs: &SortedRuns, slot: u32, start: u32, rows: u32) -> Result<()> {
         let all_added = runs.live.get(slot as usize).is_some_and(|batch| batch.all_added);
-        let level = self.level(runs, Place { slot, row: start });
+        let level = self.level(runs, RowPlace { slot, row: start });
         let functions = matches!(self.plan.merge.rows, RowMerge::Columns(_));
         match self.plan.reduction {
             Reduction::Rows if all_added || !self.plan.drops_deletes => self.rows.push_rows(slot, start, rows),
             Reduction::SinceTop { top } if all_added => {
                 self.rows.push_rows(slot, start, rows);
                 if level != top {
-                    let inserted = |row| self.changelog.push(&Outcome::Row(Place { slot, row }), Some(INSERT));
+                    let inserted = |row| self.changelog.push(&MergeOutcome::Row(RowPlace { slot, row }), Some(INSERT));
                     (start..start + rows).for_each(inserted);
                 }
             }
@@ -400,7 +401,7 @@ impl CompactedRows<'_> {
             }
             _ => {
                 for row in start..start + rows {
-                    self.group(runs, &[(0, Place { slot, row })])?;
+                    self.group(runs, &[(0, RowPlace { slot, row })])?;
                 }
             }
         }
@@ -408,28 +409,30 @@ impl CompactedRows<'_> {
     }
 
     /// Merges the rows of a key.
-    fn merged(&self, runs: &Runs, members: &[(usize, Place)]) -> Result<Option<Outcome>> {
-        let is_added = |place: &Place| CompactedRows::is_added(runs, *place);
+    fn merged(&self, runs: &SortedRuns, members: &[(usize, RowPlace)]) -> Result<Option<MergeOutcome>> {
+        let is_added = |place: &RowPlace| CompactedRows::is_added(runs, *place);
         let places = || members.iter().map(|(_, place)| *place);
         Ok(match &self.plan.merge.rows {
-            RowMerge::Last { ignore_delete } => places().rfind(|p| !ignore_delete || is_added(p)).map(Outcome::Row),
+            RowMerge::Last { ignore_delete } => {
+                places().rfind(|p| !ignore_delete || is_added(p)).map(MergeOutcome::Row)
+            }
             RowMerge::First { ignore_delete } => {
                 if !ignore_delete && !places().all(|p| is_added(&p)) {
                     return Err(Error::invalid("a row was deleted in a table that keeps the first rows")
                         .hint("Set 'ignore-delete' for the table"));
                 }
-                places().find(is_added).map(Outcome::Row)
+                places().find(is_added).map(MergeOutcome::Row)
             }
-            RowMerge::Columns(columns) => Some(Outcome::Made(columns.merge_row(members, &runs.live)?)),
+            RowMerge::Columns(columns) => Some(MergeOutcome::Made(columns.merge_row(members, &runs.live)?)),
         })
     }
 
     /// The rows of a key, the oldest first.
-    fn group(&mut self, runs: &Runs, members: &[(usize, Place)]) -> Result<()> {
+    fn group(&mut self, runs: &SortedRuns, members: &[(usize, RowPlace)]) -> Result<()> {
         match self.plan.reduction {
             Reduction::Rows => {
                 let row = match (members, self.plan.merge.by_level) {
-                    ([(_, only)], _) => Some(Outcome::Row(*only)),
+                    ([(_, only)], _) => Some(MergeOutcome::Row(*only)),
                     (_, false) => self.merged(runs, members)?,
                     (_, true) => {
                         let high = self.high(runs, members);
@@ -447,7 +450,7 @@ impl CompactedRows<'_> {
         }
     }
 
-    fn keep(&mut self, runs: &Runs, row: Option<Outcome>) {
+    fn keep(&mut self, runs: &SortedRuns, row: Option<MergeOutcome>) {
         if let Some(row) = row
             && (!self.plan.drops_deletes || CompactedRows::adds(runs, &row))
         {
@@ -456,23 +459,28 @@ impl CompactedRows<'_> {
     }
 
     /// The row of the lowest level above 0, of those that are compacted.
-    fn high(&self, runs: &Runs, members: &[(usize, Place)]) -> Option<Place> {
+    fn high(&self, runs: &SortedRuns, members: &[(usize, RowPlace)]) -> Option<RowPlace> {
         let inputs = members.iter().filter(|(run, _)| *run < self.inputs).map(|(_, p)| (self.level(runs, *p), *p));
         inputs.filter(|(level, _)| *level > 0).min_by_key(|(level, _)| *level).map(|(_, place)| place)
     }
 
     /// The rows that count: those of level 0 and `high`, which was made of the older ones.
-    fn counted(&self, runs: &Runs, members: &[(usize, Place)], high: Option<Place>) -> Vec<(usize, Place)> {
-        let counts = |(run, place): &&(usize, Place)| {
+    fn counted(
+        &self,
+        runs: &SortedRuns,
+        members: &[(usize, RowPlace)],
+        high: Option<RowPlace>,
+    ) -> Vec<(usize, RowPlace)> {
+        let counts = |(run, place): &&(usize, RowPlace)| {
             Some(*place) == high || *run < self.inputs && self.level(runs, *place) <= 0
         };
         members.iter().filter(counts).copied().collect()
     }
 
-    fn since_top(&mut self, runs: &Runs, members: &[(usize, Place)], top: i32) -> Result<()> {
+    fn since_top(&mut self, runs: &SortedRuns, members: &[(usize, RowPlace)], top: i32) -> Result<()> {
         let before = members.iter().map(|(_, p)| *p).find(|p| self.level(runs, *p) == top);
         let row = match members {
-            [(_, only)] => Some(Outcome::Row(*only)),
+            [(_, only)] => Some(MergeOutcome::Row(*only)),
             _ if self.plan.merge.by_level => {
                 let high = self.high(runs, members);
                 self.merged(runs, &self.counted(runs, members, high))?
@@ -491,8 +499,8 @@ impl CompactedRows<'_> {
     }
 
     /// Tells what changed.
-    fn log(&mut self, runs: &Runs, before: Option<Place>, after: Option<&Outcome>) -> Result<()> {
-        let before = before.filter(|place| CompactedRows::is_added(runs, *place)).map(Outcome::Row);
+    fn log(&mut self, runs: &SortedRuns, before: Option<RowPlace>, after: Option<&MergeOutcome>) -> Result<()> {
+        let before = before.filter(|place| CompactedRows::is_added(runs, *place)).map(MergeOutcome::Row);
         let after = after.filter(|row| CompactedRows::adds(runs, row));
         match (&before, after) {
             (None, None) => {}
@@ -509,7 +517,7 @@ impl CompactedRows<'_> {
     }
 
     /// Whether a change changes nothing, where that is looked at.
-    fn same(&self, runs: &Runs, before: &Outcome, after: &Outcome) -> Result<bool> {
+    fn same(&self, runs: &SortedRuns, before: &MergeOutcome, after: &MergeOutcome) -> Result<bool> {
         let Some(compared) = &self.plan.compared else { return Ok(false) };
         for at in compared {
             let Some(field) = self.plan.merge.fields.get(*at) else { continue };
@@ -525,8 +533,8 @@ impl CompactedRows<'_> {
         Ok(true)
     }
 
-    fn first(&mut self, runs: &Runs, members: &[(usize, Place)], changelog: bool) -> Result<()> {
-        let inputs: Vec<(usize, Place)> = members.iter().filter(|(run, _)| *run < self.inputs).copied().collect();
+    fn first(&mut self, runs: &SortedRuns, members: &[(usize, RowPlace)], changelog: bool) -> Result<()> {
+        let inputs: Vec<(usize, RowPlace)> = members.iter().filter(|(run, _)| *run < self.inputs).copied().collect();
         let is_above = inputs.len() < members.len();
         let is_known = inputs.iter().any(|(_, p)| CompactedRows::is_added(runs, *p) && self.level(runs, *p) > 0);
         let Some(row) = self.merged(runs, &inputs)? else { return Ok(()) };
@@ -540,7 +548,13 @@ impl CompactedRows<'_> {
         Ok(())
     }
 
-    fn look_up(&mut self, runs: &Runs, members: &[(usize, Place)], changelog: bool, vectors: bool) -> Result<()> {
+    fn look_up(
+        &mut self,
+        runs: &SortedRuns,
+        members: &[(usize, RowPlace)],
+        changelog: bool,
+        vectors: bool,
+    ) -> Result<()> {
         let inputs = members.iter().filter(|(run, _)| *run < self.inputs);
         // Ignored rows take nothing away, above or below.
         if let RowMerge::Last { ignore_delete: true } = &self.plan.merge.rows
@@ -569,7 +583,7 @@ impl CompactedRows<'_> {
 }
 
 /// The place of a row in its file.
-fn position(runs: &Runs, place: Place, column: usize) -> Result<u64> {
+fn position(runs: &SortedRuns, place: RowPlace, column: usize) -> Result<u64> {
     let batch = runs.live.get(place.slot as usize);
     let places = batch.and_then(|b| b.columns.get(column)).and_then(|c| c.as_primitive_opt::<Int64Type>());
     let position = places.and_then(|p| p.values().get(place.row as usize)).and_then(|p| u64::try_from(*p).ok());
@@ -577,27 +591,27 @@ fn position(runs: &Runs, place: Place, column: usize) -> Result<u64> {
 }
 
 /// What a row has in a column: an array of it alone, `None` for null.
-fn value_of(runs: &Runs, row: &Outcome, column: usize, ty: &Type) -> Result<Option<ArrayRef>> {
-    let at = |place: &Place| {
+fn value_of(runs: &SortedRuns, row: &MergeOutcome, column: usize, ty: &Type) -> Result<Option<ArrayRef>> {
+    let at = |place: &RowPlace| {
         let batch = runs.live.get(place.slot as usize)?;
         batch.columns.get(column).map(|c| c.slice(place.row as usize, 1))
     };
     Ok(match row {
-        Outcome::Row(place) => at(place),
-        Outcome::Made(row) => match row.columns.get(column) {
-            Some(Held::At(place)) => at(place),
-            Some(Held::Computed(Computed::Row(array))) => Some(array.clone()),
-            Some(Held::Computed(Computed::Value(value))) => match ty.as_primitive() {
+        MergeOutcome::Row(place) => at(place),
+        MergeOutcome::Made(row) => match row.columns.get(column) {
+            Some(MergedValue::At(place)) => at(place),
+            Some(MergedValue::Computed(Computed::Row(array))) => Some(array.clone()),
+            Some(MergedValue::Computed(Computed::Value(value))) => match ty.as_primitive() {
                 Some(ty) => Some(array_of(vec![Some(value.clone())], ty)?),
                 None => None,
             },
-            Some(Held::Null) | None => None,
+            Some(MergedValue::Null) | None => None,
         },
     })
 }
 
 impl Iterator for CompactedRows<'_> {
-    type Item = Result<Compacted>;
+    type Item = Result<CompactionOutput>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_batch().map_err(|e| e.with("path", &self.plan.merge.path)).transpose()

@@ -6,9 +6,9 @@
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, SchemaRef};
 
-use super::picks::{Picks, Place};
-use super::read::{Merge, Reading};
-use super::runs::{Runs, Step};
+use super::picks::{Picks, RowPlace};
+use super::read::{MergeInput, SectionMerge};
+use super::runs::{MergeStep, SortedRuns};
 use crate::data::arrow::schema::to_arrow;
 use crate::error::{Error, Result};
 use crate::format::task::{MergeSection, ScanTask};
@@ -22,7 +22,7 @@ pub(crate) struct DifferentRows {
     fields: Vec<Field>,
     schema: SchemaRef,
     /// `None` after the end or an error.
-    runs: Option<Runs>,
+    runs: Option<SortedRuns>,
     most: usize,
 }
 
@@ -32,17 +32,17 @@ impl DifferentRows {
     /// # Errors
     /// What merging gives.
     pub fn new(
-        reading: Reading<'_>,
+        reading: MergeInput<'_>,
         task: &ScanTask,
         section: &MergeSection,
         before: &[Vec<ScanTask>],
     ) -> Result<DifferentRows> {
-        let merge = Merge::plan(reading.context, task, true, true)?;
+        let merge = SectionMerge::plan(reading.context, task, true, true)?;
         let fields = merge.fields.clone();
         let schema = to_arrow(&Schema::new(reading.context.schema.id, fields.clone(), Vec::new()))?;
         let types: Vec<DataType> = schema.fields().iter().map(|f| f.data_type().clone()).collect();
         let (before, after) = (merge.rows(reading, before)?, merge.rows(reading, &section.runs)?);
-        let runs = Runs::new(vec![Box::new(before), Box::new(after)], merge.merged_layout(), &types)?;
+        let runs = SortedRuns::new(vec![Box::new(before), Box::new(after)], merge.merged_layout(), &types)?;
         Ok(DifferentRows { fields, schema, runs: Some(runs), most: reading.context.batch_rows })
     }
 
@@ -54,16 +54,16 @@ impl DifferentRows {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let Some(runs) = &mut self.runs else { return Ok(None) };
         let mut picks = Picks::default();
-        let mut members: Vec<(usize, Place)> = Vec::new();
+        let mut members: Vec<(usize, RowPlace)> = Vec::new();
         while picks.rows() < self.most {
             if picks.rows() == 0 {
                 runs.forget();
             }
             match runs.next(self.most - picks.rows(), &mut members)? {
-                Step::End => break,
-                Step::Rows { run: AFTER, slot, start, rows } => picks.push_rows(slot, start, rows),
-                Step::Rows { .. } => {}
-                Step::Group => {
+                MergeStep::End => break,
+                MergeStep::Rows { run: AFTER, slot, start, rows } => picks.push_rows(slot, start, rows),
+                MergeStep::Rows { .. } => {}
+                MergeStep::Group => {
                     let place = |run: usize| members.iter().find(|(of, _)| *of == run).map(|(_, place)| *place);
                     if let Some(after) = place(AFTER).filter(|after| !is_same(runs, place(1 - AFTER), *after)) {
                         picks.push_rows(after.slot, after.row, 1);
@@ -86,8 +86,8 @@ impl DifferentRows {
 }
 
 /// Whether both rows have the same in all columns but the last, which is the kind.
-fn is_same(runs: &Runs, before: Option<Place>, after: Place) -> bool {
-    let batch = |place: Place| runs.live.get(place.slot as usize);
+fn is_same(runs: &SortedRuns, before: Option<RowPlace>, after: RowPlace) -> bool {
+    let batch = |place: RowPlace| runs.live.get(place.slot as usize);
     let Some((before, (a, b))) = before.and_then(|p| Some((p, batch(p).zip(batch(after))?))) else { return false };
     let values = a.columns.len().saturating_sub(1);
     let columns = a.columns.iter().zip(&b.columns).take(values);

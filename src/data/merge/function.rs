@@ -9,9 +9,9 @@ use std::collections::HashSet;
 use arrow::array::Array;
 use arrow::datatypes::i256;
 
-use super::column::Column;
+use super::column::MergedColumn;
 use super::nested::Nested;
-use super::picks::Held;
+use super::picks::MergedValue;
 use super::sketches::{unite_hll, unite_theta};
 use crate::codec::bitmap::unite_bitmaps;
 use crate::codec::long_bitmap::unite_long_bitmaps;
@@ -23,7 +23,7 @@ use crate::types::{Field, PrimitiveType, Type, Value, ValueRef};
 /// An aggregate function of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Function {
-    kind: Kind,
+    kind: FunctionKind,
     name: String,
     /// Whether rows that are taken back change nothing.
     ignore_retract: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Function {
     ty: Type,
 }
 
-/// The names of the functions, as [`Kind::new`] knows them.
+/// The names of the functions, as [`FunctionKind::new`] knows them.
 pub(crate) const FUNCTIONS: [&str; 22] = [
     "bool_and",
     "bool_or",
@@ -65,7 +65,7 @@ pub(crate) fn no_function(name: &str) -> Error {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Kind {
+enum FunctionKind {
     /// The last one, null or not, also of rows that are taken back.
     Key,
     Last,
@@ -89,39 +89,39 @@ enum Kind {
     Nested(Nested),
 }
 
-impl Kind {
-    fn new(name: &str, field: &Field, options: &Options<'_>) -> Result<Kind> {
+impl FunctionKind {
+    fn new(name: &str, field: &Field, options: &Options<'_>) -> Result<FunctionKind> {
         let distinct = options.boolean_of_column(&field.name, "distinct")?;
         Ok(match name {
-            "primary-key" => Kind::Key,
-            "last_value" => Kind::Last,
-            "last_non_null_value" => Kind::LastNonNull,
-            "first_value" => Kind::First,
-            "first_non_null_value" | "first_not_null_value" => Kind::FirstNonNull,
-            "max" => Kind::Max,
-            "min" => Kind::Min,
-            "sum" => Kind::Sum,
-            "product" => Kind::Product,
-            "bool_and" => Kind::And,
-            "bool_or" => Kind::Or,
+            "primary-key" => FunctionKind::Key,
+            "last_value" => FunctionKind::Last,
+            "last_non_null_value" => FunctionKind::LastNonNull,
+            "first_value" => FunctionKind::First,
+            "first_non_null_value" | "first_not_null_value" => FunctionKind::FirstNonNull,
+            "max" => FunctionKind::Max,
+            "min" => FunctionKind::Min,
+            "sum" => FunctionKind::Sum,
+            "product" => FunctionKind::Product,
+            "bool_and" => FunctionKind::And,
+            "bool_or" => FunctionKind::Or,
             "listagg" => {
                 let delimiter = options.of_column(&field.name, "list-agg-delimiter").unwrap_or(",").to_owned();
-                Kind::Text { delimiter, distinct }
+                FunctionKind::Text { delimiter, distinct }
             }
-            "rbm32" => Kind::Bitmap,
-            "rbm64" => Kind::LongBitmap,
-            "theta_sketch" => Kind::Theta,
-            "hll_sketch" => Kind::Hll,
-            "collect" => Kind::Nested(Nested::Collect { distinct }),
-            "merge_map" => Kind::Nested(Nested::MergeMap),
-            "merge_map_with_keytime" => Kind::Nested(Nested::latest_entries(field, options)?),
+            "rbm32" => FunctionKind::Bitmap,
+            "rbm64" => FunctionKind::LongBitmap,
+            "theta_sketch" => FunctionKind::Theta,
+            "hll_sketch" => FunctionKind::Hll,
+            "collect" => FunctionKind::Nested(Nested::Collect { distinct }),
+            "merge_map" => FunctionKind::Nested(Nested::MergeMap),
+            "merge_map_with_keytime" => FunctionKind::Nested(Nested::latest_entries(field, options)?),
             "nested_update" | "nested_partial_update" => {
                 let keys = options.of_column(&field.name, "nested-key").map_or(Vec::new(), split_names);
                 let limit = match options.of_column(&field.name, "count-limit") {
                     None => usize::MAX,
                     Some(n) => n.trim().parse().map_err(|e| Error::invalid("'count-limit' is no number").because(e))?,
                 };
-                Kind::Nested(Nested::update(field, &keys, limit, name == "nested_partial_update")?)
+                FunctionKind::Nested(Nested::update(field, &keys, limit, name == "nested_partial_update")?)
             }
             _ => return Err(no_function(name)),
         })
@@ -132,15 +132,17 @@ impl Kind {
         use PrimitiveType as P;
         let primitive = ty.as_primitive();
         match self {
-            Kind::Sum | Kind::Product => {
+            FunctionKind::Sum | FunctionKind::Product => {
                 matches!(primitive, Some(P::Int | P::Long | P::Float | P::Double | P::Decimal { .. }))
             }
-            Kind::Max | Kind::Min => !matches!(primitive, None | Some(P::Boolean | P::Variant)),
-            Kind::And | Kind::Or => matches!(primitive, Some(P::Boolean)),
-            Kind::Text { .. } => matches!(primitive, Some(P::String)),
-            Kind::Bitmap | Kind::LongBitmap | Kind::Theta | Kind::Hll => matches!(primitive, Some(P::Binary)),
-            Kind::Nested(Nested::Collect { .. }) => matches!(ty, Type::List(_)),
-            Kind::Nested(Nested::MergeMap) => matches!(ty, Type::Map(..)),
+            FunctionKind::Max | FunctionKind::Min => !matches!(primitive, None | Some(P::Boolean | P::Variant)),
+            FunctionKind::And | FunctionKind::Or => matches!(primitive, Some(P::Boolean)),
+            FunctionKind::Text { .. } => matches!(primitive, Some(P::String)),
+            FunctionKind::Bitmap | FunctionKind::LongBitmap | FunctionKind::Theta | FunctionKind::Hll => {
+                matches!(primitive, Some(P::Binary))
+            }
+            FunctionKind::Nested(Nested::Collect { .. }) => matches!(ty, Type::List(_)),
+            FunctionKind::Nested(Nested::MergeMap) => matches!(ty, Type::Map(..)),
             _ => true,
         }
     }
@@ -175,7 +177,7 @@ impl Function {
     /// # Errors
     /// `InvalidInput` if there is no such function or it does not take the column's type.
     pub fn new(name: &str, field: &Field, options: &Options<'_>) -> Result<Function> {
-        let kind = Kind::new(name, field, options)?;
+        let kind = FunctionKind::new(name, field, options)?;
         if !kind.takes(&field.ty) {
             return Err(Error::invalid(format!(
                 "the aggregate function '{name}' does not take values of type {}",
@@ -199,24 +201,30 @@ impl Function {
 
     /// Whether it looks into the column's values, all of whose members it needs then.
     pub fn needs_members(&self) -> bool {
-        matches!(self.kind, Kind::Nested(_))
+        matches!(self.kind, FunctionKind::Nested(_))
     }
 
     /// What becomes of `kept` when `next` comes.
     ///
     /// # Errors
     /// `CorruptTable` for values that are not in the form that the function takes.
-    pub fn add(&self, column: Column<'_>, memory: &mut Memory, kept: Held, next: Held) -> Result<Held> {
+    pub fn add(
+        &self,
+        column: MergedColumn<'_>,
+        memory: &mut Memory,
+        kept: MergedValue,
+        next: MergedValue,
+    ) -> Result<MergedValue> {
         match &self.kind {
-            Kind::Key | Kind::Last => return Ok(next),
-            Kind::First => return Ok(if std::mem::replace(&mut memory.found, true) { kept } else { next }),
-            Kind::FirstNonNull if !memory.found && !next.is_null() => {
+            FunctionKind::Key | FunctionKind::Last => return Ok(next),
+            FunctionKind::First => return Ok(if std::mem::replace(&mut memory.found, true) { kept } else { next }),
+            FunctionKind::FirstNonNull if !memory.found && !next.is_null() => {
                 memory.found = true;
                 return Ok(next);
             }
-            Kind::FirstNonNull => return Ok(kept),
-            Kind::LastNonNull => return Ok(if next.is_null() { kept } else { next }),
-            Kind::Nested(nested) if nested.takes_null() => return nested.add(column, kept, next),
+            FunctionKind::FirstNonNull => return Ok(kept),
+            FunctionKind::LastNonNull => return Ok(if next.is_null() { kept } else { next }),
+            FunctionKind::Nested(nested) if nested.takes_null() => return nested.add(column, kept, next),
             _ => {}
         }
         if kept.is_null() || next.is_null() {
@@ -224,22 +232,22 @@ impl Function {
         }
         let (a, b) = (column.value(&kept), column.value(&next));
         Ok(match &self.kind {
-            Kind::Max => {
+            FunctionKind::Max => {
                 if compare(a, b).is_lt() {
                     next
                 } else {
                     kept
                 }
             }
-            Kind::Min => {
+            FunctionKind::Min => {
                 if compare(a, b).is_lt() {
                     kept
                 } else {
                     next
                 }
             }
-            Kind::Nested(nested) => nested.add(column, kept, next)?,
-            _ => Held::computed(self.combined(a, b)?),
+            FunctionKind::Nested(nested) => nested.add(column, kept, next)?,
+            _ => MergedValue::computed(self.combined(a, b)?),
         })
     }
 
@@ -248,16 +256,18 @@ impl Function {
         let wrong = || Error::internal("an aggregate function was given values of another type");
         let (a, b) = a.zip(b).ok_or_else(wrong)?;
         Ok(match (&self.kind, a, b) {
-            (Kind::Sum | Kind::Product, a, b) => self.arithmetic(a, b, matches!(self.kind, Kind::Product))?,
-            (Kind::And, V::Boolean(a), V::Boolean(b)) => Some(Value::Boolean(a && b)),
-            (Kind::Or, V::Boolean(a), V::Boolean(b)) => Some(Value::Boolean(a || b)),
-            (Kind::Text { delimiter, distinct }, V::String(a), V::String(b)) => {
+            (FunctionKind::Sum | FunctionKind::Product, a, b) => {
+                self.arithmetic(a, b, matches!(self.kind, FunctionKind::Product))?
+            }
+            (FunctionKind::And, V::Boolean(a), V::Boolean(b)) => Some(Value::Boolean(a && b)),
+            (FunctionKind::Or, V::Boolean(a), V::Boolean(b)) => Some(Value::Boolean(a || b)),
+            (FunctionKind::Text { delimiter, distinct }, V::String(a), V::String(b)) => {
                 Some(Value::String(joined(a, b, delimiter, *distinct)))
             }
-            (Kind::Bitmap, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_bitmaps(a, b)?)),
-            (Kind::LongBitmap, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_long_bitmaps(a, b)?)),
-            (Kind::Theta, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_theta(a, b)?)),
-            (Kind::Hll, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_hll(a, b)?)),
+            (FunctionKind::Bitmap, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_bitmaps(a, b)?)),
+            (FunctionKind::LongBitmap, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_long_bitmaps(a, b)?)),
+            (FunctionKind::Theta, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_theta(a, b)?)),
+            (FunctionKind::Hll, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_hll(a, b)?)),
             _ => return Err(wrong()),
         })
     }
@@ -318,10 +328,16 @@ impl Function {
     ///
     /// # Errors
     /// As [`Function::add`].
-    pub fn add_older(&self, column: Column<'_>, memory: &mut Memory, kept: Held, older: Held) -> Result<Held> {
+    pub fn add_older(
+        &self,
+        column: MergedColumn<'_>,
+        memory: &mut Memory,
+        kept: MergedValue,
+        older: MergedValue,
+    ) -> Result<MergedValue> {
         match &self.kind {
             // In what order they are collected does not matter.
-            Kind::Nested(Nested::Collect { .. }) => self.add(column, memory, kept, older),
+            FunctionKind::Nested(Nested::Collect { .. }) => self.add(column, memory, kept, older),
             _ => self.add(column, memory, older, kept),
         }
     }
@@ -330,23 +346,23 @@ impl Function {
     ///
     /// # Errors
     /// `InvalidInput` if the function cannot do that, or divides by zero.
-    pub fn retract(&self, column: Column<'_>, kept: Held, taken: Held) -> Result<Held> {
+    pub fn retract(&self, column: MergedColumn<'_>, kept: MergedValue, taken: MergedValue) -> Result<MergedValue> {
         if self.ignore_retract {
             return Ok(kept);
         }
         match &self.kind {
-            Kind::Key => Ok(taken),
-            Kind::Last => Ok(Held::Null),
-            Kind::LastNonNull => Ok(if taken.is_null() { kept } else { Held::Null }),
-            Kind::Sum if kept.is_null() => Ok(Held::computed(self.less(None, column.value(&taken))?)),
-            Kind::Sum | Kind::Product if kept.is_null() || taken.is_null() => Ok(kept),
-            Kind::Sum => Ok(Held::computed(self.less(column.value(&kept), column.value(&taken))?)),
-            Kind::Product => Ok(Held::computed(self.divided(column.value(&kept), column.value(&taken))?)),
-            Kind::Nested(nested) if nested.can_retract() => nested.retract(column, kept, taken),
-            _ => {
-                Err(Error::invalid(format!("the aggregate function '{}' cannot take back what was deleted", self.name))
-                    .hint("Set 'fields.<column>.ignore-retract' to 'true' for the table"))
+            FunctionKind::Key => Ok(taken),
+            FunctionKind::Last => Ok(MergedValue::Null),
+            FunctionKind::LastNonNull => Ok(if taken.is_null() { kept } else { MergedValue::Null }),
+            FunctionKind::Sum if kept.is_null() => Ok(MergedValue::computed(self.less(None, column.value(&taken))?)),
+            FunctionKind::Sum | FunctionKind::Product if kept.is_null() || taken.is_null() => Ok(kept),
+            FunctionKind::Sum => Ok(MergedValue::computed(self.less(column.value(&kept), column.value(&taken))?)),
+            FunctionKind::Product => {
+                Ok(MergedValue::computed(self.divided(column.value(&kept), column.value(&taken))?))
             }
+            FunctionKind::Nested(nested) if nested.can_retract() => nested.retract(column, kept, taken),
+            _ => Err(Error::invalid(format!("the aggregate function '{}' cannot retract deleted values", self.name))
+                .hint("Set 'fields.<column>.ignore-retract' to 'true' for the table")),
         }
     }
 
@@ -370,7 +386,7 @@ impl Function {
 
     fn divided(&self, a: Option<ValueRef<'_>>, b: Option<ValueRef<'_>>) -> Result<Option<Value>> {
         use ValueRef as V;
-        let by_zero = || Error::invalid("a product cannot take back a zero");
+        let by_zero = || Error::invalid("a product cannot retract a zero");
         Ok(match (a, b) {
             (Some(V::Int(a)), Some(V::Int(b))) => {
                 Some(self.int(i64::from(a).checked_div(i64::from(b)).ok_or_else(by_zero)?))
@@ -424,7 +440,7 @@ mod tests {
     fn functions_are_known_by_their_names() {
         let (none, text) = (BTreeMap::new(), Field::new(1, "c", false, Type::Primitive(PrimitiveType::String)));
         let unknown = |name: &str| {
-            let wrong = Kind::new(name, &text, &Options(&none)).err();
+            let wrong = FunctionKind::new(name, &text, &Options(&none)).err();
             wrong.is_some_and(|e| e.message().starts_with("there is no aggregate function"))
         };
         assert!(unknown("summ") && !FUNCTIONS.into_iter().any(unknown));

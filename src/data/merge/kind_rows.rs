@@ -15,7 +15,7 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Int32Type, SchemaRef};
 
 use super::diff::DifferentRows;
-use super::read::{Merge, Narrow, Reading, file_context, has_rows};
+use super::read::{MergeInput, Narrow, SectionMerge, file_context, has_rows};
 use crate::data::arrow::schema::to_arrow;
 use crate::data::read::filter::matches;
 use crate::data::read::leveled_columns::{KIND_ID, key_value_columns};
@@ -31,7 +31,7 @@ use crate::types::{Field, FieldId, Schema};
 ///
 /// # Errors
 /// As [`live_rows`]; `CorruptTable` for unknown kinds.
-pub(crate) fn read_kinds(reading: Reading<'_>, task: &ScanTask, change: &Change) -> Result<Batches> {
+pub(crate) fn read_kinds(reading: MergeInput<'_>, task: &ScanTask, change: &Change) -> Result<Batches> {
     let context = reading.context;
     let own = context.projection.fields.iter().filter(|f| !CHANGE_COLUMNS.contains(&f.id)).cloned();
     let kind = key_value_columns().into_iter().filter(|f| f.id == KIND_ID);
@@ -50,7 +50,7 @@ pub(crate) fn read_kinds(reading: Reading<'_>, task: &ScanTask, change: &Change)
                     (rows.fields().to_vec(), Box::new(rows))
                 }
                 None => {
-                    let merge = Merge::plan(context, task, false, true)?;
+                    let merge = SectionMerge::plan(context, task, false, true)?;
                     (merge.fields.clone(), Box::new(merge.rows(reading, &section.runs)?))
                 }
             };
@@ -144,7 +144,7 @@ impl Label {
             CHANGE_TYPE => Arc::new(StringArray::from_iter_values(types)),
             CHANGE_ORDINAL => Arc::new(Int32Array::from_value(self.change.ordinal, types.len())),
             COMMIT_SNAPSHOT_ID => Arc::new(Int64Array::from_value(self.change.commit_snapshot_id, types.len())),
-            _ => return Err(Error::unsupported("a filter of changes cannot ask for this column")),
+            _ => return Err(Error::unsupported("a filter of changes cannot use this column")),
         })
     }
 }

@@ -14,8 +14,8 @@ use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
 
-use super::column::Column;
-use super::picks::{Computed, Held, unmerged};
+use super::column::MergedColumn;
+use super::picks::{Computed, MergedValue, unmerged};
 use crate::error::{Error, Result};
 use crate::types::options::Options;
 use crate::types::{Field, PrimitiveType, Type};
@@ -97,10 +97,10 @@ impl Nested {
     ///
     /// # Errors
     /// `Unsupported` for elements that cannot be compared.
-    pub fn add(&self, column: Column<'_>, kept: Held, next: Held) -> Result<Held> {
+    pub fn add(&self, column: MergedColumn<'_>, kept: MergedValue, next: MergedValue) -> Result<MergedValue> {
         let (a, b) = (elements(column, &kept)?, elements(column, &next)?);
         let (Some(first), most) = (a.as_ref().or(b.as_ref()), a.as_ref().map_or(0, |a| a.len())) else {
-            return Ok(Held::Null);
+            return Ok(MergedValue::Null);
         };
         let parts: Vec<&dyn Array> = a.iter().chain(b.iter()).map(|part| part.as_ref()).collect();
         let all = if parts.len() == 1 { first.clone() } else { concat(&parts).map_err(failed)? };
@@ -134,7 +134,7 @@ impl Nested {
     ///
     /// # Errors
     /// As [`Nested::add`].
-    pub fn retract(&self, column: Column<'_>, kept: Held, taken: Held) -> Result<Held> {
+    pub fn retract(&self, column: MergedColumn<'_>, kept: MergedValue, taken: MergedValue) -> Result<MergedValue> {
         let (Some(a), Some(b)) = (elements(column, &kept)?, elements(column, &taken)?) else { return Ok(kept) };
         if b.is_empty() {
             return Ok(kept);
@@ -180,12 +180,12 @@ fn no_rows(field: &Field) -> Error {
 }
 
 /// The elements of a list or the entries of a map; `None` if it is null.
-fn elements(column: Column<'_>, held: &Held) -> Result<Option<ArrayRef>> {
+fn elements(column: MergedColumn<'_>, held: &MergedValue) -> Result<Option<ArrayRef>> {
     let (array, row) = match held {
-        Held::Null => return Ok(None),
-        Held::Computed(Computed::Value(_)) => return Err(shape()),
-        Held::Computed(Computed::Row(row)) => (row, 0),
-        Held::At(place) => column.at(*place).ok_or_else(shape)?,
+        MergedValue::Null => return Ok(None),
+        MergedValue::Computed(Computed::Value(_)) => return Err(shape()),
+        MergedValue::Computed(Computed::Row(row)) => (row, 0),
+        MergedValue::At(place) => column.at(*place).ok_or_else(shape)?,
     };
     match array.data_type() {
         DataType::List(_) => Ok(Some(array.as_list::<i32>().value(row))),
@@ -195,7 +195,7 @@ fn elements(column: Column<'_>, held: &Held) -> Result<Option<ArrayRef>> {
 }
 
 /// A list of these elements, or a map of these entries.
-fn rebuilt(column: Column<'_>, elements: ArrayRef) -> Result<Held> {
+fn rebuilt(column: MergedColumn<'_>, elements: ArrayRef) -> Result<MergedValue> {
     let offsets = OffsetBuffer::from_lengths([elements.len()]);
     let batch = column.live.first().and_then(|batch| batch.columns.get(column.index));
     let row: ArrayRef = match batch.map(|array| array.data_type()) {
@@ -208,7 +208,7 @@ fn rebuilt(column: Column<'_>, elements: ArrayRef) -> Result<Held> {
         }
         _ => return Err(shape()),
     };
-    Ok(Held::Computed(Computed::Row(row)))
+    Ok(MergedValue::Computed(Computed::Row(row)))
 }
 
 fn members(rows: &ArrayRef) -> Result<&StructArray> {

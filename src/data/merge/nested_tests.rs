@@ -5,7 +5,7 @@ use arrow::datatypes::Int32Type;
 
 use super::*;
 use crate::data::arrow::schema::to_arrow;
-use crate::data::merge::read::Merge;
+use crate::data::merge::read::SectionMerge;
 use crate::data::testing::{context, field, list, required, rows, schema, structure, task};
 use crate::error::ErrorKind;
 use crate::expr::BoundPredicate;
@@ -27,7 +27,7 @@ fn merged(ty: Type, options: &[(&str, &str)], values: Vec<(ArrayRef, i32)>) -> R
     let options = own.chain([("merge-engine".to_owned(), "aggregation".to_owned())]).collect();
     let paimon = PaimonContext { key: vec![0], options, ..PaimonContext::default() };
     let context = ReadContext { paimon: Some(Arc::new(paimon)), ..context(&table).as_ref().clone() };
-    let merge = Merge::plan(&Arc::new(context), &task("nowhere", BoundPredicate::True), false, false)?;
+    let merge = SectionMerge::plan(&Arc::new(context), &task("nowhere", BoundPredicate::True), false, false)?;
     let schema = to_arrow(&merge.context.projection)?;
     let run = |(sequence, (value, kind)): (usize, (ArrayRef, i32))| {
         let value = arrow::compute::cast(&value, schema.field(1).data_type()).unwrap();

@@ -12,7 +12,7 @@ use crate::types::{Type, Value};
 
 /// A row of one of the batches that are being merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RowPlace {
     /// Which batch.
     pub slot: u32,
     /// Which of its rows.
@@ -21,10 +21,10 @@ pub(crate) struct Place {
 
 /// What a column has in a row that is being merged.
 #[derive(Clone, Debug)]
-pub(crate) enum Held {
+pub(crate) enum MergedValue {
     Null,
     /// The same as another row.
-    At(Place),
+    At(RowPlace),
     /// A value that no row has.
     Computed(Computed),
 }
@@ -38,14 +38,14 @@ pub(crate) enum Computed {
     Row(ArrayRef),
 }
 
-impl Held {
+impl MergedValue {
     pub fn is_null(&self) -> bool {
-        matches!(self, Held::Null)
+        matches!(self, MergedValue::Null)
     }
 
     /// A value, or null.
-    pub fn computed(value: Option<Value>) -> Held {
-        value.map_or(Held::Null, |v| Held::Computed(Computed::Value(v)))
+    pub fn computed(value: Option<Value>) -> MergedValue {
+        value.map_or(MergedValue::Null, |v| MergedValue::Computed(Computed::Value(v)))
     }
 }
 
@@ -54,7 +54,7 @@ const COMPUTED: u32 = u32::MAX - 1;
 
 /// Rows of one source that follow each other.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct RowPiece {
     source: u32,
     start: u32,
     rows: u32,
@@ -63,7 +63,7 @@ struct Piece {
 /// The rows of a column in the making.
 #[derive(Debug, Default)]
 pub(crate) struct Picks {
-    pieces: Vec<Piece>,
+    pieces: Vec<RowPiece>,
     computed: Vec<Computed>,
     rows: usize,
 }
@@ -80,16 +80,16 @@ impl Picks {
             Some(last) if last.source == slot && slot < COMPUTED && last.start + last.rows == start => {
                 last.rows += rows
             }
-            _ => self.pieces.push(Piece { source: slot, start, rows }),
+            _ => self.pieces.push(RowPiece { source: slot, start, rows }),
         }
     }
 
     /// Adds one row.
-    pub fn push(&mut self, held: Held) {
+    pub fn push(&mut self, held: MergedValue) {
         match held {
-            Held::At(place) => self.push_rows(place.slot, place.row, 1),
-            Held::Null => self.push_rows(NULL, 0, 1),
-            Held::Computed(computed) => {
+            MergedValue::At(place) => self.push_rows(place.slot, place.row, 1),
+            MergedValue::Null => self.push_rows(NULL, 0, 1),
+            MergedValue::Computed(computed) => {
                 self.push_rows(COMPUTED, self.computed.len() as u32, 1);
                 self.computed.push(computed);
             }

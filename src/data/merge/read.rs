@@ -16,11 +16,11 @@ use arrow::array::{ArrayRef, BooleanArray, Int32Array, RecordBatch, RecordBatchO
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 
-use super::columns::{ColumnMerge, ColumnRules, Group};
+use super::columns::{ColumnMerge, ColumnRules, GroupPlaces};
 use super::function::Function;
-use super::picks::{Held, Picks, Place, added};
-use super::rules::{Engine, Rules, SequenceGroup};
-use super::runs::{INSERT, Layout, Runs, Step, is_added};
+use super::picks::{MergedValue, Picks, RowPlace, added};
+use super::rules::{Engine, MergeRules, SequenceGroup};
+use super::runs::{INSERT, MergeLayout, MergeStep, SortedRuns, is_added};
 use crate::data::arrow::schema::to_arrow;
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::deletes::positions::RowPositions;
@@ -50,7 +50,7 @@ const SMALL_BATCH: usize = 1024;
 
 /// What is shared by those who read.
 #[derive(Clone, Copy)]
-pub(crate) struct Reading<'a> {
+pub(crate) struct MergeInput<'a> {
     pub store: &'a Arc<dyn Store>,
     pub context: &'a Arc<ReadContext>,
     pub cache: &'a DeleteCache,
@@ -59,9 +59,9 @@ pub(crate) struct Reading<'a> {
 /// The rows of a section, as [`live_rows`] gives those of a file.
 ///
 /// # Errors
-/// As [`live_rows`] and [`Rules::new`]; `InvalidInput` for rows that the table's options say nothing about.
-pub(crate) fn read_section(reading: Reading<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
-    let merge = Merge::plan(reading.context, task, false, false)?;
+/// As [`live_rows`] and [`MergeRules::new`]; `InvalidInput` for rows that the table's options say nothing about.
+pub(crate) fn read_section(reading: MergeInput<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
+    let merge = SectionMerge::plan(reading.context, task, false, false)?;
     let narrow = Narrow::plan(&merge, reading.context, task)?;
     let rows = merge.rows(reading, &section.runs)?;
     Ok(Box::new(rows.map(move |batch| narrow.rows(&batch?)).filter(has_rows)))
@@ -73,13 +73,13 @@ pub(crate) fn has_rows(batch: &Result<RecordBatch>) -> bool {
 
 /// How the rows of a section are merged.
 #[derive(Clone)]
-pub(crate) struct Merge {
+pub(crate) struct SectionMerge {
     /// The columns of merged rows: those of the table that are needed, then the kind if it is wanted.
     pub fields: Vec<Field>,
     schema: SchemaRef,
     /// What is read of each file.
     pub context: Arc<ReadContext>,
-    pub layout: Layout,
+    pub layout: MergeLayout,
     pub rows: RowMerge,
     has_kind: bool,
     /// Whether rows of level 0 and of the lowest level above it are all that count: that row was made of older ones.
@@ -97,15 +97,15 @@ pub(crate) enum RowMerge {
     Columns(ColumnMerge),
 }
 
-impl Merge {
+impl SectionMerge {
     /// For a task with a section. With `whole`, merged rows have all columns of the table; with `has_kind`, they say
     /// what they are.
-    pub fn plan(context: &Arc<ReadContext>, task: &ScanTask, whole: bool, has_kind: bool) -> Result<Merge> {
+    pub fn plan(context: &Arc<ReadContext>, task: &ScanTask, whole: bool, has_kind: bool) -> Result<SectionMerge> {
         let paimon = context.paimon.as_deref();
         let paimon = paimon.ok_or_else(|| Error::internal("only files of Paimon tables are merged"))?;
         let options = Options(&paimon.options);
         let schema = &context.schema;
-        let rules = Rules::new(&options, schema)?;
+        let rules = MergeRules::new(&options, schema)?;
         let mut key: Vec<FieldId> = paimon.key.clone();
         let partition = task.data_file.partition.values.iter().map(|v| v.source_id);
         let fixed: Vec<FieldId> = key.iter().copied().chain(partition).collect();
@@ -140,7 +140,7 @@ impl Merge {
         }
         key.sort_unstable();
         let by_level = rules.by_level(&options)?;
-        Ok(Merge {
+        Ok(SectionMerge {
             by_level,
             schema: to_arrow(&Schema::new(schema.id, fields.clone(), Vec::new()))?,
             fields,
@@ -155,7 +155,7 @@ impl Merge {
     }
 
     /// The merged rows of some runs, without those that delete others.
-    pub fn rows(&self, reading: Reading<'_>, runs: &[Vec<ScanTask>]) -> Result<MergedRows> {
+    pub fn rows(&self, reading: MergeInput<'_>, runs: &[Vec<ScanTask>]) -> Result<MergedRows> {
         let batch_rows = match runs.len() {
             0..=FEW_RUNS => self.context.batch_rows,
             _ => self.context.batch_rows.min(SMALL_BATCH),
@@ -173,7 +173,7 @@ impl Merge {
     pub fn over(&self, sources: Vec<Batches>) -> Result<MergedRows> {
         let types = to_arrow(&self.context.projection)?;
         let types: Vec<DataType> = types.fields().iter().map(|f| f.data_type().clone()).collect();
-        let runs = Some(Runs::new(sources, self.layout.clone(), &types).with("path", &self.path)?);
+        let runs = Some(SortedRuns::new(sources, self.layout.clone(), &types).with("path", &self.path)?);
         Ok(MergedRows {
             merge: self.clone(),
             runs,
@@ -184,20 +184,20 @@ impl Merge {
     }
 
     /// Where merged rows have the key and the kind.
-    pub fn merged_layout(&self) -> Layout {
+    pub fn merged_layout(&self) -> MergeLayout {
         let (order, kind) = (Vec::new(), self.fields.len().saturating_sub(1));
-        Layout { key: self.layout.key.clone(), order, descending: false, sequence: None, kind }
+        MergeLayout { key: self.layout.key.clone(), order, descending: false, sequence: None, kind }
     }
 }
 
 /// Where the columns are that merging goes by.
-fn layout(rules: &Rules, key: &[FieldId], fields: &[Field]) -> Result<Layout> {
+fn layout(rules: &MergeRules, key: &[FieldId], fields: &[Field]) -> Result<MergeLayout> {
     let place = |id: &FieldId| {
         let place = fields.iter().position(|f| f.id == *id);
-        place.ok_or_else(|| Error::corrupt(format!("the table's schema has no column {id}, which rows are merged by")))
+        place.ok_or_else(|| Error::corrupt(format!("the table's schema has no column {id}, but rows are merged by it")))
     };
     let places = |ids: &[FieldId]| ids.iter().map(place).collect::<Result<Vec<_>>>();
-    Ok(Layout {
+    Ok(MergeLayout {
         key: places(key)?,
         order: places(&rules.order)?,
         descending: rules.descending,
@@ -208,7 +208,7 @@ fn layout(rules: &Rules, key: &[FieldId], fields: &[Field]) -> Result<Layout> {
 
 /// The batches of a run, one file after the other; those of a file with a tag have it as a last column.
 pub(crate) fn run_batches(
-    reading: Reading<'_>,
+    reading: MergeInput<'_>,
     context: &Arc<ReadContext>,
     run: impl Iterator<Item = (ScanTask, Option<i32>)>,
     residual: &Arc<BoundPredicate>,
@@ -257,7 +257,7 @@ fn optional(field: &Field) -> Field {
 fn needed_fields(
     context: &ReadContext,
     task: &ScanTask,
-    rules: &Rules,
+    rules: &MergeRules,
     key: &[FieldId],
     whole: bool,
 ) -> Result<Vec<Field>> {
@@ -300,7 +300,7 @@ pub(crate) fn bits(paimon: &PaimonContext, schema: &Schema, field: &Field) -> Op
 }
 
 /// How rows with these columns are merged, where it is done by column.
-pub(crate) fn column_rules(rules: &Rules, fields: &[Field]) -> ColumnRules {
+pub(crate) fn column_rules(rules: &MergeRules, fields: &[Field]) -> ColumnRules {
     let Engine::PartialUpdate(partial) = &rules.engine else {
         return ColumnRules::Aggregation { remove_on_delete: rules.remove_on_delete };
     };
@@ -308,7 +308,7 @@ pub(crate) fn column_rules(rules: &Rules, fields: &[Field]) -> ColumnRules {
     let group = |group: &SequenceGroup| {
         let sequence = group.sequence.iter().map(place).collect::<Option<Vec<_>>>()?;
         let columns = group.columns.iter().filter_map(place).collect();
-        Some(Group { sequence, columns, removes: group.removes })
+        Some(GroupPlaces { sequence, columns, removes: group.removes })
     };
     ColumnRules::PartialUpdate {
         ignore_delete: rules.ignore_delete,
@@ -320,12 +320,12 @@ pub(crate) fn column_rules(rules: &Rules, fields: &[Field]) -> ColumnRules {
 
 /// Streams merged rows.
 pub(crate) struct MergedRows {
-    merge: Merge,
+    merge: SectionMerge,
     /// `None` after the end or an error.
-    runs: Option<Runs>,
+    runs: Option<SortedRuns>,
     /// Of each column, or one for all where they come from the same rows.
     picks: Vec<Picks>,
-    members: Vec<(usize, Place)>,
+    members: Vec<(usize, RowPlace)>,
     /// Most rows of a batch.
     most: usize,
 }
@@ -348,11 +348,11 @@ impl MergedRows {
                 runs.forget();
             }
             match runs.next(self.most - rows, &mut self.members)? {
-                Step::End => break,
-                Step::Rows { slot, start, rows, .. } => {
+                MergeStep::End => break,
+                MergeStep::Rows { slot, start, rows, .. } => {
                     add_rows(&mut self.picks, runs, (slot, start, rows));
                 }
-                Step::Group => add_group(&self.merge, &mut self.picks, runs, &self.members)?,
+                MergeStep::Group => add_group(&self.merge, &mut self.picks, runs, &self.members)?,
             }
         }
         match self.picks.first().map_or(0, Picks::rows) {
@@ -387,7 +387,7 @@ impl MergedRows {
 }
 
 /// Rows that are the only ones with their keys stay as they are, but for those that take others away.
-fn add_rows(picks: &mut [Picks], runs: &Runs, (slot, start, rows): (u32, u32, u32)) {
+fn add_rows(picks: &mut [Picks], runs: &SortedRuns, (slot, start, rows): (u32, u32, u32)) {
     let Some(batch) = runs.live.get(slot as usize) else { return };
     if batch.all_added {
         picks.iter_mut().for_each(|p| p.push_rows(slot, start, rows));
@@ -398,12 +398,17 @@ fn add_rows(picks: &mut [Picks], runs: &Runs, (slot, start, rows): (u32, u32, u3
     }
 }
 
-fn add_group(merge: &Merge, picks: &mut [Picks], runs: &Runs, members: &[(usize, Place)]) -> Result<()> {
-    let kind = |place: &Place| runs.live.get(place.slot as usize).map_or(0, |batch| batch.kind(place.row));
-    let counted: Vec<(usize, Place)>;
+fn add_group(
+    merge: &SectionMerge,
+    picks: &mut [Picks],
+    runs: &SortedRuns,
+    members: &[(usize, RowPlace)],
+) -> Result<()> {
+    let kind = |place: &RowPlace| runs.live.get(place.slot as usize).map_or(0, |batch| batch.kind(place.row));
+    let counted: Vec<(usize, RowPlace)>;
     let members = match merge.by_level {
         true => {
-            let level = |place: &Place| runs.tag(*place, merge.layout.kind + 1);
+            let level = |place: &RowPlace| runs.tag(*place, merge.layout.kind + 1);
             let above = members.iter().map(|(_, place)| level(place)).filter(|level| *level > 0).min();
             counted = members.iter().filter(|(_, p)| level(p) <= 0 || Some(level(p)) == above).copied().collect();
             &counted[..]
@@ -418,8 +423,10 @@ fn add_group(merge: &Merge, picks: &mut [Picks], runs: &Runs, members: &[(usize,
         }
         RowMerge::First { ignore_delete } => {
             if !ignore_delete && !members.iter().all(|(_, place)| is_added(kind(place))) {
-                return Err(Error::invalid("a row was deleted, which a table that keeps the first rows does not take")
-                    .hint("Set 'ignore-delete' for the table"));
+                return Err(Error::invalid(
+                    "a row was deleted, but a table that keeps the first rows keeps all of them",
+                )
+                .hint("Set 'ignore-delete' for the table"));
             }
             added_rows.next()
         }
@@ -428,7 +435,7 @@ fn add_group(merge: &Merge, picks: &mut [Picks], runs: &Runs, members: &[(usize,
             if !row.is_added {
                 return Ok(());
             }
-            let kind = merge.has_kind.then(|| Held::computed(Some(Value::Int(INSERT))));
+            let kind = merge.has_kind.then(|| MergedValue::computed(Some(Value::Int(INSERT))));
             picks.iter_mut().zip(row.columns.into_iter().chain(kind)).for_each(|(picks, held)| picks.push(held));
             return Ok(());
         }
@@ -468,7 +475,7 @@ enum Wanted {
 
 impl Narrow {
     /// From the rows of `merge` to those of the context's projection that satisfy the task's filter.
-    pub fn plan(merge: &Merge, context: &ReadContext, task: &ScanTask) -> Result<Narrow> {
+    pub fn plan(merge: &SectionMerge, context: &ReadContext, task: &ScanTask) -> Result<Narrow> {
         Narrow::to(&merge.fields, &context.projection, task)
     }
 
@@ -492,7 +499,7 @@ impl Narrow {
         let columns = projection.fields.iter().map(wanted).collect::<Result<Vec<_>>>()?;
         let ids = task.residual.field_ids();
         if ids.contains(&POS) || ids.contains(&DELETED) {
-            return Err(Error::unsupported("a filter cannot ask where merged rows are in their files"));
+            return Err(Error::unsupported("a filter cannot use the positions of merged rows"));
         }
         let asked = FilterColumns::plan(&ids, &have, &file, &constants)?;
         let (asked, filter) = (asked.place(&file, &leaves), task.residual.clone());

@@ -24,7 +24,7 @@ struct Row {
 
 type Values = (i64, Option<String>, Option<i64>, Option<i32>);
 
-fn merge(options: &[(&str, &str)], batch_rows: usize) -> Result<Merge> {
+fn merge(options: &[(&str, &str)], batch_rows: usize) -> Result<SectionMerge> {
     let table = schema(vec![
         required(0, "k", PrimitiveType::Long),
         field(1, "t", PrimitiveType::String),
@@ -34,11 +34,11 @@ fn merge(options: &[(&str, &str)], batch_rows: usize) -> Result<Merge> {
     let options = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     let paimon = PaimonContext { key: vec![0], options, ..PaimonContext::default() };
     let context = ReadContext { paimon: Some(Arc::new(paimon)), batch_rows, ..context(&table).as_ref().clone() };
-    Merge::plan(&Arc::new(context), &task("nowhere", BoundPredicate::True), false, false)
+    SectionMerge::plan(&Arc::new(context), &task("nowhere", BoundPredicate::True), false, false)
 }
 
 /// Batches of a run, of so many rows each.
-fn batches(merge: &Merge, rows: &[Row], size: usize) -> Batches {
+fn batches(merge: &SectionMerge, rows: &[Row], size: usize) -> Batches {
     let schema = to_arrow(&merge.context.projection).unwrap();
     let batch = |rows: &[Row]| {
         let columns: Vec<ArrayRef> = vec![
@@ -54,7 +54,7 @@ fn batches(merge: &Merge, rows: &[Row], size: usize) -> Batches {
     Box::new(rows.chunks(size.max(1)).map(batch).collect::<Vec<_>>().into_iter())
 }
 
-fn merged(merge: &Merge, runs: &[Vec<Row>], size: usize) -> Result<Vec<Values>> {
+fn merged(merge: &SectionMerge, runs: &[Vec<Row>], size: usize) -> Result<Vec<Values>> {
     let mut out = Vec::new();
     for batch in merge.over(runs.iter().map(|run| batches(merge, run, size)).collect())? {
         let batch = batch?;

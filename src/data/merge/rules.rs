@@ -42,7 +42,7 @@ pub(crate) struct SequenceGroup {
 
 /// The options of a table that say how its rows are merged.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Rules {
+pub(crate) struct MergeRules {
     pub engine: Engine,
     /// Whether rows that take others away count for nothing.
     pub ignore_delete: bool,
@@ -71,13 +71,13 @@ pub fn ignores_deletes(options: &Options<'_>) -> Result<Option<&'static str>> {
     said.map_or(Ok(None), |key| Ok(options.boolean(key, false)?.then_some(key)))
 }
 
-impl Rules {
+impl MergeRules {
     /// Reads them for a table with the columns of `schema`.
     ///
     /// # Errors
     /// `InvalidInput` for options that say nothing or contradict each other, or name columns that are not there;
     /// `Unsupported` for merge engines that are not known.
-    pub fn new(options: &Options<'_>, schema: &Schema) -> Result<Rules> {
+    pub fn new(options: &Options<'_>, schema: &Schema) -> Result<MergeRules> {
         let ignore_delete = ignores_deletes(options)?.is_some();
         let order =
             options.list("sequence.field").into_iter().map(|name| column(schema, name)).collect::<Result<_>>()?;
@@ -94,7 +94,7 @@ impl Rules {
             Some(other) => return Err(Error::unsupported(format!("the merge engine '{other}' is not known"))),
         };
         let remove_on_delete = options.boolean("aggregation.remove-record-on-delete", false)?;
-        Ok(Rules { engine, ignore_delete, remove_on_delete, order, descending })
+        Ok(MergeRules { engine, ignore_delete, remove_on_delete, order, descending })
     }
 
     /// Whether a row above level 0 was made of all older ones, in whatever levels they are: so tables are compacted
@@ -156,7 +156,7 @@ impl Rules {
 /// a key have the same values in.
 pub(crate) fn merge_faults(options: &Options<'_>, schema: &Schema, fixed: &[FieldId]) -> Vec<Error> {
     const DEFAULT: &str = "fields.default-aggregate-function";
-    let rules = match Rules::new(options, schema) {
+    let rules = match MergeRules::new(options, schema) {
         Ok(rules) => rules,
         Err(e) => return vec![e],
     };

@@ -1,8 +1,8 @@
 //! Merges sorted runs by key.
 //!
-//! [`Runs`] holds one batch of every run. Key by key, it gives the rows that have the key, the oldest first. If one run
-//! has several keys before the next key of any other run, it gives them at once. Batches stay until [`Runs::forget`],
-//! because rows are named by their place in a batch.
+//! [`SortedRuns`] holds one batch of every run. Key by key, it gives the rows that have the key, the oldest first. If
+//! one run has several keys before the next key of any other run, it gives them at once. Batches stay until
+//! [`SortedRuns::forget`], because rows are named by their place in a batch.
 
 use std::cmp::Ordering;
 
@@ -12,13 +12,13 @@ use arrow::compute::{SortOptions, cast};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use arrow::row::{RowConverter, Rows, SortField};
 
-use super::picks::{Place, unmerged};
+use super::picks::{RowPlace, unmerged};
 use crate::data::read::rows::Batches;
 use crate::error::{Error, Result};
 
 /// Which columns of the batches say what.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct MergeLayout {
     /// Those that rows are sorted by, in this order.
     pub key: Vec<usize>,
     /// Those that say which of the rows with one key came later, and whether the greater value is the earlier one.
@@ -46,9 +46,9 @@ pub(crate) const INSERT: i32 = 0;
 
 /// A batch of a run.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedBatch {
     pub columns: Vec<ArrayRef>,
-    keys: Keys,
+    keys: RunKeys,
     order: Option<Rows>,
     sequence: ScalarBuffer<i64>,
     kinds: ScalarBuffer<i32>,
@@ -56,18 +56,18 @@ pub(crate) struct Loaded {
     pub all_added: bool,
 }
 
-impl Loaded {
+impl LoadedBatch {
     /// A batch that is merged by itself.
     ///
     /// # Errors
     /// `Unsupported` for columns that have no order; `CorruptTable` for rows that are not sorted by key, or of no kind.
-    pub fn new(batch: &RecordBatch, layout: Layout) -> Result<Loaded> {
+    pub fn new(batch: &RecordBatch, layout: MergeLayout) -> Result<LoadedBatch> {
         let types: Vec<DataType> = batch.columns().iter().map(|c| c.data_type().clone()).collect();
         Coder::new(layout, &types)?.load(batch)
     }
 
     /// Compares when two rows came: this one's, and that at `at` of `other`.
-    pub fn compare_age(&self, row: u32, other: &Loaded, at: u32) -> Ordering {
+    pub fn compare_age(&self, row: u32, other: &LoadedBatch, at: u32) -> Ordering {
         let (row, at) = (row as usize, at as usize);
         let order = match (&self.order, &other.order) {
             (Some(x), Some(y)) => x.row(row).cmp(&y.row(at)),
@@ -83,16 +83,16 @@ impl Loaded {
 
 /// The keys of a batch, for comparison.
 #[derive(Debug)]
-enum Keys {
+enum RunKeys {
     Long(ScalarBuffer<i64>),
     Rows(Rows),
 }
 
-impl Keys {
-    fn cmp(&self, row: usize, other: &Keys, at: usize) -> Ordering {
+impl RunKeys {
+    fn cmp(&self, row: usize, other: &RunKeys, at: usize) -> Ordering {
         match (self, other) {
-            (Keys::Long(a), Keys::Long(b)) => a.get(row).cmp(&b.get(at)),
-            (Keys::Rows(a), Keys::Rows(b)) => a.row(row).cmp(&b.row(at)),
+            (RunKeys::Long(a), RunKeys::Long(b)) => a.get(row).cmp(&b.get(at)),
+            (RunKeys::Rows(a), RunKeys::Rows(b)) => a.row(row).cmp(&b.row(at)),
             _ => Ordering::Equal,
         }
     }
@@ -100,8 +100,8 @@ impl Keys {
     /// The first bytes of a key as a number: where two differ, the keys differ the same way.
     fn prefix(&self, row: usize) -> u64 {
         match self {
-            Keys::Long(keys) => keys.get(row).map_or(0, |key| key.cast_unsigned() ^ (1 << 63)),
-            Keys::Rows(keys) => {
+            RunKeys::Long(keys) => keys.get(row).map_or(0, |key| key.cast_unsigned() ^ (1 << 63)),
+            RunKeys::Rows(keys) => {
                 let key = keys.row(row);
                 let bytes: &[u8] = key.as_ref();
                 let mut first = [0; 8];
@@ -114,7 +114,7 @@ impl Keys {
 
 /// What prepares batches for comparison.
 struct Coder {
-    layout: Layout,
+    layout: MergeLayout,
     /// `None` for one column of integers.
     keys: Option<RowConverter>,
     order: Option<RowConverter>,
@@ -134,7 +134,7 @@ fn integers(array: &ArrayRef) -> Result<ScalarBuffer<i64>> {
 }
 
 impl Coder {
-    fn new(layout: Layout, types: &[DataType]) -> Result<Coder> {
+    fn new(layout: MergeLayout, types: &[DataType]) -> Result<Coder> {
         let options = SortOptions { descending: layout.descending, nulls_first: true };
         let fields = |columns: &[usize], options: SortOptions| {
             let field = |column: &usize| types.get(*column).map(|ty| SortField::new_with_options(ty.clone(), options));
@@ -154,7 +154,7 @@ impl Coder {
         Ok(Coder { layout, keys, order })
     }
 
-    fn load(&mut self, batch: &RecordBatch) -> Result<Loaded> {
+    fn load(&mut self, batch: &RecordBatch) -> Result<LoadedBatch> {
         let column = |at: usize| batch.columns().get(at).ok_or_else(|| Error::internal("a column was not read"));
         let columns = |at: &[usize]| at.iter().map(|at| column(*at).cloned()).collect::<Result<Vec<_>>>();
         let key = columns(&self.layout.key)?;
@@ -162,8 +162,8 @@ impl Coder {
             return Err(Error::corrupt("a row of a table with a primary key has none"));
         }
         let keys = match &mut self.keys {
-            None => Keys::Long(integers(column(self.layout.key.first().copied().unwrap_or(0))?)?),
-            Some(coder) => Keys::Rows(coder.convert_columns(&key).map_err(|e| unmerged(&e))?),
+            None => RunKeys::Long(integers(column(self.layout.key.first().copied().unwrap_or(0))?)?),
+            Some(coder) => RunKeys::Rows(coder.convert_columns(&key).map_err(|e| unmerged(&e))?),
         };
         let sorted = (1..batch.num_rows()).all(|row| keys.cmp(row - 1, &keys, row).is_le());
         if !sorted {
@@ -187,23 +187,23 @@ impl Coder {
             return Err(Error::corrupt(format!("a row has the unknown kind {odd}")));
         }
         let all_added = kinds.iter().all(|kind| is_added(*kind));
-        Ok(Loaded { columns: batch.columns().to_vec(), keys, order, sequence, kinds, all_added })
+        Ok(LoadedBatch { columns: batch.columns().to_vec(), keys, order, sequence, kinds, all_added })
     }
 }
 
 /// A run. One batch of it is in memory.
-struct Run {
+struct SortedRun {
     batches: Batches,
     slot: u32,
     row: usize,
     rows: usize,
-    /// See [`Keys::prefix`], of the next key.
+    /// See [`RunKeys::prefix`], of the next key.
     prefix: u64,
 }
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum MergeStep {
     /// Rows of a batch whose keys no other run has.
     Rows {
         run: usize,
@@ -217,30 +217,30 @@ pub(crate) enum Step {
 }
 
 /// Runs that are being merged.
-pub(crate) struct Runs {
+pub(crate) struct SortedRuns {
     coder: Coder,
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     /// The runs that have rows left, by the key of the next one; those with equal keys in their own order.
     order: Vec<usize>,
     /// The runs of the group at hand.
     group: Vec<usize>,
     /// Whether prefixes are all that there is of keys.
     short_keys: bool,
-    pub live: Vec<Loaded>,
+    pub live: Vec<LoadedBatch>,
 }
 
-impl Runs {
+impl SortedRuns {
     /// Starts to merge batches of these types.
     ///
     /// # Errors
     /// `Unsupported` for columns that have no order; what the runs give.
-    pub fn new(sources: Vec<Batches>, layout: Layout, types: &[DataType]) -> Result<Runs> {
+    pub fn new(sources: Vec<Batches>, layout: MergeLayout, types: &[DataType]) -> Result<SortedRuns> {
         let coder = Coder::new(layout, types)?;
         let short_keys = coder.keys.is_none();
         let runs = Vec::with_capacity(sources.len());
-        let mut out = Runs { coder, runs, order: Vec::new(), group: Vec::new(), short_keys, live: Vec::new() };
+        let mut out = SortedRuns { coder, runs, order: Vec::new(), group: Vec::new(), short_keys, live: Vec::new() };
         for batches in sources {
-            out.runs.push(Run { batches, slot: 0, row: 0, rows: 0, prefix: 0 });
+            out.runs.push(SortedRun { batches, slot: 0, row: 0, rows: 0, prefix: 0 });
             out.advance(out.runs.len() - 1, 0)?;
         }
         Ok(out)
@@ -252,19 +252,19 @@ impl Runs {
     }
 
     /// The next step, of at most `most` rows. Those of a group go to `members`, with their runs, the oldest first.
-    pub fn next(&mut self, most: usize, members: &mut Vec<(usize, Place)>) -> Result<Step> {
-        let Some(&first) = self.order.first() else { return Ok(Step::End) };
+    pub fn next(&mut self, most: usize, members: &mut Vec<(usize, RowPlace)>) -> Result<MergeStep> {
+        let Some(&first) = self.order.first() else { return Ok(MergeStep::End) };
         let before = match self.order.get(1) {
             None => self.runs.get(first).map_or(0, |run| run.rows - run.row),
             Some(&second) => self.rows_before(first, second),
         };
         if before > 0 {
             let rows = before.min(most.max(1));
-            let Some(run) = self.runs.get(first) else { return Ok(Step::End) };
+            let Some(run) = self.runs.get(first) else { return Ok(MergeStep::End) };
             let (slot, start) = (run.slot, run.row as u32);
             self.order.remove(0);
             self.advance(first, rows)?;
-            return Ok(Step::Rows { run: first, slot, start, rows: rows as u32 });
+            return Ok(MergeStep::Rows { run: first, slot, start, rows: rows as u32 });
         }
         let equal = self.order.iter().take_while(|run| self.compare(first, **run).is_eq()).count();
         let mut group = std::mem::take(&mut self.group);
@@ -273,7 +273,7 @@ impl Runs {
         members.clear();
         let place = |run: &usize| {
             let head = self.runs.get(*run)?;
-            Some((*run, Place { slot: head.slot, row: head.row as u32 }))
+            Some((*run, RowPlace { slot: head.slot, row: head.row as u32 }))
         };
         members.extend(group.iter().filter_map(place));
         // Stable: rows that nothing tells apart keep the order of their runs.
@@ -282,11 +282,11 @@ impl Runs {
             self.advance(*run, 1)?;
         }
         self.group = group;
-        Ok(Step::Group)
+        Ok(MergeStep::Group)
     }
 
     /// What the column at `column` says of a row: 0 if there is no such column of integers.
-    pub fn tag(&self, place: Place, column: usize) -> i32 {
+    pub fn tag(&self, place: RowPlace, column: usize) -> i32 {
         let batch = self.live.get(place.slot as usize);
         let tags = batch.and_then(|b| b.columns.get(column)).and_then(|c| c.as_primitive_opt::<Int32Type>());
         tags.and_then(|t| t.values().get(place.row as usize)).copied().unwrap_or_default()
@@ -295,7 +295,7 @@ impl Runs {
     /// Drops the batches that no run is at. Places given before mean nothing any more.
     pub fn forget(&mut self) {
         let mut kept = Vec::with_capacity(self.runs.len());
-        let mut old: Vec<Option<Loaded>> = std::mem::take(&mut self.live).into_iter().map(Some).collect();
+        let mut old: Vec<Option<LoadedBatch>> = std::mem::take(&mut self.live).into_iter().map(Some).collect();
         for run in self.order.iter() {
             if let Some(run) = self.runs.get_mut(*run)
                 && let Some(loaded) = old.get_mut(run.slot as usize).and_then(Option::take)
@@ -334,7 +334,7 @@ impl Runs {
         Ok(())
     }
 
-    fn head(&self, run: usize) -> Option<(&Loaded, usize)> {
+    fn head(&self, run: usize) -> Option<(&LoadedBatch, usize)> {
         let run = self.runs.get(run)?;
         Some((self.live.get(run.slot as usize)?, run.row))
     }
@@ -351,7 +351,7 @@ impl Runs {
         }
     }
 
-    fn compare_age(&self, a: Place, b: Place) -> Ordering {
+    fn compare_age(&self, a: RowPlace, b: RowPlace) -> Ordering {
         match (self.live.get(a.slot as usize), self.live.get(b.slot as usize)) {
             (Some(x), Some(y)) => x.compare_age(a.row, y, b.row),
             _ => Ordering::Equal,
@@ -366,7 +366,7 @@ impl Runs {
         let (Some((a, row)), Some((b, at))) = (self.head(first), self.head(second)) else { return 0 };
         let end = self.runs.get(first).map_or(0, |run| run.rows);
         let behind = match (&a.keys, &b.keys) {
-            (Keys::Long(keys), Keys::Long(others)) => {
+            (RunKeys::Long(keys), RunKeys::Long(others)) => {
                 let bound = others.get(at).copied().unwrap_or(i64::MIN);
                 first_not(row + 1, end, |row| keys.get(row).is_some_and(|key| *key < bound))
             }

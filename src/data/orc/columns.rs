@@ -19,20 +19,20 @@ use arrow::error::ArrowError;
 use super::file::StripeStreams;
 use super::schema::OrcColumn;
 use super::time::Zone;
-use crate::codec::orc::{Bits, ByteRuns, IntegerEncoding, Integers, Kind, Stream, StreamKind};
+use crate::codec::orc::{BitReader, ByteRuns, IntegerEncoding, Integers, Kind, Stream, StreamKind};
 use crate::error::{Error, Result};
 
 /// Entries that the lists or maps of a batch, or a dictionary, may have whatever the size of the stripe.
 const ENTRIES_SLACK: u64 = 1 << 24;
 
 /// A column that is being decoded.
-pub(crate) struct Column {
-    present: Option<Bits>,
-    values: Values,
+pub(crate) struct OrcColumnDecoder {
+    present: Option<BitReader>,
+    values: OrcValueDecoder,
 }
 
-enum Values {
-    Boolean(Bits),
+enum OrcValueDecoder {
+    Boolean(BitReader),
     Byte(ByteRuns),
     Integer(Integers, DataType),
     Float(Stream),
@@ -44,7 +44,7 @@ enum Values {
         is_text: bool,
     },
     Dictionary {
-        entries: Dictionary,
+        entries: TextDictionary,
         indexes: Integers,
     },
     Decimal {
@@ -68,32 +68,32 @@ enum Values {
     },
     Struct {
         fields: Fields,
-        members: Vec<Column>,
+        members: Vec<OrcColumnDecoder>,
     },
     List {
         field: FieldRef,
         lengths: Integers,
-        element: Box<Column>,
+        element: Box<OrcColumnDecoder>,
         most: usize,
     },
     Map {
         entries: FieldRef,
         fields: Fields,
         lengths: Integers,
-        members: Box<(Column, Column)>,
+        members: Box<(OrcColumnDecoder, OrcColumnDecoder)>,
         most: usize,
     },
 }
 
-impl Column {
+impl OrcColumnDecoder {
     /// Prepares the decoding of a column's streams, which are taken out of `streams`.
     ///
     /// # Errors
     /// `CorruptTable` if the stripe's encodings do not fit the column, `Unsupported` for unions.
-    pub(crate) fn new(column: &OrcColumn, streams: &mut StripeStreams) -> Result<Column> {
-        let present = streams.take(column.number, StreamKind::Present).map(Bits::new);
+    pub(crate) fn new(column: &OrcColumn, streams: &mut StripeStreams) -> Result<OrcColumnDecoder> {
+        let present = streams.take(column.number, StreamKind::Present).map(BitReader::new);
         let values = values(column, streams).map_err(|e| e.with("column", column.field.name()))?;
-        Ok(Column { present, values })
+        Ok(OrcColumnDecoder { present, values })
     }
 
     /// The next rows; values only where `parent` says that what is around the column is not null.
@@ -108,7 +108,7 @@ impl Column {
 
     /// Which rows have values; `None` if all.
     fn valid(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<Option<NullBuffer>> {
-        let own = |present: &mut Bits, count| {
+        let own = |present: &mut BitReader, count| {
             Ok::<_, Error>(BooleanBuffer::new(Buffer::from_vec(present.read(count)?), 0, count))
         };
         let valid = match (&mut self.present, parent) {
@@ -124,7 +124,7 @@ impl Column {
     }
 }
 
-fn values(column: &OrcColumn, streams: &mut StripeStreams) -> Result<Values> {
+fn values(column: &OrcColumn, streams: &mut StripeStreams) -> Result<OrcValueDecoder> {
     let number = column.number;
     let encoding = streams.encoding(number)?;
     let is_text = matches!(column.kind, Kind::String | Kind::Varchar | Kind::Char);
@@ -138,39 +138,39 @@ fn values(column: &OrcColumn, streams: &mut StripeStreams) -> Result<Values> {
     let data_type = column.field.data_type();
     let data = streams.take_or_empty(number, StreamKind::Data);
     Ok(match (column.kind, data_type) {
-        (Kind::Boolean, _) => Values::Boolean(Bits::new(data)),
-        (Kind::Byte, _) => Values::Byte(ByteRuns::new(data)),
+        (Kind::Boolean, _) => OrcValueDecoder::Boolean(BitReader::new(data)),
+        (Kind::Byte, _) => OrcValueDecoder::Byte(ByteRuns::new(data)),
         (Kind::Short | Kind::Int | Kind::Long | Kind::Date, _) => {
-            Values::Integer(integers(data, true), data_type.clone())
+            OrcValueDecoder::Integer(integers(data, true), data_type.clone())
         }
-        (Kind::Float, _) => Values::Float(data),
-        (Kind::Double, _) => Values::Double(data),
+        (Kind::Float, _) => OrcValueDecoder::Float(data),
+        (Kind::Double, _) => OrcValueDecoder::Double(data),
         (Kind::String | Kind::Varchar | Kind::Char | Kind::Binary, _) => {
             let lengths = integers(streams.take_or_empty(number, StreamKind::Length), false);
             if !encoding.is_dictionary {
-                return Ok(Values::Direct { lengths, bytes: data, is_text });
+                return Ok(OrcValueDecoder::Direct { lengths, bytes: data, is_text });
             }
             let bytes = streams.take_or_empty(number, StreamKind::DictionaryData);
             if encoding.dictionary_size > most_entries(streams) {
                 return Err(Error::corrupt("a dictionary in the ORC file has more strings than the file can hold"));
             }
-            let entries = Dictionary::read(lengths, bytes, encoding.dictionary_size)?;
-            Values::Dictionary { entries, indexes: integers(data, false) }
+            let entries = TextDictionary::read(lengths, bytes, encoding.dictionary_size)?;
+            OrcValueDecoder::Dictionary { entries, indexes: integers(data, false) }
         }
         (Kind::Decimal, DataType::Decimal128(precision, scale)) => {
             let (precision, scale) = (*precision, *scale);
             if streams.has_short_decimals() && precision <= 18 {
                 let digits = Integers::new(data, IntegerEncoding { signed: true, v2: true });
-                return Ok(Values::ShortDecimal { digits, precision, scale });
+                return Ok(OrcValueDecoder::ShortDecimal { digits, precision, scale });
             }
             let scales = integers(streams.take_or_empty(number, StreamKind::Secondary), true);
-            Values::Decimal { digits: data, scales, precision, scale }
+            OrcValueDecoder::Decimal { digits: data, scales, precision, scale }
         }
         (Kind::Timestamp | Kind::TimestampInstant, _) => {
             let nanos = integers(streams.take_or_empty(number, StreamKind::Secondary), false);
             let zone = if column.kind == Kind::Timestamp { streams.zone()? } else { Zone::Utc };
             let seconds = integers(data, true);
-            Values::Timestamp { seconds, nanos, zone, base: zone.base()?, to: data_type.clone() }
+            OrcValueDecoder::Timestamp { seconds, nanos, zone, base: zone.base()?, to: data_type.clone() }
         }
         _ => return Err(Error::unsupported(format!("ORC columns of kind {:?} cannot be read", column.kind))),
     })
@@ -183,23 +183,26 @@ fn most_entries(streams: &StripeStreams) -> usize {
     usize::try_from(most).unwrap_or(usize::MAX).min(i32::MAX as usize)
 }
 
-fn nested(column: &OrcColumn, streams: &mut StripeStreams) -> Result<Values> {
+fn nested(column: &OrcColumn, streams: &mut StripeStreams) -> Result<OrcValueDecoder> {
     let v2 = streams.encoding(column.number)?.v2;
     let lengths = streams.take_or_empty(column.number, StreamKind::Length);
     let lengths = Integers::new(lengths, IntegerEncoding { signed: false, v2 });
     let most = most_entries(streams);
     Ok(match (column.field.data_type(), column.children.as_slice()) {
         (DataType::Struct(fields), children) => {
-            let members = children.iter().map(|c| Column::new(c, streams)).collect::<Result<_>>()?;
-            Values::Struct { fields: fields.clone(), members }
+            let members = children.iter().map(|c| OrcColumnDecoder::new(c, streams)).collect::<Result<_>>()?;
+            OrcValueDecoder::Struct { fields: fields.clone(), members }
         }
-        (DataType::List(field), [element]) => {
-            Values::List { field: field.clone(), lengths, element: Box::new(Column::new(element, streams)?), most }
-        }
+        (DataType::List(field), [element]) => OrcValueDecoder::List {
+            field: field.clone(),
+            lengths,
+            element: Box::new(OrcColumnDecoder::new(element, streams)?),
+            most,
+        },
         (DataType::Map(entries, _), [key, value]) => {
             let DataType::Struct(fields) = entries.data_type() else { return Err(unlike()) };
-            let members = Box::new((Column::new(key, streams)?, Column::new(value, streams)?));
-            Values::Map { entries: entries.clone(), fields: fields.clone(), lengths, members, most }
+            let members = Box::new((OrcColumnDecoder::new(key, streams)?, OrcColumnDecoder::new(value, streams)?));
+            OrcValueDecoder::Map { entries: entries.clone(), fields: fields.clone(), lengths, members, most }
         }
         _ => return Err(unlike()),
     })
@@ -215,11 +218,11 @@ fn bad(e: ArrowError) -> Error {
     Error::corrupt("the ORC file has values that its types do not allow").because(e)
 }
 
-impl Values {
+impl OrcValueDecoder {
     /// The next rows; `count` of them have values.
     fn read(&mut self, rows: usize, count: usize, valid: Option<NullBuffer>) -> Result<ArrayRef> {
         Ok(match self {
-            Values::Boolean(bits) => {
+            OrcValueDecoder::Boolean(bits) => {
                 let values = BooleanBuffer::new(Buffer::from_vec(bits.read(count)?), 0, count);
                 let values = match &valid {
                     None => values,
@@ -227,39 +230,39 @@ impl Values {
                 };
                 Arc::new(BooleanArray::new(values, valid))
             }
-            Values::Byte(runs) => {
+            OrcValueDecoder::Byte(runs) => {
                 let mut bytes = Vec::new();
                 runs.append_to(&mut bytes, count)?;
                 primitive::<Int8Type>(bytes.into_iter().map(|b| b as i8).collect(), valid)?
             }
-            Values::Integer(numbers, to) => integer_array(numbers.read(count)?, to, valid)?,
-            Values::Float(stream) => {
+            OrcValueDecoder::Integer(numbers, to) => integer_array(numbers.read(count)?, to, valid)?,
+            OrcValueDecoder::Float(stream) => {
                 let bytes = fixed(stream, count, 4)?;
                 let (values, _) = bytes.as_chunks::<4>();
                 primitive::<Float32Type>(values.iter().map(|b| f32::from_le_bytes(*b)).collect(), valid)?
             }
-            Values::Double(stream) => {
+            OrcValueDecoder::Double(stream) => {
                 let bytes = fixed(stream, count, 8)?;
                 let (values, _) = bytes.as_chunks::<8>();
                 primitive::<Float64Type>(values.iter().map(|b| f64::from_le_bytes(*b)).collect(), valid)?
             }
-            Values::Direct { lengths, bytes, is_text } => {
+            OrcValueDecoder::Direct { lengths, bytes, is_text } => {
                 let lengths = lengths.read(count)?;
                 let offsets = offsets(&lengths, valid.as_ref(), i32::MAX as usize)?;
                 let mut content = Vec::new();
                 bytes.append_to(&mut content, last(&offsets))?;
                 texts(offsets, content, valid, *is_text)?
             }
-            Values::Dictionary { entries, indexes } => entries.look_up(&indexes.read(count)?, valid)?,
-            Values::Decimal { digits, scales, precision, scale } => {
+            OrcValueDecoder::Dictionary { entries, indexes } => entries.look_up(&indexes.read(count)?, valid)?,
+            OrcValueDecoder::Decimal { digits, scales, precision, scale } => {
                 let scales = scales.read(count)?;
                 let value = |stored| rescale(digits.big_integer()?, stored, *scale);
                 decimals(scales.into_iter().map(value).collect::<Result<_>>()?, *precision, *scale, valid)?
             }
-            Values::ShortDecimal { digits, precision, scale } => {
+            OrcValueDecoder::ShortDecimal { digits, precision, scale } => {
                 decimals(digits.read(count)?.into_iter().map(i128::from).collect(), *precision, *scale, valid)?
             }
-            Values::Timestamp { seconds, nanos, zone, base, to } => {
+            OrcValueDecoder::Timestamp { seconds, nanos, zone, base, to } => {
                 let (seconds, nanos) = (seconds.read(count)?, nanos.read(count)?);
                 let per_second = match to {
                     DataType::Timestamp(TimeUnit::Nanosecond, _) => 1_000_000_000,
@@ -269,22 +272,24 @@ impl Values {
                 let values = pairs.map(|(s, n)| zone.timestamp(*base, s, n, per_second)).collect::<Result<Vec<_>>>()?;
                 timestamps(values, to, valid)?
             }
-            Values::Struct { .. } | Values::List { .. } | Values::Map { .. } => self.read_nested(rows, count, valid)?,
+            OrcValueDecoder::Struct { .. } | OrcValueDecoder::List { .. } | OrcValueDecoder::Map { .. } => {
+                self.read_nested(rows, count, valid)?
+            }
         })
     }
 
     fn read_nested(&mut self, rows: usize, count: usize, valid: Option<NullBuffer>) -> Result<ArrayRef> {
         Ok(match self {
-            Values::Struct { fields, members } => {
+            OrcValueDecoder::Struct { fields, members } => {
                 let arrays = members.iter_mut().map(|m| m.read(rows, valid.as_ref())).collect::<Result<_>>()?;
                 Arc::new(StructArray::try_new_with_length(fields.clone(), arrays, valid, rows).map_err(bad)?)
             }
-            Values::List { field, lengths, element, most } => {
+            OrcValueDecoder::List { field, lengths, element, most } => {
                 let offsets = offsets(&lengths.read(count)?, valid.as_ref(), *most)?;
                 let elements = element.read(last(&offsets), None)?;
                 Arc::new(ListArray::try_new(field.clone(), offsets, elements, valid).map_err(bad)?)
             }
-            Values::Map { entries, fields, lengths, members, most } => {
+            OrcValueDecoder::Map { entries, fields, lengths, members, most } => {
                 let offsets = offsets(&lengths.read(count)?, valid.as_ref(), *most)?;
                 let length = last(&offsets);
                 let arrays = vec![members.0.read(length, None)?, members.1.read(length, None)?];
@@ -414,17 +419,17 @@ fn texts(offsets: OffsetBuffer<i32>, content: Vec<u8>, valid: Option<NullBuffer>
 }
 
 /// The strings of a column in a stripe.
-struct Dictionary {
+struct TextDictionary {
     offsets: OffsetBuffer<i32>,
     content: Vec<u8>,
 }
 
-impl Dictionary {
-    fn read(mut lengths: Integers, mut bytes: Stream, size: usize) -> Result<Dictionary> {
+impl TextDictionary {
+    fn read(mut lengths: Integers, mut bytes: Stream, size: usize) -> Result<TextDictionary> {
         let offsets = offsets(&lengths.read(size)?, None, i32::MAX as usize)?;
         let mut content = Vec::new();
         bytes.append_to(&mut content, last(&offsets))?;
-        Ok(Dictionary { offsets, content })
+        Ok(TextDictionary { offsets, content })
     }
 
     fn look_up(&self, indexes: &[i64], valid: Option<NullBuffer>) -> Result<ArrayRef> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::schema::{OrcColumn, columns};
 use super::time::Zone;
-use crate::codec::orc::{Encoding, Footer, MAGIC, PostScript, Stream, StreamKind, StripeFooter, StripeInfo};
+use crate::codec::orc::{Encoding, MAGIC, OrcFooter, PostScript, Stream, StreamKind, StripeFooter, StripeInfo};
 use crate::error::{Error, Result};
 use crate::store::Store;
 
@@ -22,7 +22,7 @@ pub(crate) struct OrcFile {
     store: Arc<dyn Store>,
     path: String,
     postscript: PostScript,
-    footer: Footer,
+    footer: OrcFooter,
     /// All top-level columns.
     pub columns: Vec<OrcColumn>,
 }
@@ -49,8 +49,8 @@ impl OrcFile {
         })?;
         let length = postscript.footer_length as usize;
         let footer = match before.len().checked_sub(length) {
-            Some(at) => Footer::parse(before.get(at..).unwrap_or_default(), postscript.compression)?,
-            None => Footer::parse(&store.get_range(path, start, length)?, postscript.compression)?,
+            Some(at) => OrcFooter::parse(before.get(at..).unwrap_or_default(), postscript.compression)?,
+            None => OrcFooter::parse(&store.get_range(path, start, length)?, postscript.compression)?,
         };
         if footer.stripes.iter().any(|s| s.end().is_none_or(|end| end > start) || i64::try_from(s.offset).is_err()) {
             return Err(Error::corrupt("a stripe of the ORC file lies outside of what is before its footer"));

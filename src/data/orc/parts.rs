@@ -1,13 +1,13 @@
 //! What the columns of a stripe become when the stripe ends.
 
 use crate::codec::orc::StreamKind;
-use crate::codec::orc::encode::{ColumnStatistics, Compressor, EncodingOut, IndexEntry, StreamOut, row_index};
+use crate::codec::orc::encode::{ColumnStatistics, Compressor, EncodingOut, RowIndexEntry, StreamOut, row_index};
 
 /// Rows of a group of the row index.
 pub(crate) const GROUP_ROWS: u64 = 10_000;
 
 /// What columns leave behind, in the order of their numbers.
-pub(super) struct Parts {
+pub(super) struct ColumnParts {
     pub(super) compressor: Compressor,
     pub(super) indexes: Vec<StreamOut>,
     pub(super) data: Vec<StreamOut>,
@@ -15,10 +15,10 @@ pub(super) struct Parts {
     pub(super) statistics: Vec<ColumnStatistics>,
 }
 
-impl Parts {
-    pub(super) fn new(compressor: &Compressor) -> Parts {
+impl ColumnParts {
+    pub(super) fn new(compressor: &Compressor) -> ColumnParts {
         let compressor = compressor.clone();
-        Parts { compressor, indexes: vec![], data: vec![], encodings: vec![], statistics: vec![] }
+        ColumnParts { compressor, indexes: vec![], data: vec![], encodings: vec![], statistics: vec![] }
     }
 
     /// What a column's groups hold, and where they begin.
@@ -33,9 +33,9 @@ impl Parts {
         let mut all = ColumnStatistics::new(first.kind.clone());
         let entry = |(positions, statistics)| {
             all.merge(&statistics);
-            IndexEntry { positions, statistics }
+            RowIndexEntry { positions, statistics }
         };
-        let entries: Vec<IndexEntry> = positions.into_iter().zip(groups).map(entry).collect();
+        let entries: Vec<RowIndexEntry> = positions.into_iter().zip(groups).map(entry).collect();
         let bytes = self.compressor.message(&row_index(&entries));
         self.indexes.push(StreamOut { kind: None, column: number, bytes });
         self.encodings.push(encoding);

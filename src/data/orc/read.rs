@@ -8,12 +8,12 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
-use super::columns::Column;
+use super::columns::OrcColumnDecoder;
 use super::file::OrcFile;
 use super::schema::{OrcColumn, arrow_schema, prune, with_nanos};
 use crate::codec::orc::StripeInfo;
 use crate::data::deletes::positions::RowPositions;
-use crate::data::read::source::{BATCH_BYTES, FileSource, Part, Request, Started};
+use crate::data::read::source::{BATCH_BYTES, DecodeRequest, FilePart, FormatFile, Started};
 use crate::error::{Error, Result};
 use crate::store::Store;
 
@@ -42,7 +42,7 @@ impl OrcSource {
     }
 }
 
-impl FileSource for OrcSource {
+impl FormatFile for OrcSource {
     fn schema(&self) -> &ArrowSchema {
         &self.schema
     }
@@ -54,13 +54,13 @@ impl FileSource for OrcSource {
     }
 
     /// A stripe belongs to the part that has its first byte, as in Java.
-    fn narrow(&mut self, part: &Part<'_>) -> Result<bool> {
+    fn narrow(&mut self, part: &FilePart<'_>) -> Result<bool> {
         part.recorded.check_whole(self.file.stripes().iter().map(|stripe| stripe.rows).fold(0, u64::saturating_add))?;
         self.stripes.retain(|(stripe, _)| part.range.contains(&(stripe.offset as i64)));
         Ok(!self.stripes.is_empty())
     }
 
-    fn start(self: Box<Self>, part: &Part<'_>, request: Request) -> Result<Option<Started>> {
+    fn start(self: Box<Self>, part: &FilePart<'_>, request: DecodeRequest) -> Result<Option<Started>> {
         let leaves = request.all_leaves();
         if leaves.is_empty() {
             part.recorded.check_unread(self.stripes.iter().map(|(stripe, _)| stripe.rows).sum())?;
@@ -91,7 +91,7 @@ struct OrcBatches {
 
 /// A stripe that is being decoded.
 struct StripeReader {
-    columns: Vec<Column>,
+    columns: Vec<OrcColumnDecoder>,
     /// The rows to come.
     rows: Range<u64>,
 }
@@ -101,7 +101,7 @@ impl OrcBatches {
         while self.current.as_ref().is_none_or(|stripe| stripe.rows.is_empty()) {
             let Some((stripe, rows)) = self.stripes.next() else { return Ok(None) };
             let mut streams = self.file.streams(&stripe, &self.columns)?;
-            let columns = self.columns.iter().map(|c| Column::new(c, &mut streams)).collect::<Result<_>>()?;
+            let columns = self.columns.iter().map(|c| OrcColumnDecoder::new(c, &mut streams)).collect::<Result<_>>()?;
             self.current = Some(StripeReader { columns, rows });
         }
         let Some(stripe) = &mut self.current else { return Ok(None) };
@@ -109,7 +109,7 @@ impl OrcBatches {
         let positions = stripe.rows.start..stripe.rows.start + rows;
         stripe.rows.start = positions.end;
         let fields = self.schema.fields().iter();
-        let read = |(column, field): (&mut Column, &Arc<_>)| {
+        let read = |(column, field): (&mut OrcColumnDecoder, &Arc<_>)| {
             let field: &arrow::datatypes::Field = field;
             column.read(rows as usize, None).map_err(|e| e.with("column", field.name()))
         };

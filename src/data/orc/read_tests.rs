@@ -172,7 +172,7 @@ fn a_stripe_belongs_to_the_part_with_its_first_byte() {
         for i in 0..parts {
             let range = size * i / parts..size * (i + 1) / parts;
             let (schema, columns, constants) = (&table, &columns, &constants);
-            let part = Part { range, filter: &filter, schema, columns, constants, recorded: Default::default() };
+            let part = FilePart { range, filter: &filter, schema, columns, constants, recorded: Default::default() };
             let mut source = open(&path).unwrap();
             if !source.narrow(&part).unwrap() {
                 continue;

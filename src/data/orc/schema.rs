@@ -13,7 +13,7 @@ use arrow::datatypes::{
     UnionFields, UnionMode,
 };
 
-use crate::codec::orc::{Footer, Kind, TypeInfo};
+use crate::codec::orc::{Kind, OrcFooter, TypeInfo};
 use crate::data::arrow::schema::FIELD_ID_KEY;
 use crate::error::{Error, Result};
 
@@ -33,7 +33,7 @@ pub(crate) struct OrcColumn {
 ///
 /// # Errors
 /// `CorruptTable` for impossible decimals.
-pub(crate) fn columns(footer: &Footer) -> Result<Vec<OrcColumn>> {
+pub(crate) fn columns(footer: &OrcFooter) -> Result<Vec<OrcColumn>> {
     let root = footer.types.first().ok_or_else(|| Error::internal("a footer without types"))?;
     let mut next_leaf = 0;
     members(root, &footer.types, &mut next_leaf)

@@ -7,9 +7,9 @@ use arrow::array::{Array, RecordBatch};
 
 use super::arrays::unlike;
 use super::bloom::FilteredColumns;
-use super::parts::{GROUP_ROWS, Parts};
+use super::parts::{ColumnParts, GROUP_ROWS};
 use super::types::{OrcType, statistics_of};
-use super::values::Column;
+use super::values::OrcColumnEncoder;
 use crate::codec::orc::encode::{ColumnStatistics, Compressor, EncodingOut, StripeParts};
 use crate::error::Result;
 use crate::types::Type;
@@ -17,7 +17,7 @@ use crate::types::Type;
 /// A stripe that is being encoded.
 pub(crate) struct Stripe {
     compressor: Compressor,
-    columns: Vec<Column>,
+    columns: Vec<OrcColumnEncoder>,
     /// Rows of it, and of the group that is being written.
     rows: u64,
     group_rows: u64,
@@ -36,7 +36,7 @@ pub(crate) struct FinishedStripe {
 impl Stripe {
     /// An empty one.
     pub(crate) fn new(columns: &[OrcType], compressor: &Compressor, filters: &FilteredColumns) -> Stripe {
-        let columns = columns.iter().map(|c| Column::new(c, compressor, filters)).collect();
+        let columns = columns.iter().map(|c| OrcColumnEncoder::new(c, compressor, filters)).collect();
         Stripe { compressor: compressor.clone(), columns, rows: 0, group_rows: 0, groups: Vec::new() }
     }
 
@@ -49,7 +49,7 @@ impl Stripe {
             return Ok(());
         }
         if self.group_rows == 0 {
-            self.columns.iter_mut().for_each(Column::begin_group);
+            self.columns.iter_mut().for_each(OrcColumnEncoder::begin_group);
         }
         if rows.num_columns() != self.columns.len() {
             return Err(unlike());
@@ -78,7 +78,7 @@ impl Stripe {
 
     /// Bytes held, about.
     pub(crate) fn held(&self) -> usize {
-        self.columns.iter().map(Column::held).sum()
+        self.columns.iter().map(OrcColumnEncoder::held).sum()
     }
 
     fn end_group(&mut self) {
@@ -86,7 +86,7 @@ impl Stripe {
             let mut root = ColumnStatistics::new(statistics_of(&Type::Struct([].into())));
             root.values = self.group_rows;
             self.groups.push(root);
-            self.columns.iter_mut().for_each(Column::end_group);
+            self.columns.iter_mut().for_each(OrcColumnEncoder::end_group);
             self.group_rows = 0;
         }
     }
@@ -95,11 +95,11 @@ impl Stripe {
     pub(crate) fn finish(&mut self) -> FinishedStripe {
         self.end_group();
         let groups = std::mem::take(&mut self.groups);
-        let mut out = Parts::new(&self.compressor);
+        let mut out = ColumnParts::new(&self.compressor);
         let positions = groups.iter().map(|_| Vec::new()).collect();
         out.column(0, EncodingOut::Direct, groups, positions);
         self.columns.iter_mut().for_each(|column| column.finish(&mut out));
-        let Parts { mut indexes, data, encodings, statistics, .. } = out;
+        let ColumnParts { mut indexes, data, encodings, statistics, .. } = out;
         indexes.extend(data);
         let rows = std::mem::take(&mut self.rows);
         FinishedStripe { rows, parts: StripeParts { streams: indexes, encodings }, statistics }

@@ -17,9 +17,9 @@ const ENOUGH_BYTES: usize = 4 << 20;
 
 /// Takes the strings of a column.
 #[derive(Debug)]
-pub(crate) struct Texts {
+pub(crate) struct TextEncoder {
     compressor: Compressor,
-    form: Form,
+    form: TextForm,
     /// Where the groups of rows begin that are not in a dictionary.
     positions: Vec<Vec<u64>>,
 }
@@ -33,13 +33,13 @@ pub(crate) struct ColumnStreams {
 }
 
 #[derive(Debug)]
-enum Form {
-    Dictionary(Dictionary),
+enum TextForm {
+    Dictionary(TextDictionaryBuilder),
     Direct { bytes: StreamWriter, lengths: IntegerWriter },
 }
 
 #[derive(Debug, Default)]
-struct Dictionary {
+struct TextDictionaryBuilder {
     known: HashTable<u32>,
     hasher: DefaultHashBuilder,
     ends: Vec<usize>,
@@ -56,7 +56,7 @@ fn entry<'a>(ends: &[usize], content: &'a [u8], at: u32) -> &'a [u8] {
     content.get(start..ends.get(at).copied().unwrap_or_default()).unwrap_or_default()
 }
 
-impl Dictionary {
+impl TextDictionaryBuilder {
     fn push(&mut self, text: &[u8]) {
         let (ends, content, hasher) = (&mut self.ends, &mut self.content, &self.hasher);
         let next = ends.len() as u32;
@@ -93,20 +93,24 @@ fn position(bytes: &StreamWriter, lengths: &IntegerWriter) -> Vec<u64> {
     at
 }
 
-impl Texts {
+impl TextEncoder {
     /// No strings.
-    pub(crate) fn new(compressor: &Compressor) -> Texts {
-        Texts { compressor: compressor.clone(), form: Form::Dictionary(Dictionary::default()), positions: Vec::new() }
+    pub(crate) fn new(compressor: &Compressor) -> TextEncoder {
+        TextEncoder {
+            compressor: compressor.clone(),
+            form: TextForm::Dictionary(TextDictionaryBuilder::default()),
+            positions: Vec::new(),
+        }
     }
 
     /// Appends a string.
     pub(crate) fn push(&mut self, text: &[u8]) {
         match &mut self.form {
-            Form::Direct { bytes, lengths } => {
+            TextForm::Direct { bytes, lengths } => {
                 bytes.extend(text);
                 lengths.push(text.len() as i64);
             }
-            Form::Dictionary(dictionary) => {
+            TextForm::Dictionary(dictionary) => {
                 dictionary.push(text);
                 // Looked at as it grows, so that large strings are not kept in vain.
                 if dictionary.is_large() && !dictionary.pays() {
@@ -119,8 +123,8 @@ impl Texts {
     /// Begins a group of rows.
     pub(crate) fn begin_group(&mut self) {
         match &mut self.form {
-            Form::Dictionary(dictionary) => dictionary.groups.push(dictionary.indexes.len()),
-            Form::Direct { bytes, lengths } => self.positions.push(position(bytes, lengths)),
+            TextForm::Dictionary(dictionary) => dictionary.groups.push(dictionary.indexes.len()),
+            TextForm::Direct { bytes, lengths } => self.positions.push(position(bytes, lengths)),
         }
     }
 
@@ -128,7 +132,7 @@ impl Texts {
     fn give_up(&mut self) {
         let (mut bytes, mut lengths) =
             (StreamWriter::new(&self.compressor), IntegerWriter::new(&self.compressor, false));
-        if let Form::Dictionary(Dictionary { ends, content, indexes, groups, .. }) = &self.form {
+        if let TextForm::Dictionary(TextDictionaryBuilder { ends, content, indexes, groups, .. }) = &self.form {
             let mut groups = groups.iter().peekable();
             for i in 0..=indexes.len() {
                 while groups.next_if(|group| **group == i).is_some() {
@@ -141,22 +145,23 @@ impl Texts {
                 }
             }
         }
-        self.form = Form::Direct { bytes, lengths };
+        self.form = TextForm::Direct { bytes, lengths };
     }
 
     /// The streams; there are no strings then.
     pub(crate) fn take(&mut self) -> ColumnStreams {
         // Without any string there is nothing to look up either.
-        if matches!(&self.form, Form::Dictionary(d) if !d.pays() || d.ends.is_empty()) {
+        if matches!(&self.form, TextForm::Dictionary(d) if !d.pays() || d.ends.is_empty()) {
             self.give_up();
         }
-        let Texts { form, mut positions, compressor } = std::mem::replace(self, Texts::new(&self.compressor));
+        let TextEncoder { form, mut positions, compressor } =
+            std::mem::replace(self, TextEncoder::new(&self.compressor));
         match form {
-            Form::Direct { mut bytes, mut lengths } => {
+            TextForm::Direct { mut bytes, mut lengths } => {
                 let streams = vec![(StreamKind::Data, bytes.take()), (StreamKind::Length, lengths.take())];
                 ColumnStreams { streams, encoding: EncodingOut::DirectV2, positions }
             }
-            Form::Dictionary(Dictionary { ends, content, indexes, groups, .. }) => {
+            TextForm::Dictionary(TextDictionaryBuilder { ends, content, indexes, groups, .. }) => {
                 let mut numbers = IntegerWriter::new(&compressor, false);
                 let mut groups = groups.iter().peekable();
                 for i in 0..=indexes.len() {
@@ -186,8 +191,8 @@ impl Texts {
     /// Bytes held, about.
     pub(crate) fn held(&self) -> usize {
         match &self.form {
-            Form::Direct { bytes, lengths } => bytes.held() + lengths.held(),
-            Form::Dictionary(d) => d.content.len() + 4 * d.indexes.len() + 16 * d.ends.len(),
+            TextForm::Direct { bytes, lengths } => bytes.held() + lengths.held(),
+            TextForm::Dictionary(d) => d.content.len() + 4 * d.indexes.len() + 16 * d.ends.len(),
         }
     }
 }

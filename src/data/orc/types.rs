@@ -4,7 +4,7 @@
 
 use crate::codec::orc::Kind;
 use crate::codec::orc::encode::{KindStatistics, TypeOut};
-use crate::data::paimon_types::stored::{ExactTypes, Leaf};
+use crate::data::paimon_types::stored::{ExactLeaf, ExactTypes};
 use crate::error::{Error, Result};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
@@ -58,8 +58,8 @@ fn add(field: &Field, exact: Option<&ExactTypes>, types: &mut Vec<TypeOut>) -> R
 fn exact_kind(field: &Field, exact: &ExactTypes) -> Option<Kind> {
     let p = field.ty.as_primitive()?;
     match exact.leaf(field.id, p) {
-        Leaf::Narrow(8) => Some(Kind::Byte),
-        Leaf::Narrow(_) => Some(Kind::Short),
+        ExactLeaf::Narrow(8) => Some(Kind::Byte),
+        ExactLeaf::Narrow(_) => Some(Kind::Short),
         _ => (*p == PrimitiveType::Time).then_some(Kind::Int),
     }
 }

@@ -10,8 +10,8 @@ use arrow::datatypes::{
 
 use super::arrays::{each, each_bytes, failed, unlike, valid_rows};
 use super::bloom::{Filter, FilteredColumns};
-use super::parts::Parts;
-use super::texts::{ColumnStreams, Texts};
+use super::parts::ColumnParts;
+use super::texts::{ColumnStreams, TextEncoder};
 use super::time::stored_timestamp;
 use super::types::{OrcType, per_second, statistics_of};
 use crate::codec::orc::StreamKind;
@@ -23,14 +23,14 @@ use crate::error::{Error, Result};
 use crate::types::{PrimitiveType, Type};
 
 /// The streams of a column's values by its type.
-pub(crate) enum Values {
+pub(crate) enum OrcValueEncoder {
     Boolean(BitWriter),
     Integer(IntegerWriter),
     /// Integers of one byte.
     Byte(ByteRunWriter),
     Float(StreamWriter),
     Double(StreamWriter),
-    Text(Texts),
+    Text(TextEncoder),
     Binary {
         bytes: StreamWriter,
         lengths: IntegerWriter,
@@ -45,31 +45,35 @@ pub(crate) enum Values {
         nanos: IntegerWriter,
         per_second: i64,
     },
-    Struct(Vec<Column>),
+    Struct(Vec<OrcColumnEncoder>),
     /// Lists or maps: of elements, or of keys and values.
     Collection {
         lengths: IntegerWriter,
-        entries: Vec<Column>,
+        entries: Vec<OrcColumnEncoder>,
     },
 }
 
-impl Values {
+impl OrcValueEncoder {
     /// No values of a type without children.
-    pub(crate) fn leaf(ty: &PrimitiveType, compressor: &Compressor) -> Values {
+    pub(crate) fn leaf(ty: &PrimitiveType, compressor: &Compressor) -> OrcValueEncoder {
         use PrimitiveType as P;
         let integers = |signed| IntegerWriter::new(compressor, signed);
         let stream = || StreamWriter::new(compressor);
         match ty {
-            P::Boolean => Values::Boolean(BitWriter::new(compressor)),
-            P::Float => Values::Float(stream()),
-            P::Double => Values::Double(stream()),
-            P::String => Values::Text(Texts::new(compressor)),
-            P::Decimal { scale, .. } => Values::Decimal { digits: stream(), scales: integers(true), scale: *scale },
-            P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs => {
-                Values::Timestamp { seconds: integers(true), nanos: integers(false), per_second: per_second(ty) }
+            P::Boolean => OrcValueEncoder::Boolean(BitWriter::new(compressor)),
+            P::Float => OrcValueEncoder::Float(stream()),
+            P::Double => OrcValueEncoder::Double(stream()),
+            P::String => OrcValueEncoder::Text(TextEncoder::new(compressor)),
+            P::Decimal { scale, .. } => {
+                OrcValueEncoder::Decimal { digits: stream(), scales: integers(true), scale: *scale }
             }
-            P::Int | P::Long | P::Date | P::Time => Values::Integer(integers(true)),
-            _ => Values::Binary { bytes: stream(), lengths: integers(false) },
+            P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs => OrcValueEncoder::Timestamp {
+                seconds: integers(true),
+                nanos: integers(false),
+                per_second: per_second(ty),
+            },
+            P::Int | P::Long | P::Date | P::Time => OrcValueEncoder::Integer(integers(true)),
+            _ => OrcValueEncoder::Binary { bytes: stream(), lengths: integers(false) },
         }
     }
 
@@ -85,7 +89,7 @@ impl Values {
     ) -> Result<()> {
         let statistics = &mut into.kind;
         match self {
-            Values::Boolean(bits) => {
+            OrcValueEncoder::Boolean(bits) => {
                 let array: &BooleanArray = array.as_boolean_opt().ok_or_else(unlike)?;
                 valid_rows(array.len(), nulls).for_each(|row| {
                     statistics.add_boolean(array.value(row));
@@ -93,7 +97,7 @@ impl Values {
                 });
                 Ok(())
             }
-            Values::Integer(integers) => {
+            OrcValueEncoder::Integer(integers) => {
                 let mut put = |v| {
                     statistics.add_integer(v);
                     integers.push(v);
@@ -105,33 +109,33 @@ impl Values {
                     _ => each::<Time64MicrosecondType>(array, nulls, put),
                 }
             }
-            Values::Byte(bytes) => each::<Int32Type>(array, nulls, |v| {
+            OrcValueEncoder::Byte(bytes) => each::<Int32Type>(array, nulls, |v| {
                 statistics.add_integer(i64::from(v));
                 bytes.push(v as u8);
             }),
-            Values::Float(stream) => each::<Float32Type>(array, nulls, |v| {
+            OrcValueEncoder::Float(stream) => each::<Float32Type>(array, nulls, |v| {
                 statistics.add_double(f64::from(v));
                 stream.extend(&v.to_le_bytes());
             }),
-            Values::Double(stream) => each::<Float64Type>(array, nulls, |v| {
+            OrcValueEncoder::Double(stream) => each::<Float64Type>(array, nulls, |v| {
                 statistics.add_double(v);
                 stream.extend(&v.to_le_bytes());
             }),
-            Values::Text(texts) => each_bytes(array, nulls, |v| {
+            OrcValueEncoder::Text(texts) => each_bytes(array, nulls, |v| {
                 statistics.add_bytes(v);
                 texts.push(v);
             }),
-            Values::Binary { bytes, lengths } => each_bytes(array, nulls, |v| {
+            OrcValueEncoder::Binary { bytes, lengths } => each_bytes(array, nulls, |v| {
                 statistics.add_bytes(v);
                 bytes.extend(v);
                 lengths.push(v.len() as i64);
             }),
-            Values::Decimal { digits, scales, scale } => each::<Decimal128Type>(array, nulls, |v| {
+            OrcValueEncoder::Decimal { digits, scales, scale } => each::<Decimal128Type>(array, nulls, |v| {
                 statistics.add_decimal(v);
                 digits.varint(((v << 1) ^ (v >> 127)) as u128);
                 scales.push(i64::from(*scale));
             }),
-            Values::Timestamp { seconds, nanos, per_second } => {
+            OrcValueEncoder::Timestamp { seconds, nanos, per_second } => {
                 let mut beyond = false;
                 let put = |v| match stored_timestamp(v, *per_second) {
                     Some((second, nano)) => {
@@ -149,46 +153,52 @@ impl Values {
                 }
                 if beyond { Err(last_second()) } else { Ok(()) }
             }
-            Values::Struct(members) => write_struct(members, array, nulls),
-            Values::Collection { lengths, entries } => write_collection(lengths, entries, array, nulls, statistics),
+            OrcValueEncoder::Struct(members) => write_struct(members, array, nulls),
+            OrcValueEncoder::Collection { lengths, entries } => {
+                write_collection(lengths, entries, array, nulls, statistics)
+            }
         }
     }
 
     /// Where the next value will be: the beginning of a group of rows.
     pub(crate) fn position(&mut self, out: &mut Vec<u64>) {
         match self {
-            Values::Boolean(bits) => bits.position(out),
-            Values::Byte(bytes) => bytes.position(out),
-            Values::Integer(integers) | Values::Collection { lengths: integers, .. } => integers.position(out),
-            Values::Float(stream) | Values::Double(stream) => stream.position(out),
+            OrcValueEncoder::Boolean(bits) => bits.position(out),
+            OrcValueEncoder::Byte(bytes) => bytes.position(out),
+            OrcValueEncoder::Integer(integers) | OrcValueEncoder::Collection { lengths: integers, .. } => {
+                integers.position(out)
+            }
+            OrcValueEncoder::Float(stream) | OrcValueEncoder::Double(stream) => stream.position(out),
             // They know only in the end.
-            Values::Text(texts) => texts.begin_group(),
-            Values::Binary { bytes: stream, lengths: integers }
-            | Values::Decimal { digits: stream, scales: integers, .. } => {
+            OrcValueEncoder::Text(texts) => texts.begin_group(),
+            OrcValueEncoder::Binary { bytes: stream, lengths: integers }
+            | OrcValueEncoder::Decimal { digits: stream, scales: integers, .. } => {
                 stream.position(out);
                 integers.position(out);
             }
-            Values::Timestamp { seconds, nanos, .. } => {
+            OrcValueEncoder::Timestamp { seconds, nanos, .. } => {
                 seconds.position(out);
                 nanos.position(out);
             }
-            Values::Struct(_) => {}
+            OrcValueEncoder::Struct(_) => {}
         }
     }
 
     /// Bytes held, about.
     pub(crate) fn held(&self) -> usize {
         match self {
-            Values::Boolean(bits) => bits.held(),
-            Values::Byte(bytes) => bytes.held(),
-            Values::Integer(integers) => integers.held(),
-            Values::Float(stream) | Values::Double(stream) => stream.held(),
-            Values::Text(texts) => texts.held(),
-            Values::Binary { bytes: stream, lengths: integers }
-            | Values::Decimal { digits: stream, scales: integers, .. } => stream.held() + integers.held(),
-            Values::Timestamp { seconds, nanos, .. } => seconds.held() + nanos.held(),
-            Values::Struct(members) => members.iter().map(Column::held).sum(),
-            Values::Collection { lengths, entries } => lengths.held() + entries.iter().map(Column::held).sum::<usize>(),
+            OrcValueEncoder::Boolean(bits) => bits.held(),
+            OrcValueEncoder::Byte(bytes) => bytes.held(),
+            OrcValueEncoder::Integer(integers) => integers.held(),
+            OrcValueEncoder::Float(stream) | OrcValueEncoder::Double(stream) => stream.held(),
+            OrcValueEncoder::Text(texts) => texts.held(),
+            OrcValueEncoder::Binary { bytes: stream, lengths: integers }
+            | OrcValueEncoder::Decimal { digits: stream, scales: integers, .. } => stream.held() + integers.held(),
+            OrcValueEncoder::Timestamp { seconds, nanos, .. } => seconds.held() + nanos.held(),
+            OrcValueEncoder::Struct(members) => members.iter().map(OrcColumnEncoder::held).sum(),
+            OrcValueEncoder::Collection { lengths, entries } => {
+                lengths.held() + entries.iter().map(OrcColumnEncoder::held).sum::<usize>()
+            }
         }
     }
 
@@ -196,22 +206,24 @@ impl Values {
     pub(crate) fn finish(&mut self) -> ColumnStreams {
         use StreamKind as S;
         let (streams, encoding) = match self {
-            Values::Boolean(bits) => (vec![(S::Data, bits.take())], EncodingOut::Direct),
-            Values::Byte(bytes) => (vec![(S::Data, bytes.take())], EncodingOut::Direct),
-            Values::Integer(integers) => (vec![(S::Data, integers.take())], EncodingOut::DirectV2),
-            Values::Float(stream) | Values::Double(stream) => (vec![(S::Data, stream.take())], EncodingOut::Direct),
-            Values::Text(texts) => return texts.take(),
-            Values::Binary { bytes, lengths } => {
+            OrcValueEncoder::Boolean(bits) => (vec![(S::Data, bits.take())], EncodingOut::Direct),
+            OrcValueEncoder::Byte(bytes) => (vec![(S::Data, bytes.take())], EncodingOut::Direct),
+            OrcValueEncoder::Integer(integers) => (vec![(S::Data, integers.take())], EncodingOut::DirectV2),
+            OrcValueEncoder::Float(stream) | OrcValueEncoder::Double(stream) => {
+                (vec![(S::Data, stream.take())], EncodingOut::Direct)
+            }
+            OrcValueEncoder::Text(texts) => return texts.take(),
+            OrcValueEncoder::Binary { bytes, lengths } => {
                 (vec![(S::Data, bytes.take()), (S::Length, lengths.take())], EncodingOut::DirectV2)
             }
-            Values::Decimal { digits, scales, .. } => {
+            OrcValueEncoder::Decimal { digits, scales, .. } => {
                 (vec![(S::Data, digits.take()), (S::Secondary, scales.take())], EncodingOut::DirectV2)
             }
-            Values::Timestamp { seconds, nanos, .. } => {
+            OrcValueEncoder::Timestamp { seconds, nanos, .. } => {
                 (vec![(S::Data, seconds.take()), (S::Secondary, nanos.take())], EncodingOut::DirectV2)
             }
-            Values::Struct(_) => (vec![], EncodingOut::Direct),
-            Values::Collection { lengths, .. } => (vec![(S::Length, lengths.take())], EncodingOut::DirectV2),
+            OrcValueEncoder::Struct(_) => (vec![], EncodingOut::Direct),
+            OrcValueEncoder::Collection { lengths, .. } => (vec![(S::Length, lengths.take())], EncodingOut::DirectV2),
         };
         ColumnStreams { streams, encoding, positions: Vec::new() }
     }
@@ -224,7 +236,7 @@ fn last_second() -> Error {
 }
 
 /// Members have nothing for rows in which their struct is null.
-fn write_struct(members: &mut [Column], array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<()> {
+fn write_struct(members: &mut [OrcColumnEncoder], array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<()> {
     let array = array.as_struct_opt().ok_or_else(unlike)?;
     let present = nulls.map(|nulls| BooleanArray::new(nulls.inner().clone(), None));
     for (member, column) in members.iter_mut().zip(array.columns()) {
@@ -238,7 +250,7 @@ fn write_struct(members: &mut [Column], array: &ArrayRef, nulls: Option<&NullBuf
 
 fn write_collection(
     lengths: &mut IntegerWriter,
-    entries: &mut [Column],
+    entries: &mut [OrcColumnEncoder],
     array: &ArrayRef,
     nulls: Option<&NullBuffer>,
     statistics: &mut KindStatistics,
@@ -270,7 +282,7 @@ fn collection(array: &ArrayRef) -> Result<(&[i32], Vec<&ArrayRef>)> {
 
 /// Entries of rows that are not null.
 enum Picked {
-    /// From one on, so many.
+    /// A range: its start and its length.
     Range(usize, usize),
     Some(UInt32Array),
 }
@@ -287,37 +299,37 @@ fn picked_entries(offsets: &[i32], nulls: Option<&NullBuffer>) -> Result<Picked>
 }
 
 /// A column of a stripe.
-pub(crate) struct Column {
+pub(crate) struct OrcColumnEncoder {
     number: usize,
     present: BitWriter,
     filter: Option<Filter>,
     /// Whether there is a null in the stripe.
     has_null: bool,
-    values: Values,
+    values: OrcValueEncoder,
     group: ColumnStatistics,
     /// Where groups of rows begin, and what the finished ones hold.
-    positions: Vec<Positions>,
+    positions: Vec<GroupPositions>,
     groups: Vec<ColumnStatistics>,
 }
 
 #[derive(Default)]
-struct Positions {
+struct GroupPositions {
     present: Vec<u64>,
     values: Vec<u64>,
 }
 
-impl Column {
-    pub(super) fn new(column: &OrcType, compressor: &Compressor, filters: &FilteredColumns) -> Column {
-        let children = || column.children.iter().map(|c| Column::new(c, compressor, filters)).collect();
+impl OrcColumnEncoder {
+    pub(super) fn new(column: &OrcType, compressor: &Compressor, filters: &FilteredColumns) -> OrcColumnEncoder {
+        let children = || column.children.iter().map(|c| OrcColumnEncoder::new(c, compressor, filters)).collect();
         let values = match &column.ty {
-            Type::Struct(_) => Values::Struct(children()),
+            Type::Struct(_) => OrcValueEncoder::Struct(children()),
             Type::List(_) | Type::Map(_, _) => {
-                Values::Collection { lengths: IntegerWriter::new(compressor, false), entries: children() }
+                OrcValueEncoder::Collection { lengths: IntegerWriter::new(compressor, false), entries: children() }
             }
-            Type::Primitive(_) if column.bytes => Values::Byte(ByteRunWriter::new(compressor)),
-            Type::Primitive(p) => Values::leaf(p, compressor),
+            Type::Primitive(_) if column.bytes => OrcValueEncoder::Byte(ByteRunWriter::new(compressor)),
+            Type::Primitive(p) => OrcValueEncoder::leaf(p, compressor),
         };
-        Column {
+        OrcColumnEncoder {
             number: column.number,
             present: BitWriter::new(compressor),
             filter: Filter::new(column, filters),
@@ -350,25 +362,25 @@ impl Column {
         self.values.write(array, nulls.as_ref(), &mut self.group)
     }
 
-    fn children(&mut self) -> &mut [Column] {
+    fn children(&mut self) -> &mut [OrcColumnEncoder] {
         match &mut self.values {
-            Values::Struct(children) | Values::Collection { entries: children, .. } => children,
+            OrcValueEncoder::Struct(children) | OrcValueEncoder::Collection { entries: children, .. } => children,
             _ => &mut [],
         }
     }
 
     pub(super) fn begin_group(&mut self) {
-        let mut positions = Positions::default();
+        let mut positions = GroupPositions::default();
         self.present.position(&mut positions.present);
         self.values.position(&mut positions.values);
         self.positions.push(positions);
-        self.children().iter_mut().for_each(Column::begin_group);
+        self.children().iter_mut().for_each(OrcColumnEncoder::begin_group);
     }
 
     pub(super) fn end_group(&mut self) {
         self.groups.push(self.group.take());
         self.filter.iter_mut().for_each(Filter::end_group);
-        self.children().iter_mut().for_each(Column::end_group);
+        self.children().iter_mut().for_each(OrcColumnEncoder::end_group);
     }
 
     /// Bytes held, about.
@@ -376,12 +388,12 @@ impl Column {
         self.present.held() + self.values.held() + self.filter.as_ref().map_or(0, Filter::held)
     }
 
-    pub(super) fn finish(&mut self, out: &mut Parts) {
+    pub(super) fn finish(&mut self, out: &mut ColumnParts) {
         let ColumnStreams { streams, encoding, positions: texts } = self.values.finish();
         let present = self.present.take();
         let with_present = std::mem::take(&mut self.has_null);
         let mut texts = texts.into_iter();
-        let position = |positions: Positions| {
+        let position = |positions: GroupPositions| {
             let mut all = if with_present { positions.present } else { Vec::new() };
             all.extend(texts.next().unwrap_or(positions.values));
             all

@@ -114,7 +114,7 @@ fn filtered(
 }
 
 /// An ORC file being written.
-pub struct OrcFile {
+pub struct NewOrcFile {
     path: String,
     settings: Arc<OrcSettings>,
     sink: Box<dyn StoreWriter>,
@@ -128,19 +128,19 @@ pub struct OrcFile {
     bytes: u64,
 }
 
-impl OrcFile {
+impl NewOrcFile {
     /// Begins a file at `path`.
     ///
     /// # Errors
     /// What [`Store::create`] gives.
-    pub fn create(store: &dyn Store, path: String, settings: &Arc<OrcSettings>) -> Result<OrcFile> {
+    pub fn create(store: &dyn Store, path: String, settings: &Arc<OrcSettings>) -> Result<NewOrcFile> {
         let mut sink = store.create(&path)?;
         write_all(sink.as_mut(), &path, MAGIC)?;
         let compressor = Compressor::new(settings.codec, settings.small)?;
         let root = ColumnStatistics::new(statistics_of(&Type::Struct([].into())));
         let mut statistics = vec![(root, 0)];
         no_statistics(&settings.columns, &mut statistics);
-        Ok(OrcFile {
+        Ok(NewOrcFile {
             path,
             stripe: Stripe::new(&settings.columns, &compressor, &settings.filters),
             settings: settings.clone(),
@@ -192,7 +192,7 @@ fn no_statistics(columns: &[OrcType], out: &mut Vec<(ColumnStatistics, u64)>) {
     }
 }
 
-impl NewFile for OrcFile {
+impl NewFile for NewOrcFile {
     fn path(&self) -> &str {
         &self.path
     }

@@ -91,8 +91,8 @@ fn milliseconds(fraction: &str) -> i64 {
     digit(0) * 100 + digit(1) * 10 + digit(2) + i64::from(up)
 }
 
-/// A timestamp in units of which a second has `per_second`, with no more than `places` digits of the fraction; or,
-/// where that is allowed, of a number in the unit of `places`.
+/// A timestamp in text; a second has `per_second` units. The fraction keeps at most `places` digits. With
+/// `takes_numbers`, the text may also be a number in the unit of `places`.
 pub(crate) fn parse_timestamp(text: &str, per_second: i64, places: u32, takes_numbers: bool) -> Option<i64> {
     if takes_numbers && is_signed(text) {
         let unit = 10i64.checked_pow(places).filter(|_| matches!(places, 0 | 3 | 6 | 9))?;

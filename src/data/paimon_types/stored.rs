@@ -25,7 +25,7 @@ pub struct ExactTypes(pub BTreeMap<FieldId, String>);
 
 /// A leaf as files store it, where its type in the schema does not tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leaf {
+pub(crate) enum ExactLeaf {
     /// As its type.
     Plain,
     /// An integer of this number of bits.
@@ -38,17 +38,17 @@ pub(crate) enum Leaf {
 
 impl ExactTypes {
     /// How a leaf is stored.
-    pub(crate) fn leaf(&self, id: FieldId, ty: &PrimitiveType) -> Leaf {
+    pub(crate) fn leaf(&self, id: FieldId, ty: &PrimitiveType) -> ExactLeaf {
         use PrimitiveType as P;
         let declared = Declared::new(ty, self.0.get(&id).map(String::as_str));
         match ty {
-            P::Int => declared.narrow_bits().map_or(Leaf::Plain, Leaf::Narrow),
-            P::Time => Leaf::Millis,
+            P::Int => declared.narrow_bits().map_or(ExactLeaf::Plain, ExactLeaf::Narrow),
+            P::Time => ExactLeaf::Millis,
             P::Timestamp | P::Timestamptz if declared.fraction_digits().is_some_and(|digits| digits <= 3) => {
-                Leaf::Millis
+                ExactLeaf::Millis
             }
-            P::TimestampNs | P::TimestamptzNs => Leaf::Nanos,
-            _ => Leaf::Plain,
+            P::TimestampNs | P::TimestamptzNs => ExactLeaf::Nanos,
+            _ => ExactLeaf::Plain,
         }
     }
 
@@ -79,11 +79,13 @@ impl ExactTypes {
             },
             (ty, Type::Primitive(p)) => match (self.leaf(field.id, p), ty, format) {
                 // ORC's timestamps are seconds and nanoseconds, whatever comes in.
-                (Leaf::Millis, DataType::Timestamp(_, zone), FileFormat::Parquet | FileFormat::Avro) => {
+                (ExactLeaf::Millis, DataType::Timestamp(_, zone), FileFormat::Parquet | FileFormat::Avro) => {
                     DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
                 }
-                (Leaf::Millis, DataType::Time64(_), FileFormat::Parquet) => DataType::Time32(TimeUnit::Millisecond),
-                (Leaf::Millis, DataType::Time64(_), _) => DataType::Int32,
+                (ExactLeaf::Millis, DataType::Time64(_), FileFormat::Parquet) => {
+                    DataType::Time32(TimeUnit::Millisecond)
+                }
+                (ExactLeaf::Millis, DataType::Time64(_), _) => DataType::Int32,
                 _ => return arrow.clone(),
             },
             _ => return arrow.clone(),

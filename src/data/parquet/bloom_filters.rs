@@ -15,7 +15,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use super::file::ParquetFile;
 use crate::data::read::filter_columns::{Located, locate};
 use crate::data::read::guard::guard;
-use crate::data::read::source::Part;
+use crate::data::read::source::FilePart;
 use crate::error::Result;
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::types::{FieldId, PrimitiveType, Transform, Value};
@@ -23,14 +23,14 @@ use crate::types::{FieldId, PrimitiveType, Transform, Value};
 /// Decides by the bloom filters of one file what a task's filter rules out.
 #[derive(Debug)]
 pub(crate) struct BloomFilters<'a> {
-    part: &'a Part<'a>,
+    part: &'a FilePart<'a>,
     /// Where the columns are that the filter asks `=` or `in` of, with what the file stores.
     columns: HashMap<FieldId, (usize, DataType)>,
 }
 
 impl<'a> BloomFilters<'a> {
     /// For the filter of a part of a file.
-    pub(crate) fn new(part: &'a Part<'a>) -> BloomFilters<'a> {
+    pub(crate) fn new(part: &'a FilePart<'a>) -> BloomFilters<'a> {
         let mut columns = HashMap::new();
         part.filter.for_each_leaf(&mut |leaf| {
             if is_asked(leaf)

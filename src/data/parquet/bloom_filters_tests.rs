@@ -13,7 +13,7 @@ use crate::data::arrow::schema::to_arrow;
 use crate::data::parquet::source::ParquetSource;
 use crate::data::read::constants::Constants;
 use crate::data::read::file_columns::FileColumns;
-use crate::data::read::source::FileSource;
+use crate::data::read::source::FormatFile;
 use crate::data::testing::{field, leaf, read_rows, schema, task, write_batch};
 use crate::store::local::LocalStore;
 use crate::types::PrimitiveType as P;
@@ -93,7 +93,7 @@ fn groups(path: &str, schema: &Schema, filter: &BoundPredicate) -> usize {
     let constants = Constants::of(&task(path, BoundPredicate::True).data_file);
     let filter = Arc::new(filter.clone());
     let (range, columns, constants) = (i64::MIN..i64::MAX, &columns, &constants);
-    let part = Part { range, filter: &filter, schema, columns, constants, recorded: Default::default() };
+    let part = FilePart { range, filter: &filter, schema, columns, constants, recorded: Default::default() };
     let blooms = BloomFilters::new(&part);
     (0..file.footer().num_row_groups()).filter(|group| blooms.may_match(&file, *group).unwrap()).count()
 }

@@ -10,9 +10,9 @@ use arrow::array::{Array, ArrayRef, BooleanBufferBuilder};
 use arrow::buffer::BooleanBuffer;
 use parquet::basic::Compression;
 
-use super::values::{Kind, Span, Step, Stop, Values};
-use crate::codec::parquet::compression::Codec;
-use crate::codec::parquet::rle::Runs;
+use super::values::{FlatKind, GatheredValues, PageResult, Span, Stop};
+use crate::codec::parquet::compression::PageCodec;
+use crate::codec::parquet::rle::PackedRuns;
 use crate::codec::parquet::thrift;
 use crate::codec::parquet::thrift::{Flaw, PageHeader};
 use crate::error::Error;
@@ -30,17 +30,17 @@ const SHORT: Flaw = "it is shorter than it claims";
 
 /// The rows of a batch that are kept.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct KeptRows {
     rows: usize,
     count: usize,
     /// Ascending, apart from each other, none empty.
     spans: Vec<Span>,
 }
 
-impl Kept {
+impl KeptRows {
     /// None of the next `rows` rows.
-    pub(crate) fn none(rows: usize) -> Kept {
-        Kept { rows, count: 0, spans: Vec::new() }
+    pub(crate) fn none(rows: usize) -> KeptRows {
+        KeptRows { rows, count: 0, spans: Vec::new() }
     }
 
     /// Of how many rows.
@@ -54,14 +54,14 @@ impl Kept {
     }
 
     /// Rows of these ranges, of the rows from `start` to `end`.
-    pub(crate) fn between(start: usize, end: usize, ranges: &[Range<usize>]) -> Kept {
+    pub(crate) fn between(start: usize, end: usize, ranges: &[Range<usize>]) -> KeptRows {
         let inside = ranges.iter().map(|range| range.start.max(start)..range.end.min(end));
         let spans: Vec<Span> = inside.filter(|r| r.start < r.end).map(|r| (r.start - start, r.len())).collect();
-        Kept { rows: end - start, count: spans.iter().map(|(_, count)| count).sum(), spans }
+        KeptRows { rows: end - start, count: spans.iter().map(|(_, count)| count).sum(), spans }
     }
 
     /// Those of them that a mask keeps, which speaks of the kept rows only.
-    pub(crate) fn masked(&self, mask: &BooleanBuffer) -> Kept {
+    pub(crate) fn masked(&self, mask: &BooleanBuffer) -> KeptRows {
         let (mut spans, mut of) = (Vec::new(), self.spans.iter());
         let (mut before, mut current) = (0, of.next());
         for (mut at, end) in mask.set_slices() {
@@ -76,7 +76,7 @@ impl Kept {
                 }
             }
         }
-        Kept { rows: self.rows, count: mask.count_set_bits(), spans }
+        KeptRows { rows: self.rows, count: mask.count_set_bits(), spans }
     }
 
     /// The ranges of kept rows, counted from `start`.
@@ -97,18 +97,18 @@ impl Kept {
 
 /// Where the decompressed bytes of a page are.
 #[derive(Clone, Debug)]
-enum Place {
+enum PagePlace {
     /// In the column chunk as it is.
     Chunk(Range<usize>),
     /// In the column's buffer.
     Buffer(Range<usize>),
 }
 
-impl Place {
+impl PagePlace {
     fn bytes<'a>(&self, chunk: &'a [u8], buffer: &'a [u8]) -> Result<&'a [u8], Flaw> {
         match self {
-            Place::Chunk(range) => chunk.get(range.clone()),
-            Place::Buffer(range) => buffer.get(range.clone()),
+            PagePlace::Chunk(range) => chunk.get(range.clone()),
+            PagePlace::Buffer(range) => buffer.get(range.clone()),
         }
         .ok_or(SHORT)
     }
@@ -118,8 +118,8 @@ impl Place {
 #[derive(Debug)]
 struct Page {
     rows: usize,
-    levels: Option<(Place, Runs)>,
-    place: Place,
+    levels: Option<(PagePlace, PackedRuns)>,
+    place: PagePlace,
     values: PageValues,
 }
 
@@ -129,8 +129,8 @@ enum PageValues {
     Plain(usize),
     /// From this bit on.
     Bits(usize),
-    BitRuns(Runs),
-    Indices(Runs),
+    BitRuns(PackedRuns),
+    Indices(PackedRuns),
 }
 
 /// Pages of a column chunk.
@@ -142,10 +142,10 @@ pub(crate) struct Pages {
 
 /// A column that is being decoded, chunk by chunk.
 pub(crate) struct FlatColumn {
-    kind: Arc<Kind>,
+    kind: Arc<FlatKind>,
     /// Whether its rows may be null.
     optional: bool,
-    codec: Codec,
+    codec: PageCodec,
     chunk: Vec<u8>,
     /// The rows of the pages that `chunk` has, by the file's index; `None` if it has all.
     indexed: Option<Vec<Range<usize>>>,
@@ -163,11 +163,16 @@ pub(crate) struct FlatColumn {
 
 impl FlatColumn {
     /// At the first row of a chunk; `None` if it is compressed in a way that is not read here.
-    pub(crate) fn new(kind: Arc<Kind>, optional: bool, compression: Compression, pages: Pages) -> Option<FlatColumn> {
+    pub(crate) fn new(
+        kind: Arc<FlatKind>,
+        optional: bool,
+        compression: Compression,
+        pages: Pages,
+    ) -> Option<FlatColumn> {
         Some(FlatColumn {
             kind,
             optional,
-            codec: Codec::of(compression)?,
+            codec: PageCodec::of(compression)?,
             chunk: pages.bytes,
             indexed: pages.rows,
             at: 0,
@@ -182,7 +187,7 @@ impl FlatColumn {
 
     /// Goes on with another chunk of the same column; `None` as [`FlatColumn::new`].
     pub(crate) fn continue_with(&mut self, compression: Compression, pages: Pages) -> Option<()> {
-        self.codec = Codec::of(compression)?;
+        self.codec = PageCodec::of(compression)?;
         (self.chunk, self.indexed) = (pages.bytes, pages.rows);
         self.restart();
         Some(())
@@ -199,8 +204,8 @@ impl FlatColumn {
     }
 
     /// The next rows, as far as they are kept.
-    pub(crate) fn read(&mut self, kept: &Kept) -> Step<ArrayRef> {
-        let mut values = Values::new(&self.kind, kept.count);
+    pub(crate) fn read(&mut self, kept: &KeptRows) -> PageResult<ArrayRef> {
+        let mut values = GatheredValues::new(&self.kind, kept.count);
         let mut row = 0;
         while row < kept.rows {
             let left = kept.rows - row;
@@ -263,7 +268,7 @@ impl FlatColumn {
     }
 
     /// Checks that there are no more rows.
-    pub(crate) fn check_end(&mut self) -> Step<()> {
+    pub(crate) fn check_end(&mut self) -> PageResult<()> {
         let mut rows = self.page.as_ref().map_or(0, |page| page.rows as i64);
         while let Some(header) = self.header()? {
             self.body(&header)?;
@@ -295,7 +300,7 @@ impl FlatColumn {
     }
 
     /// Goes into the next page.
-    fn open(&mut self, header: &PageHeader) -> Step<()> {
+    fn open(&mut self, header: &PageHeader) -> PageResult<()> {
         let body = self.body(header)?;
         let bytes = self.chunk.get(body.clone()).ok_or(SHORT)?;
         if let Some(expected) = header.crc
@@ -316,17 +321,17 @@ impl FlatColumn {
     }
 
     /// Decompresses bytes of the chunk, where they are not stored as they are.
-    fn inflate(&mut self, length: i64, bytes: Range<usize>, is_plain: bool) -> Result<Place, Flaw> {
+    fn inflate(&mut self, length: i64, bytes: Range<usize>, is_plain: bool) -> Result<PagePlace, Flaw> {
         let length = usize::try_from(length).map_err(|_| SHORT)?;
-        if is_plain || self.codec == Codec::None {
-            return Ok(Place::Chunk(bytes));
+        if is_plain || self.codec == PageCodec::None {
+            return Ok(PagePlace::Chunk(bytes));
         }
         let compressed = self.chunk.get(bytes).ok_or(SHORT)?;
         self.codec.inflate(compressed, length, &mut self.buffer)?;
-        Ok(Place::Buffer(0..length))
+        Ok(PagePlace::Buffer(0..length))
     }
 
-    fn open_dictionary(&mut self, header: &PageHeader, body: Range<usize>) -> Step<()> {
+    fn open_dictionary(&mut self, header: &PageHeader, body: Range<usize>) -> PageResult<()> {
         if self.dictionary.is_some() || self.page.is_some() {
             return Err("it is a dictionary behind the first page".into());
         }
@@ -339,7 +344,7 @@ impl FlatColumn {
         if count > page.len() {
             return Err("a dictionary claims more values than it has bytes".into());
         }
-        let mut values = Values::new(&self.kind, count);
+        let mut values = GatheredValues::new(&self.kind, count);
         values.expect_plain(None)?;
         values.rows_without_nulls(count);
         values.plain((page, &mut 0), (count, count), &[(0, count)])?;
@@ -347,7 +352,7 @@ impl FlatColumn {
         Ok(())
     }
 
-    fn open_v1(&mut self, header: &PageHeader, place: Place) -> Step<()> {
+    fn open_v1(&mut self, header: &PageHeader, place: PagePlace) -> PageResult<()> {
         let mut start = 0;
         let mut levels = None;
         if self.optional {
@@ -356,19 +361,19 @@ impl FlatColumn {
             }
             let runs = prefixed(place.bytes(&self.chunk, &self.buffer)?, 0)?;
             start = runs.end;
-            levels = Some((place.clone(), Runs::new(runs, 1)?));
+            levels = Some((place.clone(), PackedRuns::new(runs, 1)?));
         }
         self.open_values(header, levels, place, start)
     }
 
-    fn open_v2(&mut self, header: &PageHeader, body: Range<usize>) -> Step<()> {
+    fn open_v2(&mut self, header: &PageHeader, body: Range<usize>) -> PageResult<()> {
         let [repetition, definition] = header.level_bytes.map(usize::try_from);
         let levels = body.start.checked_add(repetition.map_err(|_| SHORT)?).ok_or(SHORT)?;
         let values = levels.checked_add(definition.map_err(|_| SHORT)?).filter(|at| *at <= body.end).ok_or(SHORT)?;
         let length = header.uncompressed.checked_sub((values - body.start) as i64).ok_or(SHORT)?;
         let place = self.inflate(length, values..body.end, header.is_plain)?;
         let levels = match self.optional {
-            true => Some((Place::Chunk(levels..values), Runs::new(0..values - levels, 1)?)),
+            true => Some((PagePlace::Chunk(levels..values), PackedRuns::new(0..values - levels, 1)?)),
             false => None,
         };
         self.open_values(header, levels, place, 0)
@@ -378,19 +383,19 @@ impl FlatColumn {
     fn open_values(
         &mut self,
         header: &PageHeader,
-        levels: Option<(Place, Runs)>,
-        place: Place,
+        levels: Option<(PagePlace, PackedRuns)>,
+        place: PagePlace,
         start: usize,
-    ) -> Step<()> {
+    ) -> PageResult<()> {
         let page = place.bytes(&self.chunk, &self.buffer)?;
         let values = match header.encoding {
             PLAIN if self.kind.is_boolean() => PageValues::Bits(start * 8),
             PLAIN => PageValues::Plain(start),
-            RLE if self.kind.is_boolean() => PageValues::BitRuns(Runs::new(prefixed(page, start)?, 1)?),
+            RLE if self.kind.is_boolean() => PageValues::BitRuns(PackedRuns::new(prefixed(page, start)?, 1)?),
             PLAIN_DICTIONARY | RLE_DICTIONARY if !self.kind.is_boolean() => {
                 // A page of nulls may have nothing here.
                 let width = page.get(start).copied().unwrap_or(0);
-                PageValues::Indices(Runs::new(page.len().min(start + 1)..page.len(), u32::from(width))?)
+                PageValues::Indices(PackedRuns::new(page.len().min(start + 1)..page.len(), u32::from(width))?)
             }
             _ => return Err(Stop::Foreign),
         };
@@ -400,7 +405,7 @@ impl FlatColumn {
     }
 
     /// Takes the next rows of the open page, those in `spans`.
-    fn take(&mut self, rows: usize, spans: &mut Vec<Span>, values: &mut Values) -> Step<()> {
+    fn take(&mut self, rows: usize, spans: &mut Vec<Span>, values: &mut GatheredValues) -> PageResult<()> {
         let Some(page) = &mut self.page else { return Ok(()) };
         let bytes = page.place.bytes(&self.chunk, &self.buffer)?;
         match &page.values {
@@ -448,7 +453,7 @@ fn total(spans: &[Span]) -> usize {
 
 /// Adds the rows in `spans` with their nulls, and turns spans of rows into spans of the values of those that are valid.
 /// Returns the number of all values.
-fn take_valid(valid: &BooleanBuffer, spans: &mut Vec<Span>, values: &mut Values) -> usize {
+fn take_valid(valid: &BooleanBuffer, spans: &mut Vec<Span>, values: &mut GatheredValues) -> usize {
     let words: Vec<u64> = valid.bit_chunks().iter_padded().collect();
     let mut all = 0;
     let mut before = Vec::with_capacity(words.len());

@@ -20,17 +20,17 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::basic::Encoding;
 use parquet::file::metadata::ColumnChunkMetaData;
 
-use super::column_chunk::{FlatColumn, Kept};
+use super::column_chunk::{FlatColumn, KeptRows};
 use super::file::ParquetFile;
 use super::groups_ahead::GroupsAhead;
 use super::page_selection::{Fetch, Selected, selected_rows};
-use super::plan::Plan;
+use super::plan::DecodePlan;
 use super::read::{ParquetBatches, SHRINK};
-use super::values::{Kind, Step, Stop};
-use crate::codec::parquet::compression::Codec;
+use super::values::{FlatKind, PageResult, Stop};
+use crate::codec::parquet::compression::PageCodec;
 use crate::data::deletes::positions::{RowPositions, row_group_positions};
 use crate::data::read::filter_columns::FilterColumns;
-use crate::data::read::source::{BATCH_BYTES, Part, Request, RowTest, Started, too_large};
+use crate::data::read::source::{BATCH_BYTES, DecodeRequest, FilePart, RowTest, Started, too_large};
 use crate::error::{Error, Result};
 
 /// Rows that a column which is behind passes over at once.
@@ -48,13 +48,13 @@ struct Flat {
     leaf: usize,
     /// Its place among the columns of the file's schema.
     root: usize,
-    kind: Arc<Kind>,
+    kind: Arc<FlatKind>,
     optional: bool,
 }
 
 impl FlatPlan {
     /// Plans to read these leaf columns; `None` if not all of them can be read here.
-    pub(crate) fn of(plan: &Plan, leaves: &BTreeSet<usize>) -> Option<FlatPlan> {
+    pub(crate) fn of(plan: &DecodePlan, leaves: &BTreeSet<usize>) -> Option<FlatPlan> {
         if leaves.is_empty() {
             return None;
         }
@@ -64,19 +64,31 @@ impl FlatPlan {
     }
 
     /// Starts to decode.
-    pub(crate) fn start(self, file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<Started> {
+    pub(crate) fn start(
+        self,
+        file: ParquetFile,
+        plan: DecodePlan,
+        part: &FilePart<'_>,
+        request: DecodeRequest,
+    ) -> Result<Started> {
         let leaves = request.leaves.clone();
         let batches = Box::new(self.batches(file, plan, part, request)?);
         Ok(Started { batches, leaves, test: None, keys_tested: true })
     }
 
-    fn batches(self, file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<FlatBatches> {
+    fn batches(
+        self,
+        file: ParquetFile,
+        plan: DecodePlan,
+        part: &FilePart<'_>,
+        request: DecodeRequest,
+    ) -> Result<FlatBatches> {
         let batch_rows = plan.batch_rows(request.batch_rows);
         let positions = match request.needs_positions() {
             true => Some(row_group_positions(plan.metadata.metadata())?),
             false => None,
         };
-        let Request { leaves, test, keys, tells_positions, .. } = request;
+        let DecodeRequest { leaves, test, keys, tells_positions, .. } = request;
         let asked = test.leaves() | keys.leaves();
         let (early, late): (Vec<_>, Vec<_>) = self.columns.iter().cloned().partition(|c| asked.contains(&c.leaf));
         let (mut early, mut late) = (Side::new(&plan.metadata, early), Side::new(&plan.metadata, late));
@@ -88,11 +100,11 @@ impl FlatPlan {
         }
         let place = |leaf: &usize| {
             let at = |side: &Side| side.flats.iter().position(|flat| flat.leaf == *leaf);
-            at(&early).map(Slot::Early).or_else(|| at(&late).map(Slot::Late))
+            at(&early).map(ColumnSlot::Early).or_else(|| at(&late).map(ColumnSlot::Late))
         };
         let slots = leaves.iter().filter_map(place).collect();
         let wanted: Vec<Flat> = self.columns.into_iter().filter(|c| leaves.contains(&c.leaf)).collect();
-        let rows = Rows {
+        let rows = WantedRows {
             schema: schema(&plan.metadata, &wanted),
             test: test.place(part.columns, &asked),
             keys: keys.place(part.columns, &asked),
@@ -100,8 +112,8 @@ impl FlatPlan {
             tells_positions,
         };
         let groups = plan.groups.iter().copied().zip(selected_rows(&plan)).collect::<Vec<_>>().into_iter();
-        let reading = Reading { file, plan, groups, early, late, positions, group: None, selected: Vec::new() };
-        Ok(FlatBatches { rows, batch_rows, state: State::Flat(Box::new(reading)) })
+        let reading = FlatReading { file, plan, groups, early, late, positions, group: None, selected: Vec::new() };
+        Ok(FlatBatches { rows, batch_rows, state: FlatState::Flat(Box::new(reading)) })
     }
 }
 
@@ -113,7 +125,7 @@ fn flat(metadata: &ArrowReaderMetadata, leaf: usize) -> Option<Flat> {
         return None;
     }
     let root = columns.get_column_root_idx(leaf);
-    let kind = Kind::of(column, metadata.schema().fields().get(root)?.data_type())?;
+    let kind = FlatKind::of(column, metadata.schema().fields().get(root)?.data_type())?;
     Some(Flat { leaf, root, kind: Arc::new(kind), optional: column.max_def_level() == 1 })
 }
 
@@ -124,7 +136,7 @@ fn is_readable(chunk: &ColumnChunkMetaData) -> bool {
     const BIT_PACKED: Encoding = Encoding::BIT_PACKED;
     // Java names BIT_PACKED for levels that are not there.
     let known = |e| matches!(e, E::PLAIN | E::PLAIN_DICTIONARY | E::RLE | E::RLE_DICTIONARY | BIT_PACKED);
-    chunk.encodings().all(known) && Codec::of(chunk.compression()).is_some()
+    chunk.encodings().all(known) && PageCodec::of(chunk.compression()).is_some()
 }
 
 fn schema(metadata: &ArrowReaderMetadata, columns: &[Flat]) -> SchemaRef {
@@ -151,7 +163,7 @@ impl Side {
 
     /// Fetches its pages of rows of a row group. Returns the bytes that strings of a row have in memory, as
     /// [`ParquetFile::dictionary_row_bytes`].
-    fn open(&mut self, file: &ParquetFile, plan: &Plan, group: usize, selected: &[Range<usize>]) -> Result<u64> {
+    fn open(&mut self, file: &ParquetFile, plan: &DecodePlan, group: usize, selected: &[Range<usize>]) -> Result<u64> {
         let metadata = plan.metadata.metadata();
         let fetch = |flat: &Flat| Fetch::of(metadata, group, flat.leaf, selected);
         let fetches = self.flats.iter().map(fetch).collect::<Option<Vec<_>>>();
@@ -174,10 +186,10 @@ impl Side {
     }
 
     /// The next rows.
-    fn read(&mut self, kept: &Kept) -> Step<Vec<ArrayRef>> {
+    fn read(&mut self, kept: &KeptRows) -> PageResult<Vec<ArrayRef>> {
         while self.behind > 0 {
             // Not all at once: what pages are passed over costs memory by the row.
-            let missed = Kept::none(self.behind.min(MISSED_ROWS));
+            let missed = KeptRows::none(self.behind.min(MISSED_ROWS));
             self.behind -= missed.rows();
             self.columns.iter_mut().try_for_each(|column| column.read(&missed).map(|_| ()))?;
         }
@@ -191,7 +203,7 @@ impl Side {
     }
 
     /// Checks that it is at its end, if that can be told.
-    fn close(&mut self) -> Step<()> {
+    fn close(&mut self) -> PageResult<()> {
         if self.is_open && self.behind == 0 {
             self.columns.iter_mut().try_for_each(FlatColumn::check_end)?;
         }
@@ -203,23 +215,23 @@ impl Side {
 
 /// Where a wanted column comes from.
 #[derive(Clone, Copy)]
-enum Slot {
+enum ColumnSlot {
     /// From those that decide which rows stay.
     Early(usize),
     Late(usize),
 }
 
 /// Which rows are wanted, and what of them.
-struct Rows {
+struct WantedRows {
     schema: SchemaRef,
     test: RowTest,
     /// Of deletes by key.
     keys: FilterColumns,
-    slots: Vec<Slot>,
+    slots: Vec<ColumnSlot>,
     tells_positions: bool,
 }
 
-impl Rows {
+impl WantedRows {
     /// The rows that stay, by the columns that decide.
     fn kept(&self, early: &RecordBatch, positions: &RowPositions) -> Result<BooleanBuffer> {
         self.test.keep_keys(&self.keys, early, self.test.keep(early, positions)?)
@@ -229,11 +241,11 @@ impl Rows {
     fn batch(&self, early: &[ArrayRef], late: &[ArrayRef], kept: &BooleanBuffer, count: usize) -> Result<RecordBatch> {
         let kept = (count < kept.len()).then(|| BooleanArray::new(kept.clone(), None));
         let absent = || Error::internal("a column was decoded but is not there");
-        let column = |slot: &Slot| match (slot, &kept) {
-            (Slot::Early(at), None) => early.get(*at).cloned().ok_or_else(absent),
-            (Slot::Early(at), Some(kept)) => filter(early.get(*at).ok_or_else(absent)?, kept)
+        let column = |slot: &ColumnSlot| match (slot, &kept) {
+            (ColumnSlot::Early(at), None) => early.get(*at).cloned().ok_or_else(absent),
+            (ColumnSlot::Early(at), Some(kept)) => filter(early.get(*at).ok_or_else(absent)?, kept)
                 .map_err(|e| Error::internal("rows cannot be filtered").because(e)),
-            (Slot::Late(at), _) => late.get(*at).cloned().ok_or_else(absent),
+            (ColumnSlot::Late(at), _) => late.get(*at).cloned().ok_or_else(absent),
         };
         let columns = self.slots.iter().map(column).collect::<Result<Vec<_>>>()?;
         batch(self.schema.clone(), columns, count)
@@ -248,37 +260,37 @@ fn batch(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<Recor
 
 /// Streams a file's batches.
 struct FlatBatches {
-    rows: Rows,
+    rows: WantedRows,
     /// Most rows of a batch.
     batch_rows: usize,
-    state: State,
+    state: FlatState,
 }
 
-enum State {
-    Flat(Box<Reading>),
+enum FlatState {
+    Flat(Box<FlatReading>),
     /// The rest is left to the parquet crate: where the columns that decide, and the others, are in its batches.
     Crate(Box<ParquetBatches>, Vec<usize>, Vec<usize>),
     Ended,
 }
 
 /// What is being decoded.
-struct Reading {
+struct FlatReading {
     file: ParquetFile,
-    plan: Plan,
+    plan: DecodePlan,
     /// Those to come, with the rows of them that are decoded.
     groups: std::vec::IntoIter<(usize, Selected)>,
     early: Side,
     late: Side,
     /// Of each of the file's row groups, if they matter.
     positions: Option<Vec<Range<u64>>>,
-    group: Option<Group>,
+    group: Option<OpenGroup>,
     /// The rows of the open row group that are decoded.
     selected: Selected,
 }
 
 /// The open row group.
 #[derive(Clone, Copy)]
-struct Group {
+struct OpenGroup {
     index: usize,
     /// Rows that were given or left out.
     given: usize,
@@ -288,16 +300,16 @@ impl FlatBatches {
     fn next_batch(&mut self) -> Result<Option<(RecordBatch, RowPositions)>> {
         loop {
             let reading = match &mut self.state {
-                State::Flat(reading) => reading,
-                State::Crate(batches, early, late) => {
+                FlatState::Flat(reading) => reading,
+                FlatState::Crate(batches, early, late) => {
                     let Some((batch, positions)) = batches.next().transpose()? else { return Ok(None) };
                     return rest(&self.rows, &batch, positions, early, late).map(Some);
                 }
-                State::Ended => return Ok(None),
+                FlatState::Ended => return Ok(None),
             };
             match reading.step(&self.rows, &mut self.batch_rows) {
                 Ok(Some(found)) => return Ok(Some(found)),
-                Ok(None) => self.state = State::Ended,
+                Ok(None) => self.state = FlatState::Ended,
                 Err(Stop::Damaged(e)) => return Err(e),
                 Err(Stop::TooLarge) if self.batch_rows > 1 => {
                     self.batch_rows = (self.batch_rows / SHRINK).max(1);
@@ -311,8 +323,8 @@ impl FlatBatches {
 
     /// Leaves the rest of the file to the parquet crate.
     fn leave_rest(&mut self) -> Result<()> {
-        let State::Flat(reading) = std::mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
-        let Reading { file, mut plan, groups, early, late, group, .. } = *reading;
+        let FlatState::Flat(reading) = std::mem::replace(&mut self.state, FlatState::Ended) else { return Ok(()) };
+        let FlatReading { file, mut plan, groups, early, late, group, .. } = *reading;
         let groups = groups.filter(|(_, selected)| !selected.is_empty()).map(|(index, _)| index);
         plan.groups = group.iter().map(|group| group.index).chain(groups).collect();
         plan.selection = None;
@@ -323,14 +335,14 @@ impl FlatBatches {
         let (early, late) = (places(early), places(late));
         let given = group.map_or(0, |group| group.given as u64);
         let batches = ParquetBatches::after(file, plan, self.batch_rows, given)?;
-        self.state = State::Crate(Box::new(batches), early, late);
+        self.state = FlatState::Crate(Box::new(batches), early, late);
         Ok(())
     }
 }
 
 /// What of a batch of all columns is wanted.
 fn rest(
-    rows: &Rows,
+    rows: &WantedRows,
     all: &RecordBatch,
     positions: RowPositions,
     early: &[usize],
@@ -352,11 +364,11 @@ fn rest(
     Ok((rows.batch(early.columns(), &late, &kept, count)?, positions))
 }
 
-impl Reading {
+impl FlatReading {
     /// The next rows that stay, of the next batch; there may be none.
-    fn step(&mut self, rows: &Rows, batch_rows: &mut usize) -> Step<Option<(RecordBatch, RowPositions)>> {
+    fn step(&mut self, rows: &WantedRows, batch_rows: &mut usize) -> PageResult<Option<(RecordBatch, RowPositions)>> {
         let Some((group, end)) = self.open(batch_rows)? else { return Ok(None) };
-        let asked = Kept::between(group.given, end, &self.selected);
+        let asked = KeptRows::between(group.given, end, &self.selected);
         let count = asked.count();
         let early = self.early.read(&asked)?;
         let decided = batch(self.early.schema.clone(), early, count)?;
@@ -382,7 +394,7 @@ impl Reading {
         };
         let found = rows.batch(decided.columns(), &late, &mask, kept.count())?;
         let positions = if rows.tells_positions { self.positions(group, &kept) } else { RowPositions::default() };
-        let group = Group { given: end, ..group };
+        let group = OpenGroup { given: end, ..group };
         self.group = Some(group);
         if self.selected.last().is_none_or(|last| last.end <= end) {
             self.close(group)?;
@@ -391,7 +403,7 @@ impl Reading {
     }
 
     /// The positions of the group's next rows, as far as they are kept; none if they don't matter.
-    fn positions(&self, group: Group, kept: &Kept) -> RowPositions {
+    fn positions(&self, group: OpenGroup, kept: &KeptRows) -> RowPositions {
         let of_group = self.positions.as_ref().and_then(|all| all.get(group.index));
         of_group
             .map_or_else(RowPositions::default, |all| RowPositions::counted_from(all.start, kept.ranges(group.given)))
@@ -399,7 +411,7 @@ impl Reading {
 
     /// The rows of a row group that the late columns may be asked for: those kept up to `end`, and all behind it.
     /// Without an index there is no way to fetch less than all.
-    fn wanted(&self, kept: &Kept, group: Group, end: usize) -> Selected {
+    fn wanted(&self, kept: &KeptRows, group: OpenGroup, end: usize) -> Selected {
         if self.plan.selection.is_none() {
             return self.selected.clone();
         }
@@ -408,7 +420,7 @@ impl Reading {
     }
 
     /// The row group to read from, at its next selected row, and the row up to which a batch goes; `None` at the end.
-    fn open(&mut self, batch_rows: &mut usize) -> Step<Option<(Group, usize)>> {
+    fn open(&mut self, batch_rows: &mut usize) -> PageResult<Option<(OpenGroup, usize)>> {
         loop {
             if let Some(group) = self.group {
                 let next = self.selected.partition_point(|range| range.end <= group.given);
@@ -439,22 +451,22 @@ impl Reading {
                 row_bytes = row_bytes.saturating_add(self.late.open(&self.file, &self.plan, index, &selected)?);
             }
             narrow(batch_rows, row_bytes);
-            (self.group, self.selected) = (Some(Group { index, given: 0 }), selected);
+            (self.group, self.selected) = (Some(OpenGroup { index, given: 0 }), selected);
         }
     }
 
     /// Leaves out the group's rows up to one.
-    fn pass(&mut self, group: Group, row: usize) -> Group {
+    fn pass(&mut self, group: OpenGroup, row: usize) -> OpenGroup {
         let passed = row.saturating_sub(group.given);
         self.early.behind += passed;
         self.late.behind += passed;
-        let group = Group { given: group.given + passed, ..group };
+        let group = OpenGroup { given: group.given + passed, ..group };
         self.group = Some(group);
         group
     }
 
     /// Leaves out the rest of the group.
-    fn close(&mut self, group: Group) -> Step<()> {
+    fn close(&mut self, group: OpenGroup) -> PageResult<()> {
         let rows = self.plan.metadata.metadata().row_groups().get(group.index).map_or(0, |group| group.num_rows());
         self.pass(group, usize::try_from(rows).unwrap_or(0));
         self.group = None;

@@ -192,11 +192,11 @@ fn open(path: &str) -> ParquetFile {
     ParquetFile::open(&store, path).unwrap()
 }
 
-fn all_of(rows: usize) -> Kept {
-    Kept::between(0, rows, std::slice::from_ref(&(0..rows)))
+fn all_of(rows: usize) -> KeptRows {
+    KeptRows::between(0, rows, std::slice::from_ref(&(0..rows)))
 }
 
-fn masked(mask: &BooleanBuffer) -> Kept {
+fn masked(mask: &BooleanBuffer) -> KeptRows {
     all_of(mask.len()).masked(mask)
 }
 
@@ -205,10 +205,10 @@ fn is_selected(seeds: &[u8], runs: bool, row: usize) -> bool {
     if runs { seeds[row / 20] < 3 } else { seeds[row] < 2 }
 }
 
-fn whole(file: &ParquetFile) -> Plan {
+fn whole(file: &ParquetFile) -> DecodePlan {
     let leaves = (0..file.parquet_schema().num_columns()).collect();
     let groups = (0..file.footer().num_row_groups()).collect();
-    Plan { metadata: file.metadata.clone(), groups, selection: None, leaves }
+    DecodePlan { metadata: file.metadata.clone(), groups, selection: None, leaves }
 }
 
 proptest! {
@@ -278,7 +278,7 @@ proptest! {
         let (mut seen, mut positions, mut turns) = (Vec::new(), Vec::new(), turns.into_iter());
         let mut turn = turns.next();
         for step in 0.. {
-            if let (true, State::Flat(reading)) = (Some(step) == leave, &batches.state) {
+            if let (true, FlatState::Flat(reading)) = (Some(step) == leave, &batches.state) {
                 let behind = reading.group.map(|group| (group.index, group.given));
                 let later = reading.groups.as_slice().iter().filter(|(_, rows)| !rows.is_empty()).map(|(index, _)| (*index, 0));
                 for (index, first) in behind.into_iter().chain(later) {
@@ -289,12 +289,12 @@ proptest! {
                 batches.leave_rest().unwrap();
             }
             match (&mut turn, &mut batches.state) {
-                (Some((0, rows)), State::Flat(reading)) => {
+                (Some((0, rows)), FlatState::Flat(reading)) => {
                     batches.batch_rows = *rows;
                     reading.restart();
                     turn = turns.next();
                 }
-                (Some((wait, _)), State::Flat(_)) => *wait -= 1,
+                (Some((wait, _)), FlatState::Flat(_)) => *wait -= 1,
                 _ => {}
             }
             let Some((batch, places)) = batches.next_batch().unwrap() else { break };
@@ -460,7 +460,7 @@ fn started(s: &Schema, path: &str, filter: BoundPredicate, columns: Vec<Flat>, b
 fn by_plan(
     s: &Schema,
     path: &str,
-    (file, plan): (ParquetFile, Plan),
+    (file, plan): (ParquetFile, DecodePlan),
     filter: BoundPredicate,
     columns: Vec<Flat>,
     batch_rows: usize,
@@ -470,8 +470,8 @@ fn by_plan(
     let found = FileColumns::new(file.metadata.schema());
     let asked = FilterColumns::plan(&filter.field_ids(), s, &found, &constants).unwrap();
     let (test, keys) = (RowTest::new(filter.clone(), asked), FilterColumns::none());
-    let request = Request { leaves: plan.leaves.clone(), test, keys, tells_positions: true, batch_rows };
-    let part = Part {
+    let request = DecodeRequest { leaves: plan.leaves.clone(), test, keys, tells_positions: true, batch_rows };
+    let part = FilePart {
         range: i64::MIN..i64::MAX,
         filter: &filter,
         schema: s,
@@ -501,7 +501,7 @@ fn starting_anew_gives_every_row_once() {
                 match &mut turn {
                     Some((0, rows)) => {
                         batches.batch_rows = *rows;
-                        let State::Flat(reading) = &mut batches.state else { panic!("it is read flat") };
+                        let FlatState::Flat(reading) = &mut batches.state else { panic!("it is read flat") };
                         reading.restart();
                         turn = turns.next();
                     }

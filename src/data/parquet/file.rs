@@ -251,8 +251,8 @@ impl ParquetFile {
         ranges.iter().zip(pages).filter_map(row_bytes).fold(0, u64::saturating_add)
     }
 
-    /// The bloom filter of a column chunk; `None` if there is none, or none that can be decoded. Files that do not say
-    /// how long it is (older writers') count as having none.
+    /// The bloom filter of a column chunk; `None` if the chunk has no filter, or one that can't be decoded. A filter
+    /// without a length, as older writers make it, is ignored.
     ///
     /// # Errors
     /// The store's.

@@ -27,15 +27,16 @@ const EPOCH_DAY: i64 = 2_440_588;
 
 const DAY_NANOS: i64 = 86_400_000_000_000;
 
-/// The milliseconds of which nanoseconds of 64 bits hold a part: of the first the end, of the last the beginning.
+/// The first and the last millisecond that 64-bit nanoseconds hold in part: the end of the first, the beginning of the
+/// last.
 const PARTLY: [i64; 2] = [i64::MIN.div_euclid(1_000_000), i64::MAX.div_euclid(1_000_000)];
 
 /// What milliseconds can't tell of a column's timestamps: those in the first and in the last millisecond may have been
 /// wrapped around to the other end when nanoseconds were read. Whether they were is seen if both are read.
 #[derive(Debug, Default)]
 pub(crate) struct AtTheEnds {
-    /// Of each column with some in [`PARTLY`] a digest of which of both, in their order: there may be a whole file of
-    /// them.
+    /// For each column with values in [`PARTLY`], a digest of which of both they are, in their order. A whole file may
+    /// have them.
     columns: BTreeMap<String, DefaultHasher>,
 }
 

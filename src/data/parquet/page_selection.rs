@@ -7,14 +7,14 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::column_chunk::Pages;
 use super::file::start;
-use super::plan::Plan;
+use super::plan::DecodePlan;
 use super::row_groups::page_rows;
 
 /// The rows of a row group that are decoded: ascending ranges, apart from each other.
 pub(crate) type Selected = Vec<Range<usize>>;
 
 /// Those of each of the plan's row groups.
-pub(crate) fn selected_rows(plan: &Plan) -> Vec<Selected> {
+pub(crate) fn selected_rows(plan: &DecodePlan) -> Vec<Selected> {
     let groups = plan.row_groups().map(|group| usize::try_from(group.num_rows()).unwrap_or(0));
     let Some(selection) = &plan.selection else {
         return groups.map(|rows| std::iter::once(0..rows).collect()).collect();

@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
 
 use super::schema::leaf as iceberg_leaf;
-use crate::data::paimon_types::stored::{ExactTypes, Leaf};
+use crate::data::paimon_types::stored::{ExactLeaf, ExactTypes};
 use crate::error::{Error, Result};
 use crate::types::{Field, PrimitiveType, Schema, Type, decimal};
 
@@ -84,14 +84,16 @@ fn repeated(name: &str, fields: Vec<TypePtr>, converted: ConvertedType) -> Resul
     group.with_converted_type(converted).with_fields(fields).build().map(Arc::new)
 }
 
-fn leaf(p: &PrimitiveType, stored: Leaf) -> Result<(Physical, Option<LogicalType>)> {
+fn leaf(p: &PrimitiveType, stored: ExactLeaf) -> Result<(Physical, Option<LogicalType>)> {
     use PrimitiveType as P;
     let timestamp = |utc| {
-        let unit = if stored == Leaf::Millis { TimeUnit::MILLIS } else { TimeUnit::MICROS };
+        let unit = if stored == ExactLeaf::Millis { TimeUnit::MILLIS } else { TimeUnit::MICROS };
         (Physical::INT64, Some(LogicalType::timestamp(utc, unit)))
     };
     Ok(match p {
-        P::Int if let Leaf::Narrow(bits) = stored => (Physical::INT32, Some(LogicalType::integer(bits as i8, true))),
+        P::Int if let ExactLeaf::Narrow(bits) = stored => {
+            (Physical::INT32, Some(LogicalType::integer(bits as i8, true)))
+        }
         P::Time => (Physical::INT32, Some(LogicalType::time(true, TimeUnit::MILLIS))),
         P::Timestamp => timestamp(false),
         P::Timestamptz => timestamp(true),

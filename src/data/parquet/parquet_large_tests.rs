@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::data::arrow::schema::to_arrow;
 use crate::data::deletes::cache::DeleteCache;
-use crate::data::parquet::plan::Plan;
+use crate::data::parquet::plan::DecodePlan;
 use crate::data::read::constants::Constants;
 use crate::data::read::file_columns::FileColumns;
 use crate::data::read::filter_columns::FilterColumns;
@@ -127,7 +127,7 @@ fn decoding_anew_gives_every_row_once() {
             let mask = |leaf| ProjectionMask::leaves(file.parquet_schema(), [leaf]);
             let (columns, test) = (mask(1), (first > 0).then(|| (test, mask(0))));
             let leaves = BTreeSet::from([0, 1]);
-            let plan = Plan { metadata: file.metadata.clone(), groups: vec![0], selection: None, leaves };
+            let plan = DecodePlan { metadata: file.metadata.clone(), groups: vec![0], selection: None, leaves };
             let decoding = Decoding {
                 file,
                 plan,

@@ -7,27 +7,27 @@ use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
 use super::file::ParquetFile;
-use super::row_groups::{Pruner, index_is_consistent};
+use super::row_groups::{RowGroupPruner, index_is_consistent};
 use crate::data::read::guard::guard;
-use crate::data::read::source::{BATCH_BYTES, FileSource, Part};
+use crate::data::read::source::{BATCH_BYTES, FilePart, FormatFile};
 use crate::error::Result;
 use crate::store::Store;
 
-pub(super) fn pruner<'a>(part: &Part<'a>) -> Pruner<'a> {
-    Pruner::new(part.filter, part.schema, part.columns, part.constants)
+pub(super) fn pruner<'a>(part: &FilePart<'a>) -> RowGroupPruner<'a> {
+    RowGroupPruner::new(part.filter, part.schema, part.columns, part.constants)
 }
 
 /// What of the file is decoded.
-pub(crate) struct Plan {
+pub(crate) struct DecodePlan {
     pub(crate) metadata: ArrowReaderMetadata,
     pub(crate) groups: Vec<usize>,
     pub(crate) selection: Option<RowSelection>,
     pub(crate) leaves: BTreeSet<usize>,
 }
 
-impl Plan {
+impl DecodePlan {
     /// Leaves out pages that the filter rules out, if the file has an index to tell.
-    pub(super) fn use_page_index(&mut self, file: &ParquetFile, part: &Part<'_>) -> Result<()> {
+    pub(super) fn use_page_index(&mut self, file: &ParquetFile, part: &FilePart<'_>) -> Result<()> {
         let Some(indexed) = file.with_page_index()? else { return Ok(()) };
         if index_is_consistent(indexed.metadata(), &self.groups, &self.leaves) {
             let pruner = pruner(part);
@@ -100,14 +100,15 @@ mod tests {
             write(&dir, &s, vec![Arc::new(Int32Array::from(vec![1; 50])), Arc::new(Int64Array::from(vec![2; 50]))]);
         let store: Arc<dyn Store> = Arc::new(crate::store::local::LocalStore);
         let file = ParquetFile::open(&store, &path).unwrap();
-        let plan = Plan { metadata: file.metadata.clone(), groups: vec![0], selection: None, leaves: [0, 1].into() };
+        let plan =
+            DecodePlan { metadata: file.metadata.clone(), groups: vec![0], selection: None, leaves: [0, 1].into() };
         assert_eq!(plan.batch_rows(1000), 1000);
         assert_eq!(plan.batch_rows(0), 1);
         assert_eq!(plan.rows(), 50);
         // What takes no bytes in the file takes some in memory.
         let path = write(&dir, &s, vec![Arc::new(Int32Array::new_null(50)), Arc::new(Int64Array::new_null(50))]);
         let metadata = ParquetFile::open(&store, &path).unwrap().metadata;
-        let plan = Plan { metadata, groups: vec![0], selection: None, leaves: [0, 1].into() };
+        let plan = DecodePlan { metadata, groups: vec![0], selection: None, leaves: [0, 1].into() };
         assert_eq!(plan.batch_rows(usize::MAX) as u64, BATCH_BYTES / (4 + 8));
     }
 }

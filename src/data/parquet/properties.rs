@@ -80,7 +80,7 @@ impl<'a> Settings<'a> {
     }
 
     /// Settings of single columns.
-    fn columns(&self, mut out: WriterPropertiesBuilder, paths: &Paths) -> Result<WriterPropertiesBuilder> {
+    fn columns(&self, mut out: WriterPropertiesBuilder, paths: &ColumnPaths) -> Result<WriterPropertiesBuilder> {
         let is = |value: &str| value.eq_ignore_ascii_case("true");
         let most_bytes = self.0.size("bloom-filter-max-bytes", 1 << 20)?;
         for (_, column, value) in self.of_columns("bloom-filter-enabled") {
@@ -129,9 +129,9 @@ fn values_of_bloom_filter(most_bytes: usize, fpp: f64) -> u64 {
 }
 
 /// Where the leaves are in the file, by their full names in the table.
-type Paths = HashMap<String, ColumnPath>;
+type ColumnPaths = HashMap<String, ColumnPath>;
 
-fn paths(schema: &Schema, parquet: &SchemaDescriptor) -> Paths {
+fn paths(schema: &Schema, parquet: &SchemaDescriptor) -> ColumnPaths {
     let column = |c: &parquet::schema::types::ColumnDescPtr| {
         let info = c.self_type().get_basic_info();
         let id = info.has_id().then(|| info.id())?;

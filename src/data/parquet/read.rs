@@ -17,22 +17,22 @@ use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder
 use super::file::{ParquetFile, is_overflow, undecodable};
 use super::groups_ahead::GroupsAhead;
 use super::int96::AtTheEnds;
-use super::plan::Plan;
+use super::plan::DecodePlan;
 use crate::data::deletes::positions::{RowPositions, Upcoming};
 use crate::data::read::guard::guard;
-use crate::data::read::source::{BATCH_BYTES, FileSource, Part, Request, RowTest, Started, too_large};
+use crate::data::read::source::{BATCH_BYTES, DecodeRequest, FilePart, FormatFile, RowTest, Started, too_large};
 use crate::error::{Error, Result};
 
 /// Refuses 96-bit timestamps that nanoseconds can't hold: the decoder wraps them around.
 pub(super) fn check_wide(
     file: ParquetFile,
-    plan: &Plan,
+    plan: &DecodePlan,
     leaves: BTreeSet<usize>,
     batch_rows: usize,
 ) -> Result<ParquetFile> {
     let note = |file: ParquetFile, metadata: ArrowReaderMetadata| -> Result<(AtTheEnds, ParquetFile)> {
         let leaves = leaves.clone();
-        let wide = Plan { metadata, groups: plan.groups.clone(), selection: plan.selection.clone(), leaves };
+        let wide = DecodePlan { metadata, groups: plan.groups.clone(), selection: plan.selection.clone(), leaves };
         let batch_rows = wide.batch_rows(batch_rows);
         let (mut ends, mut batches) = (AtTheEnds::default(), ParquetBatches::after(file, wide, batch_rows, 0)?);
         for batch in &mut batches {
@@ -49,11 +49,16 @@ pub(super) fn check_wide(
     millis.check_nanos(&nanos).map(|()| file)
 }
 
-pub(super) fn decode(file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<Started> {
+pub(super) fn decode(
+    file: ParquetFile,
+    plan: DecodePlan,
+    part: &FilePart<'_>,
+    request: DecodeRequest,
+) -> Result<Started> {
     let batch_rows = plan.batch_rows(request.batch_rows);
     let needs_positions = request.needs_positions();
     let mask = |leaves: &BTreeSet<usize>| ProjectionMask::leaves(file.parquet_schema(), leaves.iter().copied());
-    let Request { leaves: wanted, test, tells_positions, .. } = request;
+    let DecodeRequest { leaves: wanted, test, tells_positions, .. } = request;
     let late = !test.leaves().is_empty() && test.leaves().len() < plan.leaves.len() && plan.can_skip();
     let leaves = if late { wanted } else { plan.leaves.clone() };
     let (test, early, first) = if late {
@@ -70,7 +75,7 @@ pub(super) fn decode(file: ParquetFile, plan: Plan, part: &Part<'_>, request: Re
 /// What is decoded, and how. That is enough to restart.
 pub(crate) struct Decoding {
     file: ParquetFile,
-    plan: Plan,
+    plan: DecodePlan,
     columns: ProjectionMask,
     /// What the decoder tests, and the columns that takes.
     test: Option<(Arc<RowTest>, ProjectionMask)>,
@@ -90,7 +95,7 @@ impl Decoding {
     }
 
     /// A decoder at the first row.
-    fn start(&self, batch_rows: usize) -> Result<(ParquetPushDecoder, Positions, Arc<Seen>)> {
+    fn start(&self, batch_rows: usize) -> Result<(ParquetPushDecoder, DecodedPositions, Arc<Seen>)> {
         let plan = &self.plan;
         let positions = match self.needs_positions {
             true => Some(Upcoming::new(plan.metadata.metadata(), &plan.groups, plan.selection.as_ref())?),
@@ -109,9 +114,9 @@ impl Decoding {
                 let tells_positions = self.tells_positions;
                 let test = DecoderTest { test: test.clone(), positions, tells_positions };
                 builder = builder.with_row_filter(test.row_filter(columns.clone(), seen.clone()));
-                if tells_positions { Positions::Kept } else { Positions::Unknown }
+                if tells_positions { DecodedPositions::Kept } else { DecodedPositions::Unknown }
             }
-            None => Positions::All(positions),
+            None => DecodedPositions::All(positions),
         };
         Ok((builder.build().map_err(undecodable)?, positions, seen))
     }
@@ -127,7 +132,7 @@ struct Seen {
 }
 
 /// What is known of the rows that leave the decoder.
-enum Positions {
+enum DecodedPositions {
     /// All rows do; these are the positions of those to come, if they matter.
     All(Option<Upcoming>),
     /// Only rows that the predicate kept; it tells where they are.
@@ -147,7 +152,7 @@ pub(crate) struct ParquetBatches {
     /// `None` after the end.
     decoder: Option<ParquetPushDecoder>,
     ahead: GroupsAhead,
-    positions: Positions,
+    positions: DecodedPositions,
     seen: Arc<Seen>,
     /// Rows that the row groups say they have.
     expected_rows: u64,
@@ -159,7 +164,7 @@ pub(crate) struct ParquetBatches {
 
 impl ParquetBatches {
     /// All rows of a plan from the one after `skip` others on.
-    pub(crate) fn after(file: ParquetFile, plan: Plan, batch_rows: usize, skip: u64) -> Result<ParquetBatches> {
+    pub(crate) fn after(file: ParquetFile, plan: DecodePlan, batch_rows: usize, skip: u64) -> Result<ParquetBatches> {
         let columns = ProjectionMask::leaves(file.parquet_schema(), plan.leaves.iter().copied());
         let first = plan.leaves.clone();
         let decoding =
@@ -238,12 +243,12 @@ impl ParquetBatches {
     /// The positions of the next rows that left the decoder.
     fn positions(&mut self, rows: usize) -> Result<RowPositions> {
         match &mut self.positions {
-            Positions::All(upcoming) => {
+            DecodedPositions::All(upcoming) => {
                 self.seen.rows.fetch_add(rows as u64, Ordering::Relaxed);
                 upcoming.as_mut().map_or_else(|| Ok(RowPositions::default()), |upcoming| upcoming.take(rows))
             }
-            Positions::Kept => self.seen.kept.lock().unwrap_or_else(PoisonError::into_inner).take(rows),
-            Positions::Unknown => Ok(RowPositions::default()),
+            DecodedPositions::Kept => self.seen.kept.lock().unwrap_or_else(PoisonError::into_inner).take(rows),
+            DecodedPositions::Unknown => Ok(RowPositions::default()),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::data::read::cast::{Cast, constant};
 use crate::data::read::constants::Constants;
 use crate::data::read::file_columns::FileColumns;
 use crate::data::read::filter_columns::{Located, locate};
-use crate::data::read::source::Part;
+use crate::data::read::source::FilePart;
 use crate::expr::bounds::{Presence, Verdict, evaluate_leaf, may_match};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Bounds, ColumnBounds, Op};
 use crate::types::{FieldId, PrimitiveType, Schema, Value, ValueRef};
@@ -67,19 +67,19 @@ impl Bounds for KnownColumns {
 
 /// A column of the filter in the file.
 #[derive(Debug)]
-struct Column {
+struct ChunkColumn {
     ty: PrimitiveType,
     place: Located,
 }
 
 /// Decides for one file what its filter rules out.
 #[derive(Debug)]
-pub(crate) struct Pruner<'a> {
+pub(crate) struct RowGroupPruner<'a> {
     filter: &'a BoundPredicate,
-    columns: HashMap<FieldId, Column>,
+    columns: HashMap<FieldId, ChunkColumn>,
 }
 
-impl<'a> Pruner<'a> {
+impl<'a> RowGroupPruner<'a> {
     /// For a filter on columns of `schema`, over a file with these columns and partition values.
     pub(crate) fn new(filter: &'a BoundPredicate, schema: &Schema, file: &FileColumns, constants: &Constants) -> Self {
         let mut columns = HashMap::new();
@@ -87,15 +87,15 @@ impl<'a> Pruner<'a> {
             if let Some(ty) = leaf.term.source_primitive() {
                 let id = leaf.term.field_id;
                 let place = || locate(id, schema, file, constants);
-                columns.entry(id).or_insert_with(|| Column { ty: ty.clone(), place: place() });
+                columns.entry(id).or_insert_with(|| ChunkColumn { ty: ty.clone(), place: place() });
             }
         });
-        Pruner { filter, columns }
+        RowGroupPruner { filter, columns }
     }
 
     /// Whether some row of a row group may match.
     pub(crate) fn may_match(&self, metadata: &ParquetMetaData, group: usize) -> bool {
-        let known = |(id, column): (&FieldId, &Column)| Some((*id, column.in_group(metadata, group)?));
+        let known = |(id, column): (&FieldId, &ChunkColumn)| Some((*id, column.in_group(metadata, group)?));
         may_match(self.filter, &KnownColumns(self.columns.iter().filter_map(known).collect()))
     }
 
@@ -152,7 +152,7 @@ impl<'a> Pruner<'a> {
     }
 }
 
-impl Column {
+impl ChunkColumn {
     fn in_group(&self, metadata: &ParquetMetaData, group: usize) -> Option<Known> {
         let (index, field, cast) = match &self.place {
             Located::Leaf { index, field, cast } => (*index, field, cast),
@@ -245,11 +245,16 @@ impl Column {
 
 /// What the statistics of these row groups say of a column in all rows: that it lies between two values, or is null.
 /// `True` where they don't tell.
-pub(crate) fn range_of(metadata: &ParquetMetaData, groups: &[usize], part: &Part<'_>, id: FieldId) -> BoundPredicate {
+pub(crate) fn range_of(
+    metadata: &ParquetMetaData,
+    groups: &[usize],
+    part: &FilePart<'_>,
+    id: FieldId,
+) -> BoundPredicate {
     let range = || {
         let term = BoundTerm::of_column(&part.schema.path(id)?)?;
         let ty = term.source_primitive().filter(|ty| has_one_order(ty))?.clone();
-        let column = Column { ty, place: locate(id, part.schema, part.columns, part.constants) };
+        let column = ChunkColumn { ty, place: locate(id, part.schema, part.columns, part.constants) };
         let leaf = |op, value: Option<Value>| {
             BoundPredicate::Leaf(BoundLeaf { term: term.clone(), op, values: value.into_iter().collect() })
         };

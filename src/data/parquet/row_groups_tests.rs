@@ -67,7 +67,7 @@ fn statistics_and_page_indexes_leave_little_to_read() {
     let long = |op, v| leaf(&s, 2, op, vec![Value::Long(v)]);
     let none = Constants::of(&crate::data::testing::task("", BoundPredicate::True).data_file);
     let pruned = |filter: &BoundPredicate| {
-        let pruner = Pruner::new(filter, &s, &FileColumns::new(file.metadata.schema()), &none);
+        let pruner = RowGroupPruner::new(filter, &s, &FileColumns::new(file.metadata.schema()), &none);
         let groups: Vec<usize> = (0..4).filter(|&g| pruner.may_match(file.footer(), g)).collect();
         let rows = pruner.select_rows(indexed.metadata(), &groups).map(|selection| selection.row_count());
         (groups, rows)

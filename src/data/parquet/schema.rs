@@ -41,7 +41,7 @@ fn is_unknown(field: &Field) -> bool {
 
 fn known(field: &Field) -> Result<Field> {
     let nothing =
-        || Error::unsupported("a column of nothing but the type unknown can't be written").with("column", &field.name);
+        || Error::unsupported("a column whose only type is unknown can't be written").with("column", &field.name);
     let inner = |f: &Field| if is_unknown(f) { Err(nothing()) } else { known(f).map(Arc::new) };
     let ty = match &field.ty {
         Type::Primitive(_) => return Ok(field.clone()),

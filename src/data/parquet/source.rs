@@ -12,11 +12,11 @@ use parquet::file::metadata::ParquetMetaData;
 use super::bloom_filters::BloomFilters;
 use super::column_reader::FlatPlan;
 use super::file::ParquetFile;
-use super::plan::{Plan, pruner};
+use super::plan::{DecodePlan, pruner};
 use super::read::{check_wide, decode};
 use super::row_groups::{in_range, range_of};
 use crate::data::read::guard::guard;
-use crate::data::read::source::{FileSource, Part, Request, Started};
+use crate::data::read::source::{DecodeRequest, FilePart, FormatFile, Started};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::store::Store;
@@ -41,7 +41,7 @@ impl ParquetSource {
     }
 }
 
-impl FileSource for ParquetSource {
+impl FormatFile for ParquetSource {
     fn schema(&self) -> &ArrowSchema {
         self.file.metadata.schema()
     }
@@ -50,7 +50,7 @@ impl FileSource for ParquetSource {
         self.file.read_nanos(leaves)
     }
 
-    fn narrow(&mut self, part: &Part<'_>) -> Result<bool> {
+    fn narrow(&mut self, part: &FilePart<'_>) -> Result<bool> {
         let pruner = pruner(part);
         let footer = self.file.footer();
         part.recorded
@@ -73,14 +73,14 @@ impl FileSource for ParquetSource {
         Ok(!self.groups.is_empty())
     }
 
-    fn range_of(&self, part: &Part<'_>, column: FieldId) -> BoundPredicate {
+    fn range_of(&self, part: &FilePart<'_>, column: FieldId) -> BoundPredicate {
         guard(|| Ok(range_of(self.file.footer(), &self.groups, part, column))).unwrap_or(BoundPredicate::True)
     }
 
-    fn start(self: Box<Self>, part: &Part<'_>, request: Request) -> Result<Option<Started>> {
+    fn start(self: Box<Self>, part: &FilePart<'_>, request: DecodeRequest) -> Result<Option<Started>> {
         let ParquetSource { mut file, groups } = *self;
         let leaves = request.all_leaves();
-        let mut plan = Plan { metadata: file.metadata.clone(), groups, selection: None, leaves };
+        let mut plan = DecodePlan { metadata: file.metadata.clone(), groups, selection: None, leaves };
         if **part.filter != BoundPredicate::True && !request.test.leaves().is_empty() && plan.can_skip() {
             plan.use_page_index(&file, part)?;
         }

@@ -1,7 +1,7 @@
 //! Gathers values of flat Parquet columns into one Arrow array.
 //!
-//! [`Values`] takes the wanted values of a page, as spans. It never sees nulls: they get their places when the array is
-//! made. Values of a dictionary stay indices until then.
+//! [`GatheredValues`] takes the wanted values of a page, as spans. It never sees nulls: they get their places when the
+//! array is made. Values of a dictionary stay indices until then.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use arrow::error::ArrowError;
 use parquet::basic::Type as PhysicalType;
 use parquet::schema::types::ColumnDescriptor;
 
-use crate::codec::parquet::rle::Runs;
+use crate::codec::parquet::rle::PackedRuns;
 use crate::codec::parquet::thrift::Flaw;
 use crate::error::Error;
 
@@ -31,7 +31,7 @@ pub(crate) enum Stop {
     Foreign,
 }
 
-pub(crate) type Step<T> = Result<T, Stop>;
+pub(crate) type PageResult<T> = Result<T, Stop>;
 
 impl From<Flaw> for Stop {
     fn from(flaw: Flaw) -> Stop {
@@ -61,14 +61,14 @@ pub(crate) type Span = (usize, usize);
 
 /// What becomes of a column's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
+pub(crate) struct FlatKind {
     pub data_type: DataType,
-    layout: Layout,
+    layout: ValueLayout,
 }
 
 /// How plain values lie in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Layout {
+enum ValueLayout {
     /// Numbers of this width in bytes, as Arrow has them.
     Same(usize),
     /// Little-endian numbers of 4 bytes, decimals of 16 in Arrow.
@@ -82,34 +82,38 @@ enum Layout {
     Bytes,
 }
 
-impl Kind {
+impl FlatKind {
     /// What the column is read as; `None` if not here.
-    pub(crate) fn of(column: &ColumnDescriptor, data_type: &DataType) -> Option<Kind> {
+    pub(crate) fn of(column: &ColumnDescriptor, data_type: &DataType) -> Option<FlatKind> {
         use DataType as D;
         use PhysicalType as P;
         let length = usize::try_from(column.type_length()).unwrap_or(0);
         let layout = match (column.physical_type(), data_type) {
-            (P::INT32, D::Int32 | D::UInt32 | D::Date32 | D::Time32(_)) | (P::FLOAT, D::Float32) => Layout::Same(4),
+            (P::INT32, D::Int32 | D::UInt32 | D::Date32 | D::Time32(_)) | (P::FLOAT, D::Float32) => {
+                ValueLayout::Same(4)
+            }
             (P::INT64, D::Int64 | D::UInt64 | D::Time64(_) | D::Timestamp(..)) | (P::DOUBLE, D::Float64) => {
-                Layout::Same(8)
+                ValueLayout::Same(8)
             }
-            (P::INT32, D::Decimal128(..)) => Layout::Int32Decimal,
-            (P::INT64, D::Decimal128(..)) => Layout::Int64Decimal,
-            (P::FIXED_LEN_BYTE_ARRAY, D::Decimal128(..)) if (1..=16).contains(&length) => Layout::BigEndian(length),
+            (P::INT32, D::Decimal128(..)) => ValueLayout::Int32Decimal,
+            (P::INT64, D::Decimal128(..)) => ValueLayout::Int64Decimal,
+            (P::FIXED_LEN_BYTE_ARRAY, D::Decimal128(..)) if (1..=16).contains(&length) => {
+                ValueLayout::BigEndian(length)
+            }
             (P::FIXED_LEN_BYTE_ARRAY, D::FixedSizeBinary(n)) if length > 0 && *n == column.type_length() => {
-                Layout::Same(length)
+                ValueLayout::Same(length)
             }
-            (P::BOOLEAN, D::Boolean) => Layout::Bits,
-            (P::BYTE_ARRAY, D::Utf8 | D::Binary) => Layout::Bytes,
+            (P::BOOLEAN, D::Boolean) => ValueLayout::Bits,
+            (P::BYTE_ARRAY, D::Utf8 | D::Binary) => ValueLayout::Bytes,
             _ => return None,
         };
         // Values are copied as they are.
-        cfg!(target_endian = "little").then(|| Kind { data_type: data_type.clone(), layout })
+        cfg!(target_endian = "little").then(|| FlatKind { data_type: data_type.clone(), layout })
     }
 
     /// Whether values are single bits.
     pub(crate) fn is_boolean(&self) -> bool {
-        self.layout == Layout::Bits
+        self.layout == ValueLayout::Bits
     }
 }
 
@@ -133,8 +137,8 @@ enum Gathered {
 
 /// A part of a column that becomes an array.
 #[derive(Debug)]
-pub(crate) struct Values {
-    kind: Arc<Kind>,
+pub(crate) struct GatheredValues {
+    kind: Arc<FlatKind>,
     /// Rows that are likely to come.
     expected: usize,
     /// What is done: values of a dictionary and plain ones don't mix.
@@ -144,10 +148,10 @@ pub(crate) struct Values {
     nulls: NullBufferBuilder,
 }
 
-impl Values {
-    pub(crate) fn new(kind: &Arc<Kind>, expected: usize) -> Values {
+impl GatheredValues {
+    pub(crate) fn new(kind: &Arc<FlatKind>, expected: usize) -> GatheredValues {
         let nulls = NullBufferBuilder::new(expected);
-        Values { kind: kind.clone(), expected, done: Vec::new(), gathered: Gathered::None, nulls }
+        GatheredValues { kind: kind.clone(), expected, done: Vec::new(), gathered: Gathered::None, nulls }
     }
 
     /// Adds rows. The values of those that are not null are added next: `valid` of the `rows` bits of a mask.
@@ -168,19 +172,19 @@ impl Values {
     }
 
     /// Before rows of plain values are added: parts them from values of a dictionary.
-    pub(crate) fn expect_plain(&mut self, dictionary: Option<&ArrayRef>) -> Step<()> {
+    pub(crate) fn expect_plain(&mut self, dictionary: Option<&ArrayRef>) -> PageResult<()> {
         if matches!(self.gathered, Gathered::Indices(_)) {
             self.flush(dictionary)?;
         }
         if matches!(self.gathered, Gathered::None) {
             let rows = |width: usize| self.expected.min(RESERVED / width);
             self.gathered = match self.kind.layout {
-                Layout::Same(width) => Gathered::Same(MutableBuffer::with_capacity(rows(width) * width)),
-                Layout::Int32Decimal | Layout::Int64Decimal | Layout::BigEndian(_) => {
+                ValueLayout::Same(width) => Gathered::Same(MutableBuffer::with_capacity(rows(width) * width)),
+                ValueLayout::Int32Decimal | ValueLayout::Int64Decimal | ValueLayout::BigEndian(_) => {
                     Gathered::Decimals(Vec::with_capacity(rows(16)))
                 }
-                Layout::Bits => Gathered::Bits(BooleanBufferBuilder::new(rows(1))),
-                Layout::Bytes => {
+                ValueLayout::Bits => Gathered::Bits(BooleanBufferBuilder::new(rows(1))),
+                ValueLayout::Bytes => {
                     let mut offsets = Vec::with_capacity(rows(4) + 1);
                     offsets.push(0);
                     Gathered::Bytes(offsets, Vec::new())
@@ -191,7 +195,7 @@ impl Values {
     }
 
     /// Before rows of a dictionary's values are added: parts them from plain values.
-    pub(crate) fn expect_indices(&mut self) -> Step<()> {
+    pub(crate) fn expect_indices(&mut self) -> PageResult<()> {
         if !matches!(self.gathered, Gathered::Indices(_)) {
             self.flush(None)?;
             self.gathered = Gathered::Indices(Vec::with_capacity(self.expected.min(RESERVED / 4)));
@@ -206,14 +210,14 @@ impl Values {
         (page, at): (&[u8], &mut usize),
         (count, left): (usize, usize),
         spans: &[Span],
-    ) -> Step<()> {
+    ) -> PageResult<()> {
         let bytes = page.get(*at..).ok_or(EARLY)?;
         let width = match self.kind.layout {
-            Layout::Same(width) | Layout::BigEndian(width) => width,
-            Layout::Int32Decimal => 4,
-            Layout::Int64Decimal => 8,
-            Layout::Bits => return Err(EARLY.into()),
-            Layout::Bytes => {
+            ValueLayout::Same(width) | ValueLayout::BigEndian(width) => width,
+            ValueLayout::Int32Decimal => 4,
+            ValueLayout::Int64Decimal => 8,
+            ValueLayout::Bits => return Err(EARLY.into()),
+            ValueLayout::Bytes => {
                 if let Gathered::Bytes(offsets, values) = &mut self.gathered {
                     let wanted = spans.iter().map(|(_, count)| count).sum::<usize>();
                     values.reserve((bytes.len() as u128 * wanted as u128 / left.max(1) as u128) as usize + BLOCK);
@@ -228,10 +232,10 @@ impl Values {
             let span = bytes.get(first * width..(first + count) * width).ok_or(EARLY)?;
             match (&mut self.gathered, self.kind.layout) {
                 (Gathered::Same(values), _) => values.extend_from_slice(span),
-                (Gathered::Decimals(values), Layout::Int32Decimal) => {
+                (Gathered::Decimals(values), ValueLayout::Int32Decimal) => {
                     values.extend(span.as_chunks::<4>().0.iter().map(|v| i128::from(i32::from_le_bytes(*v))));
                 }
-                (Gathered::Decimals(values), Layout::Int64Decimal) => {
+                (Gathered::Decimals(values), ValueLayout::Int64Decimal) => {
                     values.extend(span.as_chunks::<8>().0.iter().map(|v| i128::from(i64::from_le_bytes(*v))));
                 }
                 (Gathered::Decimals(values), _) => values.extend(span.chunks_exact(width).map(big_endian)),
@@ -242,7 +246,7 @@ impl Values {
     }
 
     /// Adds `spans` of the values that start at a bit of the page.
-    pub(crate) fn bits(&mut self, page: &[u8], start: usize, count: usize, spans: &[Span]) -> Step<()> {
+    pub(crate) fn bits(&mut self, page: &[u8], start: usize, count: usize, spans: &[Span]) -> PageResult<()> {
         if start.checked_add(count).is_none_or(|end| end > page.len() * 8) {
             return Err(EARLY.into());
         }
@@ -257,11 +261,11 @@ impl Values {
     /// Adds `spans` of the next `count` values, all of a dictionary with `entries` entries.
     pub(crate) fn indices(
         &mut self,
-        (page, runs): (&[u8], &mut Runs),
+        (page, runs): (&[u8], &mut PackedRuns),
         count: usize,
         spans: &[Span],
         (entries, scratch): (usize, &mut Vec<u32>),
-    ) -> Step<()> {
+    ) -> PageResult<()> {
         let Gathered::Indices(indices) = &mut self.gathered else { return Ok(()) };
         let inside = |indices: &[u32]| match indices.iter().fold(0, |top, index| top.max(*index)) as usize {
             top if top < entries || indices.is_empty() => Ok(()),
@@ -299,7 +303,7 @@ impl Values {
     }
 
     /// The array of all rows added.
-    pub(crate) fn finish(mut self, dictionary: Option<&ArrayRef>) -> Step<ArrayRef> {
+    pub(crate) fn finish(mut self, dictionary: Option<&ArrayRef>) -> PageResult<ArrayRef> {
         self.flush(dictionary)?;
         match self.done.as_slice() {
             [] => Ok(new_empty_array(&self.kind.data_type)),
@@ -309,7 +313,7 @@ impl Values {
     }
 
     /// Makes an array of what is gathered.
-    fn flush(&mut self, dictionary: Option<&ArrayRef>) -> Step<()> {
+    fn flush(&mut self, dictionary: Option<&ArrayRef>) -> PageResult<()> {
         let rows = self.nulls.len();
         let nulls = self.nulls.finish();
         let gathered = std::mem::replace(&mut self.gathered, Gathered::None);
@@ -324,7 +328,7 @@ impl Values {
             (Gathered::None, _) => new_null_array(&self.kind.data_type, rows),
             (Gathered::Same(values), None) => fixed(values.into())?,
             (Gathered::Same(values), Some(nulls)) => match self.kind.layout {
-                Layout::Same(width) => fixed(spread_bytes(&values, width, nulls))?,
+                ValueLayout::Same(width) => fixed(spread_bytes(&values, width, nulls))?,
                 _ => return Err(EARLY.into()),
             },
             (Gathered::Decimals(values), None) => fixed(Buffer::from_vec(values))?,

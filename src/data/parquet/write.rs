@@ -108,8 +108,8 @@ impl Write for Sink {
     }
 }
 
-/// A Parquet file being written. Dropped before [`ParquetFile::finish`] it leaves nothing behind.
-pub struct ParquetFile {
+/// A Parquet file being written. Dropped before [`NewParquetFile::finish`] it leaves nothing behind.
+pub struct NewParquetFile {
     path: String,
     settings: Arc<ParquetSettings>,
     /// The store's writer, until the first rows say how the file is encoded.
@@ -145,7 +145,7 @@ fn write_error(path: &str, e: ParquetError) -> Error {
     Error::new(kind, "cannot write the file").with("path", path).because(e)
 }
 
-impl ParquetFile {
+impl NewParquetFile {
     /// Begins a file at `path`.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl ParquetFile {
     pub fn create(store: &dyn Store, path: String, settings: Arc<ParquetSettings>) -> Result<Self> {
         let sink = Some(Sink(Some(store.create(&path)?)));
         let nan_counts = settings.floats.iter().map(|f| (f.id, 0)).collect();
-        Ok(ParquetFile { path, settings, sink, writer: None, nan_counts })
+        Ok(NewParquetFile { path, settings, sink, writer: None, nan_counts })
     }
 
     fn started(&mut self, first: &RecordBatch) -> Result<&mut RowWriter<Sink>> {
@@ -172,7 +172,7 @@ impl ParquetFile {
     }
 }
 
-impl NewFile for ParquetFile {
+impl NewFile for NewParquetFile {
     fn expect_rows(&mut self, rows: &RecordBatch) -> Result<()> {
         self.started(rows).map(|_| ())
     }

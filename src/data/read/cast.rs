@@ -25,14 +25,14 @@ use crate::types::{PrimitiveType, Value, temporal};
 /// How an array of one leaf column is converted.
 #[derive(Clone, Debug)]
 pub(crate) struct Cast {
-    step: Step,
+    step: CastStep,
     target: DataType,
     /// What happens to the values after that.
     then: Option<DeclaredCast>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Step {
+enum CastStep {
     /// It has the type already.
     None,
     /// The column is always null.
@@ -59,7 +59,7 @@ impl Cast {
     pub(crate) fn plan(from: &DataType, to: &PrimitiveType) -> Result<Option<Cast>> {
         let target = arrow_primitive(to)?;
         if *from == target {
-            return Ok(Some(Cast { step: Step::None, target, then: None }));
+            return Ok(Some(Cast { step: CastStep::None, target, then: None }));
         }
         Ok(step(from, to, &target).map(|step| Cast { step, target, then: None }))
     }
@@ -87,15 +87,15 @@ impl Cast {
         let checked =
             |to: &DataType| cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() });
         match self.step {
-            Step::None => Ok(array.clone()),
-            Step::Nulls => Ok(new_null_array(&self.target, array.len())),
-            Step::Checked => checked(&self.target),
-            Step::Zone => retype(checked(&DataType::Int64)?.as_primitive(), &self.target),
-            Step::Precision => match (&self.target, array.as_primitive_opt::<Decimal128Type>()) {
+            CastStep::None => Ok(array.clone()),
+            CastStep::Nulls => Ok(new_null_array(&self.target, array.len())),
+            CastStep::Checked => checked(&self.target),
+            CastStep::Zone => retype(checked(&DataType::Int64)?.as_primitive(), &self.target),
+            CastStep::Precision => match (&self.target, array.as_primitive_opt::<Decimal128Type>()) {
                 (DataType::Decimal128(p, s), Some(a)) => Ok(Arc::new(a.clone().with_precision_and_scale(*p, *s)?)),
                 _ => checked(&self.target),
             },
-            Step::Multiply(factor) => {
+            CastStep::Multiply(factor) => {
                 // Days are 32-bit; Arrow casts them to 64 bits only through the integer.
                 let units = match array.data_type() {
                     DataType::Date32 | DataType::Time32(_) => {
@@ -110,12 +110,12 @@ impl Cast {
                 })?;
                 retype(&scaled, &self.target)
             }
-            Step::Divide(factor) => {
+            CastStep::Divide(factor) => {
                 let scaled: Int64Array =
                     checked(&DataType::Int64)?.as_primitive::<Int64Type>().unary(|v| v.div_euclid(factor));
                 retype(&scaled, &self.target)
             }
-            Step::Fixed(length) => {
+            CastStep::Fixed(length) => {
                 let bytes = array.as_binary_opt::<i32>().ok_or_else(|| ArrowError::CastError("no bytes".into()))?;
                 if let Some(odd) = bytes.iter().flatten().find(|b| b.len() != length as usize) {
                     return Err(ArrowError::CastError(format!("{} bytes instead of {length}", odd.len())));
@@ -140,42 +140,42 @@ fn retype(units: &Int64Array, target: &DataType) -> Result<ArrayRef, ArrowError>
     })
 }
 
-fn step(from: &DataType, to: &PrimitiveType, target: &DataType) -> Option<Step> {
+fn step(from: &DataType, to: &PrimitiveType, target: &DataType) -> Option<CastStep> {
     use DataType as D;
     use PrimitiveType as P;
     Some(match (from, to) {
-        (D::Null, _) | (_, P::Unknown) => Step::Nulls,
-        (D::Int8 | D::Int16 | D::UInt8 | D::UInt16 | D::UInt32, P::Int | P::Long) => Step::Checked,
-        (D::Int32 | D::UInt64, P::Long) => Step::Checked,
-        (D::Float16, P::Float | P::Double) | (D::Float32, P::Double) => Step::Checked,
+        (D::Null, _) | (_, P::Unknown) => CastStep::Nulls,
+        (D::Int8 | D::Int16 | D::UInt8 | D::UInt16 | D::UInt32, P::Int | P::Long) => CastStep::Checked,
+        (D::Int32 | D::UInt64, P::Long) => CastStep::Checked,
+        (D::Float16, P::Float | P::Double) | (D::Float32, P::Double) => CastStep::Checked,
         (D::Decimal128(p, s), P::Decimal { precision, scale }) if *s == *scale as i8 => {
             if p <= precision {
-                Step::Precision
+                CastStep::Precision
             } else {
-                Step::Checked
+                CastStep::Checked
             }
         }
-        (D::Decimal256(_, s), P::Decimal { scale, .. }) if *s == *scale as i8 => Step::Checked,
-        (D::Date32, P::Timestamp) => Step::Multiply(temporal::MICROS_PER_DAY),
-        (D::Date32, P::TimestampNs) => Step::Multiply(temporal::MICROS_PER_DAY * 1000),
-        (D::Time32(TimeUnit::Millisecond), P::Time) => Step::Multiply(1000),
-        (D::Time64(TimeUnit::Nanosecond), P::Time) => Step::Divide(1000),
+        (D::Decimal256(_, s), P::Decimal { scale, .. }) if *s == *scale as i8 => CastStep::Checked,
+        (D::Date32, P::Timestamp) => CastStep::Multiply(temporal::MICROS_PER_DAY),
+        (D::Date32, P::TimestampNs) => CastStep::Multiply(temporal::MICROS_PER_DAY * 1000),
+        (D::Time32(TimeUnit::Millisecond), P::Time) => CastStep::Multiply(1000),
+        (D::Time64(TimeUnit::Nanosecond), P::Time) => CastStep::Divide(1000),
         // ORC has no type for times of day: Iceberg stores microseconds, Paimon milliseconds.
-        (D::Int64, P::Time) => Step::Zone,
-        (D::Int32, P::Time) => Step::Multiply(1000),
+        (D::Int64, P::Time) => CastStep::Zone,
+        (D::Int32, P::Time) => CastStep::Multiply(1000),
         (D::Timestamp(stored, _), P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs) => {
             let D::Timestamp(wanted, _) = target else { return None };
             let (stored, wanted) = (per_second(stored), per_second(wanted));
             match stored.cmp(&wanted) {
-                std::cmp::Ordering::Equal => Step::Zone,
-                std::cmp::Ordering::Less => Step::Multiply(wanted / stored),
-                std::cmp::Ordering::Greater => Step::Divide(stored / wanted),
+                std::cmp::Ordering::Equal => CastStep::Zone,
+                std::cmp::Ordering::Less => CastStep::Multiply(wanted / stored),
+                std::cmp::Ordering::Greater => CastStep::Divide(stored / wanted),
             }
         }
-        (D::Binary, P::String) | (D::Utf8 | D::FixedSizeBinary(_), P::Binary) => Step::Checked,
-        (D::FixedSizeBinary(_), P::Geometry { .. } | P::Geography { .. }) => Step::Checked,
-        (D::Binary, P::Uuid) => Step::Fixed(16),
-        (D::Binary, P::Fixed(n)) => Step::Fixed(i32::try_from(*n).ok()?),
+        (D::Binary, P::String) | (D::Utf8 | D::FixedSizeBinary(_), P::Binary) => CastStep::Checked,
+        (D::FixedSizeBinary(_), P::Geometry { .. } | P::Geography { .. }) => CastStep::Checked,
+        (D::Binary, P::Uuid) => CastStep::Fixed(16),
+        (D::Binary, P::Fixed(n)) => CastStep::Fixed(i32::try_from(*n).ok()?),
         _ => return None,
     })
 }

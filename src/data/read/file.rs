@@ -14,7 +14,7 @@ use super::file_reader::{FileReader, ReadRequest};
 use super::filter_columns::{FilterColumns, check_has_key};
 use super::project::Projection;
 use super::rows::RowStream;
-use super::source::{FileSource, Part, Recorded};
+use super::source::{FilePart, FormatFile, RecordedSize};
 use crate::data::avro::read::AvroSource;
 use crate::data::deletes::filter::DeleteFilter;
 use crate::data::orc::read::OrcSource;
@@ -43,7 +43,7 @@ pub fn open_rows(
     raw_rows(store, context, task, Wanted::All(keys))
 }
 
-/// The rows of a task that satisfy its residual and that the deletes of `load` leave; `None` if there are none.
+/// The rows of a task that satisfy its residual and that the deletes of `load` leave; `None` if no row can stay.
 ///
 /// # Errors
 /// As [`open_rows`], and those of `load`.
@@ -169,12 +169,12 @@ fn open_at(
 
     let (range, schema) = (byte_range(task), &context.schema);
     let recorded = |n: i64| u64::try_from(n).unwrap_or(0);
-    let recorded = Recorded {
+    let recorded = RecordedSize {
         rows: recorded(task.data_file.record_count),
         bytes: recorded(task.data_file.size_bytes),
         are_deletes: matches!(wanted, Wanted::Deletes(_)),
     };
-    let part = Part { range, filter, schema, columns: &columns, constants: &constants, recorded };
+    let part = FilePart { range, filter, schema, columns: &columns, constants: &constants, recorded };
     if !file.narrow(&part)? {
         return Ok(None);
     }
@@ -200,7 +200,7 @@ fn open_at(
 }
 
 /// The columns of a file with their ids.
-fn identified(file: &mut dyn FileSource, context: &ReadContext, data_file: &DataFile) -> Result<FileColumns> {
+fn identified(file: &mut dyn FormatFile, context: &ReadContext, data_file: &DataFile) -> Result<FileColumns> {
     let mut columns = FileColumns::new(file.schema());
     columns.identify(context, data_file)?;
     if context.paimon.is_some() {
@@ -228,7 +228,7 @@ fn split_filter(filter: &BoundPredicate, keep_deleted: bool) -> (BoundPredicate,
 }
 
 /// Opens a file as what its format says.
-fn open_file(store: &Arc<dyn Store>, format: FileFormat, path: &str) -> Result<Box<dyn FileSource>> {
+fn open_file(store: &Arc<dyn Store>, format: FileFormat, path: &str) -> Result<Box<dyn FormatFile>> {
     Ok(match format {
         FileFormat::Parquet => Box::new(ParquetSource::open(store, path)?),
         FileFormat::Avro => Box::new(AvroSource::open(store, path)?),

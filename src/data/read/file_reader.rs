@@ -1,6 +1,6 @@
 //! The rows of one file, whatever its format.
 //!
-//! [`FileReader`] tests the rows that a [`FileSource`] decodes: by the filter, by deleted positions and by deleted
+//! [`FileReader`] tests the rows that a [`FormatFile`] decodes: by the filter, by deleted positions and by deleted
 //! keys. Rows that stay get the columns of the projection.
 
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use super::filter_columns::FilterColumns;
 use super::guard::guard;
 use super::project::Projection;
 use super::row_columns::RowFacts;
-use super::rows::Rows;
-use super::source::{DecodedBatches, FileSource, Part, Request, RowTest, Started, key_arrays};
+use super::rows::RawRows;
+use super::source::{DecodeRequest, DecodedBatches, FilePart, FormatFile, RowTest, Started, key_arrays};
 use crate::data::deletes::filter::DeleteFilter;
 use crate::data::deletes::keys::KeyArrays;
 use crate::data::deletes::positions::RowPositions;
@@ -73,9 +73,9 @@ impl FileReader {
     /// Starts to decode a part of a file; `None` if none of its rows can matter. Without deletes rows come with the key
     /// columns and, if wanted, their positions.
     pub(crate) fn start(
-        file: Box<dyn FileSource>,
+        file: Box<dyn FormatFile>,
         path: &str,
-        part: &Part<'_>,
+        part: &FilePart<'_>,
         wishes: ReadRequest,
     ) -> Result<Option<FileReader>> {
         let tells_positions = wishes.needs_positions();
@@ -86,7 +86,7 @@ impl FileReader {
         let test = RowTest { filter, columns, deletes: deletes.clone().filter(|_| !keep_deleted) };
         let has_deletes = deletes.is_some() && !keep_deleted;
         let tested = if has_deletes { keys.clone() } else { FilterColumns::none() };
-        let request = Request { leaves, test, keys: tested, tells_positions, batch_rows };
+        let request = DecodeRequest { leaves, test, keys: tested, tells_positions, batch_rows };
         let Some(Started { batches, leaves, test, keys_tested }) = guard(|| file.start(part, request))? else {
             return Ok(None);
         };
@@ -109,7 +109,7 @@ impl FileReader {
     }
 
     /// The next rows that are left after filter and deletes.
-    fn next_rows(&mut self) -> Result<Option<Rows>> {
+    fn next_rows(&mut self) -> Result<Option<RawRows>> {
         while let Some((batch, positions)) = self.batches.as_mut().and_then(Iterator::next).transpose()? {
             let rows = self.left_of(batch, positions)?;
             if rows.batch.num_rows() > 0 {
@@ -121,7 +121,7 @@ impl FileReader {
     }
 
     /// What filter and deletes leave of a batch of the source, in the wanted columns.
-    fn left_of(&mut self, batch: RecordBatch, mut positions: RowPositions) -> Result<Rows> {
+    fn left_of(&mut self, batch: RecordBatch, mut positions: RowPositions) -> Result<RawRows> {
         let rows = batch.num_rows();
         let mut kept = match &self.test {
             Some(test) => test.keep(&batch, &positions)?,
@@ -154,7 +154,7 @@ impl FileReader {
             keys = key_arrays(&self.keys, &batch)?;
         }
         let facts = RowFacts { rows: batch.num_rows(), positions: &positions, deleted: deleted.as_ref() };
-        Ok(Rows { batch: self.projection.project(&batch, &facts)?, keys, positions })
+        Ok(RawRows { batch: self.projection.project(&batch, &facts)?, keys, positions })
     }
 
     /// Which rows are deleted; `None` if none is.
@@ -178,7 +178,7 @@ fn select(bits: &BooleanBuffer, kept: &BooleanBuffer) -> BooleanBuffer {
 }
 
 impl Iterator for FileReader {
-    type Item = Result<Rows>;
+    type Item = Result<RawRows>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = guard(|| self.next_rows());

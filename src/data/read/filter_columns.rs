@@ -101,11 +101,11 @@ fn struct_path(schema: &Schema, id: FieldId) -> Result<Vec<&Field>> {
     let path = schema
         .path(id)
         .filter(|p| !p.is_empty())
-        .ok_or_else(|| Error::invalid(format!("the filter asks about field {id}, which the schema lacks")))?;
+        .ok_or_else(|| Error::invalid(format!("the filter uses field {id}, which is not in the schema")))?;
     let (_, around) = path.split_last().ok_or_else(|| Error::internal("a path has no end"))?;
     match around.iter().all(|f| matches!(f.ty, Type::Struct(_))) {
         true => Ok(path),
-        false => Err(Error::invalid("a filter cannot ask about what is inside a list or map")
+        false => Err(Error::invalid("a filter cannot use columns inside lists or maps")
             .with("column", schema.name_of(id).unwrap_or_default())),
     }
 }
@@ -234,7 +234,7 @@ pub(crate) fn locate(id: FieldId, schema: &Schema, file: &FileColumns, constants
                         Ok(value) => value,
                         Err(_) => return Located::Unknown,
                     },
-                    // The members of a struct that is there by default have values of their own.
+                    // The members of a struct with a default have values of their own.
                     (None, _) if field.required || field.initial_default.is_some() => return Located::Unknown,
                     (None, _) => None,
                 };

@@ -11,7 +11,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter_record_batch;
 
 use super::file::{open_live, open_rows};
-use super::rows::{Batches, Rows};
+use super::rows::{Batches, RawRows};
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::deletes::filter::DeleteFilter;
 use crate::error::{Error, Result, ResultExt};
@@ -51,7 +51,7 @@ pub(crate) fn rows_between(
     task: &ScanTask,
     live: DeleteFilter,
     removed_by: Option<DeleteFilter>,
-) -> Result<impl Iterator<Item = Result<Rows>> + Send + use<>> {
+) -> Result<impl Iterator<Item = Result<RawRows>> + Send + use<>> {
     let keys: BTreeSet<FieldId> =
         live.key_ids().into_iter().chain(removed_by.iter().flat_map(DeleteFilter::key_ids)).collect();
     let plain = ScanTask { change: None, ..task.clone() };
@@ -67,12 +67,12 @@ pub(crate) fn rows_between(
 }
 
 /// The rows at which `kept` has a set bit.
-pub(crate) fn select(rows: Rows, kept: BooleanBuffer) -> Result<Rows> {
+pub(crate) fn select(rows: RawRows, kept: BooleanBuffer) -> Result<RawRows> {
     if kept.count_set_bits() == kept.len() {
         return Ok(rows);
     }
     let positions = rows.positions.filter(&kept);
     let batch = filter_record_batch(&rows.batch, &BooleanArray::new(kept, None))
         .map_err(|e| Error::internal("rows cannot be filtered").because(e))?;
-    Ok(Rows { batch, keys: Default::default(), positions })
+    Ok(RawRows { batch, keys: Default::default(), positions })
 }

@@ -27,32 +27,32 @@ use crate::types::{Field, PrimitiveType, Type};
 
 /// How one wanted column comes about.
 #[derive(Clone, Debug)]
-enum Source {
+enum ColumnSource {
     /// From the file: the file's column (`ordinal` among its siblings), found at `position` among the siblings read.
-    Stored { ordinal: usize, position: usize, node: Node },
+    Stored { ordinal: usize, position: usize, node: ProjectedNode },
     /// The only row of this in every row.
     Constant(ArrayRef),
     /// Null in every row.
     Null,
     /// A metadata column, with the file's own values if it stores some.
-    Row(RowColumn, Option<Box<Source>>),
+    Row(RowColumn, Option<Box<ColumnSource>>),
 }
 
 /// What happens to the arrays of a stored column.
 #[derive(Clone, Debug)]
-enum Node {
+enum ProjectedNode {
     Leaf(Cast),
     Variant,
-    Struct(Members),
-    List(FieldRef, Box<Node>),
-    Map(FieldRef, Fields, Box<(Node, Node)>),
+    Struct(ProjectedMembers),
+    List(FieldRef, Box<ProjectedNode>),
+    Map(FieldRef, Fields, Box<(ProjectedNode, ProjectedNode)>),
 }
 
 /// The members of a struct, or the columns of a batch.
 #[derive(Clone, Debug)]
-struct Members {
+struct ProjectedMembers {
     fields: Fields,
-    sources: Vec<Source>,
+    sources: Vec<ColumnSource>,
 }
 
 struct Planner<'a> {
@@ -61,7 +61,7 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn members(&mut self, wanted: &[Field], file: &[FileColumn], path: &str) -> Result<Members> {
+    fn members(&mut self, wanted: &[Field], file: &[FileColumn], path: &str) -> Result<ProjectedMembers> {
         let mut fields = Vec::with_capacity(wanted.len());
         let mut sources = Vec::with_capacity(wanted.len());
         for field in wanted {
@@ -74,42 +74,42 @@ impl Planner<'_> {
             };
             let stored = match stored {
                 Some((ordinal, column)) => {
-                    Some(Source::Stored { ordinal, position: 0, node: self.node(&field.ty, column, &path)? })
+                    Some(ColumnSource::Stored { ordinal, position: 0, node: self.node(&field.ty, column, &path)? })
                 }
                 None => None,
             };
             sources.push(match (row_column, stored) {
-                (Some(column), stored) => Source::Row(column, stored.map(Box::new)),
+                (Some(column), stored) => ColumnSource::Row(column, stored.map(Box::new)),
                 (None, Some(stored)) => stored,
                 (None, None) => self.absent(field).map_err(|e| e.with("column", &path))?,
             });
         }
-        Ok(Members { fields: fields.into(), sources })
+        Ok(ProjectedMembers { fields: fields.into(), sources })
     }
 
     /// A column that the file lacks. The partition tuple goes before the default, the default before null.
-    fn absent(&self, field: &Field) -> Result<Source> {
+    fn absent(&self, field: &Field) -> Result<ColumnSource> {
         if field.id == PARTITION {
-            return Ok(self.constants.partition_row(field)?.map_or(Source::Null, Source::Constant));
+            return Ok(self.constants.partition_row(field)?.map_or(ColumnSource::Null, ColumnSource::Constant));
         }
         if let (Some(value), Type::Primitive(ty)) = (self.constants.get(field.id), &field.ty) {
-            return Ok(Source::Constant(constant(value.as_ref(), ty, 1)?));
+            return Ok(ColumnSource::Constant(constant(value.as_ref(), ty, 1)?));
         }
         if let Some(row) = initial_row(field)? {
-            return Ok(Source::Constant(row));
+            return Ok(ColumnSource::Constant(row));
         }
         match field.required {
-            false => Ok(Source::Null),
+            false => Ok(ColumnSource::Null),
             true => Err(Error::corrupt("the file lacks a required column that has no default value")),
         }
     }
 
-    fn node(&mut self, wanted: &Type, column: &FileColumn, path: &str) -> Result<Node> {
+    fn node(&mut self, wanted: &Type, column: &FileColumn, path: &str) -> Result<ProjectedNode> {
         let stored = column.field.data_type();
         match (wanted, stored, column.children.as_slice()) {
             (Type::Struct(fields), DataType::Struct(_), members) => {
                 let before = self.leaves.len();
-                let node = Node::Struct(self.members(fields, members, path)?);
+                let node = ProjectedNode::Struct(self.members(fields, members, path)?);
                 if self.leaves.len() == before {
                     // Only a leaf tells in which rows the struct itself is null.
                     column.add_witness(&mut self.leaves);
@@ -120,7 +120,7 @@ impl Planner<'_> {
                 let path = format!("{path}.element");
                 same_id(element, stored, &path)?;
                 let field = Arc::new(arrow_field(element, &path)?.as_ref().clone().with_name("element"));
-                return Ok(Node::List(field, Box::new(self.node(&element.ty, stored, &path)?)));
+                return Ok(ProjectedNode::List(field, Box::new(self.node(&element.ty, stored, &path)?)));
             }
             (Type::Map(key, value), DataType::Map(..), [stored_key, stored_value]) => {
                 let (key_path, value_path) = (format!("{path}.key"), format!("{path}.value"));
@@ -132,16 +132,16 @@ impl Planner<'_> {
                 let entries = Arc::new(ArrowField::new("key_value", DataType::Struct(fields.clone()), false));
                 let key = self.node(&key.ty, stored_key, &key_path)?;
                 let value = self.node(&value.ty, stored_value, &value_path)?;
-                return Ok(Node::Map(entries, fields, Box::new((key, value))));
+                return Ok(ProjectedNode::Map(entries, fields, Box::new((key, value))));
             }
             (Type::Primitive(PrimitiveType::Variant), stored, _) if variant::is_stored(stored) => {
                 self.leaves.extend(column.leaves.clone());
-                return Ok(Node::Variant);
+                return Ok(ProjectedNode::Variant);
             }
             (Type::Primitive(ty), _, []) => {
                 if let Some(cast) = column.cast_to(ty).map_err(|e| e.with("column", path))? {
                     self.leaves.insert(column.leaves.start);
-                    return Ok(Node::Leaf(cast));
+                    return Ok(ProjectedNode::Leaf(cast));
                 }
             }
             _ => {}
@@ -161,31 +161,31 @@ fn same_id(wanted: &Field, stored: &FileColumn, path: &str) -> Result<()> {
     }
 }
 
-impl Source {
+impl ColumnSource {
     /// Says where a stored column is found when only `leaves` are read.
     fn place(&mut self, file: &[FileColumn], leaves: &BTreeSet<usize>) {
         match self {
-            Source::Stored { ordinal, position, node } => {
+            ColumnSource::Stored { ordinal, position, node } => {
                 *position = file.iter().take(*ordinal).filter(|c| c.is_read(leaves)).count();
                 if let Some(column) = file.get(*ordinal) {
                     node.place(column, leaves);
                 }
             }
-            Source::Row(_, Some(stored)) => stored.place(file, leaves),
-            Source::Row(_, None) | Source::Constant(_) | Source::Null => {}
+            ColumnSource::Row(_, Some(stored)) => stored.place(file, leaves),
+            ColumnSource::Row(_, None) | ColumnSource::Constant(_) | ColumnSource::Null => {}
         }
     }
 
     fn array(&self, field: &ArrowField, stored: &[ArrayRef], facts: &RowFacts<'_>) -> Result<ArrayRef> {
         match self {
-            Source::Stored { position, node, .. } => {
+            ColumnSource::Stored { position, node, .. } => {
                 let array =
                     stored.get(*position).ok_or_else(|| Error::internal("a column was read but is not there"))?;
                 node.convert(array).map_err(|e| e.with("column", field.name()))
             }
-            Source::Constant(row) => repeat(row, facts.rows),
-            Source::Null => Ok(new_null_array(field.data_type(), facts.rows)),
-            Source::Row(column, own) => {
+            ColumnSource::Constant(row) => repeat(row, facts.rows),
+            ColumnSource::Null => Ok(new_null_array(field.data_type(), facts.rows)),
+            ColumnSource::Row(column, own) => {
                 let own = own.as_ref().map(|own| own.array(field, stored, facts)).transpose()?;
                 column.values(own.as_ref(), facts).map_err(|e| e.with("column", field.name()))
             }
@@ -193,23 +193,23 @@ impl Source {
     }
 }
 
-impl Members {
+impl ProjectedMembers {
     fn place(&mut self, file: &[FileColumn], leaves: &BTreeSet<usize>) {
         self.sources.iter_mut().for_each(|source| source.place(file, leaves));
     }
 
     fn arrays(&self, stored: &[ArrayRef], facts: &RowFacts<'_>) -> Result<Vec<ArrayRef>> {
-        let array = |(field, source): (&FieldRef, &Source)| source.array(field, stored, facts);
+        let array = |(field, source): (&FieldRef, &ColumnSource)| source.array(field, stored, facts);
         self.fields.iter().zip(&self.sources).map(array).collect()
     }
 }
 
-impl Node {
+impl ProjectedNode {
     fn place(&mut self, column: &FileColumn, leaves: &BTreeSet<usize>) {
         match (self, column.children.as_slice()) {
-            (Node::Struct(members), children) => members.place(children, leaves),
-            (Node::List(_, element), [stored]) => element.place(stored, leaves),
-            (Node::Map(_, _, nodes), [key, value]) => {
+            (ProjectedNode::Struct(members), children) => members.place(children, leaves),
+            (ProjectedNode::List(_, element), [stored]) => element.place(stored, leaves),
+            (ProjectedNode::Map(_, _, nodes), [key, value]) => {
                 nodes.0.place(key, leaves);
                 nodes.1.place(value, leaves);
             }
@@ -220,9 +220,9 @@ impl Node {
     fn convert(&self, array: &ArrayRef) -> Result<ArrayRef> {
         let shape = || Error::internal("a column has another shape than its schema");
         Ok(match self {
-            Node::Leaf(cast) => cast.apply(array)?,
-            Node::Variant => variant::unshred(array)?,
-            Node::Struct(members) => {
+            ProjectedNode::Leaf(cast) => cast.apply(array)?,
+            ProjectedNode::Variant => variant::unshred(array)?,
+            ProjectedNode::Struct(members) => {
                 let stored = array.as_struct_opt().ok_or_else(shape)?;
                 let nowhere = RowPositions::default();
                 let facts = RowFacts { rows: stored.len(), positions: &nowhere, deleted: None };
@@ -233,13 +233,13 @@ impl Node {
                         .map_err(violated)?,
                 )
             }
-            Node::List(field, element) => {
+            ProjectedNode::List(field, element) => {
                 let stored = array.as_list_opt::<i32>().ok_or_else(shape)?;
                 let values = element.convert(stored.values())?;
                 let (offsets, nulls) = (stored.offsets().clone(), stored.nulls().cloned());
                 Arc::new(ListArray::try_new(field.clone(), offsets, values, nulls).map_err(violated)?)
             }
-            Node::Map(entries, fields, nodes) => {
+            ProjectedNode::Map(entries, fields, nodes) => {
                 let stored = array.as_map_opt().ok_or_else(shape)?;
                 let arrays = vec![nodes.0.convert(stored.keys())?, nodes.1.convert(stored.values())?];
                 let rows = StructArray::try_new(fields.clone(), arrays, None).map_err(violated)?;
@@ -258,7 +258,7 @@ fn violated(e: ArrowError) -> Error {
 #[derive(Clone, Debug)]
 pub(crate) struct Projection {
     schema: SchemaRef,
-    members: Members,
+    members: ProjectedMembers,
     leaves: BTreeSet<usize>,
 }
 
@@ -277,7 +277,7 @@ impl Projection {
 
     /// No columns.
     pub(crate) fn none() -> Projection {
-        let members = Members { fields: Fields::empty(), sources: Vec::new() };
+        let members = ProjectedMembers { fields: Fields::empty(), sources: Vec::new() };
         Projection { schema: Arc::new(ArrowSchema::empty()), members, leaves: BTreeSet::new() }
     }
 
@@ -288,7 +288,7 @@ impl Projection {
 
     /// Whether it needs the positions of rows.
     pub(crate) fn needs_positions(&self) -> bool {
-        self.members.sources.iter().any(|s| matches!(s, Source::Row(column, _) if column.needs_positions()))
+        self.members.sources.iter().any(|s| matches!(s, ColumnSource::Row(column, _) if column.needs_positions()))
     }
 
     /// Prepares it for batches in which just `leaves` of the file are read.

@@ -69,30 +69,30 @@ impl TaskReader {
 
 /// Batches of tasks, read ahead. Threads start with the first batch and end with the value.
 pub struct ReadAhead {
-    shared: Arc<Shared>,
+    shared: Arc<AheadShared>,
     /// The process that has the threads: a fork has a copy of this value, but no threads.
     process: u32,
 }
 
-struct Shared {
+struct AheadShared {
     reader: TaskReader,
     ahead: Ahead,
     threads: usize,
     /// Set when no further batch will be taken.
     closed: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<AheadState>,
     /// There may be something to do.
     work: Condvar,
     /// There may be something to take.
     ready: Condvar,
 }
 
-struct State {
+struct AheadState {
     /// `None` while a thread asks it and after its end.
     source: Option<TaskSource>,
     /// Whether there are no more tasks.
     ended: bool,
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<TaskPiece>,
     /// Pieces that are worked on at once.
     window: usize,
     /// The most that it grows to.
@@ -103,7 +103,7 @@ struct State {
 }
 
 /// One task, or a part of it.
-struct Piece {
+struct TaskPiece {
     number: u64,
     /// `None` while a thread is at it and after its end.
     rest: Option<Rest>,
@@ -118,7 +118,7 @@ enum Rest {
     Open(Batches),
 }
 
-enum Step {
+enum AheadStep {
     Plan(TaskSource),
     Read(u64, Rest),
 }
@@ -133,7 +133,7 @@ impl ReadAhead {
             most if reader.store.is_remote() => most.min(reader.store.at_once()),
             most => parallel::threads(most),
         };
-        let state = State {
+        let state = AheadState {
             source: Some(source),
             ended: false,
             pieces: VecDeque::new(),
@@ -143,7 +143,7 @@ impl ReadAhead {
             idle: 0,
             threads: Vec::new(),
         };
-        let shared = Shared {
+        let shared = AheadShared {
             reader,
             ahead,
             threads,
@@ -162,7 +162,7 @@ impl ReadAhead {
     /// to read.
     pub fn next_batch(&self, go_on: Cancellation) -> Result<Option<RecordBatch>> {
         if self.process != std::process::id() {
-            return Err(Error::invalid("a stream of rows can't be read on in a fork of its process")
+            return Err(Error::invalid("a stream of rows can't be continued in a fork of its process")
                 .hint("Make a new stream from the scan in the new process"));
         }
         let taken = self.take(go_on);
@@ -222,7 +222,7 @@ impl Drop for ReadAhead {
     }
 }
 
-impl State {
+impl AheadState {
     /// What is ready to be taken.
     fn pop(&mut self, ordered: bool) -> Option<Result<RecordBatch>> {
         loop {
@@ -243,32 +243,32 @@ impl State {
     }
 
     /// What to do next: read on in the first piece that is needed, else plan.
-    fn next_step(&mut self, ahead: Ahead) -> Option<Step> {
-        let wants = |p: &&mut Piece| {
+    fn next_step(&mut self, ahead: Ahead) -> Option<AheadStep> {
+        let wants = |p: &&mut TaskPiece| {
             let has_room = p.ready.len() < BATCHES_AHEAD && p.ready_bytes < BYTES_AHEAD;
             p.rest.is_some() && (ahead.all || has_room)
         };
         let mut at_once = self.pieces.iter_mut().filter(|p| !p.ended).take(self.window);
         if let Some(piece) = at_once.find(wants) {
-            return piece.rest.take().map(|rest| Step::Read(piece.number, rest));
+            return piece.rest.take().map(|rest| AheadStep::Read(piece.number, rest));
         }
         let open = self.pieces.iter().filter(|p| !p.ended).count();
         let has_room = open < self.window && (ahead.all || self.pieces.len() < 2 * self.window);
-        if has_room { self.source.take().map(Step::Plan) } else { None }
+        if has_room { self.source.take().map(AheadStep::Plan) } else { None }
     }
 
     fn add(&mut self, task: ScanTask) {
         for task in cut(task) {
             let rest = Some(Rest::Unopened(Box::new(task)));
             let ready = VecDeque::new();
-            self.pieces.push_back(Piece { number: self.next_number, rest, ended: false, ready, ready_bytes: 0 });
+            self.pieces.push_back(TaskPiece { number: self.next_number, rest, ended: false, ready, ready_bytes: 0 });
             self.next_number += 1;
         }
     }
 
     fn add_error(&mut self, error: Error) {
         let ready = VecDeque::from([Err(error)]);
-        self.pieces.push_back(Piece { number: self.next_number, rest: None, ended: true, ready, ready_bytes: 0 });
+        self.pieces.push_back(TaskPiece { number: self.next_number, rest: None, ended: true, ready, ready_bytes: 0 });
         self.next_number += 1;
         self.ended = true;
     }
@@ -299,8 +299,8 @@ fn bytes_of(batch: &Result<RecordBatch>) -> usize {
     batch.as_ref().map_or(0, RecordBatch::get_array_memory_size)
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl AheadShared {
+    fn lock(&self) -> MutexGuard<'_, AheadState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -309,7 +309,7 @@ impl Shared {
     }
 
     /// Starts one more thread.
-    fn hire(self: &Arc<Self>, state: &mut State) -> Result<()> {
+    fn hire(self: &Arc<Self>, state: &mut AheadState) -> Result<()> {
         let shared = self.clone();
         let started = std::thread::Builder::new().name("frazil-read".into()).spawn(move || {
             let asked = shared.clone();
@@ -340,12 +340,12 @@ impl Shared {
             // Where there is something to do there may be more.
             if state.idle > 0 {
                 self.work.notify_one();
-            } else if state.threads.len() < self.threads && !matches!(step, Step::Plan(_)) {
+            } else if state.threads.len() < self.threads && !matches!(step, AheadStep::Plan(_)) {
                 self.hire(&mut state).unwrap_or(());
             }
             drop(state);
             match step {
-                Step::Plan(source) => {
+                AheadStep::Plan(source) => {
                     let (found, source) = self.plan(source);
                     state = self.lock();
                     match found {
@@ -357,7 +357,7 @@ impl Shared {
                         Err(e) => state.add_error(e),
                     }
                 }
-                Step::Read(number, rest) => {
+                AheadStep::Read(number, rest) => {
                     let found = guarded(|| self.advance(rest));
                     state = self.lock();
                     state.put(number, found);

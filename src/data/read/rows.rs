@@ -10,11 +10,11 @@ use crate::error::Result;
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 /// A stream of rows with their positions.
-pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
+pub type RowStream = Box<dyn Iterator<Item = Result<RawRows>> + Send>;
 
 /// Some rows of a data file, before deletes are applied.
 #[derive(Clone, Debug)]
-pub struct Rows {
+pub struct RawRows {
     /// The columns of the context's projection.
     pub batch: RecordBatch,
     /// The key columns asked for, by field id.

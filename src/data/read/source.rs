@@ -1,6 +1,6 @@
 //! What a file format implements, so that its files can be read.
 //!
-//! A format is a [`FileSource`]. It tells the columns of a file as an Arrow schema whose fields carry field ids. It
+//! A format is a [`FormatFile`]. It tells the columns of a file as an Arrow schema whose fields carry field ids. It
 //! decodes the wanted leaf columns to batches, with the positions of their rows.
 //!
 //! A format that can decode the columns of the filter alone tests rows itself, with the [`RowTest`] that it is given.
@@ -37,7 +37,7 @@ pub(crate) fn too_large() -> Error {
 }
 
 /// An open file of some format.
-pub(crate) trait FileSource {
+pub(crate) trait FormatFile {
     /// All its columns, with field ids in the fields' metadata where the file has them.
     fn schema(&self) -> &ArrowSchema;
 
@@ -47,20 +47,20 @@ pub(crate) trait FileSource {
     }
 
     /// Confines it to a part of its rows. `false` if none of them can matter.
-    fn narrow(&mut self, part: &Part<'_>) -> Result<bool>;
+    fn narrow(&mut self, part: &FilePart<'_>) -> Result<bool>;
 
     /// What is true of a column in all rows of that part, `True` if nothing is known.
-    fn range_of(&self, _part: &Part<'_>, _column: FieldId) -> BoundPredicate {
+    fn range_of(&self, _part: &FilePart<'_>, _column: FieldId) -> BoundPredicate {
         BoundPredicate::True
     }
 
     /// Starts to decode that part; `None` if none of its rows can matter.
-    fn start(self: Box<Self>, part: &Part<'_>, request: Request) -> Result<Option<Started>>;
+    fn start(self: Box<Self>, part: &FilePart<'_>, request: DecodeRequest) -> Result<Option<Started>>;
 }
 
 /// Which rows of a file are looked for.
 #[derive(Debug)]
-pub(crate) struct Part<'a> {
+pub(crate) struct FilePart<'a> {
     /// The bytes that the task covers: from `i64::MIN` or to `i64::MAX` where it reaches an end of the file.
     pub range: Range<i64>,
     /// What rows must satisfy; it speaks of columns of `schema`. Files may use it to skip rows.
@@ -71,12 +71,12 @@ pub(crate) struct Part<'a> {
     /// Values of columns that the file lacks.
     pub constants: &'a Constants,
     /// What the table says of the file.
-    pub recorded: Recorded,
+    pub recorded: RecordedSize,
 }
 
 /// What a manifest says of a file. A file may have more than that, and is read as it is.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedSize {
     pub rows: u64,
     pub bytes: u64,
     /// Whether it is a file of deletes.
@@ -86,7 +86,7 @@ pub(crate) struct Recorded {
 /// Rows of no columns that a part of a file may claim: decoding checks claims, but here nothing is decoded.
 const MOST_UNREAD_ROWS: u64 = 1 << 32;
 
-impl Recorded {
+impl RecordedSize {
     /// Refuses a whole file that has fewer rows than it was committed with: rows, or deletes of rows, would be missing.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Recorded {
 
 /// What of the rows is wanted.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct DecodeRequest {
     /// The leaf columns of rows that stay.
     pub leaves: BTreeSet<usize>,
     /// Which rows stay; the leaf columns it needs come on top.
@@ -126,7 +126,7 @@ pub(crate) struct Request {
     pub batch_rows: usize,
 }
 
-impl Request {
+impl DecodeRequest {
     /// The leaf columns wanted for anything.
     pub(crate) fn all_leaves(&self) -> BTreeSet<usize> {
         &self.leaves | self.test.leaves()

@@ -12,7 +12,7 @@ use crate::data::changes::read::read_changes;
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::merge::aligned_read::read_aligned;
 use crate::data::merge::kind_rows::read_kinds;
-use crate::data::merge::read::{Reading, read_section};
+use crate::data::merge::read::{MergeInput, read_section};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{ReadContext, ScanTask};
 use crate::store::Store;
@@ -44,14 +44,14 @@ fn batches_of(
     cache: &DeleteCache,
 ) -> Result<Batches> {
     if let (Some(change), Some(_)) = (&task.change, &context.paimon) {
-        return read_kinds(Reading { store, context, cache }, task, change);
+        return read_kinds(MergeInput { store, context, cache }, task, change);
     }
     if let Some(change) = &task.change {
         return read_changes(store, context, task, change, cache);
     }
     check_supported(task).with("path", &task.data_file.path)?;
     if let (Some(section), Some(paimon)) = (&task.merge, &context.paimon) {
-        let reading = Reading { store, context, cache };
+        let reading = MergeInput { store, context, cache };
         return match paimon.key.is_empty() {
             true => read_aligned(reading, task, section),
             false => read_section(reading, task, section),

@@ -36,30 +36,30 @@ use crate::types::{Field, PrimitiveType, Schema, Type};
 pub struct Conformer {
     schema: Arc<Schema>,
     target: SchemaRef,
-    plan: Option<(SchemaRef, Vec<Node>)>,
+    plan: Option<(SchemaRef, Vec<ConformNode>)>,
 }
 
 /// How one field of the table is made.
 #[derive(Debug)]
-struct Node {
+struct ConformNode {
     /// The column's full name.
     path: String,
     target: FieldRef,
     /// Position among its siblings of the input; `None` if the input lacks it.
     source: Option<usize>,
-    kind: Kind,
+    kind: ConformKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum ConformKind {
     /// The input has none, or only nulls.
     Nulls,
     /// The input has none: this row in every one.
     Default(ArrayRef),
     Leaf(Rule),
-    Struct(Vec<Node>),
-    List(Box<Node>),
-    Map(Box<Node>, Box<Node>),
+    Struct(Vec<ConformNode>),
+    List(Box<ConformNode>),
+    Map(Box<ConformNode>, Box<ConformNode>),
 }
 
 impl Conformer {
@@ -115,19 +115,19 @@ fn refuse(r: Refusal, first_row: u64) -> Error {
     }
 }
 
-fn plan_columns(schema: &Schema, target: &ArrowSchema, input: &ArrowSchema) -> Result<Vec<Node>> {
+fn plan_columns(schema: &Schema, target: &ArrowSchema, input: &ArrowSchema) -> Result<Vec<ConformNode>> {
     if input.fields().is_empty() && !schema.fields.is_empty() {
         return Err(Error::invalid("the data has no columns"));
     }
     plan_members(&schema.fields, target.fields(), input.fields(), "")
 }
 
-fn plan_members(fields: &[Field], targets: &Fields, input: &Fields, parent: &str) -> Result<Vec<Node>> {
+fn plan_members(fields: &[Field], targets: &Fields, input: &Fields, parent: &str) -> Result<Vec<ConformNode>> {
     let full = |name: &str| if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") };
     let mut positions: HashMap<&str, usize> = HashMap::with_capacity(input.len());
     for (i, f) in input.iter().enumerate() {
         if positions.insert(f.name(), i).is_some() {
-            return Err(Error::invalid("the data has two columns of one name").with("column", full(f.name())));
+            return Err(Error::invalid("the data has two columns with the same name").with("column", full(f.name())));
         }
         if !fields.iter().any(|t| t.name == *f.name()) {
             let e = Error::invalid("the table has no such column").with("column", full(f.name()));
@@ -146,15 +146,15 @@ fn plan_members(fields: &[Field], targets: &Fields, input: &Fields, parent: &str
     nodes.map(|(f, t)| plan(f, t, input, positions.get(f.name.as_str()).copied(), full(&f.name))).collect()
 }
 
-fn plan(field: &Field, target: &FieldRef, input: &Fields, source: Option<usize>, path: String) -> Result<Node> {
+fn plan(field: &Field, target: &FieldRef, input: &Fields, source: Option<usize>, path: String) -> Result<ConformNode> {
     let Some(found) = source.and_then(|i| input.get(i)) else {
         if let Some(row) = defaults::write_row(field)? {
-            return Ok(Node { path, target: target.clone(), source: None, kind: Kind::Default(row) });
+            return Ok(ConformNode { path, target: target.clone(), source: None, kind: ConformKind::Default(row) });
         }
         if field.required {
             return Err(Error::invalid("the data lacks a required column").with("column", path));
         }
-        return Ok(Node { path, target: target.clone(), source: None, kind: Kind::Nulls });
+        return Ok(ConformNode { path, target: target.clone(), source: None, kind: ConformKind::Nulls });
     };
     if let Some(other) = other_geometry(field, found) {
         return Err(Error::invalid(format!("{other} can't be written to a column of type {}", field.ty))
@@ -162,7 +162,7 @@ fn plan(field: &Field, target: &FieldRef, input: &Fields, source: Option<usize>,
             .hint("Transform the coordinates first"));
     }
     let kind = plan_kind(field, target, found.data_type(), &path)?;
-    Ok(Node { path, target: target.clone(), source, kind })
+    Ok(ConformNode { path, target: target.clone(), source, kind })
 }
 
 /// The type of a geometry column that says that it is of another reference system or edges than the table's.
@@ -174,7 +174,7 @@ fn other_geometry(field: &Field, found: &ArrowField) -> Option<PrimitiveType> {
     (found != ours).then_some(found)
 }
 
-fn plan_kind(field: &Field, target: &FieldRef, found: &DataType, path: &str) -> Result<Kind> {
+fn plan_kind(field: &Field, target: &FieldRef, found: &DataType, path: &str) -> Result<ConformKind> {
     use DataType as D;
     let misfit = || {
         Error::invalid(format!("{found} can't be written to a column of type {} without loss", field.ty))
@@ -187,18 +187,18 @@ fn plan_kind(field: &Field, target: &FieldRef, found: &DataType, path: &str) -> 
     };
     let found = conform_leaf::plain(found);
     Ok(match (&field.ty, target.data_type(), found) {
-        (_, _, D::Null) => Kind::Nulls,
-        (Type::Primitive(p), _, found) => Kind::Leaf(conform_leaf::rule(p, found).ok_or_else(misfit)?),
+        (_, _, D::Null) => ConformKind::Nulls,
+        (Type::Primitive(p), _, found) => ConformKind::Leaf(conform_leaf::rule(p, found).ok_or_else(misfit)?),
         (Type::Struct(fields), D::Struct(targets), D::Struct(input)) => {
-            Kind::Struct(plan_members(fields, targets, input, path)?)
+            ConformKind::Struct(plan_members(fields, targets, input, path)?)
         }
         (Type::List(e), D::List(target), found) => {
-            Kind::List(only(e, target, list_element(found).ok_or_else(misfit)?)?)
+            ConformKind::List(only(e, target, list_element(found).ok_or_else(misfit)?)?)
         }
         (Type::Map(k, v), D::Map(entries, _), D::Map(input, _)) => {
             let (targets, input) = (struct_fields(entries), struct_fields(input));
             match (targets, input) {
-                ([kt, vt], [kf, vf]) => Kind::Map(only(k, kt, kf)?, only(v, vt, vf)?),
+                ([kt, vt], [kf, vf]) => ConformKind::Map(only(k, kt, kf)?, only(v, vt, vf)?),
                 _ => return Err(misfit()),
             }
         }
@@ -221,11 +221,11 @@ fn list_element(ty: &DataType) -> Option<&FieldRef> {
     }
 }
 
-impl Node {
+impl ConformNode {
     /// This field's array out of its siblings. `parent` says which structs around it are null; what they hold is void.
     fn of(&self, siblings: &[ArrayRef], rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef, Refusal> {
         let made = match self.source.and_then(|i| siblings.get(i)) {
-            None if let Kind::Default(row) = &self.kind => defaults::repeat(row, rows).map_err(Refusal::from),
+            None if let ConformKind::Default(row) = &self.kind => defaults::repeat(row, rows).map_err(Refusal::from),
             None => Ok(new_null_array(self.target.data_type(), rows)),
             Some(array) => mask(array, parent).and_then(|array| self.convert(&array)),
         };
@@ -253,27 +253,27 @@ impl Node {
             _ => array,
         };
         match &self.kind {
-            Kind::Nulls | Kind::Default(_) => Ok(new_null_array(self.target.data_type(), array.len())),
-            Kind::Leaf(rule) => conform_leaf::apply(rule, array, self.target.data_type()),
-            Kind::Struct(members) => {
+            ConformKind::Nulls | ConformKind::Default(_) => Ok(new_null_array(self.target.data_type(), array.len())),
+            ConformKind::Leaf(rule) => conform_leaf::apply(rule, array, self.target.data_type()),
+            ConformKind::Struct(members) => {
                 let input = array.as_struct_opt().ok_or_else(wrong_array)?;
-                let convert = |m: &Node| m.of(input.columns(), input.len(), input.nulls());
+                let convert = |m: &ConformNode| m.of(input.columns(), input.len(), input.nulls());
                 let columns = members.iter().map(convert).collect::<Result<Vec<_>, _>>()?;
                 let DataType::Struct(fields) = self.target.data_type() else { return Err(wrong_array()) };
                 let out =
                     StructArray::try_new_with_length(fields.clone(), columns, input.nulls().cloned(), input.len())?;
                 Ok(Arc::new(out))
             }
-            Kind::List(element) => {
+            ConformKind::List(element) => {
                 let (offsets, values, nulls) = list_parts(array)?;
                 let values = inner(element, &values, &offsets)?;
                 Ok(Arc::new(ListArray::try_new(element.target.clone(), offsets, values, nulls)?))
             }
-            Kind::Map(key, value) => self.convert_map(array, key, value),
+            ConformKind::Map(key, value) => self.convert_map(array, key, value),
         }
     }
 
-    fn convert_map(&self, array: &ArrayRef, key: &Node, value: &Node) -> Result<ArrayRef, Refusal> {
+    fn convert_map(&self, array: &ArrayRef, key: &ConformNode, value: &ConformNode) -> Result<ArrayRef, Refusal> {
         let array = compact(array, array.as_map_opt().ok_or_else(wrong_array)?.offsets())?;
         let map = array.as_map_opt().ok_or_else(wrong_array)?;
         let (offsets, start, end) = rebase(map.offsets().iter().map(|o| *o as i64))?;
@@ -287,7 +287,7 @@ impl Node {
 }
 
 /// The elements of a list or map; a refused element is reported as the row that holds it.
-fn inner(node: &Node, values: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Result<ArrayRef, Refusal> {
+fn inner(node: &ConformNode, values: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Result<ArrayRef, Refusal> {
     node.of(std::slice::from_ref(values), values.len(), None).map_err(|mut r| {
         r.row = r.row.map(|i| offsets.partition_point(|o| *o as usize <= i).saturating_sub(1));
         r

@@ -262,7 +262,7 @@ fn columns_are_matched_by_name() {
     );
     assert!(refused(vec![("id", ints()), ("ID", ints())]).contains("the table has 'id'"));
     assert!(refused(vec![("id", ints()), ("more", ints())]).contains("no such column (column: more)"));
-    assert!(refused(vec![("id", ints()), ("id", ints())]).contains("two columns of one name"));
+    assert!(refused(vec![("id", ints()), ("id", ints())]).contains("two columns with the same name"));
     assert!(refused(vec![("id", ints()), ("s", members(["x", "z"]))]).contains("no such column (column: s.z)"));
     assert!(
         refused(vec![

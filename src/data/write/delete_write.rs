@@ -101,13 +101,13 @@ struct Deletes {
 #[derive(Debug)]
 pub struct PositionDeleteWriter {
     output: Output,
-    form: Form,
+    form: DeleteOutput,
     /// By the data file's path: the order that rows have in position delete files.
     deletes: BTreeMap<String, Deletes>,
 }
 
 #[derive(Debug)]
-enum Form {
+enum DeleteOutput {
     Files { granularity: Granularity, settings: FileSettings, target_bytes: u64 },
     Vectors,
 }
@@ -125,13 +125,13 @@ impl PositionDeleteWriter {
     ) -> Result<PositionDeleteWriter> {
         let properties = &context.properties;
         let form = match form {
-            DeleteForm::Vectors => Form::Vectors,
+            DeleteForm::Vectors => DeleteOutput::Vectors,
             DeleteForm::Files => {
                 let format = format_of(properties, true)?;
                 let schema = Arc::new(position_schema());
                 let (arrow, full) = (to_arrow(&schema)?, MetricsConfig::full());
                 let settings = FileSettings::new(format, schema, arrow, properties, full, Purpose::PositionDeletes)?;
-                Form::Files {
+                DeleteOutput::Files {
                     granularity: Granularity::of(properties)?,
                     settings,
                     target_bytes: size_property(properties, DELETE_TARGET, DELETE_TARGET_BYTES)?,
@@ -148,7 +148,7 @@ impl PositionDeleteWriter {
     /// `InvalidInput` for a file that is no data file, or that is given in two partitions.
     pub fn delete(&mut self, data_file: &DataFile, positions: PositionSet) -> Result<()> {
         if data_file.content != FileContent::Data {
-            return Err(Error::invalid("positions are deleted of data files only").with("path", &data_file.path));
+            return Err(Error::invalid("positions can be deleted in data files only").with("path", &data_file.path));
         }
         if positions.is_empty() {
             return Ok(());
@@ -177,8 +177,8 @@ impl PositionDeleteWriter {
             return Ok(Vec::new());
         }
         let files = match &self.form {
-            Form::Vectors => write_vectors(&mut self.output, &deletes)?,
-            Form::Files { granularity, settings, target_bytes } => {
+            DeleteOutput::Vectors => write_vectors(&mut self.output, &deletes)?,
+            DeleteOutput::Files { granularity, settings, target_bytes } => {
                 let mut files = Vec::new();
                 for group in groups(deletes, *granularity) {
                     let mut writer = GroupWriter::new(&mut self.output, settings, *target_bytes, group.partition);
@@ -247,19 +247,19 @@ fn write_vectors(output: &mut Output, deletes: &BTreeMap<String, Deletes>) -> Re
 }
 
 /// What goes into the same position delete files.
-struct Group {
+struct DeleteGroup {
     partition: Arc<Partition>,
     /// By path.
     deletes: Vec<(String, PositionSet)>,
 }
 
-fn groups(deletes: BTreeMap<String, Deletes>, granularity: Granularity) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+fn groups(deletes: BTreeMap<String, Deletes>, granularity: Granularity) -> Vec<DeleteGroup> {
+    let mut groups: Vec<DeleteGroup> = Vec::new();
     // Tuples that differ may have the same path in rare cases (null and "null").
     let mut known: BTreeMap<(i32, String), Vec<usize>> = BTreeMap::new();
     for (path, Deletes { partition, positions }) in deletes {
         if granularity == Granularity::File {
-            groups.push(Group { partition, deletes: vec![(path, positions)] });
+            groups.push(DeleteGroup { partition, deletes: vec![(path, positions)] });
             continue;
         }
         let alike = known.entry((partition.spec_id, partition.path())).or_default();
@@ -267,7 +267,7 @@ fn groups(deletes: BTreeMap<String, Deletes>, granularity: Granularity) -> Vec<G
             Some(at) => groups[at].deletes.push((path, positions)),
             None => {
                 alike.push(groups.len());
-                groups.push(Group { partition, deletes: vec![(path, positions)] });
+                groups.push(DeleteGroup { partition, deletes: vec![(path, positions)] });
             }
         }
     }
@@ -280,11 +280,11 @@ struct GroupWriter<'a> {
     settings: &'a FileSettings,
     target_bytes: u64,
     partition: Arc<Partition>,
-    open: Option<OpenFile>,
+    open: Option<OpenDeleteFile>,
     done: Vec<DataFile>,
 }
 
-struct OpenFile {
+struct OpenDeleteFile {
     file: Box<dyn NewFile>,
     /// The only data file of its rows so far.
     only: Option<String>,
@@ -317,7 +317,7 @@ impl<'a> GroupWriter<'a> {
             none => {
                 let (_, path) = self.output.next(Some(&self.partition), self.settings.format());
                 let file = self.settings.create(self.output.store(), path)?;
-                none.insert(OpenFile { file, only: Some(data_file.to_owned()) })
+                none.insert(OpenDeleteFile { file, only: Some(data_file.to_owned()) })
             }
         };
         open.file.write(rows)?;
@@ -326,7 +326,7 @@ impl<'a> GroupWriter<'a> {
     }
 
     fn close(&mut self) -> Result<()> {
-        let Some(OpenFile { file, only }) = self.open.take() else { return Ok(()) };
+        let Some(OpenDeleteFile { file, only }) = self.open.take() else { return Ok(()) };
         let path = file.path().to_owned();
         let finished = file.finish();
         self.output.record(&path, &finished);

@@ -11,11 +11,11 @@ use arrow::datatypes::SchemaRef;
 use super::metrics::MetricsConfig;
 use super::new_file::{FileObserver, NewFile, ObservedFile, Purpose};
 use crate::data::arrow::schema::to_arrow;
-use crate::data::avro::write::{AvroFile, AvroSettings};
-use crate::data::orc::write::{OrcFile, OrcSettings};
+use crate::data::avro::write::{AvroSettings, NewAvroFile};
+use crate::data::orc::write::{NewOrcFile, OrcSettings};
 use crate::data::paimon_types::stored::ExactTypes;
 use crate::data::parquet::schema::without_unknown;
-use crate::data::parquet::write::{ParquetFile, ParquetSettings};
+use crate::data::parquet::write::{NewParquetFile, ParquetSettings};
 use crate::error::{Error, Result};
 use crate::format::task::FileFormat;
 use crate::store::{Store, StoreWriter};
@@ -56,13 +56,13 @@ pub(crate) fn stored_schema(format: FileFormat, schema: &Schema) -> Result<Schem
 #[derive(Clone, Debug)]
 pub struct FileSettings {
     arrow: SchemaRef,
-    form: Form,
+    form: FormatSettings,
     /// What sees the rows of every file, and the Arrow schema that they are stored with.
     observed: Option<(Arc<dyn FileObserver>, SchemaRef)>,
 }
 
 #[derive(Clone, Debug)]
-enum Form {
+enum FormatSettings {
     Parquet(Arc<ParquetSettings>),
     Avro(Arc<AvroSettings>),
     Orc(Arc<OrcSettings>),
@@ -84,10 +84,10 @@ impl FileSettings {
         let form = match format {
             FileFormat::Parquet => {
                 let settings = ParquetSettings::new(schema, arrow.clone(), properties, metrics, purpose)?;
-                Form::Parquet(Arc::new(settings))
+                FormatSettings::Parquet(Arc::new(settings))
             }
-            FileFormat::Avro => Form::Avro(Arc::new(AvroSettings::new(&schema, properties, purpose)?)),
-            FileFormat::Orc => Form::Orc(Arc::new(OrcSettings::new(&schema, properties, metrics, purpose)?)),
+            FileFormat::Avro => FormatSettings::Avro(Arc::new(AvroSettings::new(&schema, properties, purpose)?)),
+            FileFormat::Orc => FormatSettings::Orc(Arc::new(OrcSettings::new(&schema, properties, metrics, purpose)?)),
             FileFormat::Puffin => return Err(Error::internal("Puffin files have no rows")),
         };
         Ok(FileSettings { arrow, form, observed: None })
@@ -120,9 +120,9 @@ impl FileSettings {
     /// The format of the files.
     pub fn format(&self) -> FileFormat {
         match &self.form {
-            Form::Parquet(_) => FileFormat::Parquet,
-            Form::Avro(_) => FileFormat::Avro,
-            Form::Orc(_) => FileFormat::Orc,
+            FormatSettings::Parquet(_) => FileFormat::Parquet,
+            FormatSettings::Avro(_) => FileFormat::Avro,
+            FormatSettings::Orc(_) => FileFormat::Orc,
         }
     }
 
@@ -133,9 +133,9 @@ impl FileSettings {
     pub fn create(&self, store: &dyn Store, path: String) -> Result<Box<dyn NewFile>> {
         let observer = self.observed.as_ref().map(|(observer, stored)| (observer.begin(&path), stored.clone()));
         let file: Box<dyn NewFile> = match &self.form {
-            Form::Parquet(settings) => Box::new(ParquetFile::create(store, path, settings.clone())?),
-            Form::Avro(settings) => Box::new(AvroFile::create(store, path, settings)?),
-            Form::Orc(settings) => Box::new(OrcFile::create(store, path, settings)?),
+            FormatSettings::Parquet(settings) => Box::new(NewParquetFile::create(store, path, settings.clone())?),
+            FormatSettings::Avro(settings) => Box::new(NewAvroFile::create(store, path, settings)?),
+            FormatSettings::Orc(settings) => Box::new(NewOrcFile::create(store, path, settings)?),
         };
         Ok(match observer {
             Some((observer, stored)) => Box::new(ObservedFile { file, stored, observer }),

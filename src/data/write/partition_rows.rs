@@ -243,7 +243,7 @@ fn has_member(ty: &Type, id: FieldId) -> bool {
 /// # Errors
 /// `InvalidInput` if there is no such array.
 pub(crate) fn column_at(batch: &RecordBatch, path: &[usize]) -> Result<ArrayRef> {
-    let absent = || Error::invalid("the batch has not the schema of its table");
+    let absent = || Error::invalid("the batch does not have the schema of its table");
     let (first, inner) = path.split_first().ok_or_else(absent)?;
     let mut array = batch.columns().get(*first).ok_or_else(absent)?.clone();
     let mut nulls: Option<NullBuffer> = None;

@@ -41,7 +41,7 @@ const MERGED_AT_ONCE: usize = 256;
 
 /// One field of the order.
 #[derive(Debug)]
-struct Key {
+struct SortKey {
     path: Vec<usize>,
     source: PrimitiveType,
     transform: Transform,
@@ -50,30 +50,30 @@ struct Key {
 
 /// How to get what rows are compared by.
 #[derive(Debug)]
-enum Keys {
-    Fields(Vec<Key>),
+enum SortKeys {
+    Fields(Vec<SortKey>),
     ZOrder(ZColumns),
 }
 
-impl Keys {
+impl SortKeys {
     fn columns(&self, rows: &RecordBatch) -> Result<Vec<(ArrayRef, SortOptions)>> {
         match self {
-            Keys::Fields(keys) => {
-                let column = |key: &Key| {
+            SortKeys::Fields(keys) => {
+                let column = |key: &SortKey| {
                     let column = transform_array(&column_at(rows, &key.path)?, &key.source, &key.transform)?;
                     Ok((column, key.options))
                 };
                 keys.iter().map(column).collect()
             }
-            Keys::ZOrder(columns) => Ok(vec![(columns.values(rows)?, SortOptions::default())]),
+            SortKeys::ZOrder(columns) => Ok(vec![(columns.values(rows)?, SortOptions::default())]),
         }
     }
 
     /// Bytes of a row's key beyond those of the row.
     fn bytes_per_row(&self) -> usize {
         match self {
-            Keys::Fields(_) => 0,
-            Keys::ZOrder(columns) => columns.width(),
+            SortKeys::Fields(_) => 0,
+            SortKeys::ZOrder(columns) => columns.width(),
         }
     }
 }
@@ -82,27 +82,27 @@ impl Keys {
 #[derive(Debug)]
 pub(crate) struct RowSorter {
     schema: SchemaRef,
-    keys: Keys,
+    keys: SortKeys,
     converter: Option<RowConverter>,
     waiting: Vec<(u32, RecordBatch)>,
     waiting_bytes: usize,
     run_bytes: usize,
     merged_at_once: usize,
-    runs: Vec<Run>,
+    runs: Vec<StoredRun>,
 }
 
 impl RowSorter {
-    /// A sorter of batches of `arrow`, the Arrow form of `schema`; `None` if the order is none, or one that rows can't
-    /// be given: of unknown transforms, or of columns that the schema lacks.
+    /// A sorter of batches of `arrow`, the Arrow form of `schema`; `None` if the order has no fields, or if rows can't
+    /// be sorted by it: it has unknown transforms, or columns that the schema lacks.
     pub(crate) fn new(schema: &Schema, arrow: SchemaRef, order: &SortOrder) -> Option<RowSorter> {
         let key = |f: &crate::types::SortField| {
             let (path, source) = source_path(schema, f.source_id)?;
             let options = SortOptions { descending: f.descending, nulls_first: f.nulls_first };
-            f.transform.accepts(&source).then(|| Key { path, source, transform: f.transform.clone(), options })
+            f.transform.accepts(&source).then(|| SortKey { path, source, transform: f.transform.clone(), options })
         };
         let keys = order.fields.iter().map(key).collect::<Option<Vec<_>>>()?;
         let some = !keys.is_empty();
-        some.then(|| RowSorter::with(arrow, Keys::Fields(keys)))
+        some.then(|| RowSorter::with(arrow, SortKeys::Fields(keys)))
     }
 
     /// A sorter by what was asked for.
@@ -111,14 +111,13 @@ impl RowSorter {
     /// `InvalidInput` for an order that rows can't be given; as [`ZColumns::new`].
     pub(crate) fn by(schema: &Schema, arrow: SchemaRef, sorting: &Sorting) -> Result<RowSorter> {
         match sorting {
-            Sorting::ZOrder(order) => Ok(RowSorter::with(arrow, Keys::ZOrder(ZColumns::new(schema, order)?))),
-            Sorting::Order(order) => RowSorter::new(schema, arrow, order).ok_or_else(|| {
-                Error::invalid("rows can't be brought into this order").with("fields", order.fields.len())
-            }),
+            Sorting::ZOrder(order) => Ok(RowSorter::with(arrow, SortKeys::ZOrder(ZColumns::new(schema, order)?))),
+            Sorting::Order(order) => RowSorter::new(schema, arrow, order)
+                .ok_or_else(|| Error::invalid("rows can't be sorted in this order").with("fields", order.fields.len())),
         }
     }
 
-    fn with(schema: SchemaRef, keys: Keys) -> RowSorter {
+    fn with(schema: SchemaRef, keys: SortKeys) -> RowSorter {
         RowSorter {
             schema,
             keys,
@@ -144,13 +143,13 @@ impl RowSorter {
             return Ok(());
         }
         let pieces = self.sort_waiting()?;
-        let run = Run::write(pieces.into_iter().map(|piece| Ok((piece.numbers, piece.rows))), &self.schema)?;
+        let run = StoredRun::write(pieces.into_iter().map(|piece| Ok((piece.numbers, piece.rows))), &self.schema)?;
         self.runs.push(run);
         if self.runs.len() < self.merged_at_once {
             return Ok(());
         }
         let (runs, schema) = (std::mem::take(&mut self.runs), self.schema.clone());
-        let merged = Run::write(Merge::new(self, runs.iter().map(Source::Stored).collect())?, &schema)?;
+        let merged = StoredRun::write(RunMerge::new(self, runs.iter().map(RunSource::Stored).collect())?, &schema)?;
         self.runs.push(merged);
         Ok(())
     }
@@ -165,13 +164,13 @@ impl RowSorter {
             return last.into_iter().try_for_each(|piece| take(piece.rows));
         }
         let runs = std::mem::take(&mut self.runs);
-        let sources = runs.iter().map(Source::Stored).chain([Source::Held(last.into_iter())]).collect();
-        let merge = Merge::new(&mut self, sources)?;
+        let sources = runs.iter().map(RunSource::Stored).chain([RunSource::Held(last.into_iter())]).collect();
+        let merge = RunMerge::new(&mut self, sources)?;
         merge.into_iter().try_for_each(|merged| take(merged?.1))
     }
 
     /// The rows that wait, sorted, in pieces.
-    fn sort_waiting(&mut self) -> Result<Vec<Piece>> {
+    fn sort_waiting(&mut self) -> Result<Vec<RunPiece>> {
         self.waiting_bytes = 0;
         let (numbers, batches): (Vec<u32>, Vec<RecordBatch>) = std::mem::take(&mut self.waiting).into_iter().unzip();
         if batches.is_empty() {
@@ -188,7 +187,7 @@ impl RowSorter {
         let piece = |at: &[u32]| {
             let at = UInt32Array::from(at.to_vec());
             let numbers = UInt32Array::from_iter_values(at.values().iter().map(|row| numbers.value(*row as usize)));
-            Ok(Piece { numbers, rows: take_record_batch(&rows, &at).map_err(failed)? })
+            Ok(RunPiece { numbers, rows: take_record_batch(&rows, &at).map_err(failed)? })
         };
         order.chunks(step).map(piece).collect()
     }
@@ -223,7 +222,7 @@ fn piece_rows(rows: &RecordBatch) -> usize {
 
 /// Sorted rows with the numbers of their partitions.
 #[derive(Debug)]
-struct Piece {
+struct RunPiece {
     numbers: UInt32Array,
     rows: RecordBatch,
 }
@@ -233,32 +232,35 @@ type Partitions = Vec<(u32, usize)>;
 
 /// Sorted rows that were put away. The file goes when this is dropped.
 #[derive(Debug)]
-struct Run {
+struct StoredRun {
     path: String,
     schema: SchemaRef,
     /// Of each piece: offset, bytes, and its partitions, each with the number of rows.
     pieces: Vec<(u64, usize, Partitions)>,
 }
 
-impl Drop for Run {
+impl Drop for StoredRun {
     fn drop(&mut self) {
         // A file that stays is in a folder that is cleaned by others.
         let _ = LocalStore.delete(&self.path);
     }
 }
 
-impl Run {
-    fn write(pieces: impl Iterator<Item = Result<(UInt32Array, RecordBatch)>>, schema: &SchemaRef) -> Result<Run> {
+impl StoredRun {
+    fn write(
+        pieces: impl Iterator<Item = Result<(UInt32Array, RecordBatch)>>,
+        schema: &SchemaRef,
+    ) -> Result<StoredRun> {
         let folder = std::env::temp_dir();
         let path = location::join(&folder.to_string_lossy(), &format!("frazil-sort-{}", uuid::Uuid::new_v4()));
         let mut sink = LocalStore.create(&path)?;
-        let mut run = Run { path, schema: schema.clone(), pieces: Vec::new() };
+        let mut run = StoredRun { path, schema: schema.clone(), pieces: Vec::new() };
         let mut offset = 0;
         for piece in pieces {
             let (numbers, rows) = piece?;
             let bytes = encode(&rows).map_err(failed)?;
             sink.write_all(&bytes)
-                .map_err(|e| Error::store("cannot put sorted rows away").with("path", &run.path).because(e))?;
+                .map_err(|e| Error::store("cannot store sorted rows").with("path", &run.path).because(e))?;
             let partitions =
                 numbers.values().chunk_by(|a, b| a == b).filter_map(|same| Some((*same.first()?, same.len())));
             run.pieces.push((offset, bytes.len(), partitions.collect()));
@@ -268,7 +270,7 @@ impl Run {
         Ok(run)
     }
 
-    fn read(&self, piece: usize) -> Result<Option<Piece>> {
+    fn read(&self, piece: usize) -> Result<Option<RunPiece>> {
         let Some((offset, length, partitions)) = self.pieces.get(piece) else { return Ok(None) };
         let bytes = LocalStore.get_range(&self.path, *offset, *length)?;
         let mut reader = StreamReader::try_new(Cursor::new(bytes), None).map_err(failed)?;
@@ -277,7 +279,7 @@ impl Run {
         // The schema's metadata need not survive.
         let rows = RecordBatch::try_new(self.schema.clone(), rows.columns().to_vec()).map_err(failed)?;
         let numbers = partitions.iter().flat_map(|(number, rows)| std::iter::repeat_n(*number, *rows));
-        Ok(Some(Piece { numbers: UInt32Array::from_iter_values(numbers), rows }))
+        Ok(Some(RunPiece { numbers: UInt32Array::from_iter_values(numbers), rows }))
     }
 }
 
@@ -288,9 +290,9 @@ fn encode(rows: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
 }
 
 /// Where the merge takes sorted rows from.
-enum Source<'a> {
-    Stored(&'a Run),
-    Held(std::vec::IntoIter<Piece>),
+enum RunSource<'a> {
+    Stored(&'a StoredRun),
+    Held(std::vec::IntoIter<RunPiece>),
 }
 
 /// The piece of a source that is being merged.
@@ -302,21 +304,21 @@ struct Current {
 }
 
 /// Sorted rows of several sources as one. Ends after an error.
-struct Merge<'a, 'b> {
+struct RunMerge<'a, 'b> {
     sorter: &'b mut RowSorter,
     /// With the number of the next piece.
-    sources: Vec<(Source<'a>, usize)>,
+    sources: Vec<(RunSource<'a>, usize)>,
     current: Vec<Option<Current>>,
     /// The next row of each source; the earlier source goes first where keys are equal.
     next: BinaryHeap<Reverse<(OwnedRow, usize)>>,
     failed: bool,
 }
 
-impl<'a, 'b> Merge<'a, 'b> {
-    fn new(sorter: &'b mut RowSorter, sources: Vec<Source<'a>>) -> Result<Merge<'a, 'b>> {
+impl<'a, 'b> RunMerge<'a, 'b> {
+    fn new(sorter: &'b mut RowSorter, sources: Vec<RunSource<'a>>) -> Result<RunMerge<'a, 'b>> {
         let current = sources.iter().map(|_| None).collect();
         let sources: Vec<_> = sources.into_iter().map(|s| (s, 0)).collect();
-        let mut merge = Merge { sorter, sources, current, next: BinaryHeap::new(), failed: false };
+        let mut merge = RunMerge { sorter, sources, current, next: BinaryHeap::new(), failed: false };
         (0..merge.sources.len()).try_for_each(|source| merge.load(source))?;
         Ok(merge)
     }
@@ -325,13 +327,13 @@ impl<'a, 'b> Merge<'a, 'b> {
     fn load(&mut self, source: usize) -> Result<()> {
         let (from, next) = &mut self.sources[source];
         let piece = match from {
-            Source::Held(pieces) => pieces.next(),
-            Source::Stored(run) => run.read(*next)?,
+            RunSource::Held(pieces) => pieces.next(),
+            RunSource::Stored(run) => run.read(*next)?,
         };
         *next += 1;
         self.current[source] = match piece {
             None => None,
-            Some(Piece { numbers, rows }) => {
+            Some(RunPiece { numbers, rows }) => {
                 let keys = self.sorter.keys_of(&numbers, &rows)?;
                 self.next.push(Reverse((keys.row(0).owned(), source)));
                 Some(Current { rows, numbers, keys, row: 0 })
@@ -377,7 +379,7 @@ impl<'a, 'b> Merge<'a, 'b> {
     }
 }
 
-impl Iterator for Merge<'_, '_> {
+impl Iterator for RunMerge<'_, '_> {
     type Item = Result<(UInt32Array, RecordBatch)>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -24,7 +24,7 @@ pub(crate) fn check_keys(schema: &Schema, ids: &[FieldId]) -> Result<()> {
         match source_path(schema, *id) {
             None => {
                 return Err(
-                    Error::invalid("a key column is a primitive outside of lists and maps").with("column", name)
+                    Error::invalid("a key column must be primitive and outside of lists and maps").with("column", name)
                 );
             }
             Some((_, ty)) if ty.is_float() => {
@@ -38,7 +38,7 @@ pub(crate) fn check_keys(schema: &Schema, ids: &[FieldId]) -> Result<()> {
 
 /// Some of the columns of batches, structs cut to some of their members.
 #[derive(Debug)]
-pub(crate) struct Columns {
+pub(crate) struct StoredColumns {
     schema: SchemaRef,
     picks: Vec<Pick>,
 }
@@ -51,18 +51,18 @@ struct Pick {
     members: Option<Vec<Pick>>,
 }
 
-impl Columns {
+impl StoredColumns {
     /// The columns of `kept` out of batches of `from`, which has all of them.
     ///
     /// # Errors
     /// `Internal` if it has not.
-    pub(crate) fn new(from: &ArrowSchema, kept: &Schema) -> Result<Columns> {
+    pub(crate) fn new(from: &ArrowSchema, kept: &Schema) -> Result<StoredColumns> {
         let schema = to_arrow(kept)?;
         let picks = picks(from.fields(), schema.fields())?;
-        Ok(Columns { schema, picks })
+        Ok(StoredColumns { schema, picks })
     }
 
-    /// What [`Columns::of`] gives.
+    /// What [`StoredColumns::of`] gives.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }

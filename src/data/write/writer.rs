@@ -31,7 +31,7 @@ use super::output::Output;
 use super::partition_rows::{PartitionRows, Partitioner};
 use super::properties::size_property;
 use super::sort_rows::RowSorter;
-use super::stored_columns::{Columns, check_keys};
+use super::stored_columns::{StoredColumns, check_keys};
 use super::table_rows::{TableFiles, TableRows};
 use crate::data::arrow::schema::to_arrow;
 use crate::error::{Error, Result};
@@ -52,17 +52,17 @@ const PIECE_BYTES: usize = 64 << 20;
 const PIECE_ROWS: usize = 65_536;
 
 /// Rows for the open file of their partition.
-struct Work {
+struct PartitionWork {
     number: usize,
     partition: Arc<Partition>,
-    open: OpenFile,
+    open: OpenDataFile,
     stays_open: bool,
     parts: Vec<PartitionRows>,
 }
 
-impl Work {
+impl PartitionWork {
     /// Adds the rows until the file is full; gives the others too.
-    fn run(mut self, schema: &SchemaRef, target_bytes: u64) -> Result<(Work, Vec<RecordBatch>)> {
+    fn run(mut self, schema: &SchemaRef, target_bytes: u64) -> Result<(PartitionWork, Vec<RecordBatch>)> {
         let batches: Vec<RecordBatch> = std::mem::take(&mut self.parts).into_iter().map(|part| part.rows).collect();
         let mut before = 0;
         let first = batches.iter().take_while(|rows| {
@@ -91,13 +91,13 @@ impl Work {
 
 /// Bounds on what a writer holds.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct WriterLimits {
     open_files: usize,
     waiting_bytes: usize,
     buffered_bytes: usize,
 }
 
-const LIMITS: Limits = Limits { open_files: 128, waiting_bytes: 128 << 20, buffered_bytes: 256 << 20 };
+const LIMITS: WriterLimits = WriterLimits { open_files: 128, waiting_bytes: 128 << 20, buffered_bytes: 256 << 20 };
 
 /// Writes rows into new files: data files, or equality delete files whose rows are keys.
 ///
@@ -108,7 +108,7 @@ pub struct DataWriter {
     /// `equality_ids` of a writer of equality deletes.
     keys: Option<Vec<FieldId>>,
     /// What of the rows goes into the files, if not all does.
-    columns: Option<Columns>,
+    columns: Option<StoredColumns>,
     settings: FileSettings,
     /// What a table of another format does with the rows.
     table_rows: Option<Box<dyn TableRows>>,
@@ -118,10 +118,10 @@ pub struct DataWriter {
     /// The order to record: 0 is unsorted.
     sort_order_id: i32,
     target_bytes: u64,
-    limits: Limits,
+    limits: WriterLimits,
     waiting: BTreeMap<usize, Vec<PartitionRows>>,
     waiting_bytes: usize,
-    open: HashMap<usize, OpenFile>,
+    open: HashMap<usize, OpenDataFile>,
     buffered_bytes: usize,
     round: u64,
     rows_taken: u64,
@@ -129,7 +129,7 @@ pub struct DataWriter {
     failed: bool,
 }
 
-struct OpenFile {
+struct OpenDataFile {
     partition: Arc<Partition>,
     file: Box<dyn NewFile>,
     /// Its number among the files of this writer.
@@ -148,7 +148,7 @@ struct FinishedFile {
     written: Result<Written>,
 }
 
-impl OpenFile {
+impl OpenDataFile {
     fn finish(self) -> FinishedFile {
         let path = self.file.path().to_owned();
         FinishedFile { count: self.count, partition: self.partition, path, written: self.file.finish() }
@@ -225,8 +225,8 @@ impl DataWriter {
         target_bytes: u64,
     ) -> Result<Self> {
         let all = stored.fields == conformer.schema().fields;
-        let columns = if all { None } else { Some(Columns::new(conformer.target(), &stored)?) };
-        let arrow = columns.as_ref().map_or(conformer.target(), Columns::schema).clone();
+        let columns = if all { None } else { Some(StoredColumns::new(conformer.target(), &stored)?) };
+        let arrow = columns.as_ref().map_or(conformer.target(), StoredColumns::schema).clone();
         let purpose = keys.as_ref().map_or(Purpose::Rows(&context.schema), |ids| Purpose::EqualityDeletes(ids));
         let (stored, metrics) = (Arc::new(stored), context.metrics());
         let settings = FileSettings::new(format, stored, arrow, &context.properties, metrics, purpose)?;
@@ -392,7 +392,7 @@ impl DataWriter {
                     (self.begin(&partition)?, stays_open)
                 }
             };
-            works.push(Mutex::new(Some(Work { number, partition, open, stays_open, parts })));
+            works.push(Mutex::new(Some(PartitionWork { number, partition, open, stays_open, parts })));
         }
         let (schema, target_bytes) = (self.settings.arrow(), self.target_bytes);
         let done = parallel::in_parallel(works.len(), |i| {
@@ -400,7 +400,7 @@ impl DataWriter {
             work.map(|work| work.run(schema, target_bytes)).transpose()
         })?;
         for (work, rest) in done.into_iter().flatten() {
-            let Work { number, partition, mut open, stays_open, .. } = work;
+            let PartitionWork { number, partition, mut open, stays_open, .. } = work;
             open.round = self.round;
             let held = open.file.buffered_bytes();
             self.buffered_bytes = self.buffered_bytes - open.buffered_bytes + held;
@@ -470,13 +470,13 @@ impl DataWriter {
         Ok(())
     }
 
-    fn begin(&mut self, partition: &Arc<Partition>) -> Result<OpenFile> {
+    fn begin(&mut self, partition: &Arc<Partition>) -> Result<OpenDataFile> {
         let (count, path) = match &mut self.table_rows {
             Some(table) => (self.output.next_number(), table.path(partition)?),
             None => self.output.next(Some(partition), self.settings.format()),
         };
         let file = self.settings.create(self.output.store(), path)?;
-        Ok(OpenFile { partition: partition.clone(), file, count, buffered_bytes: 0, round: self.round })
+        Ok(OpenDataFile { partition: partition.clone(), file, count, buffered_bytes: 0, round: self.round })
     }
 
     /// Finishes a partition's open file, if it has one.
@@ -488,13 +488,13 @@ impl DataWriter {
 
     /// Finishes all open files in parallel: each writes what it holds and waits for the disk.
     fn close_all(&mut self) -> Result<()> {
-        let mut open: Vec<OpenFile> = self.open.drain().map(|(_, open)| open).collect();
+        let mut open: Vec<OpenDataFile> = self.open.drain().map(|(_, open)| open).collect();
         open.sort_unstable_by_key(|open| open.count);
         self.buffered_bytes = 0;
         let open: Vec<_> = open.into_iter().map(|open| Mutex::new(Some(open))).collect();
         let finished = parallel::in_parallel(open.len(), |i| {
             let open = open[i].lock().unwrap_or_else(PoisonError::into_inner).take();
-            Ok(open.map(OpenFile::finish))
+            Ok(open.map(OpenDataFile::finish))
         })?;
         // Every file is known before the first error ends the writer, which deletes them.
         let kept: Vec<Result<()>> = finished.into_iter().flatten().map(|file| self.keep(file)).collect();

@@ -299,7 +299,7 @@ fn many_partitions_hold_few_files_open_and_little_memory() {
     let dir = tempfile::tempdir().unwrap();
     let store = Arc::new(Hooked::<Watched>::default());
     let mut w = DataWriter::new(store.clone(), context(&dir, schema(), by_bucket(50), &[])).unwrap();
-    w.limits = Limits { open_files: 8, waiting_bytes: 40_000, buffered_bytes: 50_000 };
+    w.limits = WriterLimits { open_files: 8, waiting_bytes: 40_000, buffered_bytes: 50_000 };
     for i in 0..30 {
         w.write(&ids(i * 500..i * 500 + 500)).unwrap();
         assert!(w.waiting_bytes < 40_000 && w.buffered_bytes <= 50_000 && w.open.len() <= 9);
@@ -319,7 +319,7 @@ fn clustered_rows_make_the_fewest_files() {
     let spec = PartitionSpec { id: 1, fields: vec![truncated] };
     let store = Arc::new(Hooked::<Watched>::default());
     let mut w = DataWriter::new(store.clone(), context(&dir, schema(), spec, &[])).unwrap();
-    w.limits = Limits { open_files: 4, waiting_bytes: 1, buffered_bytes: 1 << 20 };
+    w.limits = WriterLimits { open_files: 4, waiting_bytes: 1, buffered_bytes: 1 << 20 };
     for i in 0..100 {
         w.write(&ids(i * 50..i * 50 + 50)).unwrap();
     }

@@ -66,7 +66,7 @@ impl ZColumns {
     /// have no such order in Java either.
     pub(crate) fn new(schema: &Schema, order: &ZOrder) -> Result<ZColumns> {
         if order.columns.is_empty() || order.max_output_bytes == 0 {
-            return Err(Error::invalid("a z-order has one column or more, and one byte or more"));
+            return Err(Error::invalid("a z-order needs at least one column and one byte"));
         }
         if order.text_bytes == 0 || order.text_bytes > MOST_TEXT_BYTES {
             return Err(Error::invalid(format!("texts contribute 1 to {MOST_TEXT_BYTES} bytes to a z-order"))
@@ -74,7 +74,7 @@ impl ZColumns {
         }
         let column = |id: &FieldId| {
             let name = || schema.name_of(*id).unwrap_or_default();
-            let absent = || Error::invalid("a z-order is of primitive columns outside of lists and maps");
+            let absent = || Error::invalid("a z-order needs primitive columns outside of lists and maps");
             let (path, ty) = source_path(schema, *id).ok_or_else(|| absent().with("column", name()))?;
             use PrimitiveType as P;
             let width = match ty {
@@ -146,7 +146,7 @@ impl ZColumn {
             }),
             _ => None,
         };
-        found.ok_or_else(|| Error::invalid("the batch has not the schema of its table"))
+        found.ok_or_else(|| Error::invalid("the batch does not have the schema of its table"))
     }
 
     fn bounded<'v>(&self, values: impl Iterator<Item = Option<&'v [u8]>>) -> Vec<u8> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::register::TableRegister;
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
-use crate::store::database::{Database, Row, Statement};
+use crate::store::database::{Database, Statement, TextRow};
 
 const TABLES: &str = "iceberg_tables";
 const PROPERTIES: &str = "iceberg_namespace_properties";
@@ -96,7 +96,7 @@ impl SqlNames {
         Ok(counts.into_iter().sum())
     }
 
-    fn rows(&self, text: impl Into<String>, values: &[&str]) -> Result<Vec<Row>> {
+    fn rows(&self, text: impl Into<String>, values: &[&str]) -> Result<Vec<TextRow>> {
         self.database.query(&Statement::new(text, values))
     }
 }
@@ -107,7 +107,7 @@ fn dotted(namespace: &[String]) -> String {
 }
 
 /// The first text of a row; empty if it is null.
-fn first(row: Row) -> String {
+fn first(row: TextRow) -> String {
     row.into_iter().next().flatten().unwrap_or_default()
 }
 
@@ -206,7 +206,7 @@ impl TableRegister for SqlNames {
         let text = "SELECT property_key, property_value FROM iceberg_namespace_properties \
                     WHERE catalog_name = ?1 AND namespace = ?2";
         let rows = self.rows(text, &[&self.catalog, &dotted(namespace)])?;
-        let pair = |row: Row| {
+        let pair = |row: TextRow| {
             let mut texts = row.into_iter();
             Some((texts.next().flatten()?, texts.next().flatten().unwrap_or_default()))
         };

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::statistics::{ComputedStatistics, chosen, new_path, set};
 use crate::data::arrow::schema::to_arrow;
-use crate::data::parquet::write::{ParquetFile, ParquetSettings};
+use crate::data::parquet::write::{NewParquetFile, ParquetSettings};
 use crate::data::write::metrics::MetricsConfig;
 use crate::data::write::new_file::{NewFile, Purpose};
 use crate::error::{Error, Result, ResultExt};
@@ -143,7 +143,7 @@ fn write(table: &Table, snapshot: &Snapshot, united: &[Field], rows: &[(Partitio
     let settings = ParquetSettings::new(schema.clone(), arrow, &BTreeMap::new(), MetricsConfig::full(), purpose)?;
     let path = new_path(table, &format!("partition-stats-{}-{}.parquet", snapshot.id, uuid::Uuid::new_v4()));
     let store = table.inner.store.as_ref();
-    let mut file = Box::new(ParquetFile::create(store, path.clone(), Arc::new(settings))?);
+    let mut file = Box::new(NewParquetFile::create(store, path.clone(), Arc::new(settings))?);
     file.write(&batch)?;
     let written = file.finish().with("snapshot", snapshot.id)?;
     StatisticsFile::from_json(json!({

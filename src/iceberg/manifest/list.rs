@@ -3,7 +3,9 @@
 //! Source: Iceberg specification, "Manifest Lists".
 
 use crate::codec::avro::encode::{put_boolean, put_bytes, put_int, put_items, put_long, put_optional};
-use crate::codec::avro::{Budget, Codec, Compiled, ContainerWriter, Cursor, Node, OpenFile, Shape, Step, compile};
+use crate::codec::avro::{
+    Budget, Codec, Compiled, ContainerWriter, Cursor, Node, OpenFile, RecordStep, Shape, compile,
+};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::manifest::avro::manifest_list_schema;
 
@@ -144,8 +146,8 @@ static LAYOUTS: Compiled<Layout> = Compiled::new();
 
 struct Layout {
     schema: String,
-    steps: Vec<Step<Column>>,
-    summary: Vec<Step<SummaryColumn>>,
+    steps: Vec<RecordStep<Column>>,
+    summary: Vec<RecordStep<SummaryColumn>>,
 }
 
 impl Layout {
@@ -174,7 +176,7 @@ impl Layout {
             _ => node.is_integer(),
         })?;
         for (_, name, needed) in COLUMNS.iter().take(3) {
-            if !steps.iter().any(|s| matches!(s, Step::Read(_, c) if c == needed)) {
+            if !steps.iter().any(|s| matches!(s, RecordStep::Read(_, c) if c == needed)) {
                 return Err(Error::corrupt(format!("the manifest list's schema lacks '{name}'")));
             }
         }
@@ -185,8 +187,8 @@ impl Layout {
         let mut out = ManifestFile::default();
         for step in &self.steps {
             match step {
-                Step::Skip(skip) => *cursor = skip.run(cursor.clone())?,
-                Step::Read(optional, column) => {
+                RecordStep::Skip(skip) => *cursor = skip.run(cursor.clone())?,
+                RecordStep::Read(optional, column) => {
                     if cursor.present(*optional)? {
                         self.column(*column, cursor, &mut out)?;
                     } else if COLUMNS.iter().take(3).any(|(_, _, needed)| needed == column) {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::compact::{Group, Job, Outcome, Work, tasks_of};
-use crate::data::merge::compact::{CompactMerge, Compacted, Reduction};
+use crate::data::merge::compact::{CompactMerge, CompactionOutput, Reduction};
 use crate::error::{Error, Result};
 use crate::format::task::ScanTask;
 use crate::paimon::plan::compact_pick::{CompactRules, Levels};
@@ -270,7 +270,7 @@ impl BucketJob<'_> {
             };
             for batch in merge.rows(&self.place.store, &self.job.cache, &runs, &above)? {
                 (self.go_on)()?;
-                let Compacted { rows: merged, changelog: changed, deleted } = batch?;
+                let CompactionOutput { rows: merged, changelog: changed, deleted } = batch?;
                 rows.iter_mut().try_for_each(|writer| writer.write(&merged))?;
                 changelog.iter_mut().try_for_each(|writer| writer.write(&changed))?;
                 delete(deleted, out)?;

@@ -10,7 +10,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::entries::{ADD, DELETE, EntryColumns, EntryRequest, NO_NAMES};
-use crate::codec::avro::{Block, Budget, Compiled, Cursor, Inflater, Member, Node, OpenFile, Skip, Step, compile};
+use crate::codec::avro::{
+    Block, Budget, Compiled, Cursor, Inflater, Member, Node, OpenFile, RecordStep, Skip, compile,
+};
 use crate::codec::columns::BytesColumn;
 use crate::error::{Error, Result, ResultExt};
 use crate::paimon::spec::partition::checked_name;
@@ -99,8 +101,8 @@ fn fits(column: Column, node: &Node) -> bool {
 /// The compiled walk over one entry. Manifests of a table mostly have the same schema: it is worth keeping.
 pub struct Program {
     schema: String,
-    entry: Vec<Step<Column>>,
-    file: Vec<Step<Column>>,
+    entry: Vec<RecordStep<Column>>,
+    file: Vec<RecordStep<Column>>,
     skip_file: Skip,
     key_stats: StatsSteps,
     value_stats: StatsSteps,
@@ -284,11 +286,11 @@ impl<'a> Walk<'a, '_> {
         let (mut seen, mut wanted) = (0, None);
         for step in &program.entry {
             let column = match step {
-                Step::Skip(skip) => {
+                RecordStep::Skip(skip) => {
                     cursor = skip.run(cursor)?;
                     continue;
                 }
-                Step::Read(optional, column) => {
+                RecordStep::Read(optional, column) => {
                     if !cursor.present(*optional)? {
                         return Err(absent(*column));
                     }
@@ -326,17 +328,17 @@ impl<'a> Walk<'a, '_> {
         let (program, row) = (self.program, &mut self.row);
         for step in &program.file {
             let column = match step {
-                Step::Skip(skip) => {
+                RecordStep::Skip(skip) => {
                     cursor = skip.run(cursor)?;
                     continue;
                 }
-                Step::Read(optional, column) if !cursor.present(*optional)? => {
+                RecordStep::Read(optional, column) if !cursor.present(*optional)? => {
                     if FILE.iter().take(REQUIRED).any(|(_, _, c)| c == column) {
                         return Err(absent(*column));
                     }
                     continue;
                 }
-                Step::Read(_, column) => *column,
+                RecordStep::Read(_, column) => *column,
             };
             match column {
                 Column::FileName => row.name = cursor.bytes()?,

@@ -5,7 +5,7 @@
 
 use super::entries::ADD;
 use super::folder::ManifestFolder;
-use crate::codec::avro::{Budget, Compiled, Cursor, Node, OpenFile, Optional, Shape, Step, compile};
+use crate::codec::avro::{Budget, Compiled, Cursor, Node, OpenFile, Optional, RecordStep, Shape, compile};
 use crate::error::{Error, Result};
 use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::stats_decode::require;
@@ -181,11 +181,11 @@ static LAYOUTS: Compiled<Layout> = Compiled::new();
 
 struct Layout {
     schema: String,
-    steps: Vec<Step<Column>>,
+    steps: Vec<RecordStep<Column>>,
     /// Whether items of the list of ranges may be null.
     range: Optional,
-    ranges: Vec<Step<RangeColumn>>,
-    global: Vec<Step<GlobalColumn>>,
+    ranges: Vec<RecordStep<RangeColumn>>,
+    global: Vec<RecordStep<GlobalColumn>>,
     /// Whether items of the list of field ids may be null.
     field_id: Optional,
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: Paimon specification, "Manifest List"; Java's `ManifestFileMeta` for the ranges.
 
-use crate::codec::avro::{Budget, Compiled, Cursor, Node, OpenFile, Step, compile};
+use crate::codec::avro::{Budget, Compiled, Cursor, Node, OpenFile, RecordStep, compile};
 use crate::error::{Error, Result};
 use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::stats::SimpleStats;
@@ -89,7 +89,7 @@ static LAYOUTS: Compiled<Layout> = Compiled::new();
 
 struct Layout {
     schema: String,
-    steps: Vec<Step<Column>>,
+    steps: Vec<RecordStep<Column>>,
     stats: StatsSteps,
 }
 

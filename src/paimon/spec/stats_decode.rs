@@ -1,7 +1,7 @@
 //! Statistics and lists of names out of Avro bytes: what manifests and manifest lists share.
 
 use super::stats::{SimpleStats, UNKNOWN_NULLS};
-use crate::codec::avro::{Budget, Cursor, Node, Optional, Shape, Step, compile};
+use crate::codec::avro::{Budget, Cursor, Node, Optional, RecordStep, Shape, compile};
 use crate::error::{Error, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ const STATS_MEMBERS: &[(i32, &str, StatsMember)] = &[
 /// The walk over a record of statistics.
 #[derive(Default)]
 pub(crate) struct StatsSteps {
-    steps: Vec<Step<StatsMember>>,
+    steps: Vec<RecordStep<StatsMember>>,
     count: Optional,
 }
 
@@ -83,11 +83,11 @@ impl StatsSteps {
     pub(crate) fn read<'a>(&self, mut cursor: Cursor<'a>, out: &mut RawStats<'a>) -> Result<Cursor<'a>> {
         for step in &self.steps {
             match step {
-                Step::Skip(skip) => cursor = skip.run(cursor)?,
-                Step::Read(optional, _) if !cursor.present(*optional)? => {}
-                Step::Read(_, StatsMember::Min) => out.min = Some(cursor.bytes()?),
-                Step::Read(_, StatsMember::Max) => out.max = Some(cursor.bytes()?),
-                Step::Read(_, StatsMember::NullCounts) => {
+                RecordStep::Skip(skip) => cursor = skip.run(cursor)?,
+                RecordStep::Read(optional, _) if !cursor.present(*optional)? => {}
+                RecordStep::Read(_, StatsMember::Min) => out.min = Some(cursor.bytes()?),
+                RecordStep::Read(_, StatsMember::Max) => out.max = Some(cursor.bytes()?),
+                RecordStep::Read(_, StatsMember::NullCounts) => {
                     out.has_null_counts = true;
                     cursor = self.counts(cursor, &mut out.null_counts)?;
                 }
@@ -124,9 +124,9 @@ pub(crate) fn read_texts<'a>(mut cursor: Cursor<'a>, out: &mut Vec<&'a str>) -> 
 }
 
 /// Checks that some columns are there.
-pub(crate) fn require<T: Copy + PartialEq>(steps: &[Step<T>], table: &[(i32, &str, T)], of: &str) -> Result<()> {
+pub(crate) fn require<T: Copy + PartialEq>(steps: &[RecordStep<T>], table: &[(i32, &str, T)], of: &str) -> Result<()> {
     for (_, name, wanted) in table {
-        if !steps.iter().any(|s| matches!(s, Step::Read(o, c) if c == wanted && *o != Optional::Never)) {
+        if !steps.iter().any(|s| matches!(s, RecordStep::Read(o, c) if c == wanted && *o != Optional::Never)) {
             return Err(Error::corrupt(format!("the schema of the {of} lacks '{name}'")));
         }
     }

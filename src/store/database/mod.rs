@@ -9,7 +9,7 @@ mod query;
 mod sqlite;
 
 pub use open::open_database;
-pub use query::{Database, Row, Statement};
+pub use query::{Database, Statement, TextRow};
 
 #[cfg(test)]
 #[path = "tests.rs"]

@@ -10,7 +10,7 @@ use postgres::types::ToSql;
 use postgres::{Client, Config};
 
 use super::postgres_tls::Tls;
-use super::{Database, Row, Statement};
+use super::{Database, Statement, TextRow};
 use crate::error::{Error, Result};
 
 /// How long to wait for the server unless the URI says `connect_timeout=SECONDS`.
@@ -124,11 +124,11 @@ fn values(statement: &Statement) -> Vec<&(dyn ToSql + Sync)> {
 }
 
 impl Database for Postgres {
-    fn query(&self, statement: &Statement) -> Result<Vec<Row>> {
+    fn query(&self, statement: &Statement) -> Result<Vec<TextRow>> {
         let mut client = self.open()?;
         let rows = client.query(&numbered(statement), &values(statement)).map_err(|e| self.failed(e))?;
         let texts = |r: &postgres::Row| (0..r.len()).map(|i| r.try_get::<_, Option<String>>(i)).collect();
-        rows.iter().map(texts).collect::<Result<Vec<Row>, postgres::Error>>().map_err(|e| self.failed(e))
+        rows.iter().map(texts).collect::<Result<Vec<TextRow>, postgres::Error>>().map_err(|e| self.failed(e))
     }
 
     fn execute(&self, statements: &[Statement]) -> Result<Vec<u64>> {

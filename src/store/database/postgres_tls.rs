@@ -67,7 +67,7 @@ impl Tls {
                 "sslmode" => mode = Some(decoded(name, value)?),
                 "sslrootcert" => root = Some(decoded(name, value)?),
                 "sslcert" | "sslkey" | "sslcrl" | "sslpassword" => {
-                    return Err(Error::unsupported("certificates of clients are not supported")
+                    return Err(Error::unsupported("client certificates are not supported")
                         .with("parameter", name)
                         .hint("Give a user and a password"));
                 }

@@ -19,7 +19,7 @@ impl Statement {
 }
 
 /// A row of texts, some of them null.
-pub type Row = Vec<Option<String>>;
+pub type TextRow = Vec<Option<String>>;
 
 /// A database whose values are all texts.
 pub trait Database: Send + Sync + std::fmt::Debug {
@@ -27,7 +27,7 @@ pub trait Database: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// `Store` if the database can't be reached or refuses the statement.
-    fn query(&self, statement: &Statement) -> Result<Vec<Row>>;
+    fn query(&self, statement: &Statement) -> Result<Vec<TextRow>>;
 
     /// Runs statements in one transaction, and says how many rows each changed.
     ///

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params_from_iter};
 
-use super::{Database, Row, Statement};
+use super::{Database, Statement, TextRow};
 use crate::error::{Error, Result};
 use crate::store::location;
 
@@ -62,9 +62,9 @@ impl Sqlite {
 }
 
 impl Database for Sqlite {
-    fn query(&self, statement: &Statement) -> Result<Vec<Row>> {
+    fn query(&self, statement: &Statement) -> Result<Vec<TextRow>> {
         let connection = self.open()?;
-        let read = || -> rusqlite::Result<Vec<Row>> {
+        let read = || -> rusqlite::Result<Vec<TextRow>> {
             let mut prepared = connection.prepare(&statement.text)?;
             let width = prepared.column_count();
             let row = |r: &rusqlite::Row<'_>| (0..width).map(|i| r.get::<_, Option<String>>(i)).collect();

@@ -22,8 +22,7 @@ pub struct BloomFilter {
 }
 
 impl BloomFilter {
-    /// An empty one for so many different values, of which a share of `fpp`, above 0 and below 1, of others may seem to
-    /// be in it.
+    /// An empty filter for `values` different values. Its rate of false positives is `fpp`, above 0 and below 1.
     pub fn new(values: u64, fpp: f64) -> BloomFilter {
         let values = values.max(1);
         let ln2 = std::f64::consts::LN_2;

@@ -170,7 +170,7 @@ impl StripeParts {
 
 /// Where a group of rows begins in the streams of a column, and what it holds.
 #[derive(Clone, Debug)]
-pub struct IndexEntry {
+pub struct RowIndexEntry {
     /// In the order of the streams.
     pub positions: Vec<u64>,
     /// Of the group.
@@ -178,7 +178,7 @@ pub struct IndexEntry {
 }
 
 /// The row index of a column.
-pub fn row_index(entries: &[IndexEntry]) -> Vec<u8> {
+pub fn row_index(entries: &[RowIndexEntry]) -> Vec<u8> {
     let mut out = Message::default();
     for entry in entries {
         out.message(1, |m| {

@@ -18,7 +18,7 @@ pub use bloom::{BloomFilter, bloom_filters};
 pub use bytes::{BitWriter, ByteRunWriter};
 pub use integers::IntegerWriter;
 pub use messages::{
-    EncodingOut, FooterParts, IndexEntry, StreamOut, StripeParts, TypeOut, row_index, stripe_statistics,
+    EncodingOut, FooterParts, RowIndexEntry, StreamOut, StripeParts, TypeOut, row_index, stripe_statistics,
 };
 pub use statistics::{ColumnStatistics, Cut, KindStatistics};
 pub use stream::{Compressor, StreamWriter};

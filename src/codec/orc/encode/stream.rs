@@ -14,10 +14,10 @@ const BLOCK_SIZE: usize = 256 << 10;
 #[derive(Clone)]
 pub struct Compressor {
     compression: Compression,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<StreamState>>,
 }
 
-enum State {
+enum StreamState {
     None,
     Zlib(libdeflater::Compressor),
     Snappy(Box<snap::raw::Encoder>),
@@ -37,16 +37,16 @@ impl Compressor {
     /// `Unsupported` for LZ4.
     pub fn new(codec: Codec, small: bool) -> Result<Compressor> {
         let state = match codec {
-            Codec::None => State::None,
+            Codec::None => StreamState::None,
             Codec::Zlib => {
                 let level = CompressionLvl::new(if small { 9 } else { 4 });
                 let level = level.map_err(|_| Error::internal("deflate lacks a level"))?;
-                State::Zlib(libdeflater::Compressor::new(level))
+                StreamState::Zlib(libdeflater::Compressor::new(level))
             }
-            Codec::Snappy => State::Snappy(Box::new(snap::raw::Encoder::new())),
+            Codec::Snappy => StreamState::Snappy(Box::new(snap::raw::Encoder::new())),
             Codec::Zstd => {
                 let compressor = zstd::bulk::Compressor::new(if small { 9 } else { 3 });
-                State::Zstd(compressor.map_err(|e| Error::internal("zstandard failed").because(e))?)
+                StreamState::Zstd(compressor.map_err(|e| Error::internal("zstandard failed").because(e))?)
             }
             Codec::Lz4 => {
                 return Err(Error::unsupported("ORC files are not written with LZ4").hint("Use zstd, zlib or snappy"));
@@ -73,14 +73,14 @@ impl Compressor {
         let target = out.get_mut(at + HEADER..).unwrap_or_default();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let length = match &mut *state {
-            State::None => None,
-            State::Zlib(compressor) => compressor.deflate_compress(block, target).ok(),
+            StreamState::None => None,
+            StreamState::Zlib(compressor) => compressor.deflate_compress(block, target).ok(),
             // Snappy wants room for the worst case.
-            State::Snappy(encoder) => encoder.compress_vec(block).ok().and_then(|bytes| {
+            StreamState::Snappy(encoder) => encoder.compress_vec(block).ok().and_then(|bytes| {
                 target.get_mut(..bytes.len())?.copy_from_slice(&bytes);
                 Some(bytes.len())
             }),
-            State::Zstd(compressor) => compressor.compress_to_buffer(block, target).ok(),
+            StreamState::Zstd(compressor) => compressor.compress_to_buffer(block, target).ok(),
         };
         let (length, is_original) = match length {
             Some(length) => (length, 0),

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::codec::orc::bytes::Bits;
+use crate::codec::orc::bytes::BitReader;
 use crate::codec::orc::encode::{BitWriter, IntegerWriter};
 use crate::codec::orc::integers::{IntegerEncoding, Integers};
 use crate::codec::orc::stream::Stream;
@@ -91,7 +91,7 @@ proptest! {
         prop_assert_eq!(rest.read(values.len() - at).unwrap(), &values[at..]);
         prop_assert_eq!(position.next(), None);
         let mut position = of_bits.into_iter();
-        let mut rest = Bits::new(stream_from(bits.take(), &compressor, &mut position));
+        let mut rest = BitReader::new(stream_from(bits.take(), &compressor, &mut position));
         let (bytes, used) = (position.next().unwrap() as usize, position.next().unwrap() as usize);
         rest.read(bytes * 8 + used).unwrap();
         let read = rest.read(values.len() - at).unwrap();
@@ -111,7 +111,7 @@ proptest! {
             }
             bits.extend((0..n).map(|k| all || k % (i + 1) == 0));
         }
-        let read = Bits::new(stream(writer.take(), &compressor)).read(bits.len()).unwrap();
+        let read = BitReader::new(stream(writer.take(), &compressor)).read(bits.len()).unwrap();
         prop_assert!(bits.iter().enumerate().all(|(i, bit)| (read[i / 8] >> (i % 8) & 1 == 1) == *bit));
     }
 }

@@ -23,16 +23,16 @@ use crate::types::{Field, FieldId, PrimitiveType, Schema};
 /// `InvalidInput`, naming the column.
 pub(crate) fn check_ids(columns: &FileColumns, own_ids: bool, schemas: &[Arc<Schema>]) -> Result<()> {
     let tops: Vec<Vec<&Field>> = schemas.iter().map(|s| s.fields.iter().collect()).collect();
-    Check { own_ids, schemas }.members(columns.iter().as_slice(), &tops, "")
+    FitCheck { own_ids, schemas }.members(columns.iter().as_slice(), &tops, "")
 }
 
-struct Check<'a> {
+struct FitCheck<'a> {
     /// Whether the ids are the file's own, not those that a name mapping gives to names.
     own_ids: bool,
     schemas: &'a [Arc<Schema>],
 }
 
-impl Check<'_> {
+impl FitCheck<'_> {
     /// `known` are the fields that each schema has at this place.
     fn members(&self, columns: &[FileColumn], known: &[Vec<&Field>], around: &str) -> Result<()> {
         for column in columns {
@@ -91,7 +91,7 @@ impl Check<'_> {
             true => Ok(()),
             false => {
                 let members: Vec<&str> = column.children.iter().map(|c| c.field.name().as_str()).collect();
-                Err(Error::invalid("a struct of the file has no member of the table's")
+                Err(Error::invalid("a struct of the file has no member that the table has")
                     .with("column", full)
                     .with("members", members.join(", "))
                     .hint("Its members would be all null: rename them, or evolve the table's schema first"))

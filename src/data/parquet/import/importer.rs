@@ -14,7 +14,7 @@ use crate::data::arrow::schema::arrow_primitive;
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::parquet::file::ParquetFile;
 use crate::data::parquet::import::fits::{check_ids, doubtful_leaves};
-use crate::data::parquet::import::lineage::{Stored, has_lineage, lineage_of};
+use crate::data::parquet::import::lineage::{StoredLineage, has_lineage, lineage_of};
 use crate::data::read::constants::Constants;
 use crate::data::read::file_columns::{FileColumn, FileColumns};
 use crate::data::read::guard::guard;
@@ -34,7 +34,7 @@ use crate::types::{Field, FieldId, PartitionField, PartitionSpec, PrimitiveType,
 
 /// A file as the table would have it.
 #[derive(Debug)]
-pub(crate) struct Imported {
+pub(crate) struct ImportedFile {
     /// The data file, with its partition.
     pub file: DataFile,
     /// Whether its columns carry field ids; otherwise the table needs a name mapping to read it.
@@ -81,17 +81,17 @@ impl Importer {
         Ok(Importer { store, schema, spec, mapping, mapping_text, kept, full, schemas })
     }
 
-    /// Reads the footer of a file, and required columns of which it does not tell whether they have nulls.
+    /// Reads the footer of a file, and required columns whose nulls the footer does not count.
     ///
     /// # Errors
     /// `InvalidInput` if its columns or values do not fit the table's, if it has none of them or those of another
     /// table, if a required one is null, if it stores ids of rows, or if its rows are of several partitions;
     /// `CorruptTable` if it is no intact Parquet file; the store's.
-    pub fn import(&self, path: &str) -> Result<Imported> {
+    pub fn import(&self, path: &str) -> Result<ImportedFile> {
         self.read(path).with("path", path)
     }
 
-    fn read(&self, path: &str) -> Result<Imported> {
+    fn read(&self, path: &str) -> Result<ImportedFile> {
         let parquet = ParquetFile::open(&self.store, path)?;
         let mut columns = FileColumns::new(parquet.metadata.schema());
         let has_ids = columns.has_ids();
@@ -109,7 +109,7 @@ impl Importer {
         for (field, stored) in lineage_of(&columns, has_ids, parquet.footer()) {
             self.check_no_lineage(field, stored, &file)?;
         }
-        Ok(Imported { file, has_ids })
+        Ok(ImportedFile { file, has_ids })
     }
 
     /// Reads the footer of a file that an engine wrote for the table, whose rows are of this partition.
@@ -221,11 +221,11 @@ impl Importer {
     }
 
     /// Refuses ids of rows. A column without any is taken: readers give the rows theirs.
-    fn check_no_lineage(&self, field: Field, stored: Stored, file: &DataFile) -> Result<()> {
+    fn check_no_lineage(&self, field: Field, stored: StoredLineage, file: &DataFile) -> Result<()> {
         match stored {
-            Stored::Nothing => return Ok(()),
-            Stored::Values => return Err(has_lineage(&field)),
-            Stored::Unknown => {}
+            StoredLineage::Nothing => return Ok(()),
+            StoredLineage::Values => return Err(has_lineage(&field)),
+            StoredLineage::Unknown => {}
         }
         // What rows without an id inherit, which no other has.
         let none = i64::MIN / 2;
@@ -370,7 +370,7 @@ impl Importer {
         let (low, high) = (of(&lower), of(&upper));
         let one = if f.transform.preserves_order() { low == high } else { lower == upper };
         if nulls > 0 || !one {
-            return Err(Error::invalid("the file's rows are of several partitions")
+            return Err(Error::invalid("the file has rows of several partitions")
                 .hint("A file must have one value in each partition field; append its rows instead"));
         }
         if low.is_none() {

@@ -15,7 +15,7 @@ use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 
 /// What a footer tells of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stored {
+pub(crate) enum StoredLineage {
     /// All are null.
     Nothing,
     /// Not all are.
@@ -29,7 +29,7 @@ pub(crate) fn lineage_of<'a>(
     columns: &'a FileColumns,
     has_ids: bool,
     footer: &'a ParquetMetaData,
-) -> impl Iterator<Item = (Field, Stored)> + 'a {
+) -> impl Iterator<Item = (Field, StoredLineage)> + 'a {
     LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).flat_map(move |field| {
         let found = columns.iter().filter({
             let field = field.clone();
@@ -39,15 +39,17 @@ pub(crate) fn lineage_of<'a>(
     })
 }
 
-fn stored(column: &FileColumn, footer: &ParquetMetaData) -> Stored {
-    let mut all = Stored::Nothing;
+fn stored(column: &FileColumn, footer: &ParquetMetaData) -> StoredLineage {
+    let mut all = StoredLineage::Nothing;
     for group in footer.row_groups().iter().filter(|g| g.num_rows() > 0) {
         for leaf in column.leaves.clone() {
             let chunk = group.columns().get(leaf);
             match chunk.and_then(|c| Some((c.statistics()?.null_count_opt()?, c.num_values()))) {
-                Some((nulls, values)) if i64::try_from(nulls).is_ok_and(|n| n < values) => return Stored::Values,
+                Some((nulls, values)) if i64::try_from(nulls).is_ok_and(|n| n < values) => {
+                    return StoredLineage::Values;
+                }
                 Some(_) => {}
-                None => all = Stored::Unknown,
+                None => all = StoredLineage::Unknown,
             }
         }
     }
@@ -56,7 +58,7 @@ fn stored(column: &FileColumn, footer: &ParquetMetaData) -> Stored {
 
 /// Of a file with such a column.
 pub(crate) fn has_lineage(field: &Field) -> Error {
-    Error::invalid("the file stores ids of rows that are another table's, or were this table's")
+    Error::invalid("the file stores row ids of another table, or of rows that this table had before")
         .with("column", &field.name)
         .hint(
             "Its rows would have the ids of others, now or when the table is upgraded to version 3: append() them, or write \
