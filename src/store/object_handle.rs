@@ -8,7 +8,6 @@ use object_store::{Error as StoreError, ObjectStore};
 
 use super::connect::Client;
 use super::failure::failure;
-use super::files::Store;
 use super::options::StoreOptions;
 use super::place::Service;
 use super::runtime::wait;

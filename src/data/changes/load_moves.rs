@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::Array;
-
 use crate::codec::bitmap::PositionSet;
 use crate::data::changes::row_moves::{RowMoves, longs};
 use crate::data::deletes::cache::DeleteCache;

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{Array, AsArray};
 use hashbrown::DefaultHashBuilder;
 
 use super::keys::{KeyEncoder, KeySet, Unions};

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::Array;
-
 use super::cache::DeleteCache;
 use super::keys::{KeyDeletes, KeySet, Unions};
 use super::position_schema::{PATH_ID, position_schema};

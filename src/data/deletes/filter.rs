@@ -20,7 +20,6 @@ use super::position_sets::PositionsByFile;
 use super::positions::RowPositions;
 use crate::codec::bitmap::PositionSet;
 use crate::error::Result;
-use crate::store::Store;
 use crate::types::FieldId;
 
 /// What the deletes of a data file say of its rows. Cheap to share; holds what the delete files say, not the files.

@@ -21,6 +21,7 @@ use crate::data::testing::{
 };
 use crate::expr::{BoundPredicate, Op};
 use crate::format::task::DataFile;
+use crate::store::Store;
 use crate::store::local::LocalStore;
 use crate::types::{PrimitiveType as P, Schema, Value};
 

@@ -25,6 +25,7 @@ use crate::data::testing::{
 use crate::error::{Error, ErrorKind};
 use crate::expr::{BoundPredicate, Op};
 use crate::format::task::{DataFile, FileContent, FileFormat, ScanTask};
+use crate::store::Store;
 use crate::store::local::LocalStore;
 use crate::types::{Field, PrimitiveType as P, Schema, Value};
 

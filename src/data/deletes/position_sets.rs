@@ -9,7 +9,6 @@ use arrow::record_batch::RecordBatch;
 
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result};
-use crate::store::Store;
 
 /// Positions by data file.
 pub(crate) type PositionsByFile = HashMap<String, Arc<PositionSet>>;

@@ -4,10 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use arrow::array::Array;
-
 use crate::error::Result;
-use crate::store::Store;
 
 /// Entries without a value that a cache may have before it removes them.
 const PLACES_SLACK: usize = 64;

@@ -6,7 +6,6 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use arrow::array::Array;
 use arrow::datatypes::i256;
 
 use super::column::MergedColumn;

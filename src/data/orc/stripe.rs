@@ -3,7 +3,7 @@
 //! A column has a bit for every row that says whether it has a value, and values only for rows that have one. Columns
 //! in a struct have neither for rows in which the struct is null. Columns in lists and maps have a bit for every entry.
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::RecordBatch;
 
 use super::arrays::unlike;
 use super::bloom::FilteredColumns;

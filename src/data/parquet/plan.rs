@@ -9,9 +9,8 @@ use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use super::file::ParquetFile;
 use super::row_groups::{RowGroupPruner, index_is_consistent};
 use crate::data::read::guard::guard;
-use crate::data::read::source::{BATCH_BYTES, FilePart, FormatFile};
+use crate::data::read::source::{BATCH_BYTES, FilePart};
 use crate::error::Result;
-use crate::store::Store;
 
 pub(super) fn pruner<'a>(part: &FilePart<'a>) -> RowGroupPruner<'a> {
     RowGroupPruner::new(part.filter, part.schema, part.columns, part.constants)

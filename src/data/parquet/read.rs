@@ -20,7 +20,7 @@ use super::int96::AtTheEnds;
 use super::plan::DecodePlan;
 use crate::data::deletes::positions::{RowPositions, Upcoming};
 use crate::data::read::guard::guard;
-use crate::data::read::source::{BATCH_BYTES, DecodeRequest, FilePart, FormatFile, RowTest, Started, too_large};
+use crate::data::read::source::{BATCH_BYTES, DecodeRequest, FilePart, RowTest, Started, too_large};
 use crate::error::{Error, Result};
 
 /// Refuses 96-bit timestamps that nanoseconds can't hold: the decoder wraps them around.

@@ -6,8 +6,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::Array;
-
 use super::constants::Constants;
 use super::file_columns::FileColumns;
 use super::file_reader::{FileReader, ReadRequest};

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray};
+use arrow::array::BooleanArray;
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter_record_batch;
 
@@ -14,7 +14,7 @@ use super::file::{open_live, open_rows};
 use super::rows::{Batches, RawRows};
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::deletes::filter::DeleteFilter;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::format::task::{ReadContext, ScanTask};
 use crate::store::Store;

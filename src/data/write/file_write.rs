@@ -18,7 +18,7 @@ use crate::data::parquet::schema::without_unknown;
 use crate::data::parquet::write::{NewParquetFile, ParquetSettings};
 use crate::error::{Error, Result};
 use crate::format::task::FileFormat;
-use crate::store::{Store, StoreWriter};
+use crate::store::Store;
 use crate::types::Schema;
 
 /// The format of data files, and of delete files if nothing else is said of them.
