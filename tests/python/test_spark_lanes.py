@@ -568,7 +568,7 @@ def test_engines(spark, events: fz.Table) -> None:
         fz.spark.read(spark, events, select=["_pos"], engine="native")
     assert str(fz.spark.explain(spark, events)).startswith("N       10 files: Spark's Parquet reader")
     assert "executors plan it" in str(fz.spark.explain(spark, events, planning="executors"))
-    assert "asked for" in str(fz.spark.explain(spark, events, engine="arrow"))
+    assert "engine='arrow' was given" in str(fz.spark.explain(spark, events, engine="arrow"))
     assert str(fz.spark.explain(spark, events, filter="id < 0")) == "no files"
     assert events.scan().limit(7).to_spark(spark, engine="native").count() == 7
     spark.conf.set(assignment.MAX_FILES, "9")
