@@ -12,9 +12,9 @@ use crate::format::catalog::NewTable;
 use crate::format::maintenance::ExpireOptions;
 use crate::format::maintenance::Expiry;
 use crate::format::request::ScanRequest;
-use crate::iceberg::catalog::filesystem;
+use crate::iceberg::catalog::metadata_files;
 use crate::iceberg::commit::preconditions::Preconditions;
-use crate::iceberg::commit::producer::Operation;
+use crate::iceberg::commit::snapshot_input::Operation;
 use crate::store::Store;
 use crate::store::local::LocalStore;
 use crate::store::testing::{Change, Hooked, Hooks};
@@ -111,7 +111,7 @@ impl Setup {
         let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
         let table = catalog.create_table("db.t", &schema, NewTable::default()).unwrap();
         let store = Arc::new(Hooked(Faulty { fault: Mutex::new(Fault::None) }));
-        let (metadata, found) = filesystem::load(store.as_ref(), &table.inner.root).unwrap();
+        let (metadata, found) = metadata_files::load(store.as_ref(), &table.inner.root).unwrap();
         let table = Table::of(store.clone(), metadata, found, BTreeMap::new(), false).unwrap();
         Setup { _folder: folder, store, table }
     }

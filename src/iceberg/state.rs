@@ -14,8 +14,8 @@ use crate::format::commit::CommitOptions;
 use crate::format::evolution::Retention;
 use crate::format::request::{RefInfo, RefKind, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::task::{CommitMessage, WrittenAt};
-use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
 use crate::iceberg::catalog::interface::Opened;
+use crate::iceberg::catalog::metadata_files::{self, FoundMetadata};
 use crate::iceberg::catalog::metadata_pointer::{FolderVersions, MetadataPointer};
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
@@ -85,7 +85,7 @@ impl Table {
         storage_options: BTreeMap<String, String>,
         moved: bool,
     ) -> Result<Table> {
-        let (metadata, found) = filesystem::load(store.as_ref(), &location::absolute(location)?)?;
+        let (metadata, found) = metadata_files::load(store.as_ref(), &location::absolute(location)?)?;
         Table::of(store, metadata, found, storage_options, moved)
     }
 

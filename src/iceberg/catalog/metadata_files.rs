@@ -8,13 +8,10 @@
 //! Source: Iceberg specification, "File System Tables" and "Metastore Tables"; names as Java's Hadoop tables have them.
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::iceberg::spec::metadata_json::parse_metadata;
 use crate::store::location::join;
 use crate::store::{FileInfo, Store, in_parallel};
-
-/// The folder of metadata in a table's root.
-pub const METADATA_FOLDER: &str = "metadata";
 
 /// The file that says which version is the newest or near it.
 pub const VERSION_HINT: &str = "version-hint.text";

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::filesystem;
-use super::metadata_files::{FoundMetadata, METADATA_FOLDER, load};
+use super::metadata_files::{FoundMetadata, load};
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
+use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::Store;
 use crate::store::location::join;

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use super::filesystem::{GC_ENABLED, delete_old_files, encoded};
 use super::interface::{Opened, TableCatalog};
-use super::metadata_files::{FoundMetadata, METADATA_FOLDER, number_of, read_metadata};
+use super::metadata_files::{FoundMetadata, number_of, read_metadata};
 use super::metadata_pointer::{KeptBy, MetadataPointer};
 use super::reachable::reachable_files;
 use super::register::TableRegister;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::{TableIdent, check_name};
+use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::location::{absolute, join};
 use crate::store::{Store, StoreOptions, in_parallel, open_store};

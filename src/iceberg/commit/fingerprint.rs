@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::WrittenAt;
-use crate::iceberg::commit::cherry_pick::SOURCE_ID;
 use crate::iceberg::commit::live::named_in;
+use crate::iceberg::commit::summary::SOURCE_ID;
 use crate::iceberg::manifest::list::ManifestFile;
+use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::plan::changes::is_by;
-use crate::iceberg::plan::planner::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::{Location, Store};

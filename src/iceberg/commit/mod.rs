@@ -12,4 +12,5 @@ pub mod reachable;
 pub(crate) mod removal;
 pub(crate) mod rewrite;
 pub(crate) mod row_ids;
+pub mod snapshot_input;
 pub(crate) mod summary;

@@ -23,10 +23,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{ErrorKind, Result, ResultExt};
 use crate::format::task::FileContent;
-use crate::iceberg::manifest::columns::{Inherited, Manifest};
+use crate::iceberg::manifest::columns::Manifest;
 use crate::iceberg::manifest::entries::EntryRequest;
+use crate::iceberg::manifest::entries::Inherited;
 use crate::iceberg::manifest::list::decode_manifest_list;
-use crate::iceberg::plan::planner::EntryScope;
+use crate::iceberg::plan::input::EntryScope;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::Cancellation;

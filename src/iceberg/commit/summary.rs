@@ -9,6 +9,18 @@ use crate::format::task::{DataFile, FileContent, FileFormat};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 
+/// The member of a staged snapshot's summary that names the audit it waits for.
+pub(crate) const WAP_ID: &str = "wap.id";
+
+/// The member that names the `wap.id` of the staged snapshot that this one publishes.
+pub(super) const PUBLISHED_WAP_ID: &str = "published-wap-id";
+
+/// The member that names the snapshot whose changes this one repeats.
+pub(super) const SOURCE_ID: &str = "source-snapshot-id";
+
+/// The member that marks a dynamic overwrite.
+pub(crate) const REPLACE_PARTITIONS: &str = "replace-partitions";
+
 /// The property that says up to how many changed partitions each gets a summary of its own.
 const PARTITION_LIMIT: &str = "write.summary.partition-limit";
 

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 
 use crate::error::{Result, ResultExt};
 use crate::iceberg::manifest::list::{FieldSummary, ManifestContent, ManifestFile};
-use crate::iceberg::plan::planner::{EntryScope, PlanInput, load_manifests_watched};
+use crate::iceberg::manifest::load::load_manifests_watched;
+use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::specs::{SpecContext, Specs};
 use crate::parallel::Cancellation;
 use crate::types::value::decode_bound;

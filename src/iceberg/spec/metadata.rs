@@ -1,7 +1,7 @@
 //! Table metadata: what a table is at one version, as its metadata file says.
 //!
-//! [`parse_metadata`] and [`encode_metadata`] are the way from and to bytes; `metadata_build` makes new versions. The value
-//! is immutable in spirit and cheap to clone: the long lists hold [`Arc`]s.
+//! `metadata_json` reads it from bytes, `metadata_encode` writes it, `metadata_build` makes new versions. No code changes a
+//! value that others hold. A clone is cheap: the long lists hold [`Arc`]s.
 //!
 //! Source: Iceberg specification, "Table Metadata".
 
@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-pub use super::metadata_encode::encode_metadata;
-pub use super::metadata_json::parse_metadata;
-pub use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
+use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
 use crate::error::{Error, Result};
-pub use crate::format::request::RefKind;
 use crate::types::temporal::format_instant;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
 /// The branch that a table's readers see unless they ask for another.
 pub const MAIN_BRANCH: &str = "main";
+
+/// The folder of metadata in a table's root.
+pub const METADATA_FOLDER: &str = "metadata";
 
 /// One version of a table.
 #[derive(Clone, Debug, Default, PartialEq)]

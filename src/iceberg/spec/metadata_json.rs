@@ -12,7 +12,6 @@ use serde_json::{Value as Json, json};
 
 use super::members::Members;
 use super::metadata::{MAIN_BRANCH, Recorded, TableMetadata};
-pub use super::metadata_encode::encode_metadata;
 use super::partition::{FIRST_PARTITION_FIELD_ID, complete_spec_json, spec_from_json};
 use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
 use super::sort_order::{sort_order_from_json, sort_order_to_json};

@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::error::ErrorKind;
+use crate::iceberg::evolve::*;
 use crate::iceberg::spec::metadata_build::new_table;
 use crate::iceberg::spec::metadata_encode::encode_metadata;
 use crate::iceberg::spec::metadata_json::parse_metadata;
