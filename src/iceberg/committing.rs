@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::commit_loop;
 use crate::format::commit_loop::{CommitAttempt, RetryPolicy, unknown};
-use crate::iceberg::catalog::metadata_files::FoundMetadata;
+use crate::iceberg::catalog::metadata_pointer::{Publication, TableVersion};
 use crate::iceberg::commit::cherry_pick::CherryPick;
+use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::summary::WAP_ID;
 use crate::iceberg::spec::metadata::TableMetadata;
@@ -33,12 +34,6 @@ fn retry_policy(properties: &BTreeMap<String, String>) -> RetryPolicy {
 }
 
 const NUM_RETRIES: &str = "commit.retry.num-retries";
-
-/// The version that an attempt starts from.
-pub(crate) struct Base {
-    pub(crate) metadata: TableMetadata,
-    found: FoundMetadata,
-}
 
 /// How a commit ended.
 pub(crate) type Verdict = commit_loop::Verdict<Table>;
@@ -188,7 +183,7 @@ impl Table {
 /// See [`commit_loop::run`].
 pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdict {
     let policy = retry_policy(&table.inner.metadata.properties);
-    let verdict = commit_loop::run(&mut Changes { table, changes: &mut changes }, &policy);
+    let verdict = commit_loop::run(&mut Changes { table, changes: &mut changes, is_certain: false }, &policy);
     match &verdict {
         Verdict::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
         // Also after an interrupt, which has made itself heard.
@@ -202,46 +197,55 @@ pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdic
 struct Changes<'a> {
     table: &'a Table,
     changes: &'a mut [Box<dyn Change>],
+    /// Whether the last publication certainly failed.
+    is_certain: bool,
 }
 
 impl CommitAttempt for Changes<'_> {
-    type Base = Base;
-    type Next = TableMetadata;
+    type Base = TableVersion;
+    type Next = MetadataCommit;
     type Done = Table;
 
-    fn newest(&mut self) -> Result<Base> {
+    fn newest(&mut self) -> Result<TableVersion> {
         reload(self.table)
     }
 
-    fn newer(&mut self, base: &Base, error: &Error) -> Option<Base> {
+    fn newer(&mut self, base: &TableVersion, error: &Error) -> Option<TableVersion> {
         let newest = (error.kind() == ErrorKind::NotFound).then(|| reload(self.table).ok()).flatten()?;
         (newest.found.metadata_location != base.found.metadata_location).then_some(newest)
     }
 
-    fn is_in(&mut self, base: &Base) -> Result<bool> {
+    fn is_in(&mut self, base: &TableVersion) -> Result<bool> {
         Ok(self.changes.iter().all(|c| c.is_in(&base.metadata)))
     }
 
-    fn prepare(&mut self, base: &Base) -> Result<TableMetadata> {
-        apply_all(self.changes, base)
+    fn prepare(&mut self, base: &TableVersion) -> Result<MetadataCommit> {
+        Ok(MetadataCommit::between(&base.metadata, apply_all(self.changes, base)?))
     }
 
-    fn publish(&mut self, base: &Base, next: &TableMetadata) -> Result<Table> {
-        let found = self.table.inner.versions.publish(&base.metadata, &base.found, next)?;
-        self.table.at(next.clone(), found).map_err(unknown)
+    fn publish(&mut self, base: &TableVersion, commit: &MetadataCommit) -> Result<Table> {
+        self.is_certain = false;
+        match self.table.inner.versions.publish(base, commit) {
+            Publication::Committed(version) => self.table.at(version.metadata, version.found).map_err(unknown),
+            Publication::Refused(e) => {
+                self.is_certain = true;
+                Err(e)
+            }
+            Publication::Unknown(e) => Err(e),
+        }
     }
 
-    fn went_through(&mut self, newest: &Base, base: &Base, next: &TableMetadata) -> Result<bool> {
+    fn went_through(&mut self, newest: &TableVersion, base: &TableVersion, commit: &MetadataCommit) -> Result<bool> {
         let marked = self.changes.iter().any(|c| c.is_marked_in(&newest.metadata));
-        Ok(marked || self.table.inner.versions.went_through(&base.found, next))
+        Ok(marked || self.table.inner.versions.was_published(base, commit))
     }
 
-    fn done(&mut self, base: Base) -> Result<Table> {
+    fn done(&mut self, base: TableVersion) -> Result<Table> {
         self.table.at(base.metadata, base.found)
     }
 
-    fn is_certain(&self, error: &Error) -> bool {
-        self.table.inner.versions.is_certain(error)
+    fn is_certain(&self, _: &Error) -> bool {
+        self.is_certain
     }
 
     fn is_refused(&self, error: &Error) -> bool {
@@ -250,7 +254,7 @@ impl CommitAttempt for Changes<'_> {
 }
 
 /// The version after `base` with all changes made that it does not have yet.
-pub(crate) fn apply_all(changes: &mut [Box<dyn Change>], base: &Base) -> Result<TableMetadata> {
+pub(crate) fn apply_all(changes: &mut [Box<dyn Change>], base: &TableVersion) -> Result<TableMetadata> {
     let changed = apply_each(changes, &base.metadata)?;
     changed.with_metadata_log(&base.found.metadata_location, base.metadata.last_updated_ms)
 }
@@ -263,10 +267,10 @@ pub(crate) fn apply_each(changes: &mut [Box<dyn Change>], base: &TableMetadata) 
     })
 }
 
-pub(crate) fn reload(table: &Table) -> Result<Base> {
-    let (metadata, found) = table.inner.versions.load()?;
-    check_same_table(&table.inner.metadata, &metadata, &table.inner.root)?;
-    Ok(Base { metadata, found })
+pub(crate) fn reload(table: &Table) -> Result<TableVersion> {
+    let newest = table.inner.versions.load()?;
+    check_same_table(&table.inner.metadata, &newest.metadata, &table.inner.root)?;
+    Ok(newest)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::format::request::{RefInfo, RefKind, ScanRequest, SnapshotInfo, WriteO
 use crate::format::task::{CommitMessage, WrittenAt};
 use crate::iceberg::catalog::interface::Opened;
 use crate::iceberg::catalog::metadata_files::{self, FoundMetadata};
-use crate::iceberg::catalog::metadata_pointer::{FolderVersions, MetadataPointer};
+use crate::iceberg::catalog::metadata_pointer::{FolderVersions, MetadataPointer, TableVersion};
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
 use crate::iceberg::rows::live::schema_with_lineage;
@@ -218,7 +218,7 @@ impl Table {
     /// # Errors
     /// As [`Table::open`]; `CorruptTable` if another table has taken its place.
     pub fn refresh(&self) -> Result<Table> {
-        let (metadata, found) = self.inner.versions.load()?;
+        let TableVersion { metadata, found } = self.inner.versions.load()?;
         check_same_table(&self.inner.metadata, &metadata, &self.inner.root)?;
         self.at(metadata, found)
     }
