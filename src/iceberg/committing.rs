@@ -1,14 +1,12 @@
-//! Commits of Iceberg tables: their changes are made on the newest version by the loop in [`attempts`].
+//! Commits of Iceberg tables: their changes are made on the newest version by the loop in [`commit_loop`].
 //!
 //! The verdict is typed: committed, certainly failed (what the attempts wrote is removed), or unknown (nothing is).
 
-use crate::format::commit::CommitOptions;
-use crate::format::commit::now_ms;
 use std::collections::BTreeMap;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::format::commit_loop;
-use crate::format::commit_loop::{CommitAttempt, RetryPolicy, unknown};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::commit::{CommitOptions, now_ms};
+use crate::format::commit_loop::{self, CommitAttempt, RetryPolicy, unknown};
 use crate::iceberg::catalog::metadata_pointer::{Publication, TableVersion};
 use crate::iceberg::commit::cherry_pick::CherryPick;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
@@ -20,17 +18,26 @@ use crate::parallel::asking;
 
 pub(crate) use crate::iceberg::transaction::pending::Transaction;
 
-/// `commit.retry.*`, named and measured as Java does. By default there are more retries than Java's 4 and shorter pauses than
-/// its minute, because an attempt on a file system costs milliseconds: writers that come in crowds shall all get through.
-fn retry_policy(properties: &BTreeMap<String, String>) -> RetryPolicy {
-    let number = |key: &str, default| properties.get(key).and_then(|v| v.parse().ok()).unwrap_or(default);
-    RetryPolicy {
-        retries: number(NUM_RETRIES, 100).min(10_000) as u32,
-        min_wait_ms: number("commit.retry.min-wait-ms", 20),
-        max_wait_ms: number("commit.retry.max-wait-ms", 1_000),
-        total_ms: number("commit.retry.total-timeout-ms", 1_800_000),
+/// `commit.retry.*`, named and measured as in Java. By default there are more retries than Java's 4, and shorter pauses than
+/// its minute: an attempt on a file system costs milliseconds, and writers that come in crowds shall all get through.
+///
+/// # Errors
+/// `InvalidInput` naming the property and its value, if that is no whole number from 0 on.
+fn retry_policy(properties: &BTreeMap<String, String>) -> Result<RetryPolicy> {
+    let number = |key: &str, default: u64| match properties.get(key) {
+        None => Ok(default),
+        Some(text) => text.trim().parse().map_err(|_| {
+            Error::invalid(format!("the table property {key} is '{text}', which is no whole number from 0 on"))
+                .hint("Set it to a number of retries or milliseconds, or remove it")
+        }),
+    };
+    Ok(RetryPolicy {
+        retries: number(NUM_RETRIES, 100)?.min(10_000) as u32,
+        min_wait_ms: number("commit.retry.min-wait-ms", 20)?,
+        max_wait_ms: number("commit.retry.max-wait-ms", 1_000)?,
+        total_ms: number("commit.retry.total-timeout-ms", 1_800_000)?,
         option: NUM_RETRIES,
-    }
+    })
 }
 
 const NUM_RETRIES: &str = "commit.retry.num-retries";
@@ -38,7 +45,7 @@ const NUM_RETRIES: &str = "commit.retry.num-retries";
 /// How a commit ended.
 pub(crate) type Verdict = commit_loop::Verdict<Table>;
 
-/// One change of a table. Each attempt of a commit applies it anew, to the newest version.
+/// One change of a table. Each attempt of a commit applies it to the newest version.
 pub(crate) trait Change: Send {
     /// The metadata with the change made to `base`. Files that the change needs are written at the first attempt and
     /// reused by later ones where they still hold.
@@ -47,7 +54,7 @@ pub(crate) trait Change: Send {
     /// `CommitConflict` if the table changed meanwhile so that the change can't be made any more: no attempt follows.
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata>;
 
-    /// Whether `metadata` has the change already, by whomever, so that there is nothing to do.
+    /// Whether `metadata` has the change already, whoever made it.
     fn is_in(&self, metadata: &TableMetadata) -> bool;
 
     /// Whether `metadata` has the mark of this very change: an attempt was published, whatever its reply said.
@@ -57,6 +64,11 @@ pub(crate) trait Change: Send {
 
     /// Whether it leaves the table as it is.
     fn only_checks(&self) -> bool {
+        false
+    }
+
+    /// Whether it changes what the table is, and none of its rows.
+    fn only_evolves(&self) -> bool {
         false
     }
 
@@ -182,8 +194,10 @@ impl Table {
 ///
 /// See [`commit_loop::run`].
 pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdict {
-    let policy = retry_policy(&table.inner.metadata.properties);
-    let verdict = commit_loop::run(&mut Changes { table, changes: &mut changes, is_certain: false }, &policy);
+    let verdict = match policy_of(table, &changes) {
+        Ok(policy) => commit_loop::run(&mut Changes { table, changes: &mut changes, is_certain: false }, &policy),
+        Err(e) => Verdict::Failed(e),
+    };
     match &verdict {
         Verdict::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
         // Also after an interrupt, which has made itself heard.
@@ -191,6 +205,14 @@ pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdic
         Verdict::Unknown(_) => {}
     }
     verdict
+}
+
+/// How often to try again, by the table's properties. A commit that may set these properties right does not fail by them.
+fn policy_of(table: &Table, changes: &[Box<dyn Change>]) -> Result<RetryPolicy> {
+    match retry_policy(&table.inner.metadata.properties).with("table", &table.inner.root) {
+        Err(_) if changes.iter().all(|c| c.only_evolves()) => retry_policy(&BTreeMap::new()),
+        policy => policy,
+    }
 }
 
 /// The attempts to make changes.
