@@ -262,7 +262,7 @@ impl FilesystemCatalog {
     /// Removes a namespace that has nothing in it.
     ///
     /// # Errors
-    /// `NotFound` if there is none; `InvalidInput` if a table, namespace or file is in it.
+    /// `NotFound` if it does not exist; `InvalidInput` if it holds a table, namespace or file.
     pub fn drop_namespace(&self, namespace: &[String]) -> Result<()> {
         self.check_namespace(namespace)?;
         let folder = self.namespace_location(namespace)?;

@@ -1,7 +1,7 @@
 //! Catalogs that keep a register of names: SQL catalogs and those in memory.
 //!
-//! A table's metadata is in files `<N>-<uuid>.metadata.json`, of which the register names the current one. A commit writes a
-//! new file and makes the register name it, if it still names the one that the commit was built on.
+//! A table's metadata is in files `<N>-<uuid>.metadata.json`. The register names the current one. A commit writes a new file,
+//! and the register then names that, if it still named the file that the commit was built on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Publishing a staged snapshot, or one of another branch, on `main`: by moving `main` there where that is all it takes, else
-//! by a new snapshot that does the same again.
+//! Publishes a staged snapshot, or one of another branch, on `main`. `main` moves there if that is enough. Otherwise a new
+//! snapshot repeats the change.
 //!
 //! As Java's `CherryPickOperation`: appends can be done again anywhere; overwrites of whole partitions where these have not
 //! changed; other changes only by moving `main`.
@@ -37,7 +37,7 @@ impl CherryPick {
         CherryPick { store, snapshot_id, own_id: new_snapshot_id(), change: None }
     }
 
-    /// The snapshots of which one will be on `main`: the one to publish, and one that does the same again.
+    /// The two candidates for `main`: the snapshot to publish, and one that repeats its change.
     pub fn snapshot_ids(&self) -> [i64; 2] {
         [self.snapshot_id, self.own_id]
     }

@@ -22,10 +22,10 @@ use crate::types::hash::murmur3_bytes;
 /// The member of a snapshot's summary that names the messages it was made of.
 const MESSAGES: &str = "frazil.messages";
 
-/// Its value where they are more than so many.
+/// For more messages than this number, the value says only this.
 const MANY: (usize, &str) = (32, "many");
 
-/// So much may clocks differ, in milliseconds.
+/// How much clocks may differ, in milliseconds.
 const SKEW_MS: i64 = 3_600_000;
 
 /// The messages of one commit.

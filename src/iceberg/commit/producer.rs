@@ -1,4 +1,4 @@
-//! New snapshots: what one adds and removes, what it takes for granted, and the metadata tree that says so.
+//! Producing snapshots: what one adds and removes, its preconditions, and the manifests that say so.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -17,7 +17,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`SnapshotProducer::prepare`] builds one attempt on one version of the table: it checks the [`Preconditions`] (`assumptions`),
+//! [`SnapshotProducer::prepare`] builds one attempt on one version of the table: it checks the [`Preconditions`] (`preconditions`),
 //! writes the manifests of what is added (once), takes what is removed out of the manifests that hold it (`removal`), merges
 //! small manifests (`merge`), sums up (`summary`) and writes the manifest list. Publishing the result, and trying again on
 //! the next version, is the business of the `transaction` module.
@@ -250,7 +250,7 @@ impl SnapshotProducer {
         self
     }
 
-    /// Writes manifests anew and does nothing else.
+    /// Rewrites manifests and does nothing else.
     #[must_use]
     pub fn rewriting_manifests(mut self, rewrite: ManifestRewrite) -> Self {
         self.state.rewrite = Some(rewrite);

@@ -88,7 +88,7 @@ pub struct ManifestPath {
 pub enum Missing {
     /// By an error.
     Fails,
-    /// It was deleted before, and what it led to is none of our business.
+    /// It was deleted before. What it led to does not matter.
     IsSkipped,
 }
 
@@ -234,7 +234,7 @@ fn files_only_in(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// A set of keys, each of which can be marked once, by any thread.
+/// A set of keys. Any thread can mark a key, once.
 #[derive(Debug, Default)]
 pub struct Marked {
     keys: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Rows that are written anew keep their ids: none may have got its id after it was read.
+//! Rewritten rows keep their ids. So no row may have got its id after it was read.
 
 use std::sync::Arc;
 

@@ -103,7 +103,7 @@ impl Counts {
 pub(super) struct Summary {
     all: Counts,
     by_partition: BTreeMap<String, Counts>,
-    /// Entries removed beside the first of files that one manifest lists more than once.
+    /// Removed entries that repeat a file, because a manifest lists it more than once.
     pub duplicates: usize,
     /// Rows of such data files.
     pub duplicate_rows: i64,
@@ -128,7 +128,7 @@ impl Summary {
         self.all.members().find(|(name, _)| *name == member).map_or(0, |(_, n)| n)
     }
 
-    /// Adds the members to `out`, over what is there, and the totals carried on from `parent`.
+    /// Adds the members to `out`, replacing others of the same name, and the totals carried on from `parent`.
     ///
     /// # Errors
     /// `InvalidInput` if the property that limits partition summaries is no number.

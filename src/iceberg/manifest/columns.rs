@@ -43,7 +43,7 @@ pub struct Manifest<'a> {
     pub partition_types: Arc<[PrimitiveType]>,
     /// `content`; data in v1.
     pub content: ManifestContent,
-    /// `format-version`; 1 if there is none.
+    /// `format-version`; 1 if absent.
     pub format_version: u8,
     /// `schema-id`; many writers leave it out.
     pub schema_id: Option<i32>,

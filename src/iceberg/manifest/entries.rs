@@ -107,7 +107,7 @@ impl EntryColumns {
         self.status.is_empty()
     }
 
-    /// Makes room for so many more entries.
+    /// Makes room for more entries.
     pub(crate) fn reserve(&mut self, entries: usize) {
         self.status.reserve(entries);
         self.snapshot_id.reserve(entries);

@@ -15,7 +15,7 @@ pub fn load_manifests(store: &dyn Store, location: &Location, snapshot: &Snapsho
     load_manifests_watched(store, location, snapshot, &|| Ok(()))
 }
 
-/// As [`load_manifests`]; `go_on` is asked before each manifest of an inline list, all of which are opened.
+/// As [`load_manifests`]; `go_on` is asked before each manifest of an inline list, because each is opened.
 ///
 /// # Errors
 /// As [`load_manifests`]; what `go_on` gives.

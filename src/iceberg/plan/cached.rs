@@ -223,7 +223,7 @@ fn incomplete() -> Error {
     Error::corrupt("a file of the plan cache lacks a column")
 }
 
-/// Integers none of which is null or negative.
+/// Integers. Null or a negative one is an error.
 fn required(loaded: &LoadedSections<'_>, kind: Kind, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<i64>> {
     let all = longs(loaded, (kind, 0), rows, wanted, -1)?;
     if all.iter().any(|v| *v < 0) { Err(incomplete()) } else { Ok(all) }

@@ -22,7 +22,7 @@ const ENTRY_BYTES: u64 = 300;
 const METRIC_BYTES: u64 = 80;
 /// Memory of a task in a table, compressed by no dictionary: numbers and a path of usual length.
 const TASK_BYTES: u64 = 200;
-/// Memory of a delete file in the index beside its entry.
+/// Memory of a delete file in the index, without its entry.
 const DELETE_BYTES: u64 = 300;
 
 /// Manifests to open, each with the entries that are looked for in it.

@@ -31,7 +31,7 @@ pub struct PlanInput {
     pub filter: Arc<BoundPredicate>,
     /// Which entries count.
     pub entries: EntryScope,
-    /// Columns whose metrics the batches shall have beside the filter's.
+    /// Columns whose metrics the batches keep, in addition to the filter's.
     pub metric_fields: Vec<FieldId>,
     /// How many bytes of manifests may be read; what would read more is refused before it opens one.
     pub budget: Arc<ReadBudget>,

@@ -61,7 +61,7 @@ fn bytes(m: &ManifestFile) -> i64 {
     m.length_bytes.max(0)
 }
 
-/// Neighbours with at most so many bytes together, or one alone.
+/// Neighbours with at most this many bytes together, or one alone.
 fn in_groups(manifests: Vec<ManifestFile>, most: i64) -> Vec<Vec<ManifestFile>> {
     let mut out: Vec<Vec<ManifestFile>> = Vec::new();
     let mut room = 0;

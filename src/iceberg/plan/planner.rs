@@ -117,7 +117,7 @@ impl Plan {
         }
     }
 
-    /// The delete files among these manifests that `input` asks for, added to `counters`; none if there are none.
+    /// The delete files among these manifests that `input` asks for, added to `counters`; `None` without any.
     ///
     /// # Errors
     /// As [`Plan::start`].

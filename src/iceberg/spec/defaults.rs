@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::types::json::{value_from_json, value_to_json};
 use crate::types::{PrimitiveType, Type, Value, temporal};
 
-/// The default of a column of type `ty` as metadata has it; null is none.
+/// The default of a column of type `ty` as metadata has it. Null means no default.
 ///
 /// # Errors
 /// `InvalidInput` if it is no value of the type, or the type's default must be null.

@@ -78,8 +78,8 @@ pub struct TableMetadata {
 
 /// The JSON that schemas, specs and sort orders were read from, by id, so that members unknown to us survive a rewrite.
 ///
-/// Each is kept beside the value it gave and serves only as long as the table still holds that very value. Equal to any
-/// other, being no part of what the table means.
+/// Each is kept with the value that it gave. It is used only while the table still holds that very value. All are equal,
+/// because they are no part of what the table means.
 #[derive(Debug, Default)]
 pub struct Recorded {
     /// Of schemas.
@@ -112,7 +112,7 @@ impl TableMetadata {
     /// The schema with this id.
     ///
     /// # Errors
-    /// `CorruptTable` if there is none.
+    /// `CorruptTable` if the table has no such id.
     pub fn schema_by_id(&self, id: i32) -> Result<&Arc<Schema>> {
         self.schemas.iter().find(|s| s.id == id).ok_or_else(|| unknown("schema", id))
     }
@@ -128,7 +128,7 @@ impl TableMetadata {
     /// The spec with this id.
     ///
     /// # Errors
-    /// `CorruptTable` if there is none.
+    /// `CorruptTable` if the table has no such id.
     pub fn spec_by_id(&self, id: i32) -> Result<&Arc<PartitionSpec>> {
         self.partition_specs.iter().find(|s| s.id == id).ok_or_else(|| unknown("partition spec", id))
     }

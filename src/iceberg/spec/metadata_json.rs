@@ -216,7 +216,7 @@ fn partition_specs(m: &mut Members, version: u8, recorded: &mut Recorded) -> Res
     Ok((out, default))
 }
 
-/// The highest id of the partition fields; one below the first if there are none.
+/// The highest id of the partition fields; one below the first without fields.
 pub(crate) fn highest_partition_field_id(specs: &[Arc<PartitionSpec>]) -> i32 {
     let ids = specs.iter().flat_map(|s| &s.fields).map(|f| f.field_id);
     ids.max().unwrap_or(FIRST_PARTITION_FIELD_ID - 1).max(FIRST_PARTITION_FIELD_ID - 1)
