@@ -9,7 +9,7 @@ use frazil::format::task::{ColumnMetrics, DataFile, FieldMap, FileContent, FileF
 use frazil::iceberg::manifest::encode::{EncodedManifest, ManifestEntry, ManifestHeader, encode_manifest};
 use frazil::iceberg::manifest::entries::ADDED;
 use frazil::iceberg::manifest::list::{ManifestContent, ManifestFile, ManifestListHeader, encode_manifest_list};
-use frazil::iceberg::plan::planner::{EntryScope, PlanInput};
+use frazil::iceberg::plan::input::{EntryScope, PlanInput};
 use frazil::iceberg::spec::metadata::TableMetadata;
 use frazil::iceberg::spec::metadata_build::new_table;
 use frazil::iceberg::spec::snapshot::Snapshot;

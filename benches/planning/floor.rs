@@ -10,7 +10,7 @@ use std::time::Instant;
 use frazil::codec::avro::Container;
 use frazil::error::{Error, Result};
 use frazil::iceberg::manifest::list::{ManifestContent, ManifestFile};
-use frazil::iceberg::plan::planner::load_manifests;
+use frazil::iceberg::manifest::load::load_manifests;
 use frazil::iceberg::spec::metadata_json::parse_metadata;
 use frazil::parallel::in_parallel;
 use frazil::store::{Location, Store, open_store};

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use frazil::format::task::Partition;
-use frazil::iceberg::manifest::columns::{Inherited, Manifest, assign_first_row_ids};
+use frazil::iceberg::manifest::columns::{Manifest, assign_first_row_ids};
+use frazil::iceberg::manifest::entries::Inherited;
 use frazil::iceberg::manifest::entries::{EntryRequest, MISSING};
 use libfuzzer_sys::fuzz_target;
 

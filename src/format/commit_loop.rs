@@ -10,7 +10,7 @@ use crate::parallel;
 /// How often and how long to try again.
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
-    /// CommitAttempt after the first.
+    /// Attempts after the first.
     pub retries: u32,
     /// The first wait, milliseconds.
     pub min_wait_ms: u64,
@@ -70,10 +70,10 @@ pub trait CommitAttempt {
     /// Of the store.
     fn newest(&mut self) -> Result<Self::Base>;
 
-    /// A later version than one that vanished while it was read, which `error` tells.
+    /// A later version than `base`, if `error` says that `base` vanished while it was read.
     fn newer(&mut self, base: &Self::Base, error: &Error) -> Option<Self::Base>;
 
-    /// Whether a version has it all, by whomever, so that there is nothing to do.
+    /// Whether a version has all changes already, whoever made them.
     ///
     /// # Errors
     /// Of the store.
@@ -110,8 +110,8 @@ pub trait CommitAttempt {
     fn is_refused(&self, error: &Error) -> bool;
 }
 
-/// Runs a commit. Only a lost race for the next version is tried again. A change that can't be made any more ends it, and so
-/// does a publication of which nobody can tell whether it happened.
+/// Runs a commit. Only a lost race for the next version is tried again. A change that can't be made any more ends the commit.
+/// So does a publication whose outcome is unknown.
 pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> Verdict<A::Done> {
     let began = Instant::now();
     let mut base = match attempts.newest() {

@@ -1,48 +1,51 @@
-//! Commits of Iceberg tables: their changes are made on the newest version by the loop in [`attempts`].
+//! Commits of Iceberg tables: their changes are made on the newest version by the loop in [`commit_loop`].
 //!
 //! The verdict is typed: committed, certainly failed (what the attempts wrote is removed), or unknown (nothing is).
 
-use crate::format::commit::CommitOptions;
-use crate::format::commit::now_ms;
 use std::collections::BTreeMap;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::format::commit_loop;
-use crate::format::commit_loop::{CommitAttempt, RetryPolicy, unknown};
-use crate::iceberg::catalog::filesystem::FoundMetadata;
-use crate::iceberg::commit::cherry_pick::{CherryPick, WAP_ID};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::commit::{CommitOptions, now_ms};
+use crate::format::commit_loop::{self, CommitAttempt, RetryPolicy, unknown};
+use crate::iceberg::catalog::metadata_pointer::{Publication, TableVersion};
+use crate::iceberg::commit::cherry_pick::CherryPick;
+use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::iceberg::commit::summary::WAP_ID;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::{Table, check_same_table};
 use crate::parallel::asking;
 
 pub(crate) use crate::iceberg::transaction::pending::Transaction;
 
-/// `commit.retry.*`, named and measured as Java does. By default there are more retries than Java's 4 and shorter pauses than
-/// its minute, because an attempt on a file system costs milliseconds: writers that come in crowds shall all get through.
-fn retry_policy(properties: &BTreeMap<String, String>) -> RetryPolicy {
-    let number = |key: &str, default| properties.get(key).and_then(|v| v.parse().ok()).unwrap_or(default);
-    RetryPolicy {
-        retries: number(NUM_RETRIES, 100).min(10_000) as u32,
-        min_wait_ms: number("commit.retry.min-wait-ms", 20),
-        max_wait_ms: number("commit.retry.max-wait-ms", 1_000),
-        total_ms: number("commit.retry.total-timeout-ms", 1_800_000),
+/// `commit.retry.*`, named and measured as in Java. By default there are more retries than Java's 4, and shorter pauses than
+/// its minute: an attempt on a file system costs milliseconds, and writers that come in crowds shall all get through.
+///
+/// # Errors
+/// `InvalidInput` naming the property and its value, if that is no whole number from 0 on.
+fn retry_policy(properties: &BTreeMap<String, String>) -> Result<RetryPolicy> {
+    let number = |key: &str, default: u64| match properties.get(key) {
+        None => Ok(default),
+        Some(text) => text.trim().parse().map_err(|_| {
+            Error::invalid(format!("the table property {key} is '{text}', which is no whole number from 0 on"))
+                .hint("Set it to a number of retries or milliseconds, or remove it")
+        }),
+    };
+    Ok(RetryPolicy {
+        retries: number(NUM_RETRIES, 100)?.min(10_000) as u32,
+        min_wait_ms: number("commit.retry.min-wait-ms", 20)?,
+        max_wait_ms: number("commit.retry.max-wait-ms", 1_000)?,
+        total_ms: number("commit.retry.total-timeout-ms", 1_800_000)?,
         option: NUM_RETRIES,
-    }
+    })
 }
 
 const NUM_RETRIES: &str = "commit.retry.num-retries";
 
-/// The version that an attempt starts from.
-pub(crate) struct Base {
-    pub(crate) metadata: TableMetadata,
-    found: FoundMetadata,
-}
-
 /// How a commit ended.
 pub(crate) type Verdict = commit_loop::Verdict<Table>;
 
-/// One change of a table. Each attempt of a commit applies it anew, to the newest version.
+/// One change of a table. Each attempt of a commit applies it to the newest version.
 pub(crate) trait Change: Send {
     /// The metadata with the change made to `base`. Files that the change needs are written at the first attempt and
     /// reused by later ones where they still hold.
@@ -51,7 +54,7 @@ pub(crate) trait Change: Send {
     /// `CommitConflict` if the table changed meanwhile so that the change can't be made any more: no attempt follows.
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata>;
 
-    /// Whether `metadata` has the change already, by whomever, so that there is nothing to do.
+    /// Whether `metadata` has the change already, whoever made it.
     fn is_in(&self, metadata: &TableMetadata) -> bool;
 
     /// Whether `metadata` has the mark of this very change: an attempt was published, whatever its reply said.
@@ -61,6 +64,11 @@ pub(crate) trait Change: Send {
 
     /// Whether it leaves the table as it is.
     fn only_checks(&self) -> bool {
+        false
+    }
+
+    /// Whether it changes what the table is, and none of its rows.
+    fn only_evolves(&self) -> bool {
         false
     }
 
@@ -186,8 +194,10 @@ impl Table {
 ///
 /// See [`commit_loop::run`].
 pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdict {
-    let policy = retry_policy(&table.inner.metadata.properties);
-    let verdict = commit_loop::run(&mut Changes { table, changes: &mut changes }, &policy);
+    let verdict = match policy_of(table, &changes) {
+        Ok(policy) => commit_loop::run(&mut Changes { table, changes: &mut changes, is_certain: false }, &policy),
+        Err(e) => Verdict::Failed(e),
+    };
     match &verdict {
         Verdict::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
         // Also after an interrupt, which has made itself heard.
@@ -197,50 +207,67 @@ pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdic
     verdict
 }
 
+/// How often to try again, by the table's properties. A commit that may set these properties right does not fail by them.
+fn policy_of(table: &Table, changes: &[Box<dyn Change>]) -> Result<RetryPolicy> {
+    match retry_policy(&table.inner.metadata.properties).with("table", &table.inner.root) {
+        Err(_) if changes.iter().all(|c| c.only_evolves()) => retry_policy(&BTreeMap::new()),
+        policy => policy,
+    }
+}
+
 /// The attempts to make changes.
 struct Changes<'a> {
     table: &'a Table,
     changes: &'a mut [Box<dyn Change>],
+    /// Whether the last publication certainly failed.
+    is_certain: bool,
 }
 
 impl CommitAttempt for Changes<'_> {
-    type Base = Base;
-    type Next = TableMetadata;
+    type Base = TableVersion;
+    type Next = MetadataCommit;
     type Done = Table;
 
-    fn newest(&mut self) -> Result<Base> {
+    fn newest(&mut self) -> Result<TableVersion> {
         reload(self.table)
     }
 
-    fn newer(&mut self, base: &Base, error: &Error) -> Option<Base> {
+    fn newer(&mut self, base: &TableVersion, error: &Error) -> Option<TableVersion> {
         let newest = (error.kind() == ErrorKind::NotFound).then(|| reload(self.table).ok()).flatten()?;
         (newest.found.metadata_location != base.found.metadata_location).then_some(newest)
     }
 
-    fn is_in(&mut self, base: &Base) -> Result<bool> {
+    fn is_in(&mut self, base: &TableVersion) -> Result<bool> {
         Ok(self.changes.iter().all(|c| c.is_in(&base.metadata)))
     }
 
-    fn prepare(&mut self, base: &Base) -> Result<TableMetadata> {
-        apply_all(self.changes, base)
+    fn prepare(&mut self, base: &TableVersion) -> Result<MetadataCommit> {
+        Ok(MetadataCommit::between(&base.metadata, apply_all(self.changes, base)?))
     }
 
-    fn publish(&mut self, base: &Base, next: &TableMetadata) -> Result<Table> {
-        let found = self.table.inner.versions.publish(&base.metadata, &base.found, next)?;
-        self.table.at(next.clone(), found).map_err(unknown)
+    fn publish(&mut self, base: &TableVersion, commit: &MetadataCommit) -> Result<Table> {
+        self.is_certain = false;
+        match self.table.inner.versions.publish(base, commit) {
+            Publication::Committed(version) => self.table.at(version.metadata, version.found).map_err(unknown),
+            Publication::Refused(e) => {
+                self.is_certain = true;
+                Err(e)
+            }
+            Publication::Unknown(e) => Err(e),
+        }
     }
 
-    fn went_through(&mut self, newest: &Base, base: &Base, next: &TableMetadata) -> Result<bool> {
+    fn went_through(&mut self, newest: &TableVersion, base: &TableVersion, commit: &MetadataCommit) -> Result<bool> {
         let marked = self.changes.iter().any(|c| c.is_marked_in(&newest.metadata));
-        Ok(marked || self.table.inner.versions.went_through(&base.found, next))
+        Ok(marked || self.table.inner.versions.was_published(base, commit))
     }
 
-    fn done(&mut self, base: Base) -> Result<Table> {
+    fn done(&mut self, base: TableVersion) -> Result<Table> {
         self.table.at(base.metadata, base.found)
     }
 
-    fn is_certain(&self, error: &Error) -> bool {
-        self.table.inner.versions.is_certain(error)
+    fn is_certain(&self, _: &Error) -> bool {
+        self.is_certain
     }
 
     fn is_refused(&self, error: &Error) -> bool {
@@ -249,7 +276,7 @@ impl CommitAttempt for Changes<'_> {
 }
 
 /// The version after `base` with all changes made that it does not have yet.
-pub(crate) fn apply_all(changes: &mut [Box<dyn Change>], base: &Base) -> Result<TableMetadata> {
+pub(crate) fn apply_all(changes: &mut [Box<dyn Change>], base: &TableVersion) -> Result<TableMetadata> {
     let changed = apply_each(changes, &base.metadata)?;
     changed.with_metadata_log(&base.found.metadata_location, base.metadata.last_updated_ms)
 }
@@ -262,10 +289,10 @@ pub(crate) fn apply_each(changes: &mut [Box<dyn Change>], base: &TableMetadata) 
     })
 }
 
-pub(crate) fn reload(table: &Table) -> Result<Base> {
-    let (metadata, found) = table.inner.versions.load()?;
-    check_same_table(&table.inner.metadata, &metadata, &table.inner.root)?;
-    Ok(Base { metadata, found })
+pub(crate) fn reload(table: &Table) -> Result<TableVersion> {
+    let newest = table.inner.versions.load()?;
+    check_same_table(&table.inner.metadata, &newest.metadata, &table.inner.root)?;
+    Ok(newest)
 }
 
 #[cfg(test)]

@@ -9,12 +9,13 @@ use arrow::record_batch::RecordBatchReader;
 use super::*;
 use crate::data::arrow::schema::to_arrow;
 use crate::format::catalog::NewTable;
+use crate::format::evolution::Evolution;
 use crate::format::maintenance::ExpireOptions;
 use crate::format::maintenance::Expiry;
 use crate::format::request::ScanRequest;
-use crate::iceberg::catalog::filesystem;
+use crate::iceberg::catalog::metadata_files;
 use crate::iceberg::commit::preconditions::Preconditions;
-use crate::iceberg::commit::producer::Operation;
+use crate::iceberg::commit::snapshot_input::Operation;
 use crate::store::Store;
 use crate::store::local::LocalStore;
 use crate::store::testing::{Change, Hooked, Hooks};
@@ -111,7 +112,7 @@ impl Setup {
         let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
         let table = catalog.create_table("db.t", &schema, NewTable::default()).unwrap();
         let store = Arc::new(Hooked(Faulty { fault: Mutex::new(Fault::None) }));
-        let (metadata, found) = filesystem::load(store.as_ref(), &table.inner.root).unwrap();
+        let (metadata, found) = metadata_files::load(store.as_ref(), &table.inner.root).unwrap();
         let table = Table::of(store.clone(), metadata, found, BTreeMap::new(), false).unwrap();
         Setup { _folder: folder, store, table }
     }
@@ -205,4 +206,20 @@ fn a_conflict_ends_a_commit_and_cleans_up() {
     let Verdict::Failed(e) = commit(&first, vec![Box::new(change)]) else { panic!("it was committed") };
     assert_eq!(e.kind(), ErrorKind::CommitConflict);
     assert_eq!((setup.files("metadata"), setup.files("data")), (before.0, before.1 - 1));
+}
+
+#[test]
+fn a_retry_property_that_is_no_number_is_refused_and_can_be_mended() {
+    let setup = Setup::new();
+    let (mut metadata, found) = metadata_files::load(setup.store.as_ref(), &setup.table.inner.root).unwrap();
+    metadata.properties.insert("commit.retry.min-wait-ms".to_owned(), "soon".to_owned());
+    let table = Table::of(setup.store.clone(), metadata, found, BTreeMap::new(), false).unwrap();
+    let e = table.append(setup.rows(1)).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::InvalidInput);
+    let text = e.to_string();
+    assert!(text.contains("commit.retry.min-wait-ms is 'soon'") && text.contains(&table.inner.root), "{text}");
+    // What was written for the commit is gone.
+    assert_eq!((setup.files("metadata"), setup.files("data")), (2, 0));
+    let mend = Evolution::SetProperties(BTreeMap::from([("commit.retry.min-wait-ms".to_owned(), "7".to_owned())]));
+    assert_eq!(table.evolve(&[mend]).unwrap().append(setup.rows(1)).unwrap().snapshots().len(), 1);
 }

@@ -14,9 +14,9 @@ use crate::format::commit::CommitOptions;
 use crate::format::evolution::Retention;
 use crate::format::request::{RefInfo, RefKind, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::task::{CommitMessage, WrittenAt};
-use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
 use crate::iceberg::catalog::interface::Opened;
-use crate::iceberg::catalog::metadata_pointer::{FolderVersions, MetadataPointer};
+use crate::iceberg::catalog::metadata_files::{self, FoundMetadata};
+use crate::iceberg::catalog::metadata_pointer::{FolderVersions, MetadataPointer, TableVersion};
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
 use crate::iceberg::rows::live::schema_with_lineage;
@@ -85,7 +85,7 @@ impl Table {
         storage_options: BTreeMap<String, String>,
         moved: bool,
     ) -> Result<Table> {
-        let (metadata, found) = filesystem::load(store.as_ref(), &location::absolute(location)?)?;
+        let (metadata, found) = metadata_files::load(store.as_ref(), &location::absolute(location)?)?;
         Table::of(store, metadata, found, storage_options, moved)
     }
 
@@ -218,7 +218,7 @@ impl Table {
     /// # Errors
     /// As [`Table::open`]; `CorruptTable` if another table has taken its place.
     pub fn refresh(&self) -> Result<Table> {
-        let (metadata, found) = self.inner.versions.load()?;
+        let TableVersion { metadata, found } = self.inner.versions.load()?;
         check_same_table(&self.inner.metadata, &metadata, &self.inner.root)?;
         self.at(metadata, found)
     }

@@ -6,12 +6,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub use super::metadata_files::{FoundMetadata, METADATA_FOLDER, find_metadata, load, read_metadata};
-use super::metadata_files::{VERSION_HINT, find_version, first_there, version_of, version_paths};
+use super::metadata_files::{
+    FoundMetadata, VERSION_HINT, find_metadata, find_version, first_there, load, read_metadata, version_of,
+    version_paths,
+};
 use super::reachable::reachable_files;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::{TableIdent, check_name};
-use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::iceberg::spec::metadata_encode::encode_metadata;
 use crate::store::location::{join, normalise};
 use crate::store::{Store, in_parallel};
@@ -260,7 +262,7 @@ impl FilesystemCatalog {
     /// Removes a namespace that has nothing in it.
     ///
     /// # Errors
-    /// `NotFound` if there is none; `InvalidInput` if a table, namespace or file is in it.
+    /// `NotFound` if it does not exist; `InvalidInput` if it holds a table, namespace or file.
     pub fn drop_namespace(&self, namespace: &[String]) -> Result<()> {
         self.check_namespace(namespace)?;
         let folder = self.namespace_location(namespace)?;

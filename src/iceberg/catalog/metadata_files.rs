@@ -8,13 +8,10 @@
 //! Source: Iceberg specification, "File System Tables" and "Metastore Tables"; names as Java's Hadoop tables have them.
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::iceberg::spec::metadata_json::parse_metadata;
 use crate::store::location::join;
 use crate::store::{FileInfo, Store, in_parallel};
-
-/// The folder of metadata in a table's root.
-pub const METADATA_FOLDER: &str = "metadata";
 
 /// The file that says which version is the newest or near it.
 pub const VERSION_HINT: &str = "version-hint.text";
@@ -93,7 +90,7 @@ pub(super) fn find_version(store: &dyn Store, folder: &str, version: i32) -> Res
     first_there(store, version_paths(folder, version))
 }
 
-/// The first of these files that is there. A remote store is asked for all at once.
+/// The first of these files that exists. A remote store is asked for all at once.
 pub(super) fn first_there(store: &dyn Store, paths: impl IntoIterator<Item = String>) -> Result<Option<String>> {
     if store.is_remote() {
         let paths: Vec<String> = paths.into_iter().collect();
@@ -115,7 +112,8 @@ pub(super) fn first_there(store: &dyn Store, paths: impl IntoIterator<Item = Str
 /// newest version.
 ///
 /// # Errors
-/// `CorruptTable` if the hint names a later version than there is; `NotFound` if there is no table, with a hint at what is there instead; `InvalidInput` for a file of another kind.
+/// `CorruptTable` if the hint names a version after the newest. `NotFound` if there is no table; its hint says what the
+/// location holds instead. `InvalidInput` for a file of another kind.
 pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata> {
     let name = file_name(location);
     // Where a folder can't be confused with a file, it is not asked whether it is one.
@@ -229,7 +227,7 @@ fn by_listing(store: &dyn Store, folder: &str) -> Result<Option<String>> {
     Ok(best.last().map(|f| f.path.clone()))
 }
 
-/// The error for a location without metadata, with what is there instead.
+/// The error for a location without metadata, with a hint at what it holds instead.
 fn no_table(store: &dyn Store, location: &str) -> Error {
     let error = Error::not_found("there is no table").with("path", location);
     let folders = store.list_folders(location).unwrap_or_default();

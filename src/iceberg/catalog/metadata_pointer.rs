@@ -1,14 +1,55 @@
 //! Who keeps a table's current version: its folder, or a catalog.
+//!
+//! [`MetadataPointer`] is the one door to publish a commit. The folder and the catalogs with a register (SQL, memory) write the
+//! next metadata file and move the pointer to it. A REST catalog posts the requirements and updates instead.
 
 use std::sync::Arc;
 
 use super::filesystem;
-use super::metadata_files::{FoundMetadata, METADATA_FOLDER, load};
+use super::metadata_files::{FoundMetadata, load};
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
-use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::store::Store;
 use crate::store::location::join;
+
+/// One version of a table, and where it is.
+#[derive(Clone, Debug)]
+pub struct TableVersion {
+    /// The metadata.
+    pub metadata: TableMetadata,
+    /// The file of the metadata.
+    pub found: FoundMetadata,
+}
+
+/// How a publication ended.
+#[derive(Debug)]
+pub enum Publication {
+    /// The commit is in the table, at this version.
+    Committed(Box<TableVersion>),
+    /// Certainly nothing was published. `CommitConflict` if another commit came first.
+    Refused(Error),
+    /// Only the newest version can tell whether the commit was published. `CommitConflict` if another version is in the way,
+    /// which may turn out to be this commit's.
+    Unknown(Error),
+}
+
+impl Publication {
+    /// How the publication of a commit ended that wrote its metadata file itself. `is_certain` tells whether an error proves
+    /// that nothing was published.
+    pub(super) fn of(
+        commit: &MetadataCommit,
+        published: Result<FoundMetadata>,
+        is_certain: impl Fn(&Error) -> bool,
+    ) -> Publication {
+        match published {
+            Ok(found) => Publication::Committed(Box::new(TableVersion { metadata: commit.next.clone(), found })),
+            Err(e) if is_certain(&e) => Publication::Refused(e),
+            Err(e) => Publication::Unknown(e),
+        }
+    }
+}
 
 /// The keeper of one table's current version.
 pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
@@ -16,20 +57,13 @@ pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// `NotFound` if the table is gone; as metadata is read; the store's or the catalog's.
-    fn load(&self) -> Result<(TableMetadata, FoundMetadata)>;
+    fn load(&self) -> Result<TableVersion>;
 
-    /// Makes `next` the version after `base`, which is in the file `found`; says where it is.
-    ///
-    /// # Errors
-    /// `CommitConflict` if there is another one after `base`: nothing was published. `CommitStateUnknown` if it can't be told.
-    /// For others see [`MetadataPointer::is_certain`].
-    fn publish(&self, base: &TableMetadata, found: &FoundMetadata, next: &TableMetadata) -> Result<FoundMetadata>;
+    /// Makes the commit the version after `base`, on which it was built.
+    fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication;
 
-    /// Whether `wanted` turns out to be the version after the one that `found` is, for want of a reply that said so.
-    fn went_through(&self, found: &FoundMetadata, wanted: &TableMetadata) -> bool;
-
-    /// Whether an error of [`MetadataPointer::publish`] proves by itself that nothing was published.
-    fn is_certain(&self, error: &Error) -> bool;
+    /// Whether the commit turns out to be the version after `base`, although no reply said so.
+    fn was_published(&self, base: &TableVersion, commit: &MetadataCommit) -> bool;
 
     /// Makes sure that the table, as read from `found`, can be committed to.
     ///
@@ -73,25 +107,27 @@ impl FolderVersions {
 }
 
 impl MetadataPointer for FolderVersions {
-    fn load(&self) -> Result<(TableMetadata, FoundMetadata)> {
-        load(self.store.as_ref(), &self.root)
+    fn load(&self) -> Result<TableVersion> {
+        let (metadata, found) = load(self.store.as_ref(), &self.root)?;
+        Ok(TableVersion { metadata, found })
     }
 
-    fn publish(&self, base: &TableMetadata, found: &FoundMetadata, next: &TableMetadata) -> Result<FoundMetadata> {
-        let version = found.version.ok_or_else(|| tracked_elsewhere(&found.metadata_location))? + 1;
-        let path = filesystem::publish(self.store.as_ref(), &self.root, version, next, Some(base))?;
-        Ok(FoundMetadata { metadata_location: path, version: Some(version) })
+    /// An error leaves the outcome open: the file may have been made before it.
+    fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
+        let published = || -> Result<FoundMetadata> {
+            let found = &base.found;
+            let version = found.version.ok_or_else(|| tracked_elsewhere(&found.metadata_location))? + 1;
+            let (store, base) = (self.store.as_ref(), Some(&base.metadata));
+            let path = filesystem::publish(store, &self.root, version, &commit.next, base)?;
+            Ok(FoundMetadata { metadata_location: path, version: Some(version) })
+        };
+        Publication::of(commit, published(), |_| false)
     }
 
-    fn went_through(&self, found: &FoundMetadata, wanted: &TableMetadata) -> bool {
-        let next = found.version.and_then(|v| v.checked_add(1));
+    fn was_published(&self, base: &TableVersion, commit: &MetadataCommit) -> bool {
+        let next = base.found.version.and_then(|v| v.checked_add(1));
         let there = next.map(|v| filesystem::load_version(self.store.as_ref(), &self.root, v));
-        matches!(there, Some(Ok(Some(there))) if there == *wanted)
-    }
-
-    /// Never: the file may have been made before the error.
-    fn is_certain(&self, _: &Error) -> bool {
-        false
+        matches!(there, Some(Ok(Some(there))) if there == commit.next)
     }
 
     fn check_writable(&self, metadata: &TableMetadata, found: &FoundMetadata) -> Result<()> {

@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::error::{Result, ResultExt};
-use crate::iceberg::manifest::columns::{Inherited, Manifest};
+use crate::iceberg::manifest::columns::Manifest;
 use crate::iceberg::manifest::entries::EntryRequest;
-use crate::iceberg::plan::planner::load_manifests;
+use crate::iceberg::manifest::entries::Inherited;
+use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::{Location, Store};
 

@@ -50,7 +50,7 @@ pub trait TableRegister: Send + Sync + std::fmt::Debug {
     /// A namespace's properties.
     fn properties(&self, namespace: &[String]) -> Result<BTreeMap<String, String>>;
 
-    /// Adds a namespace with properties, of which there is at least one.
+    /// Adds a namespace with at least one property.
     ///
     /// # Errors
     /// `AlreadyExists` if it has one of them already.

@@ -1,19 +1,21 @@
 //! Catalogs that keep a register of names: SQL catalogs and those in memory.
 //!
-//! A table's metadata is in files `<N>-<uuid>.metadata.json`, of which the register names the current one. A commit writes a
-//! new file and makes the register name it, if it still names the one that the commit was built on.
+//! A table's metadata is in files `<N>-<uuid>.metadata.json`. The register names the current one. A commit writes a new file,
+//! and the register then names that, if it still named the file that the commit was built on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::filesystem::{GC_ENABLED, delete_old_files, encoded};
 use super::interface::{Opened, TableCatalog};
-use super::metadata_files::{FoundMetadata, METADATA_FOLDER, number_of, read_metadata};
-use super::metadata_pointer::{KeptBy, MetadataPointer};
+use super::metadata_files::{FoundMetadata, number_of, read_metadata};
+use super::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
 use super::reachable::reachable_files;
 use super::register::TableRegister;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::{TableIdent, check_name};
+use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::location::{absolute, join};
 use crate::store::{Store, StoreOptions, in_parallel, open_store};
@@ -336,27 +338,27 @@ impl Kept {
 }
 
 impl MetadataPointer for Kept {
-    fn load(&self) -> Result<(TableMetadata, FoundMetadata)> {
+    fn load(&self) -> Result<TableVersion> {
         let path = self.catalog.current(&self.ident)?;
-        Ok((read_metadata(self.store.as_ref(), &path).with("table", &self.ident)?, found_at(path)))
+        let metadata = read_metadata(self.store.as_ref(), &path).with("table", &self.ident)?;
+        Ok(TableVersion { metadata, found: found_at(path) })
     }
 
-    fn publish(&self, base: &TableMetadata, found: &FoundMetadata, next: &TableMetadata) -> Result<FoundMetadata> {
-        let number = number_of(&found.metadata_location).map_or(0, |n| n.saturating_add(1));
-        let path = write_metadata(self.store.as_ref(), next, number)?;
-        let swapped = self.swap(&found.metadata_location, &path);
-        swapped.inspect_err(|e| forget(self.store.as_ref(), &path, e))?;
-        delete_old_files(self.store.as_ref(), &metadata_folder(next), next, Some(base));
-        Ok(found_at(path))
+    fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
+        let published = || -> Result<FoundMetadata> {
+            let (store, from, next) = (self.store.as_ref(), &base.found.metadata_location, &commit.next);
+            let number = number_of(from).map_or(0, |n| n.saturating_add(1));
+            let path = write_metadata(store, next, number)?;
+            self.swap(from, &path).inspect_err(|e| forget(store, &path, e))?;
+            delete_old_files(store, &metadata_folder(next), next, Some(&base.metadata));
+            Ok(found_at(path))
+        };
+        Publication::of(commit, published(), |e| e.kind() != ErrorKind::CommitStateUnknown)
     }
 
     /// [`MetadataPointer::publish`] has looked already.
-    fn went_through(&self, _: &FoundMetadata, _: &TableMetadata) -> bool {
+    fn was_published(&self, _: &TableVersion, _: &MetadataCommit) -> bool {
         false
-    }
-
-    fn is_certain(&self, error: &Error) -> bool {
-        error.kind() != ErrorKind::CommitStateUnknown
     }
 
     fn check_writable(&self, _: &TableMetadata, _: &FoundMetadata) -> Result<()> {

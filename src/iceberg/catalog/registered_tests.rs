@@ -130,6 +130,30 @@ impl TableRegister for Faulty {
     }
 }
 
+/// Where a commit is that was published.
+fn committed(publication: Publication) -> FoundMetadata {
+    match publication {
+        Publication::Committed(version) => version.found,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The error of a commit that certainly was not published.
+fn refused(publication: Publication) -> Error {
+    match publication {
+        Publication::Refused(error) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The error of a commit that may have been published.
+fn unknown(publication: Publication) -> Error {
+    match publication {
+        Publication::Unknown(error) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
 struct Setup {
     folder: tempfile::TempDir,
     names: Arc<Faulty>,
@@ -158,12 +182,13 @@ impl Setup {
         *self.names.fault.lock().unwrap() = fault;
     }
 
-    /// Publishes a version with a property; says how that ended and where it is, or would be.
-    fn publish(&self, table: &Opened) -> Result<FoundMetadata> {
+    /// Publishes a version with a property.
+    fn publish(&self, table: &Opened) -> Publication {
         let mut next =
             table.metadata.with_metadata_log(&table.found.metadata_location, table.metadata.last_updated_ms).unwrap();
         next.properties.insert("ours".to_owned(), "yes".to_owned());
-        table.versions.publish(&table.metadata, &table.found, &next)
+        let base = TableVersion { metadata: table.metadata.clone(), found: table.found.clone() };
+        table.versions.publish(&base, &MetadataCommit::between(&base.metadata, next))
     }
 
     /// Metadata files that are there.
@@ -181,7 +206,7 @@ fn a_lost_reply_is_found_out() {
     let setup = Setup::new();
     let table = setup.create().unwrap();
     setup.fail(Fault::LostReply);
-    let found = setup.publish(&table).unwrap();
+    let found = committed(setup.publish(&table));
     assert!(setup.is_ours());
     assert_eq!(setup.catalog.load(&setup.ident).unwrap().found, found);
 }
@@ -191,7 +216,7 @@ fn a_lost_reply_is_found_out_behind_other_commits() {
     let setup = Setup::new();
     let table = setup.create().unwrap();
     setup.fail(Fault::LostReplyThenOther);
-    setup.publish(&table).unwrap();
+    committed(setup.publish(&table));
     assert!(setup.is_ours());
     assert_eq!(setup.files(), 4);
 }
@@ -201,12 +226,11 @@ fn a_lost_race_is_a_conflict_and_leaves_nothing() {
     let setup = Setup::new();
     let table = setup.create().unwrap();
     setup.fail(Fault::LostRace);
-    let error = setup.publish(&table).unwrap_err();
+    let error = refused(setup.publish(&table));
     assert_eq!(error.kind(), ErrorKind::CommitConflict);
-    assert!(table.versions.is_certain(&error));
     assert_eq!(setup.files(), 3);
     // The same without a fault.
-    let error = setup.publish(&table).unwrap_err();
+    let error = refused(setup.publish(&table));
     assert_eq!(error.kind(), ErrorKind::CommitConflict);
     assert_eq!(setup.files(), 3);
     assert!(!setup.is_ours());
@@ -217,9 +241,8 @@ fn what_may_happen_yet_is_unknown_and_keeps_its_file() {
     let setup = Setup::new();
     let table = setup.create().unwrap();
     setup.fail(Fault::Timeout);
-    let error = setup.publish(&table).unwrap_err();
+    let error = unknown(setup.publish(&table));
     assert_eq!(error.kind(), ErrorKind::CommitStateUnknown);
-    assert!(!table.versions.is_certain(&error));
     assert_eq!(setup.files(), 2);
 }
 
@@ -228,9 +251,9 @@ fn a_log_that_forgot_the_base_tells_nothing() {
     let setup = Setup::new();
     let mut table = setup.create().unwrap();
     table.metadata.properties.insert("write.metadata.previous-versions-max".to_owned(), "1".to_owned());
-    table.found = setup.publish(&table).unwrap();
+    table.found = committed(setup.publish(&table));
     setup.fail(Fault::LostRace);
-    assert_eq!(setup.publish(&table).unwrap_err().kind(), ErrorKind::CommitStateUnknown);
+    assert_eq!(unknown(setup.publish(&table)).kind(), ErrorKind::CommitStateUnknown);
 }
 
 #[test]
@@ -238,12 +261,11 @@ fn refusals_are_certain() {
     let setup = Setup::new();
     let table = setup.create().unwrap();
     setup.fail(Fault::Refused);
-    let error = setup.publish(&table).unwrap_err();
+    let error = refused(setup.publish(&table));
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
-    assert!(table.versions.is_certain(&error));
     assert_eq!(setup.files(), 1);
     setup.catalog.remove(&setup.ident, false).unwrap();
-    let error = setup.publish(&table).unwrap_err();
+    let error = refused(setup.publish(&table));
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(setup.files(), 1);
 }

@@ -1,5 +1,5 @@
-//! Publishing a staged snapshot, or one of another branch, on `main`: by moving `main` there where that is all it takes, else
-//! by a new snapshot that does the same again.
+//! Publishes a staged snapshot, or one of another branch, on `main`. `main` moves there if that is enough. Otherwise a new
+//! snapshot repeats the change.
 //!
 //! As Java's `CherryPickOperation`: appends can be done again anywhere; overwrites of whole partitions where these have not
 //! changed; other changes only by moving `main`.
@@ -10,22 +10,15 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::task::DataFile;
 use crate::iceberg::commit::manifests::{ManifestWriter, new_snapshot_id};
 use crate::iceberg::commit::preconditions::Preconditions;
-use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
+use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::iceberg::commit::snapshot_input::Operation;
+use crate::iceberg::commit::summary::{PUBLISHED_WAP_ID, REPLACE_PARTITIONS, SOURCE_ID, WAP_ID};
 use crate::iceberg::manifest::entries::{ADDED, DELETED};
 use crate::iceberg::manifest::list::ManifestContent;
-use crate::iceberg::plan::planner::load_manifests;
+use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::{Location, Store};
-
-/// The member of a summary that names a staged commit.
-pub(crate) const WAP_ID: &str = "wap.id";
-
-/// The member of a summary that tells a dynamic overwrite.
-pub(crate) const REPLACE_PARTITIONS: &str = "replace-partitions";
-
-const PUBLISHED_WAP_ID: &str = "published-wap-id";
-pub(crate) const SOURCE_ID: &str = "source-snapshot-id";
 
 /// One snapshot to publish, from the first attempt to the last.
 #[derive(Debug)]
@@ -44,7 +37,7 @@ impl CherryPick {
         CherryPick { store, snapshot_id, own_id: new_snapshot_id(), change: None }
     }
 
-    /// The snapshots of which one will be on `main`: the one to publish, and one that does the same again.
+    /// The two candidates for `main`: the snapshot to publish, and one that repeats its change.
     pub fn snapshot_ids(&self) -> [i64; 2] {
         [self.snapshot_id, self.own_id]
     }

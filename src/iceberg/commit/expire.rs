@@ -1,7 +1,7 @@
 //! Which snapshots and references a table no longer keeps, and its metadata without them.
 //!
-//! A branch keeps its snapshots that are young enough, and at least so many of the newest; a tag keeps its own. References
-//! other than `main` go when their snapshot is too old. A snapshot that no reference leads to goes when it is too old.
+//! A branch keeps its young snapshots, and a minimum number of the newest. A tag keeps its own. References other than `main`
+//! are removed when their snapshot is too old. So is a snapshot that no reference leads to.
 //!
 //! Source: Iceberg specification, "Snapshot Retention Policy"; where it is silent, Java's `RemoveSnapshots`.
 

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::WrittenAt;
-use crate::iceberg::commit::cherry_pick::SOURCE_ID;
 use crate::iceberg::commit::live::named_in;
+use crate::iceberg::commit::summary::SOURCE_ID;
 use crate::iceberg::manifest::list::ManifestFile;
+use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::plan::changes::is_by;
-use crate::iceberg::plan::planner::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::{Location, Store};
@@ -22,10 +22,10 @@ use crate::types::hash::murmur3_bytes;
 /// The member of a snapshot's summary that names the messages it was made of.
 const MESSAGES: &str = "frazil.messages";
 
-/// Its value where they are more than so many.
+/// For more messages than this number, the value says only this.
 const MANY: (usize, &str) = (32, "many");
 
-/// So much may clocks differ, in milliseconds.
+/// How much clocks may differ, in milliseconds.
 const SKEW_MS: i64 = 3_600_000;
 
 /// The messages of one commit.

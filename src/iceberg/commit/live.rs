@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use crate::error::{Result, ResultExt};
 use crate::iceberg::commit::manifests::inherited;
-use crate::iceberg::manifest::columns::{Inherited, Manifest};
+use crate::iceberg::manifest::columns::Manifest;
+use crate::iceberg::manifest::entries::Inherited;
 use crate::iceberg::manifest::entries::{ADDED, DELETED, EXISTING, EntryRequest};
 use crate::iceberg::manifest::list::ManifestFile;
-use crate::iceberg::plan::planner::load_manifests;
+use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::location::{normalise, normalised};

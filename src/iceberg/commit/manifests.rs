@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::codec::avro::Codec;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{DataFile, Partition};
-use crate::iceberg::catalog::filesystem::METADATA_FOLDER;
-use crate::iceberg::manifest::columns::{Inherited, Manifest, assign_first_row_ids, clear_first_row_ids, partition_of};
+use crate::iceberg::manifest::columns::{Manifest, assign_first_row_ids, clear_first_row_ids, partition_of};
 use crate::iceberg::manifest::encode::{ManifestEntry, ManifestHeader, encode_manifest};
+use crate::iceberg::manifest::entries::Inherited;
 use crate::iceberg::manifest::entries::{ADDED, DELETED, EXISTING, EntryColumns, EntryRequest};
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile, ManifestListHeader, encode_manifest_list};
+use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::{Store, location};
 

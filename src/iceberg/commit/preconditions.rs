@@ -15,11 +15,12 @@ use crate::expr::{BoundPredicate, Predicate, bind};
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::iceberg::manifest::entries::{ADDED, EntryColumns, MISSING, MetricColumn};
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
+use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::plan::changes::{is_by, snapshots_between};
 use crate::iceberg::plan::deletes::{DeleteIndex, partition_key};
-use crate::iceberg::plan::planned::PartitionGroup;
-use crate::iceberg::plan::planned::PlannedBatch;
-use crate::iceberg::plan::planner::{EntryScope, Plan, PlanInput, load_manifests};
+use crate::iceberg::plan::input::{EntryScope, PlanInput};
+use crate::iceberg::plan::kept_entries::{KeptEntries, PartitionGroup};
+use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::location::{normalise, normalised};
@@ -371,7 +372,7 @@ fn conflict(what: &str, snapshot: &Snapshot, file: &str, partition: &Partition, 
 }
 
 /// Data files as planning has them, all of one data sequence number, with the metrics of some columns.
-fn batch_of(files: &[DataFile], sequence_number: i64, mut fields: Vec<FieldId>) -> Result<PlannedBatch> {
+fn batch_of(files: &[DataFile], sequence_number: i64, mut fields: Vec<FieldId>) -> Result<KeptEntries> {
     fields.sort_unstable();
     fields.dedup();
     let metric = |id: &FieldId| MetricColumn { field_id: *id, ..MetricColumn::default() };
@@ -412,7 +413,7 @@ fn batch_of(files: &[DataFile], sequence_number: i64, mut fields: Vec<FieldId>) 
         }
     }
     let rows = (0..files.len() as u32).collect();
-    Ok(PlannedBatch { columns, rows, groups, ..PlannedBatch::default() })
+    Ok(KeptEntries { columns, rows, groups })
 }
 
 #[cfg(test)]

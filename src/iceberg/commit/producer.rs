@@ -1,11 +1,13 @@
-//! New snapshots: what one adds and removes, what it takes for granted, and the metadata tree that says so.
+//! Producing snapshots: what one adds and removes, its preconditions, and the manifests that say so.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
 //! # use frazil::error::Result;
-//! # fn f(store: Arc<dyn frazil::store::Store>, base: frazil::iceberg::metadata::TableMetadata,
-//! #      old: Vec<frazil::task::DataFile>, new: Vec<frazil::task::DataFile>) -> Result<()> {
-//! use frazil::iceberg::commit::{Preconditions, Operation, SnapshotProducer};
+//! # fn f(store: Arc<dyn frazil::store::Store>, base: frazil::iceberg::spec::metadata::TableMetadata,
+//! #      old: Vec<frazil::format::task::DataFile>, new: Vec<frazil::format::task::DataFile>) -> Result<()> {
+//! use frazil::iceberg::commit::preconditions::Preconditions;
+//! use frazil::iceberg::commit::producer::SnapshotProducer;
+//! use frazil::iceberg::commit::snapshot_input::Operation;
 //!
 //! let mut change = SnapshotProducer::new(store, Operation::Overwrite)
 //!     .add_files(new)
@@ -15,7 +17,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`SnapshotProducer::prepare`] builds one attempt on one version of the table: it checks the [`Preconditions`] (`assumptions`),
+//! [`SnapshotProducer::prepare`] builds one attempt on one version of the table: it checks the [`Preconditions`] (`preconditions`),
 //! writes the manifests of what is added (once), takes what is removed out of the manifests that hold it (`removal`), merges
 //! small manifests (`merge`), sums up (`summary`) and writes the manifest list. Publishing the result, and trying again on
 //! the next version, is the business of the `transaction` module.
@@ -26,28 +28,25 @@
 //! Source: Iceberg specification, "Snapshots", "Sequence Numbers", "Row Lineage", "Commit Conflict Resolution and Retry";
 //! where it is silent, Java's `MergingSnapshotProducer`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
-use crate::format::request::RefKind;
-use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
+use crate::format::task::{DataFile, FileContent, Partition};
 use crate::iceberg::commit::fingerprint::CommitFingerprint;
-pub(crate) use crate::iceberg::commit::live::live_files;
 use crate::iceberg::commit::manifests::{ManifestWriter, UNASSIGNED};
 use crate::iceberg::commit::merge::Merger;
-use crate::iceberg::commit::preconditions::Preconditions;
-use crate::iceberg::commit::preconditions::RUN_AGAIN;
-use crate::iceberg::commit::preconditions::Subject;
-use crate::iceberg::commit::removal::FileId;
+use crate::iceberg::commit::preconditions::{Preconditions, Subject};
 use crate::iceberg::commit::removal::{Dangling, Outcome, Removal};
 use crate::iceberg::commit::rewrite::ManifestRewrite;
+use crate::iceberg::commit::row_ids;
+use crate::iceberg::commit::snapshot_input::{Operation, SnapshotInput, Target, is_vector};
 use crate::iceberg::commit::summary::Summary;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile, ManifestListHeader};
+use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::plan::deletes::partition_key;
-use crate::iceberg::plan::planner::load_manifests;
-use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
+use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::{Location, Store};
 use crate::types::hash::murmur3_bytes;
@@ -58,72 +57,29 @@ const FILES_PER_MANIFEST: usize = 10_000;
 /// The member of a snapshot's summary that tells by which files an append was made, so that committing them again is seen.
 const FILES_ID: &str = "frazil.files-id";
 
-/// What a snapshot does to the table's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// Adds data files.
-    Append,
-    /// Adds data files, and removes rows: by removing files or adding delete files.
-    Overwrite,
-    /// Removes rows only.
-    Delete,
-    /// Replaces files by others with the same rows.
-    Replace,
-}
-
-impl Operation {
-    /// As a summary says it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Operation::Append => "append",
-            Operation::Overwrite => "overwrite",
-            Operation::Delete => "delete",
-            Operation::Replace => "replace",
-        }
-    }
-}
-
-/// Where the new snapshot goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Target {
-    /// To the head of a branch. One that is not there yet begins at the table's current snapshot.
-    Branch(String),
-    /// Into the table, on no branch: to be audited and published later.
-    Staged,
-}
-
-/// What one new snapshot does, from the first attempt to commit it to the last.
+/// Produces one new snapshot: what it does, and what its attempts have written so far.
 #[derive(Debug)]
 pub struct SnapshotProducer {
-    operation: Operation,
-    target: Target,
-    pub(crate) added_data: Vec<DataFile>,
-    pub(crate) added_deletes: Vec<DataFile>,
-    data_sequence_number: Option<i64>,
-    pub(crate) removed_data: Vec<DataFile>,
+    input: SnapshotInput,
+    state: AttemptState,
+}
+
+/// What the attempts to commit one snapshot know of each other.
+#[derive(Debug)]
+struct AttemptState {
+    writer: ManifestWriter,
     data_removal: Removal,
     delete_removal: Removal,
-    pub(crate) assumptions: Preconditions,
-    /// The format version that the change was planned at.
-    pub(crate) planned_version: Option<u8>,
-    summary: BTreeMap<String, String>,
-    files_id: Option<String>,
-    first_time: Option<CommitFingerprint>,
-    owns_files: bool,
-    /// Added files that it does not own all the same.
-    lent: HashSet<String>,
-    /// Whether it makes no snapshot: it found nothing to do, and relies on that.
-    only_checks: bool,
-    /// Snapshots of the same transaction.
-    pub(crate) own: HashSet<i64>,
-    writer: ManifestWriter,
     mergers: [Merger; 2],
     rewrite: Option<ManifestRewrite>,
+    first_time: Option<CommitFingerprint>,
+    /// Entries that the last attempt's rewrite of manifests wrote.
+    processed: Option<i64>,
     /// Written at the first attempt for a format version; reused by the others.
     new_manifests: Option<(u8, Vec<ManifestFile>)>,
-    /// Snapshots that the assumptions hold against.
+    /// Snapshots that the preconditions hold against.
     checked: HashSet<i64>,
-    /// What the last attempt's list names, and the list.
+    /// The files that the last attempt's manifest list names, and the list.
     used: HashSet<String>,
 }
 
@@ -138,71 +94,63 @@ impl SnapshotProducer {
     /// A change of branch `main` that does nothing yet. Its files are written by `store`.
     pub fn new(store: Arc<dyn Store>, operation: Operation) -> SnapshotProducer {
         SnapshotProducer {
-            operation,
-            target: Target::Branch(MAIN_BRANCH.to_owned()),
-            added_data: Vec::new(),
-            added_deletes: Vec::new(),
-            data_sequence_number: None,
-            removed_data: Vec::new(),
-            data_removal: Removal::default(),
-            delete_removal: Removal::default(),
-            assumptions: Preconditions::default(),
-            planned_version: None,
-            summary: BTreeMap::new(),
-            files_id: None,
-            first_time: None,
-            owns_files: false,
-            lent: HashSet::new(),
-            only_checks: false,
-            own: HashSet::new(),
-            writer: ManifestWriter::new(store),
-            mergers: Default::default(),
-            rewrite: None,
-            new_manifests: None,
-            checked: HashSet::new(),
-            used: HashSet::new(),
+            input: SnapshotInput::new(operation),
+            state: AttemptState {
+                writer: ManifestWriter::new(store),
+                data_removal: Removal::default(),
+                delete_removal: Removal::default(),
+                mergers: Default::default(),
+                rewrite: None,
+                first_time: None,
+                processed: None,
+                new_manifests: None,
+                checked: HashSet::new(),
+                used: HashSet::new(),
+            },
         }
     }
 
     /// An append of data files. Appending the very same files again later is seen and does nothing.
     pub fn append(store: Arc<dyn Store>, files: Vec<DataFile>) -> SnapshotProducer {
         let id = files_id(files.iter().map(|f| f.path.as_str()));
-        let change = SnapshotProducer::new(store, Operation::Append).add_files(files);
-        SnapshotProducer { files_id: Some(id), ..change }
+        let mut change = SnapshotProducer::new(store, Operation::Append).add_files(files);
+        change.input.files_id = Some(id);
+        change
     }
 
     /// Makes no snapshot, but conflicts as one would: what a transaction found nothing to do for must stay so until it is
     /// committed, or it would come after commits that it did not see.
     #[must_use]
-    pub fn only_checking(self) -> Self {
-        SnapshotProducer { only_checks: true, ..self }
+    pub fn only_checking(mut self) -> Self {
+        self.input.only_checks = true;
+        self
     }
 
     /// Whether it makes no snapshot.
     pub fn only_checks(&self) -> bool {
-        self.only_checks
+        self.input.only_checks
     }
 
     /// Makes the same change be seen when it is made again later, and do nothing: one that is known by these messages. That
     /// some of them come again with others is refused.
     #[must_use]
     pub fn once(mut self, files: CommitFingerprint) -> Self {
-        self.files_id = (!files.is_empty()).then(|| files_id(files.names()));
-        self.first_time = Some(files);
+        self.input.files_id = (!files.is_empty()).then(|| files_id(files.names()));
+        self.state.first_time = Some(files);
         self
     }
 
     /// Commits to this branch instead of `main`; one that is not there yet begins at the current snapshot.
     #[must_use]
     pub fn on_branch(mut self, name: &str) -> Self {
-        self.target = Target::Branch(name.to_owned());
+        self.input.target = Target::Branch(name.to_owned());
         self
     }
 
     /// Only stages the snapshot: it is in the table, but on no branch.
     #[must_use]
     pub fn staged(mut self) -> Self {
-        self.target = Target::Staged;
+        self.input.target = Target::Staged;
         self
     }
 
@@ -211,8 +159,8 @@ impl SnapshotProducer {
     #[must_use]
     pub fn add_files(mut self, files: impl IntoIterator<Item = DataFile>) -> Self {
         let (data, deletes): (Vec<_>, Vec<_>) = files.into_iter().partition(|f| f.content == FileContent::Data);
-        self.added_data.extend(data);
-        self.added_deletes.extend(deletes);
+        self.input.added_data.extend(data);
+        self.input.added_deletes.extend(deletes);
         self
     }
 
@@ -222,10 +170,10 @@ impl SnapshotProducer {
     pub fn remove_files(mut self, files: impl IntoIterator<Item = DataFile>) -> Self {
         for file in files {
             if file.content == FileContent::Data {
-                self.data_removal.add_file(&file);
-                self.removed_data.push(file);
+                self.state.data_removal.add_file(&file);
+                self.input.removed_data.push(file);
             } else {
-                self.delete_removal.add_file(&file);
+                self.state.delete_removal.add_file(&file);
             }
         }
         self
@@ -235,8 +183,8 @@ impl SnapshotProducer {
     #[must_use]
     pub fn remove_partitions(mut self, partitions: &[Arc<Partition>]) -> Self {
         for partition in partitions {
-            self.data_removal.add_partition(partition);
-            self.delete_removal.add_partition(partition);
+            self.state.data_removal.add_partition(partition);
+            self.state.delete_removal.add_partition(partition);
         }
         self
     }
@@ -245,8 +193,8 @@ impl SnapshotProducer {
     /// rows match and others may not is a conflict.
     #[must_use]
     pub fn remove_where(mut self, filter: &Predicate) -> Self {
-        self.data_removal.add_filter(filter.clone());
-        self.delete_removal.add_filter(filter.clone());
+        self.state.data_removal.add_filter(filter.clone());
+        self.state.delete_removal.add_filter(filter.clone());
         self
     }
 
@@ -254,14 +202,14 @@ impl SnapshotProducer {
     /// that equality deletes made since still reach its rows.
     #[must_use]
     pub fn data_sequence_number(mut self, number: i64) -> Self {
-        self.data_sequence_number = Some(number);
+        self.input.data_sequence_number = Some(number);
         self
     }
 
     /// What the change takes for granted.
     #[must_use]
     pub fn assuming(mut self, assumptions: Preconditions) -> Self {
-        self.assumptions = assumptions;
+        self.input.assumptions = assumptions;
         self
     }
 
@@ -270,54 +218,54 @@ impl SnapshotProducer {
     /// snapshot that the assumptions name.
     #[must_use]
     pub fn planned_at(mut self, format_version: u8) -> Self {
-        self.planned_version = Some(format_version);
+        self.input.planned_version = Some(format_version);
         self
     }
 
     /// Adds members to the snapshot's summary; they can't override what is computed.
     #[must_use]
     pub fn with_summary(mut self, members: impl IntoIterator<Item = (String, String)>) -> Self {
-        self.summary.extend(members);
+        self.input.summary.extend(members);
         self
     }
 
     /// Makes the change own the files that it adds: if it certainly fails, they are deleted.
     #[must_use]
     pub fn owning_files(mut self) -> Self {
-        self.owns_files = true;
+        self.input.owns_files = true;
         self
     }
 
     /// Takes these files out of those that it owns: who wrote them decides what becomes of them.
     #[must_use]
     pub fn lending(mut self, paths: impl IntoIterator<Item = String>) -> Self {
-        self.lent.extend(paths);
+        self.input.lent.extend(paths);
         self
     }
 
     /// Tells which snapshots belong to the same transaction: they are no conflicts.
     #[must_use]
     pub fn after(mut self, own: impl IntoIterator<Item = i64>) -> Self {
-        self.own.extend(own);
+        self.input.own.extend(own);
         self
     }
 
-    /// Writes manifests anew and does nothing else.
+    /// Rewrites manifests and does nothing else.
     #[must_use]
     pub fn rewriting_manifests(mut self, rewrite: ManifestRewrite) -> Self {
-        self.rewrite = Some(rewrite);
+        self.state.rewrite = Some(rewrite);
         self
     }
 
     /// Gives the snapshot this id. Only before the first attempt.
     pub(crate) fn with_snapshot_id(mut self, id: i64) -> Self {
-        self.writer.snapshot_id = id;
+        self.state.writer.snapshot_id = id;
         self
     }
 
     /// The id of the snapshot, the same at every attempt.
     pub fn snapshot_id(&self) -> i64 {
-        self.writer.snapshot_id
+        self.state.writer.snapshot_id
     }
 
     /// Whether the table has the change already: by another attempt, or by an earlier commit of the same files.
@@ -325,12 +273,13 @@ impl SnapshotProducer {
         if metadata.snapshot_by_id(self.snapshot_id()).is_some() {
             return true;
         }
-        let same_files = |s: &Snapshot| self.files_id.is_some() && s.summary.get(FILES_ID) == self.files_id.as_ref();
+        let same_files =
+            |s: &Snapshot| self.input.files_id.is_some() && s.summary.get(FILES_ID) == self.input.files_id.as_ref();
         if !metadata.snapshots.iter().any(|s| same_files(s)) {
             return false;
         }
         // What is elsewhere, or was rolled back, is not in the branch.
-        let branch = match (&self.target, self.parent(metadata)) {
+        let branch = match (&self.input.target, self.input.parent(metadata)) {
             (Target::Branch(_), Ok(Some(head))) => metadata.ancestors(head.id),
             (Target::Branch(_), _) => Vec::new(),
             (Target::Staged, _) => metadata.snapshots.iter().collect(),
@@ -344,16 +293,16 @@ impl SnapshotProducer {
     /// `CommitConflict` if an assumption does not hold or a file to remove is gone; `InvalidInput` for files that this table
     /// can't have, or a branch that is a tag; of the store; `CorruptTable` if the base's manifests are.
     pub fn prepare(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
-        self.check_version(base)?;
+        self.input.check_version(base)?;
         self.check_files(base)?;
-        let parent = self.parent(base)?;
-        self.check_row_ids(base, parent.as_ref())?;
+        let parent = self.input.parent(base)?;
+        row_ids::check(&self.input, base, parent.as_ref())?;
         self.check_assumptions(base, parent.as_ref())?;
-        if let Some(first_time) = &mut self.first_time {
-            let staged = self.target == Target::Staged;
-            first_time.check(self.writer.store.as_ref(), base, parent.as_ref(), staged)?;
+        if let Some(first_time) = &mut self.state.first_time {
+            let staged = self.input.target == Target::Staged;
+            first_time.check(self.state.writer.store.as_ref(), base, parent.as_ref(), staged)?;
         }
-        if self.only_checks {
+        if self.input.only_checks {
             return Ok(base.clone());
         }
         let mut tree = self.tree(base, parent.as_deref())?;
@@ -374,8 +323,8 @@ impl SnapshotProducer {
             first_row_id,
         };
         let summary = self.summary(base, parent.as_deref(), &tree)?;
-        let list = self.writer.write_list(base, &header, &tree.manifests)?;
-        self.used = tree.manifests.into_iter().map(|m| m.path).chain([list.clone()]).collect();
+        let list = self.state.writer.write_list(base, &header, &tree.manifests)?;
+        self.state.used = tree.manifests.into_iter().map(|m| m.path).chain([list.clone()]).collect();
         let snapshot = Snapshot {
             id: self.snapshot_id(),
             parent_id: parent.as_ref().map(|p| p.id),
@@ -388,7 +337,7 @@ impl SnapshotProducer {
             added_rows,
             ..Snapshot::default()
         };
-        match &self.target {
+        match &self.input.target {
             Target::Branch(name) => base.add_snapshot(snapshot, name, now_ms),
             Target::Staged => base.stage_snapshot(snapshot, now_ms),
         }
@@ -396,7 +345,7 @@ impl SnapshotProducer {
 
     /// Deletes what attempts wrote, so that the change can be prepared again. Only while none of them was committed.
     pub fn undo(&mut self) {
-        self.writer.delete(|_| true);
+        self.state.writer.delete(|_| true);
         self.forget_manifests();
     }
 
@@ -404,12 +353,12 @@ impl SnapshotProducer {
     /// committed.
     pub fn clean_up(&mut self) {
         self.undo();
-        if self.owns_files {
+        if self.input.owns_files {
             let paths: HashSet<&str> =
-                self.added_data.iter().chain(&self.added_deletes).map(|f| f.path.as_str()).collect();
-            for path in paths.into_iter().filter(|path| !self.lent.contains(*path)) {
+                self.input.added_data.iter().chain(&self.input.added_deletes).map(|f| f.path.as_str()).collect();
+            for path in paths.into_iter().filter(|path| !self.input.lent.contains(*path)) {
                 // A left-over is a harmless orphan; the commit's own error matters more.
-                let _ = self.writer.store.delete(path);
+                let _ = self.state.writer.store.delete(path);
             }
         }
     }
@@ -419,115 +368,61 @@ impl SnapshotProducer {
         let Some(snapshot) = metadata.snapshot_by_id(self.snapshot_id()) else {
             // The same files were committed by another change: nothing of this one is in the table.
             if self.is_in(metadata) {
-                self.writer.delete(|_| true);
+                self.state.writer.delete(|_| true);
             }
             return;
         };
         let list = snapshot.manifest_list.clone().unwrap_or_default();
-        let mut used = std::mem::take(&mut self.used);
+        let mut used = std::mem::take(&mut self.state.used);
         if !used.contains(&list) {
             // An earlier attempt made it, whose reply was lost.
-            let Ok(manifests) = load_manifests(self.writer.store.as_ref(), &Location::recorded(), snapshot) else {
+            let Ok(manifests) = load_manifests(self.state.writer.store.as_ref(), &Location::recorded(), snapshot)
+            else {
                 return;
             };
             used = manifests.into_iter().map(|m| m.path).chain([list]).collect();
         }
-        self.writer.delete(|path| !used.contains(path));
+        self.state.writer.delete(|path| !used.contains(path));
     }
 
     /// What is wrong with the files for a table of this version.
     fn check_files(&self, base: &TableMetadata) -> Result<()> {
-        let mut ids = HashSet::new();
-        let mut vectors_for = HashSet::new();
-        for file in self.added_data.iter().chain(&self.added_deletes) {
-            let bad = |what: String| Err(Error::invalid(what).with("path", &file.path));
-            if !ids.insert(FileId::of(file)) {
-                let e = Error::invalid("a file is added twice").with("path", &file.path);
-                return Err(e.hint("Commit each message once"));
-            }
-            let vector = is_vector(file);
-            match (file.content, base.format_version) {
-                (FileContent::Data, _) => {}
-                (_, 1) => return bad("a v1 table can't have delete files".into()),
-                (FileContent::PositionDeletes, 2) if vector => {
-                    return bad("a v2 table can't have deletion vectors".into());
-                }
-                (FileContent::PositionDeletes, v) if v > 2 && !vector => {
-                    return bad(format!("a v{v} table takes deletion vectors, no new position delete files"));
-                }
-                _ => {}
-            }
-            if vector && !file.referenced_data_file.as_deref().is_some_and(|of| vectors_for.insert(of)) {
-                return bad("a deletion vector names no data file, or one that another names too".into());
-            }
-            if file.content == FileContent::EqualityDeletes && file.equality_ids.as_ref().is_none_or(Vec::is_empty) {
-                return bad("an equality delete file needs key columns".into());
-            }
-        }
-        if self.operation == Operation::Append
-            && (!self.added_deletes.is_empty() || !self.data_removal.is_empty() || !self.delete_removal.is_empty())
-        {
-            return Err(Error::invalid("an append adds data files and nothing else"));
-        }
-        Ok(())
-    }
-
-    /// Rows have ids, and deletes are vectors, from version 3 on.
-    fn check_version(&self, base: &TableMetadata) -> Result<()> {
-        let upgraded = self.planned_version.is_some_and(|v| v < 3) && base.format_version >= 3;
-        let rewrites = !self.added_data.is_empty() && !self.removed_data.is_empty();
-        let positions = || self.added_deletes.iter().any(|f| f.content == FileContent::PositionDeletes);
-        match upgraded && (rewrites || positions()) {
+        self.input.check_files(base)?;
+        let removes = !self.state.data_removal.is_empty() || !self.state.delete_removal.is_empty();
+        match self.input.operation == Operation::Append && (removes || !self.input.added_deletes.is_empty()) {
+            true => Err(Error::invalid("an append adds data files and nothing else")),
             false => Ok(()),
-            true => Err(Error::conflict("the table was upgraded since this change was planned")
-                .with("format-version", base.format_version)
-                .with("clause", "rows that are written anew keep their ids, and deletes are of the table's format")
-                .hint(RUN_AGAIN)),
         }
-    }
-
-    /// The snapshot that the new one follows.
-    fn parent(&self, base: &TableMetadata) -> Result<Option<Arc<Snapshot>>> {
-        let Target::Branch(name) = &self.target else { return Ok(base.current_snapshot().cloned()) };
-        match base.refs.get(name) {
-            Some(r) if r.kind == RefKind::Tag => {
-                Err(Error::invalid(format!("'{name}' is a tag, and tags do not move")).hint("Name a branch"))
-            }
-            Some(r) => Ok(base.snapshot_by_id(r.snapshot_id).cloned()),
-            None => Ok(base.current_snapshot().cloned()),
-        }
-    }
-
-    /// Whether the files of a rewrite are of other partition specs than those that they replace.
-    fn moves_rows(&self) -> bool {
-        let specs = |files: &[DataFile]| files.iter().map(|f| f.partition.spec_id).collect::<BTreeSet<i32>>();
-        let added = specs(&self.added_data);
-        self.data_sequence_number.is_some() && !added.is_empty() && added != specs(&self.removed_data)
     }
 
     fn check_assumptions(&mut self, base: &TableMetadata, parent: Option<&Arc<Snapshot>>) -> Result<()> {
-        let vectors = self.added_deletes.iter().filter(|f| is_vector(f));
+        let vectors = self.input.added_deletes.iter().filter(|f| is_vector(f));
         let subject = Subject {
-            store: &self.writer.store,
-            removed_data: &self.removed_data,
+            store: &self.state.writer.store,
+            removed_data: &self.input.removed_data,
             vectors_for: vectors.filter_map(|f| f.referenced_data_file.as_deref()).collect(),
-            keeps_sequence_number: self.data_sequence_number.is_some(),
-            moves_rows: self.moves_rows(),
-            own: &self.own,
+            keeps_sequence_number: self.input.data_sequence_number.is_some(),
+            moves_rows: self.input.moves_rows(),
+            own: &self.input.own,
         };
-        let checked =
-            crate::iceberg::commit::preconditions::check(&self.assumptions, &subject, base, parent, &self.checked)?;
-        self.checked.extend(checked);
+        let checked = crate::iceberg::commit::preconditions::check(
+            &self.input.assumptions,
+            &subject,
+            base,
+            parent,
+            &self.state.checked,
+        )?;
+        self.state.checked.extend(checked);
         Ok(())
     }
 
     /// The manifests of the new snapshot, newest first, data before deletes.
     fn tree(&mut self, base: &TableMetadata, parent: Option<&Snapshot>) -> Result<Tree> {
-        if let (Some(mut rewrite), Some(parent)) = (self.rewrite.take(), parent) {
-            let rewritten = rewrite.apply(&self.writer, base, self.kept_manifests(base, parent)?);
-            self.rewrite = Some(rewrite);
+        if let (Some(mut rewrite), Some(parent)) = (self.state.rewrite.take(), parent) {
+            let rewritten = rewrite.apply(&self.state.writer, base, self.kept_manifests(base, parent)?);
+            self.state.rewrite = Some(rewrite);
             let crate::iceberg::commit::rewrite::Rewritten { manifests, replaced, entries } = rewritten?;
-            self.summary.insert("entries-processed".into(), entries.to_string());
+            self.state.processed = Some(entries);
             return Ok(Tree { manifests, summary: Summary::default(), replaced });
         }
         let (new_data, new_deletes) = in_kinds(self.own_manifests(base)?);
@@ -535,8 +430,8 @@ impl SnapshotProducer {
             Some(parent) => in_kinds(self.kept_manifests(base, parent)?),
             None => Default::default(),
         };
-        crate::iceberg::commit::preconditions::check_specs(&self.assumptions, &data)?;
-        let data = self.data_removal.apply(&self.writer, base, data, &Dangling::default())?;
+        crate::iceberg::commit::preconditions::check_specs(&self.input.assumptions, &data)?;
+        let data = self.state.data_removal.apply(&self.state.writer, base, data, &Dangling::default())?;
         if let Some(id) = &data.unread {
             return Err(Error::conflict("the table lists a file more often than this change has read it")
                 .with("file", id)
@@ -544,20 +439,20 @@ impl SnapshotProducer {
                 .hint("Nothing was committed. Compact the table with rewrite_all=True, then run the operation again"));
         }
         let dangling = self.dangling(base, &data);
-        let deletes = self.delete_removal.apply(&self.writer, base, deletes, &dangling)?;
+        let deletes = self.state.delete_removal.apply(&self.state.writer, base, deletes, &dangling)?;
         let mut summary = Summary::default();
-        self.added_data.iter().chain(&self.added_deletes).for_each(|f| summary.add(f));
+        self.input.added_data.iter().chain(&self.input.added_deletes).for_each(|f| summary.add(f));
         data.files().chain(deletes.files()).for_each(|f| summary.remove(f));
         summary.duplicates = data.duplicates().chain(deletes.duplicates()).count();
         summary.duplicate_rows = data.duplicates().fold(0, |n, f| n.saturating_add(f.record_count));
         let mut tree = Tree { manifests: Vec::new(), summary, replaced: data.replaced + deletes.replaced };
-        let [data_merger, delete_merger] = &mut self.mergers;
+        let [data_merger, delete_merger] = &mut self.state.mergers;
         for (merger, new, old) in [(data_merger, new_data, data), (delete_merger, new_deletes, deletes)] {
             let mut all = new;
             // What holds no live file any more drops out, except for the commit that says so.
             let has_live = |m: &ManifestFile| m.added_files_count != Some(0) || m.existing_files_count != Some(0);
-            all.extend(old.manifests.into_iter().filter(|m| has_live(m) || self.writer.is_own(m)));
-            let (merged, replaced) = merger.merge(&self.writer, base, all)?;
+            all.extend(old.manifests.into_iter().filter(|m| has_live(m) || self.state.writer.is_own(m)));
+            let (merged, replaced) = merger.merge(&self.state.writer, base, all)?;
             tree.manifests.extend(merged);
             tree.replaced += replaced;
         }
@@ -566,7 +461,7 @@ impl SnapshotProducer {
 
     /// The parent's manifests, with the counts that a v1 list may lack and later versions require.
     fn kept_manifests(&self, base: &TableMetadata, parent: &Snapshot) -> Result<Vec<ManifestFile>> {
-        let store = self.writer.store.as_ref();
+        let store = self.state.writer.store.as_ref();
         let mut all = load_manifests(store, &Location::recorded(), parent).with("snapshot", parent.id)?;
         if base.format_version > 1 {
             all.iter_mut().try_for_each(|m| crate::iceberg::commit::live::fill_counts(store, m))?;
@@ -580,7 +475,7 @@ impl SnapshotProducer {
             data.manifests.iter().filter(|m| m.added_files_count != Some(0) || m.existing_files_count != Some(0));
         let lowest = live.map(|m| m.min_sequence_number).filter(|n| *n != UNASSIGNED).min();
         let older_than =
-            [lowest, self.data_sequence_number, Some(base.last_sequence_number)].into_iter().flatten().min();
+            [lowest, self.input.data_sequence_number, Some(base.last_sequence_number)].into_iter().flatten().min();
         // Only v3 has deletion vectors.
         if base.format_version < 3 {
             return Dangling { older_than: older_than.unwrap_or(0), ..Dangling::default() };
@@ -596,7 +491,7 @@ impl SnapshotProducer {
 
     /// Manifests of what is added, written at the first attempt.
     fn own_manifests(&mut self, base: &TableMetadata) -> Result<Vec<ManifestFile>> {
-        match &self.new_manifests {
+        match &self.state.new_manifests {
             Some((version, done)) if *version == base.format_version => return Ok(done.clone()),
             // The table was upgraded meanwhile.
             Some(_) => self.forget_manifests(),
@@ -604,7 +499,7 @@ impl SnapshotProducer {
         }
         let mut out = Vec::new();
         for (content, files) in
-            [(ManifestContent::Data, &self.added_data), (ManifestContent::Deletes, &self.added_deletes)]
+            [(ManifestContent::Data, &self.input.added_data), (ManifestContent::Deletes, &self.input.added_deletes)]
         {
             let mut by_spec: BTreeMap<i32, Vec<&DataFile>> = BTreeMap::new();
             for f in files {
@@ -613,23 +508,23 @@ impl SnapshotProducer {
             for (spec_id, files) in by_spec {
                 for chunk in files.chunks(FILES_PER_MANIFEST) {
                     let number = |f: &DataFile| match content {
-                        ManifestContent::Data => self.data_sequence_number,
+                        ManifestContent::Data => self.input.data_sequence_number,
                         ManifestContent::Deletes => f.sequence_number,
                     };
-                    let entries: Vec<_> = chunk.iter().map(|f| self.writer.added(f, number(f))).collect();
-                    out.push(self.writer.write(base, content, spec_id, &entries)?);
+                    let entries: Vec<_> = chunk.iter().map(|f| self.state.writer.added(f, number(f))).collect();
+                    out.push(self.state.writer.write(base, content, spec_id, &entries)?);
                 }
             }
         }
-        self.new_manifests = Some((base.format_version, out.clone()));
+        self.state.new_manifests = Some((base.format_version, out.clone()));
         Ok(out)
     }
 
     fn forget_manifests(&mut self) {
-        self.new_manifests = None;
-        self.mergers.iter_mut().for_each(Merger::forget);
-        self.data_removal.forget();
-        self.delete_removal.forget();
+        self.state.new_manifests = None;
+        self.state.mergers.iter_mut().for_each(Merger::forget);
+        self.state.data_removal.forget();
+        self.state.delete_removal.forget();
     }
 
     fn summary(
@@ -640,31 +535,28 @@ impl SnapshotProducer {
     ) -> Result<BTreeMap<String, String>> {
         let (added, removed) = (tree.summary.get("added-records"), tree.summary.get("deleted-records"));
         let removed = removed.saturating_add(tree.summary.duplicate_rows);
-        if self.operation == Operation::Replace && added > removed {
+        if self.input.operation == Operation::Replace && added > removed {
             return Err(Error::invalid(format!(
                 "a replacement must not add rows: {added} are added, and {removed} are removed"
             )));
         }
-        let mut out = self.summary.clone();
+        let mut out = self.input.summary.clone();
+        out.extend(self.state.processed.map(|n| ("entries-processed".to_owned(), n.to_string())));
         tree.summary.write(base, parent, &mut out)?;
-        let created = tree.manifests.iter().filter(|m| self.writer.is_own(m)).count();
+        let created = tree.manifests.iter().filter(|m| self.state.writer.is_own(m)).count();
         let counts = [
             ("manifests-created", created),
             ("manifests-kept", tree.manifests.len() - created),
             ("manifests-replaced", tree.replaced),
         ];
         out.extend(counts.into_iter().map(|(key, n)| (key.to_owned(), n.to_string())));
-        out.insert("operation".into(), self.operation.as_str().into());
-        if let Some(id) = &self.files_id {
+        out.insert("operation".into(), self.input.operation.as_str().into());
+        if let Some(id) = &self.input.files_id {
             out.insert(FILES_ID.into(), id.clone());
         }
-        out.extend(self.first_time.iter().filter_map(CommitFingerprint::member));
+        out.extend(self.state.first_time.iter().filter_map(CommitFingerprint::member));
         Ok(out)
     }
-}
-
-fn is_vector(file: &DataFile) -> bool {
-    file.content == FileContent::PositionDeletes && file.format == FileFormat::Puffin
 }
 
 /// A number that, but for chance, only these files have: their names hold UUIDs.

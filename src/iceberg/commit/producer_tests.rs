@@ -7,6 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::expr::parse;
+use crate::format::task::FileFormat;
+use crate::iceberg::commit::removal::FileId;
 use crate::iceberg::manifest::encode::ManifestEntry;
 use crate::iceberg::manifest::entries::{ADDED, DELETED, EXISTING};
 use crate::iceberg::plan::testing::{MemoryStore, TestTable, file, partition};
@@ -98,8 +100,8 @@ impl Model {
     fn take_in(&mut self, change: &SnapshotProducer) {
         let snapshot = self.metadata.current_snapshot().unwrap().clone();
         assert_eq!(snapshot.id, change.snapshot_id());
-        for file in change.added_data.iter().chain(&change.added_deletes) {
-            let number = if file.content == FileContent::Data { change.data_sequence_number } else { None };
+        for file in change.input.added_data.iter().chain(&change.input.added_deletes) {
+            let number = if file.content == FileContent::Data { change.input.data_sequence_number } else { None };
             let live = Live {
                 file: file.clone(),
                 sequence_number: number.unwrap_or(snapshot.sequence_number),

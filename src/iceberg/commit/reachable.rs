@@ -23,10 +23,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{ErrorKind, Result, ResultExt};
 use crate::format::task::FileContent;
-use crate::iceberg::manifest::columns::{Inherited, Manifest};
+use crate::iceberg::manifest::columns::Manifest;
 use crate::iceberg::manifest::entries::EntryRequest;
+use crate::iceberg::manifest::entries::Inherited;
 use crate::iceberg::manifest::list::decode_manifest_list;
-use crate::iceberg::plan::planner::EntryScope;
+use crate::iceberg::plan::input::EntryScope;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::Cancellation;
@@ -87,7 +88,7 @@ pub struct ManifestPath {
 pub enum Missing {
     /// By an error.
     Fails,
-    /// It was deleted before, and what it led to is none of our business.
+    /// It was deleted before. What it led to does not matter.
     IsSkipped,
 }
 
@@ -233,7 +234,7 @@ fn files_only_in(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// A set of keys, each of which can be marked once, by any thread.
+/// A set of keys. Any thread can mark a key, once.
 #[derive(Debug, Default)]
 pub struct Marked {
     keys: Vec<u64>,

@@ -1,6 +1,6 @@
-//! Taking files out of a snapshot: finding the manifests that hold them and writing those anew.
+//! Removes files from a snapshot: finds the manifests that hold them, and rewrites these.
 //!
-//! A manifest is opened only if what the list says of it lets it hold a file that goes; it is written anew only if it does.
+//! A manifest is opened only if it may hold a removed file, by what the list says. It is rewritten only if it does.
 //! What stays becomes EXISTING with the numbers it had, what goes DELETED by this snapshot; entries that were deleted before
 //! drop out. As in Java's `ManifestFilterManager`; a manifest read once is not read again by a later attempt.
 //!
@@ -20,8 +20,8 @@ use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::plan::changes::may_hold;
 use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::plan::file_bounds::{MetricsBounds, strict};
-use crate::iceberg::plan::planned::PartitionGroup;
-use crate::iceberg::plan::planner::EntryScope;
+use crate::iceberg::plan::input::EntryScope;
+use crate::iceberg::plan::kept_entries::PartitionGroup;
 use crate::iceberg::plan::specs::Specs;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::in_parallel;
@@ -53,7 +53,7 @@ impl std::fmt::Display for FileId {
     }
 }
 
-/// The files that go: those named, those of some partitions, and those of which every row matches a filter.
+/// The files to remove: named ones, those of some partitions, and those whose rows all match a filter.
 #[derive(Debug, Default)]
 pub(super) struct Removal {
     /// The named files, and how many entries of each were read. A table may list a file more than once.
@@ -87,7 +87,7 @@ pub(super) fn source_of(m: &ManifestFile) -> Source {
 /// A manifest after the removal.
 #[derive(Clone, Debug)]
 pub(super) struct Filtered {
-    /// As it was, or written anew.
+    /// As it was, or rewritten.
     pub manifest: ManifestFile,
     /// Files that went from it, without their metrics.
     pub removed: Arc<Vec<DataFile>>,
@@ -112,9 +112,9 @@ pub(super) struct Outcome {
     pub manifests: Vec<ManifestFile>,
     pub removed: Vec<Arc<Vec<DataFile>>>,
     repeated: Vec<Arc<Vec<DataFile>>>,
-    /// A named file of which more entries went than were read.
+    /// A named file that lost more entries than were read.
     pub unread: Option<FileId>,
-    /// Manifests of earlier snapshots that were written anew.
+    /// Manifests of earlier snapshots that were rewritten.
     pub replaced: usize,
 }
 
@@ -241,7 +241,7 @@ impl Removal {
         in_parallel(writer.store.as_ref(), manifests.len(), |i| attempt.filter(&manifests[i]))
     }
 
-    /// All entries that were read of named files must have been there. Gives a file of which there were more.
+    /// All entries that were read of named files must have been found. Returns a file that had more.
     fn check_found(&self, out: &Outcome) -> Result<Option<FileId>> {
         let mut found: HashMap<FileId, usize> = HashMap::new();
         for id in out.files().chain(out.duplicates()).map(FileId::of) {

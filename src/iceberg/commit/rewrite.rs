@@ -1,4 +1,4 @@
-//! Writing manifests anew, so that each holds neighbouring partitions: plans with a filter on partitions then open few.
+//! Rewrites manifests so that each holds neighbouring partitions. Plans with a filter on partitions then open few.
 //!
 //! No file is added or removed: entries keep their snapshots, sequence numbers and row ids, and become EXISTING. Manifests of
 //! one kind and spec are read twice, first for the partitions alone, which gives every entry its place, then in waves that
@@ -23,7 +23,7 @@ use crate::store::in_parallel;
 /// Entries in memory at most, but for those of one new manifest and of one old one for each thread.
 const WAVE: u64 = if cfg!(test) { 4 } else { 100_000 };
 
-/// Which manifests to write anew, and what earlier attempts wrote.
+/// Which manifests to rewrite, and what earlier attempts wrote.
 #[derive(Clone, Debug, Default)]
 pub struct ManifestRewrite {
     /// Only those of this partition spec; of all if none.
@@ -54,7 +54,7 @@ impl ManifestRewrite {
         ManifestRewrite { spec_id, target_bytes, known: HashMap::new() }
     }
 
-    /// The manifests to write anew, and as how many: one list for each kind and spec. Where one would become one, none is.
+    /// The manifests to rewrite, and into how many: one list for each kind and spec. One that would become one stays.
     ///
     /// # Errors
     /// `InvalidInput` if the target is no number above 0, or the table has no such spec.
@@ -78,7 +78,7 @@ impl ManifestRewrite {
         Ok(counted.filter(|(group, count)| group.len() > 1 || *count > 1).collect())
     }
 
-    /// The snapshot's manifests with those of each group written anew, data before deletes.
+    /// The snapshot's manifests with those of each group rewritten, data before deletes.
     ///
     /// # Errors
     /// As [`ManifestRewrite::groups`]; of the store; `CorruptTable` if a manifest is.

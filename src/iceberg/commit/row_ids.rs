@@ -1,41 +1,39 @@
-//! Rows that are written anew keep their ids: none may have got its id after it was read.
+//! Rewritten rows keep their ids. So no row may have got its id after it was read.
 
 use std::sync::Arc;
 
 use super::preconditions::RUN_AGAIN;
-use super::producer::SnapshotProducer;
+use super::snapshot_input::SnapshotInput;
 use crate::error::{Error, Result};
 use crate::format::task::FileContent;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 
-impl SnapshotProducer {
-    /// The rows of a table that was upgraded to version 3 get their ids with the first snapshot made since. Those that were
-    /// read before have none to keep, and would get others once more.
-    ///
-    /// # Errors
-    /// `CommitConflict` for rows that were planned at a snapshot without ids if another commit gave them some.
-    pub(super) fn check_row_ids(&self, base: &TableMetadata, parent: Option<&Arc<Snapshot>>) -> Result<()> {
-        let moves = !self.removed_data.is_empty()
-            || self.added_deletes.iter().any(|f| f.content == FileContent::PositionDeletes);
-        let since = self.assumptions.since.filter(|_| self.planned_version.is_some() && moves);
-        let Some((since, parent)) = since.zip(parent).filter(|(since, parent)| *since != parent.id) else {
-            return Ok(());
-        };
-        let had_ids = base.snapshot_by_id(since).is_none_or(|s| s.first_row_id.is_some());
-        if had_ids || self.added_data.is_empty() {
-            return Ok(());
-        }
-        let later = base.ancestors(parent.id).into_iter().take_while(|s| s.id != since);
-        // Of snapshots of the same transaction the change knows the ids.
-        let given = later.filter(|s| s.first_row_id.is_some() && !self.own.contains(&s.id)).last();
-        match given {
-            None => Ok(()),
-            Some(snapshot) => Err(Error::conflict("the table's rows were given ids since they were read")
-                .with("snapshot", snapshot.id)
-                .with("operation", snapshot.operation().unwrap_or("none"))
-                .with("clause", "rows that are written anew keep their ids")
-                .hint(format!("Read the rows again, at snapshot {} or later. {RUN_AGAIN}", snapshot.id))),
-        }
+/// The rows of a table that was upgraded to version 3 get their ids with the first snapshot made since. Those that were
+/// read before have none to keep, and would get others once more.
+///
+/// # Errors
+/// `CommitConflict` for rows that were planned at a snapshot without ids if another commit gave them some.
+pub(super) fn check(input: &SnapshotInput, base: &TableMetadata, parent: Option<&Arc<Snapshot>>) -> Result<()> {
+    let moves =
+        !input.removed_data.is_empty() || input.added_deletes.iter().any(|f| f.content == FileContent::PositionDeletes);
+    let since = input.assumptions.since.filter(|_| input.planned_version.is_some() && moves);
+    let Some((since, parent)) = since.zip(parent).filter(|(since, parent)| *since != parent.id) else {
+        return Ok(());
+    };
+    let had_ids = base.snapshot_by_id(since).is_none_or(|s| s.first_row_id.is_some());
+    if had_ids || input.added_data.is_empty() {
+        return Ok(());
+    }
+    let later = base.ancestors(parent.id).into_iter().take_while(|s| s.id != since);
+    // Of snapshots of the same transaction the change knows the ids.
+    let given = later.filter(|s| s.first_row_id.is_some() && !input.own.contains(&s.id)).last();
+    match given {
+        None => Ok(()),
+        Some(snapshot) => Err(Error::conflict("the table's rows were given ids since they were read")
+            .with("snapshot", snapshot.id)
+            .with("operation", snapshot.operation().unwrap_or("none"))
+            .with("clause", "rows that are written anew keep their ids")
+            .hint(format!("Read the rows again, at snapshot {} or later. {RUN_AGAIN}", snapshot.id))),
     }
 }

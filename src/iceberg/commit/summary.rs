@@ -9,6 +9,18 @@ use crate::format::task::{DataFile, FileContent, FileFormat};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 
+/// The member of a staged snapshot's summary that names the audit it waits for.
+pub(crate) const WAP_ID: &str = "wap.id";
+
+/// The member that names the `wap.id` of the staged snapshot that this one publishes.
+pub(super) const PUBLISHED_WAP_ID: &str = "published-wap-id";
+
+/// The member that names the snapshot whose changes this one repeats.
+pub(super) const SOURCE_ID: &str = "source-snapshot-id";
+
+/// The member that marks a dynamic overwrite.
+pub(crate) const REPLACE_PARTITIONS: &str = "replace-partitions";
+
 /// The property that says up to how many changed partitions each gets a summary of its own.
 const PARTITION_LIMIT: &str = "write.summary.partition-limit";
 
@@ -91,7 +103,7 @@ impl Counts {
 pub(super) struct Summary {
     all: Counts,
     by_partition: BTreeMap<String, Counts>,
-    /// Entries removed beside the first of files that one manifest lists more than once.
+    /// Removed entries that repeat a file, because a manifest lists it more than once.
     pub duplicates: usize,
     /// Rows of such data files.
     pub duplicate_rows: i64,
@@ -116,7 +128,7 @@ impl Summary {
         self.all.members().find(|(name, _)| *name == member).map_or(0, |(_, n)| n)
     }
 
-    /// Adds the members to `out`, over what is there, and the totals carried on from `parent`.
+    /// Adds the members to `out`, replacing others of the same name, and the totals carried on from `parent`.
     ///
     /// # Errors
     /// `InvalidInput` if the property that limits partition summaries is no number.

@@ -25,6 +25,10 @@ impl Change for Evolve {
         evolve::apply(base, &self.evolutions, now_ms)
     }
 
+    fn only_evolves(&self) -> bool {
+        true
+    }
+
     /// Evolutions that change nothing are not committed.
     fn is_in(&self, metadata: &TableMetadata) -> bool {
         let applied = evolve::apply(metadata, &self.evolutions, metadata.last_updated_ms);

@@ -5,16 +5,15 @@
 //!
 //! Source: Iceberg specification, "Schema Evolution", "Default values", "Identifier Field IDs".
 
-use crate::format::evolution::{NewColumn, Position, SchemaOperation, SchemaUpdate};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
 use super::columns::{dotted, find, missing, require, same_name};
-use super::defaults::{canonical, promoted};
 use crate::error::{Error, Result};
-use crate::format::evolution::ColumnPath;
+use crate::format::evolution::{ColumnPath, NewColumn, Position, SchemaUpdate};
+use crate::iceberg::spec::defaults::{canonical, promoted};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::schema::LAST_USER_FIELD_ID;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type};
@@ -50,12 +49,12 @@ pub(super) struct Pending<'a> {
 }
 
 impl<'a> Pending<'a> {
-    /// Works out what the operations of an update do to the current schema.
-    pub fn of(metadata: &'a TableMetadata, update: &SchemaUpdate) -> Result<Pending<'a>> {
+    /// An update of the current schema without operations yet.
+    pub fn new(metadata: &'a TableMetadata, update: &SchemaUpdate) -> Result<Pending<'a>> {
         let schema = metadata.schema()?.as_ref();
         let mut parents = HashMap::new();
         schema.fields.iter().for_each(|f| index_parents(f, &mut parents));
-        let mut pending = Pending {
+        Ok(Pending {
             metadata,
             schema,
             case_sensitive: update.case_sensitive,
@@ -68,29 +67,7 @@ impl<'a> Pending<'a> {
             added_names: HashMap::new(),
             moves: HashMap::new(),
             identifiers: None,
-        };
-        update.operations.iter().try_for_each(|operation| pending.operation(operation))?;
-        Ok(pending)
-    }
-
-    fn operation(&mut self, operation: &SchemaOperation) -> Result<()> {
-        use SchemaOperation as O;
-        let (done, path) = match operation {
-            O::Add(column) => (self.add(column), &column.path),
-            O::Drop { path } => (self.drop(path), path),
-            O::Rename { path, name } => (self.rename(path, name), path),
-            O::Type { path, ty } => (self.widen(path, ty), path),
-            O::Required { path, required } => (self.set_required(path, *required), path),
-            O::Doc { path, doc } => (self.set_doc(path, doc.as_deref()), path),
-            O::Default { path, default } => (self.set_default(path, default.as_ref()), path),
-            O::Move { path, position } => (self.move_to(path, position), path),
-            O::Identifiers { paths } => {
-                self.identifiers = Some(paths.clone());
-                return Ok(());
-            }
-            O::Union { schema } => return super::union::union_by_name(self, schema),
-        };
-        done.map_err(|e| e.with("column", dotted(path)))
+        })
     }
 
     pub fn is_case_sensitive(&self) -> bool {
@@ -197,7 +174,7 @@ impl<'a> Pending<'a> {
         Ok(out)
     }
 
-    fn drop(&mut self, path: &ColumnPath) -> Result<()> {
+    pub fn drop(&mut self, path: &ColumnPath) -> Result<()> {
         let id = require(self.schema, path, self.case_sensitive)?.id;
         self.check_named(id, "dropped")?;
         if self.added.contains_key(&id) {
@@ -213,7 +190,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    fn rename(&mut self, path: &ColumnPath, name: &str) -> Result<()> {
+    pub fn rename(&mut self, path: &ColumnPath, name: &str) -> Result<()> {
         let field = require(self.schema, path, self.case_sensitive)?;
         self.check_kept(field.id)?;
         if name.is_empty() {
@@ -339,7 +316,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    fn move_to(&mut self, path: &ColumnPath, position: &Position) -> Result<()> {
+    pub fn move_to(&mut self, path: &ColumnPath, position: &Position) -> Result<()> {
         let id = self.id_to_move(path)?.ok_or_else(|| missing(self.schema, path))?;
         let above = path.split_last().map_or(&[][..], |(_, above)| above);
         self.move_field(id, position, above)

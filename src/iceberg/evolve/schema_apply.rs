@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::columns::{dotted, find};
 use super::name_mapping::update_name_mapping;
 use super::schema::{Pending, Place, ROOT};
+use super::union::union_by_name;
 use crate::error::{Error, Result};
 use crate::format::evolution::ColumnPath;
-use crate::format::evolution::SchemaUpdate;
+use crate::format::evolution::{SchemaOperation, SchemaUpdate};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::partition_by::check_source;
 use crate::iceberg::spec::schema::check_schema;
@@ -32,7 +33,7 @@ pub(super) const COLUMN_PROPERTIES: [&str; 3] = [
 /// # Errors
 /// `InvalidInput` naming the column and the rule, if an operation or the result is not allowed.
 pub(super) fn update_schema(base: &TableMetadata, update: &SchemaUpdate) -> Result<TableMetadata> {
-    let pending = Pending::of(base, update)?;
+    let pending = pending_of(base, update)?;
     let old = pending.schema;
     let fields = apply_struct(&pending, &old.fields, ROOT)?;
     let unidentified = Schema::new(0, fields.clone(), Vec::new());
@@ -61,6 +62,33 @@ pub(super) fn update_schema(base: &TableMetadata, update: &SchemaUpdate) -> Resu
     }
     next.properties = follow_columns(&next.properties, old, &schema);
     Ok(next)
+}
+
+/// What the operations of an update do to the current schema.
+fn pending_of<'a>(base: &'a TableMetadata, update: &SchemaUpdate) -> Result<Pending<'a>> {
+    let mut pending = Pending::new(base, update)?;
+    update.operations.iter().try_for_each(|operation| add_operation(&mut pending, operation))?;
+    Ok(pending)
+}
+
+fn add_operation(pending: &mut Pending<'_>, operation: &SchemaOperation) -> Result<()> {
+    use SchemaOperation as O;
+    let (done, path) = match operation {
+        O::Add(column) => (pending.add(column), &column.path),
+        O::Drop { path } => (pending.drop(path), path),
+        O::Rename { path, name } => (pending.rename(path, name), path),
+        O::Type { path, ty } => (pending.widen(path, ty), path),
+        O::Required { path, required } => (pending.set_required(path, *required), path),
+        O::Doc { path, doc } => (pending.set_doc(path, doc.as_deref()), path),
+        O::Default { path, default } => (pending.set_default(path, default.as_ref()), path),
+        O::Move { path, position } => (pending.move_to(path, position), path),
+        O::Identifiers { paths } => {
+            pending.identifiers = Some(paths.clone());
+            return Ok(());
+        }
+        O::Union { schema } => return union_by_name(pending, schema),
+    };
+    done.map_err(|e| e.with("column", dotted(path)))
 }
 
 fn same_ids(a: &Schema, b: &Schema) -> bool {

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use crate::error::Result;
 use crate::format::commit::CommitOptions;
-use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
+use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::rewrite::ManifestRewrite;
+use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::committing;
-use crate::iceberg::plan::planner::load_manifests;
+use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::Table;
 use crate::store::Location;

@@ -18,7 +18,7 @@ use crate::format::commit::CommitOptions;
 use crate::format::splits;
 use crate::format::splits::SplitPlan;
 use crate::format::task::{CommitMessage, DataFile, ScanTask, Split};
-use crate::iceberg::commit::producer;
+use crate::iceberg::commit::live;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;
@@ -179,7 +179,7 @@ impl Table {
             }
         })?;
         let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let live = producer::live_files(store, metadata, &found)?;
+        let live = live::live_files(store, metadata, &found)?;
         let live: HashSet<String> = live.iter().map(|path| normalise(path)).collect();
         found.retain(|path| !live.contains(&normalise(path)));
         in_parallel(store, found.len(), |i| store.delete(&found[i]))?;

@@ -2,8 +2,8 @@
 //!
 //! ```no_run
 //! # fn main() -> frazil::error::Result<()> {
-//! use frazil::iceberg::entries::EntryRequest;
-//! use frazil::iceberg::manifest::{Inherited, Manifest};
+//! use frazil::iceberg::manifest::columns::Manifest;
+//! use frazil::iceberg::manifest::entries::{EntryRequest, Inherited};
 //!
 //! # let bytes = Vec::new();
 //! let manifest = Manifest::parse(&bytes)?;
@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::decode;
-use super::entries::{DELETED, EntryColumns, EntryRequest};
+use super::entries::{DELETED, EntryColumns, EntryRequest, Inherited};
 use super::layout::Layout;
 use super::list::ManifestContent;
 use crate::codec::avro::{Container, Inflater};
@@ -28,15 +28,6 @@ use crate::error::{Error, Result};
 use crate::format::task::{DataFile, FileContent, FileMetrics, Partition, PartitionValue};
 use crate::format::wire::plain::PlainFile;
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, temporal};
-
-/// What entries take from the manifest list's entry of their manifest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Inherited {
-    /// `added_snapshot_id`.
-    pub snapshot_id: Option<i64>,
-    /// `sequence_number`; 0 in v1.
-    pub sequence_number: i64,
-}
 
 /// A manifest over the bytes of a whole file: the header is read, the entries are not.
 #[derive(Debug)]
@@ -52,7 +43,7 @@ pub struct Manifest<'a> {
     pub partition_types: Arc<[PrimitiveType]>,
     /// `content`; data in v1.
     pub content: ManifestContent,
-    /// `format-version`; 1 if there is none.
+    /// `format-version`; 1 if absent.
     pub format_version: u8,
     /// `schema-id`; many writers leave it out.
     pub schema_id: Option<i32>,
@@ -164,7 +155,7 @@ impl<'a> Manifest<'a> {
         blocks: Range<usize>,
         request: &EntryRequest,
     ) -> Result<EntryColumns> {
-        decode::decode(self, blocks, request, inflater)
+        decode::decode(&self.container, &self.layout, blocks, request, inflater)
     }
 }
 

@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
-use super::columns::Manifest;
 use super::entries::{DELETED, EntryColumns, EntryRequest, MISSING, MetricColumn};
 use super::layout::{Column, Layout, Slot};
 use super::metrics::read_all;
-use crate::codec::avro::{Budget, Cursor, Inflater, Optional, Skip};
+use crate::codec::avro::{Budget, Container, Cursor, Inflater, Optional, Skip};
 use crate::codec::columns::BytesColumn;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{ColumnMetrics, FileContent, FileFormat};
@@ -164,22 +164,24 @@ struct Row<'a> {
 
 /// Decodes the entries of some blocks, as they are in the file: nothing is inherited.
 pub(crate) fn decode(
-    manifest: &Manifest<'_>,
+    container: &Container<'_>,
+    layout: &Arc<Layout>,
     blocks: Range<usize>,
     request: &EntryRequest,
     inflater: &mut Inflater,
 ) -> Result<EntryColumns> {
-    let program = Program::new(manifest.layout(), request)?;
-    let mut sink = Sink::new(manifest, request);
-    let compressed =
-        blocks.clone().filter_map(|b| manifest.container.blocks.get(b)).map(|b| b.range.len()).sum::<usize>();
-    let claimed = usize::try_from(manifest.entry_count(blocks.clone())).unwrap_or(usize::MAX);
+    let program = Program::new(layout, request)?;
+    let mut sink = Sink::new(layout, request);
+    let listed = container.blocks.get(blocks.clone()).unwrap_or_default();
+    let compressed = listed.iter().map(|b| b.range.len()).sum::<usize>();
+    let claimed = listed.iter().fold(0u64, |n, b| n.saturating_add(b.count));
+    let claimed = usize::try_from(claimed).unwrap_or(usize::MAX);
     // Entries take a hundred bytes and more; a claim that the bytes don't cover is not believed.
     sink.columns.reserve(claimed.min(compressed / 16));
     for index in blocks {
         let mut decode = || -> Result<()> {
-            let data = inflater.inflate(manifest.container.codec, manifest.container.block_data(index)?)?;
-            let count = manifest.container.blocks.get(index).map_or(0, |b| b.count);
+            let data = inflater.inflate(container.codec, container.block_data(index)?)?;
+            let count = container.blocks.get(index).map_or(0, |b| b.count);
             // An entry has a status at least; a greater count lies.
             if count > data.len() as u64 {
                 return Err(Error::corrupt(format!("the block claims {count} entries in {} bytes", data.len())));
@@ -395,15 +397,15 @@ struct Sink<'m> {
 }
 
 impl<'m> Sink<'m> {
-    fn new(manifest: &'m Manifest<'_>, request: &EntryRequest) -> Self {
+    fn new(layout: &'m Arc<Layout>, request: &EntryRequest) -> Self {
         let metric = |id: &FieldId| MetricColumn { field_id: *id, ..MetricColumn::default() };
         let columns = EntryColumns {
             metrics: request.metric_fields.iter().map(metric).collect(),
-            layout: request.encoded_metrics.then(|| manifest.layout().clone()),
+            layout: request.encoded_metrics.then(|| layout.clone()),
             ..EntryColumns::default()
         };
         Sink {
-            layout: manifest.layout(),
+            layout,
             columns,
             tuples: HashMap::new(),
             recent: vec![0; RECENT_SLOTS],

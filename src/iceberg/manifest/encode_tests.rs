@@ -5,8 +5,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::format::task::FieldMap;
 use crate::format::task::{FileFormat, Partition, PartitionValue};
-use crate::iceberg::manifest::columns::{Inherited, Manifest, partition_of};
+use crate::iceberg::manifest::columns::{Manifest, partition_of};
 use crate::iceberg::manifest::entries::EntryRequest;
+use crate::iceberg::manifest::entries::Inherited;
 use crate::types::{Field, Transform};
 
 /// One partition field of each type, by identity, and one each of the other transforms.

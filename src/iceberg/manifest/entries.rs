@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 pub use crate::codec::columns::{BytesColumn, ListColumn};
 use crate::format::task::{FileContent, FileFormat};
-use crate::iceberg::manifest::columns::Inherited;
 use crate::iceberg::manifest::layout::Layout;
 use crate::types::{FieldId, Value};
 
@@ -48,6 +47,15 @@ pub struct EntryRequest {
     pub encoded_metrics: bool,
     /// Keep entries of status DELETED too (changelogs, metadata tables).
     pub deleted_too: bool,
+}
+
+/// What entries take from the manifest list's entry of their manifest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inherited {
+    /// `added_snapshot_id`.
+    pub snapshot_id: Option<i64>,
+    /// `sequence_number`; 0 in v1.
+    pub sequence_number: i64,
 }
 
 /// A batch of entries. All columns have [`EntryColumns::len`] rows, in the order of the file; inherited values are filled
@@ -99,7 +107,7 @@ impl EntryColumns {
         self.status.is_empty()
     }
 
-    /// Makes room for so many more entries.
+    /// Makes room for more entries.
     pub(crate) fn reserve(&mut self, entries: usize) {
         self.status.reserve(entries);
         self.snapshot_id.reserve(entries);

@@ -1,4 +1,4 @@
-//! All column metrics of an entry as maps: for the few entries of which they are wanted.
+//! All column metrics of an entry as maps, for the few entries that need them.
 
 use std::ops::Range;
 

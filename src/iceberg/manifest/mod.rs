@@ -7,6 +7,7 @@ pub mod encode;
 pub mod entries;
 pub(crate) mod layout;
 pub mod list;
+pub mod load;
 pub(crate) mod metrics;
 pub mod read_budget;
 pub mod walk;

@@ -14,7 +14,7 @@ pub struct ReadBudget {
 }
 
 impl ReadBudget {
-    /// Of so many bytes; `None` for any number.
+    /// A budget of this many bytes; `None` has no limit.
     pub fn new(most: Option<u64>) -> ReadBudget {
         ReadBudget { most, ..ReadBudget::default() }
     }

@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::Partition;
-use crate::iceberg::manifest::columns::{Inherited, Manifest, assign_first_row_ids, clear_first_row_ids, partition_of};
+use crate::iceberg::manifest::columns::{Manifest, assign_first_row_ids, clear_first_row_ids, partition_of};
+use crate::iceberg::manifest::entries::Inherited;
 use crate::iceberg::manifest::entries::{DELETED, EntryColumns, EntryRequest};
 use crate::iceberg::manifest::list::ManifestFile;
-use crate::iceberg::plan::planner::load_manifests;
+use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::{Cancellation, in_parallel};

@@ -7,7 +7,8 @@ use crate::expr::BoundPredicate;
 use crate::format::task::{ColumnMetrics, DataFile, FieldMap, FileContent};
 use crate::iceberg::manifest::list::ManifestContent;
 use crate::iceberg::plan::deletes::DeleteIndex;
-use crate::iceberg::plan::planner::{EntryScope, Plan, PlanInput};
+use crate::iceberg::plan::input::{EntryScope, PlanInput};
+use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::plan::testing::{TestTable, added, batches_of, file, partition, tasks_of};
 use crate::types::{Field, PartitionSpec, PrimitiveType, Schema};
 
@@ -98,6 +99,7 @@ fn the_index_and_its_look_ups_can_be_stopped() {
     };
     assert_eq!(index.attach(&batches[0], &stop).unwrap_err().message(), "stopped");
     let schema = table.metadata.schema().unwrap();
+    let batches = batches.into_iter().map(|b| b.entries).collect();
     let none = DeleteIndex::new(batches, schema, &table.metadata, &|| Err(Error::internal("stopped")));
     assert_eq!(none.unwrap_err().message(), "stopped");
 }

@@ -8,14 +8,16 @@ use crate::codec::columns::{BytesColumn, ListColumn};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{FileContent, FileFormat};
-use crate::iceberg::manifest::columns::{Inherited, Manifest, assign_first_row_ids, clear_first_row_ids, partition_of};
+use crate::iceberg::manifest::columns::{Manifest, assign_first_row_ids, clear_first_row_ids, partition_of};
+use crate::iceberg::manifest::entries::Inherited;
 use crate::iceberg::manifest::entries::{DELETED, EntryColumns, EntryRequest, MISSING, MetricColumn};
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::plan::cache::{CachedManifest, LoadedSections, PlanCache};
 use crate::iceberg::plan::cached_columns::{Key, Kind, TO_JUDGE, TO_KEEP, content_of, format_of};
 use crate::iceberg::plan::deletes::PATH_FIELD;
-use crate::iceberg::plan::planned::{PartitionGroup, PlannedBatch, count, survivors};
-use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::plan::judge::Judge;
+use crate::iceberg::plan::kept_entries::{KeptEntries, PartitionGroup};
+use crate::iceberg::plan::planned::{PlannedBatch, count, survivors};
 use crate::iceberg::plan::specs::SpecContext;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::metadata_columns::{FILE, SPEC_ID};
@@ -37,7 +39,7 @@ fn cached_fields(metadata: &TableMetadata) -> Vec<FieldId> {
     ids
 }
 
-impl Plan {
+impl Judge {
     /// The survivors of one manifest, from the cache if it has it, else from the manifest, which the cache then keeps.
     pub(crate) fn cached_batch(
         &self,
@@ -98,12 +100,12 @@ impl Plan {
             columns.path = texts(&paths, (Kind::Path, 0), found.sections.rows, entries.as_deref())?;
         }
         let spec = self.specs.get(file.spec_id)?;
-        let mut batch = PlannedBatch { columns, ..PlannedBatch::default() };
+        let mut batch = PlannedBatch::of(KeptEntries { columns, ..KeptEntries::default() });
         batch.columns.inherit(&inherited, found.layout.has_sequence_numbers);
         number_rows(file, &mut batch.columns)?;
         // Tuples that the filter does not ask about need not be looked at to judge the rows.
         let tuples_matter = asks_about(spec, &self.input.filter) || file.content == ManifestContent::Deletes;
-        let tuples = Tuples { plan: self, spec, found, file };
+        let tuples = Tuples { judge: self, spec, found, file };
         batch.groups = if tuples_matter { tuples.judged(|_| true)? } else { tuples.unjudged() };
         batch.rows = survivors(&batch, &self.input.entries, &self.input.filter);
         let mut seen = std::mem::take(&mut batch.seen);
@@ -135,7 +137,7 @@ impl Plan {
 
 /// The partition tuples of a cached manifest.
 struct Tuples<'t> {
-    plan: &'t Plan,
+    judge: &'t Judge,
     spec: &'t SpecContext,
     found: &'t CachedManifest,
     file: &'t ManifestFile,
@@ -146,13 +148,13 @@ impl Tuples<'_> {
     fn judged(&self, wanted: impl Fn(usize) -> bool) -> Result<Vec<Option<PartitionGroup>>> {
         let loaded = self.found.load([(Kind::Tuples, 0)])?;
         let tuples = texts(&loaded, (Kind::Tuples, 0), self.found.sections.tuples, None)?;
-        let (plan, layout) = (self.plan, &self.found.layout);
+        let (judge, layout) = (self.judge, &self.found.layout);
         let group = |index: usize| -> Result<Option<PartitionGroup>> {
             let Some(raw) = tuples.get(index).filter(|_| wanted(index)) else { return Ok(None) };
             let tuple = layout.tuple(raw).with("path", &self.file.path)?;
-            let schema = &plan.input.schema;
+            let schema = &judge.input.schema;
             let partition = partition_of(&self.spec.spec, schema, &layout.fields, &layout.types, &tuple);
-            Ok(self.spec.group(partition, &plan.input.filter, self.file.content))
+            Ok(self.spec.group(partition, &judge.input.filter, self.file.content))
         };
         (0..self.found.sections.tuples).map(group).collect()
     }
@@ -160,7 +162,7 @@ impl Tuples<'_> {
     /// A group for every tuple as long as nobody asks which tuple it is.
     fn unjudged(&self) -> Vec<Option<PartitionGroup>> {
         let partition = Arc::new(crate::format::task::Partition { spec_id: self.file.spec_id, values: Vec::new() });
-        let group = PartitionGroup { partition, residual: self.plan.input.filter.clone() };
+        let group = PartitionGroup { partition, residual: self.judge.input.filter.clone() };
         vec![Some(group); self.found.sections.tuples]
     }
 }
@@ -221,7 +223,7 @@ fn incomplete() -> Error {
     Error::corrupt("a file of the plan cache lacks a column")
 }
 
-/// Integers none of which is null or negative.
+/// Integers. Null or a negative one is an error.
 fn required(loaded: &LoadedSections<'_>, kind: Kind, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<i64>> {
     let all = longs(loaded, (kind, 0), rows, wanted, -1)?;
     if all.iter().any(|v| *v < 0) { Err(incomplete()) } else { Ok(all) }

@@ -96,7 +96,7 @@ pub(crate) const TO_KEEP: [Kind; 11] = [
 /// Which section: a kind, and the column that metrics are of.
 pub(crate) type Key = (Kind, FieldId);
 
-/// Integers as they are stored: `base` plus unsigned numbers of `width` bytes, of which the greatest means null.
+/// Integers as they are stored: `base` plus unsigned numbers of `width` bytes. The greatest number means null.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Ints {
     base: i64,
@@ -120,7 +120,7 @@ pub(crate) struct Section {
 pub(crate) struct Sections {
     pub rows: usize,
     pub tuples: usize,
-    /// Columns whose metrics are there, ascending; columns of which no entry has any take no section.
+    /// Columns that have metrics, ascending. A column without metrics in any entry takes no section.
     pub fields: Vec<FieldId>,
     pub sections: BTreeMap<Key, Section>,
 }

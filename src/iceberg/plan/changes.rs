@@ -18,9 +18,12 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{ChangeOperation, CommitChanges, DeleteRef, Partition, PartitionValue};
 use crate::iceberg::manifest::list::{FieldSummary, ManifestContent, ManifestFile};
+use crate::iceberg::manifest::load::load_manifests_watched;
 use crate::iceberg::plan::deletes::{AttachedDeletes, DeleteIndex};
+use crate::iceberg::plan::input::{EntryScope, PlanInput};
+use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::planned::{BatchChange, PlanCounters, PlannedBatch};
-use crate::iceberg::plan::planner::{EntryScope, Plan, PlanInput, load_manifests_watched};
+use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::Cancellation;
@@ -392,7 +395,7 @@ impl CommitPlan {
         if !regained.is_empty() {
             let rows = pick(&batch.rows, |k| regained.contains(&k));
             let (columns, groups) = (batch.columns.clone(), batch.groups.clone());
-            let mut back = PlannedBatch { columns, groups, rows, ..PlannedBatch::default() };
+            let mut back = PlannedBatch::of(KeptEntries { columns, groups, rows });
             back.deletes = attach(after.as_ref(), &back, go_on)?;
             back.change = Some(self.change(ChangeOperation::Insert, Some(attach(before.as_ref(), &back, go_on)?)));
             out.push(back);

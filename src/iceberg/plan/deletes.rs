@@ -15,8 +15,8 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{DeleteRef, FileContent, FileFormat, Partition};
 use crate::iceberg::manifest::entries::EntryColumns;
 use crate::iceberg::plan::equality_keys::KeyColumn;
+use crate::iceberg::plan::kept_entries::{KeptEntries, PartitionGroup};
 use crate::iceberg::plan::path_index::{PathMap, PathRanges};
-use crate::iceberg::plan::planned::{PartitionGroup, PlannedBatch};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::parallel::Cancellation;
 use crate::types::{Field, FieldId, Schema, Value, ValueRef};
@@ -27,7 +27,7 @@ pub const PATH_FIELD: FieldId = 2_147_483_546;
 /// The delete files of a snapshot, by what they apply to.
 #[derive(Debug, Default)]
 pub struct DeleteIndex {
-    batches: Vec<PlannedBatch>,
+    batches: Vec<KeptEntries>,
     files: Vec<DeleteFile>,
     global: Vec<EqualityDelete>,
     /// Numbers of the partitions that delete files are of.
@@ -165,7 +165,7 @@ impl DeleteIndex {
     /// `CorruptTable` for a deletion vector without its data file, two for one data file, an equality delete file without
     /// key columns, or a data file in a delete manifest; what `go_on` gives.
     pub fn new(
-        batches: Vec<PlannedBatch>,
+        batches: Vec<KeptEntries>,
         schema: &Schema,
         metadata: &TableMetadata,
         go_on: Cancellation,
@@ -243,7 +243,7 @@ impl DeleteIndex {
     /// Adds the file that was numbered last.
     fn add<'b>(
         &mut self,
-        batch: &'b PlannedBatch,
+        batch: &'b KeptEntries,
         row: usize,
         schema: &Schema,
         metadata: &TableMetadata,
@@ -292,7 +292,7 @@ impl DeleteIndex {
     fn add_equality(
         &mut self,
         file: u32,
-        batch: &PlannedBatch,
+        batch: &KeptEntries,
         row: usize,
         schema: &Schema,
         metadata: &TableMetadata,
@@ -344,7 +344,7 @@ impl DeleteIndex {
     /// # Errors
     /// `CorruptTable` if a deletion vector or a path's position delete is of another partition than its data file, or a
     /// deletion vector is older; what `go_on` gives.
-    pub fn attach(self: &Arc<Self>, batch: &PlannedBatch, go_on: Cancellation) -> Result<AttachedDeletes> {
+    pub fn attach(self: &Arc<Self>, batch: &KeptEntries, go_on: Cancellation) -> Result<AttachedDeletes> {
         self.attach_some(batch, usize::MAX, go_on)
     }
 
@@ -354,7 +354,7 @@ impl DeleteIndex {
     /// As [`DeleteIndex::attach`].
     pub(crate) fn attach_some(
         self: &Arc<Self>,
-        batch: &PlannedBatch,
+        batch: &KeptEntries,
         most: usize,
         go_on: Cancellation,
     ) -> Result<AttachedDeletes> {
@@ -381,7 +381,7 @@ impl DeleteIndex {
         Ok(out)
     }
 
-    fn deletes_of(&self, batch: &PlannedBatch, row: usize, partition: Option<u32>, out: &mut Vec<u32>) -> Result<()> {
+    fn deletes_of(&self, batch: &KeptEntries, row: usize, partition: Option<u32>, out: &mut Vec<u32>) -> Result<()> {
         let sequence_number = sequence_number(&batch.columns, row)?;
         let deletes = partition.and_then(|p| self.of_partition.get(p as usize));
         for list in [Some(&self.global), deletes.map(|d| &d.equality)].into_iter().flatten() {

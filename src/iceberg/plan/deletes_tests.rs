@@ -63,7 +63,7 @@ fn vector(path: &str, sequence_number: i64, of: &str) -> DataFile {
 }
 
 /// Data files of one partition: path, sequence number, and the range and null count of `id`.
-fn data(files: &[(&str, i64, (i64, i64), i64)], group: Arc<Partition>) -> PlannedBatch {
+fn data(files: &[(&str, i64, (i64, i64), i64)], group: Arc<Partition>) -> KeptEntries {
     let mut columns = EntryColumns::default();
     let mut ids = MetricColumn { field_id: 1, ..MetricColumn::default() };
     for (path, sequence_number, (lower, upper), nulls) in files {
@@ -77,11 +77,11 @@ fn data(files: &[(&str, i64, (i64, i64), i64)], group: Arc<Partition>) -> Planne
     }
     columns.metrics = vec![ids];
     let group = PartitionGroup { partition: group, residual: Arc::new(BoundPredicate::True) };
-    PlannedBatch { columns, rows: (0..files.len() as u32).collect(), groups: vec![Some(group)], ..Default::default() }
+    KeptEntries { columns, rows: (0..files.len() as u32).collect(), groups: vec![Some(group)] }
 }
 
 /// Delete files as a manifest of them decodes.
-fn planned(files: &[DataFile]) -> PlannedBatch {
+fn planned(files: &[DataFile]) -> KeptEntries {
     let mut c = EntryColumns::default();
     let metric = |field_id| MetricColumn { field_id, ..MetricColumn::default() };
     c.metrics = vec![metric(1), metric(PATH_FIELD)];
@@ -112,10 +112,10 @@ fn planned(files: &[DataFile]) -> PlannedBatch {
         let residual = Arc::new(BoundPredicate::True);
         groups.push(Some(PartitionGroup { partition: f.partition.clone(), residual }));
     }
-    PlannedBatch { columns: c, rows: (0..files.len() as u32).collect(), groups, ..Default::default() }
+    KeptEntries { columns: c, rows: (0..files.len() as u32).collect(), groups }
 }
 
-fn attached(deletes: Vec<DataFile>, batch: &PlannedBatch) -> Result<Vec<Vec<String>>> {
+fn attached(deletes: Vec<DataFile>, batch: &KeptEntries) -> Result<Vec<Vec<String>>> {
     let index = Arc::new(DeleteIndex::new(vec![planned(&deletes)], &schema(), &metadata(), &|| Ok(()))?);
     let attached = index.attach(batch, &|| Ok(()))?;
     let names = |k| attached.refs(k).map(|list| list.iter().map(|d| d.file.path.clone()).collect());

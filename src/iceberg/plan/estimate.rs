@@ -10,7 +10,8 @@ use crate::format::manifest_count::ManifestCount;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::plan::cache::PlanCache;
 use crate::iceberg::plan::changes::{ChangesPlan, is_by, manifests_of};
-use crate::iceberg::plan::planner::{EntryScope, PlanInput, WAVE_BYTES};
+use crate::iceberg::plan::input::{EntryScope, PlanInput};
+use crate::iceberg::plan::planner::WAVE_BYTES;
 use crate::iceberg::plan::why::{Judge, ManifestVerdict, Stage};
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::Cancellation;
@@ -21,7 +22,7 @@ const ENTRY_BYTES: u64 = 300;
 const METRIC_BYTES: u64 = 80;
 /// Memory of a task in a table, compressed by no dictionary: numbers and a path of usual length.
 const TASK_BYTES: u64 = 200;
-/// Memory of a delete file in the index beside its entry.
+/// Memory of a delete file in the index, without its entry.
 const DELETE_BYTES: u64 = 300;
 
 /// Manifests to open, each with the entries that are looked for in it.

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 
 use crate::error::{Result, ResultExt};
 use crate::iceberg::manifest::list::{FieldSummary, ManifestContent, ManifestFile};
-use crate::iceberg::plan::planner::{EntryScope, PlanInput, load_manifests_watched};
+use crate::iceberg::manifest::load::load_manifests_watched;
+use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::specs::{SpecContext, Specs};
 use crate::parallel::Cancellation;
 use crate::types::value::decode_bound;
@@ -60,7 +61,7 @@ fn bytes(m: &ManifestFile) -> i64 {
     m.length_bytes.max(0)
 }
 
-/// Neighbours with at most so many bytes together, or one alone.
+/// Neighbours with at most this many bytes together, or one alone.
 fn in_groups(manifests: Vec<ManifestFile>, most: i64) -> Vec<Vec<ManifestFile>> {
     let mut out: Vec<Vec<ManifestFile>> = Vec::new();
     let mut room = 0;

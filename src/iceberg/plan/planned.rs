@@ -8,14 +8,12 @@ use crate::expr::explain::explain;
 use crate::expr::residual::residual;
 use crate::expr::{BoundPredicate, Bounds, ColumnBounds};
 use crate::format::manifest_count::ManifestCount;
-use crate::format::task::{
-    Change, ChangeOperation, CommitChanges, DataFile, FileContent, FileFormat, Partition, ScanTask,
-};
-use crate::iceberg::manifest::entries::EntryColumns;
+use crate::format::task::{Change, ChangeOperation, CommitChanges, DataFile, FileContent, FileFormat, ScanTask};
 use crate::iceberg::plan::deletes::AttachedDeletes;
 use crate::iceberg::plan::file_bounds::MetricsBounds;
+use crate::iceberg::plan::input::EntryScope;
+use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::named_bounds::OfFile;
-use crate::iceberg::plan::planner::EntryScope;
 use crate::iceberg::plan::screen::Screen;
 use crate::types::metadata_columns::FILE;
 use crate::types::{FieldId, PrimitiveType};
@@ -101,24 +99,11 @@ impl PlanCounters {
     }
 }
 
-/// A partition tuple and what the filter still asks of its files.
-#[derive(Clone, Debug)]
-pub struct PartitionGroup {
-    /// The tuple.
-    pub partition: Arc<Partition>,
-    /// The filter with the clauses decided that the tuple decides.
-    pub residual: Arc<BoundPredicate>,
-}
-
 /// Entries of one stretch of a manifest, with those that survived.
 #[derive(Debug, Default)]
 pub struct PlannedBatch {
-    /// All entries decoded; from the plan cache, the survivors alone.
-    pub columns: EntryColumns,
-    /// The survivors, ascending.
-    pub rows: Vec<u32>,
-    /// By [`EntryColumns::partition`]; `None` where the tuple was pruned.
-    pub groups: Vec<Option<PartitionGroup>>,
+    /// The entries. The batch derefs to them.
+    pub entries: KeptEntries,
     /// Deletes of each survivor.
     pub deletes: AttachedDeletes,
     /// Whether `deletes` is filled in already, where there are any.
@@ -156,12 +141,24 @@ impl BatchChange {
     }
 }
 
+impl std::ops::Deref for PlannedBatch {
+    type Target = KeptEntries;
+
+    fn deref(&self) -> &KeptEntries {
+        &self.entries
+    }
+}
+
+impl std::ops::DerefMut for PlannedBatch {
+    fn deref_mut(&mut self) -> &mut KeptEntries {
+        &mut self.entries
+    }
+}
+
 impl PlannedBatch {
-    /// The group of a row that survived.
-    pub fn group(&self, row: usize) -> Result<&PartitionGroup> {
-        let index = self.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
-        (self.groups.get(index).and_then(Option::as_ref))
-            .ok_or_else(|| Error::internal("a kept entry has no partition"))
+    /// A batch of these entries, without deletes or changes.
+    pub(crate) fn of(entries: KeptEntries) -> PlannedBatch {
+        PlannedBatch { entries, ..PlannedBatch::default() }
     }
 
     /// What the filter still asks of the rows of a data file that survived.

@@ -7,7 +7,7 @@
 //!
 //! Source: Iceberg specification, "Scan Planning".
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,26 +15,19 @@ use std::time::Instant;
 
 use crate::codec::avro::Inflater;
 use crate::error::{Error, Result, ResultExt};
-use crate::expr::BoundPredicate;
 use crate::format::manifest_count::ManifestCount;
 use crate::format::task::FileContent;
-use crate::iceberg::manifest::columns::{Inherited, Manifest, assign_first_row_ids, clear_first_row_ids, partition_of};
-use crate::iceberg::manifest::entries::{ADDED, DELETED, EntryRequest};
-use crate::iceberg::manifest::layout::Layout;
-use crate::iceberg::manifest::list::{ManifestContent, ManifestFile, decode_manifest_list};
-use crate::iceberg::manifest::read_budget::ReadBudget;
-use crate::iceberg::plan::cache::PlanCache;
+use crate::iceberg::manifest::columns::{Manifest, assign_first_row_ids, clear_first_row_ids};
+use crate::iceberg::manifest::entries::EntryRequest;
+use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
+use crate::iceberg::manifest::load::load_manifests_watched;
 use crate::iceberg::plan::deletes::{DeleteIndex, PATH_FIELD};
-use crate::iceberg::plan::planned::{count, count_deletes, survivors};
-use crate::iceberg::plan::specs::Specs;
-use crate::iceberg::spec::metadata::TableMetadata;
-use crate::iceberg::spec::snapshot::Snapshot;
+use crate::iceberg::plan::input::{EntryScope, PlanInput, metric_fields};
+use crate::iceberg::plan::judge::Judge;
+use crate::iceberg::plan::kept_entries::KeptEntries;
+use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch, count_deletes};
 use crate::parallel::{Cancellation, in_stages};
-use crate::store::{Location, Store};
-use crate::types::metadata_columns::is_metadata;
-use crate::types::{FieldId, Schema};
-
-pub use crate::iceberg::plan::planned::{BatchChange, PartitionGroup, PlanCounters, PlannedBatch};
+use crate::types::FieldId;
 
 /// Manifest bytes decoded in one wave; bounds the memory of a streamed plan.
 pub(crate) const WAVE_BYTES: i64 = 32 << 20;
@@ -45,101 +38,16 @@ const MOST_ATTACHED: usize = 1 << 20;
 /// Blocks of a manifest that one piece of work decodes.
 const BLOCKS_PER_PIECE: usize = 32;
 
-/// What is planned.
-#[derive(Clone, Debug)]
-pub struct PlanInput {
-    /// Where the files are.
-    pub store: Arc<dyn Store>,
-    /// How recorded paths are found.
-    pub location: Location,
-    /// The table.
-    pub metadata: Arc<TableMetadata>,
-    /// The version; `None` for an empty table.
-    pub snapshot: Option<Arc<Snapshot>>,
-    /// The schema that the filter is bound to.
-    pub schema: Arc<Schema>,
-    /// The filter.
-    pub filter: Arc<BoundPredicate>,
-    /// Which entries count.
-    pub entries: EntryScope,
-    /// Columns whose metrics the batches shall have beside the filter's.
-    pub metric_fields: Vec<FieldId>,
-    /// How many bytes of manifests may be read; what would read more is refused before it opens one.
-    pub budget: Arc<ReadBudget>,
-    /// Whether files get their column metrics (still encoded).
-    pub column_metrics: bool,
-    /// Whether files get the deletes of all their rows, not of those alone that the filter may keep: for who writes files
-    /// anew, rows that the filter does not keep too.
-    pub all_deletes: bool,
-    /// Where decoded manifests are kept.
-    pub cache: Option<Arc<PlanCache>>,
-}
-
-/// Which entries of the manifests are planned.
-#[derive(Clone, Debug, Default)]
-pub enum EntryScope {
-    /// Files that the snapshot has.
-    #[default]
-    Live,
-    /// Files that one of these snapshots added (status ADDED).
-    AddedBy(Arc<HashSet<i64>>),
-    /// Files that one of these snapshots removed (status DELETED).
-    RemovedBy(Arc<HashSet<i64>>),
-    /// In the manifests of this snapshot: the files that were there before it.
-    Before(i64),
-    /// In the manifests of this snapshot: the files that were there before it and still are.
-    KeptBy(i64),
-}
-
-impl EntryScope {
-    /// Whether a manifest can have such entries, by its counts. Absent counts mean that there may be any.
-    pub(crate) fn may_be_in(&self, m: &ManifestFile) -> bool {
-        let some = |count: Option<i64>| count != Some(0);
-        let (added, existing) = (some(m.added_files_count), some(m.existing_files_count));
-        match self {
-            EntryScope::Live | EntryScope::KeptBy(_) => added || existing,
-            EntryScope::AddedBy(_) => added,
-            EntryScope::RemovedBy(_) => some(m.deleted_files_count),
-            EntryScope::Before(_) => added || existing || some(m.deleted_files_count),
-        }
-    }
-
-    /// How many such entries a manifest has at most, by its counts of entries added, existing and deleted.
-    pub(crate) fn count(&self, added: Option<i64>, existing: Option<i64>, deleted: Option<i64>) -> Option<u64> {
-        let counts: &[Option<i64>] = match self {
-            EntryScope::Live | EntryScope::KeptBy(_) => &[added, existing],
-            EntryScope::AddedBy(_) => &[added],
-            EntryScope::RemovedBy(_) => &[deleted],
-            EntryScope::Before(_) => &[added, existing, deleted],
-        };
-        counts.iter().try_fold(0u64, |sum, n| Some(sum.saturating_add((*n)?.max(0).unsigned_abs())))
-    }
-
-    pub(crate) fn holds(&self, status: u8, snapshot_id: Option<i64>) -> bool {
-        let by = |set: &HashSet<i64>| snapshot_id.is_some_and(|id| set.contains(&id));
-        match self {
-            EntryScope::Live => true,
-            EntryScope::AddedBy(set) => status == ADDED && by(set),
-            EntryScope::RemovedBy(set) => status == DELETED && by(set),
-            EntryScope::Before(id) if snapshot_id == Some(*id) => status != ADDED,
-            EntryScope::KeptBy(id) if snapshot_id == Some(*id) => status != ADDED && status != DELETED,
-            EntryScope::Before(_) | EntryScope::KeptBy(_) => status != DELETED,
-        }
-    }
-}
-
 /// A plan under way: yields batches oldest manifest first, entries in the order of their manifest.
 pub struct Plan {
-    pub(crate) input: PlanInput,
+    judge: Judge,
     request: EntryRequest,
-    pub(crate) specs: Specs,
     queue: VecDeque<ManifestFile>,
     deletes: Option<Arc<DeleteIndex>>,
     ready: VecDeque<PlannedBatch>,
     counters: PlanCounters,
     /// Bytes of the next wave.
     wave_bytes: i64,
-    pub(crate) layout: OnceLock<Arc<Layout>>,
     failed: bool,
 }
 
@@ -184,7 +92,7 @@ impl Plan {
         }
         plan.counters.read_ms = read_ms;
         plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3 - read_ms;
-        plan.input.budget.take(plan.counters.to_open())?;
+        plan.judge.input.budget.take(plan.counters.to_open())?;
         if !plan.queue.is_empty() && !delete_manifests.is_empty() {
             plan.load_deletes(delete_manifests, go_on)?;
         }
@@ -192,7 +100,6 @@ impl Plan {
     }
 
     fn new(input: PlanInput) -> Plan {
-        let specs = Specs::new(&input.metadata, &input.schema);
         Plan {
             request: EntryRequest {
                 metric_fields: metric_fields(&input),
@@ -200,19 +107,17 @@ impl Plan {
                 deleted_too: matches!(input.entries, EntryScope::RemovedBy(_) | EntryScope::Before(_)),
                 ..Default::default()
             },
-            input,
-            specs,
+            judge: Judge::new(input),
             queue: VecDeque::new(),
             deletes: None,
             ready: VecDeque::new(),
             counters: PlanCounters::default(),
             wave_bytes: FIRST_WAVE_BYTES,
-            layout: OnceLock::new(),
             failed: false,
         }
     }
 
-    /// The delete files among these manifests that `input` asks for, added to `counters`; none if there are none.
+    /// The delete files among these manifests that `input` asks for, added to `counters`; `None` without any.
     ///
     /// # Errors
     /// As [`Plan::start`].
@@ -229,7 +134,7 @@ impl Plan {
                 wanted.push_back(m.clone());
             }
         }
-        plan.input.budget.take([ManifestCount::default(), plan.counters.matching_delete_manifests])?;
+        plan.judge.input.budget.take([ManifestCount::default(), plan.counters.matching_delete_manifests])?;
         if !wanted.is_empty() {
             plan.load_deletes(wanted, go_on)?;
         }
@@ -254,11 +159,11 @@ impl Plan {
             }
         };
         listed.add(m.length_bytes);
-        if !self.input.entries.may_be_in(m) {
+        if !self.judge.input.entries.may_be_in(m) {
             return Ok(false);
         }
         live.add(m.length_bytes);
-        if !self.specs.summary_may_match(m, &self.input.filter)? {
+        if !self.judge.specs.summary_may_match(m, &self.judge.input.filter)? {
             return Ok(false);
         }
         matching.add(m.length_bytes);
@@ -274,12 +179,12 @@ impl Plan {
         while self.ready.is_empty() && !self.queue.is_empty() && !self.failed {
             if let Err(e) = self.run_wave(go_on) {
                 self.failed = true;
-                let snapshot = self.input.snapshot.as_ref().map_or(-1, |s| s.id);
+                let snapshot = self.judge.input.snapshot.as_ref().map_or(-1, |s| s.id);
                 return Err(e.with("snapshot", snapshot));
             }
         }
         let Some(batch) = self.ready.pop_front() else { return Ok(None) };
-        let snapshot = self.input.snapshot.as_ref().map_or(-1, |s| s.id);
+        let snapshot = self.judge.input.snapshot.as_ref().map_or(-1, |s| s.id);
         let batch = self.attach_now(batch, go_on).with("snapshot", snapshot).inspect_err(|_| {
             self.failed = true;
             self.ready.clear();
@@ -293,10 +198,11 @@ impl Plan {
         let Some(index) = self.deletes.as_ref().filter(|_| !batch.is_attached) else { return Ok(batch) };
         batch.deletes = index.attach_some(&batch, MOST_ATTACHED, go_on)?;
         batch.is_attached = true;
-        let rows = batch.rows.split_off(batch.deletes.len());
+        let attached = batch.deletes.len();
+        let rows = batch.rows.split_off(attached);
         if !rows.is_empty() {
             let (columns, groups) = (batch.columns.clone(), batch.groups.clone());
-            self.ready.push_front(PlannedBatch { columns, groups, rows, ..PlannedBatch::default() });
+            self.ready.push_front(PlannedBatch::of(KeptEntries { columns, groups, rows }));
         }
         Ok(batch)
     }
@@ -321,7 +227,8 @@ impl Plan {
             batches = self.decode_wave(&wave, &request, None, go_on)?;
         }
         batches.iter().for_each(|batch| count_deletes(batch, &mut self.counters));
-        let index = DeleteIndex::new(batches, &self.input.schema, &self.input.metadata, go_on)?;
+        let batches: Vec<KeptEntries> = batches.into_iter().map(|b| b.entries).collect();
+        let index = DeleteIndex::new(batches, &self.judge.input.schema, &self.judge.input.metadata, go_on)?;
         self.keep_metrics(index.key_fields());
         self.deletes = Some(Arc::new(index)).filter(|i| !i.is_empty());
         self.counters.deletes_ms = began.elapsed().as_secs_f64() * 1e3;
@@ -356,7 +263,7 @@ impl Plan {
         }
         self.counters.add_files(&seen);
         // Now, for who takes only some of the tasks never comes to the last wave.
-        if let Some(cache) = &self.input.cache {
+        if let Some(cache) = &self.judge.input.cache {
             cache.trim();
         }
         self.counters.entries_ms += began.elapsed().as_secs_f64() * 1e3;
@@ -374,35 +281,35 @@ impl Plan {
     ) -> Result<Vec<PlannedBatch>> {
         let loaded: Vec<OnceLock<Vec<u8>>> = wave.iter().map(|_| OnceLock::new()).collect();
         let parsed: Vec<OnceLock<Manifest<'_>>> = wave.iter().map(|_| OnceLock::new()).collect();
-        let found = |path| self.input.location.found(path);
+        let found = |path| self.judge.input.location.found(path);
         let prepare = |i: usize| -> Result<Vec<Range<usize>>> {
             go_on()?;
-            if self.input.cache.is_some() {
+            if self.judge.input.cache.is_some() {
                 // One piece, which finds out by itself what there is to read.
                 return Ok(even_pieces(1));
             }
             let path = &wave[i].path;
-            let bytes = self.input.store.get(&self.input.location.resolve(path)?).with("manifest", path)?;
+            let bytes = self.judge.input.store.get(&self.judge.input.location.resolve(path)?).with("manifest", path)?;
             let bytes = loaded[i].get_or_init(|| bytes);
             // Most manifests of a table have the same header; what the first one's compiles to serves them.
-            let manifest = Manifest::parse_like(bytes, self.layout.get()).with("path", found(path))?;
-            self.layout.get_or_init(|| manifest.layout().clone());
+            let manifest = Manifest::parse_like(bytes, self.judge.layout.get()).with("path", found(path))?;
+            self.judge.layout.get_or_init(|| manifest.layout().clone());
             let blocks = parsed[i].get_or_init(|| manifest).block_count();
             Ok(even_pieces(blocks))
         };
         let decode = |inflater: &mut Inflater, i: usize, blocks: Range<usize>| -> Result<PlannedBatch> {
             go_on()?;
-            if let Some(cache) = &self.input.cache {
-                let batch = self.cached_batch(&wave[i], cache, request, inflater);
+            if let Some(cache) = &self.judge.input.cache {
+                let batch = self.judge.cached_batch(&wave[i], cache, request, inflater);
                 let batch = batch.with("path", found(&wave[i].path))?;
                 return self.attached(batch, room, go_on);
             }
             let manifest = parsed[i].get().ok_or_else(|| Error::internal("a manifest was not prepared"))?;
-            let batch = self.decode_piece(&wave[i], manifest, blocks, request, inflater);
+            let batch = self.judge.decode_piece(&wave[i], manifest, blocks, request, inflater);
             self.attached(batch.with("path", found(&wave[i].path))?, room, go_on)
         };
-        let mut batches = in_stages(self.input.store.at_once(), wave.len(), prepare, Inflater::default, decode)?;
-        if self.input.cache.is_none() {
+        let mut batches = in_stages(self.judge.input.store.at_once(), wave.len(), prepare, Inflater::default, decode)?;
+        if self.judge.input.cache.is_none() {
             for (m, batches) in wave.iter().zip(&mut batches) {
                 number_rows(m, batches)?;
             }
@@ -431,55 +338,6 @@ impl Plan {
         }
         Ok(batch)
     }
-
-    /// What the entries of a manifest are judged by.
-    pub(crate) fn filter_of(&self, content: ManifestContent) -> Arc<BoundPredicate> {
-        match self.input.all_deletes && content == ManifestContent::Deletes {
-            true => Arc::new(BoundPredicate::True),
-            false => self.input.filter.clone(),
-        }
-    }
-
-    /// Decodes and judges one stretch of a manifest.
-    pub(crate) fn decode_piece(
-        &self,
-        file: &ManifestFile,
-        manifest: &Manifest<'_>,
-        blocks: Range<usize>,
-        request: &EntryRequest,
-        inflater: &mut Inflater,
-    ) -> Result<PlannedBatch> {
-        let inherited = Inherited { snapshot_id: file.added_snapshot_id, sequence_number: file.sequence_number };
-        let columns = manifest.decode_with(inflater, blocks, request, &inherited)?;
-        if file.content == ManifestContent::Data && columns.content.iter().any(|c| *c != FileContent::Data) {
-            return Err(Error::corrupt("a data manifest lists a delete file"));
-        }
-        let spec = self.specs.get(file.spec_id)?;
-        let filter = self.filter_of(file.content);
-        let mut groups = Vec::with_capacity(columns.partitions.len());
-        for tuple in &columns.partitions {
-            let schema = &self.input.schema;
-            let partition = partition_of(&spec.spec, schema, &manifest.spec_fields, &manifest.partition_types, tuple);
-            groups.push(spec.group(partition, &filter, file.content));
-        }
-        let mut batch = PlannedBatch { columns, groups, ..PlannedBatch::default() };
-        batch.rows = survivors(&batch, &self.input.entries, &filter);
-        let mut seen = PlanCounters::default();
-        count(&batch, &mut seen);
-        batch.seen = seen;
-        Ok(batch)
-    }
-}
-
-/// The columns whose metrics planning or its caller needs, ascending. Those of metadata columns prove nothing: where a file
-/// stores null in one, the row has an inherited value.
-pub(crate) fn metric_fields(input: &PlanInput) -> Vec<FieldId> {
-    let mut ids = input.filter.field_ids();
-    ids.extend(&input.metric_fields);
-    ids.retain(|id| !is_metadata(*id));
-    ids.sort_unstable();
-    ids.dedup();
-    ids
 }
 
 /// The key columns of the equality deletes among the survivors, ascending.
@@ -505,46 +363,6 @@ fn number_rows(manifest: &ManifestFile, batches: &mut [PlannedBatch]) -> Result<
 fn even_pieces(blocks: usize) -> Vec<Range<usize>> {
     let pieces = blocks.div_ceil(BLOCKS_PER_PIECE);
     (0..pieces).map(|p| p * blocks / pieces..(p + 1) * blocks / pieces).collect()
-}
-
-/// The manifests of a snapshot: from its manifest list, or the inline list of v1.
-///
-/// # Errors
-/// As the store's and [`decode_manifest_list`]'s, naming the file.
-pub fn load_manifests(store: &dyn Store, location: &Location, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
-    load_manifests_watched(store, location, snapshot, &|| Ok(()))
-}
-
-/// As [`load_manifests`]; `go_on` is asked before each manifest of an inline list, all of which are opened.
-///
-/// # Errors
-/// As [`load_manifests`]; what `go_on` gives.
-pub fn load_manifests_watched(
-    store: &dyn Store,
-    location: &Location,
-    snapshot: &Snapshot,
-    go_on: Cancellation,
-) -> Result<Vec<ManifestFile>> {
-    if let Some(path) = &snapshot.manifest_list {
-        let bytes = store.get(&location.resolve(path)?)?;
-        return decode_manifest_list(&bytes).with("path", location.found(path));
-    }
-    let paths = snapshot.manifests.iter().flatten();
-    let opened = paths.map(|path| go_on().and_then(|()| inline_manifest(store, location, path, snapshot.id)));
-    opened.collect()
-}
-
-/// What a manifest list would say of a manifest that v1 lists inline: nothing is known but its spec and length.
-fn inline_manifest(store: &dyn Store, location: &Location, path: &str, snapshot_id: i64) -> Result<ManifestFile> {
-    let bytes = store.get(&location.resolve(path)?)?;
-    let manifest = Manifest::parse(&bytes).with("path", location.found(path))?;
-    Ok(ManifestFile {
-        path: path.to_owned(),
-        length_bytes: bytes.len() as i64,
-        spec_id: manifest.spec_id.unwrap_or(0),
-        added_snapshot_id: Some(snapshot_id),
-        ..ManifestFile::default()
-    })
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::iceberg::plan::cache::PlanCache;
 use crate::iceberg::plan::file_bounds::MetricsBounds;
 use crate::iceberg::plan::testing::*;
 use crate::types::value::encode_bound;
-use crate::types::{Field, PartitionField, PartitionSpec, PrimitiveType, Transform, Type, Value};
+use crate::types::{Field, PartitionField, PartitionSpec, PrimitiveType, Schema, Transform, Type, Value};
 
 /// A column: its type when old files were written, its type now, and whether it lies in the struct.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use crate::expr::predicate::{BoundLeaf, Op};
 use crate::iceberg::manifest::entries::{EntryColumns, MetricColumn};
 use crate::types::{PrimitiveType, Transform, Value};
 
-/// The comparisons of a filter, all of which a row must satisfy, that can be looked at quickly.
+/// The quick comparisons of a filter. A row must satisfy them all.
 #[derive(Debug, Default)]
 pub(crate) struct Screen {
     checks: Vec<Check>,

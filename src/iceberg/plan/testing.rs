@@ -10,8 +10,9 @@ use crate::format::task::{DataFile, FileContent, FileFormat, Partition, Partitio
 use crate::iceberg::manifest::encode::{EncodedManifest, ManifestEntry, ManifestHeader, encode_manifest};
 use crate::iceberg::manifest::entries::ADDED;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile, ManifestListHeader, encode_manifest_list};
+use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::planned::PlannedBatch;
-use crate::iceberg::plan::planner::{EntryScope, Plan, PlanInput};
+use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::metadata_build::new_table;
 use crate::iceberg::spec::snapshot::Snapshot;

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use crate::error::{Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::Partition;
-use crate::iceberg::manifest::columns::{Inherited, Manifest, partition_of};
+use crate::iceberg::manifest::columns::{Manifest, partition_of};
+use crate::iceberg::manifest::entries::Inherited;
 use crate::iceberg::manifest::entries::{EntryColumns, EntryRequest};
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::plan::deletes::PATH_FIELD;
+use crate::iceberg::plan::input::{EntryScope, PlanInput, metric_fields};
+use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::planned::{PlannedBatch, why_dropped};
-use crate::iceberg::plan::planner::{EntryScope, PlanInput, metric_fields};
 use crate::iceberg::plan::specs::Specs;
 use crate::parallel::Cancellation;
 
@@ -146,7 +148,7 @@ impl<'p> Judge<'p> {
             out.partitions.push(Arc::new(partition));
             groups.push(group);
         }
-        let batch = PlannedBatch { columns, groups, ..PlannedBatch::default() };
+        let batch = PlannedBatch::of(KeptEntries { columns, groups, rows: Vec::new() });
         for row in batch.columns.rows() {
             let stage = match verdict.stage {
                 Stage::Kept if batch.group(row).is_err() => Stage::PartitionTuples,
@@ -164,7 +166,7 @@ impl<'p> Judge<'p> {
             let holds = status.zip(by).is_some_and(|(status, by)| self.input.entries.holds(*status, *by));
             out.in_scope.push(holds);
         }
-        out.columns = batch.columns;
+        out.columns = batch.entries.columns;
         Ok(out)
     }
 

@@ -23,7 +23,7 @@ use crate::data::write::writer::DataWriter;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
-use crate::iceberg::plan::planner::load_manifests;
+use crate::iceberg::manifest::load::load_manifests;
 use crate::parallel::Cancellation;
 use crate::rows::key_columns::KeyColumns;
 use crate::rows::keys::KeyIndex;

@@ -16,7 +16,7 @@ use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
 use crate::format::row_change::{ChangeFiles, Part, RowChange};
 use crate::format::task::{CommitMessage, DataFile, FileContent, PartRows, RowDelta, ScanTask};
-use crate::iceberg::commit::producer::Operation;
+use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::committing;
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::state::Table;

@@ -11,7 +11,8 @@ use crate::error::{Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::task::{DataFile, FileContent, ScanTask};
 use crate::iceberg::commit::preconditions::Preconditions;
-use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
+use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::state::Table;
 use crate::parallel::{Cancellation, in_parallel};
 

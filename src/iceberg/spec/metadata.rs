@@ -1,7 +1,7 @@
 //! Table metadata: what a table is at one version, as its metadata file says.
 //!
-//! [`parse_metadata`] and [`encode_metadata`] are the way from and to bytes; `metadata_build` makes new versions. The value
-//! is immutable in spirit and cheap to clone: the long lists hold [`Arc`]s.
+//! `metadata_json` reads it from bytes, `metadata_encode` writes it, `metadata_build` makes new versions. No code changes a
+//! value that others hold. A clone is cheap: the long lists hold [`Arc`]s.
 //!
 //! Source: Iceberg specification, "Table Metadata".
 
@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-pub use super::metadata_encode::encode_metadata;
-pub use super::metadata_json::parse_metadata;
-pub use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
+use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
 use crate::error::{Error, Result};
-pub use crate::format::request::RefKind;
 use crate::types::temporal::format_instant;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
 /// The branch that a table's readers see unless they ask for another.
 pub const MAIN_BRANCH: &str = "main";
+
+/// The folder of metadata in a table's root.
+pub const METADATA_FOLDER: &str = "metadata";
 
 /// One version of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -78,8 +78,8 @@ pub struct TableMetadata {
 
 /// The JSON that schemas, specs and sort orders were read from, by id, so that members unknown to us survive a rewrite.
 ///
-/// Each is kept beside the value it gave and serves only as long as the table still holds that very value. Equal to any
-/// other, being no part of what the table means.
+/// Each is kept with the value that it gave. It is used only while the table still holds that very value. All are equal,
+/// because they are no part of what the table means.
 #[derive(Debug, Default)]
 pub struct Recorded {
     /// Of schemas.
@@ -112,7 +112,7 @@ impl TableMetadata {
     /// The schema with this id.
     ///
     /// # Errors
-    /// `CorruptTable` if there is none.
+    /// `CorruptTable` if the table has no such id.
     pub fn schema_by_id(&self, id: i32) -> Result<&Arc<Schema>> {
         self.schemas.iter().find(|s| s.id == id).ok_or_else(|| unknown("schema", id))
     }
@@ -128,7 +128,7 @@ impl TableMetadata {
     /// The spec with this id.
     ///
     /// # Errors
-    /// `CorruptTable` if there is none.
+    /// `CorruptTable` if the table has no such id.
     pub fn spec_by_id(&self, id: i32) -> Result<&Arc<PartitionSpec>> {
         self.partition_specs.iter().find(|s| s.id == id).ok_or_else(|| unknown("partition spec", id))
     }

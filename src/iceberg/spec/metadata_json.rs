@@ -12,7 +12,6 @@ use serde_json::{Value as Json, json};
 
 use super::members::Members;
 use super::metadata::{MAIN_BRANCH, Recorded, TableMetadata};
-pub use super::metadata_encode::encode_metadata;
 use super::partition::{FIRST_PARTITION_FIELD_ID, complete_spec_json, spec_from_json};
 use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
 use super::sort_order::{sort_order_from_json, sort_order_to_json};
@@ -217,7 +216,7 @@ fn partition_specs(m: &mut Members, version: u8, recorded: &mut Recorded) -> Res
     Ok((out, default))
 }
 
-/// The highest id of the partition fields; one below the first if there are none.
+/// The highest id of the partition fields; one below the first without fields.
 pub(crate) fn highest_partition_field_id(specs: &[Arc<PartitionSpec>]) -> i32 {
     let ids = specs.iter().flat_map(|s| &s.fields).map(|f| f.field_id);
     ids.max().unwrap_or(FIRST_PARTITION_FIELD_ID - 1).max(FIRST_PARTITION_FIELD_ID - 1)

@@ -1,9 +1,10 @@
 //! The dictionary of the specification: metadata, schemas, snapshots, partition specs, sort orders.
 
+pub(crate) mod defaults;
 pub(crate) mod members;
 pub mod metadata;
 pub mod metadata_build;
-pub(crate) mod metadata_encode;
+pub mod metadata_encode;
 pub mod metadata_json;
 pub mod partition;
 pub mod partition_by;

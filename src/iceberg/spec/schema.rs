@@ -5,8 +5,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::defaults::canonical;
 use crate::error::{Error, Result};
-use crate::iceberg::evolve::canonical;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
 /// A schema with new ids, and what became of the old ones.

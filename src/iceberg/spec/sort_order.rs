@@ -54,7 +54,7 @@ pub fn sort_order_to_json(order: &SortOrder) -> Json {
     json!({"order-id": order.id, "fields": order.fields.iter().map(field).collect::<Vec<_>>()})
 }
 
-/// The sort order that texts describe, most significant first; unsorted (id 0) if there are none, else id 1.
+/// The sort order that texts describe, most significant first. Without texts it is the unsorted one (id 0), else id 1.
 ///
 /// A text is a column or transform (as in partition-by texts), then `asc` (the default) or `desc`, then `nulls first` or
 /// `nulls last`. Left out, nulls are first where ascending and last where descending.

@@ -10,10 +10,11 @@ use crate::format::commit::CommitOptions;
 use crate::format::request::{At, ScanRequest};
 pub(crate) use crate::format::task::{CommitMessage, DataFile, FileContent, FileFormat, RowDelta};
 use crate::iceberg::commit::fingerprint::CommitFingerprint;
+use crate::iceberg::commit::live;
 use crate::iceberg::commit::preconditions::Preconditions;
-use crate::iceberg::commit::producer;
-use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
+use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::removal::FileId;
+use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::committing;
 use crate::iceberg::committing::Verdict;
 use crate::iceberg::rows::new_files::NewFiles;
@@ -104,7 +105,7 @@ impl Table {
         let paths: BTreeSet<&str> = own.flat_map(|m| &m.files).map(|f| f.path.as_str()).collect();
         let paths: Vec<&str> = paths.into_iter().collect();
         let newest = self.refresh()?;
-        let live = producer::live_files(self.inner.store.as_ref(), &newest.inner.metadata, &paths)?;
+        let live = live::live_files(self.inner.store.as_ref(), &newest.inner.metadata, &paths)?;
         if let Some(path) = live.first() {
             return Err(
                 Error::invalid("a file of the messages is in the table, so nothing was deleted").with("path", path)

@@ -11,6 +11,8 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::error::ErrorKind;
+use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::evolve::*;
 use crate::iceberg::spec::metadata_build::new_table;
 use crate::iceberg::spec::metadata_encode::encode_metadata;
 use crate::iceberg::spec::metadata_json::parse_metadata;
@@ -47,7 +49,8 @@ fn table(version: u8, partition_by: &[&str], sort_by: &[&str]) -> TableMetadata 
 fn evolve(base: &TableMetadata, changes: Json) -> Result<TableMetadata> {
     let next = apply(base, &parse_evolutions(&changes.to_string())?, NOW + 1)?;
     assert_eq!(parse_metadata(&encode_metadata(&next)).unwrap(), next);
-    Ok(next)
+    // Which checks that the updates lead there too.
+    Ok(MetadataCommit::between(base, next).next)
 }
 
 /// The error of changes that must be refused.

@@ -8,11 +8,11 @@ use crate::error::{Error, Result};
 use crate::types::json::{value_from_json, value_to_json};
 use crate::types::{PrimitiveType, Type, Value, temporal};
 
-/// The default of a column of type `ty` as metadata has it; null is none.
+/// The default of a column of type `ty` as metadata has it. Null means no default.
 ///
 /// # Errors
 /// `InvalidInput` if it is no value of the type, or the type's default must be null.
-pub(in crate::iceberg) fn canonical(default: Option<&Json>, ty: &Type) -> Result<Option<Json>> {
+pub(crate) fn canonical(default: Option<&Json>, ty: &Type) -> Result<Option<Json>> {
     let Some(json) = default.filter(|j| !j.is_null()) else { return Ok(None) };
     let must_be_null = || {
         Error::invalid(format!("a column of type {ty} must default to null"))
@@ -44,7 +44,7 @@ fn fits(value: &Value, ty: &PrimitiveType, json: &Json) -> bool {
 ///
 /// # Errors
 /// `InvalidInput` if it has no value in the new type.
-pub(super) fn promoted(default: Option<&Json>, from: &Type, to: &Type) -> Result<Option<Json>> {
+pub(crate) fn promoted(default: Option<&Json>, from: &Type, to: &Type) -> Result<Option<Json>> {
     let (Some(json), Some(from), Some(to)) = (default, from.as_primitive(), to.as_primitive()) else { return Ok(None) };
     let no_value = || Error::invalid(format!("the default {json} has no value of type {to}"));
     let value = value_from_json(json, from).map_err(|e| no_value().because(e))?.ok_or_else(no_value)?;

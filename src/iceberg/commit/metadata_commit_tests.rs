@@ -1,0 +1,153 @@
+//! Commits taken apart into updates and put together again.
+
+use super::*;
+use crate::error::ErrorKind;
+use crate::format::maintenance::Expiry;
+use crate::format::request::RefKind;
+use crate::iceberg::commit::apply_updates::apply;
+use crate::iceberg::commit::expire::expire;
+use crate::iceberg::spec::metadata_build::new_table;
+use crate::iceberg::spec::metadata_json::parse_metadata;
+use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder};
+
+/// What a catalog makes of the commit's updates is the commit's version, and both survive JSON.
+pub(crate) fn check_replay(base: &TableMetadata, commit: &MetadataCommit) {
+    let next = &commit.next;
+    let made = apply(base, &commit.updates, next.last_updated_ms);
+    let made = made.unwrap_or_else(|e| panic!("{e}: {:?}", commit.updates));
+    let made = TableMetadata { metadata_log: next.metadata_log.clone(), ..made };
+    assert_eq!(made, *next, "{:?}", commit.updates);
+    for requirement in &commit.requirements {
+        requirement.check(Some(base)).unwrap();
+        assert_eq!(MetadataRequirement::from_json(requirement.to_json()).unwrap(), *requirement);
+    }
+}
+
+fn table(version: u8) -> TableMetadata {
+    let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
+    new_table(&schema, &PartitionSpec::default(), &SortOrder::default(), "/t", &BTreeMap::new(), version, 1).unwrap()
+}
+
+/// Numbers that look random and are the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+fn snapshot(base: &TableMetadata, id: i64, now_ms: i64) -> Snapshot {
+    let lineage = base.next_row_id.filter(|_| base.format_version >= 3);
+    Snapshot {
+        id,
+        parent_id: base.current_snapshot_id,
+        sequence_number: base.next_sequence_number(),
+        timestamp_ms: now_ms,
+        manifest_list: Some(format!("/t/metadata/snap-{id}.avro")),
+        summary: BTreeMap::from([("operation".to_owned(), "append".to_owned())]),
+        schema_id: Some(base.current_schema_id),
+        first_row_id: lineage,
+        added_rows: lineage.map(|_| 3),
+        ..Snapshot::default()
+    }
+}
+
+/// One change at random, as operations make it.
+fn change(base: &TableMetadata, numbers: &mut Numbers, id: i64, now_ms: i64) -> TableMetadata {
+    let any = base.snapshots.get(numbers.below(base.snapshots.len().max(1) as u64) as usize).map(|s| s.id);
+    let mut next = base.clone();
+    next.last_updated_ms = next.last_updated_ms.max(now_ms);
+    match (numbers.below(9), any) {
+        (0..=2, _) => base.add_snapshot(snapshot(base, id, now_ms), MAIN_BRANCH, now_ms).unwrap(),
+        (3, _) => base.add_snapshot(snapshot(base, id, now_ms), "b", now_ms).unwrap(),
+        (4, _) => base.stage_snapshot(snapshot(base, id, now_ms), now_ms).unwrap(),
+        (5, Some(any)) if base.current_snapshot_id != Some(any) => base.with_current_snapshot(any, now_ms),
+        (6, Some(any)) => {
+            next.refs.insert("tag".to_owned(), SnapshotRef::new(any, RefKind::Tag));
+            next
+        }
+        (7, _) => {
+            next.refs.remove("b");
+            next.properties.insert(format!("p{}", numbers.below(3)), id.to_string());
+            next.properties.remove("p1");
+            next
+        }
+        (8, _) if base.format_version < 3 => base.upgrade_format_version(base.format_version + 1, now_ms).unwrap(),
+        _ => next,
+    }
+}
+
+#[test]
+fn histories_at_random_are_replayed() {
+    for seed in 0..200 {
+        let mut numbers = Numbers(seed);
+        let mut base = table(1 + (seed % 3) as u8);
+        for now_ms in 2..30 {
+            let next = if numbers.below(6) == 0 {
+                let expiry = Expiry { older_than_ms: Some(now_ms - 3), ..Expiry::default() };
+                expire(&base, &expiry, now_ms).unwrap()
+            } else {
+                let steps = numbers.below(4) as i64;
+                (0..=steps).fold(base.clone(), |m, step| change(&m, &mut numbers, now_ms * 10 + step, now_ms))
+            };
+            base = MetadataCommit::between(&base, next).next;
+        }
+    }
+}
+
+#[test]
+fn metadata_of_other_writers_is_created_and_replayed() {
+    let folder = format!("{}/tests/data/metadata", env!("CARGO_MANIFEST_DIR"));
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let Ok(full) = std::fs::read(&path).map_err(|_| ()).and_then(|b| parse_metadata(&b).map_err(|_| ())) else {
+            continue;
+        };
+        let empty = TableMetadata { snapshots: vec![], snapshot_log: vec![], refs: BTreeMap::new(), ..full.clone() };
+        let empty = TableMetadata { current_snapshot_id: None, statistics: vec![], ..empty };
+        let empty = TableMetadata { partition_statistics: vec![], last_sequence_number: 0, ..empty };
+        let empty = TableMetadata { next_row_id: full.next_row_id.map(|_| 0), ..empty };
+        let commit = MetadataCommit::creating(empty.clone());
+        assert_eq!(commit.requirements, [MetadataRequirement::AssertCreate]);
+        let made = apply(&TableMetadata::default(), &commit.updates, empty.last_updated_ms).unwrap();
+        let about = path.display();
+        assert_eq!(TableMetadata { last_column_id: empty.last_column_id, ..made.schemas_of(&empty) }, empty, "{about}");
+        seen += 1;
+    }
+    assert!(seen > 0);
+}
+
+impl TableMetadata {
+    /// With what creation does not carry over: the log of files, members that are not known, and ids given before.
+    fn schemas_of(self, other: &TableMetadata) -> TableMetadata {
+        TableMetadata {
+            metadata_log: other.metadata_log.clone(),
+            extra: other.extra.clone(),
+            last_partition_id: other.last_partition_id,
+            ..self
+        }
+    }
+}
+
+#[test]
+fn requirements_tell_what_others_changed() {
+    let base = table(2);
+    let mine = base.add_snapshot(snapshot(&base, 7, 2), MAIN_BRANCH, 2).unwrap();
+    let commit = MetadataCommit::between(&base, mine);
+    let uuid = base.table_uuid.clone().unwrap();
+    let main = MetadataRequirement::AssertRefSnapshotId { name: MAIN_BRANCH.to_owned(), snapshot_id: None };
+    assert_eq!(commit.requirements, [MetadataRequirement::AssertTableUuid(uuid), main.clone()]);
+    let others = base.add_snapshot(snapshot(&base, 8, 3), MAIN_BRANCH, 3).unwrap();
+    assert_eq!(main.check(Some(&others)).unwrap_err().kind(), ErrorKind::CommitConflict);
+    // A property is no conflict.
+    let others = base.set_properties(&BTreeMap::from([("a".to_owned(), "b".to_owned())]), 3).unwrap();
+    main.check(Some(&others)).unwrap();
+    let named = &commit.to_json()["updates"];
+    assert_eq!(
+        (named[0]["action"].as_str(), named[1]["action"].as_str()),
+        (Some("add-snapshot"), Some("set-snapshot-ref"))
+    );
+}

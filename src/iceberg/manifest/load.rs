@@ -1,0 +1,48 @@
+//! The manifests of a snapshot: its manifest list, or the inline list of v1.
+
+use super::columns::Manifest;
+use super::list::{ManifestFile, decode_manifest_list};
+use crate::error::{Result, ResultExt};
+use crate::iceberg::spec::snapshot::Snapshot;
+use crate::parallel::Cancellation;
+use crate::store::{Location, Store};
+
+/// The manifests of a snapshot: from its manifest list, or the inline list of v1.
+///
+/// # Errors
+/// As the store's and [`decode_manifest_list`]'s, naming the file.
+pub fn load_manifests(store: &dyn Store, location: &Location, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+    load_manifests_watched(store, location, snapshot, &|| Ok(()))
+}
+
+/// As [`load_manifests`]; `go_on` is asked before each manifest of an inline list, because each is opened.
+///
+/// # Errors
+/// As [`load_manifests`]; what `go_on` gives.
+pub fn load_manifests_watched(
+    store: &dyn Store,
+    location: &Location,
+    snapshot: &Snapshot,
+    go_on: Cancellation,
+) -> Result<Vec<ManifestFile>> {
+    if let Some(path) = &snapshot.manifest_list {
+        let bytes = store.get(&location.resolve(path)?)?;
+        return decode_manifest_list(&bytes).with("path", location.found(path));
+    }
+    let paths = snapshot.manifests.iter().flatten();
+    let opened = paths.map(|path| go_on().and_then(|()| inline_manifest(store, location, path, snapshot.id)));
+    opened.collect()
+}
+
+/// What a manifest list would say of a manifest that v1 lists inline: nothing is known but its spec and length.
+fn inline_manifest(store: &dyn Store, location: &Location, path: &str, snapshot_id: i64) -> Result<ManifestFile> {
+    let bytes = store.get(&location.resolve(path)?)?;
+    let manifest = Manifest::parse(&bytes).with("path", location.found(path))?;
+    Ok(ManifestFile {
+        path: path.to_owned(),
+        length_bytes: bytes.len() as i64,
+        spec_id: manifest.spec_id.unwrap_or(0),
+        added_snapshot_id: Some(snapshot_id),
+        ..ManifestFile::default()
+    })
+}
