@@ -9,7 +9,6 @@
 mod columns;
 pub(crate) mod commit;
 mod defaults;
-mod json;
 mod name_mapping;
 mod partition;
 pub(crate) mod properties;
@@ -23,7 +22,6 @@ mod union;
 use std::collections::BTreeMap;
 
 pub(super) use defaults::canonical;
-pub use json::parse_evolutions;
 pub use requirements::Requirements;
 
 use super::spec::metadata::TableMetadata;
