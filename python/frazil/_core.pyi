@@ -11,6 +11,8 @@ DEBUG_BUILD: Final[bool]
 
 __all__ = [
     "DEBUG_BUILD",
+    "Assigned",
+    "At",
     "Batch",
     "BatchStream",
     "Batches",
@@ -18,11 +20,18 @@ __all__ = [
     "CommitMessage",
     "DataFile",
     "DeleteFile",
+    "Evolution",
+    "NewSortField",
     "PackedSplits",
     "PlanPart",
+    "Position",
+    "Retention",
+    "RowChange",
     "Scan",
     "ScanTask",
     "Schema",
+    "SchemaOperation",
+    "SpecOperation",
     "Split",
     "Table",
     "TaskStream",
@@ -232,6 +241,448 @@ class Scan:
     def read_all(self) -> Batches: ...
     def count(self) -> int: ...
 
+class At:
+    def __eq__(self, other: object) -> bool: ...
+    @final
+    class Snapshot(At):
+        __match_args__ = ("snapshot_id",)
+        def __new__(cls, snapshot_id: int) -> At.Snapshot: ...
+        @property
+        def snapshot_id(self) -> int: ...
+
+    @final
+    class Ref(At):
+        __match_args__ = ("name",)
+        def __new__(cls, name: str) -> At.Ref: ...
+        @property
+        def name(self) -> str: ...
+
+    @final
+    class Time(At):
+        __match_args__ = ("ms",)
+        def __new__(cls, ms: int) -> At.Time: ...
+        @property
+        def ms(self) -> int: ...
+
+class Position:
+    @final
+    class First(Position):
+        __match_args__ = ()
+        def __new__(cls) -> Position.First: ...
+
+    @final
+    class Before(Position):
+        __match_args__ = ("path",)
+        def __new__(cls, path: str | list[str]) -> Position.Before: ...
+        @property
+        def path(self) -> str | list[str]: ...
+
+    @final
+    class After(Position):
+        __match_args__ = ("path",)
+        def __new__(cls, path: str | list[str]) -> Position.After: ...
+        @property
+        def path(self) -> str | list[str]: ...
+
+class SchemaOperation:
+    @final
+    class Add(SchemaOperation):
+        __match_args__ = ("path", "column_type", "doc", "required", "default", "write_default", "position")
+        def __new__(
+            cls,
+            path: str | list[str],
+            column_type: str | Schema,
+            doc: str | None,
+            required: bool,
+            default: bool | int | float | str | None,
+            write_default: bool | int | float | str | None,
+            position: Position | None,
+        ) -> SchemaOperation.Add: ...
+        @property
+        def path(self) -> str | list[str]: ...
+        @property
+        def column_type(self) -> str | Schema: ...
+        @property
+        def doc(self) -> str | None: ...
+        @property
+        def required(self) -> bool: ...
+        @property
+        def default(self) -> bool | int | float | str | None: ...
+        @property
+        def write_default(self) -> bool | int | float | str | None: ...
+        @property
+        def position(self) -> Position | None: ...
+
+    @final
+    class Drop(SchemaOperation):
+        __match_args__ = ("path",)
+        def __new__(cls, path: str | list[str]) -> SchemaOperation.Drop: ...
+        @property
+        def path(self) -> str | list[str]: ...
+
+    @final
+    class Rename(SchemaOperation):
+        __match_args__ = ("path", "name")
+        def __new__(cls, path: str | list[str], name: str) -> SchemaOperation.Rename: ...
+        @property
+        def path(self) -> str | list[str]: ...
+        @property
+        def name(self) -> str: ...
+
+    @final
+    class Retype(SchemaOperation):
+        __match_args__ = ("path", "column_type")
+        def __new__(cls, path: str | list[str], column_type: str | Schema) -> SchemaOperation.Retype: ...
+        @property
+        def path(self) -> str | list[str]: ...
+        @property
+        def column_type(self) -> str | Schema: ...
+
+    @final
+    class Require(SchemaOperation):
+        __match_args__ = ("path", "required")
+        def __new__(cls, path: str | list[str], required: bool) -> SchemaOperation.Require: ...
+        @property
+        def path(self) -> str | list[str]: ...
+        @property
+        def required(self) -> bool: ...
+
+    @final
+    class Comment(SchemaOperation):
+        __match_args__ = ("path", "doc")
+        def __new__(cls, path: str | list[str], doc: str | None) -> SchemaOperation.Comment: ...
+        @property
+        def path(self) -> str | list[str]: ...
+        @property
+        def doc(self) -> str | None: ...
+
+    @final
+    class SetDefault(SchemaOperation):
+        __match_args__ = ("path", "default")
+        def __new__(
+            cls, path: str | list[str], default: bool | int | float | str | None
+        ) -> SchemaOperation.SetDefault: ...
+        @property
+        def path(self) -> str | list[str]: ...
+        @property
+        def default(self) -> bool | int | float | str | None: ...
+
+    @final
+    class Move(SchemaOperation):
+        __match_args__ = ("path", "position")
+        def __new__(cls, path: str | list[str], position: Position) -> SchemaOperation.Move: ...
+        @property
+        def path(self) -> str | list[str]: ...
+        @property
+        def position(self) -> Position: ...
+
+    @final
+    class Identify(SchemaOperation):
+        __match_args__ = ("paths",)
+        def __new__(cls, paths: list[str | list[str]]) -> SchemaOperation.Identify: ...
+        @property
+        def paths(self) -> list[str | list[str]]: ...
+
+    @final
+    class Union(SchemaOperation):
+        __match_args__ = ("schema",)
+        def __new__(cls, schema: Schema) -> SchemaOperation.Union: ...
+        @property
+        def schema(self) -> Schema: ...
+
+class SpecOperation:
+    @final
+    class Add(SpecOperation):
+        __match_args__ = ("source", "transform", "name")
+        def __new__(cls, source: str, transform: str | None, name: str | None) -> SpecOperation.Add: ...
+        @property
+        def source(self) -> str: ...
+        @property
+        def transform(self) -> str | None: ...
+        @property
+        def name(self) -> str | None: ...
+
+    @final
+    class Remove(SpecOperation):
+        __match_args__ = ("field",)
+        def __new__(cls, field: str) -> SpecOperation.Remove: ...
+        @property
+        def field(self) -> str: ...
+
+    @final
+    class Rename(SpecOperation):
+        __match_args__ = ("name", "to")
+        def __new__(cls, name: str, to: str) -> SpecOperation.Rename: ...
+        @property
+        def name(self) -> str: ...
+        @property
+        def to(self) -> str: ...
+
+@final
+class NewSortField:
+    def __new__(
+        cls, source: str, transform: str | None, descending: bool, nulls_first: bool | None
+    ) -> NewSortField: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def transform(self) -> str | None: ...
+    @property
+    def descending(self) -> bool: ...
+    @property
+    def nulls_first(self) -> bool | None: ...
+
+@final
+class Retention:
+    def __new__(
+        cls, min_snapshots_to_keep: int | None, max_snapshot_age_ms: int | None, max_ref_age_ms: int | None
+    ) -> Retention: ...
+    @property
+    def min_snapshots_to_keep(self) -> int | None: ...
+    @property
+    def max_snapshot_age_ms(self) -> int | None: ...
+    @property
+    def max_ref_age_ms(self) -> int | None: ...
+
+class Evolution:
+    @final
+    class UpdateSchema(Evolution):
+        __match_args__ = ("operations", "case_sensitive", "allow_incompatible")
+        def __new__(
+            cls, operations: list[SchemaOperation], case_sensitive: bool, allow_incompatible: bool
+        ) -> Evolution.UpdateSchema: ...
+        @property
+        def operations(self) -> list[SchemaOperation]: ...
+        @property
+        def case_sensitive(self) -> bool: ...
+        @property
+        def allow_incompatible(self) -> bool: ...
+
+    @final
+    class UpdateSpec(Evolution):
+        __match_args__ = ("operations", "case_sensitive")
+        def __new__(cls, operations: list[SpecOperation], case_sensitive: bool) -> Evolution.UpdateSpec: ...
+        @property
+        def operations(self) -> list[SpecOperation]: ...
+        @property
+        def case_sensitive(self) -> bool: ...
+
+    @final
+    class UpdateSortOrder(Evolution):
+        __match_args__ = ("fields", "case_sensitive")
+        def __new__(cls, fields: list[NewSortField], case_sensitive: bool) -> Evolution.UpdateSortOrder: ...
+        @property
+        def fields(self) -> list[NewSortField]: ...
+        @property
+        def case_sensitive(self) -> bool: ...
+
+    @final
+    class SetProperties(Evolution):
+        __match_args__ = ("properties",)
+        def __new__(cls, properties: dict[str, str]) -> Evolution.SetProperties: ...
+        @property
+        def properties(self) -> dict[str, str]: ...
+
+    @final
+    class RemoveProperties(Evolution):
+        __match_args__ = ("names",)
+        def __new__(cls, names: list[str]) -> Evolution.RemoveProperties: ...
+        @property
+        def names(self) -> list[str]: ...
+
+    @final
+    class SetLocation(Evolution):
+        __match_args__ = ("location",)
+        def __new__(cls, location: str) -> Evolution.SetLocation: ...
+        @property
+        def location(self) -> str: ...
+
+    @final
+    class Upgrade(Evolution):
+        __match_args__ = ("format_version",)
+        def __new__(cls, format_version: int) -> Evolution.Upgrade: ...
+        @property
+        def format_version(self) -> int: ...
+
+    @final
+    class CreateBranch(Evolution):
+        __match_args__ = ("name", "at", "retention")
+        def __new__(cls, name: str, at: At | None, retention: Retention) -> Evolution.CreateBranch: ...
+        @property
+        def name(self) -> str: ...
+        @property
+        def at(self) -> At | None: ...
+        @property
+        def retention(self) -> Retention: ...
+
+    @final
+    class CreateTag(Evolution):
+        __match_args__ = ("name", "at", "retention")
+        def __new__(cls, name: str, at: At | None, retention: Retention) -> Evolution.CreateTag: ...
+        @property
+        def name(self) -> str: ...
+        @property
+        def at(self) -> At | None: ...
+        @property
+        def retention(self) -> Retention: ...
+
+    @final
+    class ReplaceRef(Evolution):
+        __match_args__ = ("name", "at")
+        def __new__(cls, name: str, at: At | None) -> Evolution.ReplaceRef: ...
+        @property
+        def name(self) -> str: ...
+        @property
+        def at(self) -> At | None: ...
+
+    @final
+    class DropRef(Evolution):
+        __match_args__ = ("name",)
+        def __new__(cls, name: str) -> Evolution.DropRef: ...
+        @property
+        def name(self) -> str: ...
+
+    @final
+    class RenameBranch(Evolution):
+        __match_args__ = ("name", "to")
+        def __new__(cls, name: str, to: str) -> Evolution.RenameBranch: ...
+        @property
+        def name(self) -> str: ...
+        @property
+        def to(self) -> str: ...
+
+    @final
+    class FastForward(Evolution):
+        __match_args__ = ("name", "to")
+        def __new__(cls, name: str, to: str) -> Evolution.FastForward: ...
+        @property
+        def name(self) -> str: ...
+        @property
+        def to(self) -> str: ...
+
+    @final
+    class SetRetention(Evolution):
+        __match_args__ = ("name", "retention")
+        def __new__(cls, name: str, retention: Retention) -> Evolution.SetRetention: ...
+        @property
+        def name(self) -> str: ...
+        @property
+        def retention(self) -> Retention: ...
+
+    @final
+    class SetSnapshot(Evolution):
+        __match_args__ = ("branch", "to")
+        def __new__(cls, branch: str, to: At | None) -> Evolution.SetSnapshot: ...
+        @property
+        def branch(self) -> str: ...
+        @property
+        def to(self) -> At | None: ...
+
+    @final
+    class RollBack(Evolution):
+        __match_args__ = ("branch", "to")
+        def __new__(cls, branch: str, to: At | None) -> Evolution.RollBack: ...
+        @property
+        def branch(self) -> str: ...
+        @property
+        def to(self) -> At | None: ...
+
+class Assigned:
+    @classmethod
+    def unpickle(cls, kind: str, members: tuple[Any, ...]) -> Assigned: ...
+    def __eq__(self, other: object) -> bool: ...
+    @final
+    class Null(Assigned):
+        __match_args__ = ()
+        def __new__(cls) -> Assigned.Null: ...
+
+    @final
+    class Literal(Assigned):
+        __match_args__ = ("text",)
+        def __new__(cls, text: str) -> Assigned.Literal: ...
+        @property
+        def text(self) -> str: ...
+
+    @final
+    class Column(Assigned):
+        __match_args__ = ("name",)
+        def __new__(cls, name: str) -> Assigned.Column: ...
+        @property
+        def name(self) -> str: ...
+
+class RowChange:
+    @classmethod
+    def unpickle(cls, kind: str, members: tuple[Any, ...]) -> RowChange: ...
+    def __eq__(self, other: object) -> bool: ...
+    @final
+    class Delete(RowChange):
+        __match_args__ = ("filter",)
+        def __new__(cls, filter: str) -> RowChange.Delete: ...
+        @property
+        def filter(self) -> str: ...
+
+    @final
+    class Overwrite(RowChange):
+        __match_args__ = ("filter",)
+        def __new__(cls, filter: str) -> RowChange.Overwrite: ...
+        @property
+        def filter(self) -> str: ...
+
+    @final
+    class OverwritePartitions(RowChange):
+        __match_args__ = ()
+        def __new__(cls) -> RowChange.OverwritePartitions: ...
+
+    @final
+    class Update(RowChange):
+        __match_args__ = ("filter", "values")
+        def __new__(cls, filter: str, values: dict[str, Assigned]) -> RowChange.Update: ...
+        @property
+        def filter(self) -> str: ...
+        @property
+        def values(self) -> dict[str, Assigned]: ...
+
+    @final
+    class Merge(RowChange):
+        __match_args__ = ("on", "update", "delete", "insert", "delete_missing")
+        def __new__(
+            cls,
+            on: list[str] | None,
+            update: bool | dict[str, str] | None,
+            delete: str | None,
+            insert: bool | dict[str, str] | None,
+            delete_missing: str | None,
+        ) -> RowChange.Merge: ...
+        @property
+        def on(self) -> list[str] | None: ...
+        @property
+        def update(self) -> bool | dict[str, str] | None: ...
+        @property
+        def delete(self) -> str | None: ...
+        @property
+        def insert(self) -> bool | dict[str, str] | None: ...
+        @property
+        def delete_missing(self) -> str | None: ...
+
+    @final
+    class DeleteKeys(RowChange):
+        __match_args__ = ("on",)
+        def __new__(cls, on: list[str] | None) -> RowChange.DeleteKeys: ...
+        @property
+        def on(self) -> list[str] | None: ...
+
+    @final
+    class ReplaceKeys(RowChange):
+        __match_args__ = ("on",)
+        def __new__(cls, on: list[str] | None) -> RowChange.ReplaceKeys: ...
+        @property
+        def on(self) -> list[str] | None: ...
+
+    @final
+    class DeletePositions(RowChange):
+        __match_args__ = ()
+        def __new__(cls) -> RowChange.DeletePositions: ...
+
 @final
 class CommitMessage:
     @property
@@ -268,7 +719,7 @@ class Table:
     def snapshot(self) -> _Snapshot | None: ...
     def snapshots(self) -> list[_Snapshot]: ...
     def refs(self) -> list[tuple[str, int, str, int | None, int | None, int | None]]: ...
-    def evolve(self, changes: str) -> Table: ...
+    def evolve(self, change: Evolution) -> Table: ...
     def maintain(self, action: str, arguments: str) -> tuple[Table, str]: ...
     def refresh(self) -> Table: ...
     def scan(
@@ -276,23 +727,12 @@ class Table:
         *,
         filter: str | None = None,
         select: list[str] | None = None,
-        snapshot_id: int | None = None,
-        reference: str | None = None,
-        timestamp_ms: int | None = None,
-        since_snapshot_id: int | None = None,
-        since_reference: str | None = None,
-        since_timestamp_ms: int | None = None,
+        at: At | None = None,
+        since: At | None = None,
         changes: bool = False,
         options: dict[str, str] | None = None,
     ) -> Scan: ...
-    def inspect(
-        self,
-        name: str,
-        *,
-        snapshot_id: int | None = None,
-        reference: str | None = None,
-        timestamp_ms: int | None = None,
-    ) -> Batches: ...
+    def inspect(self, name: str, at: At | None = None) -> Batches: ...
     def append(
         self,
         data: Any,
@@ -302,15 +742,18 @@ class Table:
         sort_by: list[str] | None = None,
     ) -> Table: ...
     def change_rows(
-        self, change: str, data: Any | None, branch: str | None, snapshot_properties: dict[str, str]
+        self, change: RowChange, data: Any | None, branch: str | None, snapshot_properties: dict[str, str]
     ) -> Table: ...
     def write(self, data: Any, task: int, again: bool, replaces: bool, sort_by: list[str] | None) -> CommitMessage: ...
-    def write_delta(self, change: str, data: Any, branch: str | None, task: int) -> CommitMessage: ...
-    def change_files(self, change: str, branch: str | None) -> tuple[CommitMessage, list[tuple[str, int]]]: ...
-    def write_part(self, part: str, data: Any | None, branch: str | None, task: int) -> CommitMessage: ...
+    def write_delta(self, change: RowChange, data: Any, branch: str | None, task: int) -> CommitMessage: ...
+    def change_files(self, change: RowChange, branch: str | None) -> tuple[CommitMessage, list[tuple[str, int]]]: ...
+    def write_file_part(self, change: RowChange, files: list[str], branch: str | None, task: int) -> CommitMessage: ...
+    def write_matched_part(
+        self, change: RowChange, filter: str, data: Any, branch: str | None, task: int
+    ) -> CommitMessage: ...
     def commit_parts(
         self,
-        change: str,
+        change: RowChange,
         filter: str,
         messages: list[CommitMessage],
         snapshot_properties: dict[str, str],
@@ -322,9 +765,7 @@ class Table:
         data_files: list[DataFile],
         delete_files: list[DeleteFile],
         messages: list[CommitMessage],
-        at_id: int | None,
-        at_reference: str | None,
-        at_ms: int | None,
+        at: At | None,
         branch: str | None,
         snapshot_properties: dict[str, str],
     ) -> Table: ...
@@ -333,13 +774,13 @@ class Table:
     ) -> Table: ...
     def commit_overwrite(
         self,
-        change: str,
+        change: RowChange,
         messages: list[CommitMessage],
         snapshot_properties: dict[str, str],
         *,
         branch: str | None = None,
     ) -> Table: ...
-    def check_overwrite(self, change: str) -> None: ...
+    def check_overwrite(self, change: RowChange) -> None: ...
     def transaction(self, branch: str | None) -> Transaction: ...
     def add_files(
         self, paths: list[str], check_duplicates: bool, *, branch: str | None, snapshot_properties: dict[str, str]
@@ -389,10 +830,10 @@ class Catalog:
 
 @final
 class Transaction:
-    def change_rows(self, change: str, data: Any | None, snapshot_properties: dict[str, str]) -> None: ...
+    def change_rows(self, change: RowChange, data: Any | None, snapshot_properties: dict[str, str]) -> None: ...
     def append(self, data: Any, snapshot_properties: dict[str, str], sort_by: list[str] | None) -> None: ...
     def add_files(self, paths: list[str], check_duplicates: bool, snapshot_properties: dict[str, str]) -> None: ...
-    def evolve(self, changes: str) -> None: ...
+    def evolve(self, change: Evolution) -> None: ...
     def cherry_pick(self, snapshot_id: int) -> None: ...
     def delete_files(self, filter: str) -> None: ...
     def table(self) -> Table: ...

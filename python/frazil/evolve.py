@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Any, TypeAlias, TypeVar
 
 from frazil import _core, arguments
+from frazil._core import Evolution, NewSortField, Position, SchemaOperation, SpecOperation
 from frazil.arguments.checked import checked
 from frazil.exceptions import InvalidInputError
-from frazil.requests import evolution, schemas
-from frazil.requests.evolution import Evolution, Operation
+from frazil.requests import evolution
 from frazil.requests.handle import TableHandle
 from frazil.schema import core_schema
 
@@ -82,15 +82,15 @@ class UpdateSchema(_Update):
         self, submit: Callable[[Evolution], object], allow_incompatible_changes: bool, case_sensitive: bool
     ) -> None:
         super().__init__(submit)
-        self._operations: list[Operation] = []
+        self._operations: list[SchemaOperation] = []
         self._allow_incompatible = allow_incompatible_changes
         self._case_sensitive = case_sensitive
 
     def _change(self) -> Evolution:
         return evolution.update_schema(self._operations, self._case_sensitive, self._allow_incompatible)
 
-    def _do(self, operation: str, path: Path, **members: Any) -> UpdateSchema:
-        self._operations.append({"do": operation, "path": path, **members})
+    def _do(self, operation: SchemaOperation) -> UpdateSchema:
+        self._operations.append(operation)
         return self
 
     def add_column(
@@ -119,20 +119,20 @@ class UpdateSchema(_Update):
             before: Put it before this column.
             after: Put it after this column.
         """
-        return self._do(
-            "add",
-            path,
-            type=_type("type", type),
-            doc=doc,
-            required=required,
-            default=_value("default", default),
-            **({} if write_default is None else {"write-default": _value("write_default", write_default)}),
-            **_position(first, before, after),
+        operation = SchemaOperation.Add(
+            _path(path),
+            _type("type", type),
+            doc,
+            required,
+            _value("default", default),
+            _value("write_default", write_default),
+            _position(first, before, after),
         )
+        return self._do(operation)
 
     def drop_column(self, path: Path) -> UpdateSchema:
         """Removes a column. A later column of the same name is another column, without its values."""
-        return self._do("drop", path)
+        return self._do(SchemaOperation.Drop(_path(path)))
 
     delete_column = drop_column
 
@@ -143,19 +143,19 @@ class UpdateSchema(_Update):
             path: The column.
             new_name: Its new name, without the names of the structs around it.
         """
-        return self._do("rename", path, name=new_name)
+        return self._do(SchemaOperation.Rename(_path(path), new_name))
 
     def move_first(self, path: Path) -> UpdateSchema:
         """Moves a column to the front of its struct or table."""
-        return self._do("move", path, first=True)
+        return self._do(SchemaOperation.Move(_path(path), Position.First()))
 
     def move_before(self, path: Path, before_path: Path) -> UpdateSchema:
         """Moves a column before another column of the same struct or table."""
-        return self._do("move", path, before=before_path)
+        return self._do(SchemaOperation.Move(_path(path), Position.Before(_path(before_path))))
 
     def move_after(self, path: Path, after_path: Path) -> UpdateSchema:
         """Moves a column after another column of the same struct or table."""
-        return self._do("move", path, after=after_path)
+        return self._do(SchemaOperation.Move(_path(path), Position.After(_path(after_path))))
 
     def update_column(
         self, path: Path, field_type: Any = None, required: bool | None = None, doc: str | None = None
@@ -170,29 +170,28 @@ class UpdateSchema(_Update):
             doc: Its comment. An empty comment removes it.
         """
         if field_type is not None:
-            self._do("type", path, type=_type("field_type", field_type))
+            self._do(SchemaOperation.Retype(_path(path), _type("field_type", field_type)))
         if required is not None:
-            self._do("required", path, required=required)
+            self._do(SchemaOperation.Require(_path(path), required))
         if doc is not None:
-            self._do("doc", path, doc=doc or None)
+            self._do(SchemaOperation.Comment(_path(path), doc or None))
         return self
 
     def make_column_optional(self, path: Path) -> UpdateSchema:
         """Lets a column be null."""
-        return self._do("required", path, required=False)
+        return self._do(SchemaOperation.Require(_path(path), False))
 
     def require_column(self, path: Path) -> UpdateSchema:
         """Makes null impossible in a column. `allow_incompatible_changes` must allow it."""
-        return self._do("required", path, required=True)
+        return self._do(SchemaOperation.Require(_path(path), True))
 
     def set_default_value(self, path: Path, default: Any) -> UpdateSchema:
         """Sets the value of new rows that lack a column; None is null. Existing rows keep their values."""
-        return self._do("default", path, default=_value("default", default))
+        return self._do(SchemaOperation.SetDefault(_path(path), _value("default", default)))
 
     def set_identifier_fields(self, *paths: Path) -> UpdateSchema:
         """Sets the columns that together identify a row. Without arguments, no column identifies a row."""
-        self._operations.append({"do": "identifiers", "paths": list(paths)})
-        return self
+        return self._do(SchemaOperation.Identify([_path(path) for path in paths]))
 
     def union_by_name(self, new_schema: Any) -> UpdateSchema:
         """Adds and widens columns, at every depth, so that rows of another schema fit.
@@ -200,9 +199,7 @@ class UpdateSchema(_Update):
         Args:
             new_schema: A `frazil.Schema`, a `pyarrow.Schema`, or anything with `__arrow_c_schema__`.
         """
-        schema = core_schema("new_schema", new_schema)
-        self._operations.append({"do": "union", "schema": schemas.members(schema)})
-        return self
+        return self._do(SchemaOperation.Union(core_schema("new_schema", new_schema)))
 
 
 @checked
@@ -211,7 +208,7 @@ class UpdatePartitionSpec(_Update):
 
     def __init__(self, submit: Callable[[Evolution], object], case_sensitive: bool) -> None:
         super().__init__(submit)
-        self._operations: list[Operation] = []
+        self._operations: list[SpecOperation] = []
         self._case_sensitive = case_sensitive
 
     def _change(self) -> Evolution:
@@ -225,7 +222,7 @@ class UpdatePartitionSpec(_Update):
             transform: The transform, if `source` is only a column: `"day"`, `"bucket[16]"`.
             name: The field's name. By default `country`, `ts_day` or `id_bucket_16`, as in Java Iceberg.
         """
-        self._operations.append({"do": "add", **_source(source, transform), "name": name})
+        self._operations.append(SpecOperation.Add(source, _transform(transform), name))
         return self
 
     def add_identity(self, source: str) -> UpdatePartitionSpec:
@@ -237,12 +234,12 @@ class UpdatePartitionSpec(_Update):
 
         In format version 1 a `void` field takes its place.
         """
-        self._operations.append({"do": "remove", "field": field})
+        self._operations.append(SpecOperation.Remove(field))
         return self
 
     def rename_field(self, name: str, new_name: str) -> UpdatePartitionSpec:
         """Renames a partition field."""
-        self._operations.append({"do": "rename", "name": name, "to": new_name})
+        self._operations.append(SpecOperation.Rename(name, new_name))
         return self
 
 
@@ -252,7 +249,7 @@ class UpdateSortOrder(_Update):
 
     def __init__(self, submit: Callable[[Evolution], object], case_sensitive: bool) -> None:
         super().__init__(submit)
-        self._fields: list[Operation] = []
+        self._fields: list[NewSortField] = []
         self._case_sensitive = case_sensitive
 
     def _change(self) -> Evolution:
@@ -285,39 +282,42 @@ class UpdateSortOrder(_Update):
             nulls_first = words.get(str(getattr(nulls, "value", nulls)).lower())
             if nulls_first is None:
                 raise InvalidInputError(f"nulls are 'first' or 'last', not {nulls!r}")
-        self._fields.append({**_source(source, transform), "descending": descending, "nulls-first": nulls_first})
+        self._fields.append(NewSortField(source, _transform(transform), descending, nulls_first))
         return self
 
 
-def _position(first: bool, before: Path | None, after: Path | None) -> dict[str, Any]:
+def _path(path: Path) -> str | list[str]:
+    return path if isinstance(path, str) else list(path)
+
+
+def _position(first: bool, before: Path | None, after: Path | None) -> Position | None:
     if bool(first) + (before is not None) + (after is not None) > 1:
         raise InvalidInputError("a column can have only one position: give first, before or after")
     if first:
-        return {"first": True}
+        return Position.First()
     if before is not None:
-        return {"before": before}
-    return {} if after is None else {"after": after}
+        return Position.Before(_path(before))
+    return None if after is None else Position.After(_path(after))
 
 
-def _source(source: str, transform: Any) -> dict[str, Any]:
+def _transform(transform: Any) -> str | None:
     if transform is not None and not isinstance(transform, str) and not _is_pyiceberg(transform):
         raise InvalidInputError(f"transform must be text such as 'bucket[16]', not {arguments.shown(transform)}")
-    return {"source": source, "transform": None if transform is None else str(transform)}
+    return None if transform is None else str(transform)
 
 
 def _is_pyiceberg(value: object) -> bool:
     return type(value).__module__.startswith("pyiceberg.")
 
 
-def _type(argument: str, type_: Any) -> Any:
-    """A type as text or as the specification's JSON."""
+def _type(argument: str, type_: Any) -> str | _core.Schema:
+    """A type as text, or as a schema with one column of this type."""
     if isinstance(type_, str):
         return arguments.text(argument, type_)
     if hasattr(type_, "__arrow_c_schema__"):
         from frazil import interop
 
-        schema = _core.Schema.from_arrow(interop.schema_of_type(type_))
-        return schemas.column_type(schema)
+        return _core.Schema.from_arrow(interop.schema_of_type(type_))
     if _is_pyiceberg(type_):
         return str(type_)
     raise InvalidInputError(
@@ -326,7 +326,7 @@ def _type(argument: str, type_: Any) -> Any:
     )
 
 
-def _value(argument: str, value: Any) -> Any:
+def _value(argument: str, value: Any) -> bool | int | float | str | None:
     """A value in the form of the specification's JSON single values."""
     if isinstance(value, (dt.datetime, dt.date, dt.time)):
         return value.isoformat()

@@ -205,7 +205,7 @@ class Inspect:
     def _rows(self, name: str, at: At | None = None) -> pa.Table:
         from frazil import interop
 
-        return interop.table_of(self._table.inspect(name, **arguments.at_version(at)))
+        return interop.table_of(self._table.inspect(name, arguments.version(at)))
 
     def __repr__(self) -> str:
         return f"Inspect({self._table.location!r})"

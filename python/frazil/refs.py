@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from frazil import arguments
+from frazil._core import Evolution, Retention
 from frazil.arguments import At
 from frazil.arguments.checked import checked
 from frazil.exceptions import NotFoundError
 from frazil.requests import evolution
-from frazil.requests.evolution import Evolution
 from frazil.requests.handle import TableHandle
 
 if TYPE_CHECKING:
@@ -189,16 +189,17 @@ class Refs(RefChanges, Mapping[str, Ref]):
 
 def _retention(
     snapshots: int | None, snapshot_age: int | dt.timedelta | None, ref_age: int | dt.timedelta | None
-) -> dict[str, int]:
-    given = {
-        "min-snapshots-to-keep": snapshots,
-        "max-snapshot-age-ms": snapshot_age,
-        "max-ref-age-ms": ref_age,
-    }
-    return {key: _count(key, value) for key, value in given.items() if value is not None}
+) -> Retention:
+    return Retention(
+        _count("min_snapshots_to_keep", snapshots),
+        _count("max_snapshot_age_ms", snapshot_age),
+        _count("max_ref_age_ms", ref_age),
+    )
 
 
-def _count(key: str, value: int | dt.timedelta) -> int:
+def _count(argument: str, value: int | dt.timedelta | None) -> int | None:
+    if value is None:
+        return None
     if isinstance(value, dt.timedelta):
         value = value // dt.timedelta(milliseconds=1)
-    return arguments.count(key.replace("-", "_"), value)
+    return arguments.count(argument, value)

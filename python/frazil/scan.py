@@ -46,18 +46,29 @@ class Scan:
         *,
         filters: tuple[str, ...] = (),
         columns: tuple[str, ...] | None = None,
-        at: Mapping[str, Any] | None = None,
+        at: _core.At | None = None,
+        since: _core.At | None = None,
+        changes: bool = False,
         options: Mapping[str, str] | None = None,
         rows: int | None = None,
     ) -> None:
         self._table = table
         self._filters = filters
         self._columns = columns
-        self._at = dict(at or {})
+        self._at = at
+        self._since = since
+        self._changes = changes
         self._options = dict(options or {})
         self._rows = rows
         select = None if columns is None else list(columns)
-        core = table.scan(filter=filters[0] if filters else None, select=select, options=self._options, **self._at)
+        core = table.scan(
+            filter=filters[0] if filters else None,
+            select=select,
+            at=at,
+            since=since,
+            changes=changes,
+            options=self._options,
+        )
         for text in filters[1:]:
             core = core.filter(text)
         self._core = core if rows is None else core.limit(rows)
@@ -67,6 +78,8 @@ class Scan:
             "filters": self._filters,
             "columns": self._columns,
             "at": self._at,
+            "since": self._since,
+            "changes": self._changes,
             "options": self._options,
             "rows": self._rows,
         }
@@ -246,15 +259,18 @@ class Scan:
         parts = [repr(self._table.location), *(f"where {text}" for text in self._filters)]
         if self._columns is not None:
             parts.append("select " + ", ".join(self._columns))
-        parts += ["changes"] if self._at.get("changes") else []
-        versions = {key: value for key, value in self._at.items() if key != "changes"}
-        parts += [f"{'since' if key.startswith('since') else 'at'} {value}" for key, value in versions.items()]
+        parts += ["changes"] if self._changes else []
+        parts += [f"at {value}" for value in _version_members(self._at).values()]
+        parts += [f"since {value}" for value in _version_members(self._since).values()]
         if self._rows is not None:
             parts.append(f"limit {self._rows}")
         return f"Scan({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self._table, self._filters, self._columns, self._at, self._options, self._rows)
+        versions: dict[str, Any] = {**_version_members(self._at), **_version_members(self._since, "since_")}
+        if self._changes:
+            versions["changes"] = True
+        return _rebuild, (self._table, self._filters, self._columns, versions, self._options, self._rows)
 
 
 def _rebuild(
@@ -265,7 +281,28 @@ def _rebuild(
     options: dict[str, str],
     rows: int | None,
 ) -> Scan:
-    return Scan(table, filters=filters, columns=columns, at=at, options=options, rows=rows)
+    versions = {"at": _version_of(at), "since": _version_of(at, "since_")}
+    changes = bool(at.get("changes"))
+    return Scan(table, filters=filters, columns=columns, **versions, changes=changes, options=options, rows=rows)
+
+
+def _version_members(at: _core.At | None, prefix: str = "") -> dict[str, Any]:
+    """A version as pickles hold it."""
+    if isinstance(at, _core.At.Snapshot):
+        return {f"{prefix}snapshot_id": at.snapshot_id}
+    if isinstance(at, _core.At.Ref):
+        return {f"{prefix}reference": at.name}
+    return {f"{prefix}timestamp_ms": at.ms} if isinstance(at, _core.At.Time) else {}
+
+
+def _version_of(members: Mapping[str, Any], prefix: str = "") -> _core.At | None:
+    """A version from a pickle."""
+    if (snapshot_id := members.get(f"{prefix}snapshot_id")) is not None:
+        return _core.At.Snapshot(snapshot_id)
+    if (name := members.get(f"{prefix}reference")) is not None:
+        return _core.At.Ref(name)
+    ms = members.get(f"{prefix}timestamp_ms")
+    return None if ms is None else _core.At.Time(ms)
 
 
 def _optional_count(argument: str, value: int | None) -> int | None:

@@ -175,7 +175,8 @@ class Table(TableHandle, RowChanges):
             self._core,
             filters=() if filter is None else (arguments.filter_text(filter),),
             columns=None if select is None else arguments.columns(select),
-            at={**arguments.at_version(at), **arguments.since_version(since)},
+            at=arguments.version(at),
+            since=arguments.version(since, "since"),
             options=_read_options(options, max_plan_bytes),
         )
 
@@ -213,7 +214,9 @@ class Table(TableHandle, RowChanges):
             self._core,
             filters=() if filter is None else (arguments.filter_text(filter),),
             columns=None if select is None else arguments.columns(select),
-            at={**arguments.at_version(at), **arguments.since_version(since), "changes": True},
+            at=arguments.version(at),
+            since=arguments.version(since, "since"),
+            changes=True,
             options=_read_options(options, max_plan_bytes),
         )
 
@@ -513,14 +516,11 @@ class Table(TableHandle, RowChanges):
             CommitConflictError: Another commit removed one of the files, or deleted rows of it by position.
         """
         files = [file.data_file if isinstance(file, _core.ScanTask) else file for file in replaced]
-        version = arguments.at_version(at)
         self._core = self._core.commit_rewrite(
             [file for file in files if isinstance(file, _core.DataFile)],
             [file for file in files if isinstance(file, _core.DeleteFile)],
             list(messages),
-            version.get("snapshot_id"),
-            version.get("reference"),
-            version.get("timestamp_ms"),
+            arguments.version(at),
             branch,
             arguments.texts(snapshot_properties),
         )

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
+use crate::error::{Error, Result};
 use crate::format::request::RefKind;
 use crate::types::{Schema, Type};
 
@@ -214,3 +215,33 @@ pub struct NewSortField {
 
 /// The path of a column, name by name.
 pub type ColumnPath = Vec<String>;
+
+/// Reads the dotted name of a column.
+///
+/// # Errors
+/// `InvalidInput` if a name in it is empty.
+pub fn column_path(dotted: &str) -> Result<ColumnPath> {
+    let names: ColumnPath = dotted.split('.').map(str::to_owned).collect();
+    match names.iter().any(String::is_empty) {
+        true => Err(no_column(&format!("{dotted:?}"))),
+        false => Ok(names),
+    }
+}
+
+/// Checks the names on the path to a column.
+///
+/// # Errors
+/// `InvalidInput` if there is no name, or an empty one.
+pub fn checked_path(names: Vec<String>) -> Result<ColumnPath> {
+    match names.is_empty() || names.iter().any(String::is_empty) {
+        true => {
+            let shown: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+            Err(no_column(&format!("[{}]", shown.join(","))))
+        }
+        false => Ok(names),
+    }
+}
+
+fn no_column(shown: &str) -> Error {
+    Error::invalid(format!("{shown} is no column's name: a part of it is empty"))
+}

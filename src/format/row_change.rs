@@ -1,7 +1,9 @@
 //! Changes of rows as plain data: delete, overwrite, update, merge.
 
-use crate::expr::{Literal, Predicate};
+use crate::error::{Error, Result};
+use crate::expr::{Literal, Op, Predicate, Term, parse};
 use crate::format::task::CommitMessage;
+use crate::types::Transform;
 
 /// What is to happen to the rows of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +77,32 @@ pub enum Assigned {
     Value(Option<Literal>),
     /// What another column of the same type has.
     Column(String),
+}
+
+impl Assigned {
+    /// Reads a value as filters write it: `5`, `'text'`.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the text is not one value.
+    pub fn literal(text: &str) -> Result<Assigned> {
+        match parse(&format!("x = {text}"))? {
+            Predicate::Leaf(_, Op::Eq, mut literals) if literals.len() == 1 => Ok(Assigned::Value(literals.pop())),
+            _ => Err(Error::invalid("this is no value").with("value", text)),
+        }
+    }
+
+    /// Reads the name of a column of the table itself, quoted as in filters.
+    ///
+    /// # Errors
+    /// `InvalidInput` for members of structs, and for texts that are no names.
+    pub fn column(text: &str) -> Result<Assigned> {
+        match parse(&format!("{text} is null"))? {
+            Predicate::Leaf(Term { path, transform: Transform::Identity }, Op::IsNull, _) if path.len() == 1 => {
+                Ok(Assigned::Column(path.concat()))
+            }
+            _ => Err(Error::invalid("only columns that are not members of others can be copied").with("column", text)),
+        }
+    }
 }
 
 /// A part of a change.

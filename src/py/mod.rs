@@ -9,6 +9,7 @@ mod catalog;
 mod errors;
 mod explain;
 mod plan_part;
+mod requests;
 mod scan;
 mod schema;
 mod signals;
@@ -41,6 +42,14 @@ mod _core {
     use super::catalog::Catalog;
     #[pymodule_export]
     use super::plan_part::PlanPart;
+    #[pymodule_export]
+    use super::requests::columns::{NewSortField, Position, SchemaOperation, SpecOperation};
+    #[pymodule_export]
+    use super::requests::evolution::{Evolution, Retention};
+    #[pymodule_export]
+    use super::requests::row_change::{Assigned, RowChange};
+    #[pymodule_export]
+    use super::requests::version::At;
     #[pymodule_export]
     use super::scan::{PackedSplits, Scan, Split, TaskStream, check_filter, is_plain_path};
     #[pymodule_export]

@@ -8,6 +8,9 @@ use pyo3::types::PyType;
 
 use super::arrow::{Batches, Input};
 use super::call::{run, run_attached, run_watched};
+use super::requests::evolution::Evolution;
+use super::requests::row_change::RowChange;
+use super::requests::version::At;
 use super::scan::Scan;
 use super::schema::Schema;
 use super::signals::Watch;
@@ -17,11 +20,9 @@ use super::{Pickled, pickle_as_json};
 use crate::error::Result;
 use crate::expr;
 use crate::format::commit::CommitOptions;
-use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
+use crate::format::request::{RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::task;
 use crate::format::wire::task::{message_from_json, message_to_json};
-use crate::iceberg::evolve::parse_evolutions;
-use crate::iceberg::rows::json::{part_from_json, row_change_from_json};
 use crate::parallel::Cancellation;
 use crate::rows::seam;
 use crate::tables::open;
@@ -129,8 +130,8 @@ impl Table {
         Ok(run(py, || self.inner.refs())?.into_iter().map(one).collect())
     }
 
-    fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<Table> {
-        Ok(run(py, || self.inner.evolve(&parse_evolutions(changes)?))?.into())
+    fn evolve(&self, py: Python<'_>, change: &Evolution) -> PyResult<Table> {
+        Ok(run(py, || self.inner.evolve(&[change.read()?]))?.into())
     }
 
     /// One action of maintenance; arguments and result are JSON.
@@ -149,48 +150,30 @@ impl Table {
         Ok(run(py, || self.inner.refresh())?.into())
     }
 
-    #[pyo3(signature = (
-        *, filter=None, select=None, snapshot_id=None, reference=None, timestamp_ms=None, since_snapshot_id=None,
-        since_reference=None, since_timestamp_ms=None, changes=false, options=None
-    ))]
+    #[pyo3(signature = (*, filter=None, select=None, at=None, since=None, changes=false, options=None))]
     #[allow(clippy::too_many_arguments)]
     fn scan(
         &self,
         py: Python<'_>,
         filter: Option<&str>,
         select: Option<Vec<String>>,
-        snapshot_id: Option<i64>,
-        reference: Option<String>,
-        timestamp_ms: Option<i64>,
-        since_snapshot_id: Option<i64>,
-        since_reference: Option<String>,
-        since_timestamp_ms: Option<i64>,
+        at: Option<At>,
+        since: Option<At>,
         changes: bool,
         options: Option<BTreeMap<String, String>>,
     ) -> PyResult<Scan> {
-        let version = |id: Option<i64>, reference: Option<String>, ms: Option<i64>| {
-            (id.map(At::Snapshot)).or(reference.map(At::Ref)).or(ms.map(At::TimestampMs))
-        };
-        let at = version(snapshot_id, reference, timestamp_ms);
-        let since = version(since_snapshot_id, since_reference, since_timestamp_ms);
         let inner = run(py, || {
             let filter = filter.map(expr::parse).transpose()?;
+            let (at, since) = (at.map(Into::into), since.map(Into::into));
             let options = options.unwrap_or_default();
             self.inner.scan(ScanRequest { filter, select, at, since, changes, options })
         })?;
         Ok(Scan { inner })
     }
 
-    #[pyo3(signature = (name, *, snapshot_id=None, reference=None, timestamp_ms=None))]
-    fn inspect(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        snapshot_id: Option<i64>,
-        reference: Option<String>,
-        timestamp_ms: Option<i64>,
-    ) -> PyResult<Batches> {
-        let at = (snapshot_id.map(At::Snapshot)).or(reference.map(At::Ref)).or(timestamp_ms.map(At::TimestampMs));
+    #[pyo3(signature = (name, at=None))]
+    fn inspect(&self, py: Python<'_>, name: &str, at: Option<At>) -> PyResult<Batches> {
+        let at = at.map(Into::into);
         let rows = run_watched(py, &Watch::new(), |go_on| self.inner.inspect(name, at.as_ref(), go_on))?;
         Ok(Batches::new(rows.schema, rows.batches))
     }
@@ -212,14 +195,13 @@ impl Table {
     fn change_rows(
         &self,
         py: Python<'_>,
-        change: &str,
+        change: &RowChange,
         data: Option<&Bound<'_, PyAny>>,
         branch: Option<String>,
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<Table> {
         let options = CommitOptions { branch, snapshot_properties };
-        let work =
-            |rows, go_on: Cancellation| self.inner.change_rows(&row_change_from_json(change)?, rows, &options, go_on);
+        let work = |rows, go_on: Cancellation| self.inner.change_rows(&change.read()?, rows, &options, go_on);
         let done = match data {
             Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
             None => run_watched(py, &Watch::new(), |go_on| work(None, go_on)),
@@ -262,14 +244,13 @@ impl Table {
     fn write_delta(
         &self,
         py: Python<'_>,
-        change: &str,
+        change: &RowChange,
         data: &Bound<'_, PyAny>,
         branch: Option<&str>,
         task: u64,
     ) -> PyResult<CommitMessage> {
-        let message = Input::new(data)?.run_watched(py, |rows, go_on| {
-            self.inner.write_delta(&row_change_from_json(change)?, rows, branch, task, go_on)
-        })?;
+        let message = Input::new(data)?
+            .run_watched(py, |rows, go_on| self.inner.write_delta(&change.read()?, rows, branch, task, go_on))?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
 
@@ -277,39 +258,47 @@ impl Table {
     fn change_files(
         &self,
         py: Python<'_>,
-        change: &str,
+        change: &RowChange,
         branch: Option<&str>,
     ) -> PyResult<(CommitMessage, Vec<(String, i64)>)> {
         let done = run_watched(py, &Watch::new(), |go_on| {
-            let change = row_change_from_json(change)?;
+            let change = change.read()?;
             self.required("change_files", |t| t.changes_in_parts())?.change_files(&change, branch, go_on)
         })?;
         Ok((CommitMessage { inner: Arc::new(done.whole) }, done.files))
     }
 
-    /// A part of a change, without committing.
-    fn write_part(
+    /// The part of a delete or update that concerns some data files, without committing.
+    fn write_file_part(
         &self,
         py: Python<'_>,
-        part: &str,
-        data: Option<&Bound<'_, PyAny>>,
+        change: &RowChange,
+        files: Vec<String>,
         branch: Option<&str>,
         task: u64,
     ) -> PyResult<CommitMessage> {
-        let work = |rows, go_on: Cancellation| {
-            self.required("write_part", |t| t.changes_in_parts())?.write_part(
-                &part_from_json(part)?,
-                rows,
-                branch,
-                task,
-                go_on,
-            )
-        };
-        let message = match data {
-            Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
-            None => run_watched(py, &Watch::new(), |go_on| work(None, go_on)),
-        };
-        Ok(CommitMessage { inner: Arc::new(message?) })
+        let message = run_watched(py, &Watch::new(), |go_on| {
+            let part = change.read_file_part(files)?;
+            self.required("write_part", |t| t.changes_in_parts())?.write_part(&part, None, branch, task, go_on)
+        })?;
+        Ok(CommitMessage { inner: Arc::new(message) })
+    }
+
+    /// The part of a merge that concerns rows which were matched, without committing.
+    fn write_matched_part(
+        &self,
+        py: Python<'_>,
+        change: &RowChange,
+        filter: &str,
+        data: &Bound<'_, PyAny>,
+        branch: Option<&str>,
+        task: u64,
+    ) -> PyResult<CommitMessage> {
+        let message = Input::new(data)?.run_watched(py, |rows, go_on| {
+            let part = change.read_matched_part(filter)?;
+            self.required("write_part", |t| t.changes_in_parts())?.write_part(&part, Some(rows), branch, task, go_on)
+        })?;
+        Ok(CommitMessage { inner: Arc::new(message) })
     }
 
     /// All parts of a change. `filter`: of the rows that it read.
@@ -317,7 +306,7 @@ impl Table {
     fn commit_parts(
         &self,
         py: Python<'_>,
-        change: &str,
+        change: &RowChange,
         filter: &str,
         messages: Vec<PyRef<'_, CommitMessage>>,
         snapshot_properties: BTreeMap<String, String>,
@@ -326,13 +315,13 @@ impl Table {
         let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
         let options = CommitOptions { branch, snapshot_properties };
         let done = run(py, || {
-            let (change, filter) = (row_change_from_json(change)?, expr::parse(filter)?);
+            let (change, filter) = (change.read()?, expr::parse(filter)?);
             self.required("commit_parts", |t| t.changes_in_parts())?.commit_parts(&change, &filter, messages, &options)
         });
         Ok(done?.into())
     }
 
-    #[pyo3(signature = (data_files, delete_files, messages, at_id, at_reference, at_ms, branch, snapshot_properties))]
+    #[pyo3(signature = (data_files, delete_files, messages, at, branch, snapshot_properties))]
     #[allow(clippy::too_many_arguments)]
     fn commit_rewrite(
         &self,
@@ -340,16 +329,14 @@ impl Table {
         data_files: Vec<PyRef<'_, DataFile>>,
         delete_files: Vec<PyRef<'_, DeleteFile>>,
         messages: Vec<PyRef<'_, CommitMessage>>,
-        at_id: Option<i64>,
-        at_reference: Option<String>,
-        at_ms: Option<i64>,
+        at: Option<At>,
         branch: Option<String>,
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<Table> {
         let replaced = data_files.iter().map(|f| &f.inner).chain(delete_files.iter().map(|f| &f.inner));
         let replaced: Vec<_> = replaced.map(|f| task::DataFile::clone(f)).collect();
         let messages = taken(&messages);
-        let at = (at_id.map(At::Snapshot)).or(at_reference.map(At::Ref)).or(at_ms.map(At::TimestampMs));
+        let at = at.map(Into::into);
         let options = CommitOptions { branch, snapshot_properties };
         Ok(run(py, || {
             self.required("commit_rewrite", |t| t.file_rewrites())?.commit_rewrite(replaced, messages, at, &options)
@@ -375,7 +362,7 @@ impl Table {
     fn commit_overwrite(
         &self,
         py: Python<'_>,
-        change: &str,
+        change: &RowChange,
         messages: Vec<PyRef<'_, CommitMessage>>,
         snapshot_properties: BTreeMap<String, String>,
         branch: Option<String>,
@@ -383,13 +370,13 @@ impl Table {
         let messages = taken(&messages);
         let options = CommitOptions { branch, snapshot_properties };
         let done = run_watched(py, &Watch::new(), |go_on| {
-            self.inner.commit_overwrite(&row_change_from_json(change)?, messages, &options, go_on)
+            self.inner.commit_overwrite(&change.read()?, messages, &options, go_on)
         });
         Ok(done?.into())
     }
 
-    fn check_overwrite(&self, py: Python<'_>, change: &str) -> PyResult<()> {
-        run(py, || self.inner.check_overwrite(&row_change_from_json(change)?))
+    fn check_overwrite(&self, py: Python<'_>, change: &RowChange) -> PyResult<()> {
+        run(py, || self.inner.check_overwrite(&change.read()?))
     }
 
     fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {

@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 use super::arrow::Input;
 use super::call::{run, run_watched};
 use super::errors::to_exception;
+use super::requests::evolution::Evolution;
+use super::requests::row_change::RowChange;
 use super::signals::Watch;
 use super::table::Table;
 use crate::error::{Error, Result};
 use crate::expr;
 use crate::format::commit::CommitOptions;
 use crate::format::request::WriteOptions;
-use crate::iceberg::evolve::parse_evolutions;
-use crate::iceberg::rows::json::row_change_from_json;
 use crate::parallel::Cancellation;
 use crate::rows::seam;
 
@@ -80,13 +80,13 @@ impl Transaction {
     fn change_rows(
         &self,
         py: Python<'_>,
-        change: &str,
+        change: &RowChange,
         data: Option<&Bound<'_, PyAny>>,
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<()> {
         let options = CommitOptions { branch: None, snapshot_properties };
         let work = |rows, go_on: Cancellation| {
-            let change = row_change_from_json(change)?;
+            let change = change.read()?;
             self.with(|t| t.change_rows(&change, rows, &options, go_on))
         };
         match data {
@@ -106,10 +106,10 @@ impl Transaction {
         run(py, || self.with(|t| t.add_files(&paths, check_duplicates, &options)))
     }
 
-    fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<()> {
+    fn evolve(&self, py: Python<'_>, change: &Evolution) -> PyResult<()> {
         run(py, || {
-            let evolutions = parse_evolutions(changes)?;
-            self.with(|t| t.evolve(&evolutions))
+            let change = change.read()?;
+            self.with(|t| t.evolve(&[change]))
         })
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import random
@@ -19,6 +18,7 @@ from pyspark.sql import functions as f
 
 import frazil as fz
 from conftest import sequences
+from frazil import _core
 from frazil.spark import row_changes
 from frazil.spark.changes import job as changes
 from frazil.spark.changes import merging
@@ -284,11 +284,11 @@ def test_commits_of_others(spark, executors, monkeypatch: pytest.MonkeyPatch, ca
 
 
 def test_parts_are_committed_as_one_change(table: fz.Table) -> None:
-    change = '{"change": "delete", "where": "id < 20"}'
+    change = _core.RowChange.Delete("id < 20")
     core = table._core
     whole, files = core.change_files(change, None)
     assert (len(files), whole.files) == (3, [])
-    job = ChangeJob(table, json.loads(change), "id < 20", Job(id="x"), whole)
+    job = ChangeJob(table, change, "id < 20", Job(id="x"), whole)
     payloads = [pa.record_batch({"split": [pickle.dumps([path])]}) for path, _ in files]
     parts = [pickle.loads(pickle.dumps(ChangeWriter(job).write(iter([p])))) for p in payloads]
     messages = [message for part in parts for message in part.messages]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import io
-import json
 import pickle
 import shutil
 import tarfile
@@ -370,10 +369,9 @@ def _rewritten(table: fz.Table, message: Any) -> None:
 
 def _part(table: fz.Table) -> Any:
     """What an executor of Spark gives for a part of a delete."""
-    change = {"change": "delete", "where": "id = 2"}
-    _, files = table._core.change_files(json.dumps(change), None)
-    part = {"change": change, "files": [path for path, _ in files]}
-    return table._core.write_part(json.dumps(part), None, None, 8)
+    change = _core.RowChange.Delete("id = 2")
+    _, files = table._core.change_files(change, None)
+    return table._core.write_file_part(change, [path for path, _ in files], None, 8)
 
 
 LOGGED = rows(8, 9).append_column("note", pa.array(["x", None]))

@@ -3,7 +3,6 @@
 from frazil.arguments.values import (
     EPOCH,
     At,
-    at_version,
     column_path,
     columns,
     count,
@@ -19,16 +18,15 @@ from frazil.arguments.values import (
     rows,
     session,
     shown,
-    since_version,
     text,
     texts,
     unicode,
+    version,
 )
 
 __all__ = [
     "EPOCH",
     "At",
-    "at_version",
     "column_path",
     "columns",
     "count",
@@ -44,8 +42,8 @@ __all__ = [
     "rows",
     "session",
     "shown",
-    "since_version",
     "text",
     "texts",
     "unicode",
+    "version",
 ]

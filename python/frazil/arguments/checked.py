@@ -64,7 +64,7 @@ def _values(argument: str, value: Any) -> Any:
 
 
 def _version(argument: str, value: Any) -> Any:
-    arguments.at_version(value, argument)
+    arguments.version(value, argument)
     if value is None:
         raise InvalidInputError(f"{argument}= must be a snapshot id, a branch or tag, or a datetime, not None")
     return value

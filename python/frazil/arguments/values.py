@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from frazil import _core
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 
@@ -22,14 +23,14 @@ _STREAMS = ("__arrow_c_stream__", "__arrow_c_array__", "read_next_batch")
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
 
-def at_version(at: At | None, argument: str = "at") -> dict[str, Any]:
-    """`at` as keyword arguments of the core's scan. `argument` is its name in errors."""
+def version(at: At | None, argument: str = "at") -> _core.At | None:
+    """A version in the form that the core takes. `argument` is its name in errors."""
     if at is None:
-        return {}
+        return None
     if isinstance(at, str):
-        return {"reference": text(argument, at)}
+        return _core.At.Ref(text(argument, at))
     if isinstance(at, dt.datetime):
-        return {"timestamp_ms": milliseconds(at)}
+        return _core.At.Time(milliseconds(at))
     if not isinstance(at, bool):
         try:
             snapshot_id = operator.index(at)
@@ -37,7 +38,7 @@ def at_version(at: At | None, argument: str = "at") -> dict[str, Any]:
             pass
         else:
             if -(2**63) <= snapshot_id < 2**63:
-                return {"snapshot_id": snapshot_id}
+                return _core.At.Snapshot(snapshot_id)
     raise _no_version(at, argument)
 
 
@@ -62,11 +63,6 @@ def shown(value: object) -> str:
     """A value in the text of an error."""
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:100]}…"
-
-
-def since_version(since: At | None) -> dict[str, Any]:
-    """`since` as keyword arguments of the core's scan."""
-    return {f"since_{key}": value for key, value in at_version(since, "since").items()}
 
 
 def session(argument: str, given: Any) -> Any:

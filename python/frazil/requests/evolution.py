@@ -1,21 +1,20 @@
 """Changes of a table's metadata, as the core takes them: schemas, specs, properties, branches and tags.
 
-A change is a description. A table commits one or several at once; a transaction collects them.
+A table commits a change at once; a transaction collects several.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 
 from frazil import _core, arguments
+from frazil._core import Evolution, NewSortField, Retention, SchemaOperation, SpecOperation
 from frazil.arguments import At
 from frazil.requests.handle import TableHandle
 
 __all__ = [
     "Evolution",
-    "Operation",
     "add_to_transaction",
     "commit",
     "create_branch",
@@ -36,12 +35,6 @@ __all__ = [
     "upgrade",
 ]
 
-Evolution: TypeAlias = dict[str, Any]
-"""A description of a change of metadata."""
-
-Operation: TypeAlias = dict[str, Any]
-"""One step of an update: of a column, a partition field or a sort field."""
-
 _Table = TypeVar("_Table", bound=TableHandle)
 
 
@@ -54,13 +47,13 @@ def commit(table: _Table, change: Evolution, planned_on: _core.Table | None = No
         planned_on: The version that the change was planned on, if not the table's. It is a conflict if somebody has
             changed the same since that version.
     """
-    table._core = (planned_on or table._core).evolve(json.dumps([change]))
+    table._core = (planned_on or table._core).evolve(change)
     return table
 
 
 def add_to_transaction(transaction: _core.Transaction, change: Evolution) -> None:
     """Adds a change to a transaction."""
-    transaction.evolve(json.dumps([change]))
+    transaction.evolve(change)
 
 
 # ---------------------------------------------------------------- properties, location, format version
@@ -68,90 +61,85 @@ def add_to_transaction(transaction: _core.Transaction, change: Evolution) -> Non
 
 def set_properties(properties: Mapping[str, str]) -> Evolution:
     """Sets table properties."""
-    return {"change": "set-properties", "properties": dict(properties)}
+    return Evolution.SetProperties(dict(properties))
 
 
 def remove_properties(names: Sequence[str]) -> Evolution:
     """Removes table properties."""
-    return {"change": "remove-properties", "names": list(names)}
+    return Evolution.RemoveProperties(list(names))
 
 
 def set_location(location: str) -> Evolution:
     """Records another location."""
-    return {"change": "set-location", "location": location}
+    return Evolution.SetLocation(location)
 
 
 def upgrade(format_version: int) -> Evolution:
     """Raises the format version."""
-    return {"change": "upgrade", "format-version": format_version}
+    return Evolution.Upgrade(format_version)
 
 
 # ---------------------------------------------------------------- schema, spec, order
 
 
-def update_schema(operations: Sequence[Operation], case_sensitive: bool, allow_incompatible: bool) -> Evolution:
+def update_schema(operations: Sequence[SchemaOperation], case_sensitive: bool, allow_incompatible: bool) -> Evolution:
     """Changes columns."""
-    return {
-        "change": "update-schema",
-        "operations": list(operations),
-        "case-sensitive": case_sensitive,
-        "allow-incompatible": allow_incompatible,
-    }
+    return Evolution.UpdateSchema(list(operations), case_sensitive, allow_incompatible)
 
 
-def update_spec(operations: Sequence[Operation], case_sensitive: bool) -> Evolution:
+def update_spec(operations: Sequence[SpecOperation], case_sensitive: bool) -> Evolution:
     """Changes partition fields."""
-    return {"change": "update-spec", "operations": list(operations), "case-sensitive": case_sensitive}
+    return Evolution.UpdateSpec(list(operations), case_sensitive)
 
 
-def update_sort_order(fields: Sequence[Operation], case_sensitive: bool) -> Evolution:
+def update_sort_order(fields: Sequence[NewSortField], case_sensitive: bool) -> Evolution:
     """Replaces the sort order."""
-    return {"change": "update-sort-order", "fields": list(fields), "case-sensitive": case_sensitive}
+    return Evolution.UpdateSortOrder(list(fields), case_sensitive)
 
 
 # ---------------------------------------------------------------- branches and tags
 
 
-def create_branch(name: str, at: At | None, retention: Mapping[str, int]) -> Evolution:
+def create_branch(name: str, at: At | None, retention: Retention) -> Evolution:
     """Creates a branch."""
-    return {"change": "create-branch", "name": name, **arguments.at_version(at), **retention}
+    return Evolution.CreateBranch(name, arguments.version(at), retention)
 
 
-def create_tag(name: str, at: At | None, retention: Mapping[str, int]) -> Evolution:
+def create_tag(name: str, at: At | None, retention: Retention) -> Evolution:
     """Creates a tag."""
-    return {"change": "create-tag", "name": name, **arguments.at_version(at), **retention}
+    return Evolution.CreateTag(name, arguments.version(at), retention)
 
 
 def replace_ref(name: str, at: At) -> Evolution:
     """Lets a branch or tag name another snapshot."""
-    return {"change": "replace-ref", "name": name, **arguments.at_version(at)}
+    return Evolution.ReplaceRef(name, arguments.version(at))
 
 
 def drop_ref(name: str) -> Evolution:
     """Removes a branch or tag."""
-    return {"change": "drop-ref", "name": name}
+    return Evolution.DropRef(name)
 
 
 def rename_branch(name: str, to: str) -> Evolution:
     """Gives a branch another name."""
-    return {"change": "rename-branch", "name": name, "to": to}
+    return Evolution.RenameBranch(name, to)
 
 
 def fast_forward(name: str, to: str) -> Evolution:
     """Moves a branch forward to the snapshot of another reference."""
-    return {"change": "fast-forward", "name": name, "to": to}
+    return Evolution.FastForward(name, to)
 
 
-def set_retention(name: str, retention: Mapping[str, int]) -> Evolution:
+def set_retention(name: str, retention: Retention) -> Evolution:
     """Says what expiry keeps of a branch or tag."""
-    return {"change": "set-retention", "name": name, **retention}
+    return Evolution.SetRetention(name, retention)
 
 
 def roll_back(branch: str, to: At) -> Evolution:
     """Moves a branch back to an ancestor of its snapshot."""
-    return {"change": "roll-back", "name": branch, **arguments.at_version(to, "to")}
+    return Evolution.RollBack(branch, arguments.version(to, "to"))
 
 
 def set_snapshot(branch: str, to: At) -> Evolution:
     """Moves a branch to any snapshot."""
-    return {"change": "set-snapshot", "name": branch, **arguments.at_version(to, "to")}
+    return Evolution.SetSnapshot(branch, arguments.version(to, "to"))

@@ -1,18 +1,17 @@
 """Changes of rows, as the core takes them.
 
-A change is a description: which rows, and what becomes of them. The core applies it to a table, adds it to a
+A change says which rows are concerned, and what becomes of them. The core applies it to a table, adds it to a
 transaction, or does a part of it for an executor of Spark.
 """
 
 from __future__ import annotations
 
 import decimal
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from frazil import _core
-from frazil._core import CommitMessage
+from frazil._core import Assigned, CommitMessage, RowChange
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate, Term, value_text
 
@@ -38,28 +37,25 @@ __all__ = [
     "write_matched_part",
 ]
 
-RowChange: TypeAlias = dict[str, Any]
-"""A description of a change of rows."""
-
 _ALL_ROWS = "true"
 
 
 # ---------------------------------------------------------------- descriptions
 
 
-def delete(where: str | Predicate) -> RowChange:
+def delete(where: str | Predicate) -> RowChange.Delete:
     """Deletes the rows that a filter selects."""
-    return {"change": "delete", "where": str(where)}
+    return RowChange.Delete(str(where))
 
 
 def overwrite(where: str | Predicate | None) -> RowChange:
     """Replaces the rows that a filter selects; None selects all rows."""
-    return {"change": "overwrite", "where": _ALL_ROWS if where is None else str(where)}
+    return RowChange.Overwrite(_ALL_ROWS if where is None else str(where))
 
 
 def overwrite_partitions() -> RowChange:
     """Replaces the partitions that have new rows."""
-    return {"change": "overwrite-partitions"}
+    return RowChange.OverwritePartitions()
 
 
 def replaced_by_messages(where: str | Predicate | None, partitions: bool) -> RowChange:
@@ -79,27 +75,26 @@ def replaced_by_messages(where: str | Predicate | None, partitions: bool) -> Row
 
 def replace_keys(on: Sequence[str] | None) -> RowChange:
     """Writes rows, and equality deletes of their keys."""
-    return {"change": "replace-keys", "on": _key(on)}
+    return RowChange.ReplaceKeys(_key(on))
 
 
 def delete_keys(on: Sequence[str] | None) -> RowChange:
     """Writes equality deletes of keys."""
-    return {"change": "delete-keys", "on": _key(on)}
+    return RowChange.DeleteKeys(_key(on))
 
 
 def delete_positions() -> RowChange:
     """Deletes rows by data file and position."""
-    return {"change": "delete-positions"}
+    return RowChange.DeletePositions()
 
 
-def update_change(where: str | Predicate, values: Mapping[str, object]) -> RowChange:
+def update_change(where: str | Predicate, values: Mapping[str, object]) -> RowChange.Update:
     """Gives columns of the rows that a filter selects new values.
 
     Raises:
         InvalidInputError: A value can't be the value of a column.
     """
-    new = {name: _assigned(name, value) for name, value in values.items()}
-    return {"change": "update", "where": str(where), "set": new}
+    return RowChange.Update(str(where), {name: _assigned(name, value) for name, value in values.items()})
 
 
 def merge_change(
@@ -108,21 +103,20 @@ def merge_change(
     delete: bool | str | Predicate,
     insert: bool | Mapping[str, str],
     delete_missing: bool | str | Predicate,
-) -> RowChange:
+) -> RowChange.Merge:
     """Updates, deletes and inserts rows by how they match others by a key.
 
     Raises:
         InvalidInputError: The merge does nothing.
     """
-    change = {
-        "change": "merge",
-        "on": _key(on),
-        "update": _columns(update),
-        "delete": _condition(delete),
-        "insert": _columns(insert),
-        "delete-missing": _condition(delete_missing),
-    }
-    if not any(change[clause] for clause in ("update", "delete", "insert", "delete-missing")):
+    change = RowChange.Merge(
+        on=_key(on),
+        update=_columns(update),
+        delete=_condition(delete),
+        insert=_columns(insert),
+        delete_missing=_condition(delete_missing),
+    )
+    if not (change.update or change.delete or change.insert or change.delete_missing):
         raise InvalidInputError("the merge does nothing", hint="Give one of the when_… arguments")
     return change
 
@@ -134,19 +128,19 @@ def commit(
     table: _core.Table, change: RowChange, rows: Any | None, branch: str | None, properties: dict[str, str]
 ) -> _core.Table:
     """Makes a change in one commit; returns the table's new version."""
-    return table.change_rows(json.dumps(change), rows, branch, properties)
+    return table.change_rows(change, rows, branch, properties)
 
 
 def add_to_transaction(
     transaction: _core.Transaction, change: RowChange, rows: Any | None, properties: dict[str, str]
 ) -> None:
     """Adds a change to a transaction."""
-    transaction.change_rows(json.dumps(change), rows, properties)
+    transaction.change_rows(change, rows, properties)
 
 
 def write_delta(table: _core.Table, change: RowChange, rows: Any, branch: str | None, task: int) -> CommitMessage:
     """Writes the files of a change that looks for no rows, without a commit."""
-    return table.write_delta(json.dumps(change), rows, branch, task)
+    return table.write_delta(change, rows, branch, task)
 
 
 def commit_overwrite(
@@ -157,33 +151,33 @@ def commit_overwrite(
     branch: str | None,
 ) -> _core.Table:
     """Commits the files of messages in place of the rows that a change replaces."""
-    return table.commit_overwrite(json.dumps(change), messages, properties, branch=branch)
+    return table.commit_overwrite(change, messages, properties, branch=branch)
 
 
 def check_overwrite(table: _core.Table, change: RowChange) -> None:
     """Raises what `commit_overwrite` would, as far as that does not depend on its messages."""
-    table.check_overwrite(json.dumps(change))
+    table.check_overwrite(change)
 
 
 def find_files(
     table: _core.Table, change: RowChange, branch: str | None
 ) -> tuple[CommitMessage, list[tuple[str, int]]]:
     """The files that a change concerns: those that metadata decides, and paths and sizes of those to read."""
-    return table.change_files(json.dumps(change), branch)
+    return table.change_files(change, branch)
 
 
 def write_matched_part(
     table: _core.Table, change: RowChange, where: str, rows: Any, branch: str | None, task: int
 ) -> CommitMessage:
     """Writes one part of a merge, from rows that Spark has matched."""
-    return table.write_part(json.dumps({"change": change, "where": where}), rows, branch, task)
+    return table.write_matched_part(change, where, rows, branch, task)
 
 
 def write_file_part(
     table: _core.Table, change: RowChange, files: Sequence[str], branch: str | None, task: int
 ) -> CommitMessage:
     """Writes one part of a change: that of some data files."""
-    return table.write_part(json.dumps({"change": change, "files": list(files)}), None, branch, task)
+    return table.write_file_part(change, list(files), branch, task)
 
 
 def commit_parts(
@@ -195,7 +189,7 @@ def commit_parts(
     branch: str | None,
 ) -> _core.Table:
     """Commits all parts of a change. `where` selects every row that the change read."""
-    return table.commit_parts(json.dumps(change), where, messages, properties, branch=branch)
+    return table.commit_parts(change, where, messages, properties, branch=branch)
 
 
 # ---------------------------------------------------------------- members of descriptions
@@ -207,10 +201,10 @@ def _key(on: Sequence[str] | None) -> list[str] | None:
     return None if on is None else list(on)
 
 
-def _assigned(name: str, value: object) -> dict[str, str] | None:
-    """The new value of a column: None for null, another column, or a literal."""
+def _assigned(name: str, value: object) -> Assigned:
+    """The new value of a column: null, another column, or a literal."""
     if isinstance(value, Term):
-        return {"column": str(value)}
+        return Assigned.Column(str(value))
     try:
         text = value_text(value)
     except InvalidInputError as error:
@@ -224,7 +218,7 @@ def _assigned(name: str, value: object) -> dict[str, str] | None:
                 error.hint,
             )
         raise InvalidInputError(message, {"column": name}, hint) from None
-    return None if text is None else {"literal": text}
+    return Assigned.Null() if text is None else Assigned.Literal(text)
 
 
 def _columns(columns: bool | Mapping[str, str]) -> bool | dict[str, str] | None:

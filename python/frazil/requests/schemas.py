@@ -7,7 +7,7 @@ from typing import Any
 
 from frazil import _core
 
-__all__ = ["column_type", "identifier_ids", "members"]
+__all__ = ["identifier_ids", "members"]
 
 
 def members(schema: _core.Schema) -> dict[str, Any]:
@@ -19,8 +19,3 @@ def members(schema: _core.Schema) -> dict[str, Any]:
 def identifier_ids(schema: _core.Schema) -> list[int]:
     """The ids of the identifier fields."""
     return list(members(schema).get("identifier-field-ids", []))
-
-
-def column_type(schema: _core.Schema) -> Any:
-    """The type of the only column of a schema: a text, or an object if the type is nested."""
-    return members(schema)["fields"][0]["type"]

@@ -175,7 +175,7 @@ def update(
     _change_by_files(spark, writable(table), row_requests.update_change(where, values), job)
 
 
-def _change_by_files(spark: SparkSession, table: Table, change: RowChange, job: Job) -> None:
+def _change_by_files(spark: SparkSession, table: Table, change: RowChange.Delete | RowChange.Update, job: Job) -> None:
     """Changes the rows that a filter selects. Each file belongs to one part."""
     if job.is_done(table):
         return
@@ -188,7 +188,7 @@ def _change_by_files(spark: SparkSession, table: Table, change: RowChange, job: 
         table._change_rows(change, None, job.branch, job.members())
         return
     payloads = [pickle.dumps(part) for part in _parts(files)]
-    change_rows(scattered(spark, payloads), ChangeJob(table, change, change["where"], job, whole))
+    change_rows(scattered(spark, payloads), ChangeJob(table, change, change.filter, job, whole))
 
 
 def _parts(files: Sequence[tuple[str, int]]) -> list[list[str]]:

@@ -8,7 +8,6 @@
 
 mod columns;
 pub(crate) mod commit;
-mod json;
 mod name_mapping;
 mod partition;
 pub(crate) mod properties;
@@ -20,6 +19,5 @@ mod sort_order;
 mod union;
 mod updates;
 
-pub use json::parse_evolutions;
 pub use requirements::Requirements;
 pub use updates::{apply, is_same};

@@ -7,7 +7,6 @@ pub mod change_rows;
 pub(crate) mod delete;
 pub(crate) mod delta;
 pub mod inserts;
-pub mod json;
 pub(crate) mod key_files;
 pub(crate) mod live;
 pub(crate) mod matches;

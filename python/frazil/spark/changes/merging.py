@@ -131,7 +131,7 @@ class Facts:
     where: Predicate | None
 
 
-def merge_rows(df: DataFrame, table: Table, change: RowChange, job: Job) -> None:
+def merge_rows(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -> None:
     """Merges a DataFrame's rows into a table at its present version.
 
     Raises:
@@ -142,14 +142,14 @@ def merge_rows(df: DataFrame, table: Table, change: RowChange, job: Job) -> None
         _on_driver(df.toArrow(), table, change, job)
         return
     _check(df, table, change, job)
-    keys = _keys(table, change["on"])
+    keys = _keys(table, change.on)
     if not all(key.is_comparable for key in keys):
         _on_driver(df.toArrow(), table, change, job)
         return
     source = Source.of(df, keys)
     with _persisted(source.rows):
         facts = _collect_facts(source)
-        everything = change["delete-missing"] is not None
+        everything = change.delete_missing is not None
         where = "true" if everything or facts.where is None else str(facts.where)
         if _is_small(source, facts, table, where, job):
             rows = source.rows.toArrow()
@@ -162,11 +162,11 @@ def merge_rows(df: DataFrame, table: Table, change: RowChange, job: Job) -> None
         change_rows(clustered, ChangeJob(table, change, where, job, columns=source.names))
 
 
-def _on_driver(rows: pa.Table, table: Table, change: RowChange, job: Job) -> None:
+def _on_driver(rows: pa.Table, table: Table, change: RowChange.Merge, job: Job) -> None:
     table._change_rows(change, rows, job.branch, job.members())
 
 
-def _check(df: DataFrame, table: Table, change: RowChange, job: Job) -> None:
+def _check(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -> None:
     """Refuses columns and types that do not fit, before Spark computes anything."""
     rows = df.limit(0).toArrow()
     for name, type_ in zip(PLACES, (pa.string(), pa.int64(), pa.bool_()), strict=True):
@@ -276,7 +276,7 @@ def _equal(source: Source) -> Column:
     return reduce(Column.__and__, pairs)
 
 
-def _matches(source: Source, facts: Facts, table: Table, change: RowChange, job: Job) -> DataFrame:
+def _matches(source: Source, facts: Facts, table: Table, change: RowChange.Merge, job: Job) -> DataFrame:
     """The source's columns and the places: a row for each match, each inserted row and each missing row."""
     spark = source.rows.sparkSession
     broadcast = facts.rows <= setting(spark, BROADCAST_MAX_ROWS, _BROADCAST_MAX_ROWS, "rows")
@@ -284,7 +284,7 @@ def _matches(source: Source, facts: Facts, table: Table, change: RowChange, job:
     nowhere = [f.lit(None).cast("string").alias(_FILE), f.lit(None).cast("bigint").alias(_POSITION)]
     own, file, position = source.columns, f.col(quoted(_FILE)), f.col(quoted(_POSITION))
     here = f.lit(False).alias(_MISSING)
-    changes, inserts = change["update"] is not None or change["delete"] is not None, change["insert"] is not None
+    changes, inserts = change.update is not None or change.delete is not None, change.insert is not None
     frames: list[DataFrame] = []
     if facts.keyed == 0:
         if inserts:
@@ -302,8 +302,8 @@ def _matches(source: Source, facts: Facts, table: Table, change: RowChange, job:
         else:
             joined = source.rows.join(target, _equal(source), "left_anti")
             frames.append(joined.select(*own, *nowhere, here))
-    if change["delete-missing"] is not None:
-        placed = _target(source, table, change["delete-missing"], job)
+    if change.delete_missing is not None:
+        placed = _target(source, table, change.delete_missing, job)
         lost = placed.rows.join(keys, _equal(source), "left_anti")
         types = [field.dataType for field in source.rows.schema.fields]
         nothing = [f.lit(None).cast(types[i]).alias(f"frazil {i}") for i in range(len(own))]
@@ -314,13 +314,13 @@ def _matches(source: Source, facts: Facts, table: Table, change: RowChange, job:
     return reduce(DataFrame.unionAll, frames)
 
 
-def _clustered(matches: DataFrame, source: Source, table: Table, change: RowChange) -> DataFrame:
+def _clustered(matches: DataFrame, source: Source, table: Table, change: RowChange.Merge) -> DataFrame:
     """Brings all matches of a file together, and distributes inserted rows as the table's partitions are."""
     file = f.col(quoted(_FILE))
-    if change["insert"] is None:
+    if change.insert is None:
         return matches.repartition(file)
-    given = source.names if change["insert"] is True else None
-    names = {name: name for name in given} if given is not None else dict(change["insert"])
+    given = source.names if change.insert is True else None
+    names = {name: name for name in given} if given is not None else dict(change.insert)
     named = {column: f"frazil {source.names.index(name)}" for column, name in names.items()}
     mode = table.properties.get("write.merge.distribution-mode", "hash").lower()
     spread = partition_columns(table, named) if mode != "none" else []

@@ -1,5 +1,6 @@
 //! The rules of evolution, case by case. What is expected is what the specification says and Java Iceberg 1.12 does.
 
+mod json;
 mod partitions;
 mod properties;
 mod references;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::*;
+use json::parse_evolutions;
 use crate::error::ErrorKind;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::evolve::*;

@@ -1,4 +1,4 @@
-//! Evolutions as JSON: what the Python side sends.
+//! Evolutions as JSON, which is the shortest way to write the cases down.
 //!
 //! A list of objects, each with `change` for its kind. Operations of an update have `do` for theirs. A column's path is a
 //! list of names or one dotted text; a type is a text or the specification's JSON.
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
 use crate::format::evolution::ColumnPath;
-use crate::format::evolution::Evolution;
+use crate::format::evolution::{Evolution, checked_path, column_path};
 use crate::format::evolution::{
     NewColumn, NewSortField, Position, RefChange, RefUpdate, Retention, SchemaOperation, SchemaUpdate, SortOrderUpdate,
     Source, SpecOperation, SpecUpdate, Version,
@@ -22,7 +22,7 @@ use crate::types::type_text::parse_type;
 ///
 /// # Errors
 /// `InvalidInput` if the text is not that.
-pub fn parse_evolutions(text: &str) -> Result<Vec<Evolution>> {
+pub(super) fn parse_evolutions(text: &str) -> Result<Vec<Evolution>> {
     let json: Json = serde_json::from_str(text).map_err(|e| Error::invalid("a change is no JSON").because(e))?;
     let list = json.as_array().ok_or_else(|| Error::invalid("changes must be a list"))?;
     list.iter().map(|json| evolution(&Object(json))).collect()
@@ -71,14 +71,10 @@ fn string(json: &Json) -> Result<String> {
 }
 
 fn path(json: &Json) -> Result<ColumnPath> {
-    let names: ColumnPath = match json {
-        Json::String(dotted) => dotted.split('.').map(str::to_owned).collect(),
-        Json::Array(names) => names.iter().map(string).collect::<Result<_>>()?,
-        other => return Err(Error::invalid(format!("{other} is no column's name"))),
-    };
-    match names.is_empty() || names.iter().any(String::is_empty) {
-        true => Err(Error::invalid(format!("{json} is no column's name: a part of it is empty"))),
-        false => Ok(names),
+    match json {
+        Json::String(dotted) => column_path(dotted),
+        Json::Array(names) => checked_path(names.iter().map(string).collect::<Result<_>>()?),
+        other => Err(Error::invalid(format!("{other} is no column's name"))),
     }
 }
 
