@@ -7,7 +7,7 @@ use super::named_columns;
 use super::new_schema::{checked, renumbered_type};
 use super::warehouse::put_schema;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::paimon::commit::producer::now_ms;
+use crate::format::commit::now_ms;
 use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
 use crate::paimon::spec::data_type::{DataField, DataType, TypeKind};
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};

@@ -6,7 +6,7 @@
 
 use super::filesystem::{TableFolder, names_in, numbers_of};
 use crate::error::{Error, ErrorKind, Result};
-use crate::paimon::commit::tag_times::trimmed;
+use crate::paimon::catalog::tag_times::trimmed;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::store::in_parallel;
 use crate::store::location::join;

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use super::filesystem::{MAIN_BRANCH, TableFolder};
 use super::warehouse::remove_below;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::paimon::commit::producer::now_ms;
-use crate::paimon::commit::tag_times::{tag_file, trimmed};
+use crate::format::commit::now_ms;
+use crate::paimon::catalog::tag_times::{tag_file, trimmed};
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::store::location::join;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::filesystem::{TableFolder, is_table};
 use super::new_schema::first_schema;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::paimon::commit::producer::now_ms;
+use crate::format::commit::now_ms;
 use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::store::location::join;

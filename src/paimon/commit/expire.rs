@@ -15,30 +15,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::producer::now_ms;
-use super::tag_times::{duration_ms, overdue_tags, tag_file};
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::commit::now_ms;
+use crate::paimon::catalog::expiry_roots::{Held, Root, half_expired, kept_changelogs, roots};
 use crate::paimon::catalog::filesystem::TableFolder;
-use crate::paimon::commit::expired_files::{Files, Kind, MadeBy, Parts, Reader, if_there};
-use crate::paimon::commit::expiry_roots::{Held, Root, half_expired, kept_changelogs, roots};
-use crate::paimon::commit::retention::Retention;
+use crate::paimon::catalog::reachable::{Files, Kind, MadeBy, Parts, Reader, if_there};
+use crate::paimon::catalog::tag_times::{duration_ms, overdue_tags, tag_file};
+use crate::paimon::commit::retention::{Expiry, Retention};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::parallel::go_on;
 use crate::store::in_parallel;
-
-/// Which snapshots go. What is not set is taken from the table's options.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expiry {
-    /// So many of the latest stay (`snapshot.num-retained.min`, 10).
-    pub retain_min: Option<i64>,
-    /// No more stay (`snapshot.num-retained.max`, all).
-    pub retain_max: Option<i64>,
-    /// Only snapshots made before go, milliseconds since the epoch (now less `snapshot.time-retained`, an hour).
-    pub older_than_ms: Option<i64>,
-    /// So many go at once (`snapshot.expire.limit`, 50).
-    pub limit: Option<i64>,
-}
 
 /// What an expiry takes away: paths of files, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -400,14 +387,6 @@ fn if_left<T>(result: Result<T>) -> Result<Option<T>> {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         other => other.map(Some),
     }
-}
-
-/// Whether the changes of a commit can still be told whose snapshot is being expired: by what writers added, or by its changelog.
-///
-/// # Errors
-/// Those of the store; `CorruptTable` for manifests that can't be read.
-pub(crate) fn is_still_told(folder: &TableFolder, commit: &Snapshot, by_delta: bool) -> Result<bool> {
-    Reader::new(folder, &folder.latest_schema()?)?.tells(commit, by_delta)
 }
 
 /// Removes a tag, and what only it had if its snapshot has expired.

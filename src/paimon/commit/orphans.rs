@@ -11,8 +11,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use super::producer::now_ms;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::commit::now_ms;
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
 use crate::paimon::manifest::entries::EntryRequest;
 use crate::paimon::manifest::index_manifest::read_index_manifest;

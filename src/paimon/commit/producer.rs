@@ -23,11 +23,11 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value as Json};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::commit::now_ms;
 use crate::format::commit_loop;
 use crate::format::commit_loop::{CommitAttempt, RetryPolicy, Verdict};
 use crate::format::task::{BucketHashes, DataFile, PaimonNewFile, WrittenAt};
@@ -489,11 +489,6 @@ fn retry_policy(options: Options<'_>) -> Result<RetryPolicy> {
 
 fn rows(entries: &[FileEntry]) -> i64 {
     entries.iter().map(|e| if e.kind == DELETE { -e.row_count } else { e.row_count }).sum()
-}
-
-/// The time by this machine's clock, milliseconds since the epoch.
-pub(crate) fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
 
 impl CommitAttempt for Commit {

@@ -2,12 +2,24 @@
 //!
 //! Source: Java's `CoreOptions.expireConfig`, `ExpireConfig`, `ExpireSnapshotsImpl.expire` and `ExpireChangelogImpl.expire`.
 
-use super::expire::Expiry;
 use crate::error::{Error, Result};
 use crate::types::options::Options;
 
 /// An hour, milliseconds: `snapshot.time-retained` if nothing is said.
 const HOUR_MS: i64 = 3_600_000;
+
+/// Which snapshots go. What is not set is taken from the table's options.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expiry {
+    /// So many of the latest stay (`snapshot.num-retained.min`, 10).
+    pub retain_min: Option<i64>,
+    /// No more stay (`snapshot.num-retained.max`, all).
+    pub retain_max: Option<i64>,
+    /// Only snapshots made before go, milliseconds since the epoch (now less `snapshot.time-retained`, an hour).
+    pub older_than_ms: Option<i64>,
+    /// So many go at once (`snapshot.expire.limit`, 50).
+    pub limit: Option<i64>,
+}
 
 /// How many stay, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,8 +16,8 @@ use crate::paimon::manifest::entries::{ADD, APPEND, COMPACT, EntryColumns, Entry
 use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
 use crate::paimon::manifest::list::ManifestFile;
 use crate::paimon::manifest::live::{LiveEntries, changelog_manifests, data_manifests, live_files, read_manifest};
-use crate::paimon::plan::files::{Mappings, schema_of};
-use crate::paimon::plan::planner::PlanInput;
+use crate::paimon::plan::files::Mappings;
+use crate::paimon::plan::input::{PlanInput, schema_of};
 use crate::paimon::spec::data_type::{DataField, DataType};
 use crate::paimon::spec::partition::{Paths, partition_of};
 use crate::paimon::spec::schema::TableSchema;

@@ -1,7 +1,8 @@
 //! What planning will cost, by the manifest lists alone.
 
 use super::files::Pruner;
-use super::planner::{PlanCounters, PlanInput};
+use super::input::PlanInput;
+use super::planned::PlanCounters;
 use super::rules::Rules;
 use crate::error::Result;
 use crate::format::manifest_count::ManifestCount;

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use super::files::{Mappings, bounds_of_values, schema_of};
-use super::planner::Entry;
-use super::splits::Splitter;
+use super::buckets::Entry;
+use super::files::{Judged, Mappings, bounds_of_values};
+use super::input::{PlanInput, schema_of};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::expr::bounds::{Bounds, ColumnBounds, Presence, may_match};
@@ -45,58 +45,71 @@ impl Bounds for JoinedBounds<'_> {
     }
 }
 
-/// Whether rows of a group may match.
-///
-/// # Errors
-/// `CorruptTable` for statistics that can't be read, or a schema that is not there.
-pub(crate) fn keeps_group(splitter: &Splitter<'_>, filter: &BoundPredicate, group: &[Entry]) -> Result<bool> {
-    // Of columns inside others nothing is known.
-    let mut nested = false;
-    filter.for_each_leaf(&mut |leaf| nested |= leaf.term.path.len() > 1);
-    if *filter == BoundPredicate::True || nested {
-        return Ok(true);
-    }
-    let mut mappings = Mappings::default();
-    let mut parts = group.iter().map(|e| part(splitter, *e, &mut mappings)).collect::<Result<Vec<_>>>()?;
-    parts.sort_by_key(|p| std::cmp::Reverse(p.columns.max_sequence_number.get(p.row).copied()));
-    let bounds = parts.iter().map(|p| Ok((p.fields.clone(), bounds_of_values(&p.mapping, p.columns, p.row, filter)?)));
-    Ok(may_match(filter, &JoinedBounds(bounds.collect::<Result<_>>()?)))
+/// Files that have some columns of the same rows each.
+pub(crate) struct ColumnFiles<'a> {
+    pub input: &'a PlanInput,
+    pub batches: &'a [Judged],
 }
 
-fn part<'s>(splitter: &'s Splitter<'_>, e: Entry, mappings: &mut Mappings) -> Result<Part<'s>> {
-    let columns = &splitter.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
-    let mapping = mappings.values(splitter.input, columns, e.row)?;
-    Ok(Part { columns, row: e.row, mapping, fields: fields(splitter, e)? })
-}
-
-/// The top-level columns that a file has.
-fn fields(splitter: &Splitter<'_>, e: Entry) -> Result<Vec<FieldId>> {
-    let columns = &splitter.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
-    let schema = schema_of(splitter.input, columns.schema_id.get(e.row))?;
-    let written = columns.write_cols_of(e.row);
-    let has = |name: &String| written.is_none_or(|names| names.contains(name));
-    Ok(schema.fields.iter().filter(|f| has(&f.name)).map(|f| f.id).collect())
-}
-
-/// The files of a group that have a column that is read or asked about; one at least, which tells how many rows there are.
-///
-/// # Errors
-/// As [`keeps_group`].
-pub(crate) fn needed(splitter: &Splitter<'_>, group: &[Entry]) -> Result<Vec<Entry>> {
-    let input = splitter.input;
-    let Some(projection) = &input.projection else { return Ok(group.to_vec()) };
-    // A clause about a member of a struct needs the whole column.
-    let asked = input.filter.field_ids();
-    let asked = asked.iter().filter_map(|id| input.schema.columns().path(*id)?.first().map(|f| f.id));
-    let wanted: Vec<FieldId> = projection.iter().copied().chain(asked).collect();
-    let mut out = Vec::new();
-    for e in group {
-        if fields(splitter, *e)?.iter().any(|id| wanted.contains(id)) {
-            out.push(*e);
+impl<'a> ColumnFiles<'a> {
+    /// Whether rows of a group may match.
+    ///
+    /// # Errors
+    /// `CorruptTable` for statistics that can't be read, or a schema that does not exist.
+    pub fn keeps_group(&self, filter: &BoundPredicate, group: &[Entry]) -> Result<bool> {
+        // Of columns inside others nothing is known.
+        let mut nested = false;
+        filter.for_each_leaf(&mut |leaf| nested |= leaf.term.path.len() > 1);
+        if *filter == BoundPredicate::True || nested {
+            return Ok(true);
         }
+        let mut mappings = Mappings::default();
+        let mut parts = group.iter().map(|e| self.part(*e, &mut mappings)).collect::<Result<Vec<_>>>()?;
+        parts.sort_by_key(|p| std::cmp::Reverse(p.columns.max_sequence_number.get(p.row).copied()));
+        let bounds =
+            parts.iter().map(|p| Ok((p.fields.clone(), bounds_of_values(&p.mapping, p.columns, p.row, filter)?)));
+        Ok(may_match(filter, &JoinedBounds(bounds.collect::<Result<_>>()?)))
     }
-    if out.is_empty() {
-        out.extend(group.first());
+
+    fn columns(&self, e: Entry) -> Result<&'a EntryColumns> {
+        self.batches.get(e.batch).map(|judged| &judged.columns).ok_or_else(|| Error::internal("no such manifest"))
     }
-    Ok(out)
+
+    fn part(&self, e: Entry, mappings: &mut Mappings) -> Result<Part<'a>> {
+        let columns = self.columns(e)?;
+        let mapping = mappings.values(self.input, columns, e.row)?;
+        Ok(Part { columns, row: e.row, mapping, fields: self.fields(e)? })
+    }
+
+    /// The top-level columns that a file has.
+    fn fields(&self, e: Entry) -> Result<Vec<FieldId>> {
+        let columns = self.columns(e)?;
+        let schema = schema_of(self.input, columns.schema_id.get(e.row))?;
+        let written = columns.write_cols_of(e.row);
+        let has = |name: &String| written.is_none_or(|names| names.contains(name));
+        Ok(schema.fields.iter().filter(|f| has(&f.name)).map(|f| f.id).collect())
+    }
+
+    /// The files of a group that have a column that is read or asked about; one at least, which tells the number of rows.
+    ///
+    /// # Errors
+    /// As [`ColumnFiles::keeps_group`].
+    pub fn needed(&self, group: &[Entry]) -> Result<Vec<Entry>> {
+        let input = self.input;
+        let Some(projection) = &input.projection else { return Ok(group.to_vec()) };
+        // A clause about a member of a struct needs the whole column.
+        let asked = input.filter.field_ids();
+        let asked = asked.iter().filter_map(|id| input.schema.columns().path(*id)?.first().map(|f| f.id));
+        let wanted: Vec<FieldId> = projection.iter().copied().chain(asked).collect();
+        let mut out = Vec::new();
+        for e in group {
+            if self.fields(*e)?.iter().any(|id| wanted.contains(id)) {
+                out.push(*e);
+            }
+        }
+        if out.is_empty() {
+            out.extend(group.first());
+        }
+        Ok(out)
+    }
 }

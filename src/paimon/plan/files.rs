@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bucket_filter::BucketFilter;
-use super::planner::{PlanCounters, PlanInput};
+use super::input::{PlanInput, schema_of};
+use super::planned::PlanCounters;
 use super::rules::Rules;
 use crate::codec::file_index::{FileIndex, IndexedType};
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Result, ResultExt};
 use crate::expr::bounds::may_match;
 use crate::expr::explain::explain;
 use crate::expr::residual::residual;
@@ -18,7 +19,6 @@ use crate::paimon::manifest::list::ManifestFile;
 use crate::paimon::manifest::live::Judge;
 use crate::paimon::spec::data_type::{DataType, TypeKind};
 use crate::paimon::spec::partition::{PartitionBounds, partition_of};
-use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::stats::{StatsBounds, StatsMapping, keeps_bounds};
 use crate::types::FieldId;
 use crate::types::options::Options;
@@ -384,18 +384,6 @@ impl Mappings {
         self.last_values = Some((key, mapping.clone()));
         Ok(mapping)
     }
-}
-
-/// The schema that a file was written with.
-///
-/// # Errors
-/// `CorruptTable` if there is none.
-pub fn schema_of<'i>(input: &'i PlanInput, id: Option<&i64>) -> Result<&'i TableSchema> {
-    let found = id.and_then(|id| input.schemas.get(id));
-    found.map(AsRef::as_ref).ok_or_else(|| {
-        let id = id.copied().unwrap_or(-1);
-        Error::corrupt(format!("a data file was written with schema {id}, which the table does not have"))
-    })
 }
 
 fn bounds_of_keys<'a>(mapping: &'a StatsMapping, columns: &'a EntryColumns, row: usize) -> Result<StatsBounds<'a>> {

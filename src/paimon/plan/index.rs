@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::files::index_may_match;
-use super::planner::{PlanInput, PlannedSplit};
+use super::input::PlanInput;
+use super::planned::PlannedSplit;
 use crate::error::{Result, ResultExt};
 use crate::store::in_parallel;
 

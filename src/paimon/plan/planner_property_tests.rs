@@ -7,13 +7,19 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
+use crate::expr::BoundPredicate;
 use crate::expr::oracle::holds;
 use crate::expr::{BoundLeaf, BoundTerm, Op};
+use crate::format::task::ScanTask;
 use crate::paimon::manifest::entries::EntryColumns;
 use crate::paimon::manifest::live::Judge;
+use crate::paimon::plan::files::BatchJudge;
+use crate::paimon::plan::planned::files_of;
 use crate::paimon::spec::binary_row_write::{encode_values, prefixed};
 use crate::paimon::spec::data_type::{DataType, TypeKind};
+use crate::paimon::spec::schema::TableSchema;
 use crate::store::open_store;
+use crate::types::FieldId;
 use crate::types::{PrimitiveType, Transform, Value};
 
 /// Of the columns: the partition, the key, a value.

@@ -8,11 +8,14 @@ use serde_json::Value as Json;
 
 use super::*;
 use crate::expr::{Literal, Op, Predicate, Term, bind};
+use crate::format::task::ScanTask;
 use crate::paimon::catalog::filesystem::TableFolder;
+use crate::paimon::catalog::metadata::TableMetadata;
 use crate::paimon::plan::changes::plan_changes;
+use crate::paimon::plan::files::Stage;
 use crate::paimon::plan::travel::{ChangeMode, End, between, place};
 use crate::paimon::plan::why::verdicts;
-use crate::paimon::spec::metadata::TableMetadata;
+use crate::paimon::spec::schema::TableSchema;
 use crate::store::open_store;
 use crate::types::{PrimitiveType, Transform};
 

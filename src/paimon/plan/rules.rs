@@ -5,7 +5,7 @@
 //!
 //! Source: Java's `DataTableBatchScan` and `KeyValueFileStoreScan`.
 
-use super::planner::PlanInput;
+use super::input::PlanInput;
 use crate::error::Result;
 use crate::paimon::spec::bucket::POSTPONE_BUCKET;
 use crate::paimon::spec::options::MergeEngine;

@@ -7,11 +7,13 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::buckets::Entry;
 use super::deletes::{DeletionVectors, Vector};
-use super::evolution::{keeps_group, needed};
+use super::evolution::ColumnFiles;
 use super::files::{Group, Judged, Stage};
 use super::index::{IndexFile, SUFFIX};
-use super::planner::{Entry, PlanInput, PlannedSplit, paths};
+use super::input::{PlanInput, paths};
+use super::planned::PlannedSplit;
 use super::rules::Rules;
 use super::sections::{age, overlapping, pack, packed, sections};
 use crate::error::{Error, Result, ResultExt};
@@ -388,10 +390,11 @@ impl<'p> Splitter<'p> {
     fn evolved(&self, place: &Place<'p>, entries: &[Entry]) -> Result<Vec<PlannedSplit>> {
         let groups = self.row_groups(entries)?;
         let nothing = Arc::new(BoundPredicate::True);
+        let files = ColumnFiles { input: self.input, batches: self.files };
         let mut kept = Vec::new();
         for group in groups {
-            if keeps_group(self, &place.group.residual, &group)? {
-                kept.push(needed(self, &group)?);
+            if files.keeps_group(&place.group.residual, &group)? {
+                kept.push(files.needed(&group)?);
             }
         }
         let weight = |group: &Vec<Entry>| {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::files::Stage;
 use super::files::{Mappings, Pruner};
-use super::planner::{Plan, PlanInput, paths};
+use super::input::{PlanInput, paths};
+use super::planned::Plan;
 use super::rules::Rules;
 use crate::error::{Result, ResultExt};
 use crate::expr::explain::explain;

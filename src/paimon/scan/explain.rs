@@ -9,7 +9,7 @@ use super::handle::PaimonScan;
 use crate::error::Result;
 use crate::expr::BoundPredicate;
 use crate::paimon::plan::files::Stage;
-use crate::paimon::plan::planner::{Plan, PlanCounters, PlannedSplit};
+use crate::paimon::plan::planned::{Plan, PlanCounters, PlannedSplit};
 use crate::paimon::plan::why::verdicts;
 use crate::parallel::Cancellation;
 use crate::rows::explanation::{Clause, DeleteFacts, Explain, Explained, FunnelStage};

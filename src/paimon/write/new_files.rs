@@ -1,13 +1,13 @@
 //! New files with all that a commit records of them.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::facts::Found;
 use super::names::split_bucket;
 use super::writer::{LEVEL, NO_KEY};
 use super::written::{WrittenBuckets, partition_row};
 use crate::error::{Error, Result};
+use crate::format::commit::now_ms;
 use crate::format::task::{BucketFile, DataFile, FileSource, PaimonNewFile};
 use crate::paimon::spec::schema::TableSchema;
 
@@ -83,8 +83,4 @@ impl Recorder {
             external: false,
         })
     }
-}
-
-pub(crate) fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use crate::error::Result;
 use crate::format::task::Partition;
+use crate::paimon::catalog::metadata::TableMetadata;
 use crate::paimon::manifest::entries::{EntryColumns, EntryRequest};
 use crate::paimon::manifest::live::{DeletedFiles, Judge, data_manifests};
 use crate::paimon::spec::binary_row_write::{encode_values, prefixed};
 use crate::paimon::spec::bucket::POSTPONE_BUCKET;
-use crate::paimon::spec::metadata::TableMetadata;
 use crate::paimon::spec::schema::TableSchema;
 
 /// The state of a table's buckets, by partition (a binary row after its number of fields) and bucket.

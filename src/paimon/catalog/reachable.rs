@@ -307,3 +307,11 @@ impl<'a> Reader<'a> {
         self.store.delete(path)
     }
 }
+
+/// Whether the changes of a commit can still be told whose snapshot is being expired: by what writers added, or by its changelog.
+///
+/// # Errors
+/// Those of the store; `CorruptTable` for manifests that can't be read.
+pub(crate) fn is_still_told(folder: &TableFolder, commit: &Snapshot, by_delta: bool) -> Result<bool> {
+    Reader::new(folder, &folder.latest_schema()?)?.tells(commit, by_delta)
+}

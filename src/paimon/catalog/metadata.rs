@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::schema::TableSchema;
-use super::snapshot::Snapshot;
+use super::filesystem::TableFolder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::paimon::catalog::filesystem::TableFolder;
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::snapshot::Snapshot;
 
 /// A table at one moment.
 #[derive(Clone, Debug)]
