@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::deletes::BucketKey;
-use super::files::{BatchJudge, Group, Judged, Pruner, Stage};
+use super::files::{BatchJudge, FilePruner, JudgedEntries, PruneStage, PrunedPartition};
 use super::input::PlanInput;
 use super::planned::PlanCounters;
 use crate::error::{Error, Result};
@@ -21,49 +21,49 @@ use crate::parallel::Cancellation;
 /// As [`super::planner::plan`].
 pub(crate) fn live_files(
     input: &PlanInput,
-    pruner: &Pruner<'_>,
+    pruner: &FilePruner<'_>,
     manifests: &[ManifestFile],
     counters: &mut PlanCounters,
     go_on: Cancellation,
-) -> Result<Vec<Judged>> {
+) -> Result<Vec<JudgedEntries>> {
     let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
     let request = EntryRequest { keep: Some(&keep), ..pruner.request() };
     let deleted = DeletedFiles::read(input.manifests(), manifests, &request)?;
     let judge = |_| go_on().map(|()| BatchJudge::new(pruner));
     let parts = deleted.judged_parts(input.manifests(), manifests, &request, judge)?;
-    let files: Vec<Judged> = parts.into_iter().flatten().collect();
+    let files: Vec<JudgedEntries> = parts.into_iter().flatten().collect();
     files.iter().for_each(|judged| judged.count(counters));
     Ok(files)
 }
 
-/// Which file of which batch, and at which stage it was decided.
+/// A file: its batch, its row there, and the stage that decided about it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct PlannedEntry {
     pub batch: usize,
     pub row: usize,
-    pub stage: Stage,
+    pub stage: PruneStage,
 }
 
 /// Files by partition and bucket, in the order of their first.
 #[derive(Default)]
-pub(crate) struct Buckets {
+pub(crate) struct PlannedBuckets {
     groups: IndexMap<Box<[u8]>, InPartition>,
 }
 
 /// A bucket of a partition, and its files.
-pub(crate) type Bucket<'b> = (&'b Arc<Group>, i32, &'b [Entry]);
+pub(crate) type PlannedBucket<'b> = (&'b Arc<PrunedPartition>, i32, &'b [PlannedEntry]);
 
 /// The files of a partition by bucket.
 struct InPartition {
-    group: Arc<Group>,
-    buckets: IndexMap<i32, Vec<Entry>>,
+    group: Arc<PrunedPartition>,
+    buckets: IndexMap<i32, Vec<PlannedEntry>>,
 }
 
-impl Buckets {
+impl PlannedBuckets {
     /// # Errors
     /// `CorruptTable` if a partition can't be read.
-    pub(crate) fn of(pruner: &Pruner<'_>, files: &[Judged]) -> Result<Buckets> {
-        let mut out = Buckets::default();
+    pub(crate) fn of(pruner: &FilePruner<'_>, files: &[JudgedEntries]) -> Result<PlannedBuckets> {
+        let mut out = PlannedBuckets::default();
         for (batch, judged) in files.iter().enumerate() {
             // The place of each of the batch's partitions among all.
             let mut places: HashMap<u32, usize> = HashMap::new();
@@ -79,7 +79,7 @@ impl Buckets {
                 };
                 let bucket = judged.columns.bucket.get(*row as usize).copied().unwrap_or_default();
                 if let Some((_, of_partition)) = out.groups.get_index_mut(place) {
-                    let entry = Entry { batch, row: *row as usize, stage: *stage };
+                    let entry = PlannedEntry { batch, row: *row as usize, stage: *stage };
                     of_partition.buckets.entry(bucket).or_default().push(entry);
                 }
             }
@@ -87,7 +87,7 @@ impl Buckets {
         Ok(out)
     }
 
-    fn place(&mut self, pruner: &Pruner<'_>, partition: &[u8]) -> Result<usize> {
+    fn place(&mut self, pruner: &FilePruner<'_>, partition: &[u8]) -> Result<usize> {
         if let Some(place) = self.groups.get_index_of(partition) {
             return Ok(place);
         }
@@ -104,12 +104,12 @@ impl Buckets {
         out
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<Group>, i32, &[Entry])> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<PrunedPartition>, i32, &[PlannedEntry])> {
         self.groups.values().flat_map(|of| of.buckets.iter().map(|(bucket, files)| (&of.group, *bucket, &files[..])))
     }
 
-    /// All buckets in their order, in parts of about so many files.
-    pub(crate) fn parts(&self, files: usize) -> Vec<Vec<Bucket<'_>>> {
+    /// All buckets in their order, in parts of about this number of files.
+    pub(crate) fn parts(&self, files: usize) -> Vec<Vec<PlannedBucket<'_>>> {
         let (mut parts, mut room): (Vec<Vec<_>>, usize) = (Vec::new(), 0);
         for bucket in self.iter() {
             if room == 0 {
@@ -123,7 +123,7 @@ impl Buckets {
     }
 
     /// The files of one bucket; none if it has none.
-    pub(crate) fn get(&self, partition: &[u8], bucket: i32) -> &[Entry] {
+    pub(crate) fn get(&self, partition: &[u8], bucket: i32) -> &[PlannedEntry] {
         self.groups.get(partition).and_then(|of| of.buckets.get(&bucket)).map(Vec::as_slice).unwrap_or_default()
     }
 }

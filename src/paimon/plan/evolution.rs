@@ -1,11 +1,11 @@
-//! Files that have some columns of the same rows each: what they know together, and which of them are needed.
+//! Groups of files that each hold some columns of the same rows: their joint statistics, and which files are needed.
 //!
 //! Source: Java's `DataEvolutionFileStoreScan`.
 
 use std::sync::Arc;
 
-use super::buckets::Entry;
-use super::files::{Judged, Mappings, bounds_of_values};
+use super::buckets::PlannedEntry;
+use super::files::{JudgedEntries, Mappings, bounds_of_values};
 use super::input::{PlanInput, schema_of};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
@@ -15,14 +15,14 @@ use crate::paimon::spec::stats::{StatsBounds, StatsMapping};
 use crate::types::{FieldId, PrimitiveType};
 
 /// A file of a group, with the columns that it has.
-struct Part<'a> {
+struct ColumnFile<'a> {
     columns: &'a EntryColumns,
     row: usize,
     mapping: Arc<StatsMapping>,
     fields: Vec<FieldId>,
 }
 
-/// The rows of a group: each column is that of the newest file that has it.
+/// Bounds of the rows of a group. Each column comes from the newest file that has it.
 struct JoinedBounds<'a>(Vec<(Vec<FieldId>, StatsBounds<'a>)>);
 
 impl JoinedBounds<'_> {
@@ -48,7 +48,7 @@ impl Bounds for JoinedBounds<'_> {
 /// Files that have some columns of the same rows each.
 pub(crate) struct ColumnFiles<'a> {
     pub input: &'a PlanInput,
-    pub batches: &'a [Judged],
+    pub batches: &'a [JudgedEntries],
 }
 
 impl<'a> ColumnFiles<'a> {
@@ -56,7 +56,7 @@ impl<'a> ColumnFiles<'a> {
     ///
     /// # Errors
     /// `CorruptTable` for statistics that can't be read, or a schema that does not exist.
-    pub fn keeps_group(&self, filter: &BoundPredicate, group: &[Entry]) -> Result<bool> {
+    pub fn keeps_group(&self, filter: &BoundPredicate, group: &[PlannedEntry]) -> Result<bool> {
         // Of columns inside others nothing is known.
         let mut nested = false;
         filter.for_each_leaf(&mut |leaf| nested |= leaf.term.path.len() > 1);
@@ -71,18 +71,18 @@ impl<'a> ColumnFiles<'a> {
         Ok(may_match(filter, &JoinedBounds(bounds.collect::<Result<_>>()?)))
     }
 
-    fn columns(&self, e: Entry) -> Result<&'a EntryColumns> {
+    fn columns(&self, e: PlannedEntry) -> Result<&'a EntryColumns> {
         self.batches.get(e.batch).map(|judged| &judged.columns).ok_or_else(|| Error::internal("no such manifest"))
     }
 
-    fn part(&self, e: Entry, mappings: &mut Mappings) -> Result<Part<'a>> {
+    fn part(&self, e: PlannedEntry, mappings: &mut Mappings) -> Result<ColumnFile<'a>> {
         let columns = self.columns(e)?;
         let mapping = mappings.values(self.input, columns, e.row)?;
-        Ok(Part { columns, row: e.row, mapping, fields: self.fields(e)? })
+        Ok(ColumnFile { columns, row: e.row, mapping, fields: self.fields(e)? })
     }
 
     /// The top-level columns that a file has.
-    fn fields(&self, e: Entry) -> Result<Vec<FieldId>> {
+    fn fields(&self, e: PlannedEntry) -> Result<Vec<FieldId>> {
         let columns = self.columns(e)?;
         let schema = schema_of(self.input, columns.schema_id.get(e.row))?;
         let written = columns.write_cols_of(e.row);
@@ -90,11 +90,12 @@ impl<'a> ColumnFiles<'a> {
         Ok(schema.fields.iter().filter(|f| has(&f.name)).map(|f| f.id).collect())
     }
 
-    /// The files of a group that have a column that is read or asked about; one at least, which tells the number of rows.
+    /// The files of a group that have a column that is read or asked about; one at least, which tells the number of
+    /// rows.
     ///
     /// # Errors
     /// As [`ColumnFiles::keeps_group`].
-    pub fn needed(&self, group: &[Entry]) -> Result<Vec<Entry>> {
+    pub fn needed(&self, group: &[PlannedEntry]) -> Result<Vec<PlannedEntry>> {
         let input = self.input;
         let Some(projection) = &input.projection else { return Ok(group.to_vec()) };
         // A clause about a member of a struct needs the whole column.

@@ -1,4 +1,4 @@
-//! File indexes in files of their own, beside the data file: asked last, of the files that all else keeps.
+//! File indexes in separate files next to the data files. They are read last, for files that all other checks keep.
 
 use std::collections::{HashMap, HashSet};
 

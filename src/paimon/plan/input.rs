@@ -7,7 +7,7 @@ use crate::codec::avro::ManifestCache;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::paimon::manifest::folder::ManifestFolder;
-use crate::paimon::spec::partition::Paths;
+use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::store::Store;
@@ -32,7 +32,8 @@ pub struct PlanInput {
     pub filter: Arc<BoundPredicate>,
     /// The table's options, overridden by those of the scan.
     pub options: Arc<BTreeMap<String, String>>,
-    /// The columns that are read, the filter's left out; `None` for all. Only where files hold some columns does it matter.
+    /// The columns that are read, the filter's left out; `None` for all. Only where files hold some columns does it
+    /// matter.
     pub projection: Option<Vec<FieldId>>,
     /// Only files made then or later, milliseconds since the epoch.
     pub files_since_ms: Option<i64>,
@@ -50,7 +51,7 @@ impl PlanInput {
 /// The schema that a file was written with.
 ///
 /// # Errors
-/// `CorruptTable` if there is none.
+/// `CorruptTable` if it does not exist.
 pub fn schema_of<'i>(input: &'i PlanInput, id: Option<&i64>) -> Result<&'i TableSchema> {
     let found = id.and_then(|id| input.schemas.get(id));
     found.map(AsRef::as_ref).ok_or_else(|| {
@@ -62,7 +63,7 @@ pub fn schema_of<'i>(input: &'i PlanInput, id: Option<&i64>) -> Result<&'i Table
 /// Where the files of a scan's table are.
 ///
 /// # Errors
-/// As [`Paths::new`].
-pub(crate) fn paths(input: &PlanInput) -> Result<Paths> {
-    Paths::new(&input.root, &input.schema)
+/// As [`TablePaths::new`].
+pub(crate) fn paths(input: &PlanInput) -> Result<TablePaths> {
+    TablePaths::new(&input.root, &input.schema)
 }

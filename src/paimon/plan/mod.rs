@@ -1,4 +1,8 @@
 //! Planning: from a snapshot and a filter to splits.
+//!
+//! [`input`] is pruned by [`files`] with the [`rules`] of the table; what is left is grouped into [`buckets`] and
+//! packed into [`splits`], which are the [`planned`] result. [`planner`] plans a version, [`changes`] the changes
+//! between two versions.
 
 pub mod bucket_filter;
 pub(crate) mod buckets;

@@ -1,21 +1,21 @@
 //! Planning: manifest lists → manifests → live files → splits.
 //!
-//! Manifests are pruned by what their list says of partitions, buckets and levels; files by partition, bucket, level, key,
-//! statistics of values and file index, each manifest on a thread of its own. What is left is put together bucket by bucket: files
-//! of a primary-key table that overlap become sections to be merged. Splits are Java's.
+//! Manifests are pruned by what their list says of partitions, buckets and levels; files by partition, bucket, level,
+//! key, statistics of values and file index, each manifest on a thread of its own. What is left is put together bucket
+//! by bucket: files of a primary-key table that overlap become sections to be merged. Splits are Java's.
 //!
 //! Source: Java's `KeyValueFileStoreScan`, `AppendOnlyFileStoreScan` and `SnapshotReaderImpl`.
 
 use std::collections::HashMap;
 use std::time::Instant;
 
-use super::buckets::{Buckets, live_files};
+use super::buckets::{PlannedBuckets, live_files};
 use super::deletes::DeletionVectors;
-use super::files::{Judged, Pruner};
+use super::files::{FilePruner, JudgedEntries};
 use super::index::drop_by_index_files;
 use super::input::PlanInput;
 use super::planned::{Plan, PlanCounters, PlannedSplit, count};
-use super::rules::Rules;
+use super::rules::PlanRules;
 use super::splits::Splitter;
 use crate::error::{Result, ResultExt};
 use crate::paimon::manifest::live::data_manifests;
@@ -25,26 +25,26 @@ use crate::parallel::{Cancellation, in_parallel};
 /// Plans the state of a table at a snapshot.
 ///
 /// # Errors
-/// `NotFound`, `CorruptTable` or `Unsupported`, naming the file; `InvalidInput` for options that are not what they should be; what
-/// `go_on` gives.
+/// `NotFound`, `CorruptTable` or `Unsupported`, naming the file; `InvalidInput` for options that are not what they
+/// should be; what `go_on` gives.
 pub fn plan(input: &PlanInput, go_on: Cancellation) -> Result<Plan> {
-    let rules = Rules::of_state(input)?;
+    let rules = PlanRules::of_state(input)?;
     let Some(snapshot) = &input.snapshot else { return Ok(Plan::default()) };
     plan_state(input, &rules, snapshot, go_on).with("snapshot", snapshot.id)
 }
 
-fn plan_state(input: &PlanInput, rules: &Rules, snapshot: &Snapshot, go_on: Cancellation) -> Result<Plan> {
+fn plan_state(input: &PlanInput, rules: &PlanRules, snapshot: &Snapshot, go_on: Cancellation) -> Result<Plan> {
     let began = Instant::now();
     let mut counters = PlanCounters::default();
     let manifests = data_manifests(input.manifests(), snapshot)?;
-    let pruner = Pruner::new(input, rules)?;
+    let pruner = FilePruner::new(input, rules)?;
     let kept = pruner.manifests(manifests, &mut counters)?;
     counters.list_ms = millis_since(began);
     let read = Instant::now();
     let files = live_files(input, &pruner, &kept, &mut counters, go_on)?;
     counters.entries_ms = millis_since(read);
     let split = Instant::now();
-    let buckets = Buckets::of(&pruner, &files)?;
+    let buckets = PlannedBuckets::of(&pruner, &files)?;
     let deletes = match rules.deletion_vectors {
         true => DeletionVectors::load(input.manifests(), snapshot, &buckets.keys())?,
         false => DeletionVectors::default(),
@@ -60,14 +60,14 @@ const ENTRIES_AT_ONCE: usize = 512;
 /// The splits of all buckets, on as many threads as pay off.
 fn splits(
     input: &PlanInput,
-    rules: &Rules,
-    files: &[Judged],
-    (buckets, deletes): (&Buckets, &DeletionVectors),
+    rules: &PlanRules,
+    files: &[JudgedEntries],
+    (buckets, deletes): (&PlannedBuckets, &DeletionVectors),
     counters: &mut PlanCounters,
     go_on: Cancellation,
 ) -> Result<Vec<PlannedSplit>> {
     let parts = buckets.parts(ENTRIES_AT_ONCE);
-    let made = in_parallel(parts.len(), |i| {
+    let planned = in_parallel(parts.len(), |i| {
         let splitter = Splitter::new(input, rules, files, deletes)?;
         let (mut splits, mut counted) = (Vec::new(), PlanCounters::default());
         for (group, bucket, entries) in parts.get(i).into_iter().flatten() {
@@ -78,7 +78,7 @@ fn splits(
         Ok((splits, splitter.left_out(), splitter.index_files(), counted))
     })?;
     let (mut splits, mut indexes, mut counted) = (Vec::new(), HashMap::new(), PlanCounters::default());
-    for (of_part, left_out, index_files, counted_there) in made {
+    for (of_part, left_out, index_files, counted_there) in planned {
         counters.files_after_values = counters.files_after_values.saturating_sub(left_out);
         splits.extend(of_part);
         indexes.extend(index_files);

@@ -1,5 +1,5 @@
-//! Paimon's types, exactly: what [`types::Schema`](crate::types::Schema) does not keep (lengths, narrow integers, precisions)
-//! matters for binary rows, casts, hashes and for writing schemas.
+//! Paimon's types, exactly: what [`types::Schema`](crate::types::Schema) does not keep (lengths, narrow integers,
+//! precisions) matters for binary rows, casts, hashes and for writing schemas.
 //!
 //! Source: Paimon specification, "Schema"; Java's `DataTypes` for the JSON form.
 
@@ -46,13 +46,13 @@ pub enum TypeKind {
         precision: u8,
         scale: u8,
     },
-    /// So many characters, blanks at the end included.
+    /// A fixed number of characters, blanks at the end included.
     Char(u32),
-    /// At most so many characters.
+    /// Up to this number of characters.
     VarChar(u32),
-    /// So many bytes.
+    /// A fixed number of bytes.
     Binary(u32),
-    /// At most so many bytes.
+    /// Up to this number of bytes.
     VarBinary(u32),
     Date,
     /// Digits behind the second's point.
@@ -65,12 +65,12 @@ pub enum TypeKind {
     /// Bytes kept in files of their own.
     Blob,
     Array(Box<DataType>),
-    /// So many numbers, none of them null.
+    /// A fixed number of numbers without nulls.
     Vector {
         element: Box<DataType>,
         length: u32,
     },
-    /// Elements with how often they are there.
+    /// Elements, each with its number of occurrences.
     Multiset(Box<DataType>),
     Map(Box<DataType>, Box<DataType>),
     Row(Arc<[DataField]>),
@@ -162,8 +162,8 @@ impl DataType {
         })
     }
 
-    /// The type as the rest of the crate sees it. Paimon gives list elements and map entries no id of their own; they get those
-    /// that Java derives for its files from the column's and from how deep they are (`SpecialFields`).
+    /// The type as the rest of the crate sees it. Paimon gives list elements and map entries no id of their own; they
+    /// get those that Java derives for its files from the column's and from how deep they are (`SpecialFields`).
     pub fn to_type(&self, column: FieldId, depth: FieldId) -> Type {
         let depth = depth.saturating_add(1);
         let (up, down) = derived_ids(column, depth);
@@ -186,8 +186,8 @@ impl DataType {
         }
     }
 
-    /// The exact types of the leaves, without what they say of nulls, by the ids that [`DataType::to_type`] gives them; `id` is
-    /// that of this type.
+    /// The exact types of the leaves, without what they say of nulls, by the ids that [`DataType::to_type`] gives them;
+    /// `id` is that of this type.
     pub fn declare(&self, id: FieldId, column: FieldId, depth: FieldId, out: &mut BTreeMap<FieldId, String>) {
         let depth = depth.saturating_add(1);
         let (up, down) = derived_ids(column, depth);

@@ -27,7 +27,7 @@ impl DataField {
         })
     }
 
-    /// The field as a schema file has it.
+    /// The field in the form of schema files.
     pub fn to_json(&self) -> Json {
         let mut out = Map::new();
         out.insert("id".to_owned(), json!(self.id));
@@ -73,7 +73,7 @@ impl DataType {
         Ok(DataType { kind, nullable: !text.contains("NOT NULL") })
     }
 
-    /// The type as a schema file has it.
+    /// The type in the form of schema files.
     pub fn to_json(&self) -> Json {
         let named = |name: &str| json!(if self.nullable { name.to_owned() } else { format!("{name} NOT NULL") });
         match &self.kind {
