@@ -1,4 +1,4 @@
-//! Tables of Paimon in a file-system catalog: in the folders `<warehouse>/<database>.db/<table>`, as Java's catalog has them.
+//! Tables of Paimon in a file-system catalog: in folders `<warehouse>/<database>.db/<table>`, as in Java's catalog.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::catalog::NewTable;
 use crate::format::commit::now_ms;
-use crate::iceberg::catalog::TableIdent;
+use crate::format::ident::TableIdent;
 use crate::paimon::catalog::new_schema::first_schema;
 use crate::paimon::catalog::warehouse::Warehouse;
 use crate::paimon::evolve::option_checks::check_new;
-use crate::paimon::spec::data_type::{DataField, DataType, MAX_LENGTH, TypeKind};
+use crate::paimon::spec::from_types::data_field;
 use crate::paimon::spec::schema::SchemaParts;
 use crate::paimon::state::PaimonTable;
 use crate::store::Store;
-use crate::types::{Field, PrimitiveType, Schema, Type};
+use crate::types::Schema;
 
 /// The tables of Paimon in a warehouse.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl PaimonCatalog {
     /// Opens a table.
     ///
     /// # Errors
-    /// `NotFound` if there is none; as [`PaimonTable::find`].
+    /// `NotFound` if it does not exist; as [`PaimonTable::find`].
     pub fn load(&self, ident: &TableIdent) -> Result<PaimonTable> {
         let none = || Error::not_found(format!("there is no table {ident}"));
         let [database] = &ident.namespace[..] else { return Err(none()) };
@@ -66,7 +66,7 @@ impl PaimonCatalog {
         PaimonTable::find(&self.store, &root, &self.storage_options)?.ok_or_else(none)
     }
 
-    /// Makes a table, and the folder of its database if there is none.
+    /// Creates a table, and the folder of its database if it does not exist.
     ///
     /// # Errors
     /// `InvalidInput` for a schema or partitions that Paimon does not have; `AlreadyExists`; those of the store.
@@ -75,12 +75,12 @@ impl PaimonCatalog {
             return Err(Error::invalid("Paimon's databases don't nest").with("table", ident.to_string()));
         };
         if request.location.is_some() {
-            return Err(Error::invalid("a file-system catalog decides itself where tables of Paimon are")
+            return Err(Error::invalid("a file-system catalog chooses the location of Paimon tables itself")
                 .hint("Leave out the location"));
         }
         if !request.sort_by.is_empty() {
             return Err(
-                Error::unsupported("tables of Paimon have no sort order beside their key").hint("Leave out sort_by")
+                Error::unsupported("tables of Paimon have no sort order besides their key").hint("Leave out sort_by")
             );
         }
         let primary_keys = match &request.identifier_fields {
@@ -107,7 +107,7 @@ impl PaimonCatalog {
     /// Removes a table with all its files.
     ///
     /// # Errors
-    /// `NotFound` if there is none; as [`Warehouse::drop_table`].
+    /// `NotFound` if it does not exist; as [`Warehouse::drop_table`].
     pub fn drop(&self, ident: &TableIdent) -> Result<()> {
         self.load(ident)?;
         let [database] = &ident.namespace[..] else { return Ok(()) };
@@ -137,45 +137,4 @@ impl PaimonCatalog {
             _ => Ok(()),
         }
     }
-}
-
-/// A column as Paimon has it.
-fn data_field(field: &Field) -> Result<DataField> {
-    let mut out = DataField::new(field.id, field.name.clone(), data_type(&field.ty, !field.required)?);
-    out.description.clone_from(&field.doc);
-    Ok(out)
-}
-
-/// A type as Paimon has it.
-///
-/// # Errors
-/// `Unsupported` for types that it does not have.
-pub(crate) fn data_type(ty: &Type, nullable: bool) -> Result<DataType> {
-    use PrimitiveType as P;
-    let inner = |f: &Field| data_type(&f.ty, !f.required).map(Box::new);
-    let kind = match ty {
-        Type::Struct(members) => TypeKind::Row(members.iter().map(data_field).collect::<Result<_>>()?),
-        Type::List(element) => TypeKind::Array(inner(element)?),
-        Type::Map(key, value) => TypeKind::Map(inner(key)?, inner(value)?),
-        Type::Primitive(p) => match p {
-            P::Boolean => TypeKind::Boolean,
-            P::Int => TypeKind::Int,
-            P::Long => TypeKind::BigInt,
-            P::Float => TypeKind::Float,
-            P::Double => TypeKind::Double,
-            P::Decimal { precision, scale } => TypeKind::Decimal { precision: *precision, scale: *scale },
-            P::Date => TypeKind::Date,
-            P::Time => TypeKind::Time(3),
-            P::Timestamp => TypeKind::Timestamp(6),
-            P::Timestamptz => TypeKind::TimestampLtz(6),
-            P::TimestampNs => TypeKind::Timestamp(9),
-            P::TimestamptzNs => TypeKind::TimestampLtz(9),
-            P::String => TypeKind::VarChar(MAX_LENGTH),
-            P::Binary => TypeKind::VarBinary(MAX_LENGTH),
-            P::Fixed(n) => TypeKind::Binary(*n),
-            P::Variant => TypeKind::Variant,
-            _ => return Err(Error::unsupported(format!("tables of Paimon have no columns of type {p}"))),
-        },
-    };
-    Ok(DataType { kind, nullable })
 }

@@ -1,13 +1,23 @@
-//! The Paimon tower: bytes of the format to tasks and commits.
+//! Apache Paimon: a table format, complete in one folder.
 //!
-//! [`catalog::filesystem`] finds what a table's folder holds, [`metadata`] is what opening a table needs, [`schema`] and
-//! [`snapshot`] are its JSON files. A snapshot leads to [`manifest_list`]s, those to [`manifest`]s, whose entries [`live`] puts
-//! together; [`index_manifest`] leads to deletion vectors. Keys, partitions and bounds inside them are [`binary_row`]s, which
-//! [`stats`], [`partition`] and [`bucket`] give their meaning.
+//! The lower half knows neither Arrow nor data files. Each folder imports only from those above it:
+//!
+//! 1. [`spec`]: types, schemas, snapshots, options, binary rows, statistics
+//! 2. [`manifest`]: manifest lists, manifests and index manifests
+//! 3. [`catalog`]: folders of tables and databases, tags, branches, changes of schemas
+//! 4. [`plan`]: from a snapshot and a filter to splits
+//! 5. [`commit`]: producing and expiring snapshots
+//!
+//! The upper half has the verbs, with Arrow. [`state`] is the handle of a table and knows none of them:
+//!
+//! 6. [`scan`]: plan, explain, read
+//! 7. [`write`](mod@write): rows to files, files to snapshots
+//! 8. [`rows`]: delete, update, upsert, merge
+//! 9. [`evolve`], [`maintain`], [`inspect`]: change the table, look after it, look at it
+//! 10. [`table`]: the table behind the seam; `catalog_tables`: the tables of a warehouse
 
 pub mod catalog;
 pub(crate) mod catalog_tables;
-pub(crate) mod change;
 pub mod commit;
 pub mod evolve;
 pub mod inspect;
@@ -16,7 +26,6 @@ pub mod manifest;
 pub mod plan;
 pub mod rows;
 pub mod scan;
-pub(crate) mod settle;
 pub mod spec;
 pub mod state;
 pub mod table;

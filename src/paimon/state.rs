@@ -1,4 +1,4 @@
-//! A table of Apache Paimon: open it, look at it, scan it.
+//! The handle of a Paimon table at one version: open it, refresh it, and read its metadata. Verbs are in files above.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,10 +8,9 @@ use serde_json::{Value as Json, json};
 use crate::codec::avro::ManifestCache;
 use crate::error::{Error, Result};
 use crate::format::evolution::Retention;
-use crate::format::request::{RefInfo, ScanRequest, SnapshotInfo};
+use crate::format::request::{RefInfo, SnapshotInfo};
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
-use crate::paimon::scan::handle::PaimonScan;
-use crate::paimon::spec::metadata::TableMetadata;
+use crate::paimon::catalog::metadata::TableMetadata;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::store::{self, Store};
@@ -110,7 +109,8 @@ impl PaimonTable {
     /// The same table on a branch.
     ///
     /// # Errors
-    /// `NotFound` if there is no such branch, or if the table was dropped and made anew; as [`TableMetadata::load`].
+    /// `NotFound` if there is no such branch, or if the table was dropped and created again; as
+    /// [`TableMetadata::load`].
     pub(crate) fn branch(&self, name: &str) -> Result<PaimonTable> {
         self.metadata().check_same_table()?;
         self.newest(self.folder().branch(name)?)
@@ -130,7 +130,7 @@ impl PaimonTable {
         &self.inner.kept
     }
 
-    /// The current schema, as Paimon has it.
+    /// The current schema in Paimon's own form.
     pub(crate) fn table_schema(&self) -> &Arc<TableSchema> {
         &self.inner.schema
     }
@@ -176,7 +176,7 @@ impl PaimonTable {
         Arc::new(PartitionSpec { id: 0, fields })
     }
 
-    /// Paimon has no sort order beside its keys.
+    /// The sort order: always empty, as Paimon sorts by keys only.
     pub fn sort_order(&self) -> Arc<SortOrder> {
         Arc::new(SortOrder { id: 0, fields: Vec::new() })
     }
@@ -194,7 +194,7 @@ impl PaimonTable {
     /// All snapshots that are still there, oldest first, up to the current one.
     ///
     /// # Errors
-    /// As [`TableFolder::snapshots`]; `NotFound` if the table was dropped and made anew.
+    /// As [`TableFolder::snapshots`]; `NotFound` if the table was dropped and created again.
     pub fn snapshots(&self) -> Result<Vec<SnapshotInfo>> {
         self.metadata().check_same_table()?;
         let Some(current) = &self.inner.metadata.snapshot else { return Ok(Vec::new()) };
@@ -205,7 +205,8 @@ impl PaimonTable {
     /// Branches and tags by name. A branch without snapshots is not among them.
     ///
     /// # Errors
-    /// As [`TableFolder::tags`] and [`TableFolder::latest_snapshot`]; `NotFound` if the table was dropped and made anew.
+    /// As [`TableFolder::tags`] and [`TableFolder::latest_snapshot`]; `NotFound` if the table was dropped and created
+    /// again.
     pub fn refs(&self) -> Result<Vec<RefInfo>> {
         self.metadata().check_same_table()?;
         let info =
@@ -225,7 +226,7 @@ impl PaimonTable {
     /// The newest version of the same table.
     ///
     /// # Errors
-    /// As [`TableMetadata::load`]; `NotFound` if the table was dropped and made anew.
+    /// As [`TableMetadata::load`]; `NotFound` if the table was dropped and created again.
     pub fn refresh(&self) -> Result<PaimonTable> {
         let newest = self.newest(self.folder().clone())?;
         self.metadata().check_same(newest.metadata())?;
@@ -235,7 +236,8 @@ impl PaimonTable {
     /// The version that a commit of this process led to.
     ///
     /// # Errors
-    /// `CommitStateUnknown` if the table can't be read since: the commit was made all the same, and must not be repeated.
+    /// `CommitStateUnknown` if the table can't be read since: the commit was made all the same, and must not be
+    /// repeated.
     pub(crate) fn after_commit(&self) -> Result<PaimonTable> {
         self.refresh().map_err(|e| {
             Error::state_unknown("the commit was made, but the table could not be read after it")
@@ -262,8 +264,8 @@ impl PaimonTable {
     /// See [`PaimonTable::to_json`].
     ///
     /// # Errors
-    /// `InvalidInput` if the text is not that; `NotFound` if the snapshot has expired, or the table was dropped and made anew; as
-    /// [`TableMetadata::load`].
+    /// `InvalidInput` if the text is not that; `NotFound` if the snapshot has expired, or the table was dropped and
+    /// created again; as [`TableMetadata::load`].
     pub fn from_json(j: &Json) -> Result<PaimonTable> {
         let wrong = || Error::invalid("this is no JSON of a table");
         let text = |key: &str| j.get(key).and_then(Json::as_str).ok_or_else(wrong);
@@ -288,20 +290,19 @@ impl PaimonTable {
         PaimonTable::at(metadata, options, Arc::default())
     }
 
-    /// A lazy scan.
+    /// The newest version of a branch; of this table's own branch if `branch` is `None`.
     ///
     /// # Errors
-    /// `NotFound` for a version that does not exist; `InvalidInput` for a wrong filter, column or option.
-    pub fn scan(&self, request: ScanRequest) -> Result<PaimonScan> {
-        PaimonScan::new(self, request)
+    /// As [`PaimonTable::branch`] and [`PaimonTable::refresh`].
+    pub(crate) fn newest_of(&self, branch: Option<&str>) -> Result<PaimonTable> {
+        match branch {
+            Some(name) if name != self.folder().branch_name() => self.branch(name),
+            _ => self.refresh(),
+        }
     }
+}
 
-    /// As [`PaimonTable::scan`] of what is to be changed: at the newest version, whichever the table's options name for readers
-    /// (`scan.mode`, `scan.snapshot-id` and others).
-    ///
-    /// # Errors
-    /// As [`PaimonTable::scan`].
-    pub(crate) fn scan_newest(&self, request: ScanRequest) -> Result<PaimonScan> {
-        PaimonScan::newest(self, request)
-    }
+/// Error for a change that tables of Apache Paimon do not take yet.
+pub(crate) fn unsupported(what: &str) -> Error {
+    Error::unsupported(format!("{what}: not with tables of Apache Paimon yet"))
 }

@@ -213,7 +213,7 @@ def test_rows_of_a_dropped_table_are_not_written(tmp_path: Path) -> None:
 
     other = pa.schema([("id", pa.string()), ("w", pa.float64())])
     new = catalog.create_table("db.t", other, format="paimon")
-    with pytest.raises(fz.NotFoundError, match="dropped since it was opened, and maybe made anew"):
+    with pytest.raises(fz.NotFoundError, match="dropped since it was opened, and possibly created again"):
         old.writer().write(rows)
     # As if the file had come late.
     for new_file in message.files:

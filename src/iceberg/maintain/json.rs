@@ -1,7 +1,5 @@
 //! Maintenance by name, with arguments and result as JSON: the form that Python sends and gets.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value as Json, json};
 
 use super::compact::{CompactOptions, Compacted};
@@ -14,12 +12,7 @@ use super::orphans::Orphans;
 use super::parts_json;
 use super::statistics::{ComputedStatistics, StatisticsOptions};
 use crate::error::{Error, Result};
-use crate::expr::{self, Predicate};
-use crate::format::commit::CommitOptions;
-use crate::format::deletion::Deletion;
-use crate::format::maintenance::ExpireOptions;
-use crate::format::maintenance::Expiry;
-use crate::format::maintenance::{OrphanOptions, PrefixMismatch};
+use crate::format::wire::arguments::{Arguments, failed_json};
 use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;
 
@@ -87,71 +80,7 @@ pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: Cancellatio
     Ok((table, result.to_string()))
 }
 
-/// The members of the arguments' object that were not taken yet. A null counts as absent.
-pub(crate) struct Arguments(Map<String, Json>);
-
 impl Arguments {
-    /// Reads an object.
-    ///
-    /// # Errors
-    /// `InvalidInput` if the text is none.
-    pub fn parse(text: &str) -> Result<Arguments> {
-        match serde_json::from_str(text) {
-            Ok(Json::Object(members)) => Ok(Arguments(members)),
-            Ok(_) => Err(Error::invalid("the arguments are no JSON object")),
-            Err(e) => Err(Error::invalid("the arguments are no JSON object").because(e)),
-        }
-    }
-
-    /// A member, which is none any more.
-    ///
-    /// # Errors
-    /// `InvalidInput` if it is of the wrong type.
-    pub fn take<T>(&mut self, name: &str, read: impl FnOnce(&Json) -> Option<T>) -> Result<Option<T>> {
-        match self.0.remove(name) {
-            None | Some(Json::Null) => Ok(None),
-            Some(value) => {
-                read(&value).map(Some).ok_or_else(|| Error::invalid(format!("the argument {name} can't be {value}")))
-            }
-        }
-    }
-
-    /// A truth value; false if it is not there.
-    ///
-    /// # Errors
-    /// As [`Arguments::take`].
-    pub fn flag(&mut self, name: &str) -> Result<bool> {
-        Ok(self.take(name, Json::as_bool)?.unwrap_or(false))
-    }
-
-    /// Refuses what was not taken.
-    ///
-    /// # Errors
-    /// `InvalidInput`, naming it.
-    pub fn check_used(&self) -> Result<()> {
-        match self.0.keys().next() {
-            Some(name) => Err(Error::invalid(format!("there is no argument '{name}'"))),
-            None => Ok(()),
-        }
-    }
-
-    /// Those of an expiry of snapshots.
-    ///
-    /// # Errors
-    /// As [`Arguments::take`].
-    pub fn expire(&mut self) -> Result<ExpireOptions> {
-        let ids = |v: &Json| v.as_array()?.iter().map(Json::as_i64).collect::<Option<Vec<_>>>();
-        Ok(ExpireOptions {
-            expiry: Expiry {
-                older_than_ms: self.take("older_than_ms", Json::as_i64)?,
-                retain_last: self.take("retain_last", Json::as_i64)?,
-                snapshot_ids: self.take("snapshot_ids", ids)?.unwrap_or_default(),
-            },
-            dry_run: self.flag("dry_run")?,
-            keep_files: self.flag("keep_files")?,
-        })
-    }
-
     fn manifests(&mut self) -> Result<ManifestOptions> {
         let id = |v: &Json| i32::try_from(v.as_i64()?).ok();
         Ok(ManifestOptions {
@@ -170,29 +99,9 @@ impl Arguments {
         })
     }
 
-    /// What all commits take.
-    ///
-    /// # Errors
-    /// As [`Arguments::take`].
-    pub fn commit(&mut self) -> Result<CommitOptions> {
-        Ok(CommitOptions {
-            branch: self.take("branch", |v| v.as_str().map(str::to_owned))?,
-            snapshot_properties: self.take("snapshot_properties", texts)?.unwrap_or_default(),
-        })
-    }
-
     pub(crate) fn deletes(&mut self) -> Result<DeleteOptions> {
         let (rules, dry_run) = (self.rules()?, self.flag("dry_run")?);
         Ok(DeleteOptions { filter: None, rules, dry_run, commit: self.commit()? })
-    }
-
-    /// A filter.
-    ///
-    /// # Errors
-    /// `InvalidInput` if it can't be read.
-    pub fn filter(&mut self) -> Result<Option<Predicate>> {
-        let text = self.take("filter", |v| v.as_str().map(str::to_owned))?;
-        text.map(|text| expr::parse(&text)).transpose()
     }
 
     fn rules(&mut self) -> Result<CompactRules> {
@@ -249,28 +158,6 @@ impl Arguments {
             _ => Ok(order),
         }
     }
-
-    pub fn orphans(&mut self) -> Result<OrphanOptions> {
-        let mismatch = |v: &Json| match v.as_str()? {
-            "error" => Some(PrefixMismatch::Error),
-            "ignore" => Some(PrefixMismatch::Ignore),
-            "delete" => Some(PrefixMismatch::Delete),
-            _ => None,
-        };
-        Ok(OrphanOptions {
-            older_than_ms: self.take("older_than_ms", Json::as_i64)?,
-            location: self.take("location", |v| v.as_str().map(str::to_owned))?,
-            dry_run: self.flag("dry_run")?,
-            prefix_mismatch: self.take("prefix_mismatch", mismatch)?.unwrap_or_default(),
-            equal_schemes: self.take("equal_schemes", texts)?.unwrap_or_default(),
-            equal_authorities: self.take("equal_authorities", texts)?.unwrap_or_default(),
-        })
-    }
-}
-
-/// Texts by name.
-pub(crate) fn texts(value: &Json) -> Option<BTreeMap<String, String>> {
-    value.as_object()?.iter().map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect()
 }
 
 fn expired_json(expired: &Expired) -> Json {
@@ -325,8 +212,4 @@ pub(crate) fn rewritten_deletes_json(done: &RewrittenDeletes) -> Json {
 pub(crate) fn orphans_json(orphans: &Orphans) -> Json {
     let deletion = &orphans.deletion;
     json!({"files": orphans.files, "deleted": deletion.done, "failed": failed_json(deletion)})
-}
-
-pub(crate) fn failed_json(deletion: &Deletion) -> Json {
-    Json::Object(deletion.failed.iter().map(|f| (f.path.clone(), json!(f.reason))).collect())
 }

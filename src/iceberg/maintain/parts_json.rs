@@ -6,11 +6,12 @@
 use serde_json::{Value as Json, json};
 
 use super::delete_parts::{DeletePart, PartedDeletes};
-use super::json::{Arguments, compacted_json, orphans_json, rewritten_deletes_json};
+use super::json::{compacted_json, orphans_json, rewritten_deletes_json};
 use super::orphans::Orphans;
 use super::parts::{PartWriter, PartedCompaction, PartedGroup};
 use crate::error::{Error, Result};
 use crate::format::task::{CommitMessage, DataFile};
+use crate::format::wire::arguments::Arguments;
 use crate::format::wire::task::{message_from_json, message_to_json, split_from_json, split_to_json};
 use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;

@@ -1,4 +1,4 @@
-//! Changes of a table's schema: each makes the next schema file, which only one writer can.
+//! Changes of a table's schema. Each one creates the next schema file; only one writer can create it.
 //!
 //! Source: Java's `SchemaManager` and `SchemaChange`.
 
@@ -7,7 +7,7 @@ use super::named_columns;
 use super::new_schema::{checked, renumbered_type};
 use super::warehouse::put_schema;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::paimon::commit::producer::now_ms;
+use crate::format::commit::now_ms;
 use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
 use crate::paimon::spec::data_type::{DataField, DataType, TypeKind};
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
@@ -40,18 +40,18 @@ const IMMUTABLE: [&str; 16] = [
     "rowkind.field",
 ];
 
-/// Where a column goes among its siblings.
+/// The new position of a column among its siblings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Position {
+pub enum ColumnPosition {
     First,
     Last,
     After(String),
     Before(String),
 }
 
-/// One change of a schema. Columns are named by paths: members of rows by their names, what is in an array `element`, the values
-/// of a map `value`.
+/// One change of a schema. Columns are named by paths: members of rows by their names, what is in an array `element`,
+/// the values of a map `value`.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum SchemaChange {
@@ -62,7 +62,7 @@ pub enum SchemaChange {
         path: Vec<String>,
         ty: DataType,
         comment: Option<String>,
-        position: Option<Position>,
+        position: Option<ColumnPosition>,
     },
     RenameColumn {
         path: Vec<String>,
@@ -90,7 +90,7 @@ pub enum SchemaChange {
     },
     Move {
         column: String,
-        position: Position,
+        position: ColumnPosition,
     },
 }
 
@@ -98,13 +98,14 @@ impl TableFolder {
     /// Changes the branch's schema: all of the changes, in their order, or none. Returns the new schema.
     ///
     /// # Errors
-    /// `InvalidInput`, saying which change can't be made; `CommitConflict` if others change the schema all the time; those of the
-    /// store.
+    /// `InvalidInput`, saying which change can't be made; `CommitConflict` if others change the schema all the time;
+    /// those of the store.
     pub fn alter(&self, changes: &[SchemaChange]) -> Result<TableSchema> {
         self.alter_checked(changes, &|_, _| Ok(()))
     }
 
-    /// As [`TableFolder::alter`], if `check` has nothing against it: it is given the schema that is there and the new one.
+    /// As [`TableFolder::alter`], if `check` has nothing against it: it is given the schema that is there and the new
+    /// one.
     ///
     /// # Errors
     /// As [`TableFolder::alter`]; those of `check`.
@@ -209,10 +210,10 @@ fn add(
     parts: &mut SchemaParts,
     path: &[String],
     ty: &DataType,
-    (comment, position): (Option<&String>, Option<&Position>),
+    (comment, position): (Option<&String>, Option<&ColumnPosition>),
 ) -> Result<()> {
     if !ty.nullable {
-        return Err(bad("a new column has nulls in the rows that are there").with("column", path.join(".")));
+        return Err(bad("a new column is null in existing rows").with("column", path.join(".")));
     }
     let (id, mut next) = (parts.highest_field_id + 1, parts.highest_field_id + 2);
     let ty = renumbered_type(ty, &mut next);
@@ -276,7 +277,7 @@ fn set_nullable(parts: &mut SchemaParts, path: &[String], nullable: bool) -> Res
     let strict = Options(&parts.options).boolean("alter-column-null-to-not-null.disabled", true)?;
     with_type(&mut parts.fields, path, &mut |found| {
         if strict && found.nullable && !nullable {
-            return Err(bad("a column that may have nulls can't be told to have none")
+            return Err(bad("a column that may have nulls can't become required")
                 .with("column", path.join("."))
                 .hint("Set the option 'alter-column-null-to-not-null.disabled' to false"));
         }
@@ -363,10 +364,10 @@ fn check_flags(old: &TableSchema, key: &str, current: Option<&str>, value: &str)
 }
 
 /// Keys keep their columns: partition columns always, those of the primary key where `primary` says so too.
-fn refuse_keys(parts: &SchemaParts, path: &[String], everywhere: bool, how: &str) -> Result<()> {
+fn refuse_keys(parts: &SchemaParts, path: &[String], everywhere: bool, action: &str) -> Result<()> {
     let [name] = path else { return Ok(()) };
     if parts.primary_keys.contains(name) || everywhere && parts.partition_keys.contains(name) {
-        return Err(bad(format!("the column '{name}' is part of a key and can't be {how}")));
+        return Err(bad(format!("the column '{name}' is part of a key and can't be {action}")));
     }
     Ok(())
 }
@@ -436,16 +437,16 @@ fn inside(ty: &mut DataType, path: &[String], change: &mut dyn FnMut(&mut DataTy
     }
 }
 
-fn place(siblings: &mut Vec<DataField>, field: DataField, position: Option<&Position>) -> Result<()> {
+fn place(siblings: &mut Vec<DataField>, field: DataField, position: Option<&ColumnPosition>) -> Result<()> {
     let find = |name: &String| {
         let none = || bad(format!("there is no column '{name}' to put another beside"));
         siblings.iter().position(|f| f.name == *name).ok_or_else(none)
     };
     let at = match position {
-        Some(Position::First) => 0,
-        Some(Position::After(name)) => find(name)? + 1,
-        Some(Position::Before(name)) => find(name)?,
-        Some(Position::Last) | None => siblings.len(),
+        Some(ColumnPosition::First) => 0,
+        Some(ColumnPosition::After(name)) => find(name)? + 1,
+        Some(ColumnPosition::Before(name)) => find(name)?,
+        Some(ColumnPosition::Last) | None => siblings.len(),
     };
     siblings.insert(at, field);
     Ok(())

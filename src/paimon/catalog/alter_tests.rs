@@ -108,12 +108,12 @@ fn columns_change_at_any_depth() {
     };
     let schema = t
         .alter(&[
-            column(&["first"], TypeKind::Boolean, Some(Position::First)),
-            column(&["list", "element", "z"], TypeKind::Int, Some(Position::Before("y".to_owned()))),
+            column(&["first"], TypeKind::Boolean, Some(ColumnPosition::First)),
+            column(&["list", "element", "z"], TypeKind::Int, Some(ColumnPosition::Before("y".to_owned()))),
             SchemaChange::RenameColumn { path: texts(&["v"]), name: "w".to_owned() },
             SchemaChange::SetType { path: texts(&["w"]), ty: TypeKind::BigInt.nullable() },
             SchemaChange::DropColumn { path: texts(&["list", "element", "x"]) },
-            SchemaChange::Move { column: "id".to_owned(), position: Position::Last },
+            SchemaChange::Move { column: "id".to_owned(), position: ColumnPosition::Last },
             SchemaChange::SetOption("k".to_owned(), "v".to_owned()),
             SchemaChange::SetComment(Some("all".to_owned())),
             SchemaChange::SetDefault { path: texts(&["w"]), value: Some("7".to_owned()) },

@@ -1,12 +1,14 @@
-//! Changelogs that outlast their snapshots: files `changelog/changelog-N`, copies of the files of snapshots that expired.
+//! Changelogs that outlast their snapshots: files `changelog/changelog-N`, copies of the files of snapshots that
+//! expired.
 //!
-//! Such a copy leads to what tells the changes of its commit; of the table's state at that time there may be nothing left.
+//! Such a copy leads to what tells the changes of its commit; of the table's state at that time there may be nothing
+//! left.
 //!
 //! Source: Java's `ChangelogManager`, `Changelog`, `NextSnapshotFetcher` and `RollbackHelper`.
 
 use super::filesystem::{TableFolder, names_in, numbers_of};
 use crate::error::{Error, ErrorKind, Result};
-use crate::paimon::commit::tag_times::trimmed;
+use crate::paimon::catalog::tag_times::trimmed;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::store::in_parallel;
 use crate::store::location::join;
@@ -27,7 +29,7 @@ impl TableFolder {
         Ok(numbers_of(&names_in(self.store().as_ref(), &self.folder("changelog"))?, CHANGELOG))
     }
 
-    /// A changelog; `None` if there is none with that number.
+    /// The changelog with a number; `None` if it does not exist.
     ///
     /// # Errors
     /// `CorruptTable`, naming the file; those of the store.
@@ -60,8 +62,8 @@ impl TableFolder {
         self.changelog(id)?.map_or_else(|| self.snapshot(id), Ok)
     }
 
-    /// The number of the latest commit made at a time or before it (milliseconds since the epoch) that has left something;
-    /// `None` if all are younger.
+    /// The number of the latest commit made at a time or before it (milliseconds since the epoch) that has left
+    /// something; `None` if all are younger.
     ///
     /// # Errors
     /// `InvalidInput` if the commits that followed have left nothing, so that it may have been one of them; as

@@ -1,5 +1,5 @@
-//! Which snapshots an expiry has begun to remove. `snapshot/EXPIRING` says it, a file of Frazil's own that is there while one is at
-//! work, and is left by one that died. Others take no notice of it.
+//! Which snapshots an expiry has begun to remove. `snapshot/EXPIRING` says it, a file of Frazil's own that is there
+//! while one is at work, and is left by one that died. Others take no notice of it.
 //!
 //! The hint `EARLIEST` says nothing of that: Java leaves whole snapshots before it, where a branch was merged.
 
@@ -41,8 +41,8 @@ impl TableFolder {
         Ok(!whole && !self.tags()?.iter().any(|tag| tag.snapshot.id == id))
     }
 
-    /// The number of the first snapshot that lasts: an expiry has begun to remove the files of those before it, and the next one
-    /// will end it. 0 if none has begun.
+    /// The number of the first snapshot that lasts: an expiry has begun to remove the files of those before it, and the
+    /// next one will end it. 0 if none has begun.
     ///
     /// # Errors
     /// `CorruptTable` if what an expiry has said can't be read; those of the store.
@@ -55,7 +55,7 @@ impl TableFolder {
         };
         let said: Json = serde_json::from_slice(&bytes).unwrap_or_default();
         let (Some(id), Some(list)) = (said[FIRST_KEPT].as_i64(), said[DELTA_MANIFEST_LIST].as_str()) else {
-            return Err(Error::corrupt("it can't be read which snapshots are being expired")
+            return Err(Error::corrupt("the file that names the expiring snapshots can't be read")
                 .with("path", path)
                 .hint("Remove the file; the oldest snapshots may lack files then"));
         };
@@ -63,7 +63,7 @@ impl TableFolder {
         Ok(kept.filter(|kept| kept.delta_manifest_list == list).map_or(0, |kept| kept.id))
     }
 
-    /// Makes a snapshot that is there one of those that last, and the earliest if others would begin later.
+    /// Keeps an existing snapshot from expiring, and makes it the earliest one if the others begin later.
     pub(super) fn begin_at(&self, id: i64) -> Result<()> {
         if self.lasting_from()? > id {
             self.begin_expiry(&self.snapshot(id)?)?;
@@ -74,7 +74,7 @@ impl TableFolder {
         }
     }
 
-    /// Removes the snapshots from a number on of which an expiry has begun, before the table goes back to those.
+    /// Removes the snapshots from a number on whose expiry has begun, before the table is rolled back to them.
     pub(super) fn drop_half_expired_from(&self, first: i64) -> Result<()> {
         let lasting = self.lasting_from()?;
         let mut half = self.snapshot_ids()?.into_iter().filter(|id| (first..lasting).contains(id));

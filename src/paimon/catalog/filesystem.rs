@@ -1,4 +1,4 @@
-//! What a table's folder holds, found by listing and by hints: schemas, snapshots, tags, branches.
+//! The folder of a table: its schemas, snapshots, tags and branches, found by listing and by hints.
 //!
 //! The hints `LATEST` and `EARLIEST` save a listing; they are believed only where the files that they speak of agree.
 //!
@@ -120,7 +120,7 @@ impl TableFolder {
     pub fn branch(&self, name: &str) -> Result<TableFolder> {
         let branch = given_name(name, "branch")?.to_owned();
         let folder = TableFolder { store: self.store.clone(), root: self.root.clone(), branch };
-        if name != MAIN_BRANCH && !folder.is_made()? {
+        if name != MAIN_BRANCH && !folder.is_complete()? {
             let (branches, tags) = (some_of(self.branches()?), some_of(self.tag_names()?));
             let hint = format!("Branches besides main: {branches}. Tags: {tags}");
             return Err(Error::not_found(format!("the table has no branch '{name}'"))
@@ -135,12 +135,12 @@ impl TableFolder {
         TableFolder { branch: name.to_owned(), ..self.clone() }
     }
 
-    /// Whether the branch has all of its schemas. It gets the lowest last and loses it first, so one of which the making or the
-    /// removal was interrupted has not.
+    /// Whether the branch has all of its schemas. It gets the lowest last and loses it first, so one of which the
+    /// making or the removal was interrupted has not.
     ///
     /// # Errors
     /// Those of the store.
-    pub(in crate::paimon) fn is_made(&self) -> Result<bool> {
+    pub(in crate::paimon) fn is_complete(&self) -> Result<bool> {
         match self.schema_ids()?.first() {
             None => Ok(false),
             Some(0) => Ok(true),
@@ -221,7 +221,7 @@ impl TableFolder {
         })?;
         let schema = TableSchema::parse(&bytes).with("path", &path)?;
         if schema.id != id {
-            return Err(Error::corrupt(format!("the file says that it is schema {}", schema.id)).with("path", path));
+            return Err(Error::corrupt(format!("the file contains schema {}", schema.id)).with("path", path));
         }
         Ok(schema)
     }
@@ -235,7 +235,7 @@ impl TableFolder {
     /// All schemas of the branch by their numbers.
     ///
     /// # Errors
-    /// As [`TableFolder::schema`]; `NotFound` if there are none.
+    /// As [`TableFolder::schema`]; `NotFound` if there are no schemas.
     pub fn schemas(&self) -> Result<BTreeMap<i64, Arc<TableSchema>>> {
         let ids = self.schema_ids()?;
         if ids.is_empty() {
@@ -250,7 +250,7 @@ impl TableFolder {
 
     // ---------------------------------------------------------------- snapshots
 
-    /// The number in a hint; `None` if there is none that can be read.
+    /// The number in a hint; `None` if there is no readable hint.
     pub(super) fn hint(&self, name: &str) -> Result<Option<i64>> {
         match self.store.get(&join(&self.folder("snapshot"), name)) {
             Ok(bytes) => Ok(std::str::from_utf8(&bytes).ok().and_then(|t| t.trim().parse().ok()).filter(|id| *id > 0)),
@@ -307,7 +307,7 @@ impl TableFolder {
         };
         let snapshot = Snapshot::parse(&bytes).with("path", &path)?;
         if snapshot.id != id {
-            return Err(Error::corrupt(format!("the file says that it is snapshot {}", snapshot.id)).with("path", path));
+            return Err(Error::corrupt(format!("the file contains snapshot {}", snapshot.id)).with("path", path));
         }
         Ok(Some(snapshot))
     }
@@ -331,8 +331,8 @@ impl TableFolder {
     /// The latest snapshot; `None` if nothing was ever committed.
     ///
     /// # Errors
-    /// As [`TableFolder::snapshot`]; `CorruptTable` if the hint names a snapshot that is gone: what was committed last must not be
-    /// undone in silence.
+    /// As [`TableFolder::snapshot`]; `CorruptTable` if the hint names a snapshot that is gone: what was committed last
+    /// must not be undone in silence.
     pub fn latest_snapshot(&self) -> Result<Option<Snapshot>> {
         let hint = self.hint("LATEST")?;
         // A hint may be late.
@@ -401,7 +401,8 @@ impl TableFolder {
         Ok(found)
     }
 
-    /// The earliest snapshot whose watermark is at a time or after it (milliseconds since the epoch); `None` if there is none.
+    /// The earliest snapshot whose watermark is at a time or after it (milliseconds since the epoch); `None` if there
+    /// is none.
     ///
     /// # Errors
     /// As [`TableFolder::snapshot`].
@@ -456,8 +457,8 @@ impl TableFolder {
     /// A tag.
     ///
     /// # Errors
-    /// `NotFound`, telling which there are; `InvalidInput` if that can't be its name; `CorruptTable`, naming the file; those of
-    /// the store.
+    /// `NotFound`, telling which there are; `InvalidInput` if that can't be its name; `CorruptTable`, naming the file;
+    /// those of the store.
     pub fn tag(&self, name: &str) -> Result<Tag> {
         match self.try_tag(given_name(name, "tag")?)? {
             Some(tag) => Ok(tag),
@@ -477,16 +478,17 @@ impl TableFolder {
         Ok(tags.into_iter().flatten().collect())
     }
 
-    /// The names of the table's branches beside the main one, in their order.
+    /// The names of the table's branches except the main one, in order.
     ///
     /// # Errors
     /// Those of the store.
     pub fn branches(&self) -> Result<Vec<String>> {
-        let made = |name: String| self.on_branch(&name).is_made().map(|made| made.then_some(name));
-        self.branch_folders()?.into_iter().filter_map(|name| made(name).transpose()).collect()
+        let complete = |name: String| self.on_branch(&name).is_complete().map(|complete| complete.then_some(name));
+        self.branch_folders()?.into_iter().filter_map(|name| complete(name).transpose()).collect()
     }
 
-    /// The names of what has the folder of a branch: also what is left where the making or the removal of one was interrupted.
+    /// The names of what has the folder of a branch: also what is left where the making or the removal of one was
+    /// interrupted.
     pub(in crate::paimon) fn branch_folders(&self) -> Result<Vec<String>> {
         let folders = self.store.list_folders(&join(&self.root, "branch"))?;
         let mut names: Vec<String> = folders.iter().filter_map(|n| n.strip_prefix(BRANCH)).map(str::to_owned).collect();

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::paimon::spec::metadata::TableMetadata;
+use crate::paimon::catalog::metadata::TableMetadata;
 use crate::paimon::spec::testing::table;
 use crate::store::local::LocalStore;
 

@@ -1,4 +1,4 @@
-//! What a schema must fulfil for a table to have it, and the ids of its columns.
+//! Checks of the schema of a new table, and the ids of its columns.
 //!
 //! Source: Java's `Schema`, `ReassignFieldId`, `SchemaValidation`, as far as tables can be harmed.
 
@@ -24,8 +24,8 @@ fn bad(message: impl Into<String>) -> Error {
     Error::invalid(message)
 }
 
-/// The first schema of a table: columns get new ids, keys and partitions named by options become those of the schema, key
-/// columns have no nulls.
+/// The first schema of a table: columns get new ids, keys and partitions named by options become those of the schema,
+/// key columns have no nulls.
 ///
 /// # Errors
 /// `InvalidInput` as [`check`]; if keys are given twice.
@@ -76,8 +76,8 @@ pub(super) fn renumbered_type(ty: &DataType, next: &mut FieldId) -> DataType {
 const CHECKS: [fn(&TableSchema) -> Result<()>; 4] =
     [check_buckets, check_merging, check_row_tracking, |schema| manifest_codec(schema.options()).map(drop)];
 
-/// The schema of these parts, if a table can have it. What was wrong in the options of the schema `before` may stay wrong: else
-/// nobody could mend the options of a table that others made, one after the other.
+/// The schema of these parts, if a table can have it. What was wrong in the options of the schema `before` may stay
+/// wrong: else nobody could mend the options of a table that others made, one after the other.
 ///
 /// # Errors
 /// `InvalidInput`, saying what is wrong.

@@ -1,7 +1,7 @@
-//! Tags and branches: made, dropped, and followed.
+//! Tags and branches: create, drop and follow them.
 //!
-//! A tag is a copy of a snapshot's file under a name. A branch is a folder with schemas, snapshots and tags of its own; data files
-//! and manifests are the table's.
+//! A tag is a copy of a snapshot's file under a name. A branch is a folder with schemas, snapshots and tags of its own;
+//! data files and manifests are the table's.
 //!
 //! Source: Java's `TagManager`, `FileSystemBranchManager`, `RollbackHelper`.
 
@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 use super::filesystem::{MAIN_BRANCH, TableFolder};
 use super::warehouse::remove_below;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::paimon::commit::producer::now_ms;
-use crate::paimon::commit::tag_times::{tag_file, trimmed};
+use crate::format::commit::now_ms;
+use crate::paimon::catalog::tag_times::{tag_file, trimmed};
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::store::location::join;
 
-/// Where a rollback goes.
+/// The target of a rollback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RollbackTo {
     /// The snapshot with this number.
@@ -34,8 +34,8 @@ impl TableFolder {
     /// Makes a tag of a snapshot; of the latest one if none is named.
     ///
     /// # Errors
-    /// `AlreadyExists` if there is such a tag; `NotFound` if there is no such snapshot; `InvalidInput` if that can't be its name;
-    /// those of the store.
+    /// `AlreadyExists` if there is such a tag; `NotFound` if there is no such snapshot; `InvalidInput` if that can't be
+    /// its name; those of the store.
     pub fn create_tag(&self, name: &str, snapshot: Option<i64>) -> Result<()> {
         self.create_tag_for(name, snapshot, None)
     }
@@ -60,8 +60,9 @@ impl TableFolder {
         self.tag_lasting(&snapshot, make, || drop(self.store().delete(&path)))
     }
 
-    /// Makes (`make`) a tag of a snapshot that has all its files. A tag keeps those from then on, but an expiry may have begun just
-    /// before: it says what it takes before it looks at tags, so that is looked at once more, and the tag is undone (`undo`).
+    /// Makes (`make`) a tag of a snapshot that has all its files. A tag keeps those from then on, but an expiry may
+    /// have begun just before: it says what it takes before it looks at tags, so that is looked at once more, and the
+    /// tag is undone (`undo`).
     ///
     /// # Errors
     /// `NotFound` if the snapshot has expired or is about to; those of `make` and of the store.
@@ -101,7 +102,7 @@ impl TableFolder {
         Ok(self.tags()?.iter().any(|tag| is_same_commit(&tag.snapshot, snapshot)))
     }
 
-    /// Refuses a snapshot of which files may be gone already.
+    /// Refuses a snapshot whose files may be gone already.
     ///
     /// # Errors
     /// `NotFound` if its expiry has begun, and no tag keeps it; those of the store.
@@ -118,8 +119,8 @@ impl TableFolder {
     /// Gives a tag another name.
     ///
     /// # Errors
-    /// `NotFound` if there is no such tag; `AlreadyExists` if the name is taken; `InvalidInput` if that can't be its name; those
-    /// of the store.
+    /// `NotFound` if there is no such tag; `AlreadyExists` if the name is taken; `InvalidInput` if that can't be its
+    /// name; those of the store.
     pub fn rename_tag(&self, name: &str, to: &str) -> Result<()> {
         let path = self.tag_path(new_name(to, "tag")?);
         self.tag(name)?;
@@ -134,8 +135,8 @@ impl TableFolder {
     /// Makes a branch of a tag's snapshot, or without any.
     ///
     /// # Errors
-    /// `AlreadyExists` if there is such a branch; `NotFound` if there is no such tag; `InvalidInput` if that can't be its name;
-    /// those of the store.
+    /// `AlreadyExists` if there is such a branch; `NotFound` if there is no such tag; `InvalidInput` if that can't be
+    /// its name; those of the store.
     pub fn create_branch(&self, name: &str, tag: Option<&str>) -> Result<TableFolder> {
         new_name(name, "branch")?;
         if name == MAIN_BRANCH || name.bytes().all(|b| b.is_ascii_digit()) {
@@ -143,7 +144,7 @@ impl TableFolder {
         }
         if self.branch_folders()?.iter().any(|branch| branch == name) {
             let there = self.on_branch(name);
-            if there.is_made()? {
+            if there.is_complete()? {
                 return Err(Error::already_exists(format!("there is a branch '{name}' already")));
             }
             there.remove_branch_folder()?;
@@ -185,22 +186,22 @@ impl TableFolder {
     /// Removes a branch. Its data files stay until they are looked for as orphans.
     ///
     /// # Errors
-    /// `NotFound` if there is none; `InvalidInput` for the main branch; those of the store.
+    /// `NotFound` if it does not exist; `InvalidInput` for the main branch; those of the store.
     pub fn drop_branch(&self, name: &str) -> Result<()> {
         if name == MAIN_BRANCH {
             return Err(Error::invalid("the main branch can't be dropped"));
         }
-        // One of which the making or the removal was interrupted is no branch, but has a folder.
+        // If creating or dropping a branch was interrupted, there is a folder but no branch.
         let is_left = self.branch_folders()?.iter().any(|branch| branch == name);
         let branch = if is_left { self.on_branch(name) } else { self.branch(name)? };
         branch.remove_branch_folder()
     }
 
-    /// Makes this branch what another is: what it has since their last common commit is replaced, and its tags from the other's
-    /// first snapshot on.
+    /// Makes this branch what another is: what it has since their last common commit is replaced, and its tags from the
+    /// other's first snapshot on.
     ///
-    /// Interrupted, it is at one of its own snapshots or of the other's, unless both have other schemas and no commit in common:
-    /// then it may be without one. Done again it comes to its end.
+    /// Interrupted, it is at one of its own snapshots or of the other's, unless both have other schemas and no commit
+    /// in common: then it may be without one. Done again it comes to its end.
     ///
     /// # Errors
     /// `NotFound` if there is no such branch; `InvalidInput` if it has no snapshot, or is this one; those of the store.
@@ -230,7 +231,7 @@ impl TableFolder {
             Ok(())
         };
         self.drop_half_expired_from(first)?;
-        // Files are read with the schemas of their snapshots, of which no two may have the same number.
+        // Files are read with the schemas of their snapshots. No two of them may have the same number.
         let fits = self.schemas_fit(&branch)?;
         self.take_back(&self.snapshots_after(common)?, &|last| match fits {
             true => self.follow_schemas(&branch).and_then(|()| put(last)).and_then(|()| self.begin_at(first)),
@@ -274,7 +275,8 @@ impl TableFolder {
         Ok(self.first_other_schema(branch)?.is_none_or(|first| last.is_some_and(|last| first > last)))
     }
 
-    /// Takes over the schemas of another branch. At any time the latest is one that the snapshots below can be read with.
+    /// Takes over the schemas of another branch. At any time the latest is one that the snapshots below can be read
+    /// with.
     fn follow_schemas(&self, branch: &TableFolder) -> Result<()> {
         let Some(first) = self.first_other_schema(branch)? else { return Ok(()) };
         for id in self.schema_ids()?.into_iter().rev().filter(|id| *id >= first) {
@@ -286,10 +288,11 @@ impl TableFolder {
         Ok(())
     }
 
-    /// Takes back all commits after a snapshot, and the tags of what is taken back. A tag's snapshot that has expired comes back.
+    /// Takes back all commits after a snapshot, and the tags of what is taken back. A tag's snapshot that has expired
+    /// comes back.
     ///
-    /// Interrupted, the table is at the snapshot or at one of those after it, and goes on from there. What others commit while it
-    /// goes on is taken back, or stays in view.
+    /// Interrupted, the table is at the snapshot or at one of those after it, and goes on from there. What others
+    /// commit while it goes on is taken back, or stays in view.
     ///
     /// # Errors
     /// `NotFound` if there is no such snapshot or tag, or it is being expired; those of the store.
@@ -332,10 +335,11 @@ impl TableFolder {
         Ok(self.snapshot_ids()?.into_iter().filter(|later| *later > id).collect())
     }
 
-    /// Removes the last snapshots, the newest first: whenever it stops, the table is at one of them or at the one before. What
-    /// takes their place is put there before the last of them goes (`put`, which is told its number).
+    /// Removes the last snapshots, the newest first: whenever it stops, the table is at one of them or at the one
+    /// before. What takes their place is put there before the last of them goes (`put`, which is told its number).
     ///
-    /// No hint says then which is the latest: it would hide what somebody has just committed to a snapshot that is gone.
+    /// No hint says then which is the latest: it would hide what somebody has just committed to a snapshot that is
+    /// gone.
     fn take_back(&self, going: &[i64], put: &dyn Fn(i64) -> Result<()>) -> Result<()> {
         self.forget_latest()?;
         let Some((lowest, above)) = going.split_first() else { return put(i64::MAX) };
@@ -354,7 +358,7 @@ fn is_same_commit(a: &Snapshot, b: &Snapshot) -> bool {
     (a.id, &a.base_manifest_list, &a.delta_manifest_list) == (b.id, &b.base_manifest_list, &b.delta_manifest_list)
 }
 
-/// Copies a file; one that is there already is the same.
+/// Copies a file. If it exists already, its content must be the same.
 fn copy(folder: &TableFolder, from: &str, to: &str) -> Result<()> {
     let store = folder.store();
     let bytes = store.get(from)?;

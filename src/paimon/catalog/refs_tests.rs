@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::paimon::catalog::warehouse::create_table;
-use crate::paimon::commit::producer::{Changes, Commit};
+use crate::paimon::commit::changes::Changes;
+use crate::paimon::commit::producer::Commit;
 use crate::paimon::spec::data_type::{DataField, TypeKind};
 use crate::paimon::spec::schema::SchemaParts;
 use crate::store::Store;

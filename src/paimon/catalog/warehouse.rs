@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::filesystem::{TableFolder, is_table};
 use super::new_schema::first_schema;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::paimon::commit::producer::now_ms;
+use crate::format::commit::now_ms;
 use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::store::location::join;
@@ -37,7 +37,7 @@ fn given<'a>(name: &'a str, what: &str) -> Result<&'a str> {
 /// `InvalidInput` for a schema that no table can have; `AlreadyExists` if a table is there; those of the store.
 pub fn create_table(store: &Arc<dyn Store>, root: &str, parts: SchemaParts) -> Result<TableFolder> {
     let schema = first_schema(parts, now_ms())?;
-    let taken = || Error::already_exists("the table is there already").with("path", root);
+    let taken = || Error::already_exists("the table already exists").with("path", root);
     if is_table(store.as_ref(), root)? {
         return Err(taken());
     }
@@ -122,7 +122,7 @@ impl Warehouse {
     /// Removes a database that has nothing in it.
     ///
     /// # Errors
-    /// `NotFound` if there is none; `InvalidInput` if a table or another file is in it; those of the store.
+    /// `NotFound` if it does not exist; `InvalidInput` if a table or another file is in it; those of the store.
     pub fn drop_database(&self, database: &str) -> Result<()> {
         let folder = self.check_database(database)?;
         if !self.store.list_folders(&folder)?.is_empty() || !self.store.list(&folder)?.is_empty() {
@@ -148,12 +148,12 @@ impl Warehouse {
     /// A table.
     ///
     /// # Errors
-    /// `NotFound` if there is none; those of the store.
+    /// `NotFound` if it does not exist; those of the store.
     pub fn table(&self, database: &str, table: &str) -> Result<TableFolder> {
         TableFolder::open(self.store.clone(), &self.table_location(database, table)?).with("table", table)
     }
 
-    /// Makes a table. Ids of columns and of the schema are given anew.
+    /// Creates a table. Columns and the schema get new ids.
     ///
     /// # Errors
     /// `NotFound` if there is no such database; as [`create_table`].
@@ -165,8 +165,8 @@ impl Warehouse {
     /// Gives a table another name, and so its folder.
     ///
     /// # Errors
-    /// `NotFound` if there is none, or no database of the new name; `AlreadyExists` if the name is taken; `Unsupported` in object
-    /// stores.
+    /// `NotFound` if it does not exist, or no database of the new name; `AlreadyExists` if the name is taken;
+    /// `Unsupported` in object stores.
     pub fn rename_table(&self, from: (&str, &str), to: (&str, &str)) -> Result<()> {
         let folder = self.table(from.0, from.1)?;
         self.check_database(to.0)?;
@@ -176,7 +176,7 @@ impl Warehouse {
     /// Removes a table with all its files, but for those that are outside of its folder.
     ///
     /// # Errors
-    /// `NotFound` if there is none; `Unsupported` if it lies behind a link; those of the store.
+    /// `NotFound` if it does not exist; `Unsupported` if it lies behind a link; those of the store.
     pub fn drop_table(&self, database: &str, table: &str) -> Result<()> {
         let folder = self.table(database, table)?;
         remove_below(self.store.as_ref(), folder.root(), |path| {

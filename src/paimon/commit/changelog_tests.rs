@@ -6,7 +6,8 @@ use super::tests::{check_logs, check_whole, commit, file, names, now, set, set_o
 use super::*;
 use crate::format::task::{FileSource, PaimonNewFile};
 use crate::paimon::catalog::refs::RollbackTo;
-use crate::paimon::commit::producer::{Changes, Commit};
+use crate::paimon::commit::changes::Changes;
+use crate::paimon::commit::producer::Commit;
 use crate::paimon::plan::changes::earliest_told;
 use crate::paimon::plan::travel::ChangeMode;
 use crate::store::Store;
@@ -94,7 +95,7 @@ fn with_a_producer_changelog_files_stay() {
     assert_eq!((t.changelog_ids().unwrap(), orphans(&t)), (vec![3, 4, 5], vec![]));
     check_whole(&t);
     // Nothing is left to do but what time brings.
-    assert_eq!(expire(&t, &now(1)).unwrap(), Expired::default());
+    assert_eq!(expire(&t, &now(1)).unwrap(), ExpiredFiles::default());
     logged(&t, "e");
     logged(&t, "f");
     assert_eq!(expire(&t, &now(1)).unwrap().changelogs, [3, 4]);
@@ -167,7 +168,7 @@ fn consumers_may_hold_changelogs_alone() {
         let t = table(&dir, &[("changelog.num-retained.max", "3"), ("consumer.changelog-only", only)]);
         ["a", "b", "c", "d", "e", "f"].iter().for_each(|name| commit(&t, &[], name));
         t.store().put(&format!("{}/consumer/consumer-x", t.root()), br#"{"nextSnapshot":2}"#).unwrap();
-        let expired = expire(&t, &Expiry { retain_max: Some(2), ..now(1) }).unwrap();
+        let expired = expire(&t, &ExpiryRequest { retain_max: Some(2), ..now(1) }).unwrap();
         assert_eq!((expired.snapshots, expired.changelogs), (snapshots, changelogs), "{only}");
         check_whole(&t);
     }
@@ -185,7 +186,7 @@ fn changelogs_of_former_times_go_once_they_are_kept_no_longer() {
     assert_eq!((t.changelog_ids().unwrap(), names(&t)), (vec![1, 2], set(&["a", "b", "c", "d"])));
     set_options(&t, &|options| options.retain(|key, _| !key.starts_with("changelog.")));
     // Those that are left have their files.
-    let one = expire(&t, &Expiry { limit: Some(1), ..now(1) }).unwrap();
+    let one = expire(&t, &ExpiryRequest { limit: Some(1), ..now(1) }).unwrap();
     assert_eq!((one.changelogs, one.snapshots, names(&t)), (vec![1], vec![3], set(&["b", "c", "d"])));
     check_whole(&t);
     assert_eq!((expire(&t, &now(1)).unwrap().changelogs, hint(&t, "LATEST")), (vec![2], "-1".into()));
@@ -208,7 +209,7 @@ fn changelogs_of_a_former_producer_tell_both_ways() {
     expire(&t, &now(2)).unwrap();
     assert_eq!(t.changelog_ids().unwrap(), [1, 2, 3, 4, 5]);
     set_options(&t, &|options| options.retain(|key, _| !key.starts_with("changelog.")));
-    let one = expire(&t, &Expiry { limit: Some(1), ..now(1) }).unwrap();
+    let one = expire(&t, &ExpiryRequest { limit: Some(1), ..now(1) }).unwrap();
     assert_eq!((one.changelogs, t.changelog_ids().unwrap()), (vec![1], vec![2, 3, 4, 5]));
     assert!(names(&t).is_superset(&set(&["b", "c", "d", "log-b", "log-c", "log-d"])));
     check_whole(&t);
@@ -281,8 +282,8 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
     }
 }
 
-/// Expires a copy of a table, dies after so many changes, and does it again: whether it had come to its end, how many files are
-/// needed then, and how many are not.
+/// Expires a copy of a table, dies after so many changes, and does it again: whether it had come to its end, how many
+/// files are needed then, and how many are not.
 fn dies(template: &tempfile::TempDir, changes: i64) -> (bool, usize, usize) {
     let dir = tempfile::tempdir().unwrap();
     copy(template.path(), dir.path());
@@ -294,7 +295,7 @@ fn dies(template: &tempfile::TempDir, changes: i64) -> (bool, usize, usize) {
     check_logs(&t);
     let earliest = t.changelog_ids().unwrap().first().copied().unwrap();
     (earliest..=9).for_each(|id| drop(t.commit_left(id).unwrap()));
-    let reader = Reader::new(&t, &t.latest_schema().unwrap()).unwrap();
+    let reader = SnapshotReader::new(&t, &t.latest_schema().unwrap()).unwrap();
     for id in [8, 9] {
         let is_there = &mut |path: String| assert!(t.store().size(&path).is_ok());
         reader.live(&t.snapshot(id).unwrap(), is_there).unwrap();

@@ -1,13 +1,13 @@
-//! What must hold of the latest snapshot for a commit to go on top of it.
+//! Checks whether a commit fits the latest snapshot.
 //!
 //! Source: Java's `ConflictDetection`.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-use super::changes::{compare_keys, sort_by_keys};
+use super::changes::CommitKind;
+use super::entries::{compare_keys, sort_by_keys};
 use super::merge::merged;
-use super::producer::CommitKind;
 use crate::error::{Error, Result, ResultExt};
 use crate::paimon::manifest::entries::{ADD, DELETE};
 use crate::paimon::manifest::file_entry::FileEntry;
@@ -110,8 +110,8 @@ impl Meeting<'_> {
         Ok(())
     }
 
-    /// A data file goes with its deletion vector, and only live files get one. Stricter than Java, which looks at tables without
-    /// primary key only: of two compactions, one would bring back what the other deleted.
+    /// A data file goes with its deletion vector, and only live files get one. Stricter than Java, which looks at
+    /// tables without primary key only: of two compactions, one would bring back what the other deleted.
     fn check_vectors(&self, live: &[&FileEntry]) -> Result<()> {
         let removed: HashSet<&str> =
             self.index_delta.iter().filter(|e| e.kind == DELETE).map(|e| e.file_name.as_str()).collect();
@@ -127,7 +127,8 @@ impl Meeting<'_> {
             }
         }
         let names: HashSet<&str> = live.iter().map(|e| e.file_name.as_str()).collect();
-        // By a primary key, writers carry a bucket's vectors over as they found them, those of files that are long gone too.
+        // By a primary key, writers carry a bucket's vectors over as they found them, those of files that are long gone
+        // too.
         let carried: HashSet<&str> = match self.schema.has_primary_key() {
             true => self.index_base.iter().flat_map(|e| &e.deletion_vectors).flatten().map(|v| &*v.data_file).collect(),
             false => HashSet::new(),

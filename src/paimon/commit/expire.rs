@@ -1,55 +1,42 @@
-//! Expiry: snapshots and changelogs go, and with them the files that only they had.
+//! Expiry: removes snapshots and changelogs, and the files that only they need.
 //!
-//! A data file goes once a commit up to the first kept snapshot took it out, unless a tag or another branch has it. Files go
-//! first and snapshots last, so that an expiry that was stopped is completed by the next one. Which snapshots go is said before
-//! (`catalog/expiring.rs`), and none of them is tagged, gone back to or needed from then on.
+//! A data file goes once a commit up to the first kept snapshot took it out, unless a tag or another branch has it.
+//! Files go first and snapshots last, so that an expiry that was stopped is completed by the next one. Which snapshots
+//! go is said before (`catalog/expiring.rs`), and none of them is tagged, gone back to or needed from then on.
 //!
-//! Where changelogs outlast their snapshots, an expired snapshot becomes a changelog: `changelog/changelog-N`, a copy of its file. What
-//! tells its changes stays: its changelog files, or without a producer the files that writers added, even if they were compacted
-//! meanwhile. A changelog goes before what it leads to: what is left of a stopped expiry is orphaned, and no changelog that is there
-//! lacks a file.
+//! Where changelogs outlast their snapshots, an expired snapshot becomes a changelog: `changelog/changelog-N`, a copy
+//! of its file. What tells its changes stays: its changelog files, or without a producer the files that writers added,
+//! even if they were compacted meanwhile. A changelog goes before what it leads to: what is left of a stopped expiry is
+//! orphaned, and no changelog that is there lacks a file.
 //!
-//! Source: Java's `ExpireSnapshotsImpl`, `SnapshotDeletion`, `ExpireChangelogImpl` and `ChangelogDeletion`; stricter than Java in that
-//! other branches, tags and changelogs keep what they have.
+//! Source: Java's `ExpireSnapshotsImpl`, `SnapshotDeletion`, `ExpireChangelogImpl` and `ChangelogDeletion`; stricter
+//! than Java in that other branches, tags and changelogs keep what they have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::producer::now_ms;
-use super::tag_times::{duration_ms, overdue_tags, tag_file};
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::commit::now_ms;
+use crate::paimon::catalog::expiry_roots::{HeldPart, Root, half_expired, kept_changelogs, roots};
 use crate::paimon::catalog::filesystem::TableFolder;
-use crate::paimon::commit::expired_files::{Files, Kind, MadeBy, Parts, Reader, if_there};
-use crate::paimon::commit::expiry_roots::{Held, Root, half_expired, kept_changelogs, roots};
-use crate::paimon::commit::retention::Retention;
+use crate::paimon::catalog::reachable::{FileKind, MadeBy, MetadataParts, ReachableFiles, SnapshotReader, if_there};
+use crate::paimon::catalog::tag_times::{duration_ms, overdue_tags, tag_file};
+use crate::paimon::commit::retention::{ExpiryRequest, RetentionRules};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::parallel::go_on;
 use crate::store::in_parallel;
 
-/// Which snapshots go. What is not set is taken from the table's options.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expiry {
-    /// So many of the latest stay (`snapshot.num-retained.min`, 10).
-    pub retain_min: Option<i64>,
-    /// No more stay (`snapshot.num-retained.max`, all).
-    pub retain_max: Option<i64>,
-    /// Only snapshots made before go, milliseconds since the epoch (now less `snapshot.time-retained`, an hour).
-    pub older_than_ms: Option<i64>,
-    /// So many go at once (`snapshot.expire.limit`, 50).
-    pub limit: Option<i64>,
-}
-
 /// What an expiry takes away: paths of files, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expired {
+pub struct ExpiredFiles {
     /// Numbers of the snapshots.
     pub snapshots: Vec<i64>,
     /// Numbers of the changelogs that had outlasted their snapshots.
     pub changelogs: Vec<i64>,
-    /// Tags whose time is over. What only they had goes with them, beside the files told here.
+    /// Overdue tags. Files that only they needed are removed too, and not listed here.
     pub tags: Vec<String>,
-    /// Data and changelog files, and what is beside them.
+    /// Data and changelog files, and their extra files.
     pub data_files: Vec<String>,
     /// Index files.
     pub index_files: Vec<String>,
@@ -61,7 +48,7 @@ pub struct Expired {
     pub statistics_files: Vec<String>,
 }
 
-impl Expired {
+impl ExpiredFiles {
     /// Paths of all files, but for those of the snapshots and changelogs.
     pub fn files(&self) -> impl Iterator<Item = &String> {
         let lists =
@@ -74,8 +61,8 @@ impl Expired {
 ///
 /// # Errors
 /// As [`plan_expiry`]; those of the store. Nothing that is needed is gone then.
-pub fn expire(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
-    let plan = Plan::of(folder, expiry, true)?;
+pub fn expire(folder: &TableFolder, expiry: &ExpiryRequest) -> Result<ExpiredFiles> {
+    let plan = ExpiryPlan::of(folder, expiry, true)?;
     // Changelogs that would not come to be again are done with before files that they tell of.
     if plan.decoupled {
         plan.snapshots.run(folder, true)?;
@@ -97,16 +84,17 @@ pub fn expire(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
 /// What an expiry of snapshots and changelogs of the folder's branch would take away.
 ///
 /// # Errors
-/// `InvalidInput` for numbers that contradict each other; those of the store; `CorruptTable` if a kept snapshot can't be read.
-pub fn plan_expiry(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
-    Ok(Plan::of(folder, expiry, false)?.told())
+/// `InvalidInput` for numbers that contradict each other; those of the store; `CorruptTable` if a kept snapshot can't
+/// be read.
+pub fn plan_expiry(folder: &TableFolder, expiry: &ExpiryRequest) -> Result<ExpiredFiles> {
+    Ok(ExpiryPlan::of(folder, expiry, false)?.told())
 }
 
-/// Snapshots or changelogs that go, and what goes with them.
+/// Snapshots or changelogs to remove, and the files to remove with them.
 #[derive(Debug, Default)]
-struct Step {
+struct ExpiryStep {
     going: Vec<Snapshot>,
-    files: Files,
+    files: ReachableFiles,
     /// The first that stays.
     first_kept: Option<i64>,
     /// Those that become no changelogs, since an expiry that was stopped has removed what told their changes.
@@ -114,7 +102,7 @@ struct Step {
 }
 
 /// The table as an expiry finds it.
-struct View {
+struct ExpiryView {
     /// The numbers of the snapshots.
     ids: Vec<i64>,
     /// The first of them on which no expiry has begun; 0 if none has.
@@ -123,34 +111,35 @@ struct View {
     consumed: Option<i64>,
 }
 
-impl View {
-    fn of(folder: &TableFolder) -> Result<View> {
+impl ExpiryView {
+    fn of(folder: &TableFolder) -> Result<ExpiryView> {
         let lasting = folder.lasting_from()?;
-        Ok(View { ids: folder.snapshot_ids()?, lasting, consumed: consumed(folder)? })
+        Ok(ExpiryView { ids: folder.snapshot_ids()?, lasting, consumed: consumed(folder)? })
     }
 }
 
-/// What goes.
+/// Paths to remove.
 #[derive(Debug, Default)]
-struct Plan {
+struct ExpiryPlan {
     tags: Vec<String>,
-    snapshots: Step,
-    changelogs: Step,
+    snapshots: ExpiryStep,
+    changelogs: ExpiryStep,
     /// Whether snapshots become changelogs.
     decoupled: bool,
     /// Whether it is said that an expiry is at work, by this one or by one that was stopped.
     begun: bool,
 }
 
-impl Plan {
-    /// Plans, and says which snapshots last if it `begins`: before it looks at what tags need, so that none is made meanwhile.
-    fn of(folder: &TableFolder, expiry: &Expiry, begins: bool) -> Result<Plan> {
+impl ExpiryPlan {
+    /// Plans, and says which snapshots last if it `begins`: before it looks at what tags need, so that none is made
+    /// meanwhile.
+    fn of(folder: &TableFolder, expiry: &ExpiryRequest, begins: bool) -> Result<ExpiryPlan> {
         let schema = folder.latest_schema()?;
-        let retention = Retention::of(schema.options(), expiry, now_ms())?;
+        let retention = RetentionRules::of(schema.options(), expiry, now_ms())?;
         let tags = overdue_tags(folder, now_ms())?;
-        let view = View::of(folder)?;
+        let view = ExpiryView::of(folder)?;
         let (mut snapshots, kept) = going_snapshots(folder, &retention, &view)?;
-        let planner = Planner { folder, reader: Reader::new(folder, &schema)?, schema, retention };
+        let planner = ExpiryPlanner { folder, reader: SnapshotReader::new(folder, &schema)?, schema, retention };
         if retention.decoupled {
             snapshots.untold = planner.untold(&snapshots, view.lasting)?;
         }
@@ -171,16 +160,16 @@ impl Plan {
             found?;
         }
         let begun = view.lasting > 0 || !snapshots.going.is_empty();
-        Ok(Plan { tags, snapshots, changelogs, decoupled: retention.decoupled, begun })
+        Ok(ExpiryPlan { tags, snapshots, changelogs, decoupled: retention.decoupled, begun })
     }
 
-    fn told(self) -> Expired {
-        let numbers = |step: &Step| step.going.iter().map(|s| s.id).collect();
-        let mut out = Expired {
+    fn told(self) -> ExpiredFiles {
+        let numbers = |step: &ExpiryStep| step.going.iter().map(|s| s.id).collect();
+        let mut out = ExpiredFiles {
             snapshots: numbers(&self.snapshots),
             changelogs: numbers(&self.changelogs),
             tags: self.tags,
-            ..Expired::default()
+            ..ExpiredFiles::default()
         };
         let mut files: Vec<_> =
             [&self.snapshots, &self.changelogs].iter().flat_map(|step| step.files.sorted()).collect();
@@ -188,11 +177,11 @@ impl Plan {
         files.dedup_by(|a, b| a.2 == b.2);
         for (kind, _, path) in files {
             let list = match kind {
-                Kind::Data => &mut out.data_files,
-                Kind::Index => &mut out.index_files,
-                Kind::Manifest => &mut out.manifests,
-                Kind::List => &mut out.manifest_lists,
-                Kind::Statistics => &mut out.statistics_files,
+                FileKind::Data => &mut out.data_files,
+                FileKind::Index => &mut out.index_files,
+                FileKind::Manifest => &mut out.manifests,
+                FileKind::List => &mut out.manifest_lists,
+                FileKind::Statistics => &mut out.statistics_files,
             };
             list.push(path.clone());
         }
@@ -200,7 +189,7 @@ impl Plan {
     }
 }
 
-impl Step {
+impl ExpiryStep {
     /// The snapshots that may become changelogs.
     fn told(&self) -> impl DoubleEndedIterator<Item = &Snapshot> {
         self.going.iter().filter(|snapshot| !self.untold.contains(&snapshot.id))
@@ -215,7 +204,7 @@ impl Step {
     fn run(&self, folder: &TableFolder, as_changelogs: bool) -> Result<()> {
         let files = self.files.sorted();
         // Readers of manifests look for data files, so those go first.
-        let (data, metadata): (Vec<_>, Vec<_>) = files.into_iter().partition(|(kind, _, _)| *kind == Kind::Data);
+        let (data, metadata): (Vec<_>, Vec<_>) = files.into_iter().partition(|(kind, _, _)| *kind == FileKind::Data);
         for files in [data, metadata] {
             delete(folder, &files.into_iter().map(|(_, _, path)| path).collect::<Vec<_>>())?;
         }
@@ -260,19 +249,28 @@ fn delete(folder: &TableFolder, paths: &[&String]) -> Result<()> {
 }
 
 /// The snapshots that go, and the first that stays. What an expiry has begun is done whatever options say now.
-fn going_snapshots(folder: &TableFolder, retention: &Retention, view: &View) -> Result<(Step, Option<Snapshot>)> {
-    let Some(latest) = view.ids.last().copied() else { return Ok((Step::default(), None)) };
+fn going_snapshots(
+    folder: &TableFolder,
+    retention: &RetentionRules,
+    view: &ExpiryView,
+) -> Result<(ExpiryStep, Option<Snapshot>)> {
+    let Some(latest) = view.ids.last().copied() else { return Ok((ExpiryStep::default(), None)) };
     let cap = view.consumed.filter(|_| retention.consumers_hold_snapshots).unwrap_or(i64::MAX);
     let time_of = |id| Ok(if_left(folder.snapshot(id))?.map(|s| s.time_ms));
     let first_kept = retention.snapshots.first_kept(&view.ids, latest, cap, &time_of)?;
-    let Some(end) = first_kept.map(|id| id.max(view.lasting)) else { return Ok((Step::default(), None)) };
+    let Some(end) = first_kept.map(|id| id.max(view.lasting)) else { return Ok((ExpiryStep::default(), None)) };
     let going = view.ids.iter().filter(|id| **id < end).filter_map(|id| if_left(folder.snapshot(*id)).transpose());
-    let step = Step { going: going.collect::<Result<_>>()?, first_kept: Some(end), ..Step::default() };
+    let step = ExpiryStep { going: going.collect::<Result<_>>()?, first_kept: Some(end), ..ExpiryStep::default() };
     Ok((step, Some(folder.snapshot(end)?)))
 }
 
-/// The changelogs that go, of those that are there and those that snapshots become.
-fn going_changelogs(folder: &TableFolder, retention: &Retention, snapshots: &Step, view: &View) -> Result<Step> {
+/// The changelogs to remove, of the existing ones and those that snapshots become.
+fn going_changelogs(
+    folder: &TableFolder,
+    retention: &RetentionRules,
+    snapshots: &ExpiryStep,
+    view: &ExpiryView,
+) -> Result<ExpiryStep> {
     let mut known: BTreeMap<i64, Option<Snapshot>> = folder.changelog_ids()?.into_iter().map(|id| (id, None)).collect();
     if retention.decoupled {
         known.extend(snapshots.told().map(|s| (s.id, Some(s.clone()))));
@@ -281,7 +279,7 @@ fn going_changelogs(folder: &TableFolder, retention: &Retention, snapshots: &Ste
     let (Some(latest), Some(last), Some(snapshot)) =
         (view.ids.last().copied(), ids.last().copied(), snapshots.first_kept)
     else {
-        return Ok(Step::default());
+        return Ok(ExpiryStep::default());
     };
     // As long as there are to be more, Java keeps the latest. What later snapshots may still need is left alone.
     let cap = if retention.decoupled { last.min(snapshot) } else { snapshot };
@@ -293,20 +291,20 @@ fn going_changelogs(folder: &TableFolder, retention: &Retention, snapshots: &Ste
     let first_kept = retention.changelogs.first_kept(&ids, latest, cap, &|id| Ok(load(id)?.map(|s| s.time_ms)))?;
     let end = first_kept.unwrap_or(cap);
     let going = ids.iter().filter(|id| **id < end).filter_map(|id| load(*id).transpose());
-    Ok(Step { going: going.collect::<Result<_>>()?, first_kept, ..Step::default() })
+    Ok(ExpiryStep { going: going.collect::<Result<_>>()?, first_kept, ..ExpiryStep::default() })
 }
 
 /// Finds the files that go with snapshots and changelogs.
-struct Planner<'a> {
+struct ExpiryPlanner<'a> {
     folder: &'a TableFolder,
-    reader: Reader<'a>,
+    reader: SnapshotReader<'a>,
     schema: Arc<TableSchema>,
-    retention: Retention,
+    retention: RetentionRules,
 }
 
-impl Planner<'_> {
+impl ExpiryPlanner<'_> {
     /// The snapshots of which an expiry that was stopped, under whatever options, has removed what tells their changes.
-    fn untold(&self, step: &Step, lasting: i64) -> Result<BTreeSet<i64>> {
+    fn untold(&self, step: &ExpiryStep, lasting: i64) -> Result<BTreeSet<i64>> {
         let by_delta = !self.schema.options().produces_changelog();
         let mut out = BTreeSet::new();
         for snapshot in step.going.iter().filter(|snapshot| snapshot.id < lasting) {
@@ -318,7 +316,7 @@ impl Planner<'_> {
     }
 
     /// Finds the files that go with either.
-    fn files(&self, snapshots: &mut Step, changelogs: &mut Step, kept: &Snapshot) -> Result<()> {
+    fn files(&self, snapshots: &mut ExpiryStep, changelogs: &mut ExpiryStep, kept: &Snapshot) -> Result<()> {
         let roots = roots(self.folder)?;
         snapshots.files = self.of_snapshots(snapshots, changelogs, kept, &roots)?;
         changelogs.files = self.of_changelogs(changelogs, kept, &roots)?;
@@ -326,9 +324,15 @@ impl Planner<'_> {
     }
 
     /// The files that only snapshots had that go; `kept` is the first that stays.
-    fn of_snapshots(&self, step: &Step, changelogs: &Step, kept: &Snapshot, roots: &[Root]) -> Result<Files> {
+    fn of_snapshots(
+        &self,
+        step: &ExpiryStep,
+        changelogs: &ExpiryStep,
+        kept: &Snapshot,
+        roots: &[Root],
+    ) -> Result<ReachableFiles> {
         let (reader, decoupled) = (&self.reader, self.retention.decoupled);
-        let mut files = Files::default();
+        let mut files = ReachableFiles::default();
         if step.going.is_empty() {
             return Ok(files);
         }
@@ -343,7 +347,7 @@ impl Planner<'_> {
             // They stayed when it was the first that did.
             files.add_data(reader.taken_out(first, MadeBy::Writers)?, first.id);
         }
-        let parts = Parts { data: !is_log, changelog: !decoupled, state: true };
+        let parts = MetadataParts { data: !is_log, changelog: !decoupled, state: true };
         for snapshot in &step.going {
             go_on()?;
             if !decoupled {
@@ -351,9 +355,9 @@ impl Planner<'_> {
             }
             reader.metadata(snapshot, parts, true, &mut files)?;
         }
-        files.spare_metadata(reader, kept, Parts::ALL, false)?;
+        files.spare_metadata(reader, kept, MetadataParts::ALL, false)?;
         // Those of the time when changelogs were kept longer, or when there was no producer.
-        let is_needed = |root: &Root| !decoupled || root.held == Held::Delta;
+        let is_needed = |root: &Root| !decoupled || root.held == HeldPart::Delta;
         let kept = if decoupled && is_log { Vec::new() } else { kept_changelogs(self.folder)? };
         let own: Vec<Root> = kept.into_iter().filter(is_needed).collect();
         // Changelogs go before the files of snapshots, unless some are still to be made.
@@ -364,28 +368,28 @@ impl Planner<'_> {
     }
 
     /// The files that only changelogs had that go; `kept` is the first snapshot that stays.
-    fn of_changelogs(&self, step: &Step, kept: &Snapshot, roots: &[Root]) -> Result<Files> {
+    fn of_changelogs(&self, step: &ExpiryStep, kept: &Snapshot, roots: &[Root]) -> Result<ReachableFiles> {
         let reader = &self.reader;
-        let mut files = Files::default();
+        let mut files = ReachableFiles::default();
         for changelog in &step.going {
             go_on()?;
             files.add_data(reader.changelog(changelog)?, changelog.id);
             // Those of compactions went with the snapshot.
             files.add_data(reader.taken_out(changelog, MadeBy::Writers)?, changelog.id);
-            reader.metadata(changelog, Parts { state: false, ..Parts::ALL }, true, &mut files)?;
+            reader.metadata(changelog, MetadataParts { state: false, ..MetadataParts::ALL }, true, &mut files)?;
         }
         if files.is_empty() {
             return Ok(files);
         }
-        files.spare_metadata(reader, kept, Parts::ALL, false)?;
+        files.spare_metadata(reader, kept, MetadataParts::ALL, false)?;
         if let Some(first) = step.first_kept.map(|id| self.folder.commit_left(id)).transpose()? {
-            files.spare_metadata(reader, &first, Parts::ALL, true)?;
+            files.spare_metadata(reader, &first, MetadataParts::ALL, true)?;
         }
         self.spare(&mut files, roots)?;
         Ok(files)
     }
 
-    fn spare<'r>(&self, files: &mut Files, roots: impl IntoIterator<Item = &'r Root>) -> Result<()> {
+    fn spare<'r>(&self, files: &mut ReachableFiles, roots: impl IntoIterator<Item = &'r Root>) -> Result<()> {
         for root in roots {
             go_on()?;
             files.spare(&self.reader, root)?;
@@ -400,14 +404,6 @@ fn if_left<T>(result: Result<T>) -> Result<Option<T>> {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         other => other.map(Some),
     }
-}
-
-/// Whether the changes of a commit can still be told whose snapshot is being expired: by what writers added, or by its changelog.
-///
-/// # Errors
-/// Those of the store; `CorruptTable` for manifests that can't be read.
-pub(crate) fn is_still_told(folder: &TableFolder, commit: &Snapshot, by_delta: bool) -> Result<bool> {
-    Reader::new(folder, &folder.latest_schema()?)?.tells(commit, by_delta)
 }
 
 /// Removes a tag, and what only it had if its snapshot has expired.
@@ -453,13 +449,13 @@ fn release(folder: &TableFolder, tag: &Snapshot) -> Result<()> {
     if folder.has_snapshot(tag.id)? {
         return Ok(());
     }
-    let reader = Reader::new(folder, &folder.latest_schema()?)?;
-    let mut own = Files::default();
-    reader.live(tag, &mut |path| own.add(path, Kind::Data, tag.id))?;
+    let reader = SnapshotReader::new(folder, &folder.latest_schema()?)?;
+    let mut own = ReachableFiles::default();
+    reader.live(tag, &mut |path| own.add(path, FileKind::Data, tag.id))?;
     own.add_data(reader.changelog(tag)?, tag.id);
-    reader.metadata(tag, Parts::ALL, true, &mut own)?;
-    // What is neither in the snapshot before nor in the one after is in none beyond. Those that an expiry has begun on don't count:
-    // they are never read again, but for their changes.
+    reader.metadata(tag, MetadataParts::ALL, true, &mut own)?;
+    // What is neither in the snapshot before nor in the one after is in none beyond. Those that an expiry has begun on
+    // don't count: they are never read again, but for their changes.
     let lasting = folder.lasting_from()?;
     let (going, last): (Vec<Snapshot>, Vec<Snapshot>) = folder.snapshots()?.into_iter().partition(|s| s.id < lasting);
     let place = last.partition_point(|s| s.id < tag.id);
@@ -487,7 +483,7 @@ pub fn consumers(folder: &TableFolder) -> Result<Vec<(String, i64)>> {
         let Some(name) = file.path.rsplit('/').next().and_then(|name| name.strip_prefix("consumer-")) else { continue };
         let bytes = folder.store().get(&file.path)?;
         let json: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
-        let bad = || Error::corrupt("a consumer's file does not say what it reads next").with("path", &file.path);
+        let bad = || Error::corrupt("a consumer's file does not name the next snapshot").with("path", &file.path);
         let next = json.and_then(|j| j.get("nextSnapshot").and_then(serde_json::Value::as_i64)).ok_or_else(bad)?;
         out.push((name.to_owned(), next));
     }

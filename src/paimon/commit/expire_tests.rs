@@ -8,7 +8,8 @@ use crate::format::task::{
 };
 use crate::paimon::catalog::refs::RollbackTo;
 use crate::paimon::catalog::warehouse::create_table;
-use crate::paimon::commit::producer::{Changes, Commit};
+use crate::paimon::commit::changes::Changes;
+use crate::paimon::commit::producer::Commit;
 use crate::paimon::manifest::live::read_manifest_list;
 use crate::paimon::spec::data_type::{DataField, TypeKind};
 use crate::paimon::spec::partition::manifest_path;
@@ -94,8 +95,8 @@ pub(super) fn set(names: &[&str]) -> BTreeSet<String> {
 
 /// Whether every snapshot and tag that is there finds its files.
 pub(super) fn check_whole(t: &TableFolder) {
-    let reader = Reader::new(t, &t.latest_schema().unwrap()).unwrap();
-    let roots = roots(t).unwrap().into_iter().filter(|root| root.held == Held::State).map(|root| root.snapshot);
+    let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
+    let roots = roots(t).unwrap().into_iter().filter(|root| root.held == HeldPart::State).map(|root| root.snapshot);
     for root in t.snapshots().unwrap().into_iter().chain(roots) {
         reader.live(&root, &mut |path| assert!(t.store().size(&path).is_ok())).unwrap();
     }
@@ -104,16 +105,16 @@ pub(super) fn check_whole(t: &TableFolder) {
 
 /// Whether every changelog that is there finds what tells its changes.
 pub(super) fn check_logs(t: &TableFolder) {
-    let reader = Reader::new(t, &t.latest_schema().unwrap()).unwrap();
+    let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
     let lets_go = t.latest_schema().unwrap().options().produces_changelog();
     let list_path = |name: &str| manifest_path(t.root(), name).unwrap();
     for root in kept_changelogs(t).unwrap() {
         let files = match root.held {
             // A producer lets go of what commits added, even of those that have no changelog of it.
-            Held::Delta if lets_go && t.store().size(&list_path(&root.snapshot.delta_manifest_list)).is_err() => {
+            HeldPart::Delta if lets_go && t.store().size(&list_path(&root.snapshot.delta_manifest_list)).is_err() => {
                 continue;
             }
-            Held::Delta => {
+            HeldPart::Delta => {
                 read_manifest_list(t.manifests(), &root.snapshot.delta_manifest_list).unwrap();
                 reader.added(&root.snapshot).unwrap()
             }
@@ -129,8 +130,8 @@ pub(super) fn check_logs(t: &TableFolder) {
     }
 }
 
-pub(super) fn now(retain: i64) -> Expiry {
-    Expiry { retain_min: Some(retain), retain_max: Some(retain), older_than_ms: Some(i64::MAX), limit: None }
+pub(super) fn now(retain: i64) -> ExpiryRequest {
+    ExpiryRequest { retain_min: Some(retain), retain_max: Some(retain), older_than_ms: Some(i64::MAX), limit: None }
 }
 
 #[test]
@@ -142,14 +143,16 @@ fn what_only_expired_snapshots_had_goes() {
     commit(&t, &[], "c");
     commit(&t, &["b", "c"], "d");
     // By default the last hour stays.
-    assert_eq!(expire(&t, &Expiry::default()).unwrap(), Expired::default());
-    assert!(expire(&t, &Expiry { retain_min: Some(3), retain_max: Some(2), ..Expiry::default() }).is_err());
+    assert_eq!(expire(&t, &ExpiryRequest::default()).unwrap(), ExpiredFiles::default());
+    assert!(
+        expire(&t, &ExpiryRequest { retain_min: Some(3), retain_max: Some(2), ..ExpiryRequest::default() }).is_err()
+    );
     let expired = expire(&t, &now(2)).unwrap();
     assert_eq!((expired.snapshots, expired.data_files.len(), names(&t)), (vec![1, 2], 2, set(&["b", "c", "d"])));
     assert_eq!((t.snapshot_ids().unwrap(), t.earliest_snapshot_id().unwrap()), (vec![3, 4], Some(3)));
     check_whole(&t);
     assert_eq!((expire(&t, &now(1)).unwrap().snapshots.len(), names(&t)), (1, set(&["d"])));
-    assert_eq!(expire(&t, &now(1)).unwrap(), Expired::default());
+    assert_eq!(expire(&t, &now(1)).unwrap(), ExpiredFiles::default());
     commit(&t, &["d"], "e");
     check_whole(&t);
 }
@@ -187,7 +190,7 @@ fn consumers_and_limits_hold_snapshots() {
     let t = table(&dir);
     ["a", "b", "c", "d", "e"].iter().for_each(|name| commit(&t, &[], name));
     t.store().put(&format!("{}/consumer/consumer-x", t.root()), br#"{"nextSnapshot":3}"#).unwrap();
-    assert_eq!(expire(&t, &Expiry { limit: Some(1), ..now(1) }).unwrap().snapshots.len(), 1);
+    assert_eq!(expire(&t, &ExpiryRequest { limit: Some(1), ..now(1) }).unwrap().snapshots.len(), 1);
     assert_eq!((expire(&t, &now(1)).unwrap().snapshots.len(), t.snapshot_ids().unwrap()), (1, vec![3, 4, 5]));
     t.roll_back(&RollbackTo::Snapshot(4)).unwrap();
     commit(&t, &[], "f");

@@ -1,7 +1,7 @@
-//! The hash index of a new snapshot: which keys each bucket has, where rows were given buckets as they came.
+//! The hash index of a new snapshot: the keys of each bucket, for tables with dynamic buckets.
 //!
-//! Source: Java's `DynamicBucketIndexMaintainer`. Stricter than Java, which lets the last writer's index take the place of all others:
-//! what commits did meanwhile is kept, and a key that they gave another bucket ends the commit.
+//! Source: Java's `DynamicBucketIndexMaintainer`. Stricter than Java, which lets the last writer's index take the place
+//! of all others: what commits did meanwhile is kept, and a key that they gave another bucket ends the commit.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -40,8 +40,8 @@ fn misplaced(buckets: &BTreeMap<i32, BTreeSet<i32>>, mut known: HashMap<i32, i32
     None
 }
 
-/// Whether rows with these hashes can't go where they are: a snapshot has keys of theirs in other buckets, or they contradict each
-/// other.
+/// Whether rows with these hashes can't go where they are: a snapshot has keys of theirs in other buckets, or they
+/// contradict each other.
 ///
 /// # Errors
 /// As [`HashIndexes::partition`].

@@ -10,7 +10,8 @@ use super::*;
 use crate::format::task::{FileSource, PaimonNewFile};
 use crate::paimon::catalog::filesystem::MAIN_BRANCH;
 use crate::paimon::catalog::refs::RollbackTo;
-use crate::paimon::commit::producer::{Changes, Commit};
+use crate::paimon::commit::changes::Changes;
+use crate::paimon::commit::producer::Commit;
 use crate::paimon::manifest::live::{changelog_manifests, delta_manifests};
 use crate::paimon::plan::changes::earliest_told;
 use crate::paimon::plan::travel::ChangeMode;
@@ -50,7 +51,7 @@ enum Upkeep {
     DropBranch(String),
     RollBack(RollbackTo),
     FastForward(String),
-    Expire(Expiry),
+    Expire(ExpiryRequest),
 }
 
 /// What a branch shows.
@@ -166,7 +167,7 @@ impl History {
             10 if t.branch_name() == MAIN_BRANCH => Upkeep::FastForward(branch),
             _ => {
                 let limit = [None, None, Some(1), Some(2)][self.dice.below(4)];
-                Upkeep::Expire(Expiry { limit, ..now(1 + self.dice.below(4) as i64) })
+                Upkeep::Expire(ExpiryRequest { limit, ..now(1 + self.dice.below(4) as i64) })
             }
         })
     }
@@ -214,7 +215,7 @@ impl History {
 
     /// A snapshot has the files that it should have, and all of them are there.
     fn check_state(&self, t: &TableFolder, snapshot: &Snapshot) {
-        let reader = Reader::new(t, &t.latest_schema().unwrap()).unwrap();
+        let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
         let mut found = BTreeSet::new();
         reader
             .live(snapshot, &mut |path| {
@@ -232,7 +233,7 @@ impl History {
 
     /// What is said to be told of changes can be read.
     fn check_changes(&self, t: &TableFolder, latest: Option<&Snapshot>) {
-        let reader = Reader::new(t, &t.latest_schema().unwrap()).unwrap();
+        let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
         let Some(latest) = latest else { return };
         for mode in [ChangeMode::Delta, ChangeMode::Changelog] {
             let first = earliest_told(t, mode, latest.id).unwrap().unwrap();
@@ -257,7 +258,7 @@ impl History {
         // Changelogs that tell of changes tell of all.
         for root in kept_changelogs(t).unwrap() {
             let files = match root.held {
-                Held::Delta => reader.added(&root.snapshot).unwrap(),
+                HeldPart::Delta => reader.added(&root.snapshot).unwrap(),
                 _ => reader.changelog(&root.snapshot).unwrap(),
             };
             files.iter().for_each(|path| self.check_there(t, &root.snapshot, path));

@@ -1,7 +1,7 @@
-//! The index files of a new snapshot: those of the one before with what the commit changes.
+//! The index files of a new snapshot: those of the snapshot before, with the changes of the commit.
 //!
-//! Source: Java's `IndexManifestFileHandler`. Stricter than Java: an index file takes the place of another only if the commit
-//! removes that one, so that of two writers that changed the same index none loses what it did.
+//! Source: Java's `IndexManifestFileHandler`. Stricter than Java: an index file takes the place of another only if the
+//! commit removes that one, so that of two writers that changed the same index none loses what it did.
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,7 +29,7 @@ pub(super) fn combined(before: Vec<IndexEntry>, changes: &[IndexEntry], has_buck
         out.values().filter(|e| has_place(e, has_buckets)).map(|e| (place(e), e.file_name.clone())).collect();
     for entry in changes.iter().filter(|e| e.kind != DELETE) {
         let taken = |by: &str| {
-            let error = Error::conflict("an index file has been made that the commit does not know of");
+            let error = Error::conflict("another commit added an index file that this commit does not know");
             Err(error.with("file", by))
         };
         if out.contains_key(&entry.file_name) {
@@ -42,7 +42,7 @@ pub(super) fn combined(before: Vec<IndexEntry>, changes: &[IndexEntry], has_buck
         }
         for data_file in data_files(entry) {
             if !vectors.insert(data_file.to_owned()) {
-                return Err(Error::conflict("the data file has a deletion vector that the commit does not know of")
+                return Err(Error::conflict("the data file has a deletion vector that this commit does not know")
                     .with("file", data_file));
             }
         }

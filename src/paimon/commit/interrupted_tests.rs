@@ -46,7 +46,7 @@ fn a_rollback_to_an_expired_tag_leaves_the_table_at_a_snapshot_of_its_own_wherev
         commit(&t, &[], "x");
         assert_eq!(latest(&t), at + 1, "{changes}");
         let mut found = BTreeSet::new();
-        let reader = Reader::new(&t, &t.latest_schema().unwrap()).unwrap();
+        let reader = SnapshotReader::new(&t, &t.latest_schema().unwrap()).unwrap();
         reader.live(&t.snapshot(at + 1).unwrap(), &mut |path| found.extend([path])).unwrap();
         // A data file and one beside it, of each commit.
         assert_eq!(found.len() as i64, 2 * (at + 1), "{changes}");
@@ -152,7 +152,8 @@ fn changes_of_what_is_being_expired_are_told_as_long_as_they_are_there() {
             break;
         }
     }
-    // What is gone is not told: the file of the first commit. The next ones take files out, and so have nothing to tell by delta.
+    // What is gone is not told: the file of the first commit. The next ones take files out, and so have nothing to tell
+    // by delta.
     let (_dir, _, t) = half_expired(&[], 11);
     assert_eq!(earliest_told(&t, ChangeMode::Delta, 5).unwrap(), Some(2));
 }
@@ -182,7 +183,7 @@ fn a_rollback_over_what_is_half_expired_shows_none_of_it() {
         drop(t.roll_back(&RollbackTo::Tag("two".into())));
         store.revive();
         let lasting = t.lasting_from().unwrap();
-        let reader = Reader::new(&t, &t.latest_schema().unwrap()).unwrap();
+        let reader = SnapshotReader::new(&t, &t.latest_schema().unwrap()).unwrap();
         for id in t.snapshot_ids().unwrap().into_iter().filter(|id| *id >= lasting) {
             reader.live(&t.snapshot(id).unwrap(), &mut |path| assert!(t.store().size(&path).is_ok())).unwrap();
         }
@@ -206,7 +207,7 @@ fn a_tag_beside_what_is_half_expired_is_dropped_with_its_files() {
 }
 
 fn check_whole_from(t: &TableFolder, first: i64) {
-    let reader = Reader::new(t, &t.latest_schema().unwrap()).unwrap();
+    let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
     for snapshot in t.snapshots().unwrap().into_iter().filter(|s| s.id >= first) {
         reader.live(&snapshot, &mut |path| assert!(t.store().size(&path).is_ok())).unwrap();
     }
@@ -290,8 +291,8 @@ fn what_commits_added_before_there_was_a_producer_stays_for_their_changelogs() {
 }
 
 fn check_logs_that_tell(t: &TableFolder) {
-    let reader = Reader::new(t, &t.latest_schema().unwrap()).unwrap();
-    for root in kept_changelogs(t).unwrap().iter().filter(|root| root.held == Held::Delta) {
+    let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
+    for root in kept_changelogs(t).unwrap().iter().filter(|root| root.held == HeldPart::Delta) {
         reader.added(&root.snapshot).unwrap().iter().for_each(|path| assert!(t.store().size(path).is_ok(), "{path}"));
     }
 }

@@ -24,18 +24,18 @@ const SIZE_CHECK_ENTRIES: usize = 1000;
 
 /// How manifests are written, by the table's options.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(crate) struct ManifestLayout {
     codec: Codec,
     /// No manifest grows much beyond that.
     pub(super) target_bytes: i64,
     partition_types: Vec<DataType>,
 }
 
-impl Layout {
+impl ManifestLayout {
     /// That of a schema.
-    pub(super) fn of(schema: &TableSchema) -> Result<Layout> {
+    pub(crate) fn of(schema: &TableSchema) -> Result<ManifestLayout> {
         let options = schema.options();
-        Ok(Layout {
+        Ok(ManifestLayout {
             codec: manifest_codec(options)?,
             target_bytes: options.bytes("manifest.target-file-size", 8 << 20)?,
             partition_types: schema.partition_types(),
@@ -100,7 +100,7 @@ impl MetadataFiles {
     }
 
     /// Writes a manifest list; its name and length.
-    pub(super) fn write_list(&mut self, manifests: &[ManifestFile], layout: &Layout) -> Result<(String, i64)> {
+    pub(super) fn write_list(&mut self, manifests: &[ManifestFile], layout: &ManifestLayout) -> Result<(String, i64)> {
         let bytes = encode_manifest_list(manifests, layout.codec)?;
         let name = format!("manifest-list-{}-{}", self.commit_id, self.lists);
         self.lists += 1;
@@ -109,7 +109,7 @@ impl MetadataFiles {
     }
 
     /// Writes an index manifest; its name.
-    pub(super) fn write_index(&mut self, entries: &[IndexEntry], layout: &Layout) -> Result<String> {
+    pub(super) fn write_index(&mut self, entries: &[IndexEntry], layout: &ManifestLayout) -> Result<String> {
         let bytes = encode_index_manifest(entries, layout.codec)?;
         let name = format!("index-manifest-{}-{}", self.commit_id, self.manifests);
         self.manifests += 1;
@@ -121,12 +121,12 @@ impl MetadataFiles {
     pub(super) fn write_manifests<'e>(
         &mut self,
         entries: impl IntoIterator<Item = &'e FileEntry>,
-        layout: &Layout,
+        layout: &ManifestLayout,
     ) -> Result<Vec<ManifestFile>> {
         let mut out = Vec::new();
-        let mut open: Option<Manifest<'_>> = None;
+        let mut open: Option<NewManifest<'_>> = None;
         for entry in entries {
-            let manifest = open.get_or_insert_with(|| Manifest::new(layout));
+            let manifest = open.get_or_insert_with(|| NewManifest::new(layout));
             manifest.add(entry)?;
             if manifest.entries.is_multiple_of(SIZE_CHECK_ENTRIES)
                 && manifest.writer.size_bytes()? as i64 >= layout.target_bytes
@@ -141,7 +141,7 @@ impl MetadataFiles {
         Ok(out)
     }
 
-    fn finish(&mut self, manifest: Manifest<'_>) -> Result<ManifestFile> {
+    fn finish(&mut self, manifest: NewManifest<'_>) -> Result<ManifestFile> {
         let name = format!("manifest-{}-{}", self.commit_id, self.manifests);
         self.manifests += 1;
         let (bytes, mut file) = manifest.finish()?;
@@ -152,7 +152,7 @@ impl MetadataFiles {
 }
 
 /// A manifest in progress, with what a list says of it.
-struct Manifest<'l> {
+struct NewManifest<'l> {
     writer: ManifestWriter,
     entries: usize,
     file: ManifestFile,
@@ -161,9 +161,9 @@ struct Manifest<'l> {
     has_row_ids: bool,
 }
 
-impl Manifest<'_> {
-    fn new(layout: &Layout) -> Manifest<'_> {
-        Manifest {
+impl NewManifest<'_> {
+    fn new(layout: &ManifestLayout) -> NewManifest<'_> {
+        NewManifest {
             writer: ManifestWriter::new(layout.codec),
             entries: 0,
             file: ManifestFile { schema_id: i64::MIN, ..ManifestFile::default() },
@@ -208,13 +208,13 @@ fn wider<T: Ord>(range: Option<(T, T)>, other: (T, T)) -> (T, T) {
 }
 
 /// The rows with the least and with the greatest value of a column.
-type Ends = (Arc<[u8]>, Arc<[u8]>);
+type ManifestRanges = (Arc<[u8]>, Arc<[u8]>);
 
 /// Statistics of partition rows.
 struct PartitionStats<'t> {
     types: &'t [DataType],
     /// By column, the rows that have the least and the greatest value.
-    ends: Vec<Option<Ends>>,
+    ends: Vec<Option<ManifestRanges>>,
     nulls: Vec<i64>,
     last: Option<(Arc<[u8]>, i64)>,
 }
@@ -264,7 +264,7 @@ impl<'t> PartitionStats<'t> {
         if let Some((last, times)) = self.last.take() {
             self.take_in(&last, times)?;
         }
-        let row_of = |end: fn(&Ends) -> &Arc<[u8]>| -> Result<Vec<u8>> {
+        let row_of = |end: fn(&ManifestRanges) -> &Arc<[u8]>| -> Result<Vec<u8>> {
             let datum = |(i, ty): (usize, &DataType)| match self.ends.get(i).and_then(Option::as_ref) {
                 Some(ends) => BinaryRow::from_prefixed(end(ends))?.datum(i, ty),
                 None => Ok(None),
@@ -278,8 +278,8 @@ impl<'t> PartitionStats<'t> {
 
 /// What a list says of a manifest of these entries.
 #[cfg(test)]
-pub(super) fn manifest_of(entries: &[FileEntry], layout: &Layout) -> Result<ManifestFile> {
-    let mut manifest = Manifest::new(layout);
+pub(crate) fn manifest_of(entries: &[FileEntry], layout: &ManifestLayout) -> Result<ManifestFile> {
+    let mut manifest = NewManifest::new(layout);
     entries.iter().try_for_each(|entry| manifest.add(entry))?;
     Ok(manifest.finish()?.1)
 }

@@ -1,4 +1,4 @@
-//! Merging the manifests of all commits before: small ones together, and additions with the deletions that undo them.
+//! Merging the manifests of earlier commits: joins small ones, and cancels additions that were deleted later.
 //!
 //! Source: Java's `ManifestFileMerger`.
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::manifests::{Layout, MetadataFiles};
+use super::manifests::{ManifestLayout, MetadataFiles};
 use crate::error::{Error, Result};
 use crate::paimon::manifest::entries::{ADD, DELETE, EntryRequest};
 use crate::paimon::manifest::file_entry::FileEntry;
@@ -25,11 +25,11 @@ pub(super) const ALL: EntryRequest<'static> =
     EntryRequest { key_stats: true, value_stats: true, kind: None, keep: None };
 
 /// What is merged, and where.
-pub(super) struct Merger<'a> {
+pub(super) struct ManifestMerger<'a> {
     pub(super) store: &'a dyn Store,
     pub(super) root: &'a str,
     pub(super) schema: &'a TableSchema,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a ManifestLayout,
 }
 
 /// Puts entries together: what is added and deleted again is gone.
@@ -42,7 +42,7 @@ pub(super) fn merged(entries: impl IntoIterator<Item = FileEntry>) -> Result<Ind
         let identity = entry.identity();
         match (entry.kind, out.contains_key(&identity)) {
             (ADD, true) => {
-                return Err(Error::corrupt("a file is added that is there already").with("file", &entry.file_name));
+                return Err(Error::corrupt("a file is added that already exists").with("file", &entry.file_name));
             }
             (DELETE, true) => {
                 out.shift_remove(&identity);
@@ -55,7 +55,7 @@ pub(super) fn merged(entries: impl IntoIterator<Item = FileEntry>) -> Result<Ind
     Ok(out)
 }
 
-impl Merger<'_> {
+impl ManifestMerger<'_> {
     /// Merges where it pays off; the manifests that take the place of `input`, in order.
     pub(super) fn merge(&self, files: &mut MetadataFiles, input: Vec<ManifestFile>) -> Result<Vec<ManifestFile>> {
         let trigger = self.schema.options().bytes("manifest.full-compaction-threshold-size", 16 << 20)?;

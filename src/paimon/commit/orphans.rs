@@ -1,24 +1,24 @@
-//! Files that no version of a table leads to: what failed or killed writers left behind.
+//! Orphan files: files that no version of a table needs, left behind by failed or killed writers.
 //!
-//! The folders are listed before anything is read: what a commit adds in between is found in its snapshot, and what no commit
-//! has added yet is young. A file stays if any snapshot, tag or kept changelog of any branch names it, be it as one that was
-//! removed. Only the table's own folders are looked at: those of manifests, index files, statistics, buckets, and of the
-//! branches' snapshots and changelogs.
+//! The folders are listed before anything is read: what a commit adds in between is found in its snapshot, and what no
+//! commit has added yet is young. A file stays if any snapshot, tag or kept changelog of any branch names it, be it as
+//! one that was removed. Only the table's own folders are looked at: those of manifests, index files, statistics,
+//! buckets, and of the branches' snapshots and changelogs.
 //!
-//! Source: Java's `OrphanFilesClean` and `LocalOrphanFilesClean`; stricter than Java in that a file which is missing though its
-//! snapshot is there stops everything.
+//! Source: Java's `OrphanFilesClean` and `LocalOrphanFilesClean`; stricter than Java in that a file which is missing
+//! though its snapshot is there stops everything.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use super::producer::now_ms;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::commit::now_ms;
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
 use crate::paimon::manifest::entries::EntryRequest;
 use crate::paimon::manifest::index_manifest::read_index_manifest;
 use crate::paimon::manifest::list::ManifestFile;
 use crate::paimon::manifest::live::{read_manifest, read_manifest_list};
-use crate::paimon::spec::partition::Paths;
+use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::parallel::go_on;
@@ -37,15 +37,15 @@ type Candidates = HashMap<String, Vec<String>>;
 /// The paths of files that were changed before `older_than_ms` (a day ago) and that nothing leads to, in order.
 ///
 /// # Errors
-/// `InvalidInput` for a time to come; `CorruptTable` or `NotFound` if metadata of a snapshot that is there can't be read, or a
-/// branch has not all of its schemas; those of the store.
+/// `InvalidInput` for a time to come; `CorruptTable` or `NotFound` if metadata of an existing snapshot can't be
+/// read, or a branch has not all of its schemas; those of the store.
 pub fn orphan_files(folder: &TableFolder, older_than_ms: Option<i64>) -> Result<Vec<String>> {
     let now = now_ms();
     let before = older_than_ms.unwrap_or(now.saturating_sub(DEFAULT_AGE_MS));
     // What has just the age of nothing is of this millisecond.
     if before > now.saturating_add(1) {
-        return Err(Error::invalid("files that are being written would be taken for orphans")
-            .hint("older_than= is to be in the past, by more than the longest write takes"));
+        return Err(Error::invalid("files that are being written would count as orphans")
+            .hint("Set older_than= to a time in the past that is longer ago than the longest write takes"));
     }
     let branches = branches(folder)?;
     let (candidates, mut out) = listed(folder, &branches, before)?;
@@ -87,10 +87,10 @@ fn branches(folder: &TableFolder) -> Result<Vec<TableFolder>> {
     let names = folder.branch_folders()?.into_iter().chain([MAIN_BRANCH.to_owned()]);
     let branches: Vec<TableFolder> = names.map(|name| folder.on_branch(&name)).collect();
     for branch in &branches {
-        if !branch.is_made()? {
-            return Err(Error::corrupt("a branch has not all of its schemas, so what it needs can't be told")
+        if !branch.is_complete()? {
+            return Err(Error::corrupt("a branch lacks some of its schemas, so the files that it needs are unknown")
                 .with("branch", branch.branch_name())
-                .hint("If its making or its removal was interrupted, drop the branch"));
+                .hint("If creating or dropping the branch was interrupted, drop it"));
         }
     }
     Ok(branches)
@@ -109,7 +109,7 @@ fn listed(folder: &TableFolder, branches: &[TableFolder], before: i64) -> Result
     }
     let schema = folder.on_branch(MAIN_BRANCH).latest_schema()?;
     let mut folders: Vec<String> = ["manifest", "index", "statistics"].iter().map(|name| join(root, name)).collect();
-    folders.extend(bucket_folders(store, Paths::new(root, &schema)?.data_root(), &schema)?);
+    folders.extend(bucket_folders(store, TablePaths::new(root, &schema)?.data_root(), &schema)?);
     let files = in_parallel(store, folders.len(), |i| {
         go_on()?;
         folders.get(i).map_or(Ok(Vec::new()), |folder| old_files(store, folder, before))

@@ -7,16 +7,29 @@ use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::ErrorKind;
+use crate::format::task::DataFile;
+use crate::format::task::PaimonNewFile;
 use crate::format::task::{BucketFile, FileContent, FileFormat, FileSource, RowStats};
 use crate::paimon::catalog::warehouse::create_table;
+use crate::paimon::manifest::entries::ADD;
+use crate::paimon::manifest::entries::DELETE;
 use crate::paimon::manifest::entries::EntryRequest;
+use crate::paimon::manifest::file_entry::FileEntry;
+use crate::paimon::manifest::index_manifest::IndexEntry;
+use crate::paimon::manifest::index_manifest::read_index_manifest;
+use crate::paimon::manifest::live::data_manifests;
 use crate::paimon::manifest::live::live_files;
 use crate::paimon::spec::binary_row_write::{encode_values, prefixed};
 use crate::paimon::spec::data_type::{DataField, TypeKind};
 use crate::paimon::spec::partition::partition_of;
 use crate::paimon::spec::schema::SchemaParts;
+use crate::paimon::spec::schema::TableSchema;
+use crate::store::location::join;
 use crate::store::testing::{Change, Hooked, Hooks};
 use crate::store::{FileInfo, Store};
+use crate::types::Value;
+use std::sync::Arc;
 
 /// What happens to the write whose turn it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -452,11 +465,12 @@ fn a_snapshot_that_is_gone_is_nothing_to_build_on() {
     let t = setup(false, &[]);
     t.append(&["a"]).into_result().unwrap();
     t.append(&["b"]).into_result().unwrap();
-    let mut commit = Commit::new(&t.folder, adding([t.plain("c", 1)]));
-    let base = commit.newest().unwrap();
-    let next = commit.prepare(&base).unwrap();
+    let commit = Commit::new(&t.folder, adding([t.plain("c", 1)]));
+    let mut attempt = SnapshotAttempt::new(commit.input.clone());
+    let base = attempt.newest().unwrap();
+    let next = attempt.prepare(&base).unwrap();
     t.store.delete(&t.folder.snapshot_path(2)).unwrap();
-    assert_eq!(commit.publish(&base, &next).unwrap_err().kind(), ErrorKind::CommitConflict);
+    assert_eq!(attempt.publish(&base, &next).unwrap_err().kind(), ErrorKind::CommitConflict);
     // A rollback changes the hint as well; without that the snapshot is lost.
     let lost = Commit::new(&t.folder, adding([t.plain("d", 1)])).run().into_result();
     assert_eq!(lost.unwrap_err().kind(), ErrorKind::CorruptTable);

@@ -1,17 +1,31 @@
-//! How long snapshots and changelogs are kept, by the table's options and what is asked for instead.
+//! How long snapshots and changelogs are kept, by the table's options or by the caller's.
 //!
-//! Source: Java's `CoreOptions.expireConfig`, `ExpireConfig`, `ExpireSnapshotsImpl.expire` and `ExpireChangelogImpl.expire`.
+//! Source: Java's `CoreOptions.expireConfig`, `ExpireConfig`, `ExpireSnapshotsImpl.expire` and
+//! `ExpireChangelogImpl.expire`.
 
-use super::expire::Expiry;
 use crate::error::{Error, Result};
 use crate::types::options::Options;
 
 /// An hour, milliseconds: `snapshot.time-retained` if nothing is said.
 const HOUR_MS: i64 = 3_600_000;
 
+/// Which snapshots to remove. Unset values are taken from the table's options.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExpiryRequest {
+    /// The least number of latest snapshots to keep (`snapshot.num-retained.min`, 10).
+    pub retain_min: Option<i64>,
+    /// The greatest number of snapshots to keep (`snapshot.num-retained.max`, all).
+    pub retain_max: Option<i64>,
+    /// Only snapshots made before this time are removed, milliseconds since the epoch (now less
+    /// `snapshot.time-retained`, an hour).
+    pub older_than_ms: Option<i64>,
+    /// The most snapshots to remove at once (`snapshot.expire.limit`, 50).
+    pub limit: Option<i64>,
+}
+
 /// How many stay, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub(crate) struct RetentionLimits {
     least: i64,
     most: i64,
     at_once: i64,
@@ -20,25 +34,25 @@ pub(crate) struct Limits {
 
 /// How long snapshots and changelogs are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Retention {
-    pub(crate) snapshots: Limits,
-    pub(crate) changelogs: Limits,
+pub(crate) struct RetentionRules {
+    pub(crate) snapshots: RetentionLimits,
+    pub(crate) changelogs: RetentionLimits,
     /// Whether changelogs outlast their snapshots.
     pub(crate) decoupled: bool,
     /// Whether snapshots that consumers have yet to read stay; else only their changelogs do.
     pub(crate) consumers_hold_snapshots: bool,
 }
 
-impl Retention {
+impl RetentionRules {
     /// What options say, and what is asked for instead.
     ///
     /// # Errors
-    /// `InvalidInput` for numbers that contradict each other, or are none.
-    pub(crate) fn of(options: Options<'_>, expiry: &Expiry, now_ms: i64) -> Result<Retention> {
+    /// `InvalidInput` for values that contradict each other or are no numbers.
+    pub(crate) fn of(options: Options<'_>, expiry: &ExpiryRequest, now_ms: i64) -> Result<RetentionRules> {
         let or =
             |given: Option<i64>, key, default| Ok::<i64, Error>(given.or(options.integer(key)?).unwrap_or(default));
         let retained = options.duration_ms("snapshot.time-retained")?.unwrap_or(HOUR_MS);
-        let snapshots = Limits {
+        let snapshots = RetentionLimits {
             least: or(expiry.retain_min, "snapshot.num-retained.min", 10)?,
             most: or(expiry.retain_max, "snapshot.num-retained.max", i64::MAX)?.max(1),
             at_once: or(expiry.limit, "snapshot.expire.limit", 50)?.max(0),
@@ -46,7 +60,7 @@ impl Retention {
         };
         snapshots.check("snapshots")?;
         let most = or(None, "changelog.num-retained.max", snapshots.most)?;
-        let changelogs = Limits {
+        let changelogs = RetentionLimits {
             least: or(None, "changelog.num-retained.min", snapshots.least.min(most))?,
             most,
             at_once: snapshots.at_once,
@@ -59,13 +73,13 @@ impl Retention {
             || changelogs.least > snapshots.least
             || changelogs.older_than_ms < snapshots.older_than_ms;
         let only = decoupled && options.boolean("consumer.changelog-only", false)?;
-        Ok(Retention { snapshots, changelogs, decoupled, consumers_hold_snapshots: !only })
+        Ok(RetentionRules { snapshots, changelogs, decoupled, consumers_hold_snapshots: !only })
     }
 }
 
-impl Limits {
+impl RetentionLimits {
     fn check(&self, what: &str) -> Result<()> {
-        let Limits { least, most, .. } = self;
+        let RetentionLimits { least, most, .. } = self;
         let wrong = match (*least < 1, most < least) {
             (true, _) => format!("at least 1 of the {what} stays: {least} can't be the least"),
             (false, true) => format!("at least {least} and at most {most} {what} can't be kept"),
@@ -75,8 +89,8 @@ impl Limits {
         Err(Error::invalid(wrong).hint(format!("Set by retain_last= and the table's options {options}")))
     }
 
-    /// The first of `ids`, which ascend, that stays; none if none is to stay. They are counted from the `latest` snapshot back; those
-    /// from `cap` on stay in any case, and so do those of which `time_of` tells no time.
+    /// The first of `ids`, which ascend, that stays; none if none is to stay. They are counted from the `latest`
+    /// snapshot back; those from `cap` on stay in any case, and so do those of which `time_of` tells no time.
     pub(crate) fn first_kept(
         &self,
         ids: &[i64],
@@ -93,7 +107,7 @@ impl Limits {
                 return Ok(Some(id));
             }
         }
-        // The first that is there: there may be gaps.
+        // The first existing one: there may be gaps.
         Ok(ids.iter().copied().find(|id| *id >= end))
     }
 }
@@ -104,18 +118,18 @@ mod tests {
 
     use super::*;
 
-    fn of(options: &[(&str, &str)], expiry: &Expiry) -> Result<Retention> {
+    fn of(options: &[(&str, &str)], expiry: &ExpiryRequest) -> Result<RetentionRules> {
         let options: BTreeMap<String, String> = options.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
-        Retention::of(Options(&options), expiry, 100_000_000)
+        RetentionRules::of(Options(&options), expiry, 100_000_000)
     }
 
     #[test]
     fn changelogs_are_kept_as_snapshots_are_if_nothing_is_said() {
-        let plain = of(&[], &Expiry::default()).unwrap();
+        let plain = of(&[], &ExpiryRequest::default()).unwrap();
         assert_eq!((plain.snapshots, plain.decoupled), (plain.changelogs, false));
         assert_eq!((plain.snapshots.least, plain.snapshots.older_than_ms), (10, 100_000_000 - HOUR_MS));
         // What is asked for holds for both.
-        let asked = Expiry { retain_min: Some(2), older_than_ms: Some(5), ..Expiry::default() };
+        let asked = ExpiryRequest { retain_min: Some(2), older_than_ms: Some(5), ..ExpiryRequest::default() };
         assert!(!of(&[], &asked).unwrap().decoupled);
         let longer = of(&[("changelog.num-retained.min", "10")], &asked).unwrap();
         assert_eq!((longer.decoupled, longer.changelogs.least, longer.changelogs.older_than_ms), (true, 10, 5));
@@ -125,19 +139,19 @@ mod tests {
             ("changelog.num-retained.min", "11", true),
             ("changelog.num-retained.max", "20", false),
         ] {
-            assert_eq!(of(&[(key, value)], &Expiry::default()).unwrap().decoupled, decoupled, "{key} {value}");
+            assert_eq!(of(&[(key, value)], &ExpiryRequest::default()).unwrap().decoupled, decoupled, "{key} {value}");
         }
         let most = [("snapshot.num-retained.max", "15"), ("changelog.num-retained.max", "16")];
-        let most = of(&most, &Expiry::default()).unwrap();
+        let most = of(&most, &ExpiryRequest::default()).unwrap();
         assert_eq!((most.decoupled, most.consumers_hold_snapshots), (true, true));
     }
 
     #[test]
     fn consumers_hold_changelogs_alone_only_where_these_last() {
         let only = ("consumer.changelog-only", "true");
-        assert!(of(&[only], &Expiry::default()).unwrap().consumers_hold_snapshots);
+        assert!(of(&[only], &ExpiryRequest::default()).unwrap().consumers_hold_snapshots);
         let both = [only, ("changelog.time-retained", "1 d")];
-        assert!(!of(&both, &Expiry::default()).unwrap().consumers_hold_snapshots);
+        assert!(!of(&both, &ExpiryRequest::default()).unwrap().consumers_hold_snapshots);
     }
 
     #[test]
@@ -145,21 +159,28 @@ mod tests {
         for (least, most) in [("0", "3"), ("4", "3")] {
             for what in ["snapshot", "changelog"] {
                 let keys = [format!("{what}.num-retained.min"), format!("{what}.num-retained.max")];
-                assert!(of(&[(&keys[0], least), (&keys[1], most)], &Expiry::default()).is_err(), "{what} {least}");
+                assert!(
+                    of(&[(&keys[0], least), (&keys[1], most)], &ExpiryRequest::default()).is_err(),
+                    "{what} {least}"
+                );
             }
         }
     }
 
     #[test]
     fn times_numbers_and_caps_hold() {
-        let limits = Limits { least: 2, most: 5, at_once: 100, older_than_ms: 50 };
+        let limits = RetentionLimits { least: 2, most: 5, at_once: 100, older_than_ms: 50 };
         let ids: Vec<i64> = (1..=10).collect();
-        let first = |limits: Limits, cap, time: i64| limits.first_kept(&ids, 10, cap, &|_| Ok(Some(time))).unwrap();
+        let first =
+            |limits: RetentionLimits, cap, time: i64| limits.first_kept(&ids, 10, cap, &|_| Ok(Some(time))).unwrap();
         assert_eq!(first(limits, i64::MAX, 10), Some(9));
         assert_eq!(first(limits, i64::MAX, 50), Some(6));
         assert_eq!(first(limits, 3, 10), Some(3));
-        assert_eq!(first(Limits { at_once: 1, ..limits }, i64::MAX, 10), Some(2));
-        assert_eq!(Limits { least: 20, most: 30, ..limits }.first_kept(&ids, 10, 9, &|_| Ok(None)).unwrap(), Some(1));
+        assert_eq!(first(RetentionLimits { at_once: 1, ..limits }, i64::MAX, 10), Some(2));
+        assert_eq!(
+            RetentionLimits { least: 20, most: 30, ..limits }.first_kept(&ids, 10, 9, &|_| Ok(None)).unwrap(),
+            Some(1)
+        );
         assert_eq!(limits.first_kept(&[], 10, 9, &|_| Ok(None)).unwrap(), None);
         assert_eq!(limits.first_kept(&[1, 2, 7], 10, 5, &|_| Ok(None)).unwrap(), Some(7));
     }

@@ -1,6 +1,7 @@
-//! What the options of a table must say when it is made or changed: what reading, writing and upkeep make of them must be no error.
+//! Checks of options when a table is created or changed: reading, writing and maintenance must accept them.
 //!
-//! Tables that others made are opened whatever their options say: a change is refused for what it makes wrong, not for what was.
+//! Tables that others made are opened whatever their options say: a change is refused for what it makes wrong, not for
+//! what was.
 //!
 //! Source: Java's `SchemaValidation`; types and defaults of options by `CoreOptions`.
 
@@ -10,8 +11,8 @@ use crate::data::merge::rules::merge_faults;
 use crate::data::write::metrics::MetricsMode;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::task::FileFormat;
-use crate::paimon::commit::record_expiry::RecordExpiry;
-use crate::paimon::plan::compact_pick::CompactRules;
+use crate::paimon::plan::compact_pick::PickRules;
+use crate::paimon::plan::record_expiry::RecordExpiry;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::write::file_indexes::index_faults;
 use crate::paimon::write::properties::target_bytes;
@@ -20,7 +21,7 @@ use crate::types::options::Options;
 
 /// What values an option has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Values {
+enum AllowedValues {
     Truth,
     Number,
     Bytes,
@@ -36,9 +37,9 @@ enum Values {
 }
 
 /// Options that are read as values of some type.
-const TYPED: &[(Values, &[&str])] = &[
+const TYPED: &[(AllowedValues, &[&str])] = &[
     (
-        Values::Truth,
+        AllowedValues::Truth,
         &[
             "aggregation.remove-record-on-delete",
             "alter-column-null-to-not-null.disabled",
@@ -71,7 +72,7 @@ const TYPED: &[(Values, &[&str])] = &[
         ],
     ),
     (
-        Values::Number,
+        AllowedValues::Number,
         &[
             "bucket",
             "changelog.num-retained.max",
@@ -100,7 +101,7 @@ const TYPED: &[(Values, &[&str])] = &[
         ],
     ),
     (
-        Values::Bytes,
+        AllowedValues::Bytes,
         &[
             "compaction.incremental-size-threshold",
             "compaction.total-size-threshold",
@@ -115,7 +116,7 @@ const TYPED: &[(Values, &[&str])] = &[
         ],
     ),
     (
-        Values::Time,
+        AllowedValues::Time,
         &[
             "changelog.time-retained",
             "commit.max-retry-wait",
@@ -127,35 +128,35 @@ const TYPED: &[(Values, &[&str])] = &[
             "tag.default-time-retained",
         ],
     ),
-    (Values::Share, &["compaction.delete-ratio-threshold"]),
-    (Values::Prefix, &["changelog-file.prefix", "data-file.prefix"]),
-    (Values::Format, &["changelog-file.format", "file.format"]),
-    (Values::Formats, &["file.format.per.level"]),
-    (Values::Statistics, &["changelog-file.stats-mode", "metadata.stats-mode"]),
-    (Values::StatisticsByLevel, &["metadata.stats-mode.per.level"]),
+    (AllowedValues::Share, &["compaction.delete-ratio-threshold"]),
+    (AllowedValues::Prefix, &["changelog-file.prefix", "data-file.prefix"]),
+    (AllowedValues::Format, &["changelog-file.format", "file.format"]),
+    (AllowedValues::Formats, &["file.format.per.level"]),
+    (AllowedValues::Statistics, &["changelog-file.stats-mode", "metadata.stats-mode"]),
+    (AllowedValues::StatisticsByLevel, &["metadata.stats-mode.per.level"]),
 ];
 
 /// Options of single columns, after `fields.<column>.`; the functions that columns have look at theirs themselves.
-const OF_COLUMNS: [(&str, Values); 4] = [
-    ("count-limit", Values::Number),
-    ("distinct", Values::Truth),
-    ("ignore-retract", Values::Truth),
-    ("stats-mode", Values::Statistics),
+const OF_COLUMNS: [(&str, AllowedValues); 4] = [
+    ("count-limit", AllowedValues::Number),
+    ("distinct", AllowedValues::Truth),
+    ("ignore-retract", AllowedValues::Truth),
+    ("stats-mode", AllowedValues::Statistics),
 ];
 
-impl Values {
+impl AllowedValues {
     fn allowed(self) -> &'static str {
         match self {
-            Values::Truth => "Use true or false",
-            Values::Number => "Use a whole number",
-            Values::Bytes => "Use a number of bytes: '65536', '64 kb', '128 mb', '1 gb'",
-            Values::Time => "Use a length of time: '500 ms', '10 s', '30 min', '1 h', '7 d'",
-            Values::Share => "Use a share from 0 to 1: '0.2'",
-            Values::Prefix => "Use what a file's name may begin with: no slash, no backslash",
-            Values::Format => "Use parquet, orc or avro",
-            Values::Formats => "Use parquet, orc or avro for each level: '0:avro,5:parquet'",
-            Values::Statistics => "Use none, counts, truncate(N) or full",
-            Values::StatisticsByLevel => "Use none, counts, truncate(N) or full for each level: '0:none,5:full'",
+            AllowedValues::Truth => "Use true or false",
+            AllowedValues::Number => "Use a whole number",
+            AllowedValues::Bytes => "Use a number of bytes: '65536', '64 kb', '128 mb', '1 gb'",
+            AllowedValues::Time => "Use a length of time: '500 ms', '10 s', '30 min', '1 h', '7 d'",
+            AllowedValues::Share => "Use a share from 0 to 1: '0.2'",
+            AllowedValues::Prefix => "Use what a file's name may begin with: no slash, no backslash",
+            AllowedValues::Format => "Use parquet, orc or avro",
+            AllowedValues::Formats => "Use parquet, orc or avro for each level: '0:avro,5:parquet'",
+            AllowedValues::Statistics => "Use none, counts, truncate(N) or full",
+            AllowedValues::StatisticsByLevel => "Use none, counts, truncate(N) or full for each level: '0:none,5:full'",
         }
     }
 
@@ -170,20 +171,20 @@ impl Values {
             options.list(key).iter().all(fits)
         };
         match self {
-            Values::Truth => options.boolean(key, false).map(drop),
-            Values::Number => options.integer(key).map(drop),
-            Values::Bytes => options.bytes(key, 0).map(drop),
-            Values::Time => options.duration_ms(key).map(drop),
-            Values::Share if text.parse::<f64>().is_ok_and(f64::is_finite) => Ok(()),
-            Values::Share => wrong("share"),
-            Values::Prefix if !text.contains(['/', '\\', '\0']) => Ok(()),
-            Values::Prefix => wrong("beginning of a name"),
-            Values::Format if is_format(text) => Ok(()),
-            Values::Formats if by_level(&is_format) => Ok(()),
-            Values::Format | Values::Formats => wrong("file format"),
-            Values::Statistics if is_mode(text) => Ok(()),
-            Values::StatisticsByLevel if by_level(&is_mode) => Ok(()),
-            Values::Statistics | Values::StatisticsByLevel => wrong("mode of statistics"),
+            AllowedValues::Truth => options.boolean(key, false).map(drop),
+            AllowedValues::Number => options.integer(key).map(drop),
+            AllowedValues::Bytes => options.bytes(key, 0).map(drop),
+            AllowedValues::Time => options.duration_ms(key).map(drop),
+            AllowedValues::Share if text.parse::<f64>().is_ok_and(f64::is_finite) => Ok(()),
+            AllowedValues::Share => wrong("share"),
+            AllowedValues::Prefix if !text.contains(['/', '\\', '\0']) => Ok(()),
+            AllowedValues::Prefix => wrong("beginning of a name"),
+            AllowedValues::Format if is_format(text) => Ok(()),
+            AllowedValues::Formats if by_level(&is_format) => Ok(()),
+            AllowedValues::Format | AllowedValues::Formats => wrong("file format"),
+            AllowedValues::Statistics if is_mode(text) => Ok(()),
+            AllowedValues::StatisticsByLevel if by_level(&is_mode) => Ok(()),
+            AllowedValues::Statistics | AllowedValues::StatisticsByLevel => wrong("mode of statistics"),
         }
     }
 }
@@ -197,7 +198,7 @@ fn is_mode(text: &str) -> bool {
 }
 
 /// The type of an option's values, if they have one.
-fn values_of(key: &str) -> Option<Values> {
+fn values_of(key: &str) -> Option<AllowedValues> {
     let of_column = || key.strip_prefix("fields.").and_then(|rest| rest.rsplit_once('.')).map(|(_, option)| option);
     let typed = TYPED.iter().find(|(_, keys)| keys.contains(&key)).map(|(values, _)| *values);
     typed.or_else(|| OF_COLUMNS.iter().find(|(option, _)| Some(*option) == of_column()).map(|(_, values)| *values))
@@ -216,7 +217,7 @@ fn faults(schema: &TableSchema) -> Vec<Error> {
     out.extend(target_bytes(&options, has_key).err());
     out.extend(index_faults(schema, &options));
     if has_key {
-        out.extend(CompactRules::new(&options).err());
+        out.extend(PickRules::new(&options).err());
         // Which column says the time may be said later.
         if options.get("record-level.time-field").is_some() {
             out.extend(RecordExpiry::new(schema, &options, 0).err());

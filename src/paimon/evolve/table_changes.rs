@@ -1,7 +1,7 @@
-//! Changes of what a table is: schema, options, tags and branches; asked for as those of Iceberg's tables are.
+//! Changes of a table itself: schema, options, tags and branches. The requests are the same for every format.
 //!
-//! Paimon makes changes of a schema one after the other, by the names that columns have then. Here all names are those from
-//! before the update, so that renames come last.
+//! Paimon makes changes of a schema one after the other, by the names that columns have then. Here all names are those
+//! from before the update, so that renames come last.
 
 use serde_json::Value as Json;
 
@@ -12,13 +12,13 @@ use crate::format::evolution::{
     NewColumn, Position as Place, RefChange, RefUpdate, Retention, SchemaOperation, SchemaUpdate, Version,
 };
 use crate::format::request::RefKind;
-use crate::paimon::catalog::alter::{Position, SchemaChange};
+use crate::paimon::catalog::alter::{ColumnPosition, SchemaChange};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::catalog::refs::RollbackTo;
-use crate::paimon::catalog_tables::data_type;
+use crate::paimon::catalog::tag_times::trimmed;
 use crate::paimon::commit::expire::{drop_tag, replace_tag, retain_tag};
-use crate::paimon::commit::tag_times::trimmed;
 use crate::paimon::spec::data_type::{DataField, DataType, TypeKind};
+use crate::paimon::spec::from_types::data_type;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Tag;
 use crate::paimon::state::PaimonTable;
@@ -32,8 +32,8 @@ impl PaimonTable {
     /// Changes the table's schema, options or references; returns the table at its newest version.
     ///
     /// # Errors
-    /// `CommitConflict` if somebody changed the schema since this version; `InvalidInput`, `NotFound`, `AlreadyExists` and
-    /// `Unsupported` for what Paimon does not allow; those of the store.
+    /// `CommitConflict` if somebody changed the schema since this version; `InvalidInput`, `NotFound`, `AlreadyExists`
+    /// and `Unsupported` for what Paimon does not allow; those of the store.
     pub fn evolve(&self, evolutions: &[Evolution]) -> Result<PaimonTable> {
         self.metadata().check_same_table()?;
         let mut changes = Vec::new();
@@ -77,7 +77,7 @@ impl PaimonTable {
             false => Err(Error::conflict("another commit changed the schema since the table was read")
                 .with("table", self.location())
                 .with("schema", newest)
-                .hint("Refresh the table and begin anew")),
+                .hint("Refresh the table and try again")),
         }
     }
 }
@@ -86,7 +86,7 @@ impl PaimonTable {
 
 /// What the operations of an update come to.
 fn schema_changes(schema: &TableSchema, update: &SchemaUpdate) -> Result<Vec<SchemaChange>> {
-    let names = Names { fields: &schema.fields, case_sensitive: update.case_sensitive };
+    let names = ColumnNames { fields: &schema.fields, case_sensitive: update.case_sensitive };
     let (mut out, mut renames) = (Vec::new(), Vec::new());
     for operation in &update.operations {
         match operation {
@@ -100,9 +100,9 @@ fn schema_changes(schema: &TableSchema, update: &SchemaUpdate) -> Result<Vec<Sch
             }
             SchemaOperation::Required { path, required } => {
                 if *required && !update.allow_incompatible {
-                    return Err(Error::invalid("a column can't become required: rows that are there may have nulls")
+                    return Err(Error::invalid("a column can't become required: existing rows may have nulls")
                         .with("column", path.join("."))
-                        .hint("Say allow_incompatible_changes=True if there are none"));
+                        .hint("Set allow_incompatible_changes=True if there are none"));
                 }
                 out.push(SchemaChange::SetNullable { path: names.path(path), nullable: !required });
             }
@@ -139,13 +139,14 @@ fn schema_changes(schema: &TableSchema, update: &SchemaUpdate) -> Result<Vec<Sch
 }
 
 /// Finds columns by the names that users give.
-struct Names<'s> {
+struct ColumnNames<'s> {
     fields: &'s [DataField],
     case_sensitive: bool,
 }
 
-impl Names<'_> {
-    /// A column's path as Paimon has it: through arrays by `element`, through maps by `value`. Names that are not found stay.
+impl ColumnNames<'_> {
+    /// A column's path in Paimon's form: through arrays by `element`, through maps by `value`. Names that are not found
+    /// stay.
     fn path(&self, given: &[String]) -> Vec<String> {
         let mut out = Vec::with_capacity(given.len());
         let mut fields = self.fields;
@@ -188,12 +189,12 @@ impl Names<'_> {
         Some(inside)
     }
 
-    fn position(&self, place: &Place) -> Position {
+    fn position(&self, place: &Place) -> ColumnPosition {
         let last = |path: &[String]| self.path(path).pop().unwrap_or_default();
         match place {
-            Place::First => Position::First,
-            Place::Before(path) => Position::Before(last(path)),
-            Place::After(path) => Position::After(last(path)),
+            Place::First => ColumnPosition::First,
+            Place::Before(path) => ColumnPosition::Before(last(path)),
+            Place::After(path) => ColumnPosition::After(last(path)),
         }
     }
 
@@ -367,7 +368,7 @@ fn snapshot_of(folder: &TableFolder, version: &Version) -> Result<Option<i64>> {
         },
         Version::TimestampMs(ms) => match folder.snapshot_at_time(*ms)? {
             Some(snapshot) => Ok(Some(snapshot.id)),
-            None => Err(Error::not_found("no snapshot is that old")),
+            None => Err(Error::not_found("the table has no snapshot from that time or before")),
         },
         Version::Picked(_) => Err(Error::internal("snapshots of Paimon tables are not picked")),
     }

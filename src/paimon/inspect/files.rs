@@ -1,4 +1,4 @@
-//! Files, entries, manifests, partitions, buckets and index files of one version.
+//! Metadata tables of one version: files, entries, manifests, partitions, buckets and index files.
 //!
 //! Source: Java's `FilesTable`, `ManifestsTable`, `PartitionsTable`, `BucketsTable`, `TableIndexesTable`.
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Builder, ListBuilder, StringBuilder, StructBuilder};
 use arrow::datatypes::{DataType as ArrowType, Field};
 
-use super::tables::{Column, ints, local_times, longs, owned_texts, rows, texts};
+use super::columns::{NamedArray, ints, local_times, longs, owned_texts, rows, texts};
 use super::texts::{key_text, partition_spec_text, row_text, stats_texts};
 use crate::error::Result;
 use crate::format::request::ScanRequest;
@@ -16,10 +16,10 @@ use crate::paimon::manifest::entries::{ADD, APPEND, COMPACT, EntryColumns, Entry
 use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
 use crate::paimon::manifest::list::ManifestFile;
 use crate::paimon::manifest::live::{LiveEntries, changelog_manifests, data_manifests, live_files, read_manifest};
-use crate::paimon::plan::files::{Mappings, schema_of};
-use crate::paimon::plan::planner::PlanInput;
+use crate::paimon::plan::files::Mappings;
+use crate::paimon::plan::input::{PlanInput, schema_of};
 use crate::paimon::spec::data_type::{DataField, DataType};
-use crate::paimon::spec::partition::{Paths, partition_of};
+use crate::paimon::spec::partition::{TablePaths, partition_of};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::spec::stats::StatsBounds;
@@ -37,7 +37,7 @@ pub(crate) fn of_version(
     name: &str,
     go_on: Cancellation,
 ) -> Result<Rows> {
-    let version = Version { table, schema: table.table_schema(), snapshot };
+    let version = InspectedVersion { table, schema: table.table_schema(), snapshot };
     match name {
         "files" => version.files(go_on),
         "entries" => version.entries(go_on),
@@ -48,7 +48,7 @@ pub(crate) fn of_version(
     }
 }
 
-struct Version<'t> {
+struct InspectedVersion<'t> {
     table: &'t PaimonTable,
     schema: &'t TableSchema,
     snapshot: Option<&'t Snapshot>,
@@ -73,7 +73,7 @@ impl Sums {
     }
 }
 
-impl<'t> Version<'t> {
+impl<'t> InspectedVersion<'t> {
     fn listed(&self) -> Result<Vec<ManifestFile>> {
         let folder = self.table.folder();
         self.snapshot.map_or(Ok(Vec::new()), |s| data_manifests(folder.manifests(), s))
@@ -114,7 +114,7 @@ impl<'t> Version<'t> {
                 manifests.push(manifest.file_name.clone());
             }
         }
-        let mut columns: Vec<Column> = vec![
+        let mut columns: Vec<NamedArray> = vec![
             ("kind", false, texts(kinds.into_iter().map(Some))),
             ("manifest", false, owned_texts(manifests.into_iter().map(Some))),
         ];
@@ -242,7 +242,7 @@ fn vector_ranges(all: &[IndexEntry]) -> ArrayRef {
 /// Rows of `files`, column by column.
 struct FileRows<'t> {
     table: &'t PaimonTable,
-    paths: Paths,
+    paths: TablePaths,
     input: PlanInput,
     texts: [Vec<Option<String>>; 9],
     numbers: [Vec<Option<i64>>; 8],
@@ -255,7 +255,7 @@ impl<'t> FileRows<'t> {
     fn new(table: &'t PaimonTable) -> Result<FileRows<'t>> {
         Ok(FileRows {
             table,
-            paths: Paths::new(table.location(), table.table_schema())?,
+            paths: TablePaths::new(table.location(), table.table_schema())?,
             input: table.scan(ScanRequest::default())?.plan_input(),
             texts: Default::default(),
             numbers: Default::default(),
@@ -316,7 +316,7 @@ impl<'t> FileRows<'t> {
         Ok(())
     }
 
-    fn columns(mut self) -> Vec<Column> {
+    fn columns(mut self) -> Vec<NamedArray> {
         let [partition, path, format, min_key, max_key, nulls, least, greatest, source] =
             self.texts.map(|column| owned_texts(column.into_iter()));
         let created = local_times(self.numbers[5].iter().copied());

@@ -1,21 +1,21 @@
 //! Metadata tables of Apache Paimon, with the columns of Java's system tables.
 //!
-//! Points in time are of UTC; Java shows them in the zone of its process. Creation times of files are recorded by the clock of
-//! their writer, whatever its zone.
+//! Points in time are of UTC; Java shows them in the zone of its process. Creation times of files are recorded by the
+//! clock of their writer, whatever its zone.
 //!
 //! Source: Java's `SnapshotsTable`, `SchemasTable`, `OptionsTable`, `TagsTable`, `BranchesTable`, `ConsumersTable`.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray, TimestampMillisecondArray};
-use arrow::datatypes::{Field, Schema};
 use serde_json::{Value as Json, json};
 
+use super::columns::{instants, local_times, longs, owned_texts, rows, texts};
+use super::files;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::request::At;
 use crate::paimon::catalog::filesystem::TableFolder;
+use crate::paimon::catalog::tag_times;
 use crate::paimon::commit::expire::consumers;
-use crate::paimon::commit::tag_times;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::state::PaimonTable;
 use crate::parallel::Cancellation;
@@ -41,48 +41,11 @@ const NAMES: [&str; 13] = [
 /// Those of one version.
 const OF_VERSIONS: [&str; 6] = ["files", "entries", "manifests", "partitions", "buckets", "table_indexes"];
 
-/// A column: its name, and its values, which may be null where it says so.
-pub(crate) type Column = (&'static str, bool, ArrayRef);
-
-pub(crate) fn texts<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
-    Arc::new(values.collect::<StringArray>())
-}
-
-pub(crate) fn owned_texts(values: impl Iterator<Item = Option<String>>) -> ArrayRef {
-    Arc::new(values.collect::<StringArray>())
-}
-
-pub(crate) fn longs(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
-    Arc::new(values.collect::<Int64Array>())
-}
-
-pub(crate) fn ints(values: impl Iterator<Item = i32>) -> ArrayRef {
-    Arc::new(Int32Array::from_iter_values(values))
-}
-
-/// Milliseconds since the epoch.
-fn instants(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
-    Arc::new(values.collect::<TimestampMillisecondArray>().with_timezone("UTC"))
-}
-
-/// Milliseconds of some clock.
-pub(crate) fn local_times(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
-    Arc::new(values.collect::<TimestampMillisecondArray>())
-}
-
-pub(crate) fn rows(columns: Vec<Column>) -> Result<Rows> {
-    let field = |(name, nullable, array): &Column| Field::new(*name, array.data_type().clone(), *nullable);
-    let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
-    let batch = RecordBatch::try_new(schema.clone(), columns.into_iter().map(|(.., array)| array).collect())
-        .map_err(|e| Error::internal("the rows of a metadata table are no Arrow batch").because(e))?;
-    Ok(Rows { schema, batches: if batch.num_rows() > 0 { vec![batch] } else { Vec::new() } })
-}
-
 /// Reads a metadata table. `at` chooses the version of those that show one.
 ///
 /// # Errors
-/// `InvalidInput` for a name that is none, and for `at` with a table of no one version; `NotFound` for a version that is not
-/// there, and if the table was dropped and made anew; `CorruptTable` or the store's, naming the file.
+/// `InvalidInput` for an unknown name, and for `at` with a table of no one version; `NotFound` for a version that
+/// is not there, and if the table was dropped and created again; `CorruptTable` or the store's, naming the file.
 pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>, go_on: Cancellation) -> Result<Rows> {
     if !NAMES.contains(&name) {
         return Err(Error::invalid(format!("there is no metadata table '{name}' of tables of Apache Paimon"))
@@ -101,7 +64,7 @@ pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>, go_on: C
         "branches" => branches(folder),
         "refs" => refs(table),
         "consumers" => rows_of_consumers(folder),
-        _ => crate::paimon::inspect::files::of_version(table, version(table, at)?.as_deref(), name, go_on),
+        _ => files::of_version(table, version(table, at)?.as_deref(), name, go_on),
     }
 }
 
@@ -117,7 +80,11 @@ fn version(table: &PaimonTable, at: Option<&At>) -> Result<Option<Arc<Snapshot>>
             Err(e) => return Err(e),
         },
         Some(at @ At::TimestampMs(ms)) => {
-            let none = || Error::not_found("no snapshot is that old").with("at", at).with("path", folder.root());
+            let none = || {
+                Error::not_found("the table has no snapshot from that time or before")
+                    .with("at", at)
+                    .with("path", folder.root())
+            };
             Some(Arc::new(folder.snapshot_at_time(*ms)?.ok_or_else(none)?))
         }
     })
@@ -192,15 +159,15 @@ fn branches(folder: &TableFolder) -> Result<Rows> {
     let mut names = folder.branches()?;
     names.sort_unstable();
     // When a branch was made is when its oldest schema was.
-    let made = |name: &String| -> Result<Option<i64>> {
+    let created = |name: &String| -> Result<Option<i64>> {
         let branch = folder.branch(name)?;
         let files = folder.store().list(branch.schema_path(0).rsplit_once('/').map_or("", |(folder, _)| folder))?;
         Ok(files.iter().map(|f| f.modified_ms).min())
     };
-    let made = names.iter().map(made).collect::<Result<Vec<_>>>()?;
+    let created = names.iter().map(created).collect::<Result<Vec<_>>>()?;
     rows(vec![
         ("branch_name", false, texts(names.iter().map(|n| Some(n.as_str())))),
-        ("create_time", true, instants(made.into_iter())),
+        ("create_time", true, instants(created.into_iter())),
     ])
 }
 

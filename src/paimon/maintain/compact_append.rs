@@ -1,10 +1,10 @@
-//! Tables without primary key: small files are put together, in their order where they have buckets.
+//! Compaction of tables without primary key: joins small files, in their order where the table has buckets.
 //!
 //! Source: Java's `AppendCompactCoordinator`, `BucketedAppendCompactManager`.
 
 use std::collections::BTreeMap;
 
-use super::compact::{Group, Job, Outcome, Work, tasks_of};
+use super::compact_job::{CompactGroup, CompactJob, CompactOutcome, CompactWork, tasks_of};
 use crate::data::read::task::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::paimon::plan::compact_plan::BucketFiles;
@@ -13,7 +13,7 @@ use crate::paimon::write::bucket_writer::{BucketPlace, BucketRole, BucketWriter}
 use crate::paimon::write::properties::target_bytes;
 use crate::parallel::Cancellation;
 
-/// So many files at least are compacted where all of a bucket may be.
+/// The least number of files to compact when all files of a bucket may be compacted.
 const FEWEST_OF_ALL: usize = 3;
 
 /// What options say of such tables.
@@ -29,11 +29,12 @@ struct AppendRules {
 }
 
 impl AppendRules {
-    fn new(job: &Job) -> Result<AppendRules> {
+    fn new(job: &CompactJob) -> Result<AppendRules> {
         let options = job.options();
         let ratio = options.get("compaction.delete-ratio-threshold").unwrap_or("0.2");
         let delete_ratio = ratio.trim().parse().map_err(|_| {
-            Error::invalid(format!("'{ratio}' is no share")).with("option", "compaction.delete-ratio-threshold")
+            Error::invalid(format!("'{ratio}' is not a share between 0 and 1"))
+                .with("option", "compaction.delete-ratio-threshold")
         })?;
         let target = i64::try_from(target_bytes(&options, false)?).unwrap_or(i64::MAX);
         let min_files = options.integer("compaction.min.file-num")?.unwrap_or(5);
@@ -49,19 +50,21 @@ impl AppendRules {
     }
 }
 
-impl Job {
-    pub(crate) fn append_groups(&self, minor: bool) -> Result<Vec<Group>> {
+impl CompactJob {
+    pub(crate) fn append_groups(&self, minor: bool) -> Result<Vec<CompactGroup>> {
         let rules = AppendRules::new(self)?;
         let bucketed = self.options().bucket()? > 0;
         let mut groups = Vec::new();
         for (number, bucket) in self.buckets.iter().enumerate() {
-            let files = Files { bucket, rules: &rules };
+            let files = BucketFilePicker { bucket, rules: &rules };
             let picked = match (bucketed, minor) {
                 (false, _) => files.packed(),
                 (true, true) => files.neighbours(),
                 (true, false) => files.all(),
             };
-            groups.extend(picked.into_iter().map(|files| Group { bucket: number, work: Work::Append(files) }));
+            groups.extend(
+                picked.into_iter().map(|files| CompactGroup { bucket: number, work: CompactWork::Append(files) }),
+            );
         }
         Ok(groups)
     }
@@ -72,7 +75,7 @@ impl Job {
         place: &BucketPlace<'_>,
         files: &[usize],
         go_on: Cancellation,
-    ) -> Result<Outcome> {
+    ) -> Result<CompactOutcome> {
         let tracked = match self.options().row_tracking()? {
             true => Some(with_tracking(&self.schema)?),
             false => None,
@@ -93,21 +96,21 @@ impl Job {
             let leveled = added.iter_mut().flat_map(|file| &mut file.file.leveled);
             leveled.for_each(|leveled| leveled.write_columns = Some(names.clone()));
         }
-        Ok(Outcome {
+        Ok(CompactOutcome {
             removed: tasks.iter().map(|task| task.data_file.as_ref().clone()).collect(),
             added,
-            ..Outcome::default()
+            ..CompactOutcome::default()
         })
     }
 }
 
 /// The files of a bucket, to be picked from.
-struct Files<'a> {
+struct BucketFilePicker<'a> {
     bucket: &'a BucketFiles,
     rules: &'a AppendRules,
 }
 
-impl Files<'_> {
+impl BucketFilePicker<'_> {
     fn size(&self, at: usize) -> i64 {
         self.bucket.files.get(at).map_or(0, |f| f.file_size)
     }

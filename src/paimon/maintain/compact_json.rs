@@ -2,9 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use super::compact::{PaimonCompacted, PaimonCompaction};
+use super::compaction::{PaimonCompacted, PaimonCompaction};
 use crate::error::{Error, Result};
-use crate::iceberg::maintain::json::{Arguments, texts};
+use crate::format::wire::arguments::{Arguments, texts};
 use crate::paimon::state::PaimonTable;
 use crate::parallel::Cancellation;
 

@@ -1,16 +1,16 @@
-//! Buckets of tables with a primary key: rows are merged by key, level by level.
+//! Compaction of tables with a primary key: merges the rows of a bucket by key, level by level.
 //!
 //! Source: Java's `MergeTreeCompactManagerFactory`, `MergeTreeCompactRewriter`, `ChangelogMergeTreeRewriter`,
 //! `FullChangelogMergeTreeCompactRewriter`, `LookupMergeTreeCompactRewriter`.
 
 use std::sync::Arc;
 
-use super::compact::{Group, Job, Outcome, Work, tasks_of};
+use super::compact_job::{CompactGroup, CompactJob, CompactOutcome, CompactWork, KeyedWork, tasks_of};
 use crate::data::merge::compact::{CompactMerge, CompactionOutput, Reduction};
 use crate::error::{Error, Result};
 use crate::format::task::ScanTask;
-use crate::paimon::plan::compact_pick::{CompactRules, Levels};
-use crate::paimon::plan::compact_plan::{BucketFiles, CompactStep, Section, key_sections, steps};
+use crate::paimon::plan::compact_pick::{Levels, PickRules};
+use crate::paimon::plan::compact_plan::{BucketFiles, CompactSection, CompactStep, key_sections, steps};
 use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::write::bucket_writer::{BucketPlace, BucketRole, BucketWriter};
 use crate::paimon::write::properties::{by_level, target_bytes};
@@ -24,33 +24,10 @@ enum Producer {
     Lookup,
 }
 
-/// What is done with files of a bucket.
-pub(crate) struct KeyedWork {
-    steps: Vec<CompactStep>,
-    /// The level that files get.
-    level: i32,
-    /// Whether rows that take others away have nothing left to take.
-    drops_deletes: bool,
-}
-
-impl KeyedWork {
-    /// The files that are written anew, and how many others get another level.
-    pub fn files(&self) -> (Vec<usize>, usize) {
-        let (mut rewritten, mut upgraded) = (Vec::new(), 0);
-        for step in &self.steps {
-            match step {
-                CompactStep::Rewrite(sections) => rewritten.extend(sections.iter().flatten().flatten().copied()),
-                CompactStep::Upgrade(_) => upgraded += 1,
-            }
-        }
-        (rewritten, upgraded)
-    }
-}
-
-impl Job {
-    pub(crate) fn keyed_groups(&self, minor: bool) -> Result<Vec<Group>> {
+impl CompactJob {
+    pub(crate) fn keyed_groups(&self, minor: bool) -> Result<Vec<CompactGroup>> {
         let options = self.options();
-        let rules = CompactRules::new(&options)?;
+        let rules = PickRules::new(&options)?;
         let small_bytes = i64::try_from(target_bytes(&options, true)?).unwrap_or(i64::MAX) / 10 * 7;
         let vectors = options.deletion_vectors()?;
         self.check_producer()?;
@@ -67,7 +44,7 @@ impl Job {
             }
             let drops_deletes = unit.level != 0 && (unit.level >= levels.highest() || vectors);
             let work = KeyedWork { steps, level: unit.level, drops_deletes };
-            groups.push(Group { bucket: number, work: Work::Keyed(work) });
+            groups.push(CompactGroup { bucket: number, work: CompactWork::Keyed(work) });
         }
         Ok(groups)
     }
@@ -83,7 +60,7 @@ impl Job {
     fn check_producer(&self) -> Result<()> {
         let options = self.options();
         if options.deletion_vectors()? && options.merge_engine()? == MergeEngine::FirstRow {
-            return Err(Error::invalid("a table that keeps the first rows has no use for deletion vectors")
+            return Err(Error::invalid("a table with the merge engine first-row can't use deletion vectors")
                 .with("table", self.table.location()));
         }
         Ok(())
@@ -91,7 +68,7 @@ impl Job {
 
     /// The highest level by the options, though a bucket may have more.
     fn top(&self) -> Result<i32> {
-        Ok(CompactRules::new(&self.options())?.levels - 1)
+        Ok(PickRules::new(&self.options())?.levels - 1)
     }
 
     pub(crate) fn compact_keyed(
@@ -100,7 +77,7 @@ impl Job {
         place: &BucketPlace<'_>,
         work: &KeyedWork,
         go_on: Cancellation,
-    ) -> Result<Outcome> {
+    ) -> Result<CompactOutcome> {
         let bucket_job = BucketJob {
             job: self,
             bucket,
@@ -112,7 +89,7 @@ impl Job {
             looks_up: self.options().looks_up()?,
             vectors: self.options().deletion_vectors()?,
         };
-        let mut out = Outcome::default();
+        let mut out = CompactOutcome::default();
         for step in &work.steps {
             match step {
                 CompactStep::Rewrite(sections) => bucket_job.rewrite(sections, &mut out)?,
@@ -125,7 +102,7 @@ impl Job {
 
 /// A bucket that is compacted.
 struct BucketJob<'a> {
-    job: &'a Job,
+    job: &'a CompactJob,
     bucket: &'a BucketFiles,
     place: &'a BucketPlace<'a>,
     work: &'a KeyedWork,
@@ -141,8 +118,8 @@ impl BucketJob<'_> {
         self.bucket.files.get(at).map_or(0, |f| f.level)
     }
 
-    /// What merging is for, of files that are written anew.
-    fn reduction(&self, sections: &[Section]) -> Reduction {
+    /// What merging has to give for files that are rewritten.
+    fn reduction(&self, sections: &[CompactSection]) -> Reduction {
         let level = self.work.level;
         match self.producer {
             Producer::FullCompaction if level == self.top => Reduction::SinceTop { top: self.top },
@@ -161,12 +138,12 @@ impl BucketJob<'_> {
         Reduction::Lookup { changelog: self.producer == Producer::Lookup, vectors: self.vectors }
     }
 
-    fn rewrite(&self, sections: &[Section], out: &mut Outcome) -> Result<()> {
+    fn rewrite(&self, sections: &[CompactSection], out: &mut CompactOutcome) -> Result<()> {
         self.merge(sections, self.reduction(sections), self.work.drops_deletes, true, out)
     }
 
     /// Gives a file another level, as it is if nothing speaks against that.
-    fn upgrade(&self, at: usize, out: &mut Outcome) -> Result<()> {
+    fn upgrade(&self, at: usize, out: &mut CompactOutcome) -> Result<()> {
         let (level, from) = (self.work.level, self.level_of(at));
         let sections = [vec![vec![at]]];
         match self.producer {
@@ -188,12 +165,12 @@ impl BucketJob<'_> {
         Ok(())
     }
 
-    fn move_up(&self, at: usize, out: &mut Outcome) {
+    fn move_up(&self, at: usize, out: &mut CompactOutcome) {
         let file = self.bucket.tasks.get(at).map(|task| task.data_file.as_ref().clone());
         out.moved.extend(file.map(|file| (file, self.work.level)));
     }
 
-    /// Whether a file of level 0 has to be written anew to get another level, in tables that look rows up.
+    /// Whether a file of level 0 has to be rewritten to get another level, in tables that look rows up.
     fn rewrites_upgraded(&self, at: usize) -> Result<bool> {
         let options = self.job.options();
         let level = self.work.level;
@@ -215,7 +192,7 @@ impl BucketJob<'_> {
     }
 
     /// Runs of the files above that may have keys of a section, lower levels first.
-    fn above_section(&self, section: &Section) -> Result<Vec<Vec<ScanTask>>> {
+    fn above_section(&self, section: &CompactSection) -> Result<Vec<Vec<ScanTask>>> {
         let mut out = Vec::new();
         let inputs: Vec<usize> = section.iter().flatten().copied().collect();
         for run in self.above(self.work.level) {
@@ -238,11 +215,11 @@ impl BucketJob<'_> {
     /// Merges sections; with `writes`, into new files, else only for what it tells.
     fn merge(
         &self,
-        sections: &[Section],
+        sections: &[CompactSection],
         reduction: Reduction,
         drops_deletes: bool,
         writes: bool,
-        out: &mut Outcome,
+        out: &mut CompactOutcome,
     ) -> Result<()> {
         let files: Vec<usize> = sections.iter().flatten().flatten().copied().collect();
         let first = files.first().and_then(|at| self.bucket.tasks.get(*at));
@@ -288,7 +265,7 @@ impl BucketJob<'_> {
     }
 }
 
-fn delete(deleted: Vec<(Arc<str>, u64)>, out: &mut Outcome) -> Result<()> {
+fn delete(deleted: Vec<(Arc<str>, u64)>, out: &mut CompactOutcome) -> Result<()> {
     for (path, position) in deleted {
         let position = i64::try_from(position).map_err(|_| Error::internal("a row is beyond all places"))?;
         out.deleted.entry(path).or_default().extend(&[position])?;

@@ -1,25 +1,27 @@
-//! Postponed buckets: rows that wait get their buckets by the hashes of their keys.
+//! Postponed buckets: gives waiting rows their buckets by the hashes of their keys.
 //!
-//! They are written into files of level 0 as if they came in now, in the order in which they came, by as many buckets as
-//! their partition has. What compactions make of those files is not told here.
+//! They are written into files of level 0 as if they came in now, in the order in which they came, by as many buckets
+//! as their partition has. What compactions make of those files is not told here.
 //!
 //! Source: Java's `PostponeBucketCompactSplitSource`, `SparkPostponeCompactProcedure` and `PostponeUtils`.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::compact::{PaimonCompacted, PaimonCompaction, merged, partition_filter};
+use super::compaction::{PaimonCompacted, PaimonCompaction, merged, partition_filter};
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::merge::kind_rows::as_written;
 use crate::data::read::task::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::request::ScanRequest;
 use crate::format::task::ScanTask;
-use crate::paimon::commit::producer::{Changes, Commit};
+use crate::paimon::commit::changes::Changes;
+use crate::paimon::commit::producer::Commit;
 use crate::paimon::plan::compact_plan::{BucketFiles, bucket_files};
 use crate::paimon::spec::bucket::POSTPONE_BUCKET;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
-use crate::paimon::write::writer::{PaimonWriter, Rewritten, WriteKind};
+use crate::paimon::write::write_plan::{RewriteState, WriteKind};
+use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
 use crate::parallel::Cancellation;
 use crate::types::options::Options;
 
@@ -70,7 +72,8 @@ fn delete(table: &PaimonTable, changes: &Changes) {
     files.for_each(|new| drop(table.folder().store().delete(&new.file.path)));
 }
 
-/// The partitions whose rows wait, by how many buckets they get: as many as they have, or what the table says for new ones.
+/// The partitions whose rows wait, by how many buckets they get: as many as they have, or what the table says for new
+/// ones.
 fn by_count<'b>(
     schema: &TableSchema,
     all: &'b [BucketFiles],
@@ -80,7 +83,8 @@ fn by_count<'b>(
     for bucket in all.iter().filter(|b| b.bucket >= 0 && b.total_buckets > 0) {
         let count = known.entry(&bucket.partition_row).or_insert(bucket.total_buckets);
         if *count != bucket.total_buckets {
-            let both = format!("a partition has {count} buckets by some files, and {} by others", bucket.total_buckets);
+            let both =
+                format!("some files say that a partition has {count} buckets, others say {}", bucket.total_buckets);
             return Err(Error::corrupt(both).hint("Java Paimon's rescale job gives its rows one number of buckets"));
         }
     }
@@ -88,7 +92,7 @@ fn by_count<'b>(
     let default = schema.options().integer(DEFAULT)?.unwrap_or(1);
     let default = i32::try_from(default).ok().filter(|n| *n > 0);
     let default =
-        default.ok_or_else(|| Error::invalid("partitions have one bucket at least").with("option", DEFAULT))?;
+        default.ok_or_else(|| Error::invalid("a partition needs at least one bucket").with("option", DEFAULT))?;
     let mut out: BTreeMap<i32, Vec<&BucketFiles>> = BTreeMap::new();
     for bucket in waiting {
         let count = known.get(&bucket.partition_row[..]).copied().unwrap_or(default);
@@ -104,14 +108,14 @@ fn write(
     count: i32,
     partitions: &[&BucketFiles],
     go_on: Cancellation,
-) -> Result<crate::paimon::write::writer::NewFiles> {
+) -> Result<WrittenFiles> {
     let mut parts = table.table_schema().parts();
     parts.options = options.clone();
     parts.options.insert("bucket".to_owned(), count.to_string());
     let real = table.with_schema(TableSchema::new(parts)?);
     let context = as_written(table.scan_newest(ScanRequest::default())?.context());
     let (store, cache) = (table.folder().store(), DeleteCache::default());
-    let mut writer = PaimonWriter::again(&real, WriteKind::Add, false, Rewritten::default())?;
+    let mut writer = PaimonWriter::of_written(&real, WriteKind::Add, false, RewriteState::default())?;
     let written = partitions.iter().try_for_each(|bucket| {
         in_order(bucket).into_iter().try_for_each(|task| {
             for rows in read_task(store, &context, task, &cache)? {
@@ -134,7 +138,7 @@ fn write(
 fn in_order(bucket: &BucketFiles) -> Vec<&ScanTask> {
     let mut files: Vec<(Option<i64>, &ScanTask)> =
         bucket.files.iter().map(|f| f.creation_time_ms).zip(&bucket.tasks).collect();
-    files.sort_by_key(|(made, _)| *made);
+    files.sort_by_key(|(created_ms, _)| *created_ms);
     files.into_iter().map(|(_, task)| task).collect()
 }
 
@@ -146,18 +150,4 @@ pub(crate) fn waits(options: &Options<'_>) -> Result<bool> {
 /// Files of real buckets: those that rows wait in are not compacted as they are.
 pub(crate) fn placed(buckets: Vec<BucketFiles>) -> Vec<BucketFiles> {
     buckets.into_iter().filter(|bucket| bucket.bucket != POSTPONE_BUCKET).collect()
-}
-
-/// Two steps of one compaction.
-pub(crate) fn both(first: &PaimonCompacted, then: &PaimonCompacted) -> PaimonCompacted {
-    PaimonCompacted {
-        groups: first.groups + then.groups,
-        rewritten_files: first.rewritten_files + then.rewritten_files,
-        rewritten_bytes: first.rewritten_bytes.saturating_add(then.rewritten_bytes),
-        added_files: first.added_files + then.added_files,
-        added_bytes: first.added_bytes.saturating_add(then.added_bytes),
-        upgraded_files: first.upgraded_files + then.upgraded_files,
-        changelog_files: first.changelog_files + then.changelog_files,
-        commits: first.commits + then.commits,
-    }
 }

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use arrow::array::{AsArray, Int32Array, RecordBatch, RecordBatchIterator, StringArray};
@@ -5,6 +6,7 @@ use arrow::datatypes::Int32Type;
 
 use super::*;
 use crate::error::ErrorKind;
+use crate::format::commit::CommitOptions;
 use crate::rows::stream::StreamRequest;
 use crate::store::{self, Store};
 
@@ -57,7 +59,7 @@ fn newest(table: &PaimonTable) -> Option<i64> {
 
 /// A compaction that was planned and written, and not committed yet.
 fn written(table: &PaimonTable) -> Commit {
-    let job = Job::plan(table.refresh().unwrap(), &PaimonCompaction::default()).unwrap();
+    let job = CompactJob::plan(table.refresh().unwrap(), &PaimonCompaction::default()).unwrap();
     let changes = job.run(&|| Ok(())).and_then(|outcomes| job.changes(outcomes, &|| Ok(()))).unwrap();
     Commit::new(table.folder(), changes).compacting().owning_files()
 }

@@ -1,19 +1,21 @@
-//! Upkeep by name, with arguments and result as JSON, as of Iceberg's tables.
+//! Maintenance by name, with arguments and result as JSON.
 
 use serde_json::json;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::format::deletion::Deletion;
 use crate::format::maintenance::PrefixMismatch;
-use crate::iceberg::maintain::json::{Arguments, failed_json};
-use crate::paimon::commit::expire::{Expired, Expiry, expire, plan_expiry};
+use crate::format::wire::arguments::{Arguments, failed_json};
+use crate::paimon::commit::expire::{ExpiredFiles, expire, plan_expiry};
 use crate::paimon::commit::orphans::orphan_files;
-use crate::paimon::maintain::compact;
+use crate::paimon::commit::retention::ExpiryRequest;
+use crate::paimon::maintain::compact_json;
 use crate::paimon::state::PaimonTable;
 use crate::parallel::Cancellation;
 
 impl PaimonTable {
-    /// Runs one action: `expire_snapshots`, `remove_orphan_files` or `compact`. Gives the table at its newest version, and the result as a JSON object.
+    /// Runs one action: `expire_snapshots`, `remove_orphan_files` or `compact`. Gives the table at its newest version,
+    /// and the result as a JSON object.
     ///
     /// # Errors
     /// `Unsupported` for other actions; `InvalidInput` for arguments that it does not take; those of the action.
@@ -24,7 +26,7 @@ impl PaimonTable {
         let result = match action {
             "expire_snapshots" => self.expire_snapshots(&mut arguments)?,
             "remove_orphan_files" => self.remove_orphan_files(&mut arguments, go_on)?,
-            "compact" => return compact::compact(self, &mut arguments, go_on),
+            "compact" => return compact_json::compact(self, &mut arguments, go_on),
             other => {
                 return Err(Error::unsupported(format!("{other}: not with tables of Apache Paimon yet"))
                     .with("table", self.location())
@@ -38,19 +40,19 @@ impl PaimonTable {
         let options = arguments.expire()?;
         arguments.check_used()?;
         if !options.expiry.snapshot_ids.is_empty() {
-            return Err(Error::unsupported("snapshots of Paimon expire from the oldest on, not one by one")
+            return Err(Error::unsupported("snapshots of Paimon expire from the oldest one on, not one by one")
                 .with("table", self.location())
-                .hint("Say older_than= or retain_last="));
+                .hint("Use older_than= or retain_last="));
         }
         if options.keep_files {
             return Err(Error::unsupported("an expiry that leaves files: not with tables of Apache Paimon")
                 .with("table", self.location())
-                .hint("Leave out delete_files=False; dry_run=True tells what would go"));
+                .hint("Leave out delete_files=False; dry_run=True lists the files that would be removed"));
         }
-        let expiry = Expiry {
+        let expiry = ExpiryRequest {
             retain_min: options.expiry.retain_last,
             older_than_ms: options.expiry.older_than_ms,
-            ..Expiry::default()
+            ..ExpiryRequest::default()
         };
         let expired = match options.dry_run {
             true => plan_expiry(self.folder(), &expiry),
@@ -82,12 +84,12 @@ impl PaimonTable {
 }
 
 fn unlike_icebergs(argument: &str, table: &PaimonTable) -> Error {
-    Error::unsupported(format!("{argument}=: not with tables of Apache Paimon, which record names and no paths"))
+    Error::unsupported(format!("{argument}=: not with tables of Apache Paimon, which record file names without paths"))
         .with("table", table.location())
-        .hint("Leave it out: all folders of the table are looked at")
+        .hint("Leave it out: the search covers all folders of the table")
 }
 
-fn expired_json(expired: &Expired, deleted: bool) -> String {
+fn expired_json(expired: &ExpiredFiles, deleted: bool) -> String {
     let is_empty = expired.snapshots.is_empty() && expired.changelogs.is_empty() && expired.tags.is_empty();
     let out = json!({
         "snapshots": expired.snapshots,

@@ -1,7 +1,7 @@
-//! Manifests: entries that add or delete a file.
+//! Decoding manifests: entries that add or delete a file, into columns.
 //!
-//! The writer's schema and the request compile to one list of steps; each entry runs through it once, straight into columns.
-//! What is not wanted is hopped over.
+//! The writer's schema and the request compile to one list of steps; each entry runs through it once, straight into
+//! columns. What is not wanted is hopped over.
 //!
 //! Source: Paimon specification, "Data Manifest"; Java's `DataFileMeta` for the later fields.
 
@@ -20,7 +20,7 @@ use crate::paimon::spec::stats::StatsColumn;
 use crate::paimon::spec::stats_decode::{RawStats, StatsSteps, is_stats, is_text_list, read_texts, require};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
+enum EntryField {
     Kind,
     Partition,
     Bucket,
@@ -49,60 +49,60 @@ enum Column {
 }
 
 /// Paimon's members have no ids.
-const ENTRY: &[(i32, &str, Column)] = &[
-    (0, "_KIND", Column::Kind),
-    (0, "_PARTITION", Column::Partition),
-    (0, "_BUCKET", Column::Bucket),
-    (0, "_TOTAL_BUCKETS", Column::TotalBuckets),
-    (0, "_FILE", Column::File),
+const ENTRY: &[(i32, &str, EntryField)] = &[
+    (0, "_KIND", EntryField::Kind),
+    (0, "_PARTITION", EntryField::Partition),
+    (0, "_BUCKET", EntryField::Bucket),
+    (0, "_TOTAL_BUCKETS", EntryField::TotalBuckets),
+    (0, "_FILE", EntryField::File),
 ];
 
-const FILE: &[(i32, &str, Column)] = &[
-    (0, "_FILE_NAME", Column::FileName),
-    (0, "_FILE_SIZE", Column::FileSize),
-    (0, "_ROW_COUNT", Column::RowCount),
-    (0, "_MIN_KEY", Column::MinKey),
-    (0, "_MAX_KEY", Column::MaxKey),
-    (0, "_SCHEMA_ID", Column::SchemaId),
-    (0, "_LEVEL", Column::Level),
-    (0, "_KEY_STATS", Column::KeyStats),
-    (0, "_VALUE_STATS", Column::ValueStats),
-    (0, "_MIN_SEQUENCE_NUMBER", Column::MinSequenceNumber),
-    (0, "_MAX_SEQUENCE_NUMBER", Column::MaxSequenceNumber),
-    (0, "_EXTRA_FILES", Column::ExtraFiles),
-    (0, "_CREATION_TIME", Column::CreationTime),
-    (0, "_DELETE_ROW_COUNT", Column::DeleteRowCount),
-    (0, "_EMBEDDED_FILE_INDEX", Column::EmbeddedIndex),
-    (0, "_FILE_SOURCE", Column::FileSource),
-    (0, "_VALUE_STATS_COLS", Column::ValueStatsCols),
-    (0, "_EXTERNAL_PATH", Column::ExternalPath),
-    (0, "_FIRST_ROW_ID", Column::FirstRowId),
-    (0, "_WRITE_COLS", Column::WriteCols),
+const FILE: &[(i32, &str, EntryField)] = &[
+    (0, "_FILE_NAME", EntryField::FileName),
+    (0, "_FILE_SIZE", EntryField::FileSize),
+    (0, "_ROW_COUNT", EntryField::RowCount),
+    (0, "_MIN_KEY", EntryField::MinKey),
+    (0, "_MAX_KEY", EntryField::MaxKey),
+    (0, "_SCHEMA_ID", EntryField::SchemaId),
+    (0, "_LEVEL", EntryField::Level),
+    (0, "_KEY_STATS", EntryField::KeyStats),
+    (0, "_VALUE_STATS", EntryField::ValueStats),
+    (0, "_MIN_SEQUENCE_NUMBER", EntryField::MinSequenceNumber),
+    (0, "_MAX_SEQUENCE_NUMBER", EntryField::MaxSequenceNumber),
+    (0, "_EXTRA_FILES", EntryField::ExtraFiles),
+    (0, "_CREATION_TIME", EntryField::CreationTime),
+    (0, "_DELETE_ROW_COUNT", EntryField::DeleteRowCount),
+    (0, "_EMBEDDED_FILE_INDEX", EntryField::EmbeddedIndex),
+    (0, "_FILE_SOURCE", EntryField::FileSource),
+    (0, "_VALUE_STATS_COLS", EntryField::ValueStatsCols),
+    (0, "_EXTERNAL_PATH", EntryField::ExternalPath),
+    (0, "_FIRST_ROW_ID", EntryField::FirstRowId),
+    (0, "_WRITE_COLS", EntryField::WriteCols),
 ];
 
 /// Columns of a file that all versions write, first in the table.
 const REQUIRED: usize = 7;
 
-fn fits(column: Column, node: &Node) -> bool {
+fn fits(column: EntryField, node: &Node) -> bool {
     match column {
-        Column::File => node.members().is_some(),
-        Column::KeyStats | Column::ValueStats => is_stats(node),
-        Column::ExtraFiles | Column::ValueStatsCols | Column::WriteCols => is_text_list(node),
-        Column::Partition
-        | Column::FileName
-        | Column::MinKey
-        | Column::MaxKey
-        | Column::EmbeddedIndex
-        | Column::ExternalPath => node.is_prefixed(),
+        EntryField::File => node.members().is_some(),
+        EntryField::KeyStats | EntryField::ValueStats => is_stats(node),
+        EntryField::ExtraFiles | EntryField::ValueStatsCols | EntryField::WriteCols => is_text_list(node),
+        EntryField::Partition
+        | EntryField::FileName
+        | EntryField::MinKey
+        | EntryField::MaxKey
+        | EntryField::EmbeddedIndex
+        | EntryField::ExternalPath => node.is_prefixed(),
         _ => node.is_integer(),
     }
 }
 
 /// The compiled walk over one entry. Manifests of a table mostly have the same schema: it is worth keeping.
-pub struct Program {
+pub struct DecodeProgram {
     schema: String,
-    entry: Vec<RecordStep<Column>>,
-    file: Vec<RecordStep<Column>>,
+    entry: Vec<RecordStep<EntryField>>,
+    file: Vec<RecordStep<EntryField>>,
     skip_file: Skip,
     key_stats: StatsSteps,
     value_stats: StatsSteps,
@@ -112,18 +112,18 @@ pub struct Program {
     skip_names: [Skip; 2],
 }
 
-impl Program {
+impl DecodeProgram {
     /// Compiles the schema of a manifest.
     ///
     /// # Errors
     /// `CorruptTable` if a column is missing or has another type; as [`Node::parse`].
-    pub fn new(schema_json: &str) -> Result<Program> {
+    pub fn new(schema_json: &str) -> Result<DecodeProgram> {
         let schema = Node::parse(schema_json)?;
         let members = schema.members().ok_or_else(|| Error::corrupt("the manifest's schema is no record"))?;
         let mut budget = Budget::default();
         let entry = compile(members, ENTRY, &mut budget, fits)?;
         require(&entry, ENTRY, "manifest")?;
-        let file_node = members.iter().find(|m| m.pick(ENTRY) == Some(Column::File)).map(|m| m.node.optional().1);
+        let file_node = members.iter().find(|m| m.pick(ENTRY) == Some(EntryField::File)).map(|m| m.node.optional().1);
         let file_members = file_node.and_then(Node::members).unwrap_or_default();
         let file = compile(file_members, FILE, &mut budget, fits)?;
         require(&file, FILE.get(..REQUIRED).unwrap_or_default(), "manifest")?;
@@ -131,18 +131,18 @@ impl Program {
         let node_of = |column| file_members.iter().find(|m: &&Member| m.pick(FILE) == Some(column));
         let mut skip =
             |column| node_of(column).map_or(Ok(Skip::Nothing), |m| Skip::of(m.node.optional().1, &mut budget));
-        let skip_stats = [skip(Column::KeyStats)?, skip(Column::ValueStats)?];
-        let skip_names = [skip(Column::ValueStatsCols)?, skip(Column::WriteCols)?];
+        let skip_stats = [skip(EntryField::KeyStats)?, skip(EntryField::ValueStats)?];
+        let skip_names = [skip(EntryField::ValueStatsCols)?, skip(EntryField::WriteCols)?];
         let mut stats = |column| {
             node_of(column).map_or(Ok(StatsSteps::default()), |m| StatsSteps::new(m.node.optional().1, &mut budget))
         };
-        let (key_stats, value_stats) = (stats(Column::KeyStats)?, stats(Column::ValueStats)?);
+        let (key_stats, value_stats) = (stats(EntryField::KeyStats)?, stats(EntryField::ValueStats)?);
         let schema = schema_json.to_owned();
-        Ok(Program { schema, entry, file, skip_file, key_stats, value_stats, skip_stats, skip_names })
+        Ok(DecodeProgram { schema, entry, file, skip_file, key_stats, value_stats, skip_stats, skip_names })
     }
 }
 
-static PROGRAMS: Compiled<Program> = Compiled::new();
+static PROGRAMS: Compiled<DecodeProgram> = Compiled::new();
 
 /// Decodes a manifest: its entries in order, each with what the request wants of it.
 ///
@@ -159,7 +159,7 @@ pub type Wants<'w> = &'w mut dyn FnMut(&EntryColumns, usize) -> Result<bool>;
 #[derive(Default)]
 pub struct Decoder {
     inflater: Inflater,
-    program: Option<Arc<Program>>,
+    program: Option<Arc<DecodeProgram>>,
 }
 
 impl Decoder {
@@ -171,8 +171,8 @@ impl Decoder {
         self.decode_blocks(file, 0..usize::MAX, request, &mut |_, _| Ok(true))
     }
 
-    /// As [`Decoder::decode`], of some blocks of a manifest: threads can share one. Each entry that the request keeps is the
-    /// last row of the columns when `wants` is asked about it; what that does not want is forgotten at once.
+    /// As [`Decoder::decode`], of some blocks of a manifest: threads can share one. Each entry that the request keeps
+    /// is the last row of the columns when `wants` is asked about it; what that does not want is forgotten at once.
     ///
     /// # Errors
     /// As [`decode_manifest`]; those of `wants`.
@@ -188,14 +188,14 @@ impl Decoder {
         let schema = schema.schema_json()?;
         let program = match self.program.take().filter(|p| p.schema == schema) {
             Some(program) => program,
-            None => PROGRAMS.get(schema.len(), |p| p.schema == schema, || Program::new(schema))?,
+            None => PROGRAMS.get(schema.len(), |p| p.schema == schema, || DecodeProgram::new(schema))?,
         };
         self.program = Some(program.clone());
         let entries = |blocks: &[Block]| blocks.iter().fold(0u64, |n, b| n.saturating_add(b.count));
         let wanted = file.blocks().get(blocks.clone()).unwrap_or_default();
         let compressed: usize = wanted.iter().map(|b| b.range.len()).sum();
         let mut place = entries(file.blocks().get(..blocks.start).unwrap_or_default());
-        let mut sink = Sink::new(wants);
+        let mut sink = EntrySink::new(wants);
         // Entries take a hundred bytes and more; a claim that the bytes don't cover is not believed.
         sink.columns.reserve(usize::try_from(entries(wanted)).unwrap_or(usize::MAX).min(compressed / 16));
         for (i, block) in blocks.zip(wanted) {
@@ -211,13 +211,13 @@ fn decode_block(
     data: &[u8],
     count: u64,
     mut place: u64,
-    (program, request): (&Program, &EntryRequest<'_>),
-    sink: &mut Sink<'_>,
+    (program, request): (&DecodeProgram, &EntryRequest<'_>),
+    sink: &mut EntrySink<'_>,
 ) -> Result<()> {
     if count > data.len() as u64 {
         return Err(Error::corrupt(format!("the block claims {count} entries in {} bytes", data.len())));
     }
-    let mut walk = Walk { program, request, row: Row::default() };
+    let mut walk = EntryWalk { program, request, row: EntryRow::default() };
     let mut cursor = Cursor::new(data);
     for _ in 0..count {
         cursor = walk.entry(cursor, u32::try_from(place).map_err(|_| too_much())?, sink)?;
@@ -231,7 +231,7 @@ fn decode_block(
 
 /// The entry at hand.
 #[derive(Default)]
-struct Row<'a> {
+struct EntryRow<'a> {
     kind: i64,
     partition: &'a [u8],
     bucket: i32,
@@ -259,7 +259,7 @@ struct Row<'a> {
     write_cols: Option<&'a [u8]>,
 }
 
-impl Row<'_> {
+impl EntryRow<'_> {
     /// Forgets what the next entry may lack.
     fn clear(&mut self) {
         self.key_stats.clear();
@@ -273,14 +273,14 @@ impl Row<'_> {
 }
 
 /// The pass over one block.
-struct Walk<'a, 'p> {
-    program: &'p Program,
+struct EntryWalk<'a, 'p> {
+    program: &'p DecodeProgram,
     request: &'p EntryRequest<'p>,
-    row: Row<'a>,
+    row: EntryRow<'a>,
 }
 
-impl<'a> Walk<'a, '_> {
-    fn entry(&mut self, mut cursor: Cursor<'a>, place: u32, sink: &mut Sink<'_>) -> Result<Cursor<'a>> {
+impl<'a> EntryWalk<'a, '_> {
+    fn entry(&mut self, mut cursor: Cursor<'a>, place: u32, sink: &mut EntrySink<'_>) -> Result<Cursor<'a>> {
         let program = self.program;
         self.row.clear();
         let (mut seen, mut wanted) = (0, None);
@@ -298,10 +298,10 @@ impl<'a> Walk<'a, '_> {
                 }
             };
             match column {
-                Column::Kind => self.row.kind = cursor.long()?,
-                Column::Partition => self.row.partition = cursor.bytes()?,
-                Column::Bucket => self.row.bucket = cursor.int()?,
-                Column::TotalBuckets => self.row.total_buckets = cursor.int()?,
+                EntryField::Kind => self.row.kind = cursor.long()?,
+                EntryField::Partition => self.row.partition = cursor.bytes()?,
+                EntryField::Bucket => self.row.bucket = cursor.int()?,
+                EntryField::TotalBuckets => self.row.total_buckets = cursor.int()?,
                 // What comes before the file mostly is all that the judgement needs.
                 _ => {
                     wanted = if seen == 4 { Some(self.is_wanted(sink)) } else { None };
@@ -316,7 +316,7 @@ impl<'a> Walk<'a, '_> {
         Ok(cursor)
     }
 
-    fn is_wanted(&self, sink: &mut Sink<'_>) -> bool {
+    fn is_wanted(&self, sink: &mut EntrySink<'_>) -> bool {
         let row = &self.row;
         if self.request.kind.is_some_and(|kind| i64::from(kind) != row.kind) {
             return false;
@@ -341,35 +341,39 @@ impl<'a> Walk<'a, '_> {
                 RecordStep::Read(_, column) => *column,
             };
             match column {
-                Column::FileName => row.name = cursor.bytes()?,
-                Column::FileSize => row.file_size = cursor.long()?,
-                Column::RowCount => row.row_count = cursor.long()?,
-                Column::MinKey => row.min_key = Some(cursor.bytes()?),
-                Column::MaxKey => row.max_key = Some(cursor.bytes()?),
-                Column::KeyStats if self.request.key_stats => {
+                EntryField::FileName => row.name = cursor.bytes()?,
+                EntryField::FileSize => row.file_size = cursor.long()?,
+                EntryField::RowCount => row.row_count = cursor.long()?,
+                EntryField::MinKey => row.min_key = Some(cursor.bytes()?),
+                EntryField::MaxKey => row.max_key = Some(cursor.bytes()?),
+                EntryField::KeyStats if self.request.key_stats => {
                     cursor = program.key_stats.read(cursor, &mut row.key_stats)?;
                 }
-                Column::KeyStats => cursor = program.skip_stats[0].run(cursor)?,
-                Column::ValueStats if self.request.value_stats => {
+                EntryField::KeyStats => cursor = program.skip_stats[0].run(cursor)?,
+                EntryField::ValueStats if self.request.value_stats => {
                     cursor = program.value_stats.read(cursor, &mut row.value_stats)?;
                 }
-                Column::ValueStats => cursor = program.skip_stats[1].run(cursor)?,
-                Column::MinSequenceNumber => row.min_sequence_number = cursor.long()?,
-                Column::MaxSequenceNumber => row.max_sequence_number = cursor.long()?,
-                Column::SchemaId => row.schema_id = cursor.long()?,
-                Column::Level => row.level = cursor.int()?,
-                Column::ExtraFiles => cursor = read_texts(cursor, &mut row.extra_files)?,
-                Column::CreationTime => row.creation_time = Some(cursor.long()?),
-                Column::DeleteRowCount => row.delete_row_count = Some(cursor.long()?),
-                Column::EmbeddedIndex => row.embedded_index = Some(cursor.bytes()?),
-                Column::FileSource => row.file_source = Some(cursor.long()?),
-                Column::ValueStatsCols => {
+                EntryField::ValueStats => cursor = program.skip_stats[1].run(cursor)?,
+                EntryField::MinSequenceNumber => row.min_sequence_number = cursor.long()?,
+                EntryField::MaxSequenceNumber => row.max_sequence_number = cursor.long()?,
+                EntryField::SchemaId => row.schema_id = cursor.long()?,
+                EntryField::Level => row.level = cursor.int()?,
+                EntryField::ExtraFiles => cursor = read_texts(cursor, &mut row.extra_files)?,
+                EntryField::CreationTime => row.creation_time = Some(cursor.long()?),
+                EntryField::DeleteRowCount => row.delete_row_count = Some(cursor.long()?),
+                EntryField::EmbeddedIndex => row.embedded_index = Some(cursor.bytes()?),
+                EntryField::FileSource => row.file_source = Some(cursor.long()?),
+                EntryField::ValueStatsCols => {
                     (row.value_stats_cols, cursor) = raw(&program.skip_names[0], cursor)?;
                 }
-                Column::ExternalPath => row.external_path = Some(cursor.bytes()?),
-                Column::FirstRowId => row.first_row_id = Some(cursor.long()?),
-                Column::WriteCols => (row.write_cols, cursor) = raw(&program.skip_names[1], cursor)?,
-                Column::Kind | Column::Partition | Column::Bucket | Column::TotalBuckets | Column::File => {}
+                EntryField::ExternalPath => row.external_path = Some(cursor.bytes()?),
+                EntryField::FirstRowId => row.first_row_id = Some(cursor.long()?),
+                EntryField::WriteCols => (row.write_cols, cursor) = raw(&program.skip_names[1], cursor)?,
+                EntryField::Kind
+                | EntryField::Partition
+                | EntryField::Bucket
+                | EntryField::TotalBuckets
+                | EntryField::File => {}
             }
         }
         Ok(cursor)
@@ -384,12 +388,12 @@ fn raw<'a>(skip: &Skip, cursor: Cursor<'a>) -> Result<(Option<&'a [u8]>, Cursor<
 }
 
 #[cold]
-fn absent(column: Column) -> Error {
+fn absent(column: EntryField) -> Error {
     Error::corrupt(format!("an entry has no value for {column:?}"))
 }
 
-/// Where entries go: columns, with partitions and lists of names interned.
-struct Sink<'w> {
+/// Collects entries as columns, with partitions and lists of names interned.
+struct EntrySink<'w> {
     wants: Wants<'w>,
     columns: EntryColumns,
     partitions: HashMap<Box<[u8]>, u32>,
@@ -399,9 +403,9 @@ struct Sink<'w> {
     judged: Option<(Box<[u8]>, i32, i32, bool)>,
 }
 
-impl<'w> Sink<'w> {
-    fn new(wants: Wants<'w>) -> Sink<'w> {
-        Sink {
+impl<'w> EntrySink<'w> {
+    fn new(wants: Wants<'w>) -> EntrySink<'w> {
+        EntrySink {
             wants,
             columns: EntryColumns::default(),
             partitions: HashMap::new(),
@@ -411,7 +415,7 @@ impl<'w> Sink<'w> {
         }
     }
 
-    fn keeps(&mut self, keep: super::entries::Keep<'_>, row: &Row<'_>) -> bool {
+    fn keeps(&mut self, keep: super::entries::Keep<'_>, row: &EntryRow<'_>) -> bool {
         if let Some((partition, bucket, total, kept)) = &self.judged
             && (&partition[..], *bucket, *total) == (row.partition, row.bucket, row.total_buckets)
         {
@@ -422,7 +426,7 @@ impl<'w> Sink<'w> {
         kept
     }
 
-    fn push(&mut self, row: &Row<'_>, request: &EntryRequest<'_>, place: u32) -> Result<()> {
+    fn push(&mut self, row: &EntryRow<'_>, request: &EntryRequest<'_>, place: u32) -> Result<()> {
         let kind = u8::try_from(row.kind).ok().filter(|k| [ADD, DELETE].contains(k));
         let kind = kind.ok_or_else(|| Error::corrupt(format!("an entry is of kind {}", row.kind)))?;
         let file_source = row.file_source.map(u8::try_from).transpose();
@@ -506,7 +510,7 @@ impl<'w> Sink<'w> {
 }
 
 /// Checks what is wanted of an entry.
-fn check(row: &Row<'_>) -> Result<()> {
+fn check(row: &EntryRow<'_>) -> Result<()> {
     let name = std::str::from_utf8(row.name).map_err(|e| Error::corrupt("a file's name is not UTF-8").because(e))?;
     checked_name(name)?;
     if row.file_size < 0 || row.row_count < 0 {

@@ -135,7 +135,7 @@ fn torn_manifests_are_errors() {
 
 #[test]
 fn a_manifest_that_lacks_a_column_is_refused() {
-    let error = |schema: &str| Program::new(schema).err().unwrap();
+    let error = |schema: &str| DecodeProgram::new(schema).err().unwrap();
     let record = |fields: &str| format!(r#"{{"type":"record","name":"r","fields":[{fields}]}}"#);
     assert!(error(&record("")).message().contains("_KIND"));
     let file =

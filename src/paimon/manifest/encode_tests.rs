@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::codec::avro::{Container, Inflater};
-use crate::paimon::commit::producer::manifest_of;
+use crate::paimon::commit::manifests::{ManifestLayout, manifest_of};
 use crate::paimon::manifest::columns::decode_manifest;
 use crate::paimon::manifest::entries::EntryRequest;
 use crate::paimon::manifest::index_manifest::decode_index_manifest;
@@ -75,7 +75,7 @@ fn lists_say_of_manifests_what_java_says() {
             let all = EntryRequest { key_stats: true, value_stats: true, ..EntryRequest::default() };
             let columns = decode_manifest(&bytes, &all).unwrap();
             let entries: Vec<FileEntry> = columns.rows().map(|row| columns.entry(row).unwrap()).collect();
-            let mut found = manifest_of(&entries, &schema).unwrap();
+            let mut found = manifest_of(&entries, &ManifestLayout::of(&schema).unwrap()).unwrap();
             (found.file_size, wanted.file_size) = (0, 0);
             found.file_name.clone_from(&wanted.file_name);
             assert_eq!(found, wanted, "{path}");

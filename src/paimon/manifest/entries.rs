@@ -25,8 +25,8 @@ pub const COMPACT: u8 = 1;
 /// A list of names that an entry does not have.
 pub const NO_NAMES: u32 = u32::MAX;
 
-/// Judges entries before their files are decoded: by partition (a binary row after its number of fields), bucket, and number of
-/// buckets.
+/// Judges entries before their files are decoded: by partition (a binary row after its number of fields), bucket, and
+/// number of buckets.
 pub type Keep<'r> = &'r (dyn Fn(&[u8], i32, i32) -> bool + Sync);
 
 /// What decoding should keep of the entries.
@@ -69,7 +69,8 @@ pub struct EntryColumns {
     pub max_sequence_number: Vec<i64>,
     pub schema_id: Vec<i64>,
     pub level: Vec<i32>,
-    /// Names of files beside, one after another, each with its length; see [`EntryColumns::extra_files`]. Null if none.
+    /// Names of extra files, one after another, each with its length; see [`EntryColumns::extra_files`]. Null if there
+    /// are none.
     pub(crate) extra_files: BytesColumn,
     /// Milliseconds since the epoch.
     pub creation_time_ms: Vec<Option<i64>>,
@@ -98,7 +99,7 @@ impl EntryColumns {
         self.kind.is_empty()
     }
 
-    /// Makes room for so many more entries.
+    /// Reserves room for this number of further entries.
     pub(crate) fn reserve(&mut self, entries: usize) {
         self.place.reserve(entries);
         self.kind.reserve(entries);

@@ -1,4 +1,4 @@
-//! Where a table's manifests, the lists of them and its index manifests are read from.
+//! Reads a table's manifests, manifest lists and index manifests, from a cache if there is one.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl<'m> ManifestFolder<'m> {
         ManifestFolder { store, root, kept: None }
     }
 
-    /// The same, of which files are kept. What must see that a file is gone can't use it.
+    /// The same folder with a cache of files. Callers that must notice a removed file can't use it.
     #[must_use]
     pub fn keeping(self, kept: &'m ManifestCache) -> ManifestFolder<'m> {
         ManifestFolder { kept: Some(kept), ..self }
@@ -50,7 +50,7 @@ impl<'m> ManifestFolder<'m> {
         file.and_then(|file| read(&file)).map_err(|e| self.unread(e, what, &path))
     }
 
-    /// An error of a file, which is `what`. It is loaded anew when it is asked for the next time.
+    /// An error of a file, which is `what`. The next request loads the file again.
     fn unread(&self, e: Error, what: &'static str, path: &str) -> Error {
         self.kept.iter().for_each(|kept| kept.forget(path));
         e.with(what, path)

@@ -1,7 +1,7 @@
-//! Hashes of the keys that a bucket has: index files of tables that give keys their buckets as they come.
+//! Hash indexes: index files with the hashes of the keys of a bucket, in tables with dynamic buckets.
 //!
-//! A file holds the hashes of one bucket, each four bytes, most significant first. A key is where its hash is, so that keys of
-//! one hash always share a bucket.
+//! A file holds the hashes of one bucket, each four bytes, most significant first. A key is where its hash is, so that
+//! keys of one hash always share a bucket.
 //!
 //! Source: Java's `HashIndexFile` and `PartitionIndex`.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::index_manifest::{HASH, IndexEntry, decode_hashes};
 use crate::error::{Result, ResultExt};
-use crate::paimon::spec::partition::{Paths, partition_of};
+use crate::paimon::spec::partition::{TablePaths, partition_of};
 use crate::paimon::spec::schema::TableSchema;
 use crate::store::{Store, in_parallel};
 
@@ -28,7 +28,7 @@ pub struct HashedBucket {
 pub struct HashIndexes {
     store: Arc<dyn Store>,
     schema: Arc<TableSchema>,
-    paths: Paths,
+    paths: TablePaths,
     entries: HashMap<Vec<u8>, Vec<IndexEntry>>,
 }
 
@@ -36,7 +36,7 @@ impl HashIndexes {
     /// Those among the index files of a snapshot of the table in the folder `root`.
     ///
     /// # Errors
-    /// As [`Paths::new`].
+    /// As [`TablePaths::new`].
     pub fn new<'e>(
         store: Arc<dyn Store>,
         root: &str,
@@ -47,7 +47,7 @@ impl HashIndexes {
         for entry in index.into_iter().filter(|e| e.index_type == HASH) {
             entries.entry(entry.partition.clone()).or_default().push(entry.clone());
         }
-        Ok(HashIndexes { store, schema: schema.clone(), paths: Paths::new(root, schema)?, entries })
+        Ok(HashIndexes { store, schema: schema.clone(), paths: TablePaths::new(root, schema)?, entries })
     }
 
     /// The buckets of a partition, a binary row after its number of fields.

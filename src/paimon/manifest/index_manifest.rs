@@ -1,5 +1,5 @@
-//! Index manifests: all index files of a snapshot, those of its deletion vectors among them. Each is a whole list, not what
-//! changed.
+//! Index manifests: all index files of a snapshot, those of its deletion vectors among them. Each is a whole list, not
+//! what changed.
 //!
 //! Source: Paimon specification, "Index Manifest"; Java's `IndexManifestEntry`.
 
@@ -78,7 +78,7 @@ pub struct GlobalIndex {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Column {
+enum IndexColumn {
     Kind,
     Partition,
     Bucket,
@@ -91,17 +91,17 @@ enum Column {
     Global,
 }
 
-const COLUMNS: &[(i32, &str, Column)] = &[
-    (0, "_KIND", Column::Kind),
-    (0, "_PARTITION", Column::Partition),
-    (0, "_BUCKET", Column::Bucket),
-    (0, "_INDEX_TYPE", Column::IndexType),
-    (0, "_FILE_NAME", Column::FileName),
-    (0, "_FILE_SIZE", Column::FileSize),
-    (0, "_ROW_COUNT", Column::RowCount),
-    (0, "_DELETIONS_VECTORS_RANGES", Column::Ranges),
-    (0, "_EXTERNAL_PATH", Column::ExternalPath),
-    (0, "_GLOBAL_INDEX", Column::Global),
+const COLUMNS: &[(i32, &str, IndexColumn)] = &[
+    (0, "_KIND", IndexColumn::Kind),
+    (0, "_PARTITION", IndexColumn::Partition),
+    (0, "_BUCKET", IndexColumn::Bucket),
+    (0, "_INDEX_TYPE", IndexColumn::IndexType),
+    (0, "_FILE_NAME", IndexColumn::FileName),
+    (0, "_FILE_SIZE", IndexColumn::FileSize),
+    (0, "_ROW_COUNT", IndexColumn::RowCount),
+    (0, "_DELETIONS_VECTORS_RANGES", IndexColumn::Ranges),
+    (0, "_EXTERNAL_PATH", IndexColumn::ExternalPath),
+    (0, "_GLOBAL_INDEX", IndexColumn::Global),
 ];
 
 /// Columns without which there is nothing to read, first in the table.
@@ -162,7 +162,7 @@ pub fn decode_index_manifest(bytes: &[u8]) -> Result<Vec<IndexEntry>> {
 pub(crate) fn decode_entries<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<IndexEntry>> {
     let head = file.head()?;
     let schema = head.schema_json()?;
-    let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || Layout::new(schema))?;
+    let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || IndexLayout::new(schema))?;
     file.decode_records(|cursor| layout.entry(cursor))
 }
 
@@ -177,11 +177,11 @@ pub fn decode_hashes(bytes: &[u8]) -> Result<Vec<i32>> {
     }
 }
 
-static LAYOUTS: Compiled<Layout> = Compiled::new();
+static LAYOUTS: Compiled<IndexLayout> = Compiled::new();
 
-struct Layout {
+struct IndexLayout {
     schema: String,
-    steps: Vec<RecordStep<Column>>,
+    steps: Vec<RecordStep<IndexColumn>>,
     /// Whether items of the list of ranges may be null.
     range: Optional,
     ranges: Vec<RecordStep<RangeColumn>>,
@@ -190,24 +190,26 @@ struct Layout {
     field_id: Optional,
 }
 
-impl Layout {
-    fn new(schema_json: &str) -> Result<Layout> {
+impl IndexLayout {
+    fn new(schema_json: &str) -> Result<IndexLayout> {
         let schema = Node::parse(schema_json)?;
         let members = schema.members().ok_or_else(|| Error::corrupt("the index manifest's schema is no record"))?;
         let mut budget = Budget::default();
         let steps = compile(members, COLUMNS, &mut budget, |column, node| match column {
-            Column::Partition | Column::IndexType | Column::FileName | Column::ExternalPath => node.is_prefixed(),
-            Column::Ranges => {
+            IndexColumn::Partition | IndexColumn::IndexType | IndexColumn::FileName | IndexColumn::ExternalPath => {
+                node.is_prefixed()
+            }
+            IndexColumn::Ranges => {
                 matches!(&node.shape, Shape::Array(items) if items.min_bytes > 0 && items.optional().1.members().is_some())
             }
-            Column::Global => node.members().is_some(),
+            IndexColumn::Global => node.members().is_some(),
             _ => node.is_integer(),
         })?;
         require(&steps, COLUMNS.get(..REQUIRED).unwrap_or_default(), "index manifest")?;
         let node_of = |column| members.iter().find(|m| m.pick(COLUMNS) == Some(column)).map(|m| m.node.optional().1);
         let (mut range, mut ranges, mut global, mut field_id) =
             (Optional::Always, Vec::new(), Vec::new(), Optional::Always);
-        if let Some(Shape::Array(items)) = node_of(Column::Ranges).map(|n| &n.shape) {
+        if let Some(Shape::Array(items)) = node_of(IndexColumn::Ranges).map(|n| &n.shape) {
             let (optional, item) = items.optional();
             range = optional;
             let members = item.members().unwrap_or_default();
@@ -217,7 +219,7 @@ impl Layout {
             })?;
             require(&ranges, RANGE_COLUMNS.get(..3).unwrap_or_default(), "index manifest")?;
         }
-        if let Some(members) = node_of(Column::Global).and_then(Node::members) {
+        if let Some(members) = node_of(IndexColumn::Global).and_then(Node::members) {
             global = compile(members, GLOBAL_COLUMNS, &mut budget, |column, node| match (column, &node.shape) {
                 (GlobalColumn::Meta, _) => node.is_prefixed(),
                 (GlobalColumn::ExtraFieldIds, Shape::Array(items)) => {
@@ -228,7 +230,7 @@ impl Layout {
                 _ => node.is_integer(),
             })?;
         }
-        Ok(Layout { schema: schema_json.to_owned(), steps, range, ranges, global, field_id })
+        Ok(IndexLayout { schema: schema_json.to_owned(), steps, range, ranges, global, field_id })
     }
 
     fn entry(&self, cursor: &mut Cursor<'_>) -> Result<IndexEntry> {
@@ -236,22 +238,22 @@ impl Layout {
         for step in &self.steps {
             let Some(column) = step.wanted(cursor)? else { continue };
             match column {
-                Column::Kind => {
+                IndexColumn::Kind => {
                     let kind = cursor.long()?;
                     out.kind = u8::try_from(kind)
                         .ok()
                         .filter(|k| *k < 2)
                         .ok_or_else(|| Error::corrupt(format!("an entry of the index manifest is of kind {kind}")))?;
                 }
-                Column::Partition => out.partition = cursor.bytes()?.to_vec(),
-                Column::Bucket => out.bucket = cursor.int()?,
-                Column::IndexType => cursor.string()?.clone_into(&mut out.index_type),
-                Column::FileName => checked_name(cursor.string()?)?.clone_into(&mut out.file_name),
-                Column::FileSize => out.file_size = cursor.long()?,
-                Column::RowCount => out.row_count = cursor.long()?,
-                Column::ExternalPath => out.external_path = Some(cursor.string()?.to_owned()),
-                Column::Ranges => out.deletion_vectors = Some(self.read_ranges(cursor)?),
-                Column::Global => out.global = Some(self.read_global(cursor)?),
+                IndexColumn::Partition => out.partition = cursor.bytes()?.to_vec(),
+                IndexColumn::Bucket => out.bucket = cursor.int()?,
+                IndexColumn::IndexType => cursor.string()?.clone_into(&mut out.index_type),
+                IndexColumn::FileName => checked_name(cursor.string()?)?.clone_into(&mut out.file_name),
+                IndexColumn::FileSize => out.file_size = cursor.long()?,
+                IndexColumn::RowCount => out.row_count = cursor.long()?,
+                IndexColumn::ExternalPath => out.external_path = Some(cursor.string()?.to_owned()),
+                IndexColumn::Ranges => out.deletion_vectors = Some(self.read_ranges(cursor)?),
+                IndexColumn::Global => out.global = Some(self.read_global(cursor)?),
             }
         }
         if out.index_type == DELETION_VECTORS && out.deletion_vectors.is_none() {

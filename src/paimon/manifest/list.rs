@@ -1,4 +1,4 @@
-//! Manifest lists: one entry for each manifest, with what lets planning skip it.
+//! Manifest lists: one entry for each manifest, with the ranges by which planning skips it.
 //!
 //! Source: Paimon specification, "Manifest List"; Java's `ManifestFileMeta` for the ranges.
 
@@ -32,7 +32,7 @@ pub struct ManifestFile {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Column {
+enum ManifestListColumn {
     FileName,
     FileSize,
     AddedFiles,
@@ -48,19 +48,19 @@ enum Column {
 }
 
 /// Paimon's members have no ids.
-const COLUMNS: &[(i32, &str, Column)] = &[
-    (0, "_FILE_NAME", Column::FileName),
-    (0, "_FILE_SIZE", Column::FileSize),
-    (0, "_NUM_ADDED_FILES", Column::AddedFiles),
-    (0, "_NUM_DELETED_FILES", Column::DeletedFiles),
-    (0, "_PARTITION_STATS", Column::PartitionStats),
-    (0, "_SCHEMA_ID", Column::SchemaId),
-    (0, "_MIN_BUCKET", Column::MinBucket),
-    (0, "_MAX_BUCKET", Column::MaxBucket),
-    (0, "_MIN_LEVEL", Column::MinLevel),
-    (0, "_MAX_LEVEL", Column::MaxLevel),
-    (0, "_MIN_ROW_ID", Column::MinRowId),
-    (0, "_MAX_ROW_ID", Column::MaxRowId),
+const COLUMNS: &[(i32, &str, ManifestListColumn)] = &[
+    (0, "_FILE_NAME", ManifestListColumn::FileName),
+    (0, "_FILE_SIZE", ManifestListColumn::FileSize),
+    (0, "_NUM_ADDED_FILES", ManifestListColumn::AddedFiles),
+    (0, "_NUM_DELETED_FILES", ManifestListColumn::DeletedFiles),
+    (0, "_PARTITION_STATS", ManifestListColumn::PartitionStats),
+    (0, "_SCHEMA_ID", ManifestListColumn::SchemaId),
+    (0, "_MIN_BUCKET", ManifestListColumn::MinBucket),
+    (0, "_MAX_BUCKET", ManifestListColumn::MaxBucket),
+    (0, "_MIN_LEVEL", ManifestListColumn::MinLevel),
+    (0, "_MAX_LEVEL", ManifestListColumn::MaxLevel),
+    (0, "_MIN_ROW_ID", ManifestListColumn::MinRowId),
+    (0, "_MAX_ROW_ID", ManifestListColumn::MaxRowId),
 ];
 
 /// Columns without which there is nothing to read, first in the table.
@@ -81,66 +81,66 @@ pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
 pub(crate) fn decode_entries<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<ManifestFile>> {
     let head = file.head()?;
     let schema = head.schema_json()?;
-    let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || Layout::new(schema))?;
+    let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || ListLayout::new(schema))?;
     file.decode_records(|cursor| layout.manifest(cursor))
 }
 
-static LAYOUTS: Compiled<Layout> = Compiled::new();
+static LAYOUTS: Compiled<ListLayout> = Compiled::new();
 
-struct Layout {
+struct ListLayout {
     schema: String,
-    steps: Vec<RecordStep<Column>>,
+    steps: Vec<RecordStep<ManifestListColumn>>,
     stats: StatsSteps,
 }
 
 /// The ends of a range, as far as they are known.
 #[derive(Default)]
-struct Ends<T>(Option<T>, Option<T>);
+struct ListEnds<T>(Option<T>, Option<T>);
 
-impl<T> Ends<T> {
+impl<T> ListEnds<T> {
     fn range(self) -> Option<(T, T)> {
         self.0.zip(self.1)
     }
 }
 
-impl Layout {
-    fn new(schema_json: &str) -> Result<Layout> {
+impl ListLayout {
+    fn new(schema_json: &str) -> Result<ListLayout> {
         let schema = Node::parse(schema_json)?;
         let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is no record"))?;
         let mut budget = Budget::default();
         let steps = compile(members, COLUMNS, &mut budget, |column, node| match column {
-            Column::FileName => node.is_prefixed(),
-            Column::PartitionStats => is_stats(node),
+            ManifestListColumn::FileName => node.is_prefixed(),
+            ManifestListColumn::PartitionStats => is_stats(node),
             _ => node.is_integer(),
         })?;
         require(&steps, COLUMNS.get(..REQUIRED).unwrap_or_default(), "manifest list")?;
-        let stats = members.iter().find(|m| m.pick(COLUMNS) == Some(Column::PartitionStats));
+        let stats = members.iter().find(|m| m.pick(COLUMNS) == Some(ManifestListColumn::PartitionStats));
         let stats = stats.map(|m| StatsSteps::new(m.node.optional().1, &mut budget)).transpose()?;
-        Ok(Layout { schema: schema_json.to_owned(), steps, stats: stats.unwrap_or_default() })
+        Ok(ListLayout { schema: schema_json.to_owned(), steps, stats: stats.unwrap_or_default() })
     }
 
     fn manifest(&self, cursor: &mut Cursor<'_>) -> Result<ManifestFile> {
         let mut out = ManifestFile::default();
-        let (mut buckets, mut levels, mut row_ids) = (Ends::default(), Ends::default(), Ends::default());
+        let (mut buckets, mut levels, mut row_ids) = (ListEnds::default(), ListEnds::default(), ListEnds::default());
         for step in &self.steps {
             let Some(column) = step.wanted(cursor)? else { continue };
             match column {
-                Column::FileName => checked_name(cursor.string()?)?.clone_into(&mut out.file_name),
-                Column::FileSize => out.file_size = count(cursor.long()?)?,
-                Column::AddedFiles => out.added_files = count(cursor.long()?)?,
-                Column::DeletedFiles => out.deleted_files = count(cursor.long()?)?,
-                Column::PartitionStats => {
+                ManifestListColumn::FileName => checked_name(cursor.string()?)?.clone_into(&mut out.file_name),
+                ManifestListColumn::FileSize => out.file_size = count(cursor.long()?)?,
+                ManifestListColumn::AddedFiles => out.added_files = count(cursor.long()?)?,
+                ManifestListColumn::DeletedFiles => out.deleted_files = count(cursor.long()?)?,
+                ManifestListColumn::PartitionStats => {
                     let mut stats = RawStats::default();
                     *cursor = self.stats.read(cursor.clone(), &mut stats)?;
                     out.partition_stats = stats.to_stats();
                 }
-                Column::SchemaId => out.schema_id = cursor.long()?,
-                Column::MinBucket => buckets.0 = Some(cursor.int()?),
-                Column::MaxBucket => buckets.1 = Some(cursor.int()?),
-                Column::MinLevel => levels.0 = Some(cursor.int()?),
-                Column::MaxLevel => levels.1 = Some(cursor.int()?),
-                Column::MinRowId => row_ids.0 = Some(cursor.long()?),
-                Column::MaxRowId => row_ids.1 = Some(cursor.long()?),
+                ManifestListColumn::SchemaId => out.schema_id = cursor.long()?,
+                ManifestListColumn::MinBucket => buckets.0 = Some(cursor.int()?),
+                ManifestListColumn::MaxBucket => buckets.1 = Some(cursor.int()?),
+                ManifestListColumn::MinLevel => levels.0 = Some(cursor.int()?),
+                ManifestListColumn::MaxLevel => levels.1 = Some(cursor.int()?),
+                ManifestListColumn::MinRowId => row_ids.0 = Some(cursor.long()?),
+                ManifestListColumn::MaxRowId => row_ids.1 = Some(cursor.long()?),
             }
         }
         if out.file_name.is_empty() {

@@ -1,7 +1,7 @@
 //! The live files of a snapshot: what its manifests added and none of them deleted afterwards.
 //!
-//! The manifests that delete something are read for that first; then each manifest's additions stand alone, so that manifests
-//! can be read side by side and no more is kept than what was deleted.
+//! The manifests that delete something are read for that first; then each manifest's additions stand alone, so that
+//! manifests can be read side by side and no more is kept than what was deleted.
 //!
 //! Source: Paimon specification, "Data Manifest"; Java's `FileEntry.readDeletedEntries`.
 
@@ -19,12 +19,12 @@ use crate::paimon::spec::snapshot::Snapshot;
 use crate::parallel::{go_on, in_stages, threads};
 
 /// An entry among those of a list of manifests: by manifest, then by its place there.
-type Place = (usize, u32);
+type EntryPlace = (usize, u32);
 
 /// Files that manifests delete, and where.
 #[derive(Debug, Default)]
 pub struct DeletedFiles {
-    by_name: HashMap<Box<[u8]>, Vec<(OwnedIdentity, Place)>>,
+    by_name: HashMap<Box<[u8]>, Vec<(OwnedIdentity, EntryPlace)>>,
 }
 
 /// Live additions of one manifest, or of a part of it.
@@ -36,9 +36,9 @@ pub struct LiveEntries {
     pub rows: Vec<u32>,
 }
 
-/// Looks at live additions one by one as they are decoded, and makes something of those that it wants. One for each part of
-/// a manifest.
-pub trait Judge {
+/// Looks at live additions one by one as they are decoded, and makes something of those that it wants. One for each
+/// part of a manifest.
+pub trait EntryJudge {
     /// What it makes.
     type Out: Send;
 
@@ -135,8 +135,8 @@ impl DeletedFiles {
         same_name.iter().any(|(known, deleted)| *deleted > place && known.is(identity.name, &identity))
     }
 
-    /// The live additions of a list of manifests, part by part: `work` gets each part with the place of its manifest in the
-    /// list. What it gives comes in the order of manifests and parts; nothing else is kept.
+    /// The live additions of a list of manifests, part by part: `work` gets each part with the place of its manifest in
+    /// the list. What it gives comes in the order of manifests and parts; nothing else is kept.
     ///
     /// # Errors
     /// As [`read_manifest`]; those of `work`.
@@ -158,12 +158,12 @@ impl DeletedFiles {
         parts.into_iter().map(|of_manifest| of_manifest.into_iter().collect()).collect()
     }
 
-    /// What judges make of the live additions of a list of manifests, on as many threads as pay off, in the order of manifests
-    /// and their parts. `judge` makes one for a part of the manifest at a place in the list.
+    /// What judges make of the live additions of a list of manifests, on as many threads as pay off, in the order of
+    /// manifests and their parts. `judge` makes one for a part of the manifest at a place in the list.
     ///
     /// # Errors
     /// As [`read_manifest`]; those of the judges.
-    pub fn judged_parts<J: Judge>(
+    pub fn judged_parts<J: EntryJudge>(
         &self,
         from: ManifestFolder<'_>,
         manifests: &[ManifestFile],
@@ -184,7 +184,7 @@ impl DeletedFiles {
 /// Wants all entries, and gives what is made of them.
 struct Everything<F>(F);
 
-impl<T: Send, F: FnOnce(EntryColumns) -> T> Judge for Everything<F> {
+impl<T: Send, F: FnOnce(EntryColumns) -> T> EntryJudge for Everything<F> {
     type Out = T;
 
     fn wants(&mut self, _: &EntryColumns, _: usize) -> Result<bool> {
@@ -203,7 +203,7 @@ struct OfLive<'d, J> {
     judge: J,
 }
 
-impl<J: Judge> Judge for OfLive<'_, J> {
+impl<J: EntryJudge> EntryJudge for OfLive<'_, J> {
     type Out = J::Out;
 
     fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool> {
@@ -229,15 +229,16 @@ pub fn live_files(
     Ok(parts.into_iter().flatten().collect())
 }
 
-/// Blocks of a manifest that one thread decodes at a time: some hundred entries of a small manifest, thousands of a large one.
+/// Blocks of a manifest that one thread decodes at a time: some hundred entries of a small manifest, thousands of a
+/// large one.
 const BLOCKS_AT_ONCE: RangeInclusive<usize> = 4..=16;
 
 /// A manifest, and some of its blocks.
 type ManifestPart = (Arc<OpenFile>, Range<usize>);
 
-/// Decodes manifests on as many threads as pay off, each in parts: `judge` makes what looks at a part's entries, for the
-/// manifest at a place in the list.
-fn read_parts<J: Judge>(
+/// Decodes manifests on as many threads as pay off, each in parts: `judge` makes what looks at a part's entries, for
+/// the manifest at a place in the list.
+fn read_parts<J: EntryJudge>(
     from: ManifestFolder<'_>,
     manifests: &[&ManifestFile],
     request: &EntryRequest<'_>,

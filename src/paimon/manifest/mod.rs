@@ -1,4 +1,4 @@
-//! Manifest lists, manifests and index manifests: decoding and encoding.
+//! Manifest lists, manifests and index manifests: decoding and encoding. [`live`] finds the live files of a snapshot.
 
 pub mod columns;
 pub mod encode;

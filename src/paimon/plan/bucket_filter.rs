@@ -1,4 +1,4 @@
-//! Which buckets a filter reaches: where it says what the bucket key is.
+//! Which buckets a filter reaches, if it fixes the bucket key.
 //!
 //! Source: Java's `BucketSelectConverter` and `BucketSelector`.
 
@@ -24,8 +24,8 @@ pub struct BucketFilter {
 }
 
 impl BucketFilter {
-    /// What the filter, without what partitions decide, says of the bucket key. `None` if it leaves it open, or buckets are not
-    /// chosen by key alone.
+    /// What the filter, without what partitions decide, says of the bucket key. `None` if it leaves it open, or buckets
+    /// are not chosen by key alone.
     ///
     /// # Errors
     /// As [`Bucketing::new`].
@@ -38,7 +38,7 @@ impl BucketFilter {
         Ok(Some(BucketFilter { bucketing: Bucketing::new(schema)?, keys, buckets: Mutex::default() }))
     }
 
-    /// Whether rows of this bucket, of so many, may have such a key.
+    /// Whether rows of this bucket may have such a key; `total_buckets` is the number of buckets.
     pub fn allows(&self, bucket: i32, total_buckets: i32) -> bool {
         if self.keys.is_empty() {
             return false;
@@ -49,7 +49,7 @@ impl BucketFilter {
         let mut known = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let of_keys = || {
             let buckets: Result<_> = self.keys.iter().map(|key| self.bucketing.bucket(key, total_buckets)).collect();
-            // A key that has no bucket is none of the filter's concern.
+            // A key without a bucket does not matter to the filter.
             buckets.unwrap_or_else(|_| (0..total_buckets).collect())
         };
         known.entry(total_buckets).or_insert_with(of_keys).contains(&bucket)

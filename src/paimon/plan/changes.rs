@@ -1,10 +1,11 @@
-//! What happened between two snapshots: the files that appends added, the changelog files that commits wrote, or the difference
-//! of two states.
+//! What happened between two snapshots: the files that appends added, the changelog files that commits wrote, or the
+//! difference of two states.
 //!
-//! Files of appends and changelogs are read each for itself, their rows as they are; deletion vectors don't apply. A difference is
-//! taken bucket by bucket, of the files that only one of both states has, as Java does.
+//! Files of appends and changelogs are read each for itself, their rows as they are; deletion vectors don't apply. A
+//! difference is taken bucket by bucket, of the files that only one of both states has, as Java does.
 //!
-//! Commits whose snapshots have expired count as long as their changelogs are kept, for which Java has to read a stream.
+//! Commits whose snapshots have expired count as long as their changelogs are kept, for which Java has to read a
+//! stream.
 //!
 //! Source: Java's `IncrementalDeltaStartingScanner`, `IncrementalDiffStartingScanner`, `SnapshotReaderImpl` and
 //! `NextSnapshotFetcher`.
@@ -13,20 +14,22 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::buckets::{PlannedBuckets, PlannedEntry, live_files};
 use super::deletes::DeletionVectors;
-use super::files::{BatchJudge, Judged, Pruner};
+use super::files::{BatchJudge, FilePruner, JudgedEntries};
 use super::index::drop_by_index_files;
-use super::planner::{Buckets, Entry, Plan, PlanCounters, PlanInput, PlannedSplit, count, files_of, live_files};
-use super::rules::Rules;
+use super::input::PlanInput;
+use super::planned::{Plan, PlanCounters, PlannedSplit, count, files_of};
+use super::rules::PlanRules;
 use super::splits::Splitter;
 use super::travel::{Between, ChangeMode};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::task::{Change, ChangeOperation, ScanTask};
 use crate::paimon::catalog::filesystem::TableFolder;
-use crate::paimon::commit::expire::is_still_told;
+use crate::paimon::catalog::reachable::is_still_told;
 use crate::paimon::manifest::entries::{DELETE, EntryRequest};
 use crate::paimon::manifest::list::ManifestFile;
-use crate::paimon::manifest::live::{Judge, changelog_manifests, data_manifests, delta_manifests, read_manifest};
+use crate::paimon::manifest::live::{EntryJudge, changelog_manifests, data_manifests, delta_manifests, read_manifest};
 use crate::paimon::spec::partition::manifest_path;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::parallel::Cancellation;
@@ -35,11 +38,12 @@ use crate::store::in_parallel;
 /// Plans changes. The snapshot of `input` does not matter; its schema and options are those of the scan.
 ///
 /// # Errors
-/// As [`super::planner::plan`]; `NotFound` if a snapshot between is gone, and its changelog too; `Unsupported` for changes that Java can't tell either.
+/// As [`super::planner::plan`]; `NotFound` if a snapshot between is gone, and its changelog too; `Unsupported` for
+/// changes that Java can't tell either.
 pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between, go_on: Cancellation) -> Result<Plan> {
     let planned = match between.mode {
-        ChangeMode::Delta => listed(input, folder, between, &Rules::of_delta(input)?, go_on),
-        ChangeMode::Changelog => listed(input, folder, between, &Rules::of_changelog(input)?, go_on),
+        ChangeMode::Delta => listed(input, folder, between, &PlanRules::of_delta(input)?, go_on),
+        ChangeMode::Changelog => listed(input, folder, between, &PlanRules::of_changelog(input)?, go_on),
         ChangeMode::Diff => difference(input, between, go_on),
     };
     planned.with("after snapshot", between.start).with("snapshot", between.end.id)
@@ -49,7 +53,8 @@ pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between, 
 const KEPT: &str = "Changes can be told only as far back as snapshots or their changelogs are kept, and what commits added only where \
                     the table had no changelog producer when they expired; without since= all that are kept are told";
 
-/// The commits whose files count. Those whose snapshots have expired are read by their changelogs, where these are kept longer.
+/// The commits whose files count. Those whose snapshots have expired are read by their changelogs, where these are kept
+/// longer.
 fn commits(folder: &TableFolder, between: &Between) -> Result<Vec<Arc<Snapshot>>> {
     let first = between.start.saturating_add(1);
     let count = usize::try_from(between.end.id.saturating_sub(first)).unwrap_or_default();
@@ -59,7 +64,8 @@ fn commits(folder: &TableFolder, between: &Between) -> Result<Vec<Arc<Snapshot>>
     Ok(before_end.into_iter().chain([between.end.clone()]).filter(|s| counts(between.mode, s)).collect())
 }
 
-/// Whether the files of a commit count: appends alone for [`ChangeMode::Delta`], none that overwrite for [`ChangeMode::Changelog`].
+/// Whether the files of a commit count: appends alone for [`ChangeMode::Delta`], none that overwrite for
+/// [`ChangeMode::Changelog`].
 fn counts(mode: ChangeMode, commit: &Snapshot) -> bool {
     match mode {
         ChangeMode::Delta => commit.commit_kind == "APPEND",
@@ -67,8 +73,8 @@ fn counts(mode: ChangeMode, commit: &Snapshot) -> bool {
     }
 }
 
-/// The number of the earliest commit from which on all up to `end` can be told; `None` if that has left nothing. What a commit
-/// added may have gone while the table had a changelog producer, though its changelog is kept.
+/// The number of the earliest commit from which on all up to `end` can be told; `None` if that has left nothing. What a
+/// commit added may have gone while the table had a changelog producer, though its changelog is kept.
 ///
 /// # Errors
 /// Those of the store.
@@ -97,7 +103,8 @@ pub fn earliest_told(folder: &TableFolder, mode: ChangeMode, end: i64) -> Result
     Ok(told.contains(&end).then_some(first))
 }
 
-/// Those of the snapshots on which an expiry has begun whose changes can still be told: they may be about to become changelogs.
+/// Those of the snapshots on which an expiry has begun whose changes can still be told: they may be about to become
+/// changelogs.
 fn half_told(folder: &TableFolder, mode: ChangeMode, ids: &[i64]) -> Result<Vec<i64>> {
     let mut out = Vec::new();
     for id in ids {
@@ -117,7 +124,7 @@ fn listed(
     input: &PlanInput,
     folder: &TableFolder,
     between: &Between,
-    rules: &Rules,
+    rules: &PlanRules,
     go_on: Cancellation,
 ) -> Result<Plan> {
     let began = Instant::now();
@@ -137,7 +144,7 @@ fn listed(
             _ => e,
         })
     })?;
-    let pruner = Pruner::new(input, rules)?;
+    let pruner = FilePruner::new(input, rules)?;
     let mut counters = PlanCounters::default();
     let (mut manifests, mut of_commit) = (Vec::new(), Vec::new());
     for (ordinal, list) in lists.into_iter().enumerate() {
@@ -149,7 +156,7 @@ fn listed(
     counters.list_ms = began.elapsed().as_secs_f64() * 1e3;
     let files = added_files(input, &pruner, &manifests, go_on)?;
     files.iter().for_each(|judged| judged.count(&mut counters));
-    let buckets = Buckets::of(&pruner, &files)?;
+    let buckets = PlannedBuckets::of(&pruner, &files)?;
     let deletes = DeletionVectors::default();
     let splitter = Splitter::new(input, rules, &files, &deletes)?;
     let mut splits = Vec::new();
@@ -174,7 +181,7 @@ fn listed(
     Ok(Plan { splits, counters })
 }
 
-fn files_name(files: &[Judged], e: Entry) -> Result<&str> {
+fn files_name(files: &[JudgedEntries], e: PlannedEntry) -> Result<&str> {
     let judged = files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?;
     // A file elsewhere keeps its name.
     Ok(match judged.columns.external(e.row)? {
@@ -189,22 +196,22 @@ fn inserted(ordinal: usize, commit_snapshot_id: i64) -> Box<Change> {
     Box::new(Change { operation, ordinal, commit_snapshot_id, removed_by: None, commit: None })
 }
 
-/// The entries of manifests, none of which may delete a file.
+/// The entries of manifests. No entry may delete a file.
 fn added_files(
     input: &PlanInput,
-    pruner: &Pruner<'_>,
+    pruner: &FilePruner<'_>,
     manifests: &[ManifestFile],
     go_on: Cancellation,
-) -> Result<Vec<Judged>> {
+) -> Result<Vec<JudgedEntries>> {
     let store = input.store.as_ref();
     let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
     let request = EntryRequest { keep: Some(&keep), ..pruner.request() };
     in_parallel(store, manifests.len(), |i| {
         go_on()?;
-        let Some(file) = manifests.get(i) else { return Ok(Judged::default()) };
+        let Some(file) = manifests.get(i) else { return Ok(JudgedEntries::default()) };
         let columns = read_manifest(input.manifests(), file, &request)?;
         if columns.kind.contains(&DELETE) {
-            return Err(Error::unsupported("changes can't be told of a commit that appends and deletes files")
+            return Err(Error::unsupported("the changes of a commit that both appends and deletes files are unknown")
                 .with("manifest", &file.file_name));
         }
         let mut judge = BatchJudge::new(pruner);
@@ -231,14 +238,14 @@ fn apart(split: PlannedSplit, change: &dyn Fn(&ScanTask) -> Result<Box<Change>>)
 fn difference(input: &PlanInput, between: &Between, go_on: Cancellation) -> Result<Plan> {
     let before = between.before.as_ref().ok_or_else(|| Error::internal("a difference without the state before"))?;
     check_buckets(input, before, &between.end)?;
-    let rules = Rules::of_state(input)?;
-    let pruner = Pruner::new(input, &rules)?;
+    let rules = PlanRules::of_state(input)?;
+    let pruner = FilePruner::new(input, &rules)?;
     let mut counters = PlanCounters::default();
     let [old, new] = [before, &between.end].map(|snapshot| -> Result<_> {
         let manifests = data_manifests(input.manifests(), snapshot)?;
         let manifests = pruner.manifests(manifests, &mut counters)?;
         let files = live_files(input, &pruner, &manifests, &mut counters, go_on)?;
-        let buckets = Buckets::of(&pruner, &files)?;
+        let buckets = PlannedBuckets::of(&pruner, &files)?;
         let deletes = match rules.deletion_vectors {
             true => DeletionVectors::load(input.manifests(), snapshot, &buckets.keys())?,
             false => DeletionVectors::default(),
@@ -294,7 +301,12 @@ fn check_buckets(input: &PlanInput, before: &Snapshot, after: &Snapshot) -> Resu
 }
 
 /// The files among `entries` that the other state has not.
-fn only(files: &[Judged], entries: &[Entry], other_files: &[Judged], others: &[Entry]) -> Result<Vec<Entry>> {
+fn only(
+    files: &[JudgedEntries],
+    entries: &[PlannedEntry],
+    other_files: &[JudgedEntries],
+    others: &[PlannedEntry],
+) -> Result<Vec<PlannedEntry>> {
     let no_manifest = || Error::internal("no such manifest");
     let mut known = HashSet::with_capacity(others.len());
     for e in others {

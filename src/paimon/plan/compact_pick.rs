@@ -1,7 +1,7 @@
 //! Which files of a bucket are compacted, and to which level.
 //!
-//! A bucket is a tree of levels: each file of level 0 is a sorted run of its own, younger ones first; each other level is one
-//! run. What is compacted is some of the first runs, together.
+//! A bucket is a tree of levels: each file of level 0 is a sorted run of its own, younger ones first; each other level
+//! is one run. What is compacted is some of the first runs, together.
 //!
 //! Source: Java's `Levels`, `UniversalCompaction`, `EarlyFullCompaction`, `ForceUpLevel0Compaction`,
 //! `CompactStrategy.pickFullCompaction` and `MergeTreeCompactManager.triggerCompaction`.
@@ -33,7 +33,7 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// Of these files, with at least so many levels.
+    /// The levels of these files; there are at least this many levels.
     pub fn new(files: &[FileEntry], count: i32) -> Levels {
         let highest = files.iter().map(|f| f.level).max().unwrap_or(-1);
         let mut order: Vec<usize> = (0..files.len()).collect();
@@ -74,13 +74,13 @@ pub struct CompactUnit {
     pub level: i32,
     /// The files, as places in a list.
     pub files: Vec<usize>,
-    /// Whether each file is written anew for itself: those that are at the highest level already.
+    /// Whether each file is rewritten on its own: files that are at the highest level already.
     pub each: bool,
 }
 
 /// What a table's options say of compactions.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CompactRules {
+pub struct PickRules {
     /// `compaction.max-size-amplification-percent`.
     pub size_amplification: i64,
     /// `compaction.size-ratio`.
@@ -101,12 +101,12 @@ pub struct CompactRules {
     pub rewrites_all: bool,
 }
 
-impl CompactRules {
+impl PickRules {
     /// Reads them. The hours of `compaction.offpeak.*` are not looked at.
     ///
     /// # Errors
     /// `InvalidInput` for an option that can't be read.
-    pub fn new(options: &Options<'_>) -> Result<CompactRules> {
+    pub fn new(options: &Options<'_>) -> Result<PickRules> {
         let number = |key, default| Ok::<i64, Error>(options.integer(key)?.unwrap_or(default));
         let bytes = |key| options.get(key).map(|_| options.bytes(key, 0)).transpose();
         let trigger = number("num-sorted-run.compaction-trigger", 5)?.clamp(0, i64::from(i32::MAX) - 1);
@@ -116,7 +116,7 @@ impl CompactRules {
         }
         let looks_up = options.looks_up()?;
         let gentle = options.get("lookup-compact").is_some_and(|mode| mode.trim().eq_ignore_ascii_case("gentle"));
-        Ok(CompactRules {
+        Ok(PickRules {
             size_amplification: number("compaction.max-size-amplification-percent", 200)?,
             size_ratio: number("compaction.size-ratio", 1)?,
             trigger: trigger as usize,
@@ -130,7 +130,7 @@ impl CompactRules {
     }
 
     /// What a full compaction takes: all files to the highest level. Of a bucket that has none elsewhere, those that
-    /// `is_due` says have to be written anew.
+    /// `is_due` says have to be rewritten.
     pub fn full(&self, levels: &Levels, is_due: impl Fn(usize) -> bool) -> Option<CompactUnit> {
         let level = levels.top();
         match &levels.runs[..] {

@@ -34,8 +34,8 @@ fn file(level: i32, size: i64, sequence: (i64, i64)) -> FileEntry {
     }
 }
 
-fn rules() -> CompactRules {
-    CompactRules::new(&Options(&Default::default())).unwrap()
+fn rules() -> PickRules {
+    PickRules::new(&Options(&Default::default())).unwrap()
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn java_picks_the_same() {
     let cases: Json = serde_json::from_str(include_str!("../../../tests/data/paimon/compact_picks.json")).unwrap();
     for case in cases.as_array().unwrap() {
         let number = |key: &str| case[key].as_i64();
-        let rules = CompactRules {
+        let rules = PickRules {
             size_amplification: number("amplification").unwrap(),
             size_ratio: number("ratio").unwrap(),
             trigger: number("trigger").unwrap() as usize,
@@ -82,7 +82,7 @@ fn a_bucket_on_the_highest_level_is_done() {
     assert_eq!(rules().full(&levels, |_| false), None);
     let unit = rules().full(&levels, |at| at == 1).unwrap();
     assert_eq!((unit.level, unit.files, unit.each), (5, vec![1], true));
-    let all = CompactRules { rewrites_all: true, ..rules() };
+    let all = PickRules { rewrites_all: true, ..rules() };
     assert_eq!(all.full(&levels, |_| false).unwrap().files, [0, 1]);
     let unit = rules().full(&Levels::new(&[file(0, 5, (0, 9))], 6), |_| false).unwrap();
     assert_eq!((unit.level, unit.files, unit.each), (5, vec![0], false));

@@ -1,4 +1,4 @@
-//! What a compaction works on: the files of each bucket, and what becomes of those that are picked.
+//! Files of a compaction: the files of each bucket, and the steps for those that are picked.
 //!
 //! Source: Java's `MergeTreeCompactTask`, `FileRewriteCompactTask`.
 
@@ -7,21 +7,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
-use super::compact_pick::{CompactRules, CompactUnit, Levels};
+use super::compact_pick::{CompactUnit, Levels, PickRules};
 use super::deletes::DeletionVectors;
 use super::sections::{age, sections};
-use super::splits::Key;
+use super::splits::OrderedKey;
 use crate::error::{Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::expr::residual::residual;
 use crate::format::task::{Partition, ScanTask};
-use crate::paimon::commit::record_expiry::RecordExpiry;
+use crate::paimon::catalog::metadata::TableMetadata;
 use crate::paimon::manifest::entries::EntryRequest;
 use crate::paimon::manifest::file_entry::FileEntry;
 use crate::paimon::manifest::index_manifest::IndexEntry;
 use crate::paimon::manifest::live::{data_manifests, live_files};
-use crate::paimon::spec::metadata::TableMetadata;
-use crate::paimon::spec::partition::{PartitionBounds, Paths, partition_of};
+use crate::paimon::plan::record_expiry::RecordExpiry;
+use crate::paimon::spec::partition::{PartitionBounds, TablePaths, partition_of};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::stats::{StatsBounds, StatsMapping};
 
@@ -46,8 +46,8 @@ pub struct BucketFiles {
     pub due: HashSet<usize>,
 }
 
-/// The buckets of the partitions that a filter of partition columns keeps, at the table's snapshot. With `expiry`, it is known
-/// which files have rows that are over.
+/// The buckets of the partitions that a filter of partition columns keeps, at the table's snapshot. With `expiry`, it
+/// is known which files have rows that are over.
 ///
 /// # Errors
 /// Those of reading manifests; `CorruptTable` for partitions that can't be read.
@@ -72,7 +72,7 @@ pub fn bucket_files(
     let manifests = data_manifests(from, snapshot)?;
     let request = EntryRequest { keep: Some(&keep), value_stats: expiry.is_some(), ..EntryRequest::default() };
     let live = live_files(from, &manifests, &request)?;
-    let paths = Paths::new(root, schema)?;
+    let paths = TablePaths::new(root, schema)?;
     let mut buckets: IndexMap<(Arc<[u8]>, i32), BucketFiles> = IndexMap::new();
     for part in &live {
         for row in part.rows.iter().map(|row| *row as usize) {
@@ -134,18 +134,18 @@ fn is_due(expiry: &RecordExpiry, metadata: &TableMetadata, schema: &TableSchema,
 }
 
 /// Files of a bucket that share no key with others: sorted runs of places in a list.
-pub type Section = Vec<Vec<usize>>;
+pub type CompactSection = Vec<Vec<usize>>;
 
 /// What is done with files that are compacted, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompactStep {
-    /// They are merged and written anew.
-    Rewrite(Vec<Section>),
+    /// Merge and rewrite them.
+    Rewrite(Vec<CompactSection>),
     /// The file gets another level as it is.
     Upgrade(usize),
 }
 
-/// The steps of a compaction. Files that overlap no others and have `small_bytes` or more are not written anew.
+/// The steps of a compaction. Files that overlap no others and have `small_bytes` or more are not rewritten.
 ///
 /// # Errors
 /// `CorruptTable` for keys that can't be read.
@@ -153,7 +153,7 @@ pub fn steps(
     bucket: &BucketFiles,
     levels: &Levels,
     unit: &CompactUnit,
-    rules: &CompactRules,
+    rules: &PickRules,
     schema: &TableSchema,
     small_bytes: i64,
 ) -> Result<Vec<CompactStep>> {
@@ -185,11 +185,11 @@ pub fn steps(
 ///
 /// # Errors
 /// `CorruptTable` for keys that can't be read.
-pub fn key_sections(bucket: &BucketFiles, files: &[usize], schema: &TableSchema) -> Result<Vec<Section>> {
+pub fn key_sections(bucket: &BucketFiles, files: &[usize], schema: &TableSchema) -> Result<Vec<CompactSection>> {
     let types = schema.key_types();
-    let keys = |at: &usize| -> Result<(Key, Key)> {
-        let Some(file) = bucket.files.get(*at) else { return Ok((Key::default(), Key::default())) };
-        let key = |bytes: &[u8]| Key::read(bytes, &types).with("file", &file.file_name);
+    let keys = |at: &usize| -> Result<(OrderedKey, OrderedKey)> {
+        let Some(file) = bucket.files.get(*at) else { return Ok((OrderedKey::default(), OrderedKey::default())) };
+        let key = |bytes: &[u8]| OrderedKey::read(bytes, &types).with("file", &file.file_name);
         Ok((key(&file.min_key)?, key(&file.max_key)?))
     };
     let keys = files.iter().map(keys).collect::<Result<Vec<_>>>()?;
@@ -197,9 +197,9 @@ pub fn key_sections(bucket: &BucketFiles, files: &[usize], schema: &TableSchema)
         let files = run.iter().filter_map(|at| bucket.files.get(*at).map(|f| (f, *at)));
         files.map(|(f, at)| age(f.min_sequence_number, f.level, at)).min()
     };
-    let of_files = |section: Section| {
+    let of_files = |section: CompactSection| {
         let run = |run: Vec<usize>| run.into_iter().filter_map(|i| files.get(i).copied()).collect();
-        let mut runs: Section = section.into_iter().map(run).collect();
+        let mut runs: CompactSection = section.into_iter().map(run).collect();
         runs.sort_by_key(age);
         runs
     };
@@ -211,9 +211,9 @@ struct Steps<'a> {
     bucket: &'a BucketFiles,
     unit: &'a CompactUnit,
     is_top: bool,
-    rules: &'a CompactRules,
-    /// Sections that are written anew together.
-    waiting: Vec<Section>,
+    rules: &'a PickRules,
+    /// Sections that are rewritten together.
+    waiting: Vec<CompactSection>,
     done: Vec<CompactStep>,
 }
 

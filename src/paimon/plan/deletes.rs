@@ -10,7 +10,7 @@ use crate::format::task::{DataFile, DeleteRef, FileContent, FileFormat, Partitio
 use crate::paimon::manifest::entries::ADD;
 use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, IndexEntry, read_index_manifest};
-use crate::paimon::spec::partition::Paths;
+use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::snapshot::Snapshot;
 
 /// A number of deleted rows that was not recorded.
@@ -71,8 +71,8 @@ impl Vector<'_> {
     /// What a task says of it.
     ///
     /// # Errors
-    /// As [`Paths::index_file`].
-    pub fn reference(&self, paths: &Paths, partition: &Arc<Partition>, data_file: &str) -> Result<DeleteRef> {
+    /// As [`TablePaths::index_file`].
+    pub fn reference(&self, paths: &TablePaths, partition: &Arc<Partition>, data_file: &str) -> Result<DeleteRef> {
         let index = self.index;
         let path = paths.index_file(partition, index.bucket, &index.file_name, index.external_path.as_deref())?;
         let mut file = DataFile::new(FileContent::PositionDeletes, path, FileFormat::Puffin, partition.clone());

@@ -1,8 +1,9 @@
-//! What planning will cost, by the manifest lists alone.
+//! The estimated cost of planning, by the manifest lists alone.
 
-use super::files::Pruner;
-use super::planner::{PlanCounters, PlanInput};
-use super::rules::Rules;
+use super::files::FilePruner;
+use super::input::PlanInput;
+use super::planned::PlanCounters;
+use super::rules::PlanRules;
 use crate::error::Result;
 use crate::format::manifest_count::ManifestCount;
 use crate::paimon::manifest::live::data_manifests;
@@ -28,8 +29,8 @@ pub struct PlanEstimate {
 /// As [`super::planner::plan`], but for those of manifests.
 pub fn estimate(input: &PlanInput) -> Result<PlanEstimate> {
     let Some(snapshot) = &input.snapshot else { return Ok(PlanEstimate::default()) };
-    let rules = Rules::of_state(input)?;
-    let pruner = Pruner::new(input, &rules)?;
+    let rules = PlanRules::of_state(input)?;
+    let pruner = FilePruner::new(input, &rules)?;
     let listed = data_manifests(input.manifests(), snapshot)?;
     let mut counters = PlanCounters::default();
     let kept = pruner.manifests(listed, &mut counters)?;

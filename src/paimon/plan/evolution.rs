@@ -1,12 +1,12 @@
-//! Files that have some columns of the same rows each: what they know together, and which of them are needed.
+//! Groups of files that each hold some columns of the same rows: their joint statistics, and which files are needed.
 //!
 //! Source: Java's `DataEvolutionFileStoreScan`.
 
 use std::sync::Arc;
 
-use super::files::{Mappings, bounds_of_values, schema_of};
-use super::planner::Entry;
-use super::splits::Splitter;
+use super::buckets::PlannedEntry;
+use super::files::{JudgedEntries, Mappings, bounds_of_values};
+use super::input::{PlanInput, schema_of};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::expr::bounds::{Bounds, ColumnBounds, Presence, may_match};
@@ -15,14 +15,14 @@ use crate::paimon::spec::stats::{StatsBounds, StatsMapping};
 use crate::types::{FieldId, PrimitiveType};
 
 /// A file of a group, with the columns that it has.
-struct Part<'a> {
+struct ColumnFile<'a> {
     columns: &'a EntryColumns,
     row: usize,
     mapping: Arc<StatsMapping>,
     fields: Vec<FieldId>,
 }
 
-/// The rows of a group: each column is that of the newest file that has it.
+/// Bounds of the rows of a group. Each column comes from the newest file that has it.
 struct JoinedBounds<'a>(Vec<(Vec<FieldId>, StatsBounds<'a>)>);
 
 impl JoinedBounds<'_> {
@@ -45,58 +45,72 @@ impl Bounds for JoinedBounds<'_> {
     }
 }
 
-/// Whether rows of a group may match.
-///
-/// # Errors
-/// `CorruptTable` for statistics that can't be read, or a schema that is not there.
-pub(crate) fn keeps_group(splitter: &Splitter<'_>, filter: &BoundPredicate, group: &[Entry]) -> Result<bool> {
-    // Of columns inside others nothing is known.
-    let mut nested = false;
-    filter.for_each_leaf(&mut |leaf| nested |= leaf.term.path.len() > 1);
-    if *filter == BoundPredicate::True || nested {
-        return Ok(true);
-    }
-    let mut mappings = Mappings::default();
-    let mut parts = group.iter().map(|e| part(splitter, *e, &mut mappings)).collect::<Result<Vec<_>>>()?;
-    parts.sort_by_key(|p| std::cmp::Reverse(p.columns.max_sequence_number.get(p.row).copied()));
-    let bounds = parts.iter().map(|p| Ok((p.fields.clone(), bounds_of_values(&p.mapping, p.columns, p.row, filter)?)));
-    Ok(may_match(filter, &JoinedBounds(bounds.collect::<Result<_>>()?)))
+/// Files that have some columns of the same rows each.
+pub(crate) struct ColumnFiles<'a> {
+    pub input: &'a PlanInput,
+    pub batches: &'a [JudgedEntries],
 }
 
-fn part<'s>(splitter: &'s Splitter<'_>, e: Entry, mappings: &mut Mappings) -> Result<Part<'s>> {
-    let columns = &splitter.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
-    let mapping = mappings.values(splitter.input, columns, e.row)?;
-    Ok(Part { columns, row: e.row, mapping, fields: fields(splitter, e)? })
-}
-
-/// The top-level columns that a file has.
-fn fields(splitter: &Splitter<'_>, e: Entry) -> Result<Vec<FieldId>> {
-    let columns = &splitter.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
-    let schema = schema_of(splitter.input, columns.schema_id.get(e.row))?;
-    let written = columns.write_cols_of(e.row);
-    let has = |name: &String| written.is_none_or(|names| names.contains(name));
-    Ok(schema.fields.iter().filter(|f| has(&f.name)).map(|f| f.id).collect())
-}
-
-/// The files of a group that have a column that is read or asked about; one at least, which tells how many rows there are.
-///
-/// # Errors
-/// As [`keeps_group`].
-pub(crate) fn needed(splitter: &Splitter<'_>, group: &[Entry]) -> Result<Vec<Entry>> {
-    let input = splitter.input;
-    let Some(projection) = &input.projection else { return Ok(group.to_vec()) };
-    // A clause about a member of a struct needs the whole column.
-    let asked = input.filter.field_ids();
-    let asked = asked.iter().filter_map(|id| input.schema.columns().path(*id)?.first().map(|f| f.id));
-    let wanted: Vec<FieldId> = projection.iter().copied().chain(asked).collect();
-    let mut out = Vec::new();
-    for e in group {
-        if fields(splitter, *e)?.iter().any(|id| wanted.contains(id)) {
-            out.push(*e);
+impl<'a> ColumnFiles<'a> {
+    /// Whether rows of a group may match.
+    ///
+    /// # Errors
+    /// `CorruptTable` for statistics that can't be read, or a schema that does not exist.
+    pub fn keeps_group(&self, filter: &BoundPredicate, group: &[PlannedEntry]) -> Result<bool> {
+        // Of columns inside others nothing is known.
+        let mut nested = false;
+        filter.for_each_leaf(&mut |leaf| nested |= leaf.term.path.len() > 1);
+        if *filter == BoundPredicate::True || nested {
+            return Ok(true);
         }
+        let mut mappings = Mappings::default();
+        let mut parts = group.iter().map(|e| self.part(*e, &mut mappings)).collect::<Result<Vec<_>>>()?;
+        parts.sort_by_key(|p| std::cmp::Reverse(p.columns.max_sequence_number.get(p.row).copied()));
+        let bounds =
+            parts.iter().map(|p| Ok((p.fields.clone(), bounds_of_values(&p.mapping, p.columns, p.row, filter)?)));
+        Ok(may_match(filter, &JoinedBounds(bounds.collect::<Result<_>>()?)))
     }
-    if out.is_empty() {
-        out.extend(group.first());
+
+    fn columns(&self, e: PlannedEntry) -> Result<&'a EntryColumns> {
+        self.batches.get(e.batch).map(|judged| &judged.columns).ok_or_else(|| Error::internal("no such manifest"))
     }
-    Ok(out)
+
+    fn part(&self, e: PlannedEntry, mappings: &mut Mappings) -> Result<ColumnFile<'a>> {
+        let columns = self.columns(e)?;
+        let mapping = mappings.values(self.input, columns, e.row)?;
+        Ok(ColumnFile { columns, row: e.row, mapping, fields: self.fields(e)? })
+    }
+
+    /// The top-level columns that a file has.
+    fn fields(&self, e: PlannedEntry) -> Result<Vec<FieldId>> {
+        let columns = self.columns(e)?;
+        let schema = schema_of(self.input, columns.schema_id.get(e.row))?;
+        let written = columns.write_cols_of(e.row);
+        let has = |name: &String| written.is_none_or(|names| names.contains(name));
+        Ok(schema.fields.iter().filter(|f| has(&f.name)).map(|f| f.id).collect())
+    }
+
+    /// The files of a group that have a column that is read or asked about; one at least, which tells the number of
+    /// rows.
+    ///
+    /// # Errors
+    /// As [`ColumnFiles::keeps_group`].
+    pub fn needed(&self, group: &[PlannedEntry]) -> Result<Vec<PlannedEntry>> {
+        let input = self.input;
+        let Some(projection) = &input.projection else { return Ok(group.to_vec()) };
+        // A clause about a member of a struct needs the whole column.
+        let asked = input.filter.field_ids();
+        let asked = asked.iter().filter_map(|id| input.schema.columns().path(*id)?.first().map(|f| f.id));
+        let wanted: Vec<FieldId> = projection.iter().copied().chain(asked).collect();
+        let mut out = Vec::new();
+        for e in group {
+            if self.fields(*e)?.iter().any(|id| wanted.contains(id)) {
+                out.push(*e);
+            }
+        }
+        if out.is_empty() {
+            out.extend(group.first());
+        }
+        Ok(out)
+    }
 }

@@ -1,13 +1,14 @@
-//! Judging manifests and files, each for itself: by partition, bucket, level, key, statistics and embedded file index.
+//! Pruning of single manifests and files: by partition, bucket, level, key, statistics and embedded file index.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bucket_filter::BucketFilter;
-use super::planner::{PlanCounters, PlanInput};
-use super::rules::Rules;
+use super::input::{PlanInput, schema_of};
+use super::planned::PlanCounters;
+use super::rules::PlanRules;
 use crate::codec::file_index::{FileIndex, IndexedType};
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Result, ResultExt};
 use crate::expr::bounds::may_match;
 use crate::expr::explain::explain;
 use crate::expr::residual::residual;
@@ -15,17 +16,16 @@ use crate::expr::{BoundPredicate, Op};
 use crate::format::task::Partition;
 use crate::paimon::manifest::entries::{EntryColumns, EntryRequest};
 use crate::paimon::manifest::list::ManifestFile;
-use crate::paimon::manifest::live::Judge;
+use crate::paimon::manifest::live::EntryJudge;
 use crate::paimon::spec::data_type::{DataType, TypeKind};
 use crate::paimon::spec::partition::{PartitionBounds, partition_of};
-use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::stats::{StatsBounds, StatsMapping, keeps_bounds};
 use crate::types::FieldId;
 use crate::types::options::Options;
 
 /// Where planning decided about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stage {
+pub enum PruneStage {
     /// The manifest list's statistics of partitions, or its ranges of buckets and levels, exclude its manifest.
     Manifest,
     /// Its partition excludes the filter.
@@ -44,27 +44,27 @@ pub enum Stage {
     Kept,
 }
 
-impl Stage {
+impl PruneStage {
     /// As users see it.
     pub fn as_str(self) -> &'static str {
         match self {
-            Stage::Manifest => "manifest ranges",
-            Stage::Partition => "partitions",
-            Stage::Bucket => "buckets",
-            Stage::Level => "levels",
-            Stage::Keys => "keys",
-            Stage::Values => "column statistics",
-            Stage::FileIndex => "file index",
-            Stage::Kept => "kept",
+            PruneStage::Manifest => "manifest ranges",
+            PruneStage::Partition => "partitions",
+            PruneStage::Bucket => "buckets",
+            PruneStage::Level => "levels",
+            PruneStage::Keys => "keys",
+            PruneStage::Values => "column statistics",
+            PruneStage::FileIndex => "file index",
+            PruneStage::Kept => "kept",
         }
     }
 }
 
 /// A partition, and what the filter still asks of its files.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct PrunedPartition {
     pub partition: Arc<Partition>,
-    /// As the manifest has it.
+    /// The partition as a binary row, as in the manifest.
     pub row: Box<[u8]>,
     pub residual: Arc<BoundPredicate>,
     /// The part of it that is about keys alone.
@@ -74,55 +74,55 @@ pub(crate) struct Group {
 
 /// The entries of a manifest that may matter.
 #[derive(Debug, Default)]
-pub(crate) struct Judged {
+pub(crate) struct JudgedEntries {
     pub columns: EntryColumns,
-    /// Entries that were not left out at once, ascending: [`Stage::Kept`], or where they would have been if the files of their
-    /// bucket were judged one by one.
-    pub rows: Vec<(u32, Stage)>,
+    /// Entries that were not left out at once, ascending: [`PruneStage::Kept`], or where they would have been if the files
+    /// of their bucket were judged one by one.
+    pub rows: Vec<(u32, PruneStage)>,
     /// Entries by what they were left out for.
-    dropped: HashMap<Stage, u64>,
+    dropped: HashMap<PruneStage, u64>,
 }
 
-impl Judged {
+impl JudgedEntries {
     /// Adds what was seen.
     pub fn count(&self, counters: &mut PlanCounters) {
         let dropped = |stage| self.dropped.get(&stage).copied().unwrap_or_default();
-        let hidden = dropped(Stage::Level);
+        let hidden = dropped(PruneStage::Level);
         let in_buckets = self.rows.len() as u64 + self.dropped.values().sum::<u64>();
         counters.files_in_buckets += in_buckets;
         counters.files_hidden += hidden;
-        let after_keys = in_buckets - hidden - dropped(Stage::Keys);
+        let after_keys = in_buckets - hidden - dropped(PruneStage::Keys);
         counters.files_after_keys += after_keys;
-        counters.files_after_values += after_keys - dropped(Stage::Values);
+        counters.files_after_values += after_keys - dropped(PruneStage::Values);
     }
 }
 
 /// Judges what a plan meets. Threads share one.
-pub(crate) struct Pruner<'p> {
+pub(crate) struct FilePruner<'p> {
     pub input: &'p PlanInput,
-    pub rules: &'p Rules,
+    pub rules: &'p PlanRules,
     partitions: StatsMapping,
     keys: Vec<FieldId>,
     /// How many the table has; 0 if a filter does not tell which.
     buckets: i32,
     /// That of the whole filter, for the groups whose partition decides nothing.
     of_filter: Option<Arc<BucketFilter>>,
-    groups: Mutex<Groups>,
+    groups: Mutex<PrunedPartitions>,
 }
 
 /// What is known of partitions; `None` where the filter excludes one.
-type Groups = HashMap<Box<[u8]>, Option<Arc<Group>>>;
+type PrunedPartitions = HashMap<Box<[u8]>, Option<Arc<PrunedPartition>>>;
 
-impl<'p> Pruner<'p> {
+impl<'p> FilePruner<'p> {
     /// # Errors
     /// `InvalidInput` for options that are not what they should be.
-    pub fn new(input: &'p PlanInput, rules: &'p Rules) -> Result<Pruner<'p>> {
+    pub fn new(input: &'p PlanInput, rules: &'p PlanRules) -> Result<FilePruner<'p>> {
         let schema = input.schema.as_ref();
         let alike = input.schemas.values().all(|other| schema.deals_like(other));
         // Rows that an earlier schema dealt by keys of another type are in the buckets of those.
         let buckets = if alike { Options(&input.options).bucket()? } else { 0 };
         let of_filter = BucketFilter::new(schema, buckets, &input.filter)?.map(Arc::new);
-        Ok(Pruner {
+        Ok(FilePruner {
             input,
             rules,
             partitions: StatsMapping::of_partitions(schema),
@@ -163,7 +163,7 @@ impl<'p> Pruner<'p> {
     /// `CorruptTable` for statistics that can't be read.
     pub fn why_no_manifest(&self, manifest: &ManifestFile) -> Result<Option<String>> {
         if self.rules.real_buckets && manifest.buckets.is_some_and(|(_, greatest)| greatest < 0) {
-            return Ok(Some("its rows wait to be given a bucket".to_owned()));
+            return Ok(Some("its rows have no bucket yet".to_owned()));
         }
         if self.rules.hides_level_0 && manifest.levels.is_some_and(|(_, greatest)| greatest <= 0) {
             return Ok(Some("its files are of level 0, which is not seen before compaction".to_owned()));
@@ -180,9 +180,9 @@ impl<'p> Pruner<'p> {
     }
 
     /// Why no row of a bucket matters.
-    pub fn why_no_bucket(&self, group: &Group, bucket: i32, total_buckets: i32) -> Option<&'static str> {
+    pub fn why_no_bucket(&self, group: &PrunedPartition, bucket: i32, total_buckets: i32) -> Option<&'static str> {
         if self.rules.real_buckets && bucket < 0 {
-            return Some("its rows wait to be given a bucket");
+            return Some("its rows have no bucket yet");
         }
         let allowed = group.buckets.as_ref().is_none_or(|filter| filter.allows(bucket, total_buckets));
         (!allowed).then_some("rows with the keys that the filter allows are in other buckets")
@@ -192,7 +192,7 @@ impl<'p> Pruner<'p> {
     ///
     /// # Errors
     /// `CorruptTable` if the partition can't be read.
-    pub fn group(&self, row: &[u8]) -> Result<Option<Arc<Group>>> {
+    pub fn group(&self, row: &[u8]) -> Result<Option<Arc<PrunedPartition>>> {
         let known = self.groups.lock().unwrap_or_else(PoisonError::into_inner).get(row).cloned();
         if let Some(group) = known {
             return Ok(group);
@@ -202,7 +202,7 @@ impl<'p> Pruner<'p> {
         Ok(group)
     }
 
-    fn new_group(&self, row: &[u8]) -> Result<Option<Group>> {
+    fn new_group(&self, row: &[u8]) -> Result<Option<PrunedPartition>> {
         let partition = partition_of(&self.input.schema, row)?;
         let left = residual(&self.input.filter, &PartitionBounds(&partition));
         if left == BoundPredicate::False {
@@ -213,7 +213,7 @@ impl<'p> Pruner<'p> {
             true => self.of_filter.clone(),
             false => BucketFilter::new(&self.input.schema, self.buckets, &left)?.map(Arc::new),
         };
-        Ok(Some(Group {
+        Ok(Some(PrunedPartition {
             partition: Arc::new(partition),
             row: row.into(),
             of_keys: Arc::new(left.clauses_of(&self.keys)),
@@ -225,33 +225,33 @@ impl<'p> Pruner<'p> {
     /// At which stage an entry of a kept partition and bucket is decided, if it is judged for itself.
     ///
     /// # Errors
-    /// As [`Pruner::judge`].
-    pub fn stage(&self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<Stage> {
+    /// As [`FilePruner::judge`].
+    pub fn stage(&self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<PruneStage> {
         if self.why_hidden(columns, row).is_some() {
-            return Ok(Stage::Level);
+            return Ok(PruneStage::Level);
         }
-        let Some(group) = mappings.group(self, columns, row)? else { return Ok(Stage::Partition) };
+        let Some(group) = mappings.group(self, columns, row)? else { return Ok(PruneStage::Partition) };
         if *group.residual == BoundPredicate::True {
-            return Ok(Stage::Kept);
+            return Ok(PruneStage::Kept);
         }
         if self.rules.has_key && *group.of_keys != BoundPredicate::True {
             let keys = mappings.keys(self.input, columns, row)?;
             if !may_match(&group.of_keys, &bounds_of_keys(&keys, columns, row)?) {
-                return Ok(Stage::Keys);
+                return Ok(PruneStage::Keys);
             }
         }
         if !self.rules.values_by_file && !self.rules.values_by_bucket {
-            return Ok(Stage::Kept);
+            return Ok(PruneStage::Kept);
         }
         let values = mappings.values(self.input, columns, row)?;
         if !may_match(&group.residual, &bounds_of_values(&values, columns, row, &group.residual)?) {
-            return Ok(Stage::Values);
+            return Ok(PruneStage::Values);
         }
         match columns.embedded_index.get(row).filter(|_| self.rules.file_index) {
             Some(index) if !index_may_match(self.input, columns.schema_id.get(row), index, &group.residual)? => {
-                Ok(Stage::FileIndex)
+                Ok(PruneStage::FileIndex)
             }
-            _ => Ok(Stage::Kept),
+            _ => Ok(PruneStage::Kept),
         }
     }
 
@@ -260,9 +260,9 @@ impl<'p> Pruner<'p> {
         if self.rules.hides_level_0 && columns.level.get(row) == Some(&0) {
             return Some("files of level 0 are not seen before compaction");
         }
-        let made = columns.creation_time_ms.get(row).copied().flatten();
-        match (self.input.files_since_ms, made) {
-            (Some(since), Some(made)) if made < since => Some("it was made before the time asked for"),
+        let created_ms = columns.creation_time_ms.get(row).copied().flatten();
+        match (self.input.files_since_ms, created_ms) {
+            (Some(since), Some(created_ms)) if created_ms < since => Some("it was created before the requested time"),
             _ => None,
         }
     }
@@ -270,21 +270,21 @@ impl<'p> Pruner<'p> {
     /// The clause that a stage excluded a file by, and the bound.
     ///
     /// # Errors
-    /// As [`Pruner::judge`].
-    pub fn why(&self, columns: &EntryColumns, row: usize, stage: Stage) -> Result<Option<String>> {
+    /// As [`FilePruner::judge`].
+    pub fn why(&self, columns: &EntryColumns, row: usize, stage: PruneStage) -> Result<Option<String>> {
         let mut mappings = Mappings::default();
         let Some(group) = self.group(columns.partition_row(row))? else { return Ok(None) };
         Ok(match stage {
-            Stage::Level => self.why_hidden(columns, row).map(str::to_owned),
-            Stage::Keys => {
+            PruneStage::Level => self.why_hidden(columns, row).map(str::to_owned),
+            PruneStage::Keys => {
                 let keys = mappings.keys(self.input, columns, row)?;
                 explain(&group.of_keys, &bounds_of_keys(&keys, columns, row)?)
             }
-            Stage::Values => {
+            PruneStage::Values => {
                 let values = mappings.values(self.input, columns, row)?;
                 explain(&group.residual, &bounds_of_values(&values, columns, row, &group.residual)?)
             }
-            Stage::FileIndex => Some("its file index has no row that may match".to_owned()),
+            PruneStage::FileIndex => Some("its file index has no row that may match".to_owned()),
             _ => None,
         })
     }
@@ -292,28 +292,28 @@ impl<'p> Pruner<'p> {
 
 /// Judges the entries of one batch, one after the other.
 pub(crate) struct BatchJudge<'p> {
-    pruner: &'p Pruner<'p>,
+    pruner: &'p FilePruner<'p>,
     mappings: Mappings,
-    judged: Judged,
+    judged: JudgedEntries,
 }
 
 impl<'p> BatchJudge<'p> {
     /// Nothing is judged yet.
-    pub fn new(pruner: &'p Pruner<'p>) -> BatchJudge<'p> {
-        BatchJudge { pruner, mappings: Mappings::default(), judged: Judged::default() }
+    pub fn new(pruner: &'p FilePruner<'p>) -> BatchJudge<'p> {
+        BatchJudge { pruner, mappings: Mappings::default(), judged: JudgedEntries::default() }
     }
 }
 
-impl Judge for BatchJudge<'_> {
-    type Out = Judged;
+impl EntryJudge for BatchJudge<'_> {
+    type Out = JudgedEntries;
 
     /// # Errors
     /// `CorruptTable` for statistics, partitions and indexes that can't be read, or a schema that is not there.
     fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool> {
         let stage = self.pruner.stage(columns, row, &mut self.mappings)?;
         let stays = match stage {
-            Stage::Kept => true,
-            Stage::Values | Stage::FileIndex => !self.pruner.rules.values_by_file,
+            PruneStage::Kept => true,
+            PruneStage::Values | PruneStage::FileIndex => !self.pruner.rules.values_by_file,
             _ => false,
         };
         if stays {
@@ -324,16 +324,17 @@ impl Judge for BatchJudge<'_> {
         Ok(stays)
     }
 
-    fn end(mut self, columns: EntryColumns) -> Judged {
+    fn end(mut self, columns: EntryColumns) -> JudgedEntries {
         self.judged.columns = columns;
         self.judged
     }
 }
 
-/// Where statistics have their columns, for the entries of one batch. What entries mostly share with the one before is at hand.
+/// Where statistics have their columns, for the entries of one batch. What entries mostly share with the one before is
+/// at hand.
 #[derive(Default)]
 pub struct Mappings {
-    group: Option<(u32, Option<Arc<Group>>)>,
+    group: Option<(u32, Option<Arc<PrunedPartition>>)>,
     keys: HashMap<i64, Arc<StatsMapping>>,
     values: HashMap<ValuesKey, Arc<StatsMapping>>,
     last_values: Option<(ValuesKey, Arc<StatsMapping>)>,
@@ -343,8 +344,13 @@ pub struct Mappings {
 type ValuesKey = (i64, u32, u32);
 
 impl Mappings {
-    /// As [`Pruner::group`].
-    fn group(&mut self, pruner: &Pruner<'_>, columns: &EntryColumns, row: usize) -> Result<Option<Arc<Group>>> {
+    /// As [`FilePruner::group`].
+    fn group(
+        &mut self,
+        pruner: &FilePruner<'_>,
+        columns: &EntryColumns,
+        row: usize,
+    ) -> Result<Option<Arc<PrunedPartition>>> {
         let index = columns.partition.get(row).copied().unwrap_or(u32::MAX);
         if let Some((known, group)) = &self.group
             && *known == index
@@ -384,18 +390,6 @@ impl Mappings {
         self.last_values = Some((key, mapping.clone()));
         Ok(mapping)
     }
-}
-
-/// The schema that a file was written with.
-///
-/// # Errors
-/// `CorruptTable` if there is none.
-pub fn schema_of<'i>(input: &'i PlanInput, id: Option<&i64>) -> Result<&'i TableSchema> {
-    let found = id.and_then(|id| input.schemas.get(id));
-    found.map(AsRef::as_ref).ok_or_else(|| {
-        let id = id.copied().unwrap_or(-1);
-        Error::corrupt(format!("a data file was written with schema {id}, which the table does not have"))
-    })
 }
 
 fn bounds_of_keys<'a>(mapping: &'a StatsMapping, columns: &'a EntryColumns, row: usize) -> Result<StatsBounds<'a>> {

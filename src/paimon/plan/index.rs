@@ -1,9 +1,10 @@
-//! File indexes in files of their own, beside the data file: asked last, of the files that all else keeps.
+//! File indexes in separate files next to the data files. They are read last, for files that all other checks keep.
 
 use std::collections::{HashMap, HashSet};
 
 use super::files::index_may_match;
-use super::planner::{PlanInput, PlannedSplit};
+use super::input::PlanInput;
+use super::planned::PlannedSplit;
 use crate::error::{Result, ResultExt};
 use crate::store::in_parallel;
 

@@ -7,13 +7,19 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
+use crate::expr::BoundPredicate;
 use crate::expr::oracle::holds;
 use crate::expr::{BoundLeaf, BoundTerm, Op};
+use crate::format::task::ScanTask;
 use crate::paimon::manifest::entries::EntryColumns;
-use crate::paimon::manifest::live::Judge;
+use crate::paimon::manifest::live::EntryJudge;
+use crate::paimon::plan::files::BatchJudge;
+use crate::paimon::plan::planned::files_of;
 use crate::paimon::spec::binary_row_write::{encode_values, prefixed};
 use crate::paimon::spec::data_type::{DataType, TypeKind};
+use crate::paimon::spec::schema::TableSchema;
 use crate::store::open_store;
+use crate::types::FieldId;
 use crate::types::{PrimitiveType, Transform, Value};
 
 /// Of the columns: the partition, the key, a value.
@@ -263,8 +269,8 @@ proptest! {
     ) {
         let files = files(kind, buckets, &rows, &cuts);
         let input = input(kind, buckets, filter.clone(), split_bytes);
-        let rules = Rules::of_state(&input).unwrap();
-        let pruner = Pruner::new(&input, &rules).unwrap();
+        let rules = PlanRules::of_state(&input).unwrap();
+        let pruner = FilePruner::new(&input, &rules).unwrap();
         let columns = entries(&files, buckets);
         let kept: Vec<u32> = (0..files.len() as u32)
             .filter(|i| pruner.keeps(columns.partition_row(*i as usize), files[*i as usize].bucket, buckets))
@@ -274,7 +280,7 @@ proptest! {
             judge.wants(&columns, row as usize).unwrap();
         }
         let judged = [judge.end(columns)];
-        let groups = Buckets::of(&pruner, &judged).unwrap();
+        let groups = PlannedBuckets::of(&pruner, &judged).unwrap();
         let deletes = DeletionVectors::default();
         let mut counters = PlanCounters::default();
         let splits = splits(&input, &rules, &judged, (&groups, &deletes), &mut counters, &|| Ok(())).unwrap();

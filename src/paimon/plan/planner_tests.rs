@@ -8,11 +8,14 @@ use serde_json::Value as Json;
 
 use super::*;
 use crate::expr::{Literal, Op, Predicate, Term, bind};
+use crate::format::task::ScanTask;
 use crate::paimon::catalog::filesystem::TableFolder;
+use crate::paimon::catalog::metadata::TableMetadata;
 use crate::paimon::plan::changes::plan_changes;
+use crate::paimon::plan::files::PruneStage;
 use crate::paimon::plan::travel::{ChangeMode, End, between, place};
 use crate::paimon::plan::why::verdicts;
-use crate::paimon::spec::metadata::TableMetadata;
+use crate::paimon::spec::schema::TableSchema;
 use crate::store::open_store;
 use crate::types::{PrimitiveType, Transform};
 
@@ -258,10 +261,11 @@ fn each_file_is_explained() {
             let kept: BTreeSet<String> =
                 planned.splits.iter().flat_map(|s| s.files()).map(|t| t.data_file.path.clone()).collect();
             let verdicts = verdicts(&input, &planned, &|| Ok(())).unwrap();
-            let explained = verdicts.iter().filter(|v| v.stage == Stage::Kept).map(|v| v.file.path.clone()).collect();
+            let explained =
+                verdicts.iter().filter(|v| v.stage == PruneStage::Kept).map(|v| v.file.path.clone()).collect();
             assert_eq!(kept, explained, "{table} {}", read["name"]);
             for v in &verdicts {
-                assert_eq!(v.stage == Stage::Kept, v.reason.is_empty(), "{table} {}: {v:?}", read["name"]);
+                assert_eq!(v.stage == PruneStage::Kept, v.reason.is_empty(), "{table} {}: {v:?}", read["name"]);
                 stages.insert(v.stage.as_str());
             }
             assert_eq!(planned.counters.files_kept, kept.len() as u64);

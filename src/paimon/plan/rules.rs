@@ -1,11 +1,11 @@
-//! What a table's kind says about planning: which levels are seen, and whether files may be judged one by one.
+//! Rules of planning by the kind of table: visible levels, and whether files may be pruned one by one.
 //!
-//! Of a primary-key table a file must not be left out because its rows don't match: they may take the place of older ones that
-//! do. So statistics of values judge single files only where files don't overlap, and whole buckets else.
+//! Of a primary-key table a file must not be left out because its rows don't match: they may take the place of older
+//! ones that do. So statistics of values judge single files only where files don't overlap, and whole buckets else.
 //!
 //! Source: Java's `DataTableBatchScan` and `KeyValueFileStoreScan`.
 
-use super::planner::PlanInput;
+use super::input::PlanInput;
 use crate::error::Result;
 use crate::paimon::spec::bucket::POSTPONE_BUCKET;
 use crate::paimon::spec::options::MergeEngine;
@@ -13,7 +13,7 @@ use crate::types::options::Options;
 
 /// The rules of one plan.
 #[derive(Clone, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct PlanRules {
     /// Rows have keys.
     pub has_key: bool,
     /// Files of level 0 are not seen: deletion vectors and first-row tables know of them only after compaction.
@@ -40,16 +40,16 @@ pub(crate) struct Rules {
     pub open_file_bytes: i64,
 }
 
-impl Rules {
+impl PlanRules {
     /// Of the state at a snapshot.
-    pub fn of_state(input: &PlanInput) -> Result<Rules> {
+    pub fn of_state(input: &PlanInput) -> Result<PlanRules> {
         let options = Options(&input.options);
         let has_key = input.schema.has_primary_key();
         let (engine, deletion_vectors) = (options.merge_engine()?, options.deletion_vectors()?);
         let hides_level_0 = options.hides_level_0(has_key)? && !input.every_level;
         let data_evolution = !has_key && options.data_evolution()?;
         let index_files = options.file_index_read()? && !data_evolution;
-        Ok(Rules {
+        Ok(PlanRules {
             has_key,
             hides_level_0,
             real_buckets: options.bucket()? == POSTPONE_BUCKET,
@@ -66,20 +66,21 @@ impl Rules {
     }
 
     /// Of the files that appends added.
-    pub fn of_delta(input: &PlanInput) -> Result<Rules> {
-        let state = Rules::of_state(input)?;
-        Ok(Rules { values_by_file: state.values_by_file && !state.has_key, values_by_bucket: false, ..state })
+    pub fn of_delta(input: &PlanInput) -> Result<PlanRules> {
+        let state = PlanRules::of_state(input)?;
+        Ok(PlanRules { values_by_file: state.values_by_file && !state.has_key, values_by_bucket: false, ..state })
     }
 
     /// Of changelog files.
-    pub fn of_changelog(input: &PlanInput) -> Result<Rules> {
-        let state = Rules::of_state(input)?;
+    pub fn of_changelog(input: &PlanInput) -> Result<PlanRules> {
+        let state = PlanRules::of_state(input)?;
         let producer = Options(&input.options).get("changelog-producer").unwrap_or_default().to_ascii_lowercase();
         let whole = ["lookup", "full-compaction"].contains(&producer.as_str());
-        Ok(Rules { values_by_file: whole || !state.has_key, values_by_bucket: false, ..state })
+        Ok(PlanRules { values_by_file: whole || !state.has_key, values_by_bucket: false, ..state })
     }
 
-    /// Whether a bucket whose files overlap is left out if none of them may match: not where rows are put together of several.
+    /// Whether a bucket whose files overlap is left out if none of them may match: not where rows are put together of
+    /// several.
     pub fn drops_buckets(&self) -> bool {
         self.deletion_vectors || !matches!(self.engine, MergeEngine::PartialUpdate | MergeEngine::Aggregation)
     }

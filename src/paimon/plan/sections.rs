@@ -6,11 +6,11 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 /// Files as places in a list, one run after another; the files of a run follow each other and don't overlap.
-pub type Section = Vec<Vec<usize>>;
+pub type KeySection = Vec<Vec<usize>>;
 
-/// Sections of intervals, both ends included, in ascending order: each of as few runs as can be. Runs are in the order of
-/// their first interval.
-pub fn sections<K: Ord>(intervals: &[(K, K)]) -> Vec<Section> {
+/// Sections of intervals, both ends included, in ascending order: each of as few runs as can be. Runs are in the order
+/// of their first interval.
+pub fn sections<K: Ord>(intervals: &[(K, K)]) -> Vec<KeySection> {
     let mut order: Vec<usize> = (0..intervals.len()).collect();
     order.sort_by(|a, b| key(intervals, *a).cmp(&key(intervals, *b)));
     let mut out = Vec::new();
@@ -36,16 +36,17 @@ fn key<K>(intervals: &[(K, K)], at: usize) -> Option<&(K, K)> {
     intervals.get(at)
 }
 
-/// What puts the runs of a section in order, the oldest first, by the oldest of their files. Of rows with one key and equal
-/// sequence numbers (two writers began at the same time) the one of the last run counts: so that it stays the same, reading and
-/// compacting must both go by this: the files' least sequence numbers, then higher levels first, then their order in manifests.
+/// What puts the runs of a section in order, the oldest first, by the oldest of their files. Of rows with one key and
+/// equal sequence numbers (two writers began at the same time) the one of the last run counts: so that it stays the
+/// same, reading and compacting must both go by this: the files' least sequence numbers, then higher levels first, then
+/// their order in manifests.
 pub fn age<P: Ord>(least_sequence: i64, level: i32, place: P) -> (i64, Reverse<i32>, P) {
     (least_sequence, Reverse(level), place)
 }
 
 /// An interval goes behind the run that ends first, if it begins after that.
-fn runs<K: Ord>(intervals: &[(K, K)], section: &[usize]) -> Section {
-    let mut runs: Section = Vec::new();
+fn runs<K: Ord>(intervals: &[(K, K)], section: &[usize]) -> KeySection {
+    let mut runs: KeySection = Vec::new();
     let mut ends: BinaryHeap<Reverse<(&K, usize)>> = BinaryHeap::new();
     for at in section {
         let Some((low, high)) = key(intervals, *at) else { continue };

@@ -1,4 +1,4 @@
-//! Splits of a bucket: which of its files are read for themselves, and which together.
+//! Splits of a bucket: which files are read alone, and which together.
 //!
 //! Source: Java's `MergeTreeSplitGenerator`, `AppendOnlySplitGenerator` and `DataEvolutionSplitGenerator`.
 
@@ -7,36 +7,38 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::buckets::PlannedEntry;
 use super::deletes::{DeletionVectors, Vector};
-use super::evolution::{keeps_group, needed};
-use super::files::{Group, Judged, Stage};
+use super::evolution::ColumnFiles;
+use super::files::{JudgedEntries, PruneStage, PrunedPartition};
 use super::index::{IndexFile, SUFFIX};
-use super::planner::{Entry, PlanInput, PlannedSplit, paths};
-use super::rules::Rules;
+use super::input::{PlanInput, paths};
+use super::planned::PlannedSplit;
+use super::rules::PlanRules;
 use super::sections::{age, overlapping, pack, packed, sections};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{MergeSection, ScanTask};
 use crate::paimon::spec::binary_row::BinaryRow;
 use crate::paimon::spec::data_type::DataType;
-use crate::paimon::spec::partition::Paths;
+use crate::paimon::spec::partition::TablePaths;
 use crate::types::{Value, ValueRef};
 
 /// Makes the splits of a plan, bucket by bucket.
 pub(crate) struct Splitter<'p> {
     pub input: &'p PlanInput,
-    pub rules: &'p Rules,
-    pub files: &'p [Judged],
+    pub rules: &'p PlanRules,
+    pub files: &'p [JudgedEntries],
     deletes: &'p DeletionVectors,
-    paths: Paths,
+    paths: TablePaths,
     key_types: Vec<DataType>,
     index_files: RefCell<HashMap<String, IndexFile>>,
     left_out: Cell<u64>,
 }
 
 /// A bucket whose splits are made.
-pub(crate) struct Place<'p> {
-    group: &'p Arc<Group>,
+pub(crate) struct SplitBucket<'p> {
+    group: &'p Arc<PrunedPartition>,
     bucket: i32,
     folder: String,
     vectors: HashMap<&'p str, Vector<'p>>,
@@ -44,17 +46,17 @@ pub(crate) struct Place<'p> {
 
 /// A key as the order of files sees it: by value, nulls first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Key(Vec<Option<Value>>);
+pub(crate) struct OrderedKey(Vec<Option<Value>>);
 
-impl Key {
+impl OrderedKey {
     /// The key of a file, a binary row after its number of fields.
     ///
     /// # Errors
-    /// `CorruptTable` if it is none of these types.
-    pub fn read(bytes: &[u8], types: &[DataType]) -> Result<Key> {
+    /// `CorruptTable` if its values are not of these types.
+    pub fn read(bytes: &[u8], types: &[DataType]) -> Result<OrderedKey> {
         let row = key_row(bytes, types)?;
         let value = |(i, ty)| Ok(row.value(i, ty)?.map(|v| v.to_owned()));
-        Ok(Key(types.iter().enumerate().map(value).collect::<Result<_>>()?))
+        Ok(OrderedKey(types.iter().enumerate().map(value).collect::<Result<_>>()?))
     }
 }
 
@@ -69,8 +71,8 @@ fn key_row<'a>(bytes: &'a [u8], types: &[DataType]) -> Result<BinaryRow<'a>> {
     }
 }
 
-impl Ord for Key {
-    fn cmp(&self, other: &Key) -> Ordering {
+impl Ord for OrderedKey {
+    fn cmp(&self, other: &OrderedKey) -> Ordering {
         let one = |(a, b): (&Option<Value>, &Option<Value>)| match (a, b) {
             (Some(a), Some(b)) => a.sql_cmp(b).unwrap_or(Ordering::Equal),
             (a, b) => a.is_some().cmp(&b.is_some()),
@@ -79,27 +81,27 @@ impl Ord for Key {
     }
 }
 
-impl PartialOrd for Key {
-    fn partial_cmp(&self, other: &Key) -> Option<Ordering> {
+impl PartialOrd for OrderedKey {
+    fn partial_cmp(&self, other: &OrderedKey) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Key {
-    fn eq(&self, other: &Key) -> bool {
+impl PartialEq for OrderedKey {
+    fn eq(&self, other: &OrderedKey) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Key {}
+impl Eq for OrderedKey {}
 
 impl<'p> Splitter<'p> {
     /// # Errors
-    /// As [`Paths::new`].
+    /// As [`TablePaths::new`].
     pub fn new(
         input: &'p PlanInput,
-        rules: &'p Rules,
-        files: &'p [Judged],
+        rules: &'p PlanRules,
+        files: &'p [JudgedEntries],
         deletes: &'p DeletionVectors,
     ) -> Result<Splitter<'p>> {
         let key_types = input.schema.key_types();
@@ -121,8 +123,14 @@ impl<'p> Splitter<'p> {
     ///
     /// # Errors
     /// `CorruptTable` for keys, names and ids that can't be read; `Unsupported` for an unknown file format.
-    pub fn bucket(&self, group: &'p Arc<Group>, bucket: i32, entries: &[Entry]) -> Result<Vec<PlannedSplit>> {
-        let of_values = |entries: &[Entry]| entries.iter().filter(|e| e.stage == Stage::Values).count() as u64;
+    pub fn bucket(
+        &self,
+        group: &'p Arc<PrunedPartition>,
+        bucket: i32,
+        entries: &[PlannedEntry],
+    ) -> Result<Vec<PlannedSplit>> {
+        let of_values =
+            |entries: &[PlannedEntry]| entries.iter().filter(|e| e.stage == PruneStage::Values).count() as u64;
         let before = of_values(entries);
         let mut entries = self.matching(entries);
         self.left_out.set(self.left_out.get() + before.saturating_sub(of_values(&entries)));
@@ -143,15 +151,15 @@ impl<'p> Splitter<'p> {
     /// A bucket's folder and deletion vectors.
     ///
     /// # Errors
-    /// As [`Paths::bucket`].
-    pub fn place(&self, group: &'p Arc<Group>, bucket: i32) -> Result<Place<'p>> {
+    /// As [`TablePaths::bucket`].
+    pub fn place(&self, group: &'p Arc<PrunedPartition>, bucket: i32) -> Result<SplitBucket<'p>> {
         let folder = self.paths.bucket(&group.partition, bucket)?;
-        Ok(Place { group, bucket, folder, vectors: self.deletes.of_bucket(&group.row, bucket) })
+        Ok(SplitBucket { group, bucket, folder, vectors: self.deletes.of_bucket(&group.row, bucket) })
     }
 
     /// The files of a bucket that matter: those that may match if they don't overlap, else all or none.
-    pub fn matching(&self, entries: &[Entry]) -> Vec<Entry> {
-        let kept = |e: &Entry| e.stage == Stage::Kept;
+    pub fn matching(&self, entries: &[PlannedEntry]) -> Vec<PlannedEntry> {
+        let kept = |e: &PlannedEntry| e.stage == PruneStage::Kept;
         if !self.rules.values_by_bucket || entries.iter().all(kept) {
             return entries.to_vec();
         }
@@ -165,31 +173,35 @@ impl<'p> Splitter<'p> {
     }
 
     /// Whether no two files of a bucket can have the same key.
-    pub fn apart(&self, entries: &[Entry]) -> bool {
-        let level = |e: &Entry| self.files.get(e.batch).and_then(|f| f.columns.level.get(e.row)).copied();
+    pub fn apart(&self, entries: &[PlannedEntry]) -> bool {
+        let level = |e: &PlannedEntry| self.files.get(e.batch).and_then(|f| f.columns.level.get(e.row)).copied();
         let first = entries.first().and_then(level);
         entries.len() <= 1 || first != Some(0) && entries.iter().all(|e| level(e) == first)
     }
 
-    fn number(&self, e: Entry, column: impl Fn(&crate::paimon::manifest::entries::EntryColumns) -> &Vec<i64>) -> i64 {
+    fn number(
+        &self,
+        e: PlannedEntry,
+        column: impl Fn(&crate::paimon::manifest::entries::EntryColumns) -> &Vec<i64>,
+    ) -> i64 {
         self.files.get(e.batch).and_then(|f| column(&f.columns).get(e.row)).copied().unwrap_or_default()
     }
 
-    fn level(&self, e: Entry) -> i32 {
+    fn level(&self, e: PlannedEntry) -> i32 {
         self.files.get(e.batch).and_then(|f| f.columns.level.get(e.row)).copied().unwrap_or_default()
     }
 
     /// Rows that take others away; `None` where that was not recorded.
-    fn retracts(&self, e: Entry) -> Option<i64> {
+    fn retracts(&self, e: PlannedEntry) -> Option<i64> {
         self.files.get(e.batch).and_then(|f| f.columns.delete_row_count.get(e.row)).copied().flatten()
     }
 
-    fn weight(&self, e: Entry) -> i64 {
+    fn weight(&self, e: PlannedEntry) -> i64 {
         self.number(e, |c| &c.file_size).max(self.rules.open_file_bytes)
     }
 
     /// Files that are read for themselves, in order.
-    fn raw(&self, place: &Place<'p>, entries: &[Entry]) -> Result<Vec<PlannedSplit>> {
+    fn raw(&self, place: &SplitBucket<'p>, entries: &[PlannedEntry]) -> Result<Vec<PlannedSplit>> {
         let packed = packed(entries, |e| self.weight(*e), self.rules.split_bytes);
         let mut splits = Vec::with_capacity(packed.len());
         for entries in packed {
@@ -204,8 +216,8 @@ impl<'p> Splitter<'p> {
 
     fn split(
         &self,
-        place: &Place<'p>,
-        first: Option<&Entry>,
+        place: &SplitBucket<'p>,
+        first: Option<&PlannedEntry>,
         raw_convertible: bool,
         tasks: Vec<ScanTask>,
     ) -> Result<PlannedSplit> {
@@ -219,8 +231,8 @@ impl<'p> Splitter<'p> {
         })
     }
 
-    fn keyed(&self, place: &Place<'p>, entries: Vec<Entry>) -> Result<Vec<PlannedSplit>> {
-        let merged = |e: &Entry| self.level(*e) != 0 && self.retracts(*e).unwrap_or(0) == 0;
+    fn keyed(&self, place: &SplitBucket<'p>, entries: Vec<PlannedEntry>) -> Result<Vec<PlannedSplit>> {
+        let merged = |e: &PlannedEntry| self.level(*e) != 0 && self.retracts(*e).unwrap_or(0) == 0;
         let settled = self.rules.hides_level_0 || self.apart(&entries);
         if settled && entries.iter().all(merged) {
             // Where it was not recorded whether rows take others away, merging finds out.
@@ -228,18 +240,18 @@ impl<'p> Splitter<'p> {
                 return self.raw(place, &entries);
             }
             let packed = pack(entries, |e| self.weight(*e), self.rules.split_bytes);
-            let split = |entries: Vec<Entry>| {
+            let split = |entries: Vec<PlannedEntry>| {
                 let tasks = entries.iter().map(|e| self.section(place, &[vec![*e]])).collect::<Result<_>>()?;
                 self.split(place, entries.first(), true, tasks)
             };
             return packed.into_iter().map(split).collect();
         }
         let sections = self.sections(&entries)?;
-        let weight = |section: &Vec<Vec<Entry>>| {
+        let weight = |section: &Vec<Vec<PlannedEntry>>| {
             let bytes = section.iter().flatten().map(|e| self.number(*e, |c| &c.file_size));
             bytes.fold(0, i64::saturating_add).max(self.rules.open_file_bytes)
         };
-        let split = |sections: Vec<Vec<Vec<Entry>>>| {
+        let split = |sections: Vec<Vec<Vec<PlannedEntry>>>| {
             let mut files = sections.iter().flatten().flatten();
             let raw = match (files.next(), files.next()) {
                 (Some(only), None) => self.retracts(*only).unwrap_or(0) == 0,
@@ -252,7 +264,7 @@ impl<'p> Splitter<'p> {
     }
 
     /// Sections of files, each of runs, the oldest first.
-    fn sections(&self, entries: &[Entry]) -> Result<Vec<Vec<Vec<Entry>>>> {
+    fn sections(&self, entries: &[PlannedEntry]) -> Result<Vec<Vec<Vec<PlannedEntry>>>> {
         let of_files = match self.key_types.as_slice() {
             [one] if one.kind.integer_bits().is_some() => {
                 let number = |bytes: &[u8]| match key_row(bytes, &self.key_types)?.value(0, one)? {
@@ -263,14 +275,14 @@ impl<'p> Splitter<'p> {
                 sections(&entries.iter().map(|e| self.keys(*e, &number)).collect::<Result<Vec<_>>>()?)
             }
             types => {
-                let key = |bytes: &[u8]| Key::read(bytes, types);
+                let key = |bytes: &[u8]| OrderedKey::read(bytes, types);
                 sections(&entries.iter().map(|e| self.keys(*e, &key)).collect::<Result<Vec<_>>>()?)
             }
         };
-        let at = |run: &Vec<usize>| run.iter().filter_map(|i| entries.get(*i).copied()).collect::<Vec<Entry>>();
-        let age = |e: &Entry| age(self.number(*e, |c| &c.min_sequence_number), self.level(*e), (e.batch, e.row));
+        let at = |run: &Vec<usize>| run.iter().filter_map(|i| entries.get(*i).copied()).collect::<Vec<PlannedEntry>>();
+        let age = |e: &PlannedEntry| age(self.number(*e, |c| &c.min_sequence_number), self.level(*e), (e.batch, e.row));
         let of_entries = |section: &Vec<Vec<usize>>| {
-            let mut runs: Vec<Vec<Entry>> = section.iter().map(at).collect();
+            let mut runs: Vec<Vec<PlannedEntry>> = section.iter().map(at).collect();
             runs.sort_by_key(|run| run.iter().map(age).min());
             runs
         };
@@ -278,8 +290,8 @@ impl<'p> Splitter<'p> {
     }
 
     /// All files of a bucket in as few runs as can be.
-    fn long_runs(&self, entries: &[Entry]) -> Result<Vec<Vec<Entry>>> {
-        let mut out: Vec<Vec<Entry>> = Vec::new();
+    fn long_runs(&self, entries: &[PlannedEntry]) -> Result<Vec<Vec<PlannedEntry>>> {
+        let mut out: Vec<Vec<PlannedEntry>> = Vec::new();
         for section in self.sections(entries)? {
             out.resize_with(out.len().max(section.len()), Vec::new);
             out.iter_mut().zip(section).for_each(|(long, run)| long.extend(run));
@@ -291,9 +303,9 @@ impl<'p> Splitter<'p> {
     ///
     /// # Errors
     /// As [`Splitter::bucket`].
-    pub fn runs(&self, place: &Place<'p>, entries: &[Entry]) -> Result<Vec<Vec<ScanTask>>> {
+    pub fn runs(&self, place: &SplitBucket<'p>, entries: &[PlannedEntry]) -> Result<Vec<Vec<ScanTask>>> {
         let nothing = Arc::new(BoundPredicate::True);
-        let one = |e: &Entry| Ok(ScanTask { residual: nothing.clone(), ..self.task(place, *e)? });
+        let one = |e: &PlannedEntry| Ok(ScanTask { residual: nothing.clone(), ..self.task(place, *e)? });
         self.long_runs(entries)?.iter().map(|run| run.iter().map(one).collect()).collect()
     }
 
@@ -301,13 +313,13 @@ impl<'p> Splitter<'p> {
     ///
     /// # Errors
     /// As [`Splitter::bucket`].
-    pub fn whole(&self, place: &Place<'p>, entries: &[Entry]) -> Result<PlannedSplit> {
+    pub fn whole(&self, place: &SplitBucket<'p>, entries: &[PlannedEntry]) -> Result<PlannedSplit> {
         let task = self.together(place, &self.long_runs(entries)?, &Arc::new(BoundPredicate::True))?;
         self.split(place, entries.first(), false, vec![task])
     }
 
     /// The least and the greatest key of a file.
-    fn keys<K>(&self, e: Entry, read: &dyn Fn(&[u8]) -> Result<K>) -> Result<(K, K)> {
+    fn keys<K>(&self, e: PlannedEntry, read: &dyn Fn(&[u8]) -> Result<K>) -> Result<(K, K)> {
         let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
         let key = |bytes: Option<&[u8]>| read(bytes.unwrap_or_default());
         let both = key(columns.min_key.get(e.row)).and_then(|min| Ok((min, key(columns.max_key.get(e.row))?)));
@@ -315,7 +327,7 @@ impl<'p> Splitter<'p> {
     }
 
     /// Runs that are merged; a file alone is read for itself if it can't have rows that take others away.
-    fn section(&self, place: &Place<'p>, runs: &[Vec<Entry>]) -> Result<ScanTask> {
+    fn section(&self, place: &SplitBucket<'p>, runs: &[Vec<PlannedEntry>]) -> Result<ScanTask> {
         if let [run] = runs
             && let [only] = run[..]
             && self.retracts(only) == Some(0)
@@ -325,9 +337,14 @@ impl<'p> Splitter<'p> {
         self.together(place, runs, &place.group.of_keys)
     }
 
-    /// A task of runs, each file of which is asked `inner` by itself.
-    fn together(&self, place: &Place<'p>, runs: &[Vec<Entry>], inner: &Arc<BoundPredicate>) -> Result<ScanTask> {
-        let one = |e: &Entry| Ok(ScanTask { residual: inner.clone(), ..self.task(place, *e)? });
+    /// A task of runs. `inner` is the filter of each single file.
+    fn together(
+        &self,
+        place: &SplitBucket<'p>,
+        runs: &[Vec<PlannedEntry>],
+        inner: &Arc<BoundPredicate>,
+    ) -> Result<ScanTask> {
+        let one = |e: &PlannedEntry| Ok(ScanTask { residual: inner.clone(), ..self.task(place, *e)? });
         let runs: Vec<Vec<ScanTask>> =
             runs.iter().map(|run| run.iter().map(one).collect::<Result<_>>()).collect::<Result<_>>()?;
         let first =
@@ -345,7 +362,7 @@ impl<'p> Splitter<'p> {
     }
 
     /// The task of a file that is read for itself; its index file may still exclude it.
-    fn alone(&self, place: &Place<'p>, e: Entry) -> Result<ScanTask> {
+    fn alone(&self, place: &SplitBucket<'p>, e: PlannedEntry) -> Result<ScanTask> {
         let task = self.task(place, e)?;
         if *task.residual != BoundPredicate::True && self.rules.index_files {
             self.note_index_file(e, &task)?;
@@ -353,7 +370,7 @@ impl<'p> Splitter<'p> {
         Ok(task)
     }
 
-    fn note_index_file(&self, e: Entry, task: &ScanTask) -> Result<()> {
+    fn note_index_file(&self, e: PlannedEntry, task: &ScanTask) -> Result<()> {
         let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
         for name in columns.extra_files(e.row)?.into_iter().filter(|name| name.ends_with(SUFFIX)) {
             let data_file = task.data_file.path.clone();
@@ -368,7 +385,7 @@ impl<'p> Splitter<'p> {
     ///
     /// # Errors
     /// As [`crate::paimon::manifest::entries::EntryColumns::data_file`] and [`Vector::reference`].
-    pub fn task(&self, place: &Place<'p>, e: Entry) -> Result<ScanTask> {
+    pub fn task(&self, place: &SplitBucket<'p>, e: PlannedEntry) -> Result<ScanTask> {
         let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
         let data_file = columns.data_file(e.row, place.group.partition.clone(), &place.folder)?;
         let vector = place.vectors.get(columns.name(e.row)?);
@@ -385,25 +402,26 @@ impl<'p> Splitter<'p> {
     }
 
     /// Files of the same rows are joined, each having some columns.
-    fn evolved(&self, place: &Place<'p>, entries: &[Entry]) -> Result<Vec<PlannedSplit>> {
+    fn evolved(&self, place: &SplitBucket<'p>, entries: &[PlannedEntry]) -> Result<Vec<PlannedSplit>> {
         let groups = self.row_groups(entries)?;
         let nothing = Arc::new(BoundPredicate::True);
+        let files = ColumnFiles { input: self.input, batches: self.files };
         let mut kept = Vec::new();
         for group in groups {
-            if keeps_group(self, &place.group.residual, &group)? {
-                kept.push(needed(self, &group)?);
+            if files.keeps_group(&place.group.residual, &group)? {
+                kept.push(files.needed(&group)?);
             }
         }
-        let weight = |group: &Vec<Entry>| {
+        let weight = |group: &Vec<PlannedEntry>| {
             let bytes = group.iter().map(|e| self.number(*e, |c| &c.file_size)).fold(0, i64::saturating_add);
             bytes.max(self.rules.open_file_bytes)
         };
-        let split = |groups: Vec<Vec<Entry>>| {
+        let split = |groups: Vec<Vec<PlannedEntry>>| {
             let raw = groups.iter().all(|g| g.len() == 1);
-            let task = |group: &Vec<Entry>| match group[..] {
+            let task = |group: &Vec<PlannedEntry>| match group[..] {
                 [only] => self.task(place, only),
                 _ => {
-                    let mut runs: Vec<Vec<Entry>> = group.iter().map(|e| vec![*e]).collect();
+                    let mut runs: Vec<Vec<PlannedEntry>> = group.iter().map(|e| vec![*e]).collect();
                     runs.sort_by_key(|run| run.first().map(|e| self.number(*e, |c| &c.max_sequence_number)));
                     self.together(place, &runs, &nothing)
                 }
@@ -415,13 +433,13 @@ impl<'p> Splitter<'p> {
     }
 
     /// Files whose row ids overlap, together.
-    fn row_groups(&self, entries: &[Entry]) -> Result<Vec<Vec<Entry>>> {
-        let range = |e: &Entry| {
+    fn row_groups(&self, entries: &[PlannedEntry]) -> Result<Vec<Vec<PlannedEntry>>> {
+        let range = |e: &PlannedEntry| {
             let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
             let first = columns.first_row_id.get(e.row).copied().flatten();
-            let first = first.ok_or_else(|| Error::corrupt("a file of tracked rows has no row ids"))?;
+            let first = first.ok_or_else(|| Error::corrupt("a file of a table that tracks rows has no row ids"))?;
             let last = first.checked_add(self.number(*e, |c| &c.row_count).max(1) - 1);
-            Ok((first, last.ok_or_else(|| Error::corrupt("row ids are beyond all numbers"))?))
+            Ok((first, last.ok_or_else(|| Error::corrupt("row ids are too large"))?))
         };
         let ranges = entries.iter().map(range).collect::<Result<Vec<_>>>()?;
         let at = |group: Vec<usize>| group.into_iter().filter_map(|i| entries.get(i).copied()).collect();

@@ -1,7 +1,7 @@
 //! Which snapshot and schema a scan reads, by its options: time travel and start modes.
 //!
-//! A scan that names a snapshot, directly or by tag, time or watermark, reads it with the schema it was made with; all others
-//! read with the current schema.
+//! A scan that names a snapshot, directly or by tag, time or watermark, reads it with the schema it was made with; all
+//! others read with the current schema.
 //!
 //! Source: Java's `TimeTravelUtil` and `AbstractDataTableScan.createStartingScanner`.
 
@@ -31,7 +31,7 @@ const COMPACT: &str = "COMPACT";
 
 /// Where a scan stands.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct ScanVersion {
     /// What is read; `None` if the table has no snapshot.
     pub snapshot: Option<Arc<Snapshot>>,
     /// Whether to read with the snapshot's schema rather than the current one.
@@ -64,14 +64,19 @@ pub enum ChangeMode {
     Diff,
 }
 
-/// Where a scan with these options (the table's, overridden by its own) stands; `latest` is what it sees if they name nothing.
+/// Where a scan with these options (the table's, overridden by its own) stands; `latest` is what it sees if they name
+/// nothing.
 ///
 /// # Errors
 /// `NotFound` if there is no such snapshot; `InvalidInput` for options that contradict each other or are no numbers; as
 /// [`TableFolder::snapshot`].
-pub fn place(folder: &TableFolder, latest: Option<Arc<Snapshot>>, options: &BTreeMap<String, String>) -> Result<Place> {
+pub fn place(
+    folder: &TableFolder,
+    latest: Option<Arc<Snapshot>>,
+    options: &BTreeMap<String, String>,
+) -> Result<ScanVersion> {
     let options = Options(options);
-    let latest = Place { snapshot: latest, ..Place::default() };
+    let latest = ScanVersion { snapshot: latest, ..ScanVersion::default() };
     let given: Vec<&str> = PLACES.into_iter().filter(|key| options.get(key).is_some()).collect();
     if let [first, second, ..] = given[..] {
         return Err(Error::invalid(format!("the options '{first}' and '{second}' can't both be given")));
@@ -80,7 +85,7 @@ pub fn place(folder: &TableFolder, latest: Option<Arc<Snapshot>>, options: &BTre
     match (mode.as_str(), given.first()) {
         ("" | "default" | "from-timestamp" | "from-snapshot" | "from-snapshot-full", Some(key)) => {
             let snapshot = named(folder, options, key)?;
-            Ok(Place { snapshot: Some(Arc::new(snapshot)), own_schema: true, files_since_ms: None })
+            Ok(ScanVersion { snapshot: Some(Arc::new(snapshot)), own_schema: true, files_since_ms: None })
         }
         ("from-timestamp" | "from-snapshot" | "from-snapshot-full", None) => {
             Err(Error::invalid(format!("the scan mode '{mode}' needs a snapshot"))
@@ -115,9 +120,9 @@ fn number(options: Options<'_>, key: &str) -> Result<i64> {
     options.integer(key)?.ok_or_else(|| Error::invalid(format!("the scan mode needs the option '{key}'")))
 }
 
-impl Place {
-    fn of_files_since(self, millis: i64) -> Place {
-        Place { files_since_ms: Some(millis), ..self }
+impl ScanVersion {
+    fn of_files_since(self, millis: i64) -> ScanVersion {
+        ScanVersion { files_since_ms: Some(millis), ..self }
     }
 }
 
@@ -166,9 +171,9 @@ fn local_millis(text: &str) -> Result<i64> {
     parsed.ok_or_else(|| Error::invalid(format!("'{text}' is no time")).hint("Write 2026-01-02 03:04:05.678"))
 }
 
-/// The latest snapshot of a compaction, or of a full one where the table makes those at intervals; else `latest`, which none of
-/// them comes after.
-fn compacted(folder: &TableFolder, latest: Place, options: Options<'_>) -> Result<Place> {
+/// The latest snapshot of a compaction, or of a full one where the table makes those at intervals; else `latest`, which
+/// none of them comes after.
+fn compacted(folder: &TableFolder, latest: ScanVersion, options: Options<'_>) -> Result<ScanVersion> {
     let commits = options.integer("full-compaction.delta-commits")?;
     let full = options.get("changelog-producer") == Some("full-compaction") || commits.is_some();
     let every = commits.unwrap_or(1).max(1);
@@ -177,21 +182,21 @@ fn compacted(folder: &TableFolder, latest: Place, options: Options<'_>) -> Resul
         let snapshot = folder.snapshot(id)?;
         let identifier = snapshot.commit_identifier;
         if snapshot.commit_kind == COMPACT && (!full || identifier % every == 0 || identifier == i64::MAX) {
-            return Ok(Place { snapshot: Some(Arc::new(snapshot)), ..Place::default() });
+            return Ok(ScanVersion { snapshot: Some(Arc::new(snapshot)), ..ScanVersion::default() });
         }
     }
     Ok(latest)
 }
 
 /// The first snapshot made at `millis` or later, if there are earlier ones; else the files made since then.
-fn from_creation(folder: &TableFolder, latest: Place, millis: i64) -> Result<Place> {
+fn from_creation(folder: &TableFolder, latest: ScanVersion, millis: i64) -> Result<ScanVersion> {
     let before = millis.checked_sub(1).map(|t| folder.snapshot_at_time(t)).transpose()?.flatten();
     let after = match before {
         Some(before) => folder.snapshot_ids()?.into_iter().find(|id| *id == before.id.saturating_add(1)),
         None => None,
     };
     match after {
-        Some(id) => Ok(Place { snapshot: Some(Arc::new(folder.snapshot(id)?)), ..Place::default() }),
+        Some(id) => Ok(ScanVersion { snapshot: Some(Arc::new(folder.snapshot(id)?)), ..ScanVersion::default() }),
         None => Ok(latest.of_files_since(millis)),
     }
 }
@@ -223,8 +228,8 @@ impl std::fmt::Display for End {
     }
 }
 
-/// The changes after `start` up to `end`. `None` if both are the same. Between two tags, their states are compared; Java knows of no
-/// changes between a tag and a number, and here a tag then stands for its snapshot, be that expired.
+/// The changes after `start` up to `end`. `None` if both are the same. Between two tags, their states are compared;
+/// Java knows of no changes between a tag and a number, and here a tag then stands for its snapshot, be that expired.
 ///
 /// # Errors
 /// `InvalidInput` if they are in the wrong order; `NotFound` if they are not there.

@@ -1,21 +1,22 @@
 //! Why planning kept or left out each file of a snapshot: the stage, the clause and the bound.
 //!
-//! Planning itself keeps no reasons, and never opens what the manifest list excludes. Here everything is opened and judged as
-//! planning does, stage by stage.
+//! Planning itself keeps no reasons, and never opens what the manifest list excludes. Here everything is opened and
+//! judged as planning does, stage by stage.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::files::Stage;
-use super::files::{Mappings, Pruner};
-use super::planner::{Plan, PlanInput, paths};
-use super::rules::Rules;
+use super::files::PruneStage;
+use super::files::{FilePruner, Mappings};
+use super::input::{PlanInput, paths};
+use super::planned::Plan;
+use super::rules::PlanRules;
 use crate::error::{Result, ResultExt};
 use crate::expr::explain::explain;
 use crate::format::task::{DataFile, Partition};
 use crate::paimon::manifest::entries::{EntryColumns, EntryRequest};
 use crate::paimon::manifest::live::{DeletedFiles, data_manifests};
-use crate::paimon::spec::partition::{PartitionBounds, Paths, partition_of};
+use crate::paimon::spec::partition::{PartitionBounds, TablePaths, partition_of};
 use crate::parallel::Cancellation;
 
 /// A live file of a snapshot and what planning decided about it.
@@ -26,7 +27,7 @@ pub struct FileVerdict {
     /// The manifest that added it.
     pub manifest: String,
     /// Where it was decided.
-    pub stage: Stage,
+    pub stage: PruneStage,
     /// In words; empty if kept.
     pub reason: String,
 }
@@ -36,11 +37,11 @@ pub struct FileVerdict {
 /// # Errors
 /// As [`super::planner::plan`].
 pub fn verdicts(input: &PlanInput, planned: &Plan, go_on: Cancellation) -> Result<Vec<FileVerdict>> {
-    let rules = Rules::of_state(input)?;
+    let rules = PlanRules::of_state(input)?;
     let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
     let kept: HashSet<&str> =
         planned.splits.iter().flat_map(|s| s.files()).map(|t| t.data_file.path.as_str()).collect();
-    let pruner = Pruner::new(input, &rules)?;
+    let pruner = FilePruner::new(input, &rules)?;
     let manifests = data_manifests(input.manifests(), snapshot)?;
     let mut of_manifests = Vec::with_capacity(manifests.len());
     for manifest in &manifests {
@@ -48,7 +49,7 @@ pub fn verdicts(input: &PlanInput, planned: &Plan, go_on: Cancellation) -> Resul
     }
     let request = EntryRequest { keep: None, ..pruner.request() };
     let deleted = DeletedFiles::read(input.manifests(), &manifests, &request)?;
-    let judge = Judge { pruner: &pruner, paths: paths(input)?, kept: &kept };
+    let judge = FileJudge { pruner: &pruner, paths: paths(input)?, kept: &kept };
     let parts = deleted.live_parts(input.manifests(), &manifests, &request, |at, live| {
         go_on()?;
         let name = manifests.get(at).map(|m| m.file_name.as_str()).unwrap_or_default();
@@ -58,14 +59,14 @@ pub fn verdicts(input: &PlanInput, planned: &Plan, go_on: Cancellation) -> Resul
     Ok(parts.into_iter().flatten().flatten().collect())
 }
 
-struct Judge<'p> {
-    pruner: &'p Pruner<'p>,
-    paths: Paths,
+struct FileJudge<'p> {
+    pruner: &'p FilePruner<'p>,
+    paths: TablePaths,
     /// The files that the plan has.
     kept: &'p HashSet<&'p str>,
 }
 
-impl Judge<'_> {
+impl FileJudge<'_> {
     fn entries(
         &self,
         columns: &EntryColumns,
@@ -81,8 +82,8 @@ impl Judge<'_> {
             let folder = self.paths.bucket(&partition, bucket)?;
             let file = columns.data_file(row, partition.clone(), &folder)?;
             let (stage, reason) = match excluded {
-                _ if self.kept.contains(file.path.as_str()) => (Stage::Kept, String::new()),
-                Some(reason) => (Stage::Manifest, reason.to_owned()),
+                _ if self.kept.contains(file.path.as_str()) => (PruneStage::Kept, String::new()),
+                Some(reason) => (PruneStage::Manifest, reason.to_owned()),
                 None => self.left_out(columns, row, &partition, &mut mappings)?,
             };
             out.push(FileVerdict { file, manifest: manifest.to_owned(), stage, reason });
@@ -97,25 +98,25 @@ impl Judge<'_> {
         row: usize,
         partition: &Partition,
         mappings: &mut Mappings,
-    ) -> Result<(Stage, String)> {
+    ) -> Result<(PruneStage, String)> {
         let pruner = self.pruner;
         let Some(group) = pruner.group(columns.partition_row(row))? else {
             let reason = explain(&pruner.input.filter, &PartitionBounds(partition)).unwrap_or_default();
-            return Ok((Stage::Partition, reason));
+            return Ok((PruneStage::Partition, reason));
         };
         let number = |column: &[i32]| column.get(row).copied().unwrap_or_default();
         if let Some(reason) = pruner.why_no_bucket(&group, number(&columns.bucket), number(&columns.total_buckets)) {
-            return Ok((Stage::Bucket, reason.to_owned()));
+            return Ok((PruneStage::Bucket, reason.to_owned()));
         }
         let stage = pruner.stage(columns, row, mappings)?;
         let reason = match stage {
-            // What is left are files beside it: those of the same rows, or an index.
-            Stage::Kept if pruner.rules.data_evolution => {
+            // Only files of the same rows or an index file are left as the reason.
+            PruneStage::Kept if pruner.rules.data_evolution => {
                 let reason = "the files of the same rows have no row that may match, or all that is read of them";
-                return Ok((Stage::Values, reason.to_owned()));
+                return Ok((PruneStage::Values, reason.to_owned()));
             }
-            Stage::Kept => {
-                return Ok((Stage::FileIndex, "the index file beside it has no row that may match".to_owned()));
+            PruneStage::Kept => {
+                return Ok((PruneStage::FileIndex, "its own index file excludes the filter".to_owned()));
             }
             stage => pruner.why(columns, row, stage)?,
         };

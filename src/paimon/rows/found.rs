@@ -1,4 +1,4 @@
-//! Which rows of which files a filter finds.
+//! Finds the rows that a filter matches, file by file.
 
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Result, ResultExt};
@@ -10,14 +10,14 @@ use crate::rows::placed::placed;
 use crate::store::in_parallel;
 
 /// Rows of a data file.
-pub(crate) struct Hits {
+pub(crate) struct FileHits {
     /// The file. Its residual keeps these rows.
     pub task: ScanTask,
     /// Their places; `None` for all that are not deleted.
     pub positions: Option<PositionSet>,
 }
 
-impl Hits {
+impl FileHits {
     /// Whether no other row is left in the file.
     pub fn is_whole(&self) -> bool {
         self.positions.is_none()
@@ -37,11 +37,12 @@ fn left(task: &ScanTask) -> Option<i64> {
     task.data_file.record_count.checked_sub(deleted)
 }
 
-/// The rows that a scan of a table without primary key finds. Files of which metadata proves that all rows match are not read.
+/// The rows that a scan of a table without primary key finds. Files are not read if metadata proves that all their rows
+/// match.
 ///
 /// # Errors
 /// Of planning and reading; what `go_on` gives.
-pub(crate) fn hits(scan: &PaimonScan, go_on: Cancellation) -> Result<Vec<Hits>> {
+pub(crate) fn hits(scan: &PaimonScan, go_on: Cancellation) -> Result<Vec<FileHits>> {
     let tasks = scan.files(go_on)?;
     let reader = scan.placed_reader(&[]);
     let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {
@@ -54,6 +55,6 @@ pub(crate) fn hits(scan: &PaimonScan, go_on: Cancellation) -> Result<Vec<Hits>> 
         let all = left(task).and_then(|n| u64::try_from(n).ok()) == Some(found.len());
         Ok((!all || found.is_empty()).then_some(found))
     })?;
-    let hits = tasks.into_iter().zip(found).map(|(task, positions)| Hits { task, positions });
+    let hits = tasks.into_iter().zip(found).map(|(task, positions)| FileHits { task, positions });
     Ok(hits.filter(|h| h.positions.as_ref().is_none_or(|p| !p.is_empty())).collect())
 }

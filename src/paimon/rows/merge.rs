@@ -1,7 +1,8 @@
 //! Merging rows into a table: those that match by key are updated or deleted, the others inserted.
 //!
-//! The data is held in memory; of the table, all rows in the range of its keys are read. Tables without primary key are matched
-//! by any columns, and change as they do by a filter; tables with one are matched by that, and get rows of kind `-D`, `+U` and `+I`.
+//! The data is held in memory; of the table, all rows in the range of its keys are read. Tables without primary key are
+//! matched by any columns, and change as they do by a filter; tables with one are matched by that, and get rows of kind
+//! `-D`, `+U` and `+I`.
 //!
 //! Source: Java's `MergeIntoPaimonTable`.
 
@@ -11,36 +12,42 @@ use arrow::array::{BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter_record_batch;
 
-use super::change_rows::{Fate, Planned, Unpublished};
-use super::found::Hits;
+use super::attempts::PlannedCommit;
+use super::change_files::Unpublished;
+use super::fate::Fate;
+use super::found::FileHits;
 use super::keyed;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::commit::CommitOptions;
-use crate::format::row_change::{Assigned, Columns, Merge};
-use crate::paimon::change::{Rows, unsupported};
-use crate::paimon::commit::producer::{Changes, Commit};
+use crate::format::row_change::Assigned;
+use crate::format::row_change::{Columns, Merge};
+use crate::paimon::commit::changes::Changes;
+use crate::paimon::commit::producer::Commit;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::spec::options::MergeEngine;
-use crate::paimon::state::PaimonTable;
-use crate::paimon::write::writer::{NewFiles, PaimonWriter, WriteKind};
+use crate::paimon::state::{PaimonTable, unsupported};
+use crate::paimon::write::keyed::key_deletes::check_deletable;
+use crate::paimon::write::write_plan::WriteKind;
+use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
 use crate::parallel::Cancellation;
 use crate::rows::assignments::row_counts;
 use crate::rows::matcher::{Matcher, MergeRows};
 use crate::rows::placed::placed;
+use crate::rows::stream::RowReader;
 use crate::rows::stream::StreamRequest;
 use crate::store::in_parallel;
 use crate::types::Field;
 
 /// How many rows were changed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct MergeCounts {
     updated: u64,
     deleted: u64,
     inserted: u64,
 }
 
-impl Counts {
+impl MergeCounts {
     fn properties(self) -> BTreeMap<String, String> {
         row_counts(self.updated, self.inserted, self.deleted).into()
     }
@@ -50,17 +57,17 @@ impl PaimonTable {
     /// Merges rows in one commit. Returns the table at its new version.
     ///
     /// # Errors
-    /// `InvalidInput` for columns, keys and conditions that don't fit; `Unsupported` for tables that don't take such changes;
-    /// `CommitConflict` if others changed the table each time; as [`PaimonTable::append`].
+    /// `InvalidInput` for columns, keys and conditions that don't fit; `Unsupported` for tables that don't take such
+    /// changes; `CommitConflict` if others changed the table each time; as [`PaimonTable::append`].
     pub(crate) fn merge_rows(
         &self,
         merge: &Merge,
-        rows: Rows,
+        rows: RowReader,
         options: &CommitOptions,
         go_on: Cancellation,
     ) -> Result<PaimonTable> {
         let rows = MergeRows::read(rows, go_on)?;
-        self.again(options, &|table| {
+        self.retry(options, &|table| {
             table.check_changeable()?;
             let keyed = table.table_schema().has_primary_key();
             let on = if keyed && merge.on.is_empty() { &table.table_schema().primary_keys } else { &merge.on };
@@ -76,7 +83,7 @@ impl PaimonTable {
         })
     }
 
-    fn merge_files(&self, matcher: &Matcher, go_on: Cancellation) -> Result<Option<Planned>> {
+    fn merge_files(&self, matcher: &Matcher, go_on: Cancellation) -> Result<Option<PlannedCommit>> {
         let store = self.folder().store().as_ref();
         let scan = self.found(matcher.filter())?;
         let (hits, mut counts) = merge_hits(&scan, &self.schema().fields, matcher, go_on)?;
@@ -84,16 +91,16 @@ impl PaimonTable {
         let (inserted, rows) = self.insert(matcher, go_on)?;
         counts.inserted = rows;
         new.data = inserted.added;
-        let planned = self.settled(&scan, hits, Fate::Merged(matcher), new, counts.properties(), go_on)?;
+        let planned = self.change_files(&scan, hits, Fate::Merged(matcher), new, counts.properties(), go_on)?;
         // Rows that came meanwhile may have the same keys.
         Ok(planned.map(|(commit, properties)| (commit.only_on(scan.snapshot_id()), properties)))
     }
 
-    fn merge_by_key(&self, matcher: &Matcher, merge: &Merge, go_on: Cancellation) -> Result<Option<Planned>> {
+    fn merge_by_key(&self, matcher: &Matcher, merge: &Merge, go_on: Cancellation) -> Result<Option<PlannedCommit>> {
         self.check_merged_by_key(matcher, merge)?;
         let scan = self.found(matcher.filter())?.of_every_level();
         let mut found = scan.read(StreamRequest::default())?;
-        let (mut updates, mut deletes, mut counts) = (None, None, Counts::default());
+        let (mut updates, mut deletes, mut counts) = (None, None, MergeCounts::default());
         while let Some(rows) = found.next_batch(go_on)? {
             go_on()?;
             let fates = matcher.fates(&rows)?;
@@ -105,7 +112,7 @@ impl PaimonTable {
         }
         let mut new = Unpublished { store: self.folder().store().as_ref(), data: Vec::new(), index: Vec::new() };
         let mut changes = Changes::default();
-        let mut add = |files: NewFiles| {
+        let mut add = |files: WrittenFiles| {
             new.data.extend(files.added.iter().chain(&files.changelog).cloned());
             changes.added.extend(files.added);
             changes.changelog.extend(files.changelog);
@@ -147,7 +154,7 @@ impl PaimonTable {
             keyed::check_updatable(schema, &updated).with("table", self.location())?;
         }
         if matcher.may_delete() {
-            keyed::check_deletable(schema).with("table", self.location())?;
+            check_deletable(schema).with("table", self.location())?;
         }
         if merge.insert.is_some() {
             let given = matcher.inserted_columns().unwrap_or_default();
@@ -170,10 +177,10 @@ impl PaimonTable {
     }
 
     /// Writes the rows that matched none; and how many there are.
-    fn insert(&self, matcher: &Matcher, go_on: Cancellation) -> Result<(NewFiles, u64)> {
+    fn insert(&self, matcher: &Matcher, go_on: Cancellation) -> Result<(WrittenFiles, u64)> {
         let batches = matcher.inserted()?;
         if batches.is_empty() {
-            return Ok((NewFiles::default(), 0));
+            return Ok((WrittenFiles::default(), 0));
         }
         let mut writer = PaimonWriter::new(self, WriteKind::Add, false)?;
         for rows in &batches {
@@ -195,11 +202,11 @@ fn merge_hits(
     fields: &[Field],
     matcher: &Matcher,
     go_on: Cancellation,
-) -> Result<(Vec<Hits>, Counts)> {
+) -> Result<(Vec<FileHits>, MergeCounts)> {
     let tasks = scan.files(go_on)?;
     let reader = scan.placed_reader(fields);
     let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {
-        let (mut found, mut counts) = (PositionSet::default(), Counts::default());
+        let (mut found, mut counts) = (PositionSet::default(), MergeCounts::default());
         let Some(task) = tasks.get(i) else { return Ok((found, counts)) };
         for rows in reader.read(task)? {
             go_on()?;
@@ -213,13 +220,13 @@ fn merge_hits(
         }
         Ok((found, counts))
     })?;
-    let mut counts = Counts::default();
+    let mut counts = MergeCounts::default();
     let mut hits = Vec::new();
     for (task, (positions, of_file)) in tasks.into_iter().zip(found) {
         counts.updated += of_file.updated;
         counts.deleted += of_file.deleted;
         if !positions.is_empty() {
-            hits.push(Hits { task, positions: Some(positions) });
+            hits.push(FileHits { task, positions: Some(positions) });
         }
     }
     Ok((hits, counts))

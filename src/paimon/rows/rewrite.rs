@@ -1,7 +1,7 @@
-//! Files written anew without the rows that go, or with others in their place.
+//! Rewriting files without deleted rows, or with other rows in their place.
 //!
-//! In tables that track rows, rows keep their ids, and those that stay as they are the commit that changed them last: then files have
-//! two columns more, `_ROW_ID` and `_SEQUENCE_NUMBER`, and no row ids of their own.
+//! In tables that track rows, rows keep their ids, and those that stay as they are the commit that changed them last:
+//! then files have two columns more, `_ROW_ID` and `_SEQUENCE_NUMBER`, and no row ids of their own.
 //!
 //! Source: Java's `PaimonSparkWriter.withRowTracking`, `SpecialFields.rowTypeWithRowTracking`.
 
@@ -13,8 +13,8 @@ use arrow::compute::{filter_record_batch, interleave_record_batch};
 use arrow::datatypes::{Field as ArrowField, Schema as ArrowSchema};
 use arrow::error::ArrowError;
 
-use super::change_rows::Fate;
-use super::found::Hits;
+use super::fate::Fate;
+use super::found::FileHits;
 use super::tracking::with_tracking;
 use crate::data::read::read_ahead::TaskReader;
 use crate::error::{Error, Result, ResultExt};
@@ -22,7 +22,8 @@ use crate::expr::BoundPredicate;
 use crate::format::task::{PaimonNewFile, ScanTask};
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::PaimonTable;
-use crate::paimon::write::writer::{PaimonWriter, WriteKind};
+use crate::paimon::write::write_plan::WriteKind;
+use crate::paimon::write::writer::PaimonWriter;
 use crate::parallel::Cancellation;
 use crate::rows::placed::{Placed, are_in, placed};
 use crate::types::Field;
@@ -32,14 +33,14 @@ fn joined(e: ArrowError) -> Error {
     Error::invalid("changed rows do not fit the table").because(e)
 }
 
-/// Writes the files of some hits anew: without them, or with what they become.
+/// Rewrites the files of some hits: without these rows, or with their new values.
 ///
 /// # Errors
 /// Of reading and writing; what `go_on` gives.
 pub(crate) fn rewritten(
     table: &PaimonTable,
     scan: &PaimonScan,
-    hits: &[Hits],
+    hits: &[FileHits],
     fate: Fate<'_>,
     go_on: Cancellation,
 ) -> Result<Vec<PaimonNewFile>> {
@@ -62,7 +63,7 @@ pub(crate) fn rewritten(
 pub(crate) fn updated(
     table: &PaimonTable,
     scan: &PaimonScan,
-    hits: &[Hits],
+    hits: &[FileHits],
     fate: Fate<'_>,
     go_on: Cancellation,
 ) -> Result<Vec<PaimonNewFile>> {
@@ -78,7 +79,7 @@ pub(crate) fn updated(
 }
 
 /// What rows become.
-struct Patched {
+struct ChangedRows {
     /// Which of them others take the place of; the rest go.
     kept: BooleanBuffer,
     /// Those others, in order.
@@ -109,27 +110,27 @@ impl Rewriter {
     }
 
     /// Rows after a change: with the ids that they had, and changed by the commit to come.
-    fn patched(&self, fate: Fate<'_>, rows: &RecordBatch) -> Result<Patched> {
+    fn patched(&self, fate: Fate<'_>, rows: &RecordBatch) -> Result<ChangedRows> {
         let count = rows.num_rows();
         let (kept, new) = match fate {
-            Fate::Gone => return Ok(Patched { kept: BooleanBuffer::new_unset(count), rows: rows.slice(0, 0) }),
+            Fate::Gone => return Ok(ChangedRows { kept: BooleanBuffer::new_unset(count), rows: rows.slice(0, 0) }),
             Fate::Updated(patch) => (BooleanBuffer::new_set(count), patch.apply(rows)?),
             Fate::Merged(merge) => {
                 let fates = merge.fates(rows)?;
                 (fates.replaced, fates.rows)
             }
         };
-        let Some((own, _)) = &self.tracked else { return Ok(Patched { kept, rows: new }) };
+        let Some((own, _)) = &self.tracked else { return Ok(ChangedRows { kept, rows: new }) };
         let old = filter_record_batch(rows, &BooleanArray::new(kept.clone(), None)).map_err(joined)?;
         let mut columns: Vec<ArrayRef> = new.columns().iter().take(*own).cloned().collect();
         columns.extend(old.columns().get(*own).cloned());
         columns.extend(old.columns().get(own + 1).map(|c| new_null_array(c.data_type(), old.num_rows())));
         let rows = RecordBatch::try_new(rows.schema(), columns).map_err(joined)?;
-        Ok(Patched { kept, rows })
+        Ok(ChangedRows { kept, rows })
     }
 
     /// Rows of a file after the change, in their order.
-    fn after(&self, placed: &Placed, hit: &Hits, fate: Fate<'_>) -> Result<RecordBatch> {
+    fn after(&self, placed: &Placed, hit: &FileHits, fate: Fate<'_>) -> Result<RecordBatch> {
         let rows = &placed.rows;
         let Some(positions) = &hit.positions else { return self.patched(fate, rows).map(|patched| patched.rows) };
         let changed = are_in(&placed.positions, positions);
@@ -137,7 +138,7 @@ impl Rewriter {
             return Ok(rows.clone());
         }
         let old = filter_record_batch(rows, &BooleanArray::new(changed.clone(), None)).map_err(joined)?;
-        let Patched { kept, rows: new } = self.patched(fate, &old)?;
+        let ChangedRows { kept, rows: new } = self.patched(fate, &old)?;
         let (mut seen, mut replaced) = (0, 0);
         let mut from = Vec::with_capacity(rows.num_rows());
         for (row, changed) in changed.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The columns that files have where rows keep their ids while they are written anew.
+//! Columns of rewritten files that keep the ids of rows.
 //!
 //! Source: Java's `SpecialFields.rowTypeWithRowTracking`.
 

@@ -1,7 +1,8 @@
-//! Index files of deletion vectors: those that a change writes, and those that they take the place of.
+//! Index files of deletion vectors: those that a change writes, and those that it replaces.
 //!
-//! An index file is never changed. One that has a vector of a data file that the change touches goes; its other vectors come with
-//! the new ones. A bucket has one index file; tables without buckets have any number in a partition, of about the same size.
+//! An index file is never changed. One that has a vector of a data file that the change touches goes; its other vectors
+//! come with the new ones. A bucket has one index file; tables without buckets have any number in a partition, of about
+//! the same size.
 //!
 //! Source: Java's `BaseAppendDeleteFileMaintainer`, `DeletionVectorIndexFileWriter`.
 
@@ -16,7 +17,7 @@ use crate::format::task::{DataFile, Partition};
 use crate::paimon::manifest::entries::{ADD, DELETE};
 use crate::paimon::manifest::file_entry::partition_row;
 use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, DeletionVectorRange, IndexEntry, read_index_manifest};
-use crate::paimon::spec::partition::{Paths, partition_of};
+use crate::paimon::spec::partition::{TablePaths, partition_of};
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::state::PaimonTable;
 use crate::parallel::Cancellation;
@@ -28,11 +29,11 @@ const VERSION: u8 = 1;
 const TARGET_BYTES: i64 = 2 << 20;
 
 /// The vectors of a partition's bucket, by the names of data files.
-struct Bucket {
+struct BucketVectors {
     partition: Arc<Partition>,
     /// Rows that are deleted from now on.
     new: IndexMap<String, PositionSet>,
-    /// Data files that go.
+    /// Data files that are removed.
     gone: HashSet<String>,
 }
 
@@ -41,8 +42,8 @@ fn name(file: &DataFile) -> &str {
     file.path.rsplit('/').next().unwrap_or_default()
 }
 
-/// The index entries of a change to a snapshot that deletes rows of files, and takes others out. Paths of new index files go to
-/// `written`.
+/// The index entries of a change to a snapshot that deletes rows of files, and takes others out. Paths of new index
+/// files go to `written`.
 ///
 /// # Errors
 /// Of reading and writing index files; `CorruptTable` for damaged ones; what `go_on` gives.
@@ -61,12 +62,12 @@ pub(crate) fn changes(
         None if deleted.is_empty() => return Ok(Vec::new()),
         None => Vec::new(),
     };
-    let mut buckets: IndexMap<(Vec<u8>, i32), Bucket> = IndexMap::new();
-    let mut bucket_of = |file: &DataFile, take: &mut dyn FnMut(&mut Bucket)| -> Result<()> {
+    let mut buckets: IndexMap<(Vec<u8>, i32), BucketVectors> = IndexMap::new();
+    let mut bucket_of = |file: &DataFile, take: &mut dyn FnMut(&mut BucketVectors)| -> Result<()> {
         let number = file.leveled.as_ref().map(|l| l.bucket);
         let number = number.ok_or_else(|| Error::internal("a file has no bucket").with("path", &file.path))?;
         let row = partition_row(schema, &file.partition)?;
-        take(buckets.entry((row, number)).or_insert_with(|| Bucket {
+        take(buckets.entry((row, number)).or_insert_with(|| BucketVectors {
             partition: file.partition.clone(),
             new: IndexMap::new(),
             gone: HashSet::new(),
@@ -85,7 +86,7 @@ pub(crate) fn changes(
     let options = schema.options();
     let files = IndexFiles {
         table,
-        paths: Paths::new(root, schema)?,
+        paths: TablePaths::new(root, schema)?,
         one_file: schema.has_primary_key() || options.bucket()? > 0,
         wide: options.boolean("deletion-vectors.bitmap64", false)?,
         target_bytes: options.bytes("deletion-vector.index-file.target-size", TARGET_BYTES)?,
@@ -105,7 +106,7 @@ pub(crate) fn changes(
 /// Reads and writes the index files of one change.
 struct IndexFiles<'t> {
     table: &'t PaimonTable,
-    paths: Paths,
+    paths: TablePaths,
     /// Whether a bucket has one file.
     one_file: bool,
     /// Whether positions have 64 bits.
@@ -119,7 +120,7 @@ impl IndexFiles<'_> {
         &self,
         own: &[&IndexEntry],
         (row, number): (Vec<u8>, i32),
-        mut bucket: Bucket,
+        mut bucket: BucketVectors,
         (out, written): (&mut Vec<IndexEntry>, &mut Vec<String>),
     ) -> Result<()> {
         let touches = |entry: &&IndexEntry| {

@@ -8,8 +8,8 @@ use arrow::record_batch::RecordBatch;
 use super::handle::PaimonScan;
 use crate::error::Result;
 use crate::expr::BoundPredicate;
-use crate::paimon::plan::files::Stage;
-use crate::paimon::plan::planner::{Plan, PlanCounters, PlannedSplit};
+use crate::paimon::plan::files::PruneStage;
+use crate::paimon::plan::planned::{Plan, PlanCounters, PlannedSplit};
 use crate::paimon::plan::why::verdicts;
 use crate::parallel::Cancellation;
 use crate::rows::explanation::{Clause, DeleteFacts, Explain, Explained, FunnelStage};
@@ -17,8 +17,8 @@ use crate::rows::judged_files::{Judged, encode_judged, manifest_schema};
 use crate::types::FieldId;
 
 impl PaimonScan {
-    /// What planning does: plans, keeping only the counts. With `files` it also opens the manifests that the manifest list
-    /// excludes, and says of every file why it was kept or dropped.
+    /// What planning does: plans, keeping only the counts. With `files` it also opens the manifests that the manifest
+    /// list excludes, and says of every file why it was kept or dropped.
     ///
     /// # Errors
     /// As [`crate::paimon::plan::planner::plan`]; `Unsupported` with `files` for scans of what changed.
@@ -64,7 +64,7 @@ impl PaimonScan {
         let verdicts = verdicts(&self.plan_input(), plan, go_on)?;
         let judged = verdicts.iter().map(|v| Judged {
             file: &v.file,
-            kept: v.stage == Stage::Kept,
+            kept: v.stage == PruneStage::Kept,
             stage: v.stage.as_str(),
             reason: &v.reason,
             deletes: deletes.get(v.file.path.as_str()).copied().unwrap_or_default(),

@@ -10,13 +10,14 @@ use crate::data::read::read_ahead::{TaskReader, TaskSource};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::format::estimate::Estimate;
-use crate::format::request::ScanRequest;
 use crate::format::splits::SplitRequest;
 use crate::format::task::{ReadContext, ScanTask, Split};
 use crate::paimon::plan::changes::plan_changes;
 use crate::paimon::plan::estimate::estimate;
-use crate::paimon::plan::planner::{Plan, PlanInput, PlannedSplit, plan};
-use crate::paimon::plan::travel::{Between, Place};
+use crate::paimon::plan::input::PlanInput;
+use crate::paimon::plan::planned::{Plan, PlannedSplit};
+use crate::paimon::plan::planner::plan;
+use crate::paimon::plan::travel::{Between, ScanVersion};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::state::PaimonTable;
@@ -31,7 +32,7 @@ use crate::types::{Field, Schema};
 #[derive(Clone, Debug)]
 pub(crate) enum Selection {
     /// A version.
-    Version(Place),
+    Version(ScanVersion),
     /// What changed between two versions; `None` if nothing did.
     Changes(Option<Between>),
     /// What was appended between two versions.
@@ -65,14 +66,6 @@ pub struct PaimonScan {
 }
 
 impl PaimonScan {
-    pub(crate) fn new(table: &PaimonTable, request: ScanRequest) -> Result<PaimonScan> {
-        crate::paimon::scan::request::scan(table, request)
-    }
-
-    pub(crate) fn newest(table: &PaimonTable, request: ScanRequest) -> Result<PaimonScan> {
-        crate::paimon::scan::request::newest(table, request)
-    }
-
     /// Keeps only rows that this filter keeps as well.
     ///
     /// # Errors
@@ -89,7 +82,7 @@ impl PaimonScan {
         Ok(PaimonScan { shape: self.shape.select(columns)?, ..self.clone() })
     }
 
-    /// Reads at most so many rows.
+    /// Reads at most this number of rows.
     pub fn limit(&self, rows: usize) -> PaimonScan {
         PaimonScan { shape: self.shape.limit(rows), ..self.clone() }
     }
@@ -168,7 +161,7 @@ impl PaimonScan {
         {
             return replaced.because(e);
         }
-        if let Selection::Version(Place { snapshot: Some(snapshot), .. }) = &self.selection
+        if let Selection::Version(ScanVersion { snapshot: Some(snapshot), .. }) = &self.selection
             && e.kind() == ErrorKind::NotFound
             && matches!(self.table.folder().has_expired(snapshot.id), Ok(true))
         {
@@ -287,7 +280,8 @@ impl PaimonScan {
         self.shape.limit.map(|limit| limit as u64)
     }
 
-    /// What columns are found in: the context, the columns that can be named, and whether they are by their exact names.
+    /// What columns are found in: the context, the columns that can be named, and whether they are by their exact
+    /// names.
     pub(crate) fn named_columns(&self) -> (&ReadContext, &Schema, bool) {
         (&self.shape.context, self.shape.all_columns(), self.shape.case_sensitive)
     }
@@ -317,8 +311,8 @@ impl PaimonScan {
         self.selection.snapshot()
     }
 
-    /// Reads these columns of the scan's schema, ids of rows among them, and the positions of rows behind them, of tasks that the
-    /// scan gave.
+    /// Reads these columns of the scan's schema, ids of rows among them, and the positions of rows behind them, of
+    /// tasks that the scan gave.
     pub(crate) fn placed_reader(&self, columns: &[Field]) -> TaskReader {
         let own = &self.shape.context.schema;
         let schema = |fields: Vec<Field>| Arc::new(Schema::new(own.id, fields, Vec::new()));
@@ -339,14 +333,15 @@ impl PaimonScan {
     ///
     /// # Errors
     /// As [`plan`] and [`crate::data::read::task::read_task`].
-    pub fn read(&self, how: StreamRequest) -> Result<BatchStream> {
+    pub fn read(&self, request: StreamRequest) -> Result<BatchStream> {
         let mut tasks = self.tasks(&|| Ok(()))?;
         let reader = self.task_reader(self.shape.context.clone());
-        BatchStream::new(reader, Box::new(move |_| Ok(tasks.next())), how, self.shape.limit)
+        BatchStream::new(reader, Box::new(move |_| Ok(tasks.next())), request, self.shape.limit)
     }
 
-    /// The number of rows: from metadata for files of which the filter keeps every row, which need no merging and whose
-    /// deletion vectors count the others, else by reading the columns that are needed. `go_on` is asked between batches.
+    /// The number of rows: from metadata for files whose rows all match the filter, that need no merging and whose
+    /// deletion vectors count the others, else by reading the columns that are needed. `go_on` is asked between
+    /// batches.
     ///
     /// # Errors
     /// As [`PaimonScan::read`]; what `go_on` gives.

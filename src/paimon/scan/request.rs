@@ -1,4 +1,4 @@
-//! From what is asked of a table to a scan: versions, branches, options.
+//! From a scan request to a scan: versions, branches, options.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use crate::types::{Schema, Value};
 /// Options of Frazil's own.
 const OWN_OPTIONS: [&str; 2] = ["batch-rows", "case-sensitive"];
 
-/// The options of Paimon that a scan may override: which version is read, and how it is planned. One that is misspelt must not
-/// pass for none.
+/// The options of Paimon that a scan may override: which version is read, and how it is planned. One that is misspelt
+/// must not pass for none.
 const SCAN_OPTIONS: [&str; 26] = [
     "scan.mode",
     "scan.snapshot-id",
@@ -75,8 +75,29 @@ fn check_plain(options: &BTreeMap<String, String>) -> Result<()> {
     }
 }
 
+impl PaimonTable {
+    /// A lazy scan.
+    ///
+    /// # Errors
+    /// `NotFound` for a version that does not exist; `InvalidInput` for a wrong filter, column or option.
+    pub fn scan(&self, request: ScanRequest) -> Result<PaimonScan> {
+        scan(self, request)
+    }
+
+    /// As [`PaimonTable::scan`] for rows to be changed: reads the newest version and ignores the table's options that
+    /// name a version for readers (`scan.mode`, `scan.snapshot-id` and others).
+    ///
+    /// # Errors
+    /// As [`PaimonTable::scan`].
+    pub(crate) fn scan_newest(&self, request: ScanRequest) -> Result<PaimonScan> {
+        let mut options = plain_options(self, &request.options)?;
+        options.retain(|key, _| !names_version(key));
+        version(self, request, options)
+    }
+}
+
 /// The scan that a request asks for.
-pub(crate) fn scan(table: &PaimonTable, request: ScanRequest) -> Result<PaimonScan> {
+fn scan(table: &PaimonTable, request: ScanRequest) -> Result<PaimonScan> {
     // A branch has options of its own.
     let branch = match &request.at {
         Some(At::Ref(name)) if !request.changes && !table.folder().tag_names()?.contains(name) => {
@@ -95,13 +116,6 @@ pub(crate) fn scan(table: &PaimonTable, request: ScanRequest) -> Result<PaimonSc
             .hint("Use table.changes(since=..., at=...)"));
     }
     if request.changes { changes(table, request, options) } else { version(table, request, options) }
-}
-
-/// The scan of what a table has now, whatever version its options name: what is changed is the newest.
-pub(crate) fn newest(table: &PaimonTable, request: ScanRequest) -> Result<PaimonScan> {
-    let mut options = plain_options(table, &request.options)?;
-    options.retain(|key, _| !names_version(key));
-    version(table, request, options)
 }
 
 fn names_version(key: &str) -> bool {
@@ -160,11 +174,12 @@ fn version(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Stri
     let columns = schema.columns();
     let more = more_columns(schema)?;
     let all = with_fields(columns, more.iter().filter_map(|id| metadata_column(*id)));
-    made(table, schema.clone(), Selection::Version(place), columns.clone(), all, request, options)
+    new_scan(table, schema.clone(), Selection::Version(place), columns.clone(), all, request, options)
 }
 
-/// A scan of the rows that came between two versions: Java's `incremental-between`. Append tables have them by `delta`, tables with
-/// a primary key by their changelog if there is one; of these, rows that were taken back or deleted are not among them.
+/// A scan of the rows that came between two versions: Java's `incremental-between`. Append tables have them by `delta`,
+/// tables with a primary key by their changelog if there is one; of these, rows that were taken back or deleted are not
+/// among them.
 fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<String, String>) -> Result<PaimonScan> {
     let schema = table.table_schema();
     if Options(&options).data_evolution()? {
@@ -188,7 +203,7 @@ fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Str
     let between = ends(table, &request, &options)?;
     let columns = schema.columns();
     let all = with_fields(columns, more_columns(schema)?.into_iter().filter_map(metadata_column));
-    made(table, schema.clone(), Selection::Appended(between), columns.clone(), all, request, options)
+    new_scan(table, schema.clone(), Selection::Appended(between), columns.clone(), all, request, options)
 }
 
 /// Rows as a change left them.
@@ -238,7 +253,7 @@ fn changes(table: &PaimonTable, request: ScanRequest, options: BTreeMap<String, 
             .hint("Rename the column"));
     }
     let all = with_columns(columns, &CHANGE_COLUMNS);
-    made(table, table.table_schema().clone(), Selection::Changes(between), all.clone(), all, request, options)
+    new_scan(table, table.table_schema().clone(), Selection::Changes(between), all.clone(), all, request, options)
 }
 
 /// The end of changes that a time, tag or number names.
@@ -252,7 +267,9 @@ fn end_of(folder: &TableFolder, at: &At) -> Result<End> {
         },
         At::TimestampMs(ms) => match folder.commit_at_time(*ms)? {
             Some(id) => Ok(End::Snapshot(id)),
-            None => Err(Error::not_found("no snapshot is that old").with("at", at).with("path", folder.root())),
+            None => Err(Error::not_found("the table has no snapshot from that time or before")
+                .with("at", at)
+                .with("path", folder.root())),
         },
     }
 }
@@ -277,7 +294,7 @@ fn more_columns(schema: &TableSchema) -> Result<Vec<i32>> {
 }
 
 /// The scan of a selection: rows have `columns` unless others are selected from `all`.
-fn made(
+fn new_scan(
     table: &PaimonTable,
     schema: Arc<TableSchema>,
     selection: Selection,

@@ -11,7 +11,7 @@ use crate::paimon::manifest::entries::{EntryColumns, EntryRequest};
 use crate::paimon::manifest::live::{data_manifests, live_files};
 use crate::paimon::plan::files::Mappings;
 use crate::paimon::scan::handle::PaimonScan;
-use crate::paimon::spec::partition::{Paths, partition_of};
+use crate::paimon::spec::partition::{TablePaths, partition_of};
 use crate::paimon::spec::stats::StatsBounds;
 use crate::parallel::Cancellation;
 use crate::rows::column_statistics::{
@@ -24,7 +24,8 @@ impl PaimonScan {
     /// none are named.
     ///
     /// # Errors
-    /// `InvalidInput` for a column that does not exist or lies in a list or map; `Unsupported` for change logs; those of planning.
+    /// `InvalidInput` for a column that does not exist or lies in a list or map; `Unsupported` for change logs; those
+    /// of planning.
     pub fn statistics(&self, columns: &[String], go_on: Cancellation) -> Result<Statistics> {
         self.check_of_version("statistics")?;
         let mut folds = asked_columns(self.named_columns(), columns)?;
@@ -61,7 +62,7 @@ impl PaimonScan {
         let Some(snapshot) = self.snapshot() else { return Ok(()) };
         let folder = self.table().folder();
         let (from, schema) = (folder.manifests(), self.table_schema());
-        let paths = Paths::new(folder.root(), schema)?;
+        let paths = TablePaths::new(folder.root(), schema)?;
         let input = self.plan_input();
         let request = EntryRequest { value_stats: true, ..EntryRequest::default() };
         for live in live_files(from, &data_manifests(from, snapshot)?, &request)? {

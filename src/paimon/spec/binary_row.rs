@@ -1,8 +1,8 @@
-//! Binary rows: how manifests hold partitions, keys and bounds, and what bucket hashes are made of.
+//! Binary rows: the form of partitions, keys and bounds in manifests, and the input of bucket hashes.
 //!
-//! A row is a fixed part (a word with the row kind and a bit for each null, then 8 bytes for each field, little-endian) and a
-//! variable part that fields point into. Arrays, maps and rows nest in it. In manifests the number of fields stands before the
-//! row, big-endian.
+//! A row is a fixed part (a word with the row kind and a bit for each null, then 8 bytes for each field, little-endian)
+//! and a variable part that fields point into. Arrays, maps and rows nest in it. In manifests the number of fields
+//! stands before the row, big-endian.
 //!
 //! Source: Paimon specification, "BinaryRow"; Java's `BinaryRow`, `BinaryArray`, `BinaryMap`.
 
@@ -16,7 +16,7 @@ use crate::types::{Value, ValueRef, decimal};
 /// Bits before those of the nulls: the row kind.
 const HEADER_BITS: usize = 8;
 
-/// Decimals of so many digits are stored as a long.
+/// Decimals of up to this number of digits are stored as a long.
 const COMPACT_DIGITS: u8 = 18;
 
 /// Types nest at most so deep.
@@ -60,7 +60,7 @@ fn torn(what: &str) -> Error {
 }
 
 impl<'a> BinaryRow<'a> {
-    /// A row of so many fields.
+    /// A row of this number of fields.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes are too few for them.
@@ -105,8 +105,8 @@ impl<'a> BinaryRow<'a> {
     /// A field of a type without children; `None` for null.
     ///
     /// # Errors
-    /// `CorruptTable` if its bytes lie outside of the row or are no such value; `Unsupported` for a time that its unit can't
-    /// tell; `InvalidInput` for a type with children.
+    /// `CorruptTable` if its bytes lie outside of the row or are no such value; `Unsupported` for a time that its unit
+    /// can't tell; `InvalidInput` for a type with children.
     pub fn value(&self, field: usize, ty: &DataType) -> Result<Option<ValueRef<'a>>> {
         if self.is_null(field) {
             return Ok(None);
@@ -186,7 +186,8 @@ fn halves(section: &[u8], at: usize) -> Result<(usize, usize)> {
     Ok((half(word >> 32)?, half(word & 0xffff_ffff)?))
 }
 
-/// The bytes of a value of any length: up to 7 in the word itself, whose last byte says so, or elsewhere in the section.
+/// The bytes of a value of any length: up to 7 in the word itself, whose last byte says so, or elsewhere in the
+/// section.
 fn variable(section: &[u8], at: usize) -> Result<&[u8]> {
     let word: [u8; 8] = fixed(section, at)?;
     if word[7] & 0x80 != 0 {

@@ -55,8 +55,8 @@ impl Bucketing {
     /// The bucket of a key among `buckets`, by its values.
     ///
     /// # Errors
-    /// `InvalidInput` if the values are not of the key's types, or there are no buckets; `Unsupported` for types that the
-    /// function does not take.
+    /// `InvalidInput` if the values are not of the key's types, or there are no buckets; `Unsupported` for types that
+    /// the function does not take.
     pub fn bucket(&self, key: &[Option<Value>], buckets: i32) -> Result<i32> {
         if key.len() != self.types.len() {
             return Err(Error::invalid(format!("a bucket key has {} values, not {}", key.len(), self.types.len())));

@@ -11,17 +11,17 @@ const MAX_DEPTH: usize = 8;
 /// # Errors
 /// `CorruptTable` if it is no type, or its numbers are out of range; `Unsupported` for a type that is not known.
 pub(crate) fn parse_type_text(text: &str) -> Result<DataType> {
-    let mut parser = Parser { text, rest: text };
+    let mut parser = TypeParser { text, rest: text };
     let ty = parser.ty(0)?;
     if parser.rest.trim().is_empty() { Ok(ty) } else { Err(parser.bad()) }
 }
 
-struct Parser<'a> {
+struct TypeParser<'a> {
     text: &'a str,
     rest: &'a str,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> TypeParser<'a> {
     fn bad(&self) -> Error {
         Error::corrupt(format!("'{}' is no type of the schema", self.text))
     }

@@ -1,11 +1,12 @@
-//! The dictionary of the specification: schemas, snapshots, options, binary rows, statistics.
+//! The words of the specification: types, schemas, snapshots, options, binary rows, partitions, buckets, statistics.
 
 pub mod binary_row;
 pub mod binary_row_write;
 pub mod bucket;
 pub mod data_type;
+mod data_type_json;
 pub(crate) mod data_type_text;
-pub mod metadata;
+pub(crate) mod from_types;
 pub mod options;
 pub mod partition;
 pub(crate) mod partition_text;

@@ -1,4 +1,4 @@
-//! Table options with Java's defaults: how rows merge, where files are, how planning goes.
+//! Table options with Java's defaults: how rows merge, where files are, how planning works.
 //!
 //! Source: Java's `CoreOptions`, release 1.4.
 
@@ -75,8 +75,8 @@ impl Options<'_> {
         self.boolean("deletion-vectors.enabled", false)
     }
 
-    /// Whether scans of a table, which may have a primary key, leave out files of level 0: until a compaction it is not known
-    /// which of their rows stay.
+    /// Whether scans of a table, which may have a primary key, leave out files of level 0: until a compaction it is not
+    /// known which of their rows stay.
     ///
     /// # Errors
     /// As [`Options::deletion_vectors`] and [`Options::merge_engine`].

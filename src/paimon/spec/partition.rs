@@ -88,7 +88,7 @@ pub fn checked_name(name: &str) -> Result<&str> {
 
 /// Where a table's files are.
 #[derive(Clone, Debug)]
-pub struct Paths {
+pub struct TablePaths {
     root: String,
     data_root: String,
     fields: Vec<DataField>,
@@ -97,19 +97,19 @@ pub struct Paths {
     index_beside_data: bool,
 }
 
-impl Paths {
+impl TablePaths {
     /// Of a table in the folder `root`.
     ///
     /// # Errors
     /// `InvalidInput` if an option is not what it should be; `CorruptTable` if its data folder is not below it.
-    pub fn new(root: &str, schema: &TableSchema) -> Result<Paths> {
+    pub fn new(root: &str, schema: &TableSchema) -> Result<TablePaths> {
         let options = schema.options();
         let root = root.trim_end_matches('/').to_owned();
         let mut data_root = root.clone();
         for name in options.get("data-file.path-directory").unwrap_or_default().split('/').filter(|n| !n.is_empty()) {
             data_root = join(&data_root, checked_name(name).with("option", "data-file.path-directory")?);
         }
-        Ok(Paths {
+        Ok(TablePaths {
             root,
             data_root,
             fields: schema.partition_fields().cloned().collect(),
@@ -143,7 +143,7 @@ impl Paths {
     /// The folder of a bucket's files.
     ///
     /// # Errors
-    /// As [`Paths::partition_path`].
+    /// As [`TablePaths::partition_path`].
     pub fn bucket(&self, partition: &Partition, bucket: i32) -> Result<String> {
         let path = self.partition_path(partition)?;
         let folder = if path.is_empty() { self.data_root.clone() } else { join(&self.data_root, &path) };
@@ -161,7 +161,7 @@ impl Paths {
         }
     }
 
-    /// An extra file of a data file, beside it wherever that is.
+    /// The path of an extra file in the folder of its data file.
     ///
     /// # Errors
     /// `CorruptTable` if its name leads elsewhere.
@@ -173,7 +173,7 @@ impl Paths {
     /// An index file.
     ///
     /// # Errors
-    /// `CorruptTable` if its name leads elsewhere; as [`Paths::partition_path`].
+    /// `CorruptTable` if its name leads elsewhere; as [`TablePaths::partition_path`].
     pub fn index_file(&self, partition: &Partition, bucket: i32, name: &str, external: Option<&str>) -> Result<String> {
         match external {
             Some(path) => Ok(path.to_owned()),

@@ -27,14 +27,14 @@ fn folders_are_those_that_java_makes() {
         &s,
         vec![Some(Value::Decimal(50)), Some(Value::Long(1_704_067_202_500_000)), Some(Value::String("a/b".into()))],
     );
-    let paths = Paths::new("/wh/t/", &s).unwrap();
+    let paths = TablePaths::new("/wh/t/", &s).unwrap();
     assert_eq!(paths.bucket(&p, 0).unwrap(), "/wh/t/pd=0.50/pt=2024-01-01T00%3A00%3A02.500/p c=a%2Fb/bucket-0");
     let s = schema(
         &[("dt", "DATE"), ("n", "STRING")],
         json!({"partition.legacy-name": "false", "partition.default-name": "NULLPART"}),
     );
     let p = partition(&s, vec![Some(Value::Int(19_724)), Some(Value::String(" \t".into()))]);
-    let paths = Paths::new("/wh/t", &s).unwrap();
+    let paths = TablePaths::new("/wh/t", &s).unwrap();
     assert_eq!(paths.bucket(&p, POSTPONE_BUCKET).unwrap(), "/wh/t/dt=2024-01-02/n=NULLPART/bucket-postpone");
     let p = partition(&schema(&[("dt", "DATE"), ("n", "STRING")], json!({})), vec![Some(Value::Int(19_724)), None]);
     assert_eq!(paths.partition_path(&p).unwrap(), "dt=2024-01-02/n=NULLPART");
@@ -43,7 +43,7 @@ fn folders_are_those_that_java_makes() {
 #[test]
 fn files_are_below_the_table_unless_recorded_elsewhere() {
     let s = schema(&[], json!({"data-file.path-directory": "data/x"}));
-    let (paths, p) = (Paths::new("s3://b/t", &s).unwrap(), partition(&s, vec![]));
+    let (paths, p) = (TablePaths::new("s3://b/t", &s).unwrap(), partition(&s, vec![]));
     let folder = paths.bucket(&p, 3).unwrap();
     assert_eq!(folder, "s3://b/t/data/x/bucket-3");
     assert_eq!(paths.data_file(&folder, "f.orc", None).unwrap(), "s3://b/t/data/x/bucket-3/f.orc");
@@ -56,9 +56,9 @@ fn files_are_below_the_table_unless_recorded_elsewhere() {
         assert!(paths.data_file(&folder, name, None).is_err());
         assert!(paths.index_file(&p, 3, name, None).is_err());
     }
-    assert!(Paths::new("/t", &schema(&[], json!({"data-file.path-directory": "../x"}))).is_err());
+    assert!(TablePaths::new("/t", &schema(&[], json!({"data-file.path-directory": "../x"}))).is_err());
     let beside = schema(&[], json!({"index-file-in-data-file-dir": "true"}));
-    assert_eq!(Paths::new("/t", &beside).unwrap().index_file(&p, 0, "i", None).unwrap(), "/t/bucket-0/i");
+    assert_eq!(TablePaths::new("/t", &beside).unwrap().index_file(&p, 0, "i", None).unwrap(), "/t/bucket-0/i");
 }
 
 #[test]
@@ -81,5 +81,5 @@ fn a_partition_of_another_table_is_refused() {
     assert_eq!(partition_of(&s, &[0; 12]).unwrap_err().kind(), ErrorKind::CorruptTable);
     assert_eq!(partition_of(&s, b"x").unwrap_err().kind(), ErrorKind::CorruptTable);
     let other = partition(&schema(&[], json!({})), vec![]);
-    assert!(Paths::new("/t", &s).unwrap().partition_path(&other).is_err());
+    assert!(TablePaths::new("/t", &s).unwrap().partition_path(&other).is_err());
 }

@@ -1,4 +1,4 @@
-//! JSON files as Java lays them out, so that files that differ in nothing are the same.
+//! JSON files in Java's layout, so that equal content gives equal bytes.
 
 use serde_json::Value as Json;
 

@@ -101,8 +101,8 @@ impl TableSchema {
     /// Reads a schema file.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no schema, or its keys are not among its columns; `Unsupported` for types and versions that are
-    /// not known.
+    /// `CorruptTable` if it is no schema, or its keys are not among its columns; `Unsupported` for types and versions
+    /// that are not known.
     pub fn parse(bytes: &[u8]) -> Result<TableSchema> {
         let json = serde_json::from_slice(bytes).map_err(|e| Error::corrupt("the schema is not JSON").because(e))?;
         let Json::Object(raw) = json else { return Err(Error::corrupt("the schema is no JSON object")) };
@@ -220,7 +220,7 @@ impl TableSchema {
             }
         }
         if !self.primary_keys.is_empty() && self.trimmed_primary_keys().next().is_none() {
-            return Err(Error::corrupt("the primary key has no column beside those of the partition"));
+            return Err(Error::corrupt("the primary key has only columns of the partition"));
         }
         let id = i32::try_from(self.id).map_err(|_| Error::unsupported(format!("schema {} is beyond any", self.id)))?;
         let identifiers = self.fields_of(&self.primary_keys).map(|f| f.id).collect();

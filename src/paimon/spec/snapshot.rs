@@ -1,4 +1,4 @@
-//! Snapshot files: what a commit left. Tags are snapshots under a name, with a few fields more.
+//! Snapshot files: the result of a commit. Tags are snapshots under a name, with a few more fields.
 //!
 //! Source: Paimon specification, "Snapshot"; Java's `Snapshot` and `Tag`.
 
@@ -78,7 +78,7 @@ pub struct Snapshot {
     pub watermark: Option<i64>,
     /// The file of the table's statistics.
     pub statistics: Option<String>,
-    /// What the committer wrote beside.
+    /// Further properties that the committer wrote.
     pub properties: BTreeMap<String, String>,
     /// The row id that the next row gets, where rows are tracked.
     pub next_row_id: Option<i64>,

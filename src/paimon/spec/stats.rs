@@ -1,9 +1,10 @@
-//! What the statistics of a file or a manifest tell about its rows: least and greatest values and numbers of nulls, by column.
+//! Statistics of a file or a manifest: least and greatest values and numbers of nulls, by column.
 //!
-//! A file's statistics are of the columns of the schema that it was written with, or of some of them. Columns meet by field id;
-//! where a column's type has changed since, its bounds serve only if every value kept its order and meaning.
+//! A file's statistics are of the columns of the schema that it was written with, or of some of them. Columns meet by
+//! field id; where a column's type has changed since, its bounds serve only if every value kept its order and meaning.
 //!
-//! Source: Paimon specification, "SimpleStats"; Java's `SimpleStatsEvolution` and `CastExecutors.castLiteralsWithEvolution`.
+//! Source: Paimon specification, "SimpleStats"; Java's `SimpleStatsEvolution` and
+//! `CastExecutors.castLiteralsWithEvolution`.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +73,7 @@ pub struct StatsRef<'a> {
 
 /// What is known of a column.
 #[derive(Clone, Debug, PartialEq)]
-enum Place {
+enum StatsPlace {
     /// It is field `index` of the statistics, of the type that it had then.
     At { index: usize, ty: DataType, bounds: bool },
     /// The file was written before there was such a column: all its values are null.
@@ -83,12 +84,12 @@ enum Place {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatsMapping {
     /// By field id, ascending.
-    places: Vec<(FieldId, Place)>,
+    places: Vec<(FieldId, StatsPlace)>,
 }
 
 impl StatsMapping {
-    /// Of the values of files written with schema `file`, for a scan with schema `scan`. `value_stats_cols` and `write_cols`
-    /// are the file's: the columns that it has statistics of and the columns that it has, if not all.
+    /// Of the values of files written with schema `file`, for a scan with schema `scan`. `value_stats_cols` and
+    /// `write_cols` are the file's: the columns that it has statistics of and the columns that it has, if not all.
     pub fn of_values(
         scan: &TableSchema,
         file: &TableSchema,
@@ -100,10 +101,10 @@ impl StatsMapping {
             None => file.fields.iter().map(Some).collect(),
         };
         let mut mapping = StatsMapping::of_fields(&scan.fields, &fields);
-        // A file of some columns is read beside files of the others.
+        // A file of some columns is read together with files of the others.
         if write_cols.is_none() {
             for field in scan.fields.iter().filter(|f| file.field_by_id(f.id).is_none()) {
-                mapping.places.push((field.id, Place::AllNull));
+                mapping.places.push((field.id, StatsPlace::AllNull));
             }
             mapping.places.sort_by_key(|(id, _)| *id);
         }
@@ -126,12 +127,12 @@ impl StatsMapping {
             let Some(field) = field else { continue };
             let Some(now) = scan.iter().find(|f| f.id == field.id) else { continue };
             let bounds = keeps_bounds(&field.ty, &now.ty);
-            places.insert(field.id, Place::At { index, ty: field.ty.clone(), bounds });
+            places.insert(field.id, StatsPlace::At { index, ty: field.ty.clone(), bounds });
         }
         StatsMapping { places: places.into_iter().collect() }
     }
 
-    fn place(&self, field: FieldId) -> Option<&Place> {
+    fn place(&self, field: FieldId) -> Option<&StatsPlace> {
         let at = self.places.binary_search_by_key(&field, |(id, _)| *id).ok()?;
         self.places.get(at).map(|(_, place)| place)
     }
@@ -166,7 +167,7 @@ pub struct StatsBounds<'a> {
 }
 
 impl<'a> StatsBounds<'a> {
-    /// Statistics of so many rows (or, in a manifest list, files).
+    /// Statistics of this number of rows (or, in a manifest list, files).
     ///
     /// # Errors
     /// `CorruptTable` if they are no binary rows.
@@ -181,15 +182,15 @@ impl<'a> StatsBounds<'a> {
         })
     }
 
-    /// Whether there may be NaNs that the bounds don't tell of. Where Java compares values itself, and in Parquet's statistics, a
-    /// NaN is the greatest value of all; ORC's pass over them. Planning as Java does takes no notice of that, but where a filter
-    /// asks for NaNs themselves, which Java's can't.
+    /// Whether there may be NaNs that the bounds don't tell of. Where Java compares values itself, and in Parquet's
+    /// statistics, a NaN is the greatest value of all; ORC's pass over them. Planning as Java does takes no notice of
+    /// that, but where a filter asks for NaNs themselves, which Java's can't.
     pub fn hiding_nans(self, hides_nans: bool) -> StatsBounds<'a> {
         StatsBounds { hides_nans, ..self }
     }
 
-    /// Bounds of a column with its numbers of nulls. A NaN as the greatest value says nothing of the others; any other value
-    /// there says that there are none.
+    /// Bounds of a column with its numbers of nulls. A NaN as the greatest value says nothing of the others; any other
+    /// value there says that there are none.
     fn bounded(&self, index: usize, then: &DataType, ty: &PrimitiveType) -> ColumnBounds<'a> {
         // One that was cut is rounded up, so that it is a bound all the same.
         let (lower, upper) = (bound(self.min, index, then, ty), bound(self.max, index, then, ty));
@@ -207,8 +208,8 @@ impl<'a> StatsBounds<'a> {
     /// The nulls of a column, where they were counted.
     pub fn null_count(&self, field: FieldId) -> Option<i64> {
         match self.mapping.place(field)? {
-            Place::AllNull => Some(self.rows),
-            Place::At { index, .. } => self.null_counts?.get(*index).copied().filter(|n| *n != UNKNOWN_NULLS),
+            StatsPlace::AllNull => Some(self.rows),
+            StatsPlace::At { index, .. } => self.null_counts?.get(*index).copied().filter(|n| *n != UNKNOWN_NULLS),
         }
     }
 
@@ -234,21 +235,21 @@ impl Bounds for StatsBounds<'_> {
     fn column<'a>(&'a self, field: FieldId, ty: &PrimitiveType) -> ColumnBounds<'a> {
         match self.mapping.place(field) {
             None => ColumnBounds::default(),
-            Some(Place::AllNull) => ColumnBounds { nulls: Presence::Everywhere, ..ColumnBounds::default() },
-            Some(Place::At { index, bounds: false, .. }) => {
+            Some(StatsPlace::AllNull) => ColumnBounds { nulls: Presence::Everywhere, ..ColumnBounds::default() },
+            Some(StatsPlace::At { index, bounds: false, .. }) => {
                 // A cast may make nulls of values, never the other way.
                 let nulls = Some(self.nulls(*index)).filter(|n| *n == Presence::Everywhere).unwrap_or_default();
                 ColumnBounds { nulls, ..ColumnBounds::default() }
             }
-            Some(Place::At { index, ty: then, bounds: true }) => self.bounded(*index, then, ty),
+            Some(StatsPlace::At { index, ty: then, bounds: true }) => self.bounded(*index, then, ty),
         }
     }
 
     fn nested_nulls(&self, field: FieldId) -> Presence {
         match self.mapping.place(field) {
             None => Presence::Possible,
-            Some(Place::AllNull) => Presence::Everywhere,
-            Some(Place::At { index, .. }) => self.nulls(*index),
+            Some(StatsPlace::AllNull) => Presence::Everywhere,
+            Some(StatsPlace::At { index, .. }) => self.nulls(*index),
         }
     }
 }

@@ -123,7 +123,7 @@ pub(crate) fn read_texts<'a>(mut cursor: Cursor<'a>, out: &mut Vec<&'a str>) -> 
     Ok(cursor)
 }
 
-/// Checks that some columns are there.
+/// Checks that some columns exist.
 pub(crate) fn require<T: Copy + PartialEq>(steps: &[RecordStep<T>], table: &[(i32, &str, T)], of: &str) -> Result<()> {
     for (_, name, wanted) in table {
         if !steps.iter().any(|s| matches!(s, RecordStep::Read(o, c) if c == wanted && *o != Optional::Never)) {

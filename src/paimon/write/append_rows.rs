@@ -1,15 +1,15 @@
-//! Rows of tables without primary key: checked, and given their bucket.
+//! Rows of tables without primary key: checks them, and gives them their buckets.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int32Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
 
-use super::buckets::Buckets;
+use super::buckets::RowBuckets;
 use super::default_values::Defaults;
+use super::keyed::row_kinds::{INSERT, RowKinds, UPDATE};
 use super::limits::check_values;
 use super::names::FileNames;
-use super::row_kinds::{INSERT, RowKinds, UPDATE};
 use crate::data::write::partition_rows::PartitionRows;
 use crate::data::write::table_rows::TableRows;
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ pub(crate) struct AppendRows {
     /// Kinds that rows say they have, where they come in.
     pub kinds: Option<RowKinds>,
     /// `None` where the table has no buckets.
-    pub buckets: Option<Buckets>,
+    pub buckets: Option<RowBuckets>,
     pub names: FileNames,
     /// The columns of the table, then the bucket if there are some.
     pub prepared: SchemaRef,
@@ -40,7 +40,7 @@ pub(crate) fn with_columns(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result
         .map_err(|e| Error::internal("rows don't have the columns that they are written with").because(e))
 }
 
-/// Rows, none of which takes others away.
+/// Rows of a table without primary key, on their way to files.
 fn only_added(kinds: &RowKinds, rows: RecordBatch) -> Result<RecordBatch> {
     let (rows, kinds) = kinds.of_rows(rows)?;
     match kinds.values().iter().all(|kind| matches!(*kind, INSERT | UPDATE)) {

@@ -1,4 +1,4 @@
-//! Files of one bucket from rows that come as they shall be stored: what compactions write.
+//! Writes files of one bucket from rows in their stored form, for compactions.
 //!
 //! Source: Java's `KeyValueFileWriterFactory`, `RowDataRollingFileWriter`.
 
@@ -10,24 +10,25 @@ use arrow::datatypes::SchemaRef;
 
 use super::append_rows::with_columns;
 use super::default_values::Defaults;
-use super::facts::Found;
+use super::facts::FoundFacts;
 use super::file_indexes::index_path;
 use super::file_options::changelog_options;
 use super::names::FileNames;
-use super::new_files::now_ms;
+use super::new_files::NO_KEY;
 use super::properties;
-use super::writer::{NO_KEY, Plan};
+use super::write_plan::WritePlan;
 use crate::data::arrow::schema::to_arrow;
 use crate::data::write::file_write::FileSettings;
 use crate::data::write::new_file::{NewFile, Written};
 use crate::error::{Error, Result};
+use crate::format::commit::now_ms;
 use crate::format::task::{BucketFile, DataFile, FileContent, FileFormat, FileSource, PaimonNewFile, Partition};
-use crate::paimon::spec::partition::Paths;
+use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::store::Store;
 use crate::types::options::Options;
 
-/// Rows are handed to a file so many at a time; its size is looked at in between.
+/// Rows are written in parts of this number; the size of the file is checked in between.
 const ROWS_AT_ONCE: usize = 8192;
 
 /// What files are for.
@@ -63,13 +64,13 @@ pub(crate) struct BucketWriter<'a> {
     settings: FileSettings,
     stored: SchemaRef,
     stored_keys: Vec<usize>,
-    found: Arc<Found>,
+    found: Arc<FoundFacts>,
     names: FileNames,
     format: FileFormat,
     target_bytes: u64,
     open: Option<Box<dyn NewFile>>,
     rows: i64,
-    made: Vec<PaimonNewFile>,
+    new_files: Vec<PaimonNewFile>,
 }
 
 impl<'a> BucketWriter<'a> {
@@ -90,20 +91,20 @@ impl<'a> BucketWriter<'a> {
             }
             _ => Options(place.options),
         };
-        let plan = Plan {
+        let plan = WritePlan {
             table: place.schema,
             options,
             columns: place.schema.columns().clone(),
             defaults: Defaults::default(),
             format: properties::file_format(&options, level)?,
-            paths: Paths::new(place.root, place.schema)?,
+            paths: TablePaths::new(place.root, place.schema)?,
             write_id: uuid::Uuid::new_v4().to_string(),
             buckets: None,
             postpones: false,
             store: place.store.clone(),
             level,
         };
-        let found = Arc::new(Found::new(place.store.clone()));
+        let found = Arc::new(FoundFacts::new(place.store.clone()));
         let (settings, stored, stored_keys) = match keyed {
             true => {
                 let files = plan.keyed_files(&found)?;
@@ -127,14 +128,14 @@ impl<'a> BucketWriter<'a> {
             target_bytes: properties::target_bytes(&options, keyed)?,
             open: None,
             rows: 0,
-            made: Vec::new(),
+            new_files: Vec::new(),
         })
     }
 
     /// Adds rows: the columns of the table and, with a primary key, sequence number and kind.
     ///
     /// # Errors
-    /// `Store` if a file can't be written; `Internal` for rows that are none of the table's.
+    /// `Store` if a file can't be written; `Internal` for rows that do not fit the table.
     pub fn write(&mut self, rows: &RecordBatch) -> Result<()> {
         if rows.num_rows() == 0 {
             return Ok(());
@@ -178,11 +179,11 @@ impl<'a> BucketWriter<'a> {
         let note = |path| self.place.completed.lock().unwrap_or_else(PoisonError::into_inner).push(path);
         note(path.clone());
         let beside = index_path(&path);
-        let made = self.recorded(path, written)?;
-        if !made.extra_files.is_empty() {
+        let recorded = self.recorded(path, written)?;
+        if !recorded.extra_files.is_empty() {
             note(beside);
         }
-        self.made.push(made);
+        self.new_files.push(recorded);
         Ok(())
     }
 
@@ -239,6 +240,6 @@ impl<'a> BucketWriter<'a> {
     /// As [`BucketWriter::write`].
     pub fn finish(mut self) -> Result<Vec<PaimonNewFile>> {
         self.end_file()?;
-        Ok(self.made)
+        Ok(self.new_files)
     }
 }

@@ -2,7 +2,7 @@
 
 use arrow::array::{Int32Array, RecordBatch};
 
-use super::key_rows::KeyRows;
+use super::keyed::key_rows::KeyRows;
 use crate::error::Result;
 use crate::paimon::spec::binary_row::BinaryRow;
 use crate::paimon::spec::bucket::Bucketing;
@@ -10,20 +10,20 @@ use crate::paimon::spec::schema::TableSchema;
 
 /// Gives rows their bucket by their key.
 #[derive(Clone, Debug)]
-pub(crate) struct Buckets {
+pub(crate) struct RowBuckets {
     keys: KeyRows,
     bucketing: Bucketing,
     count: i32,
 }
 
-impl Buckets {
-    /// Those of a table with so many buckets, for rows with its columns.
+impl RowBuckets {
+    /// The buckets of a table with this number of buckets, for rows with its columns.
     ///
     /// # Errors
     /// As [`Bucketing::new`]; `Unsupported` for keys that can't be hashed.
-    pub fn new(schema: &TableSchema, count: i32) -> Result<Buckets> {
+    pub fn new(schema: &TableSchema, count: i32) -> Result<RowBuckets> {
         let keys = KeyRows::new(schema.columns(), schema.bucket_key_fields())?;
-        Ok(Buckets { keys, bucketing: Bucketing::new(schema)?, count })
+        Ok(RowBuckets { keys, bucketing: Bucketing::new(schema)?, count })
     }
 
     /// The bucket of each row.

@@ -1,4 +1,4 @@
-//! What is found out of files while their rows are written.
+//! Facts about a file that are collected while its rows are written.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use arrow::compute::{max, min};
 use arrow::datatypes::{Int32Type, Int64Type};
 
 use super::file_indexes::{FileIndexes, IndexPlan, IndexResult, index_path};
-use super::key_rows::KeyRows;
+use super::keyed::key_rows::KeyRows;
 use super::stats::{StatsCollector, StatsConfig};
 use crate::data::write::new_file::{FileObserver, RowObserver};
 use crate::error::{Error, Result};
@@ -51,17 +51,17 @@ pub(crate) struct FactFinder {
     pub keyed: Option<KeyedLayout>,
     /// File indexes, if there are some.
     pub indexes: Option<Arc<IndexPlan>>,
-    pub found: Arc<Found>,
+    pub found: Arc<FoundFacts>,
 }
 
 /// What was found out, by the paths of files. Index files of those that nobody asked for are deleted in the end.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundFacts {
     store: Arc<dyn Store>,
     facts: Mutex<HashMap<String, Facts>>,
 }
 
-impl Drop for Found {
+impl Drop for FoundFacts {
     fn drop(&mut self) {
         let facts = self.facts.get_mut().unwrap_or_else(PoisonError::into_inner);
         for (path, _) in facts.iter().filter(|(_, facts)| facts.index.beside.is_some()) {
@@ -71,10 +71,10 @@ impl Drop for Found {
     }
 }
 
-impl Found {
+impl FoundFacts {
     /// Of nothing yet.
-    pub fn new(store: Arc<dyn Store>) -> Found {
-        Found { store, facts: Mutex::default() }
+    pub fn new(store: Arc<dyn Store>) -> FoundFacts {
+        FoundFacts { store, facts: Mutex::default() }
     }
 
     /// Of a file.
@@ -122,7 +122,7 @@ struct Finding {
     plan: Option<Arc<IndexPlan>>,
     /// Begun with the first rows.
     indexes: Option<FileIndexes>,
-    found: Arc<Found>,
+    found: Arc<FoundFacts>,
     facts: Facts,
 }
 

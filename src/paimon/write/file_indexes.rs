@@ -1,4 +1,4 @@
-//! File indexes of the files that are written: in the manifest if they are small, else in files beside the data files.
+//! File indexes of new files: in the manifest if they are small, otherwise in files next to the data files.
 //!
 //! Source: Java's `FileIndexOptions`, `DataFileIndexWriter`.
 
@@ -21,7 +21,7 @@ const THRESHOLD: &str = "file-index.in-manifest-threshold";
 
 /// One index of one column.
 #[derive(Clone, Debug)]
-struct ColumnIndex {
+struct IndexedColumn {
     name: String,
     /// Where the column is among those of the table.
     at: usize,
@@ -31,7 +31,7 @@ struct ColumnIndex {
     options: IndexOptions,
 }
 
-impl ColumnIndex {
+impl IndexedColumn {
     fn writer(&self) -> Result<IndexWriter> {
         let writer = IndexWriter::new(&self.kind, self.indexed, self.options.clone());
         writer.with("column", &self.name).with("file index", self.kind.name())
@@ -41,7 +41,7 @@ impl ColumnIndex {
 /// The indexes that each file gets.
 #[derive(Debug)]
 pub(crate) struct IndexPlan {
-    columns: Vec<ColumnIndex>,
+    columns: Vec<IndexedColumn>,
     /// Larger ones have files of their own.
     threshold: usize,
     store: Arc<dyn Store>,
@@ -51,7 +51,7 @@ pub(crate) struct IndexPlan {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IndexResult {
     pub embedded: Option<Vec<u8>>,
-    /// The name of the file beside the data file.
+    /// The name of the separate index file.
     pub beside: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl IndexPlan {
     /// # Errors
     /// As [`IndexPlan::of`].
     pub fn begin(self: &Arc<Self>) -> Result<FileIndexes> {
-        let writers = self.columns.iter().map(ColumnIndex::writer).collect::<Result<_>>()?;
+        let writers = self.columns.iter().map(IndexedColumn::writer).collect::<Result<_>>()?;
         Ok(FileIndexes { plan: self.clone(), writers })
     }
 }
@@ -92,8 +92,8 @@ fn planned<'o>(options: &Options<'o>) -> impl Iterator<Item = (&'o str, &'o str,
     })
 }
 
-/// What is wrong with the indexes that options ask for. Those of members of maps, which are not written here, may be another
-/// writer's.
+/// What is wrong with the indexes that options ask for. Those of members of maps, which are not written here, may be
+/// another writer's.
 pub(crate) fn index_faults(table: &TableSchema, options: &Options<'_>) -> Vec<Error> {
     let own = planned(options).filter(|(_, name, _)| !name.contains('['));
     let wrong = own.filter_map(|(key, name, kind)| {
@@ -103,7 +103,7 @@ pub(crate) fn index_faults(table: &TableSchema, options: &Options<'_>) -> Vec<Er
     wrong.collect()
 }
 
-fn column(table: &TableSchema, options: &Options<'_>, name: &str, kind: IndexKind) -> Result<ColumnIndex> {
+fn column(table: &TableSchema, options: &Options<'_>, name: &str, kind: IndexKind) -> Result<IndexedColumn> {
     if name.contains('[') {
         return Err(Error::unsupported("file indexes of members of maps are not written yet").with("column", name));
     }
@@ -113,16 +113,16 @@ fn column(table: &TableSchema, options: &Options<'_>, name: &str, kind: IndexKin
     let parts = || Error::invalid(format!("a column of type {} can't be indexed", field.ty)).with("column", name);
     let (ty, indexed) = field.ty.to_primitive().zip(indexed_type(&field.ty)).ok_or_else(parts)?;
     let own = |option: &str| format!("{PREFIX}{}.{name}.{option}", kind.name());
-    let mut how = IndexOptions::default();
-    let bad = |key: &str| Error::invalid("the option says nothing of a file index").with("option", key);
+    let mut settings = IndexOptions::default();
+    let bad = |key: &str| Error::invalid("the option configures no file index").with("option", key);
     if let Some(items) = options.integer(&own("items"))? {
-        how.items = u32::try_from(items).map_err(|_| bad(&own("items")))?;
+        settings.items = u32::try_from(items).map_err(|_| bad(&own("items")))?;
     }
     if let Some(rate) = options.get(&own("fpp")) {
-        how.false_positives = rate.trim().parse().map_err(|_| bad(&own("fpp")))?;
+        settings.false_positives = rate.trim().parse().map_err(|_| bad(&own("fpp")))?;
     }
     if let Some(version) = options.integer(&own("version"))? {
-        how.version = u8::try_from(version).map_err(|_| bad(&own("version")))?;
+        settings.version = u8::try_from(version).map_err(|_| bad(&own("version")))?;
     }
     let size = |option: &str| -> Result<Option<usize>> {
         match options.get(&own(option)) {
@@ -130,9 +130,9 @@ fn column(table: &TableSchema, options: &Options<'_>, name: &str, kind: IndexKin
             Some(_) => Ok(Some(usize::try_from(options.bytes(&own(option), 0)?).unwrap_or(0))),
         }
     };
-    how.block_bytes = size("index-block-size")?.unwrap_or(how.block_bytes);
-    how.chunk_bytes = size("chunk-size")?;
-    Ok(ColumnIndex { name: name.to_owned(), at, ty, indexed, kind, options: how })
+    settings.block_bytes = size("index-block-size")?.unwrap_or(settings.block_bytes);
+    settings.chunk_bytes = size("chunk-size")?;
+    Ok(IndexedColumn { name: name.to_owned(), at, ty, indexed, kind, options: settings })
 }
 
 /// The indexes of one file, in progress.

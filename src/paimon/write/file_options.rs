@@ -1,4 +1,4 @@
-//! The options of files that are not written as the table's other files are.
+//! Options of files that differ from the table's other files.
 //!
 //! Source: Java's `KeyValueFileWriterFactory`, `PostponeBucketFileStoreWrite`, `AvroSchemaConverter`.
 
@@ -26,8 +26,8 @@ pub(crate) fn changelog_options(options: &BTreeMap<String, String>) -> BTreeMap<
     out
 }
 
-/// The options of a table as files of rows that wait for a bucket follow them. Compactions read the files of one writer one after
-/// another, and know them by the number in their names.
+/// The options of a table as files of rows that wait for a bucket follow them. Compactions read the files of one writer
+/// one after another, and know them by the number in their names.
 pub(crate) fn postponed_options(table: &TableSchema) -> BTreeMap<String, String> {
     let mut out = table.options.clone();
     if table.fields.iter().all(fits_avro) {

@@ -1,5 +1,5 @@
-//! What values Paimon's types hold beyond what Arrow's do: narrow integers, texts and bytes of some length, times of some
-//! digits.
+//! What values Paimon's types hold beyond what Arrow's do: narrow integers, texts and bytes of some length, times of
+//! some digits.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{max, min};

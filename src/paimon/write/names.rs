@@ -1,10 +1,10 @@
-//! Names and places of new files: `<table>/<partition>/bucket-N/data-<uuid>-<n>.<format>`.
+//! Names and folders of new files: `<table>/<partition>/bucket-N/data-<uuid>-<n>.<format>`.
 //!
 //! Source: Java's `DataFilePathFactory`.
 
 use crate::error::{Error, Result};
 use crate::format::task::{FileFormat, Partition};
-use crate::paimon::spec::partition::Paths;
+use crate::paimon::spec::partition::TablePaths;
 use crate::store::location::join;
 use crate::types::{FieldId, Value};
 
@@ -16,7 +16,7 @@ pub(crate) const BUCKET: &str = "_BUCKET";
 
 /// Names files, one after another.
 pub(crate) struct FileNames {
-    pub paths: Paths,
+    pub paths: TablePaths,
     /// `data-` if the table does not say.
     pub prefix: String,
     pub write_id: String,
@@ -39,7 +39,7 @@ impl FileNames {
     }
 }
 
-/// A partition without the bucket behind its values, and the bucket: `none` if there is none.
+/// A partition without the bucket behind its values, and the bucket: `none` if there is no bucket column.
 ///
 /// # Errors
 /// `Internal` for a bucket without number.

@@ -1,20 +1,25 @@
-//! New files with all that a commit records of them.
+//! Records of new files, as a commit adds them to manifests.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::facts::Found;
+use super::facts::FoundFacts;
 use super::names::split_bucket;
-use super::writer::{LEVEL, NO_KEY};
 use super::written::{WrittenBuckets, partition_row};
 use crate::error::{Error, Result};
+use crate::format::commit::now_ms;
 use crate::format::task::{BucketFile, DataFile, FileSource, PaimonNewFile};
 use crate::paimon::spec::schema::TableSchema;
+
+/// New files are of this level.
+pub(crate) const LEVEL: i32 = 0;
+
+/// The empty row after its number of fields: the keys of tables without any.
+pub(crate) const NO_KEY: [u8; 12] = [0; 12];
 
 /// Makes records of files.
 pub(crate) struct Recorder {
     pub table: Arc<TableSchema>,
-    pub found: Arc<Found>,
+    pub found: Arc<FoundFacts>,
     pub written: WrittenBuckets,
     /// Buckets of a partition, as entries record it.
     pub total_buckets: i32,
@@ -28,7 +33,7 @@ impl Recorder {
     /// Records of files that are done.
     ///
     /// # Errors
-    /// `InvalidInput` if the table's number of buckets was changed and the rows don't replace what is there.
+    /// `InvalidInput` if the table's number of buckets was changed and the rows don't replace existing ones.
     pub fn record(&mut self, files: Vec<DataFile>) -> Result<Vec<PaimonNewFile>> {
         let now = now_ms();
         files.into_iter().map(|file| self.file(file, now)).collect()
@@ -83,8 +88,4 @@ impl Recorder {
             external: false,
         })
     }
-}
-
-pub(crate) fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }

@@ -1,7 +1,7 @@
 //! Table options that say how files are written, in the words of the writers of [`crate::data`].
 //!
-//! Source: Java's `CoreOptions` (`file.compression`, `file.block-size`, `target-file-size`, each by level where they can be),
-//! `ParquetFileFormat`, `OrcFileFormat`, `AvroFileFormat`.
+//! Source: Java's `CoreOptions` (`file.compression`, `file.block-size`, `target-file-size`, each by level where they
+//! can be), `ParquetFileFormat`, `OrcFileFormat`, `AvroFileFormat`.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! Statistics of the rows of a file, as manifests record them.
 //!
-//! Source: Java's `StatsCollectorFactories`, `TruncateSimpleColStatsCollector`, `SimpleStatsConverter`; what it takes from
-//! Parquet's footers: nothing of columns with parts, of bytes and of timestamps with more than six digits only nulls.
+//! Source: Java's `StatsCollectorFactories`, `TruncateSimpleColStatsCollector`, `SimpleStatsConverter`; what it takes
+//! from Parquet's footers: nothing of columns with parts, of bytes and of timestamps with more than six digits only
+//! nulls.
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use arrow::compute::{max, max_boolean, max_string, min, min_boolean, min_string};
@@ -19,7 +20,7 @@ use crate::paimon::spec::data_type::{DataField, DataType, TypeKind};
 use crate::types::Value;
 use crate::types::options::Options;
 
-/// Keys are cut to so many characters.
+/// Keys are cut to this number of characters.
 const KEY_MODE: MetricsMode = MetricsMode::Truncate(128);
 
 /// What a table records if it does not say.

@@ -1,87 +1,40 @@
-//! Rows to new data files of a table of Apache Paimon.
+//! The writer of a table: rows to new data files.
 //!
-//! [`PaimonWriter`] hands rows to [`DataWriter`], which parts, collects and writes them as it does for Iceberg, and tells it
-//! what is Paimon's own: `append_rows` and `keyed_rows` are the rows of tables without and with a primary key, `buckets` gives
-//! them their bucket, `limits` checks their values, `names` says where files go, `properties` how they are written, and
-//! `facts` with `stats` what manifests record of them. `written` knows what buckets hold already.
+//! [`PaimonWriter`] hands rows to [`DataWriter`], which parts, collects and writes them as it does for Iceberg, and
+//! tells it what is Paimon's own: `append_rows` and `keyed_rows` are the rows of tables without and with a primary key,
+//! `buckets` gives them their bucket, `limits` checks their values, `names` says where files go, `properties` how they
+//! are written, and `facts` with `stats` what manifests record of them. `written` knows what buckets hold already.
 //!
-//! Rows of a table with a primary key are sorted and merged by key, as many as there are: so a writer makes one sorted run of
-//! each bucket, whatever memory there is.
+//! Rows of a table with a primary key are sorted and merged by key, as many as there are: so a writer makes one sorted
+//! run of each bucket, whatever memory there is.
 //!
 //! Source: Java's `AppendOnlyWriter`, `MergeTreeWriter`, `KeyValueFileWriterFactory`.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
-use crate::data::arrow::schema::to_arrow;
-use crate::data::merge::buffer::BufferMerge;
-use crate::data::merge::kind_rows::with_kind;
-use crate::data::merge::rules::ignores_deletes;
-use crate::data::paimon_types::stored::ExactTypes;
-use crate::data::write::context::{RowOrder, Sorting, WriteContext};
-use crate::data::write::file_write::FileSettings;
-use crate::data::write::locations::FileLocations;
-use crate::data::write::table_rows::TableFiles;
+use super::default_values::Defaults;
+use super::facts::FoundFacts;
+use super::file_options::{changelog_options, postponed_options};
+use super::keyed::key_buckets::{KeyBuckets, locked};
+use super::keyed::keyed_rows::{Handed, Role};
+use super::new_files::Recorder;
+use super::write_plan::{Keyed, RewriteState, WriteKind, WritePlan};
+use super::written::WrittenBuckets;
+use crate::data::write::context::RowOrder;
 use crate::data::write::writer::DataWriter;
 use crate::error::{Error, Result};
-use crate::format::task::{BucketHashes, FileFormat, PaimonContext, PaimonNewFile};
-use crate::paimon::manifest::hash_index::HashIndexes;
-use crate::paimon::manifest::index_manifest::read_index_manifest;
-use crate::paimon::spec::bucket::{POSTPONE_BUCKET, UNAWARE_BUCKET};
-use crate::paimon::spec::data_type::{DataField, TypeKind};
-use crate::paimon::spec::partition::Paths;
+use crate::format::task::{BucketHashes, PaimonNewFile};
+use crate::paimon::spec::bucket::POSTPONE_BUCKET;
+use crate::paimon::spec::data_type::TypeKind;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
-use crate::paimon::write::append_rows::AppendRows;
-use crate::paimon::write::buckets::Buckets;
-use crate::paimon::write::default_values::Defaults;
-use crate::paimon::write::dynamic_buckets::DynamicBuckets;
-use crate::paimon::write::facts::{FactFinder, Found, KeyedLayout};
-use crate::paimon::write::file_indexes::IndexPlan;
-use crate::paimon::write::file_options::{changelog_options, postponed_options};
-use crate::paimon::write::key_buckets::{KeyBuckets, locked};
-use crate::paimon::write::key_places::{KeyPlaces, Moved};
-use crate::paimon::write::key_rows::{KeyRows, place_of};
-use crate::paimon::write::keyed_rows::{Handed, KeyedRows, Role};
-use crate::paimon::write::names::{BUCKET, BUCKET_ID, FileNames};
-use crate::paimon::write::new_files::Recorder;
-use crate::paimon::write::row_kinds::{DELETE, IGNORE_UPDATE_BEFORE, INSERT, Kinds, RowKinds, UPDATE};
-use crate::paimon::write::stats::StatsConfig;
-use crate::paimon::write::written::WrittenBuckets;
-use crate::store::Store;
 use crate::types::options::Options;
-use crate::types::{
-    Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, SortField, SortOrder, Transform,
-};
-
-/// Ids of the columns that files have besides those of the table (Java's `SpecialFields`).
-const KEY_FIELD_ID_START: FieldId = FieldId::MAX / 2;
-const SEQUENCE_FIELD_ID: FieldId = FieldId::MAX - 1;
-const KIND_FIELD_ID: FieldId = FieldId::MAX - 2;
-
-/// New files are of this level.
-pub(crate) const LEVEL: i32 = 0;
-
-/// The empty row after its number of fields: the keys of tables without any.
-pub(crate) const NO_KEY: [u8; 12] = [0; 12];
-
-/// What a writer does with its rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WriteKind {
-    /// Adds them; in tables with a primary key they take the place of rows with the same key.
-    #[default]
-    Add,
-    /// As [`WriteKind::Add`], of rows that were there with other values.
-    Update,
-    /// Takes rows with the same key away. They need all columns that can't be null.
-    Delete,
-}
 
 /// What a writer made.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct NewFiles {
+pub struct WrittenFiles {
     /// Data files.
     pub added: Vec<PaimonNewFile>,
     /// Files of the changelog.
@@ -90,20 +43,13 @@ pub struct NewFiles {
     pub hashes: Vec<BucketHashes>,
 }
 
-/// What a writer has to know of another one whose rows it writes again.
-#[derive(Clone, Debug, Default)]
-pub struct Rewritten {
-    /// Keys that were taken out of partitions.
-    moved: Moved,
-}
-
 /// Where rows come from.
 enum Origin {
     New,
     /// The table.
     Stored,
     /// Files that another writer made.
-    Writer(Rewritten),
+    Writer(RewriteState),
 }
 
 /// Writes rows into new data files of a table. Nothing of it is public before a commit adds the files.
@@ -117,17 +63,18 @@ pub struct PaimonWriter {
 }
 
 impl PaimonWriter {
-    /// A writer for a table's rows. With `replaces`, what is there goes when the files are committed, so that the table may
-    /// have got another number of buckets.
+    /// A writer for a table's rows. With `replaces`, the commit of the files replaces existing rows, so that the table
+    /// may have got another number of buckets.
     ///
     /// # Errors
-    /// `InvalidInput` for options that can't be read or contradict each other; `Unsupported` for tables, types and formats
-    /// that are not written yet; those of reading what is there.
+    /// `InvalidInput` for options that can't be read or contradict each other; `Unsupported` for tables, types and
+    /// formats that are not written yet; those of reading existing files.
     pub fn new(table: &PaimonTable, kind: WriteKind, replaces: bool) -> Result<PaimonWriter> {
         PaimonWriter::open(table, kind, replaces, Origin::New)
     }
 
-    /// A writer for rows that were read from the table: what is null in them stays null, whatever the columns' default values.
+    /// A writer for rows that were read from the table: what is null in them stays null, whatever the columns' default
+    /// values.
     ///
     /// # Errors
     /// As [`PaimonWriter::new`].
@@ -135,19 +82,24 @@ impl PaimonWriter {
         PaimonWriter::open(table, kind, false, Origin::Stored)
     }
 
-    /// A writer for rows that another one wrote of a table's earlier version. They come with their kinds in a column behind those
-    /// of the table. `replaces` as in [`PaimonWriter::new`].
+    /// A writer for rows that another one wrote of a table's earlier version. They come with their kinds in a column
+    /// behind those of the table. `replaces` as in [`PaimonWriter::new`].
     ///
     /// # Errors
     /// As [`PaimonWriter::new`].
-    pub fn again(table: &PaimonTable, kind: WriteKind, replaces: bool, other: Rewritten) -> Result<PaimonWriter> {
+    pub fn of_written(
+        table: &PaimonTable,
+        kind: WriteKind,
+        replaces: bool,
+        other: RewriteState,
+    ) -> Result<PaimonWriter> {
         PaimonWriter::open(table, kind, replaces, Origin::Writer(other))
     }
 
     fn open(table: &PaimonTable, kind: WriteKind, replaces: bool, origin: Origin) -> Result<PaimonWriter> {
         let schema = table.table_schema().clone();
         // Others got their default values when they came.
-        let (are_new, again) = (matches!(origin, Origin::New), matches!(origin, Origin::Writer(_)));
+        let (are_new, is_rewrite) = (matches!(origin, Origin::New), matches!(origin, Origin::Writer(_)));
         let defaults = &if are_new { Defaults::of(&schema)? } else { Defaults::default() };
         let options = schema.options();
         check_written(&schema, kind)?;
@@ -159,28 +111,28 @@ impl PaimonWriter {
             false => WrittenBuckets::default(),
         };
         let own = if count == POSTPONE_BUCKET { postponed_options(&schema) } else { schema.options.clone() };
-        let plan = Plan::new(table, &schema, defaults, count, Options(&own))?;
-        let other = if let Origin::Writer(other) = origin { other } else { Rewritten::default() };
+        let plan = WritePlan::new(table, &schema, defaults, count, Options(&own))?;
+        let other = if let Origin::Writer(other) = origin { other } else { RewriteState::default() };
         let buckets = match keyed {
             true => Some(plan.key_buckets(table, kind, replaces, other)?),
             false => None,
         };
-        let found = Arc::new(Found::new(table.folder().store().clone()));
+        let found = Arc::new(FoundFacts::new(table.folder().store().clone()));
         let handed = (plan.writes_changelog() && !replaces).then(Handed::default);
         let files = match &buckets {
             Some(buckets) => {
-                let keyed = Keyed { kind, again, buckets: buckets.clone(), written: &written, found: &found };
+                let keyed = Keyed { kind, is_rewrite, buckets: buckets.clone(), written: &written, found: &found };
                 plan.keyed(&keyed, if plan.postpones { Role::Postponed } else { Role::Data(handed.clone()) })?
             }
             None => (plan.append(&found, are_new)?, RowOrder::Any),
         };
-        let writer = plan.writer(table, again, files)?;
+        let writer = plan.writer(table, is_rewrite, files)?;
         let mut changelog = None;
         if let (Some(handed), Some(buckets)) = (handed, &buckets) {
             let own = changelog_options(&own);
-            let plan = Plan::new(table, &schema, defaults, count, Options(&own))?;
-            let keyed = Keyed { kind, again, buckets: buckets.clone(), written: &written, found: &found };
-            changelog = Some(plan.writer(table, again, plan.keyed(&keyed, Role::Changelog(handed))?)?);
+            let plan = WritePlan::new(table, &schema, defaults, count, Options(&own))?;
+            let keyed = Keyed { kind, is_rewrite, buckets: buckets.clone(), written: &written, found: &found };
+            changelog = Some(plan.writer(table, is_rewrite, plan.keyed(&keyed, Role::Changelog(handed))?)?);
         }
         let total_buckets = if count > 0 || count == POSTPONE_BUCKET { count } else { -1 };
         let (bucket, checks_totals) = (plan.bucket(), count > 0 && !replaces);
@@ -200,9 +152,9 @@ impl PaimonWriter {
     /// Completes all files; none if there were no rows.
     ///
     /// # Errors
-    /// As [`PaimonWriter::write`]; `InvalidInput` if the table's number of buckets was changed and the rows don't replace
-    /// what is there.
-    pub fn finish(self) -> Result<NewFiles> {
+    /// As [`PaimonWriter::write`]; `InvalidInput` if the table's number of buckets was changed and the rows don't
+    /// replace existing ones.
+    pub fn finish(self) -> Result<WrittenFiles> {
         let PaimonWriter { writer, changelog, mut recorder, buckets } = self;
         let added = recorder.record(writer.finish()?)?;
         let changelog = match changelog {
@@ -213,14 +165,14 @@ impl PaimonWriter {
             Some(KeyBuckets::Dynamic(dynamic)) => locked(dynamic).written(),
             _ => Vec::new(),
         };
-        Ok(NewFiles { added, changelog, hashes })
+        Ok(WrittenFiles { added, changelog, hashes })
     }
 
     /// What another writer has to know to write the rows of this one again.
-    pub fn rewritten(&self) -> Rewritten {
+    pub fn rewritten(&self) -> RewriteState {
         match &self.buckets {
-            Some(KeyBuckets::Anywhere(places)) => Rewritten { moved: locked(places).moved() },
-            _ => Rewritten::default(),
+            Some(KeyBuckets::Anywhere(places)) => RewriteState { moved: locked(places).moved() },
+            _ => RewriteState::default(),
         }
     }
 
@@ -239,7 +191,7 @@ fn check_written(schema: &TableSchema, kind: WriteKind) -> Result<()> {
     let options = schema.options();
     let no = |what: &str| Err(Error::unsupported(format!("{what} are not written yet")));
     if !schema.has_primary_key() && kind == WriteKind::Delete {
-        return Err(Error::invalid("rows are deleted by key, and the table has no primary key"));
+        return Err(Error::invalid("rows are deleted by their primary key, and the table has none"));
     }
     if schema.fields.iter().any(|f| f.ty.kind == TypeKind::Blob) {
         return no("tables with columns of type BLOB");
@@ -248,343 +200,6 @@ fn check_written(schema: &TableSchema, kind: WriteKind) -> Result<()> {
         return no("files outside of the table");
     }
     Ok(())
-}
-
-/// How the rows of a table become files.
-pub(crate) struct Plan<'t> {
-    pub(crate) table: &'t TableSchema,
-    pub(crate) options: Options<'t>,
-    pub(crate) columns: Arc<Schema>,
-    /// What columns get where rows that come in have none or null.
-    pub(crate) defaults: Defaults,
-    pub(crate) format: FileFormat,
-    pub(crate) paths: Paths,
-    pub(crate) write_id: String,
-    /// The fixed number of buckets, if there is one.
-    pub(crate) buckets: Option<i32>,
-    /// Whether rows get their buckets later.
-    pub(crate) postpones: bool,
-    pub(crate) store: Arc<dyn Store>,
-    /// The level of the files.
-    pub(crate) level: i32,
-}
-
-/// How files of a table with a primary key are made, and where the key columns are that they have besides.
-pub(crate) struct KeyedFiles {
-    pub(crate) settings: FileSettings,
-    pub(crate) stored: Schema,
-    pub(crate) stored_keys: Vec<usize>,
-}
-
-/// How rows with keys are written.
-struct Keyed<'k> {
-    kind: WriteKind,
-    /// Whether they have been written before, and come with their kinds.
-    again: bool,
-    buckets: KeyBuckets,
-    written: &'k WrittenBuckets,
-    found: &'k Arc<Found>,
-}
-
-impl<'t> Plan<'t> {
-    fn new(
-        table: &PaimonTable,
-        schema: &'t TableSchema,
-        defaults: &Defaults,
-        count: i32,
-        options: Options<'t>,
-    ) -> Result<Plan<'t>> {
-        Ok(Plan {
-            table: schema,
-            options,
-            columns: schema.columns().clone(),
-            defaults: defaults.clone(),
-            format: crate::paimon::write::properties::file_format(&options, LEVEL)?,
-            paths: Paths::new(table.location(), schema)?,
-            write_id: uuid::Uuid::new_v4().to_string(),
-            buckets: (count > 0).then_some(count),
-            postpones: count == POSTPONE_BUCKET,
-            store: table.folder().store().clone(),
-            level: LEVEL,
-        })
-    }
-
-    /// What parts rows: partition columns, then the bucket.
-    fn spec(&self) -> PartitionSpec {
-        let field = |(field_id, source_id, name): (FieldId, FieldId, &str)| PartitionField {
-            source_id,
-            field_id,
-            name: name.to_owned(),
-            transform: Transform::Identity,
-        };
-        let partition = self.table.partition_fields().map(|f| (f.id, f.name.as_str()));
-        let fields = partition.chain(self.has_buckets().then_some((BUCKET_ID, BUCKET)));
-        PartitionSpec {
-            id: 0,
-            fields: (1000..).zip(fields).map(|(id, (source, name))| field((id, source, name))).collect(),
-        }
-    }
-
-    pub(crate) fn names(&self) -> FileNames {
-        FileNames {
-            paths: self.paths.clone(),
-            prefix: self.options.get("data-file.prefix").unwrap_or("data-").to_owned(),
-            write_id: self.write_id.clone(),
-            format: self.format,
-            count: 0,
-            bucket: self.bucket(),
-        }
-    }
-
-    fn bucketing(&self) -> Result<Option<Buckets>> {
-        self.buckets.map(|count| Buckets::new(self.table, count)).transpose()
-    }
-
-    fn indexes(&self) -> Result<Option<Arc<IndexPlan>>> {
-        IndexPlan::of(self.table, &self.options, self.store.clone())
-    }
-
-    /// Whether rows have buckets of their own.
-    fn has_buckets(&self) -> bool {
-        self.buckets.is_some() || self.table.has_primary_key() && !self.postpones
-    }
-
-    /// The bucket of all rows, if they don't.
-    fn bucket(&self) -> i32 {
-        if self.postpones { POSTPONE_BUCKET } else { UNAWARE_BUCKET }
-    }
-
-    /// What gives rows with keys their buckets.
-    fn key_buckets(
-        &self,
-        table: &PaimonTable,
-        kind: WriteKind,
-        replaces: bool,
-        other: Rewritten,
-    ) -> Result<KeyBuckets> {
-        if let Some(fixed) = self.bucketing()? {
-            return Ok(KeyBuckets::Fixed(fixed));
-        }
-        if self.postpones {
-            return Ok(KeyBuckets::Postponed);
-        }
-        if is_over_partitions(self.table) {
-            let places = KeyPlaces::new(table, replaces, kind == WriteKind::Delete, other.moved)?;
-            return Ok(KeyBuckets::Anywhere(Arc::new(Mutex::new(places))));
-        }
-        let indexes = if replaces { None } else { Some(hash_indexes(table)?) };
-        Ok(KeyBuckets::Dynamic(Arc::new(Mutex::new(DynamicBuckets::new(self.table, indexes)?))))
-    }
-
-    /// The columns of rows that come in.
-    fn incoming(&self, again: bool) -> Arc<Schema> {
-        let columns = self.defaults.incoming(&self.columns);
-        Arc::new(if again { with_kind(&columns) } else { columns })
-    }
-
-    /// Whether files of the changelog are written: with `changelog-producer` = `input`.
-    fn writes_changelog(&self) -> bool {
-        let producer = self.options.get("changelog-producer").unwrap_or_default();
-        self.table.has_primary_key() && producer.eq_ignore_ascii_case("input") && !self.postpones
-    }
-
-    fn writer(&self, table: &PaimonTable, again: bool, files: (TableFiles, RowOrder)) -> Result<DataWriter> {
-        let (files, row_order) = files;
-        let context = WriteContext {
-            schema: files.prepared.clone(),
-            spec: Arc::new(self.spec()),
-            order: Arc::new(SortOrder::default()),
-            row_order,
-            locations: FileLocations::in_folder(table.location()),
-            properties: BTreeMap::new(),
-            write_id: self.write_id.clone(),
-            task_id: 0,
-        };
-        DataWriter::of_table(table.folder().store().clone(), context, self.incoming(again), files)
-    }
-
-    /// The columns, and behind them the bucket.
-    fn with_bucket(&self, columns: Vec<Field>) -> Arc<Schema> {
-        let bucket = self.has_buckets().then(|| Field::new(BUCKET_ID, BUCKET, true, PrimitiveType::Int));
-        Arc::new(Schema::new(self.columns.id, columns.into_iter().chain(bucket).collect::<Vec<_>>(), Vec::new()))
-    }
-
-    fn settings(&self, stored: Schema, exact: &ExactTypes, finder: FactFinder) -> Result<FileSettings> {
-        let properties = crate::paimon::write::properties::writer_properties(&self.options, self.format, self.level)?;
-        FileSettings::of_paimon(self.format, Arc::new(stored), exact, &properties, Arc::new(finder))
-    }
-
-    pub(crate) fn append_files(&self, found: &Arc<Found>) -> Result<(FileSettings, Schema)> {
-        let fields = &self.table.fields;
-        let finder = FactFinder {
-            key_stats: StatsConfig::of_keys(std::iter::empty(), self.format),
-            value_stats: StatsConfig::of_values(fields, &[], &self.options, self.level, self.format)?,
-            first_value: 0,
-            keyed: None,
-            indexes: self.indexes()?,
-            found: found.clone(),
-        };
-        let stored = plain(self.columns.fields.to_vec());
-        Ok((self.settings(stored.clone(), &ExactTypes(self.table.declared().as_ref().clone()), finder)?, stored))
-    }
-
-    fn append(&self, found: &Arc<Found>, are_new: bool) -> Result<TableFiles> {
-        let (settings, stored) = self.append_files(found)?;
-        let prepared = self.with_bucket(self.columns.fields.to_vec());
-        let rows = AppendRows {
-            schema: Arc::new(self.table.clone()),
-            defaults: self.defaults.clone(),
-            kinds: if are_new { self.appended_kinds()? } else { None },
-            buckets: self.bucketing()?,
-            names: self.names(),
-            prepared: to_arrow(&prepared)?,
-            stored: to_arrow(&stored)?,
-        };
-        let target_bytes = crate::paimon::write::properties::target_bytes(&self.options, false)?;
-        Ok(TableFiles { prepared, settings, target_bytes, rows: Box::new(rows) })
-    }
-
-    pub(crate) fn keyed_files(&self, found: &Arc<Found>) -> Result<KeyedFiles> {
-        let thin = self.options.boolean("data-file.thin-mode", false)?;
-        let keys: Vec<&DataField> = self.table.key_fields().collect();
-        let key_places = keys.iter().map(|k| place_of(&self.columns, k.id)).collect::<Result<Vec<_>>>()?;
-        let stored_keys = if thin { Vec::new() } else { key_places.clone() };
-        let (stored, exact) = self.stored_with_keys(&stored_keys);
-        let first_value = stored_keys.len() + 2;
-        // In thin files keys are only among the values.
-        let key_columns: Vec<usize> = match thin {
-            true => key_places.iter().map(|at| at + first_value).collect(),
-            false => (0..keys.len()).collect(),
-        };
-        let in_full: Vec<DataField> = if thin { keys.iter().map(|k| (*k).clone()).collect() } else { Vec::new() };
-        let finder = FactFinder {
-            key_stats: StatsConfig::of_keys(keys.iter().map(|k| (*k).clone()), self.format),
-            value_stats: StatsConfig::of_values(&self.table.fields, &in_full, &self.options, self.level, self.format)?,
-            first_value,
-            keyed: Some(KeyedLayout {
-                keys: KeyRows::new(&stored, keys.iter().copied())?,
-                key_columns,
-                sequence: first_value - 2,
-                kind: first_value - 1,
-            }),
-            indexes: self.indexes()?,
-            found: found.clone(),
-        };
-        Ok(KeyedFiles { settings: self.settings(stored.clone(), &exact, finder)?, stored, stored_keys })
-    }
-
-    /// Where the column is that tells the kind of rows.
-    fn kind_column(&self) -> Result<Option<usize>> {
-        const KEY: &str = "rowkind.field";
-        let Some(name) = self.options.get(KEY) else { return Ok(None) };
-        let no = || Error::invalid(format!("the table has no column '{name}'")).with("option", KEY);
-        place_of(&self.columns, self.table.field(name).ok_or_else(no)?.id).map(Some)
-    }
-
-    /// The kinds that rows of a table without a primary key say they have.
-    fn appended_kinds(&self) -> Result<Option<RowKinds>> {
-        let Some(at) = self.kind_column()? else { return Ok(None) };
-        Ok(Some(RowKinds {
-            of: Kinds::Column(at),
-            ignores_deletes: ignores_deletes(&self.options)?.is_some(),
-            ignores_update_before: self.options.boolean(IGNORE_UPDATE_BEFORE, false)?,
-        }))
-    }
-
-    fn keyed(&self, keyed: &Keyed<'_>, role: Role) -> Result<(TableFiles, RowOrder)> {
-        let KeyedFiles { settings, stored, stored_keys } = self.keyed_files(keyed.found)?;
-        let columns = self.columns.fields.iter().cloned().chain(BufferMerge::own_columns());
-        let merged = plain(columns.clone().collect());
-        let prepared = self.with_bucket(columns.collect());
-        let merge = BufferMerge::new(self.columns.clone(), self.merge_context())?;
-        let rows = KeyedRows {
-            role: role.clone(),
-            schema: Arc::new(self.table.clone()),
-            defaults: self.defaults.clone(),
-            buckets: keyed.buckets.clone(),
-            names: self.names(),
-            kinds: RowKinds {
-                of: match (keyed.again, keyed.kind, self.kind_column()?) {
-                    (true, ..) => Kinds::Last,
-                    (_, WriteKind::Delete, _) => Kinds::All(DELETE),
-                    (_, _, Some(at)) => Kinds::Column(at),
-                    (_, WriteKind::Update, _) => Kinds::All(UPDATE),
-                    _ => Kinds::All(INSERT),
-                },
-                ignores_deletes: merge.ignores_deletes(),
-                ignores_update_before: self.options.boolean(IGNORE_UPDATE_BEFORE, false)?,
-            },
-            merge,
-            prepared: to_arrow(&prepared)?,
-            merged: to_arrow(&merged)?,
-            stored: to_arrow(&stored)?,
-            stored_keys,
-            sequence: keyed.written.sequence.clone(),
-            rows: 0,
-            held: None,
-        };
-        let target_bytes = crate::paimon::write::properties::target_bytes(&self.options, true)?;
-        let postponed = matches!(role, Role::Postponed);
-        let order = SortOrder { id: 0, fields: self.table.key_fields().map(|k| ascending(k.id)).collect() };
-        let files = TableFiles { prepared, settings, target_bytes, rows: Box::new(rows) };
-        Ok((files, if postponed { RowOrder::Any } else { RowOrder::By(Sorting::Order(order)) }))
-    }
-
-    fn merge_context(&self) -> PaimonContext {
-        let (id, table) = (self.table.id, self.table);
-        PaimonContext {
-            schemas: BTreeMap::from([(id, self.columns.clone())]),
-            declared: BTreeMap::from([(id, table.declared().clone())]),
-            key: table.key_fields().map(|f| f.id).collect(),
-            options: table.options.clone(),
-        }
-    }
-
-    /// The columns of files of a table with a primary key: copies of these key columns, sequence number, kind, and the
-    /// columns of the table.
-    fn stored_with_keys(&self, keys: &[usize]) -> (Schema, ExactTypes) {
-        let mut exact = ExactTypes(self.table.declared().as_ref().clone());
-        let mut fields = Vec::with_capacity(keys.len() + 2 + self.columns.fields.len());
-        for key in keys.iter().filter_map(|at| self.columns.fields.get(*at)) {
-            let id = key.id.saturating_add(KEY_FIELD_ID_START);
-            if let Some(text) = exact.0.get(&key.id).cloned() {
-                exact.0.insert(id, text);
-            }
-            fields.push(Field { id, name: format!("_KEY_{}", key.name), ..key.clone() });
-        }
-        exact.0.insert(KIND_FIELD_ID, TypeKind::TinyInt.nullable().to_string());
-        fields.push(Field::new(SEQUENCE_FIELD_ID, "_SEQUENCE_NUMBER", true, PrimitiveType::Long));
-        fields.push(Field::new(KIND_FIELD_ID, "_VALUE_KIND", true, PrimitiveType::Int));
-        fields.extend(self.columns.fields.iter().cloned());
-        (plain(fields), exact)
-    }
-}
-
-/// Whether the primary key says nothing of some partition column: a key may move to another partition.
-pub(crate) fn is_over_partitions(schema: &TableSchema) -> bool {
-    schema.has_primary_key() && schema.partition_keys.iter().any(|k| !schema.primary_keys.contains(k))
-}
-
-/// The hashes of keys that a table's buckets have at its snapshot.
-///
-/// # Errors
-/// Those of reading the index manifest.
-pub(crate) fn hash_indexes(table: &PaimonTable) -> Result<HashIndexes> {
-    let folder = table.folder();
-    let manifest = table.metadata().snapshot.as_ref().and_then(|s| s.index_manifest.as_deref());
-    let entries = match manifest {
-        Some(name) => read_index_manifest(folder.manifests(), name)?,
-        None => Vec::new(),
-    };
-    HashIndexes::new(folder.store().clone(), folder.root(), table.table_schema(), &entries)
-}
-
-fn plain(fields: Vec<Field>) -> Schema {
-    Schema::new(0, fields, Vec::new())
-}
-
-fn ascending(source_id: FieldId) -> SortField {
-    SortField { source_id, transform: Transform::Identity, descending: false, nulls_first: true }
 }
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use arrow::array::*;
@@ -6,6 +7,7 @@ use arrow::datatypes::Int32Type;
 use proptest::prelude::*;
 
 use super::*;
+use crate::data::arrow::schema::to_arrow;
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::read::task::read_task;
 use crate::expr::BoundPredicate;
@@ -13,6 +15,7 @@ use crate::format::request::ScanRequest;
 use crate::format::task::{MergeSection, ScanTask};
 use crate::paimon::spec::binary_row::BinaryRow;
 use crate::paimon::spec::bucket::Bucketing;
+use crate::paimon::write::new_files::NO_KEY;
 use crate::store::{self, Store};
 use crate::types::Value;
 

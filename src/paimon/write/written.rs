@@ -1,14 +1,14 @@
-//! What buckets hold already: new rows come after them.
+//! The state of existing buckets, after which new rows continue.
 
 use std::collections::HashMap;
 
 use crate::error::Result;
 use crate::format::task::Partition;
+use crate::paimon::catalog::metadata::TableMetadata;
 use crate::paimon::manifest::entries::{EntryColumns, EntryRequest};
-use crate::paimon::manifest::live::{DeletedFiles, Judge, data_manifests};
+use crate::paimon::manifest::live::{DeletedFiles, EntryJudge, data_manifests};
 use crate::paimon::spec::binary_row_write::{encode_values, prefixed};
 use crate::paimon::spec::bucket::POSTPONE_BUCKET;
-use crate::paimon::spec::metadata::TableMetadata;
 use crate::paimon::spec::schema::TableSchema;
 
 /// The state of a table's buckets, by partition (a binary row after its number of fields) and bucket.
@@ -54,7 +54,7 @@ impl WrittenBuckets {
     }
 }
 
-/// The state of the buckets of some entries, none of which is kept.
+/// The state of the buckets of some entries. Keeps no entry.
 #[derive(Default)]
 struct Greatest {
     of: WrittenBuckets,
@@ -71,7 +71,7 @@ impl Greatest {
     }
 }
 
-impl Judge for Greatest {
+impl EntryJudge for Greatest {
     type Out = WrittenBuckets;
 
     fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool> {

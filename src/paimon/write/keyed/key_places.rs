@@ -1,8 +1,9 @@
-//! Where each key is, for tables whose primary key says nothing of the partition: a row may belong to another partition than the
-//! one that its key is in.
+//! Where each key is, for tables whose primary key says nothing of the partition: a row may belong to another partition
+//! than the one that its key is in.
 //!
-//! All keys are read before the first row is written. By the table's merge engine, a key then moves (`deduplicate`: its row is
-//! deleted where it was), draws its new rows to where it is (`partial-update`, `aggregation`), or keeps them out (`first-row`).
+//! All keys are read before the first row is written. By the table's merge engine, a key then moves (`deduplicate`: its
+//! row is deleted where it was), draws its new rows to where it is (`partial-update`, `aggregation`), or keeps them out
+//! (`first-row`).
 //!
 //! Source: Java's `GlobalIndexAssigner`, `IndexBootstrap` and `ExistingProcessor`.
 
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use arrow::array::{Array, ArrayRef, Int32Array, RecordBatch, UInt32Array};
 use arrow::compute::{interleave, take_record_batch};
 
-use super::dynamic_buckets::Room;
+use super::dynamic_buckets::BucketRoom;
 use super::key_rows::{KeyRows, place_of};
 use super::row_kinds::DELETE;
 use crate::data::deletes::cache::DeleteCache;
@@ -29,7 +30,7 @@ use crate::parallel::in_parallel;
 pub(crate) type Moved = HashSet<(Vec<u8>, Vec<u8>)>;
 
 /// Rows with their kinds and buckets.
-pub(crate) struct PlacedRows {
+pub(crate) struct RoutedRows {
     pub rows: RecordBatch,
     pub kinds: Int32Array,
     pub buckets: Int32Array,
@@ -75,7 +76,7 @@ pub(crate) struct KeyPlaces {
 }
 
 /// One row of the result.
-struct Out {
+struct KeyOutput {
     row: u32,
     /// The partition that it goes to, if not its own.
     partition: Option<usize>,
@@ -84,11 +85,11 @@ struct Out {
 }
 
 impl KeyPlaces {
-    /// Those of a table at its snapshot; of an empty one if what is there goes. All rows delete others if `deletes`; those that
-    /// only follow from what was `undone` are left out.
+    /// Those of a table at its snapshot; of an empty one if what is there goes. All rows delete others if `deletes`;
+    /// those that only follow from what was `undone` are left out.
     ///
     /// # Errors
-    /// As [`Room::of`]; `Unsupported` for keys of types with parts; those of reading keys.
+    /// As [`BucketRoom::of`]; `Unsupported` for keys of types with parts; those of reading keys.
     pub fn new(table: &PaimonTable, replaces: bool, deletes: bool, undone: Moved) -> Result<KeyPlaces> {
         let schema = table.table_schema();
         let options = schema.options();
@@ -100,7 +101,7 @@ impl KeyPlaces {
             numbers: HashMap::new(),
             known: Vec::new(),
             places: HashMap::new(),
-            target_rows: Room::of(&options)?.target_rows,
+            target_rows: BucketRoom::of(&options)?.target_rows,
             elsewhere: match options.merge_engine()? {
                 MergeEngine::Deduplicate => Elsewhere::Moves,
                 MergeEngine::PartialUpdate | MergeEngine::Aggregation => Elsewhere::Joins,
@@ -116,7 +117,7 @@ impl KeyPlaces {
         Ok(out)
     }
 
-    /// The keys that are there.
+    /// The existing keys.
     fn load(&mut self, table: &PaimonTable, schema: &TableSchema) -> Result<()> {
         let mut names: Vec<String> = schema.primary_keys.clone();
         names.extend(schema.partition_keys.iter().filter(|k| !schema.primary_keys.contains(k)).cloned());
@@ -159,7 +160,7 @@ impl KeyPlaces {
     ///
     /// # Errors
     /// `InvalidInput` for values that their type can't have.
-    pub fn place(&mut self, rows: &RecordBatch, kinds: &Int32Array) -> Result<PlacedRows> {
+    pub fn place(&mut self, rows: &RecordBatch, kinds: &Int32Array) -> Result<RoutedRows> {
         let (mut key_rows, mut ends) = (Vec::new(), Vec::with_capacity(rows.num_rows()));
         self.keys.each(rows, |_, key| {
             key_rows.extend_from_slice(key);
@@ -189,29 +190,29 @@ impl KeyPlaces {
         row: u32,
         (key, partition, partition_row): (&[u8], usize, &[u8]),
         kind: i32,
-        out: &mut Vec<Out>,
+        out: &mut Vec<KeyOutput>,
     ) -> Result<()> {
         if kind == DELETE && !self.undone.is_empty() && self.undone.contains(&(key.to_vec(), partition_row.to_vec())) {
             return Ok(());
         }
         match self.places.get(key).copied() {
-            Some((there, bucket)) if there == partition => out.push(Out { row, partition: None, kind, bucket }),
+            Some((there, bucket)) if there == partition => out.push(KeyOutput { row, partition: None, kind, bucket }),
             Some((there, bucket)) if self.deletes || self.elsewhere == Elsewhere::Joins => {
-                out.push(Out { row, partition: Some(there), kind, bucket });
+                out.push(KeyOutput { row, partition: Some(there), kind, bucket });
             }
             Some(_) if self.elsewhere == Elsewhere::IsLeftOut => {}
             Some((there, bucket)) => {
-                out.push(Out { row, partition: Some(there), kind: DELETE, bucket });
+                out.push(KeyOutput { row, partition: Some(there), kind: DELETE, bucket });
                 let known = self.known.get_mut(there).ok_or_else(gone)?;
                 *known.counts.entry(bucket).or_default() -= 1;
                 self.moved.insert((key.to_vec(), known.row.clone()));
                 let bucket = self.new_place(key, partition)?;
-                out.push(Out { row, partition: None, kind, bucket });
+                out.push(KeyOutput { row, partition: None, kind, bucket });
             }
             None if self.deletes => {}
             None => {
                 let bucket = self.new_place(key, partition)?;
-                out.push(Out { row, partition: None, kind, bucket });
+                out.push(KeyOutput { row, partition: None, kind, bucket });
             }
         }
         Ok(())
@@ -227,7 +228,7 @@ impl KeyPlaces {
         Ok(bucket)
     }
 
-    fn laid_out(&self, rows: &RecordBatch, out: &[Out]) -> Result<PlacedRows> {
+    fn laid_out(&self, rows: &RecordBatch, out: &[KeyOutput]) -> Result<RoutedRows> {
         let at: UInt32Array = out.iter().map(|o| o.row).collect::<Vec<_>>().into();
         let failed = |e| Error::internal("rows can't be put into partitions").because(e);
         let taken = take_record_batch(rows, &at).map_err(failed)?;
@@ -240,14 +241,14 @@ impl KeyPlaces {
             let value = |number: &usize| self.known.get(*number).and_then(|known| known.values.get(i));
             let values = others.iter().map(value).collect::<Option<Vec<_>>>().ok_or_else(gone)?;
             let arrays: Vec<&dyn Array> = [&*target].into_iter().chain(values).map(|a| a.as_ref()).collect();
-            let source = |(row, o): (usize, &Out)| match o.partition.map(|number| others.binary_search(&number)) {
+            let source = |(row, o): (usize, &KeyOutput)| match o.partition.map(|number| others.binary_search(&number)) {
                 Some(Ok(found)) => (found + 1, 0),
                 _ => (0, row),
             };
             let rows: Vec<(usize, usize)> = out.iter().enumerate().map(source).collect();
             *target = interleave(&arrays, &rows).map_err(failed)?;
         }
-        Ok(PlacedRows {
+        Ok(RoutedRows {
             rows: RecordBatch::try_new(taken.schema(), columns).map_err(failed)?,
             kinds: out.iter().map(|o| o.kind).collect::<Vec<_>>().into(),
             buckets: out.iter().map(|o| o.bucket).collect::<Vec<_>>().into(),

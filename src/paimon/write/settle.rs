@@ -1,8 +1,8 @@
-//! From written rows to a snapshot, where rows may have to be written again: buckets that were given to keys as they came are right
-//! only as long as no other commit gave the same keys others.
+//! From written rows to a snapshot. Rows may have to be rewritten: dynamic buckets are valid only as long as no other
+//! commit gave the same keys other buckets.
 
-use super::change::paths_of;
-use super::state::PaimonTable;
+use super::write_plan::{RewriteState, WriteKind, hash_indexes, is_over_partitions};
+use super::writer::{PaimonWriter, WrittenFiles};
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::merge::kind_rows::as_written;
 use crate::data::read::task::read_task;
@@ -11,21 +11,23 @@ use crate::expr::BoundPredicate;
 use crate::format::commit_loop::Verdict;
 use crate::format::request::ScanRequest;
 use crate::format::task::{PaimonNewFile, ScanTask};
+use crate::paimon::commit::changes::{Changes, Replaced};
 use crate::paimon::commit::hashes::are_misplaced;
-use crate::paimon::commit::producer::{Changes, Commit, Replaced};
+use crate::paimon::commit::producer::Commit;
 use crate::paimon::manifest::hash_index::HashIndexes;
 use crate::paimon::spec::snapshot::Snapshot;
-use crate::paimon::write::writer::{NewFiles, PaimonWriter, Rewritten, WriteKind, hash_indexes, is_over_partitions};
+use crate::paimon::state::PaimonTable;
+use crate::store::location::join;
 
 /// Rows are written again so often at most: each time another commit has got through.
 const MOST_REWRITES: usize = 20;
 
 /// What a writer made of rows, not yet committed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pending {
+pub(crate) struct PendingFiles {
     pub kind: WriteKind,
-    pub files: NewFiles,
-    pub rewritten: Rewritten,
+    pub files: WrittenFiles,
+    pub rewritten: RewriteState,
     /// The snapshot that the writer looked at.
     pub base: Option<i64>,
     /// Whether several writers made the files, who knew nothing of each other.
@@ -34,15 +36,15 @@ pub(crate) struct Pending {
 
 /// How such files are committed.
 pub(crate) struct Settling<'a> {
-    /// What goes.
+    /// What the commit replaces.
     pub replaced: Option<Replaced>,
     /// Whether files are deleted if they certainly are not committed.
     pub owns_files: bool,
-    /// What else the commit is told.
-    pub told: &'a dyn Fn(Commit) -> Commit,
+    /// Adds to a commit what the caller asks for besides.
+    pub adjust: &'a dyn Fn(Commit) -> Commit,
 }
 
-impl Pending {
+impl PendingFiles {
     /// Whether there are no files.
     pub fn is_empty(&self) -> bool {
         self.files.added.is_empty() && self.files.changelog.is_empty()
@@ -71,12 +73,12 @@ impl PaimonTable {
     ///
     /// # Errors
     /// Those of the commit; of reading and writing rows again.
-    pub(crate) fn settle(&self, mut pending: Pending, how: &Settling<'_>) -> Result<Snapshot> {
+    pub(crate) fn settle(&self, mut pending: PendingFiles, settling: &Settling<'_>) -> Result<Snapshot> {
         let mut table = self.clone();
-        let replaces = how.replaced.is_some();
+        let replaces = settling.replaced.is_some();
         for rewrites in 0.. {
-            let mut commit = (how.told)(Commit::new(table.folder(), pending.changes()));
-            if let Some(replaced) = how.replaced.clone() {
+            let mut commit = (settling.adjust)(Commit::new(table.folder(), pending.changes()));
+            if let Some(replaced) = settling.replaced.clone() {
                 commit = commit.overwriting(replaced);
                 // Rows that take the place of others must not leave a table that seems empty.
                 commit = if pending.by_several { commit.showing_all() } else { commit };
@@ -91,10 +93,10 @@ impl PaimonTable {
                 true => table.refresh().ok(),
                 false => None,
             };
-            let again = newer.filter(|newer| newer.outdates(&pending, replaces).unwrap_or(false));
-            let next = again.map(|newer| newer.write_again(&pending, replaces).map(|written| (newer, written)));
+            let outdated_by = newer.filter(|newer| newer.outdates(&pending, replaces).unwrap_or(false));
+            let next = outdated_by.map(|newer| newer.rewrite(&pending, replaces).map(|written| (newer, written)));
             // Whoever holds messages may want their files still.
-            if how.owns_files || rewrites > 0 {
+            if settling.owns_files || rewrites > 0 {
                 pending.delete(&table);
             }
             (table, pending) = next.ok_or(error)??;
@@ -102,9 +104,9 @@ impl PaimonTable {
         Err(Error::internal("the commit loop ended"))
     }
 
-    /// Whether rows that were written to an earlier version have their places elsewhere now, or several writers gave them
-    /// several, or such that scans leave them out. Rows that replace what is there have no places by then.
-    fn outdates(&self, pending: &Pending, replaces: bool) -> Result<bool> {
+    /// Whether rows that were written to an earlier version have their places elsewhere now, or several writers gave
+    /// them several, or such that scans leave them out. Rows that replace what is there have no places by then.
+    fn outdates(&self, pending: &PendingFiles, replaces: bool) -> Result<bool> {
         if is_over_partitions(self.table_schema()) {
             return Ok(!replaces && self.metadata().snapshot.as_ref().map(|s| s.id) != pending.base);
         }
@@ -123,8 +125,8 @@ impl PaimonTable {
     }
 
     /// Writes the rows of files of an earlier version again.
-    fn write_again(&self, pending: &Pending, replaces: bool) -> Result<Pending> {
-        let mut writer = PaimonWriter::again(self, pending.kind, replaces, pending.rewritten.clone())?;
+    fn rewrite(&self, pending: &PendingFiles, replaces: bool) -> Result<PendingFiles> {
+        let mut writer = PaimonWriter::of_written(self, pending.kind, replaces, pending.rewritten.clone())?;
         let context = as_written(self.scan_newest(ScanRequest::default())?.context());
         let (store, cache) = (self.folder().store(), DeleteCache::default());
         // The changelog has the rows before they were merged.
@@ -138,10 +140,10 @@ impl PaimonTable {
     }
 
     /// What a writer of this version made.
-    pub(crate) fn pending(&self, writer: PaimonWriter, kind: WriteKind) -> Result<Pending> {
+    pub(crate) fn pending(&self, writer: PaimonWriter, kind: WriteKind) -> Result<PendingFiles> {
         let rewritten = writer.rewritten();
         let base = self.metadata().snapshot.as_ref().map(|s| s.id);
-        Ok(Pending { kind, files: writer.finish()?, rewritten, base, by_several: false })
+        Ok(PendingFiles { kind, files: writer.finish()?, rewritten, base, by_several: false })
     }
 }
 
@@ -155,4 +157,10 @@ fn task_of(file: &PaimonNewFile) -> ScanTask {
         change: None,
         merge: None,
     }
+}
+
+/// The path of a file, and the paths of its extra files.
+pub(crate) fn paths_of(new: &PaimonNewFile) -> impl Iterator<Item = String> {
+    let folder = new.file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    [new.file.path.clone()].into_iter().chain(new.extra_files.iter().map(move |name| join(folder, name)))
 }

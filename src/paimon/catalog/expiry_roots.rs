@@ -1,4 +1,5 @@
-//! What beside a branch's own snapshots needs files: tags, other branches, and changelogs that outlast their snapshots.
+//! What else needs the files of a branch's snapshots: tags, other branches, and changelogs that outlast their
+//! snapshots.
 
 use std::collections::HashSet;
 
@@ -8,7 +9,7 @@ use crate::paimon::spec::snapshot::Snapshot;
 
 /// What of a snapshot is to stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Held {
+pub(crate) enum HeldPart {
     /// The state of the table, and the changelog of its commit.
     State,
     /// The changelog of its commit.
@@ -21,12 +22,12 @@ pub(crate) enum Held {
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
     pub(crate) snapshot: Snapshot,
-    pub(crate) held: Held,
+    pub(crate) held: HeldPart,
 }
 
 impl Root {
     pub(crate) fn state(snapshot: Snapshot) -> Root {
-        Root { snapshot, held: Held::State }
+        Root { snapshot, held: HeldPart::State }
     }
 }
 
@@ -52,25 +53,25 @@ pub(crate) fn roots(folder: &TableFolder) -> Result<Vec<Root>> {
     Ok(out)
 }
 
-/// What is needed of snapshots of which an expiry has begun: they may become changelogs.
+/// What must stay of snapshots whose expiry has begun: they may become changelogs.
 pub(crate) fn half_expired(snapshots: Vec<Snapshot>) -> impl Iterator<Item = Root> {
-    let held = [Held::Changelog, Held::Delta];
+    let held = [HeldPart::Changelog, HeldPart::Delta];
     snapshots.into_iter().flat_map(move |snapshot| held.map(|held| Root { snapshot: snapshot.clone(), held }))
 }
 
-/// The changelogs of a branch that outlast their snapshots. Where there is no changelog of a producer these are the files that commits
-/// added, as far as a producer of later times has not let go of them.
+/// The changelogs of a branch that outlast their snapshots. Where there is no changelog of a producer these are the
+/// files that commits added, as far as a producer of later times has not let go of them.
 pub(crate) fn kept_changelogs(folder: &TableFolder) -> Result<Vec<Root>> {
     let changelogs = folder.changelogs()?;
     if changelogs.is_empty() {
         return Ok(Vec::new());
     }
     // A branch that is half removed has no schema to tell.
-    let by_delta = !folder.is_made()? || !folder.latest_schema()?.options().produces_changelog();
+    let by_delta = !folder.is_complete()? || !folder.latest_schema()?.options().produces_changelog();
     let held = |snapshot: &Snapshot| {
         let has_log = snapshot.changelog_manifest_list.is_some();
-        let log = has_log.then_some(Held::Changelog);
-        log.into_iter().chain((by_delta || !has_log).then_some(Held::Delta))
+        let log = has_log.then_some(HeldPart::Changelog);
+        log.into_iter().chain((by_delta || !has_log).then_some(HeldPart::Delta))
     };
     let root = |snapshot: Snapshot| held(&snapshot).map(move |held| Root { held, snapshot: snapshot.clone() });
     Ok(changelogs.into_iter().flat_map(root).collect())

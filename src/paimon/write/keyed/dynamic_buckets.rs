@@ -1,5 +1,5 @@
-//! Buckets that are given to keys as they come: a key stays in the bucket that has its hash, a new one goes to the first bucket
-//! with room, else to a new bucket.
+//! Buckets that are given to keys as they come: a key stays in the bucket that has its hash, a new one goes to the
+//! first bucket with room, else to a new bucket.
 //!
 //! Source: Java's `HashBucketAssigner`, `PartitionIndex`, `BucketAssigner`.
 
@@ -21,7 +21,7 @@ const MOST_BUCKETS: i32 = i16::MAX as i32;
 
 /// How many buckets there may be, and of how many keys.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct BucketRoom {
     /// `dynamic-bucket.target-row-num`.
     pub target_rows: i64,
     /// `dynamic-bucket.max-buckets`; none if there is no limit but that of numbers.
@@ -30,12 +30,12 @@ pub(crate) struct Room {
     pub lanes: i32,
 }
 
-impl Room {
+impl BucketRoom {
     /// That of a table.
     ///
     /// # Errors
     /// `InvalidInput` for options that can't be read.
-    pub fn of(options: &Options<'_>) -> Result<Room> {
+    pub fn of(options: &Options<'_>) -> Result<BucketRoom> {
         let positive = |key: &str, none: i64| {
             let value = options.integer(key)?.unwrap_or(none);
             match value > 0 || value == none {
@@ -45,7 +45,7 @@ impl Room {
         };
         let count = |n: i64| i32::try_from(n).unwrap_or(MOST_BUCKETS).min(MOST_BUCKETS);
         let most = positive("dynamic-bucket.max-buckets", -1)?;
-        Ok(Room {
+        Ok(BucketRoom {
             target_rows: positive("dynamic-bucket.target-row-num", 200_000)?,
             most_buckets: (most > 0).then(|| count(most)),
             lanes: count(positive("dynamic-bucket.initial-buckets", 1)?),
@@ -55,7 +55,7 @@ impl Room {
 
 /// Where a key is.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct HashPlace {
     bucket: i32,
     /// Whether this writer has rows of it.
     written: bool,
@@ -64,7 +64,7 @@ struct Place {
 /// The keys of a partition by hash.
 #[derive(Debug, Default)]
 struct PartitionKeys {
-    places: HashMap<i32, Place>,
+    places: HashMap<i32, HashPlace>,
     /// Keys by bucket.
     counts: BTreeMap<i32, i64>,
     /// By lane, the first bucket that may have room: those before it are full.
@@ -73,18 +73,18 @@ struct PartitionKeys {
 
 impl PartitionKeys {
     /// The bucket of a key.
-    fn place(&mut self, hash: i32, lane: i32, room: Room) -> Result<i32> {
+    fn place(&mut self, hash: i32, lane: i32, room: BucketRoom) -> Result<i32> {
         if let Some(known) = self.places.get_mut(&hash) {
             known.written = true;
             return Ok(known.bucket);
         }
         let bucket = self.room_for(hash, lane, room)?;
         *self.counts.entry(bucket).or_default() += 1;
-        self.places.insert(hash, Place { bucket, written: true });
+        self.places.insert(hash, HashPlace { bucket, written: true });
         Ok(bucket)
     }
 
-    fn room_for(&mut self, hash: i32, lane: i32, room: Room) -> Result<i32> {
+    fn room_for(&mut self, hash: i32, lane: i32, room: BucketRoom) -> Result<i32> {
         let start = self.starts.entry(lane).or_insert(lane);
         let of_lane = |bucket: i32| bucket % room.lanes == lane;
         let open = self.counts.range(*start..).find(|(bucket, count)| of_lane(**bucket) && **count < room.target_rows);
@@ -119,8 +119,8 @@ impl PartitionKeys {
 pub(crate) struct DynamicBuckets {
     keys: KeyRows,
     partitions: KeyRows,
-    room: Room,
-    /// The indexes of what is there; none if all of that goes.
+    room: BucketRoom,
+    /// The existing indexes; `None` if all existing rows are replaced.
     indexes: Option<HashIndexes>,
     /// By partition, a binary row.
     known: HashMap<Vec<u8>, PartitionKeys>,
@@ -130,12 +130,12 @@ impl DynamicBuckets {
     /// Those of a table, for rows with its columns.
     ///
     /// # Errors
-    /// As [`Room::of`]; `Unsupported` for keys that can't be hashed.
+    /// As [`BucketRoom::of`]; `Unsupported` for keys that can't be hashed.
     pub fn new(schema: &TableSchema, indexes: Option<HashIndexes>) -> Result<DynamicBuckets> {
         Ok(DynamicBuckets {
             keys: KeyRows::new(schema.columns(), schema.key_fields())?,
             partitions: KeyRows::new(schema.columns(), schema.partition_fields())?,
-            room: Room::of(&schema.options())?,
+            room: BucketRoom::of(&schema.options())?,
             indexes,
             known: HashMap::new(),
         })
@@ -192,7 +192,7 @@ fn loaded(indexes: Option<&HashIndexes>, partition: &[u8]) -> Result<PartitionKe
     for of_bucket in indexes.map(|indexes| indexes.partition(partition)).transpose()?.unwrap_or_default() {
         let bucket = of_bucket.entry.bucket;
         *out.counts.entry(bucket).or_default() += of_bucket.hashes.len() as i64;
-        out.places.extend(of_bucket.hashes.into_iter().map(|hash| (hash, Place { bucket, written: false })));
+        out.places.extend(of_bucket.hashes.into_iter().map(|hash| (hash, HashPlace { bucket, written: false })));
     }
     Ok(out)
 }
@@ -201,8 +201,8 @@ fn loaded(indexes: Option<&HashIndexes>, partition: &[u8]) -> Result<PartitionKe
 mod tests {
     use super::*;
 
-    fn room(target_rows: i64, most_buckets: Option<i32>, lanes: i32) -> Room {
-        Room { target_rows, most_buckets, lanes }
+    fn room(target_rows: i64, most_buckets: Option<i32>, lanes: i32) -> BucketRoom {
+        BucketRoom { target_rows, most_buckets, lanes }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The kinds of rows that are written, and which rows are left out for theirs.
+//! Kinds of written rows, and which rows are skipped because of their kind.
 //!
 //! Source: Java's `RowKindGenerator` and `RowKindFilter`.
 
@@ -70,16 +70,17 @@ impl RowKinds {
                 let last = rows.num_columns().saturating_sub(1);
                 let kinds = rows.remove_column(last);
                 let kinds = kinds.as_primitive_opt::<Int32Type>().cloned();
-                let kinds = kinds.ok_or_else(|| Error::internal("rows that are written again have no kind"))?;
+                let kinds = kinds.ok_or_else(|| Error::internal("rewritten rows have no kind"))?;
                 if kinds.null_count() > 0 {
-                    return Err(Error::corrupt("a row that is written again has no kind"));
+                    return Err(Error::corrupt("a rewritten row has no kind"));
                 }
                 return Ok((rows, kinds));
             }
             Kinds::Column(at) => at,
         };
         let texts = rows.columns().get(at).and_then(|c| c.as_string_opt::<i32>());
-        let texts = texts.ok_or_else(|| Error::invalid("the column that 'rowkind.field' names is no text"))?;
+        let texts =
+            texts.ok_or_else(|| Error::invalid("the column that 'rowkind.field' names is not of type STRING"))?;
         let kinds: Int32Array = texts.iter().map(kind_of).collect::<Result<Vec<_>>>()?.into();
         Ok((rows, kinds))
     }

@@ -1,9 +1,9 @@
-//! Which files snapshots and changelogs lead to.
+//! Finds the files that snapshots and changelogs need.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::expiry_roots::{Held, Root};
+use super::expiry_roots::{HeldPart, Root};
 use crate::error::{ErrorKind, Result};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::manifest::entries::{ADD, COMPACT, DELETE, EntryColumns, EntryRequest};
@@ -13,7 +13,7 @@ use crate::paimon::manifest::list::ManifestFile;
 use crate::paimon::manifest::live::{
     changelog_manifests, data_manifests, delta_manifests, live_files, read_manifest, read_manifest_list,
 };
-use crate::paimon::spec::partition::{Paths, checked_name, manifest_path, partition_of};
+use crate::paimon::spec::partition::{TablePaths, checked_name, manifest_path, partition_of};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::store::Store;
@@ -21,7 +21,7 @@ use crate::store::location::join;
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     Data,
     Index,
     Manifest,
@@ -29,17 +29,17 @@ pub(crate) enum Kind {
     Statistics,
 }
 
-/// Paths of files that may go, each with what it is and the last snapshot or changelog that has it.
+/// Paths of files that may be removed, each with its kind and the last snapshot or changelog that has it.
 #[derive(Debug, Default)]
-pub(crate) struct Files(HashMap<String, (Kind, i64)>);
+pub(crate) struct ReachableFiles(HashMap<String, (FileKind, i64)>);
 
-impl Files {
-    pub(crate) fn add(&mut self, path: String, kind: Kind, of: i64) {
+impl ReachableFiles {
+    pub(crate) fn add(&mut self, path: String, kind: FileKind, of: i64) {
         self.0.insert(path, (kind, of));
     }
 
     pub(crate) fn add_data(&mut self, paths: Vec<String>, of: i64) {
-        paths.into_iter().for_each(|path| self.add(path, Kind::Data, of));
+        paths.into_iter().for_each(|path| self.add(path, FileKind::Data, of));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -47,30 +47,30 @@ impl Files {
     }
 
     /// What is left, in order: kind by kind.
-    pub(crate) fn sorted(&self) -> Vec<(Kind, i64, &String)> {
+    pub(crate) fn sorted(&self) -> Vec<(FileKind, i64, &String)> {
         let mut out: Vec<_> = self.0.iter().map(|(path, (kind, of))| (*kind, *of, path)).collect();
         out.sort_unstable_by(|a, b| (a.0, a.2).cmp(&(b.0, b.2)));
         out
     }
 
     /// Leaves out what a root needs. No more is held than there was: other branches may have many files.
-    pub(crate) fn spare(&mut self, reader: &Reader<'_>, root: &Root) -> Result<()> {
+    pub(crate) fn spare(&mut self, reader: &SnapshotReader<'_>, root: &Root) -> Result<()> {
         let snapshot = &root.snapshot;
         match root.held {
-            Held::State => {
+            HeldPart::State => {
                 reader.live(snapshot, &mut |path| {
                     self.0.remove(&path);
                 })?;
-                self.spare_metadata(reader, snapshot, Parts::ALL, false)?;
+                self.spare_metadata(reader, snapshot, MetadataParts::ALL, false)?;
                 // Java's expiry removes changelogs of snapshots that tags have.
                 self.without(reader.changelog(snapshot)?);
             }
-            Held::Changelog => {
-                self.spare_metadata(reader, snapshot, Parts::CHANGELOG, true)?;
+            HeldPart::Changelog => {
+                self.spare_metadata(reader, snapshot, MetadataParts::CHANGELOG, true)?;
                 self.without(reader.changelog(snapshot)?);
             }
-            Held::Delta => {
-                self.spare_metadata(reader, snapshot, Parts::DATA, true)?;
+            HeldPart::Delta => {
+                self.spare_metadata(reader, snapshot, MetadataParts::DATA, true)?;
                 self.without(reader.added(snapshot)?);
             }
         }
@@ -80,12 +80,12 @@ impl Files {
     /// Leaves out the metadata that a snapshot leads to.
     pub(crate) fn spare_metadata(
         &mut self,
-        reader: &Reader<'_>,
+        reader: &SnapshotReader<'_>,
         snapshot: &Snapshot,
-        parts: Parts,
+        parts: MetadataParts,
         tolerant: bool,
     ) -> Result<()> {
-        let mut needed = Files::default();
+        let mut needed = ReachableFiles::default();
         reader.metadata(snapshot, parts, tolerant, &mut needed)?;
         self.without(needed.0.into_keys());
         Ok(())
@@ -100,7 +100,7 @@ impl Files {
 
 /// Which of a snapshot's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Parts {
+pub(crate) struct MetadataParts {
     /// Lists and manifests of data files.
     pub(crate) data: bool,
     /// Those of changelog files.
@@ -109,10 +109,10 @@ pub(crate) struct Parts {
     pub(crate) state: bool,
 }
 
-impl Parts {
-    pub(crate) const ALL: Parts = Parts { data: true, changelog: true, state: true };
-    pub(crate) const CHANGELOG: Parts = Parts { data: false, changelog: true, state: false };
-    pub(crate) const DATA: Parts = Parts { data: true, changelog: false, state: false };
+impl MetadataParts {
+    pub(crate) const ALL: MetadataParts = MetadataParts { data: true, changelog: true, state: true };
+    pub(crate) const CHANGELOG: MetadataParts = MetadataParts { data: false, changelog: true, state: false };
+    pub(crate) const DATA: MetadataParts = MetadataParts { data: true, changelog: false, state: false };
 }
 
 /// Whom a file that was taken out is from: a writer, a compaction, or either.
@@ -143,24 +143,24 @@ pub(crate) fn if_there<T: Default>(tolerant: bool, result: Result<T>) -> Result<
 }
 
 /// Tells which files snapshots have.
-pub(crate) struct Reader<'a> {
+pub(crate) struct SnapshotReader<'a> {
     store: &'a dyn Store,
     root: &'a str,
-    paths: Paths,
+    paths: TablePaths,
     schema: Arc<TableSchema>,
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) fn new(folder: &'a TableFolder, schema: &Arc<TableSchema>) -> Result<Reader<'a>> {
+impl<'a> SnapshotReader<'a> {
+    pub(crate) fn new(folder: &'a TableFolder, schema: &Arc<TableSchema>) -> Result<SnapshotReader<'a>> {
         let (store, root) = (folder.store().as_ref(), folder.root());
-        Ok(Reader { store, root, paths: Paths::new(root, schema)?, schema: schema.clone() })
+        Ok(SnapshotReader { store, root, paths: TablePaths::new(root, schema)?, schema: schema.clone() })
     }
 
     fn manifests(&self) -> ManifestFolder<'a> {
         ManifestFolder::new(self.store, self.root)
     }
 
-    /// A data file's path, and those of files beside it.
+    /// The path of a data file, and the paths of its extra files.
     fn paths_of(&self, columns: &EntryColumns, row: usize, out: &mut Vec<String>) -> Result<()> {
         let partition = partition_of(&self.schema, columns.partition_row(row))?;
         let bucket = columns.bucket.get(row).copied().unwrap_or_default();
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The files of the entries of manifests, as far as these are there.
+    /// The files of the entries of manifests, of those manifests that still exist.
     fn entries(&self, manifests: &[ManifestFile], kind: u8, made_by: MadeBy) -> Result<Vec<String>> {
         let mut out = Vec::new();
         for manifest in manifests {
@@ -207,8 +207,8 @@ impl<'a> Reader<'a> {
         self.entries(&manifests, ADD, MadeBy::Any)
     }
 
-    /// Whether all is there that tells the changes of a commit: its changelog, or without a producer what it added. Where that
-    /// went with a former producer, the changelog will do.
+    /// Whether all is there that tells the changes of a commit: its changelog, or without a producer what it added.
+    /// Where that went with a former producer, the changelog will do.
     pub(crate) fn is_told(&self, snapshot: &Snapshot, by_delta: bool) -> Result<bool> {
         let log = &snapshot.changelog_manifest_list;
         if let Some(list) = log
@@ -272,16 +272,22 @@ impl<'a> Reader<'a> {
     }
 
     /// The files that a snapshot's file leads to, but for data and changelog files. Lists of changelogs may be gone.
-    pub(crate) fn metadata(&self, snapshot: &Snapshot, parts: Parts, tolerant: bool, out: &mut Files) -> Result<()> {
+    pub(crate) fn metadata(
+        &self,
+        snapshot: &Snapshot,
+        parts: MetadataParts,
+        tolerant: bool,
+        out: &mut ReachableFiles,
+    ) -> Result<()> {
         let of_data = [&snapshot.base_manifest_list, &snapshot.delta_manifest_list];
         let of_data = of_data.into_iter().filter(|_| parts.data).map(|list| (list, tolerant));
         let changelog = snapshot.changelog_manifest_list.iter().filter(|_| parts.changelog).map(|list| (list, true));
         for (list, tolerant) in of_data.chain(changelog) {
             let manifests = if_there(tolerant, read_manifest_list(self.manifests(), list))?;
             for manifest in &manifests {
-                out.add(manifest_path(self.root, &manifest.file_name)?, Kind::Manifest, snapshot.id);
+                out.add(manifest_path(self.root, &manifest.file_name)?, FileKind::Manifest, snapshot.id);
             }
-            out.add(manifest_path(self.root, list)?, Kind::List, snapshot.id);
+            out.add(manifest_path(self.root, list)?, FileKind::List, snapshot.id);
         }
         if !parts.state {
             return Ok(());
@@ -291,13 +297,13 @@ impl<'a> Reader<'a> {
                 let partition = partition_of(&self.schema, &entry.partition)?;
                 let external = entry.external_path.as_deref();
                 let path = self.paths.index_file(&partition, entry.bucket, &entry.file_name, external)?;
-                out.add(path, Kind::Index, snapshot.id);
+                out.add(path, FileKind::Index, snapshot.id);
             }
-            out.add(manifest_path(self.root, name)?, Kind::Manifest, snapshot.id);
+            out.add(manifest_path(self.root, name)?, FileKind::Manifest, snapshot.id);
         }
         if let Some(name) = &snapshot.statistics {
             let path = join(&join(self.root, "statistics"), checked_name(name)?);
-            out.add(path, Kind::Statistics, snapshot.id);
+            out.add(path, FileKind::Statistics, snapshot.id);
         }
         Ok(())
     }
@@ -306,4 +312,13 @@ impl<'a> Reader<'a> {
     pub(crate) fn delete(&self, path: &str) -> Result<()> {
         self.store.delete(path)
     }
+}
+
+/// Whether the changes of a commit can still be told whose snapshot is being expired: by what writers added, or by its
+/// changelog.
+///
+/// # Errors
+/// Those of the store; `CorruptTable` for manifests that can't be read.
+pub(crate) fn is_still_told(folder: &TableFolder, commit: &Snapshot, by_delta: bool) -> Result<bool> {
+    SnapshotReader::new(folder, &folder.latest_schema()?)?.tells(commit, by_delta)
 }

@@ -1,12 +1,12 @@
-//! What opening a table takes: its schemas and the snapshot that is read.
+//! Metadata of an opened table: its schemas and the snapshot that is read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::schema::TableSchema;
-use super::snapshot::Snapshot;
+use super::filesystem::TableFolder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::paimon::catalog::filesystem::TableFolder;
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::snapshot::Snapshot;
 
 /// A table at one moment.
 #[derive(Clone, Debug)]
@@ -34,14 +34,14 @@ impl TableMetadata {
     /// The current schema: the latest.
     ///
     /// # Errors
-    /// `CorruptTable` if there is none.
+    /// `CorruptTable` if it does not exist.
     pub fn schema(&self) -> Result<&Arc<TableSchema>> {
         let latest = self.schemas.values().next_back();
         latest.ok_or_else(|| Error::corrupt("the table has no schema").with("path", self.folder.root()))
     }
 
-    /// Refuses to look at other versions than the one that was read: they are of another table by now, if the table was dropped and
-    /// made anew in the same folder.
+    /// Refuses to look at other versions than the one that was read: they are of another table by now, if the table was
+    /// dropped and created again in the same folder.
     ///
     /// # Errors
     /// `NotFound` if its first schema is gone or another one; those of the store.
@@ -68,12 +68,13 @@ impl TableMetadata {
 
     #[cold]
     pub(crate) fn replaced(&self) -> Error {
-        Error::not_found("the table was dropped since it was opened, and maybe made anew")
+        Error::not_found("the table was dropped since it was opened, and possibly created again")
             .with("path", self.folder.root())
             .hint("Open it again")
     }
 
-    /// What tells the table from those that were or will be in the same folder: where it is, and when its first schema was made.
+    /// What tells the table from those that were or will be in the same folder: where it is, and when its first schema
+    /// was made.
     pub fn identity(&self) -> String {
         format!("{}@{}", self.folder.root(), self.made_at_ms())
     }
@@ -86,7 +87,7 @@ impl TableMetadata {
     /// The schema with a number.
     ///
     /// # Errors
-    /// `CorruptTable` if there is none.
+    /// `CorruptTable` if it does not exist.
     pub fn schema_by_id(&self, id: i64) -> Result<&Arc<TableSchema>> {
         let missing =
             || Error::corrupt(format!("the table has no schema {id}")).with("path", self.folder.schema_path(id));

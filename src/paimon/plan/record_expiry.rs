@@ -1,7 +1,7 @@
-//! Rows of tables with a primary key that are over after some time: compactions leave them out.
+//! Rows of tables with a primary key that expire after some time: compactions drop them.
 //!
-//! The column `record-level.time-field` says of when a row is, `record-level.expire-time` how long it stays. A row without a time
-//! stays.
+//! The column `record-level.time-field` says of when a row is, `record-level.expire-time` how long it stays. A row
+//! without a time stays.
 //!
 //! Source: Java's `RecordLevelExpire`.
 
@@ -35,7 +35,8 @@ impl RecordExpiry {
         let Some(kept_ms) = options.duration_ms("record-level.expire-time")? else { return Ok(None) };
         let wrong = |what: String| Error::invalid(what).with("option", TIME_FIELD);
         let name = options.get(TIME_FIELD).map(str::trim);
-        let name = name.ok_or_else(|| wrong("nothing says of when rows are that expire".to_owned()))?;
+        let name =
+            name.ok_or_else(|| wrong("rows expire, but no option names the column with their time".to_owned()))?;
         let field = schema.field(name).ok_or_else(|| wrong(format!("the table has no column '{name}'")))?;
         let column = schema.columns().field(field.id).and_then(|column| BoundTerm::of_column(&[column]));
         let is_time = matches!(
@@ -47,7 +48,7 @@ impl RecordExpiry {
                 let cutoff = now_ms.div_euclid(1000).saturating_sub(kept_ms / 1000);
                 Ok(Some(RecordExpiry { term, ty, cutoff }))
             }
-            _ => Err(wrong(format!("a column of type {} says no time; INT, BIGINT and TIMESTAMP do", field.ty))),
+            _ => Err(wrong(format!("a column of type {} holds no time; use INT, BIGINT or TIMESTAMP", field.ty))),
         }
     }
 

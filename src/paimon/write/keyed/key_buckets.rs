@@ -4,16 +4,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{Int32Array, RecordBatch};
 
-use super::buckets::Buckets;
 use super::dynamic_buckets::DynamicBuckets;
 use super::key_places::KeyPlaces;
 use crate::error::Result;
+use crate::paimon::write::buckets::RowBuckets;
 
 /// What tells the bucket of rows.
 #[derive(Clone)]
 pub(crate) enum KeyBuckets {
     /// The hash of the key alone.
-    Fixed(Buckets),
+    Fixed(RowBuckets),
     /// Where their partition has the key.
     Dynamic(Arc<Mutex<DynamicBuckets>>),
     /// Where any partition has the key.
@@ -38,7 +38,7 @@ impl KeyBuckets {
     /// Rows with the columns of the table.
     ///
     /// # Errors
-    /// As [`Buckets::of_rows`], [`DynamicBuckets::of_rows`] and [`KeyPlaces::place`].
+    /// As [`RowBuckets::of_rows`], [`DynamicBuckets::of_rows`] and [`KeyPlaces::place`].
     pub fn place(&mut self, rows: RecordBatch, kinds: Int32Array) -> Result<Bucketed> {
         let buckets = match self {
             KeyBuckets::Fixed(fixed) => Some(fixed.of_rows(&rows)?),

@@ -1,5 +1,5 @@
-//! Rows of tables with a primary key: checked, given bucket, sequence number and kind, merged by key, and laid out as their
-//! files have them.
+//! Rows of tables with a primary key: checked, given bucket, sequence number and kind, merged by key, and laid out as
+//! their files have them.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -8,19 +8,19 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Int64Type, SchemaRef};
 
-use super::append_rows::with_columns;
-use super::default_values::Defaults;
 use super::key_buckets::{KeyBuckets, locked};
-use super::limits::check_values;
-use super::names::{FileNames, split_bucket};
 use super::row_kinds::RowKinds;
-use super::written::partition_row;
 use crate::data::merge::buffer::BufferMerge;
 use crate::data::write::partition_rows::PartitionRows;
 use crate::data::write::table_rows::TableRows;
 use crate::error::{Error, Result};
 use crate::format::task::Partition;
 use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::write::append_rows::with_columns;
+use crate::paimon::write::default_values::Defaults;
+use crate::paimon::write::limits::check_values;
+use crate::paimon::write::names::{FileNames, split_bucket};
+use crate::paimon::write::written::partition_row;
 
 /// Prepared rows on their way from one writer to another.
 pub(crate) type Handed = Arc<Mutex<VecDeque<RecordBatch>>>;

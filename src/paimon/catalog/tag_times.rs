@@ -1,4 +1,4 @@
-//! How long tags are kept: when one was made, and for how long.
+//! How long tags are kept: creation times and retention times.
 //!
 //! Source: Java's `Tag` and `TagTimeExpire`. Java records local times without a zone; here they are in UTC.
 
@@ -71,7 +71,7 @@ pub fn tag_file(snapshot: &Snapshot, retained_ms: Option<i64>, now_ms: i64) -> V
     tagged.encode()
 }
 
-/// A snapshot without what a tag says beside it.
+/// A snapshot without the fields that only tags have.
 pub fn trimmed(snapshot: &Snapshot) -> Snapshot {
     let own = |(key, _): &(String, Json)| key != CREATE_TIME && key != TIME_RETAINED;
     let raw: Map<String, Json> = snapshot.raw.clone().into_iter().filter(own).collect();
@@ -80,9 +80,9 @@ pub fn trimmed(snapshot: &Snapshot) -> Snapshot {
 
 /// Whether a tag's time is over. Those without one are kept.
 fn is_overdue(tag: &Tag, now_ms: i64) -> bool {
-    let made = tag.create_time.as_ref().and_then(local_time);
+    let created = tag.create_time.as_ref().and_then(local_time);
     let retained = tag.time_retained.as_ref().and_then(duration_ms);
-    made.zip(retained).is_some_and(|(made, retained)| now_ms > made.saturating_add(retained))
+    created.zip(retained).is_some_and(|(created, retained)| now_ms > created.saturating_add(retained))
 }
 
 /// The names of the branch's tags whose time is over; none if the table's option `tag.time-expire-enabled` is false.

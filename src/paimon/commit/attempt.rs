@@ -1,0 +1,394 @@
+//! Attempts of one commit: each reads the latest snapshot, prepares the next one and tries to publish it.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use super::changes::{CommitInput, CommitKind, NO_IDENTIFIER};
+use super::conflicts::{Meeting, check_buckets, check_first_time};
+use super::entries::{ChangeEntries, stay_hidden, track_rows, upgraded};
+use super::hashes::Indexer;
+use super::index::combined;
+use super::manifests::{ManifestLayout, MetadataFiles};
+use super::merge::ManifestMerger;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::commit::now_ms;
+use crate::format::commit_loop::CommitAttempt;
+use crate::paimon::manifest::entries::{ADD, DELETE};
+use crate::paimon::manifest::file_entry::FileEntry;
+use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
+use crate::paimon::manifest::live::data_manifests;
+use crate::paimon::spec::partition::{TablePaths, checked_name, partition_of};
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::snapshot::{CURRENT_VERSION, Snapshot};
+use crate::store::in_parallel;
+use crate::store::location::join;
+
+/// What may have become of a file that was written and is gone.
+const GONE: &str = "Its message was aborted; or it was committed, and the file has been compacted and expired since: look whether \
+                    its rows are in the table before you write them again";
+
+/// The table as an attempt finds it.
+#[derive(Debug)]
+pub struct AttemptBase {
+    latest: Option<Snapshot>,
+    pub(super) schema: Arc<TableSchema>,
+}
+
+/// A snapshot to be published.
+#[derive(Debug)]
+pub struct Next {
+    snapshot: Snapshot,
+    bytes: Vec<u8>,
+}
+
+/// The lists that a snapshot names, with their lengths, and its index manifest.
+struct Lists {
+    base: (String, i64),
+    delta: (String, i64),
+    changelog: Option<(String, i64)>,
+    index: Option<String>,
+}
+
+/// State of a commit that its attempts share.
+#[derive(Debug)]
+pub(super) struct SnapshotAttempt {
+    input: CommitInput,
+    files: MetadataFiles,
+    /// The metadata files of the last attempt.
+    used: HashSet<String>,
+    /// Whether the commit still has to check that the added files exist.
+    checks_files: bool,
+    /// Whether the table had the commit before: nothing of this one is in use.
+    is_replay: bool,
+    /// The last snapshot that was searched for the commit.
+    looked_until: Option<i64>,
+    /// The snapshot that has the commit, if an attempt found it.
+    found: Option<Snapshot>,
+    /// Whether the last attempt certainly was not published.
+    is_lost: bool,
+}
+
+impl SnapshotAttempt {
+    pub(super) fn new(input: CommitInput) -> SnapshotAttempt {
+        SnapshotAttempt {
+            files: MetadataFiles::new(input.folder.store().clone(), input.folder.root()),
+            used: HashSet::new(),
+            checks_files: input.checks_files,
+            is_replay: false,
+            looked_until: None,
+            found: None,
+            is_lost: false,
+            input,
+        }
+    }
+
+    /// Removes metadata files that the published snapshot does not use.
+    pub(super) fn delete_unused(&mut self) {
+        let none = HashSet::new();
+        self.files.delete_all_but(if self.is_replay { &none } else { &self.used });
+    }
+
+    /// Removes what was written for a commit that certainly failed.
+    pub(super) fn clean_up(&mut self) {
+        self.files.delete_all_but(&HashSet::new());
+        if !self.input.owns_files {
+            return;
+        }
+        let store = self.input.folder.store().clone();
+        for new in self.input.changes.added.iter().chain(&self.input.changes.changelog) {
+            let folder = new.file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let beside = new.extra_files.iter().map(|name| join(folder, name));
+            // A left-over is a harmless orphan.
+            [new.file.path.clone()].into_iter().chain(beside).for_each(|path| drop(store.delete(&path)));
+        }
+        let Ok(base) = self.newest() else { return };
+        let Ok(paths) = TablePaths::new(self.input.folder.root(), &base.schema) else { return };
+        for entry in self.input.changes.index.iter().filter(|e| e.kind == ADD) {
+            let partition = partition_of(&base.schema, &entry.partition);
+            let external = entry.external_path.as_deref();
+            let path = partition.and_then(|p| paths.index_file(&p, entry.bucket, &entry.file_name, external));
+            path.into_iter().for_each(|path| drop(store.delete(&path)));
+        }
+    }
+
+    /// The snapshot that shows that the table has the commit already. Its user numbers commits in ascending order, so
+    /// the first look is done with a later one too.
+    fn replayed(&self, latest: &Snapshot) -> Result<Option<Snapshot>> {
+        if self.input.identifier == NO_IDENTIFIER {
+            return Ok(None);
+        }
+        let since = self.looked_until.unwrap_or(0);
+        for id in self.input.folder.snapshot_ids()?.into_iter().rev().filter(|id| *id > since && *id <= latest.id) {
+            let snapshot = match self.input.folder.snapshot(id) {
+                // It expired just now.
+                Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+                snapshot => snapshot?,
+            };
+            // By both, since after a rollback numbers are given again.
+            if self.input.after.is_some_and(|after| id <= after.sequence_number && snapshot.time_ms < after.time_ms) {
+                return Ok(None);
+            }
+            let same_kind = snapshot.commit_kind == self.input.kind.as_str();
+            match snapshot.commit_identifier.cmp(&self.input.identifier) {
+                _ if snapshot.commit_user != self.input.user => {}
+                Ordering::Less => return Ok(None),
+                Ordering::Equal if same_kind => return Ok(Some(snapshot)),
+                Ordering::Greater if self.looked_until.is_none() => return Ok(Some(snapshot)),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the snapshot is the one that the changes rely on, if they do on a single one.
+    fn check_base(&self, base: &AttemptBase) -> Result<()> {
+        let latest = base.latest.as_ref().map(|s| s.id);
+        match self.input.only_on {
+            Some(wanted) if wanted != latest => {
+                Err(Error::conflict("another commit came first, and this one relies on the version before it")
+                    .with("snapshot", latest.unwrap_or_default()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the added files exist.
+    fn check_files(&self) -> Result<()> {
+        let store = self.input.folder.store();
+        let check = |i: usize| {
+            let Some(new) = self.input.changes.added.get(i) else { return Ok(()) };
+            let path = &new.file.path;
+            store.size(path).map(drop).map_err(|e| match e.kind() {
+                ErrorKind::NotFound => {
+                    Error::invalid("a written file is not there any more").with("path", path).hint(GONE)
+                }
+                _ => e,
+            })
+        };
+        in_parallel(store.as_ref(), self.input.changes.added.len(), check).map(drop)
+    }
+
+    /// The entries that the commit makes of its changes, checked.
+    fn entries(
+        &self,
+        base: &AttemptBase,
+        index_base: &[IndexEntry],
+    ) -> Result<(Vec<FileEntry>, Vec<FileEntry>, Vec<IndexEntry>)> {
+        let mut entries = ChangeEntries::new(&base.schema, &self.input.changes, self.input.replaced.as_ref());
+        let mut added = entries.added(&self.input.changes.added)?;
+        if self.input.replaced.is_some() {
+            added = upgraded(&base.schema, added)?;
+            check_buckets(&added)?;
+            if self.input.shows_all && stay_hidden(&base.schema, &added)? {
+                return Err(Error::conflict(
+                    "rows of several writers lie over each other, which scans leave out until a compaction",
+                ));
+            }
+        }
+        let changelog = entries.added(&self.input.changes.changelog)?;
+        let index = entries.index(index_base, &added)?;
+        let checks = self.input.checks_appends || self.input.kind != CommitKind::Append;
+        let live = match &base.latest {
+            Some(latest) if checks => entries.base(self.input.folder.manifests(), latest, &added)?,
+            _ => Vec::new(),
+        };
+        if self.input.checks_appends {
+            check_first_time(&live, &added)?;
+            if let Some(oldest) = self.oldest_after_gap(base)? {
+                check_first_time(&entries.base(self.input.folder.manifests(), &oldest, &added)?, &added)?;
+            }
+        }
+        let delta = entries.delta(&live, added)?;
+        if checks {
+            let (schema, kind) = (&*base.schema, self.input.kind);
+            Meeting { schema, kind, base: &live, delta: &delta, index_base, index_delta: &index }.check()?;
+        }
+        Ok((delta, changelog, index))
+    }
+
+    /// The oldest snapshot, if others have expired that may have been this commit's. What they added and it does not
+    /// have was compacted before, and is deleted.
+    fn oldest_after_gap(&self, base: &AttemptBase) -> Result<Option<Snapshot>> {
+        let Some(after) = self.input.after else { return Ok(None) };
+        let latest = base.latest.as_ref().map_or(0, |latest| latest.id);
+        match self.input.folder.snapshot_ids()?.into_iter().min() {
+            Some(oldest) if oldest > after.sequence_number + 1 && oldest < latest => {
+                self.input.folder.snapshot(oldest).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes the manifests of one attempt, and merges those of all commits before.
+    fn write(
+        &mut self,
+        base: &AttemptBase,
+        delta: &[FileEntry],
+        changelog: &[FileEntry],
+        (index_base, indexed): (Vec<IndexEntry>, &[IndexEntry]),
+    ) -> Result<Lists> {
+        let (store, root) = (self.input.folder.store().clone(), self.input.folder.root().to_owned());
+        let (schema, latest, files) = (&*base.schema, base.latest.as_ref(), &mut self.files);
+        let layout = ManifestLayout::of(schema)?;
+        let before = latest.map(|s| data_manifests(self.input.folder.manifests(), s)).transpose()?.unwrap_or_default();
+        let merger = ManifestMerger { store: store.as_ref(), root: &root, schema, layout: &layout };
+        let before = merger.merge(files, before)?;
+        let base_list = files.write_list(&before, &layout)?;
+        let own = files.write_manifests(delta, &layout)?;
+        let delta_list = files.write_list(&own, &layout)?;
+        let changed = files.write_manifests(changelog, &layout)?;
+        let changelog = if changed.is_empty() { None } else { Some(files.write_list(&changed, &layout)?) };
+        let has_buckets = schema.has_primary_key() || schema.options().bucket()? > 0;
+        let index = match indexed.is_empty() {
+            true => latest.and_then(|s| s.index_manifest.clone()),
+            false => Some(files.write_index(&combined(index_base, indexed, has_buckets)?, &layout)?),
+        };
+        let manifests = before.iter().chain(&own).chain(&changed).map(|m| &m.file_name);
+        let lists = [&base_list, &delta_list].into_iter().chain(&changelog).map(|(name, _)| name);
+        let hashes = indexed.iter().map(|e| &e.file_name);
+        self.used = manifests.chain(lists).chain(&index).chain(hashes).cloned().collect();
+        Ok(Lists { base: base_list, delta: delta_list, changelog, index })
+    }
+
+    /// The statistics file of the latest snapshot, as long as the schema is the same.
+    fn statistics(&self, latest: &Snapshot, schema: &TableSchema) -> Result<Option<String>> {
+        let Some(name) = &latest.statistics else { return Ok(None) };
+        let path = join(&join(self.input.folder.root(), "statistics"), checked_name(name)?);
+        let json: Option<Json> = match self.input.folder.store().get(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).ok(),
+            Err(e) if e.kind() == ErrorKind::NotFound => None,
+            Err(e) => return Err(e),
+        };
+        let of = json.and_then(|j| j.get("schemaId").and_then(Json::as_i64));
+        Ok((of == Some(schema.id)).then(|| name.clone()))
+    }
+}
+
+fn rows(entries: &[FileEntry]) -> i64 {
+    entries.iter().map(|e| if e.kind == DELETE { -e.row_count } else { e.row_count }).sum()
+}
+
+impl CommitAttempt for SnapshotAttempt {
+    type Base = AttemptBase;
+    type Next = Next;
+    type Done = Snapshot;
+
+    fn newest(&mut self) -> Result<AttemptBase> {
+        let latest = self.input.folder.latest_snapshot()?;
+        Ok(AttemptBase { latest, schema: self.input.folder.latest_schema()? })
+    }
+
+    fn newer(&mut self, base: &AttemptBase, error: &Error) -> Option<AttemptBase> {
+        let newest = (error.kind() == ErrorKind::NotFound).then(|| self.newest().ok()).flatten()?;
+        let id = |base: &AttemptBase| base.latest.as_ref().map(|s| s.id);
+        (id(&newest) != id(base)).then_some(newest)
+    }
+
+    fn is_in(&mut self, base: &AttemptBase) -> Result<bool> {
+        let Some(latest) = &base.latest else { return Ok(false) };
+        self.found = self.replayed(latest)?;
+        self.looked_until = Some(latest.id);
+        self.is_replay = self.found.is_some();
+        Ok(self.is_replay)
+    }
+
+    fn prepare(&mut self, base: &AttemptBase) -> Result<Next> {
+        if std::mem::take(&mut self.checks_files) {
+            self.check_files()?;
+        }
+        let (schema, latest) = (&base.schema, base.latest.as_ref());
+        let index_base = match latest.and_then(|s| s.index_manifest.as_deref()) {
+            Some(name) => read_index_manifest(self.input.folder.manifests(), name)?,
+            None => Vec::new(),
+        };
+        let (mut delta, changelog, index) = self.entries(base, &index_base)?;
+        self.check_base(base)?;
+        let mut indexer = Indexer { folder: &self.input.folder, schema, files: &mut self.files };
+        let index = indexer.add(&self.input.changes.hashes, &index_base, index)?;
+        let id = latest.map_or(1, |s| s.id.saturating_add(1));
+        let mut next_row_id = latest.and_then(|s| s.next_row_id).unwrap_or(0);
+        if schema.options().row_tracking()? {
+            next_row_id = track_rows(&mut delta, id, next_row_id)?;
+        }
+        let lists = self.write(base, &delta, &changelog, (index_base, &index))?;
+        let added_rows = rows(&delta);
+        let snapshot = Snapshot {
+            version: CURRENT_VERSION,
+            id,
+            schema_id: schema.id,
+            base_manifest_list: lists.base.0,
+            base_manifest_list_size: Some(lists.base.1),
+            delta_manifest_list: lists.delta.0,
+            delta_manifest_list_size: Some(lists.delta.1),
+            changelog_manifest_list_size: lists.changelog.as_ref().map(|l| l.1),
+            changelog_manifest_list: lists.changelog.map(|l| l.0),
+            index_manifest: lists.index,
+            commit_user: self.input.user.clone(),
+            commit_identifier: self.input.identifier,
+            commit_kind: self.input.kind.as_str().to_owned(),
+            // Times don't go back, whatever other machines' clocks said: time travel searches by them.
+            time_ms: now_ms().max(latest.map_or(i64::MIN, |s| s.time_ms)),
+            total_record_count: Some(latest.and_then(|s| s.total_record_count).unwrap_or(0).saturating_add(added_rows)),
+            delta_record_count: Some(added_rows),
+            changelog_record_count: (!changelog.is_empty()).then(|| rows(&changelog)),
+            watermark: self.input.watermark.max(latest.and_then(|s| s.watermark)),
+            statistics: latest.map(|s| self.statistics(s, schema)).transpose()?.flatten(),
+            properties: self.input.properties.clone(),
+            next_row_id: Some(next_row_id),
+            raw: Map::new(),
+        };
+        Ok(Next { bytes: snapshot.encode(), snapshot })
+    }
+
+    fn publish(&mut self, base: &AttemptBase, next: &Next) -> Result<Snapshot> {
+        let store = self.input.folder.store().as_ref();
+        let path = self.input.folder.snapshot_path(next.snapshot.id);
+        let mut lost = || {
+            self.is_lost = true;
+            Error::conflict(format!("another commit made snapshot {} first", next.snapshot.id)).with("path", &path)
+        };
+        // A snapshot that has expired or was rolled back meanwhile may have left the next one's name free.
+        if let Some(latest) = &base.latest
+            && !self.input.folder.has_snapshot(latest.id)?
+        {
+            return Err(lost());
+        }
+        match store.put_if_absent(&path, &next.bytes) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(lost()),
+            put => put?,
+        }
+        // Hints: the snapshot is there without them.
+        let _ = self.input.folder.hint_latest(next.snapshot.id);
+        // Java's writers of local files look whether the name is free and then rename over it: one that looked before
+        // may have done so just now. The later this looks, the fewer of them come after it.
+        if !store.is_remote() && store.get(&path)? != next.bytes {
+            return Err(lost());
+        }
+        Ok(next.snapshot.clone())
+    }
+
+    fn went_through(&mut self, newest: &AttemptBase, _: &AttemptBase, next: &Next) -> Result<bool> {
+        let id = next.snapshot.id;
+        if std::mem::take(&mut self.is_lost) || newest.latest.as_ref().is_none_or(|s| s.id < id) {
+            return Ok(false);
+        }
+        let went = self.input.folder.store().get(&self.input.folder.snapshot_path(id))? == next.bytes;
+        self.found = went.then(|| next.snapshot.clone());
+        Ok(went)
+    }
+
+    fn done(&mut self, _: AttemptBase) -> Result<Snapshot> {
+        self.found.take().ok_or_else(|| Error::internal("a commit is in no snapshot"))
+    }
+
+    fn is_certain(&self, error: &Error) -> bool {
+        error.kind() == ErrorKind::CommitConflict
+    }
+
+    fn is_refused(&self, error: &Error) -> bool {
+        self.input.folder.store().refused(error)
+    }
+}

@@ -1,0 +1,314 @@
+//! Manifest entries for the changes of a commit, on top of one snapshot.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::changes::{Changes, Replaced};
+use super::merge::ALL;
+use crate::error::{Error, Result};
+use crate::format::task::{DataFile, PaimonNewFile, Partition};
+use crate::paimon::manifest::entries::{ADD, APPEND, DELETE, EntryRequest};
+use crate::paimon::manifest::file_entry::{FileEntry, partition_row};
+use crate::paimon::manifest::folder::ManifestFolder;
+use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, IndexEntry};
+use crate::paimon::manifest::live::{data_manifests, live_files};
+use crate::paimon::spec::binary_row::BinaryRow;
+use crate::paimon::spec::bucket::POSTPONE_BUCKET;
+use crate::paimon::spec::data_type::DataType;
+use crate::paimon::spec::partition::{checked_name, partition_of};
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::snapshot::Snapshot;
+use crate::types::Value;
+use crate::types::options::Options;
+
+/// Makes the entries of a commit on top of a snapshot.
+#[derive(Debug)]
+pub(super) struct ChangeEntries<'a> {
+    pub(super) schema: &'a TableSchema,
+    pub(super) changes: &'a Changes,
+    pub(super) replaced: Option<&'a Replaced>,
+    /// Partition rows, each made once.
+    rows: EncodedPartitions,
+}
+
+/// What identifies a file to be removed: its partition's row, bucket, level and name.
+type FilePlace = (Arc<[u8]>, i32, i32, String);
+
+#[derive(Debug, Default)]
+struct EncodedPartitions(Vec<(Arc<Partition>, Arc<[u8]>)>);
+
+impl EncodedPartitions {
+    fn of(&mut self, schema: &TableSchema, partition: &Arc<Partition>) -> Result<Arc<[u8]>> {
+        if let Some((_, row)) = self.0.iter().rev().take(8).find(|(known, _)| Arc::ptr_eq(known, partition)) {
+            return Ok(row.clone());
+        }
+        let row: Arc<[u8]> = partition_row(schema, partition)?.into();
+        self.0.push((partition.clone(), row.clone()));
+        Ok(row)
+    }
+}
+
+impl<'a> ChangeEntries<'a> {
+    pub(super) fn new(schema: &'a TableSchema, changes: &'a Changes, replaced: Option<&'a Replaced>) -> Self {
+        ChangeEntries { schema, changes, replaced, rows: EncodedPartitions::default() }
+    }
+
+    /// The entries that add files, in order.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a file that is not the table's, or outside of what is replaced.
+    pub(super) fn added(&mut self, files: &[PaimonNewFile]) -> Result<Vec<FileEntry>> {
+        let mut out = Vec::with_capacity(files.len());
+        for new in files {
+            let row = self.rows.of(self.schema, &new.file.partition)?;
+            let entry = FileEntry::adding(new, row)?;
+            if let Some(Replaced::Partition(values)) = self.replaced
+                && !in_partition(self.schema, &entry.partition, values)?
+            {
+                return Err(Error::invalid(
+                    "some of the new rows are of another partition than the one that is overwritten",
+                )
+                .with("path", &new.file.path)
+                .hint("Give only rows of that partition. Rows without a partition column have null there"));
+            }
+            out.push(entry);
+        }
+        Ok(out)
+    }
+
+    fn place(&mut self, file: &DataFile) -> Result<FilePlace> {
+        let bad = || Error::invalid("a file to be removed has no bucket and level").with("file", &file.path);
+        let leveled = file.leveled.as_deref().ok_or_else(bad)?;
+        let name = checked_name(file.path.rsplit('/').next().unwrap_or_default())?.to_owned();
+        Ok((self.rows.of(self.schema, &file.partition)?, leveled.bucket, leveled.level, name))
+    }
+
+    /// The live files of the latest snapshot among which the commit finds its way: those of partitions that it changes.
+    ///
+    /// # Errors
+    /// Of the store; `CorruptTable` if the snapshot's manifests are.
+    pub(super) fn base(
+        &mut self,
+        from: ManifestFolder<'_>,
+        latest: &Snapshot,
+        added: &[FileEntry],
+    ) -> Result<Vec<FileEntry>> {
+        let mut partitions: HashSet<Arc<[u8]>> = added.iter().map(|e| e.partition.clone()).collect();
+        for file in self.changes.removed.iter().chain(self.changes.moved.iter().map(|(file, _)| file)) {
+            partitions.insert(self.rows.of(self.schema, &file.partition)?);
+        }
+        let index = self.changes.index.iter().filter(|e| e.index_type == DELETION_VECTORS);
+        partitions.extend(index.map(|e| Arc::from(&e.partition[..])));
+        let keep = |partition: &[u8], _: i32, _: i32| match self.replaced {
+            Some(Replaced::Everything) => true,
+            // What can't be read is kept, to be seen.
+            Some(Replaced::Partition(values)) => in_partition(self.schema, partition, values).unwrap_or(true),
+            _ => partitions.contains(partition),
+        };
+        let takes_out = self.replaced.is_some() || !self.changes.removed.is_empty() || !self.changes.moved.is_empty();
+        let request = if takes_out { ALL } else { EntryRequest::default() };
+        let manifests = data_manifests(from, latest)?;
+        let live = live_files(from, &manifests, &EntryRequest { keep: Some(&keep), ..request })?;
+        let entries = live.iter().flat_map(|l| l.rows.iter().map(|row| l.columns.entry(*row as usize)));
+        entries.collect()
+    }
+
+    /// The entries of the commit: first those that take files out, then those that add some.
+    ///
+    /// # Errors
+    /// `CommitConflict` if a file that is to be removed is gone.
+    pub(super) fn delta(&mut self, base: &[FileEntry], added: Vec<FileEntry>) -> Result<Vec<FileEntry>> {
+        let mut out = Vec::new();
+        let partitions: HashSet<Arc<[u8]>> = added.iter().map(|e| e.partition.clone()).collect();
+        for entry in base {
+            if self.replaces(entry, &partitions)? {
+                out.push(entry.of_kind(DELETE));
+            }
+        }
+        let changes = self.changes;
+        let mut added = added;
+        if !changes.removed.is_empty() || !changes.moved.is_empty() {
+            let places: HashMap<FilePlace, &FileEntry> = base.iter().map(|e| (place_of(e), e)).collect();
+            let gone = |file: &DataFile| {
+                Error::conflict("a file that the commit removes is gone: another commit removed it first")
+                    .with("file", &file.path)
+            };
+            for file in &changes.removed {
+                out.push(places.get(&self.place(file)?).ok_or_else(|| gone(file))?.of_kind(DELETE));
+            }
+            for (file, level) in &changes.moved {
+                let entry = *places.get(&self.place(file)?).ok_or_else(|| gone(file))?;
+                out.push(entry.of_kind(DELETE));
+                added.push(FileEntry { level: *level, ..entry.of_kind(ADD) });
+            }
+        }
+        if self.schema.options().boolean("manifest.delete-file-drop-stats", false)? {
+            out = out.into_iter().map(FileEntry::without_stats).collect();
+        }
+        out.extend(added);
+        Ok(out)
+    }
+
+    /// Whether an overwrite takes a file out.
+    fn replaces(&self, entry: &FileEntry, added: &HashSet<Arc<[u8]>>) -> Result<bool> {
+        let postponed = self.schema.options().bucket()? == POSTPONE_BUCKET;
+        if entry.bucket < 0 && !postponed {
+            return Ok(false);
+        }
+        Ok(match self.replaced {
+            None => false,
+            Some(Replaced::Everything) => true,
+            Some(Replaced::Partition(values)) => in_partition(self.schema, &entry.partition, values)?,
+            Some(Replaced::PartitionsOfAdded) => added.contains(&entry.partition),
+        })
+    }
+
+    /// The index files that the commit adds and removes.
+    ///
+    /// # Errors
+    /// `CorruptTable` for a partition that can't be read.
+    pub(super) fn index(&self, base: &[IndexEntry], added: &[FileEntry]) -> Result<Vec<IndexEntry>> {
+        let partitions: HashSet<&[u8]> = added.iter().map(|e| &e.partition[..]).collect();
+        let mut out = Vec::new();
+        for entry in base {
+            let goes = match self.replaced {
+                None => false,
+                Some(Replaced::Everything) => true,
+                Some(Replaced::Partition(values)) => in_partition(self.schema, &entry.partition, values)?,
+                Some(Replaced::PartitionsOfAdded) => partitions.contains(&entry.partition[..]),
+            };
+            if goes {
+                out.push(IndexEntry { kind: DELETE, ..entry.clone() });
+            }
+        }
+        out.extend(self.changes.index.iter().cloned());
+        Ok(out)
+    }
+}
+
+fn place_of(entry: &FileEntry) -> FilePlace {
+    (entry.partition.clone(), entry.bucket, entry.level, entry.file_name.clone())
+}
+
+/// Whether a partition has these values.
+fn in_partition(schema: &TableSchema, row: &[u8], values: &[(String, Option<Value>)]) -> Result<bool> {
+    let partition = partition_of(schema, row)?;
+    for (name, wanted) in values {
+        let none = || Error::invalid(format!("'{name}' is no partition column"));
+        if partition.values.iter().find(|v| v.name == *name).ok_or_else(none)?.value != *wanted {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Compares two keys after their numbers of fields.
+///
+/// # Errors
+/// `CorruptTable` if one can't be read.
+pub(super) fn compare_keys(a: &[u8], b: &[u8], types: &[DataType]) -> Result<Ordering> {
+    BinaryRow::from_prefixed(a)?.compare(&BinaryRow::from_prefixed(b)?, types)
+}
+
+/// Sorts files by their least keys.
+///
+/// # Errors
+/// As [`compare_keys`].
+pub(super) fn sort_by_keys(files: &mut [&FileEntry], types: &[DataType]) -> Result<()> {
+    let mut failure = None;
+    files.sort_by(|a, b| {
+        compare_keys(&a.min_key, &b.min_key, types).unwrap_or_else(|e| {
+            failure = Some(e);
+            Ordering::Equal
+        })
+    });
+    failure.map_or(Ok(()), Err)
+}
+
+/// Whether files of an overwrite, which [`upgraded`] might have put higher, stay where scans leave them out.
+///
+/// # Errors
+/// `InvalidInput` for options that can't be read.
+pub(super) fn stay_hidden(schema: &TableSchema, added: &[FileEntry]) -> Result<bool> {
+    let options = schema.options();
+    let low = added.iter().any(|e| e.level == 0 && e.bucket >= 0);
+    Ok(low && upgrades(&options)? && options.hides_level_0(schema.has_primary_key())?)
+}
+
+fn upgrades(options: &Options<'_>) -> Result<bool> {
+    Ok(options.boolean("overwrite-upgrade", true)? && !options.boolean("pk-clustering-override", false)?)
+}
+
+/// Puts the files of an overwrite on the highest level, bucket by bucket, where they don't overlap: they need no
+/// merging.
+///
+/// # Errors
+/// `CorruptTable` for keys that can't be read.
+pub(super) fn upgraded(schema: &TableSchema, added: Vec<FileEntry>) -> Result<Vec<FileEntry>> {
+    let (options, types) = (schema.options(), schema.key_types());
+    let low = added.iter().all(|e| e.level == 0 && e.bucket >= 0);
+    if types.is_empty() || !low || !upgrades(&options)? {
+        return Ok(added);
+    }
+    let runs = options.integer("num-sorted-run.compaction-trigger")?.unwrap_or(5);
+    let levels = options.integer("num-levels")?.unwrap_or(runs.saturating_add(1));
+    let highest = i32::try_from(levels.saturating_sub(1).max(0)).unwrap_or(i32::MAX);
+    let mut buckets: Vec<Vec<FileEntry>> = Vec::new();
+    let mut places: HashMap<(Arc<[u8]>, i32), usize> = HashMap::new();
+    for entry in added {
+        let at = *places.entry((entry.partition.clone(), entry.bucket)).or_insert_with(|| {
+            buckets.push(Vec::new());
+            buckets.len() - 1
+        });
+        buckets.get_mut(at).into_iter().for_each(|bucket| bucket.push(entry.clone()));
+    }
+    let mut out = Vec::new();
+    for files in buckets {
+        let mut sorted: Vec<&FileEntry> = files.iter().collect();
+        sort_by_keys(&mut sorted, &types)?;
+        let mut apart = true;
+        for pair in sorted.windows(2) {
+            let [a, b] = pair else { continue };
+            apart &= compare_keys(&a.max_key, &b.min_key, &types)? == Ordering::Less;
+        }
+        let level = if apart { highest } else { 0 };
+        out.extend(files.into_iter().map(|e| FileEntry { level, ..e }));
+    }
+    Ok(out)
+}
+
+/// Gives the rows of new files their ids, and files without sequence numbers the commit's. Returns the next row id.
+///
+/// # Errors
+/// `InvalidInput` for a file of columns that comes before the rows that it belongs to.
+pub(super) fn track_rows(entries: &mut [FileEntry], snapshot_id: i64, first_row_id: i64) -> Result<i64> {
+    let (mut next, mut rows_start) = (first_row_id, first_row_id);
+    let mut blobs: HashMap<Option<String>, i64> = HashMap::new();
+    for entry in entries {
+        if entry.min_sequence_number == 0 {
+            (entry.min_sequence_number, entry.max_sequence_number) = (snapshot_id, snapshot_id);
+        }
+        let columns = entry.write_cols.as_deref();
+        let has_ids = entry.first_row_id.is_some() || columns.is_some_and(|c| c.iter().any(|c| c == "_ROW_ID"));
+        if entry.file_source != Some(APPEND) || has_ids {
+            continue;
+        }
+        if entry.file_name.ends_with(".blob") {
+            let start = blobs.entry(columns.and_then(|c| c.first().cloned())).or_insert(rows_start);
+            if *start >= next {
+                return Err(
+                    Error::invalid("a file of blobs comes before the file of its rows").with("file", &entry.file_name)
+                );
+            }
+            entry.first_row_id = Some(*start);
+            *start += entry.row_count;
+        } else {
+            entry.first_row_id = Some(next);
+            rows_start = next;
+            blobs.clear();
+            next += entry.row_count;
+        }
+    }
+    Ok(next)
+}

@@ -1,0 +1,110 @@
+//! Result of planning: splits, and what each stage saw and kept.
+
+use std::sync::Arc;
+
+use crate::format::manifest_count::ManifestCount;
+use crate::format::task::{Partition, ScanTask};
+
+/// What each stage of planning saw and kept.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlanCounters {
+    /// In the manifest lists.
+    pub manifests: ManifestCount,
+    /// After what the lists say of partitions, buckets and levels.
+    pub manifests_kept: ManifestCount,
+    /// Live files of all manifests, by the counts of the lists.
+    pub files_listed: u64,
+    /// Live files after partitions and buckets.
+    pub files_in_buckets: u64,
+    /// Of them, those on levels that the scan does not see.
+    pub files_hidden: u64,
+    /// After levels and the bounds of keys.
+    pub files_after_keys: u64,
+    /// After statistics of values; files that others of their bucket keep stay.
+    pub files_after_values: u64,
+    /// After file indexes: those that the plan has.
+    pub files_kept: u64,
+    /// Their rows, not merged.
+    pub rows_kept: u64,
+    /// Their bytes.
+    pub bytes_kept: u64,
+    /// Of them, those that are merged with others.
+    pub files_merged: u64,
+    /// Files with a deletion vector.
+    pub deletes_attached: u64,
+    /// Reading manifest lists, milliseconds.
+    pub list_ms: f64,
+    /// Reading and judging manifests, milliseconds.
+    pub entries_ms: f64,
+    /// Making splits, milliseconds.
+    pub splits_ms: f64,
+}
+
+impl PlanCounters {
+    /// Adds what another part of a plan has in the end.
+    pub(crate) fn add_kept(&mut self, other: &PlanCounters) {
+        self.files_kept += other.files_kept;
+        self.rows_kept = self.rows_kept.saturating_add(other.rows_kept);
+        self.bytes_kept = self.bytes_kept.saturating_add(other.bytes_kept);
+        self.files_merged += other.files_merged;
+        self.deletes_attached += other.deletes_attached;
+    }
+}
+
+/// Files of one bucket that Java reads together.
+#[derive(Clone, Debug)]
+pub struct PlannedSplit {
+    /// Their partition.
+    pub partition: Arc<Partition>,
+    /// Their bucket.
+    pub bucket: i32,
+    /// Buckets of the partition when the first of them was written.
+    pub total_buckets: i32,
+    /// Whether Java reads each file for itself.
+    pub raw_convertible: bool,
+    /// Files that stand for themselves, and sections.
+    pub tasks: Vec<ScanTask>,
+}
+
+impl PlannedSplit {
+    /// All files, those of sections too.
+    pub fn files(&self) -> impl Iterator<Item = &ScanTask> {
+        self.tasks.iter().flat_map(files_of)
+    }
+
+    /// As [`PlannedSplit::files`].
+    pub fn into_files(self) -> impl Iterator<Item = ScanTask> {
+        self.tasks.into_iter().flat_map(|mut task| match task.merge.take() {
+            Some(section) => Arc::unwrap_or_clone(section).runs.into_iter().flatten().collect(),
+            None => vec![task],
+        })
+    }
+}
+
+/// A task, or those that its section is of.
+pub fn files_of(task: &ScanTask) -> impl Iterator<Item = &ScanTask> {
+    let section = task.merge.iter().flat_map(|section| section.runs.iter().flatten());
+    task.merge.is_none().then_some(task).into_iter().chain(section)
+}
+
+/// What planning gives.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// In the order of partitions and buckets as manifests first name them.
+    pub splits: Vec<PlannedSplit>,
+    /// What was seen and kept.
+    pub counters: PlanCounters,
+}
+
+/// Counts what a plan has in the end.
+pub(crate) fn count(splits: &[PlannedSplit], counters: &mut PlanCounters) {
+    for task in splits.iter().flat_map(|s| &s.tasks) {
+        for file in files_of(task) {
+            counters.files_merged += u64::from(task.merge.is_some());
+            counters.files_kept += 1;
+            counters.rows_kept = counters.rows_kept.saturating_add(file.data_file.record_count.max(0).unsigned_abs());
+            counters.bytes_kept = counters.bytes_kept.saturating_add(file.data_file.size_bytes.max(0).unsigned_abs());
+            counters.deletes_attached += file.deletes.len() as u64;
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Planning a change of rows on the newest version, and planning it again after another commit came first.
+
+use std::collections::BTreeMap;
+
+use crate::error::{ErrorKind, Result};
+use crate::format::commit::CommitOptions;
+use crate::paimon::commit::producer::Commit;
+use crate::paimon::state::PaimonTable;
+use crate::parallel::go_on;
+
+/// How often a change is planned again at most, after other commits came first.
+const ATTEMPTS: i64 = 10;
+
+/// A commit, and what its snapshot says of rows.
+pub(crate) type PlannedCommit = (Commit, BTreeMap<String, String>);
+
+impl PaimonTable {
+    /// Plans a change on the newest version and commits it. Starts again if another commit came first.
+    pub(crate) fn retry(
+        &self,
+        options: &CommitOptions,
+        plan: &dyn Fn(&PaimonTable) -> Result<Option<PlannedCommit>>,
+    ) -> Result<PaimonTable> {
+        let mut left = ATTEMPTS;
+        loop {
+            let table = self.newest_of(options.branch.as_deref())?;
+            left = left.min(table.table_schema().options().integer("commit.max-retries")?.unwrap_or(left)) - 1;
+            let Some((commit, counts)) = plan(&table)? else { return self.refresh() };
+            match table.finish(self, commit, counts, options) {
+                Err(e) if e.kind() == ErrorKind::CommitConflict && left >= 0 => go_on()?,
+                done => return done,
+            }
+        }
+    }
+
+    pub(crate) fn finish(
+        &self,
+        before: &PaimonTable,
+        commit: Commit,
+        mut properties: BTreeMap<String, String>,
+        options: &CommitOptions,
+    ) -> Result<PaimonTable> {
+        properties.extend(options.snapshot_properties.clone());
+        commit.with_properties(properties).run().into_result()?;
+        before.after_commit()
+    }
+}

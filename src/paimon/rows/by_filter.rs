@@ -1,0 +1,168 @@
+//! Deleting and updating rows by a filter.
+//!
+//! Whole partitions are removed by metadata alone. In tables without primary key, rows are found file by file (`found`)
+//! and changed file by file (`change_files`). In tables with a primary key, rows of kind `-D` and `+U` replace the
+//! found rows (`keyed`).
+//!
+//! Everything is planned on one snapshot. If another commit changed what the change relies on, it is planned again
+//! (`attempts`).
+//!
+//! Source: Java's `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`.
+
+use std::collections::BTreeMap;
+
+use super::attempts::PlannedCommit;
+use super::change_files::Unpublished;
+use super::fate::Fate;
+use super::found::{FileHits, hits};
+use super::keyed;
+use crate::error::{ErrorKind, Result};
+use crate::expr::Predicate;
+use crate::format::commit::CommitOptions;
+use crate::format::row_change::Assigned;
+use crate::format::task::PaimonNewFile;
+use crate::paimon::commit::changes::{Changes, Replaced};
+use crate::paimon::commit::producer::Commit;
+use crate::paimon::state::{PaimonTable, unsupported};
+use crate::paimon::write::keyed::key_deletes::check_deletable;
+use crate::paimon::write::write_plan::WriteKind;
+use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
+use crate::parallel::Cancellation;
+use crate::rows::assignments::Assignments;
+use crate::rows::stream::RowReader;
+use crate::rows::stream::StreamRequest;
+
+/// The numbers of rows for the snapshot.
+fn counted(key: &str, rows: u64) -> BTreeMap<String, String> {
+    BTreeMap::from([(format!("frazil.rows-{key}"), rows.to_string())])
+}
+
+impl PaimonTable {
+    /// Deletes the rows on which a filter is true. Returns the table at its new version.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the filter does not fit the schema; `Unsupported` for tables whose rows can't be deleted;
+    /// `CommitConflict` if others changed the same each time; as [`PaimonTable::append`].
+    pub(crate) fn delete_where(
+        &self,
+        filter: &Predicate,
+        options: &CommitOptions,
+        go_on: Cancellation,
+    ) -> Result<PaimonTable> {
+        self.retry(options, &|table| match table.replaced(filter) {
+            Ok(replaced) => table.without(filter, replaced, go_on),
+            Err(e) if e.kind() != ErrorKind::Unsupported => Err(e),
+            Err(_) => match table.table_schema().has_primary_key() {
+                true => table.key_change(filter, Fate::Gone, go_on),
+                false => table.file_change(filter, Fate::Gone, Vec::new(), go_on),
+            },
+        })
+    }
+
+    /// Gives columns of the rows on which a filter is true other values.
+    ///
+    /// # Errors
+    /// As [`PaimonTable::delete_where`] and [`Assignments::new`].
+    pub(crate) fn update_where(
+        &self,
+        filter: &Predicate,
+        assigned: &[(String, Assigned)],
+        options: &CommitOptions,
+        go_on: Cancellation,
+    ) -> Result<PaimonTable> {
+        self.retry(options, &|table| {
+            let new = Assignments::new(table.schema(), assigned)?;
+            match table.table_schema().has_primary_key() {
+                true => {
+                    keyed::check_updatable(table.table_schema(), assigned)?;
+                    table.key_change(filter, Fate::Updated(&new), go_on)
+                }
+                false => table.file_change(filter, Fate::Updated(&new), Vec::new(), go_on),
+            }
+        })
+    }
+
+    /// Replaces the rows on which a filter is true by others, in a table without primary key.
+    ///
+    /// # Errors
+    /// As [`PaimonTable::delete_where`]; `Unsupported` for tables with a primary key.
+    pub(crate) fn overwrite_where(
+        &self,
+        filter: &Predicate,
+        rows: RowReader,
+        options: &CommitOptions,
+        go_on: Cancellation,
+    ) -> Result<PaimonTable> {
+        let table = self.newest_of(options.branch.as_deref())?;
+        if table.table_schema().has_primary_key() {
+            return Err(unsupported("overwriting rows that are not those of whole partitions, by a primary key")
+                .with("table", table.location())
+                .hint("Delete the rows, then append the others; or name the values of partition columns"));
+        }
+        table.check_changeable()?;
+        let added = table.new_files(rows, WriteKind::Add, false)?.files.added;
+        match table.file_change(filter, Fate::Gone, added, go_on)? {
+            Some((commit, counts)) => table.finish(self, commit, counts, options),
+            None => self.refresh(),
+        }
+    }
+
+    /// Takes whole partitions out.
+    fn without(&self, filter: &Predicate, replaced: Replaced, go_on: Cancellation) -> Result<Option<PlannedCommit>> {
+        let files = self.found(filter)?.of_every_level().files(go_on)?;
+        let commit = || Commit::new(self.folder(), Changes::default()).overwriting(replaced);
+        Ok((!files.is_empty()).then(|| (commit(), BTreeMap::new())))
+    }
+
+    /// Changes rows of a table without primary key; `None` if no row matches and nothing is added.
+    fn file_change(
+        &self,
+        filter: &Predicate,
+        fate: Fate<'_>,
+        added: Vec<PaimonNewFile>,
+        go_on: Cancellation,
+    ) -> Result<Option<PlannedCommit>> {
+        let store = self.folder().store().as_ref();
+        let new = Unpublished { store, data: added, index: Vec::new() };
+        self.check_changeable()?;
+        let scan = self.found(filter)?;
+        let hits = hits(&scan, go_on)?;
+        let rows = hits.iter().map(FileHits::rows).sum();
+        let counts = match fate {
+            Fate::Gone => counted("deleted", rows),
+            Fate::Updated(_) | Fate::Merged(_) => counted("updated", rows),
+        };
+        self.change_files(&scan, hits, fate, new, counts, go_on)
+    }
+
+    /// Writes rows of a kind that take the place of those that a filter finds, by their key.
+    fn key_change(&self, filter: &Predicate, fate: Fate<'_>, go_on: Cancellation) -> Result<Option<PlannedCommit>> {
+        let (kind, key) = match fate {
+            Fate::Gone => (WriteKind::Delete, "deleted"),
+            Fate::Updated(_) | Fate::Merged(_) => (WriteKind::Update, "updated"),
+        };
+        if let Fate::Gone = fate {
+            check_deletable(self.table_schema())?;
+        }
+        // What is not compacted yet is newer than what scans see.
+        let scan = self.found(filter)?.of_every_level();
+        let mut found = scan.read(StreamRequest::default())?;
+        let (mut writer, mut count) = (PaimonWriter::of_stored(self, kind)?, 0u64);
+        while let Some(rows) = found.next_batch(go_on)? {
+            go_on()?;
+            count = count.saturating_add(rows.num_rows() as u64);
+            match fate {
+                Fate::Gone => writer.write(&rows)?,
+                Fate::Updated(new) => writer.write(&new.apply(&rows)?)?,
+                Fate::Merged(merge) => writer.write(&merge.fates(&rows)?.rows)?,
+            }
+        }
+        let WrittenFiles { added, changelog, hashes } = writer.finish()?;
+        if added.is_empty() {
+            return Ok(None);
+        }
+        let changes = Changes { added, changelog, hashes, ..Changes::default() };
+        let commit = Commit::new(self.folder(), changes).owning_files().only_on(scan.snapshot_id());
+        Ok(Some((commit, counted(key, count))))
+    }
+}

@@ -1,0 +1,99 @@
+//! Changing rows of tables without primary key, file by file.
+//!
+//! Files without a remaining row are removed. For the others, deletion vectors name the rows (`vectors`) if the table
+//! has them; otherwise the files are rewritten (`rewrite`).
+
+use std::collections::BTreeMap;
+
+use super::attempts::PlannedCommit;
+use super::fate::Fate;
+use super::found::FileHits;
+use super::{rewrite, vectors};
+use crate::error::Result;
+use crate::expr::{Predicate, bind};
+use crate::format::request::ScanRequest;
+use crate::format::task::{DataFile, PaimonNewFile};
+use crate::paimon::commit::changes::Changes;
+use crate::paimon::commit::producer::Commit;
+use crate::paimon::scan::handle::PaimonScan;
+use crate::paimon::state::{PaimonTable, unsupported};
+use crate::parallel::Cancellation;
+use crate::store::Store;
+
+/// Files that were written for a commit that has not taken them over; they are deleted unless it does.
+pub(crate) struct Unpublished<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) data: Vec<PaimonNewFile>,
+    pub(crate) index: Vec<String>,
+}
+
+impl Unpublished<'_> {
+    pub(crate) fn taken(&mut self) -> Vec<PaimonNewFile> {
+        self.index.clear();
+        std::mem::take(&mut self.data)
+    }
+}
+
+impl Drop for Unpublished<'_> {
+    fn drop(&mut self) {
+        let paths = self.data.iter().map(|f| &f.file.path).chain(&self.index);
+        // A left-over is a harmless orphan.
+        paths.for_each(|path| drop(self.store.delete(path)));
+    }
+}
+
+impl PaimonTable {
+    /// The scan of a filter on the table as it is here.
+    pub(crate) fn found(&self, filter: &Predicate) -> Result<PaimonScan> {
+        // Columns that only files have say nothing about the rows of other commits.
+        bind(filter, self.schema(), true)?;
+        self.scan_newest(ScanRequest { filter: Some(filter.clone()), ..ScanRequest::default() })
+    }
+
+    /// Refuses tables whose files can't be changed row by row.
+    pub(crate) fn check_changeable(&self) -> Result<()> {
+        match self.table_schema().options().data_evolution()? {
+            false => Ok(()),
+            true => Err(unsupported("changes of rows of tables with 'data-evolution.enabled'")
+                .with("table", self.location())
+                .hint("Whole partitions can be deleted")),
+        }
+    }
+
+    /// Changes rows that were found.
+    pub(crate) fn change_files(
+        &self,
+        scan: &PaimonScan,
+        hits: Vec<FileHits>,
+        fate: Fate<'_>,
+        mut new: Unpublished<'_>,
+        counts: BTreeMap<String, String>,
+        go_on: Cancellation,
+    ) -> Result<Option<PlannedCommit>> {
+        let vectors = self.table_schema().options().deletion_vectors()?;
+        let removed: Vec<DataFile>;
+        let index;
+        if vectors {
+            if !matches!(fate, Fate::Gone) {
+                new.data.extend(rewrite::updated(self, scan, &hits, fate, go_on)?);
+            }
+            let (whole, partly): (Vec<_>, Vec<_>) = hits.into_iter().partition(FileHits::is_whole);
+            removed = whole.into_iter().map(|h| h.task.data_file.as_ref().clone()).collect();
+            let partly = partly.into_iter().filter_map(|h| Some((h.task.data_file.clone(), h.positions?))).collect();
+            index = vectors::changes(self, scan.snapshot(), partly, &removed, &mut new.index, go_on)?;
+        } else {
+            let partly = hits.iter().any(|h| !h.is_whole());
+            if partly || !matches!(fate, Fate::Gone) {
+                new.data.extend(rewrite::rewritten(self, scan, &hits, fate, go_on)?);
+            }
+            removed = hits.into_iter().map(|h| h.task.data_file.as_ref().clone()).collect();
+            // Their vectors, of a time when the table had some, go with them.
+            index = vectors::changes(self, scan.snapshot(), Vec::new(), &removed, &mut new.index, go_on)?;
+        }
+        let changes = Changes { added: new.taken(), removed, index, ..Changes::default() };
+        Ok(match changes.is_empty() {
+            true => None,
+            false => Some((Commit::new(self.folder(), changes).owning_files(), counts)),
+        })
+    }
+}

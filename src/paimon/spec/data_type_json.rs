@@ -1,0 +1,95 @@
+//! Types and fields as JSON, as schema files have them.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::data_type::{DataField, DataType, TypeKind};
+use super::data_type_text::parse_type_text;
+use crate::error::{Error, Result};
+use crate::types::FieldId;
+
+impl DataField {
+    /// Reads a field of a schema file.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it lacks an id, a name or a type; as [`DataType::from_json`].
+    pub fn from_json(json: &Json) -> Result<DataField> {
+        let bad = |what: &str| Error::corrupt(format!("a field of the schema has no {what}"));
+        let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);
+        let name = text("name").ok_or_else(|| bad("name"))?;
+        let id = json.get("id").and_then(Json::as_i64).and_then(|id| FieldId::try_from(id).ok());
+        let ty = json.get("type").ok_or_else(|| bad("type").with("column", &name))?;
+        Ok(DataField {
+            id: id.ok_or_else(|| bad("id").with("column", &name))?,
+            ty: DataType::from_json(ty).map_err(|e| e.with("column", &name))?,
+            description: text("description"),
+            default_value: text("defaultValue"),
+            name,
+        })
+    }
+
+    /// The field in the form of schema files.
+    pub fn to_json(&self) -> Json {
+        let mut out = Map::new();
+        out.insert("id".to_owned(), json!(self.id));
+        out.insert("name".to_owned(), json!(self.name));
+        out.insert("type".to_owned(), self.ty.to_json());
+        out.extend(self.description.as_ref().map(|d| ("description".to_owned(), json!(d))));
+        out.extend(self.default_value.as_ref().map(|d| ("defaultValue".to_owned(), json!(d))));
+        Json::Object(out)
+    }
+}
+
+impl DataType {
+    /// Reads a type of a schema file: SQL text, or an object for types with children.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is no type; `Unsupported` for types that Paimon 1.4 does not have.
+    pub fn from_json(json: &Json) -> Result<DataType> {
+        let object = match json {
+            Json::String(text) => return parse_type_text(text),
+            Json::Object(object) => object,
+            _ => return Err(Error::corrupt(format!("{json} is no type of the schema"))),
+        };
+        let bad = |what: &str| Error::corrupt(format!("a type of the schema has no {what}"));
+        let text = object.get("type").and_then(Json::as_str).ok_or_else(|| bad("name"))?;
+        let child = |key: &str| -> Result<Box<DataType>> {
+            Ok(Box::new(DataType::from_json(object.get(key).ok_or_else(|| bad(key))?)?))
+        };
+        let name = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        let kind = match name {
+            "ARRAY" => TypeKind::Array(child("element")?),
+            "MULTISET" => TypeKind::Multiset(child("element")?),
+            "MAP" => TypeKind::Map(child("key")?, child("value")?),
+            "VECTOR" => {
+                let length = object.get("length").and_then(Json::as_u64).and_then(|n| u32::try_from(n).ok());
+                TypeKind::Vector { element: child("element")?, length: length.ok_or_else(|| bad("length"))? }
+            }
+            "ROW" => {
+                let fields = object.get("fields").and_then(Json::as_array).ok_or_else(|| bad("fields"))?;
+                TypeKind::Row(fields.iter().map(DataField::from_json).collect::<Result<_>>()?)
+            }
+            _ => return Err(Error::unsupported(format!("the type '{text}' is not supported"))),
+        };
+        Ok(DataType { kind, nullable: !text.contains("NOT NULL") })
+    }
+
+    /// The type in the form of schema files.
+    pub fn to_json(&self) -> Json {
+        let named = |name: &str| json!(if self.nullable { name.to_owned() } else { format!("{name} NOT NULL") });
+        match &self.kind {
+            TypeKind::Array(element) => json!({"type": named("ARRAY"), "element": element.to_json()}),
+            TypeKind::Multiset(element) => json!({"type": named("MULTISET"), "element": element.to_json()}),
+            TypeKind::Map(key, value) => {
+                json!({"type": named("MAP"), "key": key.to_json(), "value": value.to_json()})
+            }
+            TypeKind::Vector { element, length } => {
+                json!({"type": named("VECTOR"), "element": element.to_json(), "length": length})
+            }
+            TypeKind::Row(fields) => {
+                let fields: Vec<Json> = fields.iter().map(DataField::to_json).collect();
+                json!({"type": named("ROW"), "fields": fields})
+            }
+            _ => json!(self.to_string()),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Writing in one process and committing in another: commit messages.
+
+use std::collections::BTreeSet;
+
+use super::append::with_properties;
+use super::settle::{PendingFiles, Settling, paths_of};
+use super::write_plan::{WriteKind, is_over_partitions};
+use super::writer::WrittenFiles;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::commit::{CommitOptions, now_ms};
+use crate::format::row_change::RowChange;
+use crate::format::task::{CommitMessage, WrittenAt};
+use crate::paimon::commit::changes::Replaced;
+use crate::paimon::commit::orphans::files_in_use;
+use crate::paimon::commit::producer::Commit;
+use crate::paimon::state::{PaimonTable, unsupported};
+use crate::rows::stream::RowReader;
+use crate::types::hash::murmur3_seeded;
+
+impl PaimonTable {
+    /// Writes the stream's rows into new files without committing: for [`PaimonTable::commit`], or, with `replaces`,
+    /// for [`PaimonTable::commit_overwrite`] alone. Files of a failed write are removed.
+    ///
+    /// # Errors
+    /// As [`PaimonTable::append`], but for the commit; `NotFound` if the table was dropped, or created again.
+    pub fn write(&self, rows: RowReader, replaces: bool) -> Result<CommitMessage> {
+        self.check_messages_allowed()?;
+        self.metadata().check_same_table()?;
+        let new = self.new_files(rows, WriteKind::Add, replaces)?;
+        Ok(CommitMessage { paimon_replaces: replaces, ..self.message(new) })
+    }
+
+    /// As [`PaimonTable::write`], for rows whose keys replace or delete other rows.
+    ///
+    /// # Errors
+    /// As [`PaimonTable::change_rows`], but for the commit.
+    pub fn write_delta(&self, change: &RowChange, rows: RowReader) -> Result<CommitMessage> {
+        self.check_messages_allowed()?;
+        self.metadata().check_same_table()?;
+        let kind = match change {
+            RowChange::ReplaceKeys(on) => self.check_key(on).map(|()| WriteKind::Add)?,
+            RowChange::DeleteKeys(on) => self.check_key(on).map(|()| WriteKind::Delete)?,
+            _ => return Err(unsupported("this change of rows").with("table", self.location())),
+        };
+        let new = self.new_files(rows, kind, false)?;
+        Ok(self.message(new))
+    }
+
+    /// Commits what writers wrote, in one snapshot.
+    ///
+    /// # Errors
+    /// `InvalidInput` for messages of another table, of rows that are to replace others, or that were committed before;
+    /// as [`PaimonTable::append`].
+    pub fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<PaimonTable> {
+        if messages.iter().any(|m| m.paimon_replaces) {
+            return Err(Error::invalid("these messages replace rows, so they can't be appended")
+                .hint("Give them to commit_overwrite(), or write with writer() without overwrite"));
+        }
+        self.commit_files(&self.newest_of(options.branch.as_deref())?, messages, None, options)
+    }
+
+    /// Commits what writers wrote in the place of all rows, of whole partitions by the values of their columns, or of
+    /// the partitions that there are new rows of. The very same messages are committed once, but for an overwrite
+    /// without rows. If the commit fails the files stay.
+    ///
+    /// # Errors
+    /// `InvalidInput` for messages of another table or of other writes, or that were committed before; `Unsupported`
+    /// for other overwrites; as [`PaimonTable::append`].
+    pub fn commit_overwrite(
+        &self,
+        change: &RowChange,
+        messages: Vec<CommitMessage>,
+        options: &CommitOptions,
+    ) -> Result<PaimonTable> {
+        let table = self.newest_of(options.branch.as_deref())?;
+        let replaced = table.check_overwrite(change)?;
+        if messages.iter().any(|m| !m.paimon_replaces) {
+            return Err(Error::invalid(
+                "the messages come from writers that append or delete, so they can't replace rows",
+            )
+            .with("table", self.location())
+            .hint("Write the rows with writer(overwrite=True)"));
+        }
+        self.commit_files(&table, messages, Some(replaced), options)
+    }
+
+    fn commit_files(
+        &self,
+        table: &PaimonTable,
+        messages: Vec<CommitMessage>,
+        replaced: Option<Replaced>,
+        options: &CommitOptions,
+    ) -> Result<PaimonTable> {
+        self.check_messages(&messages)?;
+        let after =
+            messages.iter().map(|m| m.written_at).min_by_key(|at| at.map(|at| (at.sequence_number, at.time_ms)));
+        let by_several = messages.len() > 1;
+        let mut files = WrittenFiles::default();
+        for message in messages {
+            files.added.extend(message.paimon);
+            files.changelog.extend(message.paimon_changelog);
+            files.hashes.extend(message.paimon_hashes);
+        }
+        if files.added.is_empty() && matches!(replaced, None | Some(Replaced::PartitionsOfAdded)) {
+            return self.refresh();
+        }
+        let mut paths = BTreeSet::new();
+        if let Some(twice) = files.added.iter().find(|f| !paths.insert(f.file.path.clone())) {
+            return Err(Error::invalid("a message is committed twice").with("path", &twice.file.path));
+        }
+        let user = (!paths.is_empty()).then(|| user_of(paths));
+        let adjust = |commit: Commit| {
+            let commit = match &user {
+                Some(user) => commit.by(user, 1).after(after.flatten()),
+                None => commit,
+            };
+            // A file that the table has already must not be added again.
+            with_properties(commit.checking_appends().checking_files(), options)
+        };
+        let pending = PendingFiles { files, by_several, ..PendingFiles::default() };
+        table.settle(pending, &Settling { replaced, owns_files: false, adjust: &adjust })?;
+        self.after_commit()
+    }
+
+    /// Removes the files of messages that are given up. Looks first whether the table has one of them in any version.
+    ///
+    /// # Errors
+    /// `InvalidInput` for messages of another table, and if a file is in use: then nothing is deleted; as
+    /// [`files_in_use`]; the first file that could not be deleted.
+    pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
+        self.check_messages(messages)?;
+        let paths = messages.iter().flat_map(|m| &m.paimon).map(|new| new.file.path.clone());
+        if let Some(path) = files_in_use(self.folder(), paths)?.first() {
+            return Err(
+                Error::invalid("a file of the messages is in the table, so nothing was deleted").with("path", path)
+            );
+        }
+        let store = self.folder().store();
+        let delete = |path: String| match store.delete(&path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        };
+        let files = messages.iter().flat_map(|m| m.paimon.iter().chain(&m.paimon_changelog));
+        let deleted: Vec<Result<()>> = files.flat_map(paths_of).map(delete).collect();
+        deleted.into_iter().collect()
+    }
+
+    fn check_messages(&self, messages: &[CommitMessage]) -> Result<()> {
+        let own = self.metadata().identity();
+        let Some(other) = messages.iter().find(|m| m.table_uuid != own) else { return Ok(()) };
+        let error = Error::invalid("a message belongs to another table").with("table", &own);
+        let error = error.with("found", &other.table_uuid);
+        let place = |identity: &str| identity.rsplit_once('@').map(|(place, _)| place.to_owned());
+        match place(&own) == place(&other.table_uuid) {
+            true => {
+                Err(error
+                    .hint("The time after @ is when the table was created: it was dropped and created again since"))
+            }
+            false => Err(error),
+        }
+    }
+
+    fn message(&self, new: PendingFiles) -> CommitMessage {
+        let WrittenFiles { added, changelog, hashes } = new.files;
+        let files = added.iter().map(|f| f.file.clone()).collect();
+        let sequence_number = self.metadata().snapshot.as_ref().map_or(0, |snapshot| snapshot.id);
+        let written_at = Some(WrittenAt { sequence_number, time_ms: now_ms() });
+        CommitMessage {
+            paimon: added,
+            paimon_changelog: changelog,
+            paimon_hashes: hashes,
+            ..CommitMessage::new(self.metadata().identity(), files, written_at)
+        }
+    }
+
+    /// Rows of one key must all be seen by one writer, if they may belong to several partitions.
+    fn check_messages_allowed(&self) -> Result<()> {
+        match is_over_partitions(self.table_schema()) {
+            false => Ok(()),
+            true => Err(Error::unsupported(
+                "writers that don't commit themselves, of a table whose primary key leaves out partition columns",
+            )
+            .with("table", self.location())
+            .hint("Use the table's own append, upsert or delete_keys: one writer has to see all rows of a key")),
+        }
+    }
+}
+
+/// Who commits these files and no others: made again the commit is known.
+fn user_of(paths: BTreeSet<String>) -> String {
+    let all = paths.into_iter().collect::<Vec<_>>().join("\n");
+    let word = |seed: u32| format!("{:08x}", murmur3_seeded(seed, all.as_bytes()));
+    format!("frazil-{}", (0..4).map(word).collect::<String>())
+}

@@ -1,0 +1,120 @@
+//! Checks whether a table with a primary key accepts rows that delete others.
+//!
+//! Source: Java's `SupportsRowLevelOperation` in Paimon's Spark commands.
+
+use std::collections::HashSet;
+
+use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::Schema;
+
+use crate::data::merge::rules::ignores_deletes;
+use crate::error::{Error, Result};
+use crate::paimon::spec::options::MergeEngine;
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::state::PaimonTable;
+
+fn no(what: &str, hint: &str) -> Error {
+    Error::unsupported(what).hint(hint)
+}
+
+/// Refuses tables in which rows that delete others do not.
+///
+/// # Errors
+/// `Unsupported`, saying what would make it possible.
+pub(crate) fn check_deletable(schema: &TableSchema) -> Result<()> {
+    let options = schema.options();
+    if let Some(key) = ignores_deletes(&options)? {
+        return Err(no(
+            &format!("the table ignores deletes because of its option '{key}'"),
+            "Whole partitions can be deleted, or overwritten",
+        ));
+    }
+    let removes = |key: &str| options.boolean(key, false);
+    match options.merge_engine()? {
+        MergeEngine::Deduplicate => Ok(()),
+        MergeEngine::PartialUpdate if removes("partial-update.remove-record-on-delete")? => Ok(()),
+        MergeEngine::PartialUpdate if options.get("partial-update.remove-record-on-sequence-group").is_some() => Ok(()),
+        MergeEngine::Aggregation if removes("aggregation.remove-record-on-delete")? => Ok(()),
+        MergeEngine::PartialUpdate => Err(no(
+            "rows of tables with 'merge-engine' = 'partial-update' are not deleted",
+            "A table made with 'partial-update.remove-record-on-delete' = 'true' takes deletes",
+        )),
+        MergeEngine::Aggregation => Err(no(
+            "rows of tables with 'merge-engine' = 'aggregation' are not deleted",
+            "A table made with 'aggregation.remove-record-on-delete' = 'true' takes deletes",
+        )),
+        MergeEngine::FirstRow => Err(no(
+            "rows of tables with 'merge-engine' = 'first-row' are not deleted: the first row of a key stays",
+            "Whole partitions can be deleted, or overwritten",
+        )),
+    }
+}
+
+/// What says of the keys of rows that are to go which rows they are newer than. Where it is null they are older than
+/// all.
+pub(crate) struct DeleteOrder {
+    /// Columns that must all have values.
+    each: Vec<usize>,
+    /// Columns of which at least one must have a value; may be empty.
+    one: Vec<usize>,
+}
+
+impl DeleteOrder {
+    /// That of a table, in rows with these columns.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a column that is missing.
+    pub fn new(schema: &TableSchema, given: &Schema) -> Result<DeleteOrder> {
+        let options = schema.options();
+        let (each, one) = (options.sequence_fields(), options.list("partial-update.remove-record-on-sequence-group"));
+        let place = |name: &&str| given.index_of(name).map_err(|_| no_order(name));
+        let places: Vec<usize> = one.iter().filter_map(|name| place(name).ok()).collect();
+        match one.first() {
+            Some(name) if places.is_empty() => Err(no_order(name)),
+            _ => Ok(DeleteOrder { each: each.iter().map(place).collect::<Result<_>>()?, one: places }),
+        }
+    }
+
+    /// Checks rows.
+    ///
+    /// # Errors
+    /// `InvalidInput` for nulls.
+    pub fn check(&self, rows: &RecordBatch) -> Result<()> {
+        let null_at = |at: &usize| rows.column(*at).logical_nulls();
+        let each = self.each.iter().find(|at| null_at(at).is_some_and(|nulls| nulls.null_count() > 0));
+        let nulls: Vec<_> = self.one.iter().map(null_at).collect();
+        let is_untold = |row: usize| nulls.iter().all(|n| n.as_ref().is_some_and(|n| n.is_null(row)));
+        let one = self.one.first().filter(|_| (0..rows.num_rows()).any(is_untold));
+        match each.or(one) {
+            None => Ok(()),
+            Some(at) => Err(no_order(rows.schema().field(*at).name())),
+        }
+    }
+}
+
+fn no_order(column: &str) -> Error {
+    Error::invalid("the rows to delete lack the columns that order the rows of a key, so they would delete none")
+        .with("column", column)
+        .hint(
+            "Give the columns of 'sequence.field' and of sequence groups with the keys; delete(where) adds them itself",
+        )
+}
+
+impl PaimonTable {
+    /// Rows are found by the primary key alone.
+    pub(crate) fn check_key(&self, on: &[String]) -> Result<()> {
+        let key = &self.table_schema().primary_keys;
+        if key.is_empty() {
+            return Err(Error::invalid("rows are found by their primary key, and the table has none")
+                .with("table", self.location()));
+        }
+        let (own, given): (HashSet<_>, HashSet<_>) = (key.iter().collect(), on.iter().collect());
+        match on.is_empty() || own == given {
+            true => Ok(()),
+            false => {
+                Err(Error::invalid(format!("the table's primary key is {}, not {}", key.join(", "), on.join(", ")))
+                    .with("table", self.location()))
+            }
+        }
+    }
+}
