@@ -11,45 +11,100 @@ use std::time::Duration;
 
 use crate::error::Result;
 
+/// Tells whether a call was cancelled.
+///
+/// A call installs it on its thread by [`Cancellation::scope`]. Threads that work for the call inherit it. Long work
+/// checks it between its steps by [`check_cancelled`].
+#[derive(Clone, Default)]
+pub struct CallCancellation(Option<Arc<dyn Fn() -> Result<()> + Send + Sync>>);
+
+// codemod: begin
 /// Asked between the steps of long work, by every thread that does it; an error ends the work. `&|| Ok(())` never does.
 pub type Cancellation<'a> = &'a (dyn Fn() -> Result<()> + Sync);
 
-/// [`Cancellation`] for what can't be handed one: it waits for a store, far below the work that it belongs to.
+/// As [`check_cancelled`].
+///
+/// # Errors
+/// As [`check_cancelled`].
+pub fn go_on() -> Result<()> {
+    check_cancelled()
+}
+
+/// A [`CallCancellation`].
 pub type Asked = Arc<dyn Fn() -> Result<()> + Send + Sync>;
+
+/// As [`CallCancellation::scope`].
+pub fn asking<T>(asked: Option<Asked>, work: impl FnOnce() -> T) -> T {
+    CallCancellation(asked).scope(work)
+}
+// codemod: end
 
 /// Threads at most, whatever the machine has.
 const MOST_THREADS: usize = 16;
 
-/// How often a thread that waits for others asks whether to go on.
+/// How often a thread that waits for others checks for cancellation.
 const PAUSE: Duration = Duration::from_millis(20);
 
 thread_local! {
-    static ASKED: RefCell<Option<Asked>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<CallCancellation> = const { RefCell::new(CallCancellation::none()) };
 }
 
-/// Runs `work`. Whatever waits meanwhile, on this thread and on those that it starts here, asks `asked` whether to go on.
-pub fn asking<T>(asked: Option<Asked>, work: impl FnOnce() -> T) -> T {
-    /// Puts back what was asked before, after a panic too.
-    struct Before(Option<Asked>);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            ASKED.set(self.0.take());
-        }
+impl CallCancellation {
+    /// A cancellation that `check` decides. Once the call is cancelled, `check` returns an error, which ends the work.
+    /// Every thread that works for the call runs `check` between two steps, so it must be cheap.
+    pub fn new(check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
+        CallCancellation(Some(Arc::new(check)))
     }
-    let _before = Before(ASKED.replace(asked));
-    work()
+
+    /// For work that is never cancelled, such as the cleaning after a failure.
+    pub const fn none() -> Self {
+        CallCancellation(None)
+    }
+
+    /// The cancellation of the call that this thread works for.
+    pub fn current() -> Self {
+        CURRENT.with_borrow(Clone::clone)
+    }
+
+    /// Runs `work` as a part of the call. This thread and the threads that it starts here check this cancellation.
+    pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
+        /// Puts back the former cancellation, also after a panic.
+        struct Former(CallCancellation);
+        impl Drop for Former {
+            fn drop(&mut self) {
+                CURRENT.set(std::mem::take(&mut self.0));
+            }
+        }
+        let _former = Former(CURRENT.replace(self.clone()));
+        work()
+    }
+
+    /// Cancelled once it was checked `checks` times.
+    #[cfg(test)]
+    pub(crate) fn after(checks: usize) -> Self {
+        let left = AtomicUsize::new(checks);
+        let one_less = |left: usize| left.checked_sub(1);
+        CallCancellation::new(move || {
+            let result = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+            result.map(drop).map_err(|_| crate::error::Error::invalid("stopped"))
+        })
+    }
+
+    /// # Errors
+    /// If the call was cancelled.
+    fn check(&self) -> Result<()> {
+        self.0.as_ref().map_or(Ok(()), |check| check())
+    }
 }
 
-/// Whether to go on waiting, by what [`asking`] was given on this thread.
+/// Returns an error if the call that this thread works for was cancelled. It is cheap enough for every batch and every
+/// file, but not for every row.
 ///
 /// # Errors
-/// What that gives.
-pub fn go_on() -> Result<()> {
-    asked().map_or(Ok(()), |asked| asked())
-}
-
-fn asked() -> Option<Asked> {
-    ASKED.with_borrow(Clone::clone)
+/// The error of the [`Cancellation`] that is installed on this thread.
+pub fn check_cancelled() -> Result<()> {
+    // The check may run a signal handler that calls this crate again, so nothing stays borrowed.
+    CallCancellation::current().check()
 }
 
 /// Threads to use where there is work for so many.
@@ -161,17 +216,18 @@ fn on_threads<T: Send>(threads: usize, run: impl Fn() -> Vec<T> + Sync) -> Vec<T
     if threads <= 1 {
         return run();
     }
-    let (asked, caller, left) = (asked(), std::thread::current(), AtomicUsize::new(threads - 1));
+    let (cancellation, caller) = (CallCancellation::current(), std::thread::current());
+    let left = AtomicUsize::new(threads - 1);
     let help = || {
         let _ended = Ended { left: &left, caller: &caller };
-        asking(asked.clone(), &run)
+        cancellation.scope(&run)
     };
     std::thread::scope(|scope| {
         let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(help)).collect();
         let mut all = run();
-        while asked.is_some() && left.load(Ordering::Acquire) > 0 {
-            // Only this thread may be able to tell that the work is to stop; the others hear of it by its asking.
-            let _ = go_on();
+        while cancellation.0.is_some() && left.load(Ordering::Acquire) > 0 {
+            // Some cancellations find out on this thread only, for instance that of Ctrl-C. The check tells the others.
+            let _ = cancellation.check();
             std::thread::park_timeout(PAUSE);
         }
         for h in helpers {
@@ -311,27 +367,52 @@ mod tests {
     }
 
     #[test]
-    fn helpers_ask_what_their_caller_asks() {
+    fn helper_threads_inherit_the_cancellation() {
         let stop = Arc::new(AtomicUsize::new(0));
-        let asked = stop.clone();
-        let ask = move || match asked.load(Ordering::Relaxed) {
+        let stopped = stop.clone();
+        let cancellation = CallCancellation::new(move || match stopped.load(Ordering::Relaxed) {
             0 => Ok(()),
             _ => Err(Error::invalid("stopped")),
-        };
+        });
         let waits = |i: usize| {
             if i == 3 {
                 stop.store(1, Ordering::Relaxed);
             }
             let began = std::time::Instant::now();
             while began.elapsed() < Duration::from_secs(20) {
-                go_on()?;
+                check_cancelled()?;
                 std::thread::sleep(Duration::from_millis(1));
             }
             Ok(())
         };
-        let stopped = asking(Some(Arc::new(ask)), || in_parallel_on(4, 4, waits));
+        let stopped = cancellation.scope(|| in_parallel_on(4, 4, waits));
         assert_eq!(stopped.unwrap_err().message(), "stopped");
-        assert!(go_on().is_ok());
+        assert!(check_cancelled().is_ok());
+    }
+
+    #[test]
+    fn a_scope_ends_with_its_work() {
+        CallCancellation::after(0).scope(|| {
+            assert!(check_cancelled().is_err());
+            CallCancellation::none().scope(|| assert!(check_cancelled().is_ok()));
+            assert!(check_cancelled().is_err());
+            let panics = std::panic::catch_unwind(|| CallCancellation::none().scope(|| panic!("broken")));
+            assert!(panics.is_err() && check_cancelled().is_err());
+        });
+        assert!(check_cancelled().is_ok());
+    }
+
+    #[test]
+    fn a_check_may_start_another_call() {
+        let inner = CallCancellation::new(|| Err(Error::invalid("inner")));
+        let outer = CallCancellation::new(move || {
+            assert_eq!(inner.scope(check_cancelled).unwrap_err().message(), "inner");
+            Ok(())
+        });
+        outer.scope(|| {
+            check_cancelled().unwrap();
+            check_cancelled().unwrap();
+        });
     }
 
     #[test]

@@ -84,15 +84,15 @@ fn requests_fall_back_and_are_checked() {
 
 #[test]
 fn packing_can_be_stopped() {
-    let stop: Cancellation = &|| Err(Error::internal("stopped"));
     let tasks = vec![task("a", 100, None)];
-    assert_eq!(pack(tasks, &plan(50, 10, 0), stop).unwrap_err().message(), "stopped");
+    let stopped = crate::parallel::CallCancellation::after(0)
+        .scope(|| pack(tasks, &plan(50, 10, 0), &crate::parallel::check_cancelled));
+    assert_eq!(stopped.unwrap_err().message(), "stopped");
     // Between pieces of one file too, by size or by offsets.
     let offsets: Vec<i64> = (0..1000).collect();
     for file in [task("a", 1000, None), task("a", 1000, Some(offsets))] {
-        let asked = std::sync::atomic::AtomicBool::new(false);
-        let second: Cancellation =
-            &|| if asked.swap(true, std::sync::atomic::Ordering::Relaxed) { stop() } else { Ok(()) };
-        assert_eq!(pack(vec![file], &plan(1, 10, 0), second).unwrap_err().message(), "stopped");
+        let stopped = crate::parallel::CallCancellation::after(1)
+            .scope(|| pack(vec![file], &plan(1, 10, 0), &crate::parallel::check_cancelled));
+        assert_eq!(stopped.unwrap_err().message(), "stopped");
     }
 }

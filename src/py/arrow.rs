@@ -27,7 +27,7 @@ use super::errors::to_exception;
 use super::signals::Watch;
 use crate::error::{Error, Result};
 use crate::iceberg::scan::handle;
-use crate::parallel::Cancellation;
+use crate::parallel::{Cancellation, check_cancelled};
 
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -218,7 +218,8 @@ struct Outgoing {
 impl Outgoing {
     fn pull(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let (batches, watch) = (self.batches.as_mut(), &self.watch);
-        let next = guarded(|| batches.map_or(Ok(None), |b| b.next_batch(&|| watch.go_on())));
+        let cancellation = watch.cancellation();
+        let next = cancellation.scope(|| guarded(|| batches.map_or(Ok(None), |b| b.next_batch(&check_cancelled))));
         if watch.is_stopped() {
             self.raise_later();
         }
@@ -627,7 +628,7 @@ impl Iterator for Watched {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.watch.go_on() {
+        match self.watch.check() {
             Ok(()) => self.reader.next(),
             Err(stop) => Some(Err(ArrowError::ExternalError(Box::new(stop)))),
         }

@@ -9,21 +9,21 @@ use pyo3::prelude::*;
 use super::errors::to_exception;
 use super::signals::Watch;
 use crate::error::{Error, Result};
-use crate::parallel::{Cancellation, asking};
+use crate::parallel::{Cancellation, check_cancelled};
 
-/// Runs `work` detached from the interpreter. While it waits for a store, it looks for signals.
+/// Runs `work` detached from the interpreter. A signal cancels it.
 pub(super) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
     run_watched(py, &Watch::new(), |_| work())
 }
 
-/// Runs long `work` detached; it asks between its steps whether to go on. A signal's exception goes before the error that
-/// it caused, and before a result: the error may lie in it, behind what was done until then.
+/// As [`run`], for `work` that shares `watch` with others. An exception of a signal goes before the error that it
+/// caused. It also goes before a result, which may contain that error.
 pub(super) fn run_watched<T: Send>(
     py: Python<'_>,
     watch: &Watch,
     work: impl FnOnce(Cancellation) -> Result<T> + Send,
 ) -> PyResult<T> {
-    let done = py.detach(|| asking(Some(watch.asked()), || guarded(|| work(&|| watch.go_on()))));
+    let done = py.detach(|| watch.cancellation().scope(|| guarded(|| work(&check_cancelled))));
     let done = done.map_err(|e| to_exception(py, &e));
     watch.raised().map_or(done, Err)
 }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::arrow::lock;
 use crate::error::{Error, Result};
-use crate::parallel::Asked;
+use crate::parallel::CallCancellation;
 
 /// Asking means attaching to the interpreter, perhaps waiting for another thread: not more often than this.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -38,14 +38,14 @@ impl Watch {
         }))
     }
 
-    /// What those ask who wait for a store.
-    pub(super) fn asked(&self) -> Asked {
+    /// The cancellation of the work.
+    pub(super) fn cancellation(&self) -> CallCancellation {
         let watch = self.clone();
-        Arc::new(move || watch.go_on())
+        CallCancellation::new(move || watch.check())
     }
 
     /// An error if the work is to stop.
-    pub(super) fn go_on(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         if std::thread::current().id() == self.0.owner && !self.0.stopped.load(Ordering::Relaxed) {
             let mut asked = lock(&self.0.asked);
             if asked.elapsed() >= PAUSE {

@@ -3,8 +3,8 @@
 //! There are no folders: a folder is the part of keys up to a slash. A folder that must exist although it is empty (a
 //! namespace) holds a hidden object, which no listing shows. A new object appears whole, at the end of its upload.
 //!
-//! Each call waits on its thread while the requests run on the runtime of the process, and can be interrupted
-//! ([`crate::parallel::asking`]).
+//! Each call waits on its thread while the requests run on the runtime of the process. It checks for cancellation while it
+//! waits ([`crate::parallel::check_cancelled`]).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

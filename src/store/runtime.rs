@@ -116,10 +116,10 @@ fn make() -> Result<Arc<Runtime>> {
 }
 
 impl<T> PendingRequest<T> {
-    /// What it gives. Asks meanwhile whether to go on ([`parallel::asking`]), and gives it up if not.
+    /// Its result. Checks for cancellation while it waits ([`parallel::check_cancelled`]), and gives the work up then.
     ///
     /// # Errors
-    /// What that gives; `Internal` if the work panicked.
+    /// A cancellation; `Internal` if the work panicked.
     pub(super) fn wait(mut self) -> Result<T> {
         let gone = || Error::internal("a request to the store ended without a result");
         let Some((told, _)) = self.inner.as_ref().filter(|_| self.process == std::process::id()) else {
@@ -131,7 +131,7 @@ impl<T> PendingRequest<T> {
                     self.inner = None;
                     return Ok(done);
                 }
-                Err(RecvTimeoutError::Timeout) => parallel::go_on()?,
+                Err(RecvTimeoutError::Timeout) => parallel::check_cancelled()?,
                 Err(RecvTimeoutError::Disconnected) => return Err(gone()),
             }
         }
@@ -158,10 +158,9 @@ mod tests {
     fn waits_and_can_be_told_to_stop() {
         assert_eq!(wait(async { 7 }).unwrap(), 7);
         let began = Instant::now();
-        let stop = Arc::new(|| Err(Error::invalid("stop")));
-        let stopped =
-            parallel::asking(Some(stop), || wait(async { tokio::time::sleep(Duration::from_secs(60)).await }));
-        assert_eq!(stopped.unwrap_err().message(), "stop");
+        let stopped = parallel::CallCancellation::after(0)
+            .scope(|| wait(async { tokio::time::sleep(Duration::from_secs(60)).await }));
+        assert_eq!(stopped.unwrap_err().message(), "stopped");
         assert!(began.elapsed() < Duration::from_secs(10));
         assert_eq!(wait(async { panic!("broken") }).unwrap_err().kind(), crate::error::ErrorKind::Internal);
     }

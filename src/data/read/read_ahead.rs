@@ -18,7 +18,7 @@ use crate::data::deletes::cache::DeleteCache;
 use crate::error::{Error, Result};
 use crate::format::task::{ReadContext, ScanTask};
 use crate::parallel;
-use crate::parallel::Cancellation;
+use crate::parallel::{CallCancellation, Cancellation, check_cancelled};
 use crate::store::Store;
 
 /// Gives the next task; `None` at the end.
@@ -32,7 +32,7 @@ const BATCHES_AHEAD: usize = 3;
 const BYTES_AHEAD: usize = 32 << 20;
 /// Additional threads for a remote store, because most of them wait for it.
 const WAITING_THREADS: usize = 4;
-/// How often the one that waits for a batch asks whether to go on.
+/// How often the thread that waits for a batch checks for cancellation.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How far threads read ahead.
@@ -312,9 +312,10 @@ impl AheadShared {
     fn hire(self: &Arc<Self>, state: &mut AheadState) -> Result<()> {
         let shared = self.clone();
         let started = std::thread::Builder::new().name("frazil-read".into()).spawn(move || {
-            let asked = shared.clone();
-            let go_on = move || if asked.is_closed() { Err(closed()) } else { Ok(()) };
-            parallel::asking(Some(Arc::new(go_on)), || shared.run());
+            // The thread outlives the call that starts it. A cancelled call closes the stream, which ends the thread.
+            let stream = shared.clone();
+            let cancellation = CallCancellation::new(move || if stream.is_closed() { Err(closed()) } else { Ok(()) });
+            cancellation.scope(|| shared.run());
         });
         match started {
             Ok(thread) => state.threads.push(thread),
@@ -368,8 +369,7 @@ impl AheadShared {
     }
 
     fn plan(&self, mut source: TaskSource) -> (Result<Option<ScanTask>>, TaskSource) {
-        let go_on = || if self.is_closed() { Err(closed()) } else { Ok(()) };
-        let found = guarded(|| source(&go_on));
+        let found = guarded(|| source(&check_cancelled));
         (found, source)
     }
 

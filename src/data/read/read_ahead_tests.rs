@@ -136,8 +136,8 @@ fn the_one_that_waits_can_stop() {
         }
     });
     let stream = ReadAhead::new(reader(&dir, 100), source, ahead(false), 2);
-    let stopped = stream.next_batch(&|| Err(Error::invalid("stopped"))).unwrap_err();
-    assert_eq!(stopped.kind(), ErrorKind::InvalidInput);
+    let stopped = CallCancellation::after(0).scope(|| stream.next_batch(&check_cancelled));
+    assert_eq!(stopped.unwrap_err().message(), "stopped");
 }
 
 #[test]

@@ -165,8 +165,9 @@ fn splits_of_several_scans_are_refused() {
     let context = ReadContext { batch_rows: 7, ..splits[1].context.as_ref().clone() };
     splits.push(with_tasks(vec![], &Arc::new(context)));
     assert_eq!(pack_tasks(&splits, &|| Ok(())).unwrap_err().kind(), ErrorKind::Internal);
-    let stop = || Err(Error::invalid("stopped"));
-    assert_eq!(pack_tasks(&many(400), &stop).unwrap_err().message(), "stopped");
+    let stopped =
+        crate::parallel::CallCancellation::after(0).scope(|| pack_tasks(&many(400), &crate::parallel::check_cancelled));
+    assert_eq!(stopped.unwrap_err().message(), "stopped");
 }
 
 /// Partition specs have the same types in all tasks of a split, as texts of splits can say no other.

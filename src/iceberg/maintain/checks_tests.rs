@@ -57,12 +57,14 @@ fn what_was_committed_is_cleaned_up_whatever_the_reply() {
 fn a_job_that_is_stopped_before_the_commit_changes_nothing() {
     let setup = setup();
     let before = (setup.files("metadata"), setup.files("data"));
-    let stop = || Err(Error::invalid("stopped"));
+    let stop = crate::parallel::CallCancellation::after(0);
     let orphans = OrphanOptions { older_than_ms: Some(i64::MAX), ..OrphanOptions::default() };
-    assert_eq!(setup.table.remove_orphan_files(&orphans, &stop).unwrap_err().message(), "stopped");
+    let removed = stop.scope(|| setup.table.remove_orphan_files(&orphans, &crate::parallel::check_cancelled));
+    assert_eq!(removed.unwrap_err().message(), "stopped");
     let rules = CompactRules { rewrite_all: true, ..CompactRules::default() };
     let compaction = CompactOptions { rules, ..CompactOptions::default() };
-    assert_eq!(setup.table.compact(&compaction, &stop).unwrap_err().message(), "stopped");
+    let compacted = stop.scope(|| setup.table.compact(&compaction, &crate::parallel::check_cancelled));
+    assert_eq!(compacted.unwrap_err().message(), "stopped");
     assert_eq!((setup.files("metadata"), setup.files("data")), before);
     assert_eq!(maintain(&setup.table, "tidy", "{}", &|| Ok(())).unwrap_err().kind(), ErrorKind::InvalidInput);
     for wrong in ["[]", "{", r#"{"no_such": 1}"#, r#"{"older_than_ms": "x"}"#] {

@@ -1,8 +1,5 @@
 //! Very many deletes for each file: what is held stays bounded, and the work can be stopped.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use crate::error::Error;
 use crate::expr::BoundPredicate;
 use crate::format::task::{ColumnMetrics, DataFile, FieldMap, FileContent};
 use crate::iceberg::manifest::list::ManifestContent;
@@ -92,14 +89,12 @@ fn the_index_and_its_look_ups_can_be_stopped() {
         Plan::index_deletes(scoped, [&only], &mut counters, &|| Ok(())).unwrap().unwrap()
     };
     let index = deletes();
-    let asked = AtomicUsize::new(0);
-    let stop = || match asked.fetch_add(1, Ordering::Relaxed) {
-        0 => Ok(()),
-        _ => Err(Error::internal("stopped")),
-    };
-    assert_eq!(index.attach(&batches[0], &stop).unwrap_err().message(), "stopped");
+    let attached = crate::parallel::CallCancellation::after(1)
+        .scope(|| index.attach(&batches[0], &crate::parallel::check_cancelled));
+    assert_eq!(attached.unwrap_err().message(), "stopped");
     let schema = table.metadata.schema().unwrap();
     let batches = batches.into_iter().map(|b| b.entries).collect();
-    let none = DeleteIndex::new(batches, schema, &table.metadata, &|| Err(Error::internal("stopped")));
+    let none = crate::parallel::CallCancellation::after(0)
+        .scope(|| DeleteIndex::new(batches, schema, &table.metadata, &crate::parallel::check_cancelled));
     assert_eq!(none.unwrap_err().message(), "stopped");
 }

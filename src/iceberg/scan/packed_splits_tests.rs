@@ -62,8 +62,9 @@ fn files_that_all_stay_here_are_packed() {
 fn packing_can_be_stopped() {
     let dir = TempDir::new().unwrap();
     let scan = scan(&table(dir.path(), 2, 2), "true");
-    let stop = || Err(crate::error::Error::invalid("stopped"));
-    assert_eq!(scan.splits_or_packed(EVEN, 1, &stop).unwrap_err().message(), "stopped");
+    let stop = crate::parallel::CallCancellation::after(0);
+    let stopped = stop.scope(|| scan.splits_or_packed(EVEN, 1, &crate::parallel::check_cancelled));
+    assert_eq!(stopped.unwrap_err().message(), "stopped");
     let Splits::Packed(packed) = scan.splits_or_packed(EVEN, 1, GO_ON).unwrap() else { panic!("they are not packed") };
-    assert_eq!(packed.splits(&stop).unwrap_err().message(), "stopped");
+    assert_eq!(stop.scope(|| packed.splits(&crate::parallel::check_cancelled)).unwrap_err().message(), "stopped");
 }

@@ -185,6 +185,7 @@ fn the_parts_together_are_the_plan_in_the_whole_corpus() {
 fn parting_can_be_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let all = scan(&table(folder.path(), 2, 2), None);
-    let stop: crate::parallel::Cancellation = &|| Err(Error::internal("stopped"));
-    assert_eq!(all.plan_parts(1, 0, stop).unwrap_err().message(), "stopped");
+    let stopped =
+        crate::parallel::CallCancellation::after(0).scope(|| all.plan_parts(1, 0, &crate::parallel::check_cancelled));
+    assert_eq!(stopped.unwrap_err().message(), "stopped");
 }

@@ -525,8 +525,8 @@ proptest! {
 #[test]
 fn what_is_interrupted_before_it_is_published_is_not() {
     let t = setup(false, &[]);
-    let stop: crate::parallel::Asked = Arc::new(|| Err(Error::internal("interrupted")));
-    let verdict = asking(Some(stop), || Commit::new(&t.folder, adding([t.plain("a", 1)])).run());
+    let verdict =
+        crate::parallel::CallCancellation::after(0).scope(|| Commit::new(&t.folder, adding([t.plain("a", 1)])).run());
     assert!(matches!(verdict, Verdict::Failed(_)), "{verdict:?}");
     assert!(t.folder.latest_snapshot().unwrap().is_none());
     assert_eq!(t.append(&["b"]).into_result().unwrap().id, 1);
