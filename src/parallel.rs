@@ -16,28 +16,7 @@ use crate::error::Result;
 /// A call installs it on its thread by [`Cancellation::scope`]. Threads that work for the call inherit it. Long work
 /// checks it between its steps by [`check_cancelled`].
 #[derive(Clone, Default)]
-pub struct CallCancellation(Option<Arc<dyn Fn() -> Result<()> + Send + Sync>>);
-
-// codemod: begin
-/// Asked between the steps of long work, by every thread that does it; an error ends the work. `&|| Ok(())` never does.
-pub type Cancellation<'a> = &'a (dyn Fn() -> Result<()> + Sync);
-
-/// As [`check_cancelled`].
-///
-/// # Errors
-/// As [`check_cancelled`].
-pub fn go_on() -> Result<()> {
-    check_cancelled()
-}
-
-/// A [`CallCancellation`].
-pub type Asked = Arc<dyn Fn() -> Result<()> + Send + Sync>;
-
-/// As [`CallCancellation::scope`].
-pub fn asking<T>(asked: Option<Asked>, work: impl FnOnce() -> T) -> T {
-    CallCancellation(asked).scope(work)
-}
-// codemod: end
+pub struct Cancellation(Option<Arc<dyn Fn() -> Result<()> + Send + Sync>>);
 
 /// Threads at most, whatever the machine has.
 const MOST_THREADS: usize = 16;
@@ -46,19 +25,19 @@ const MOST_THREADS: usize = 16;
 const PAUSE: Duration = Duration::from_millis(20);
 
 thread_local! {
-    static CURRENT: RefCell<CallCancellation> = const { RefCell::new(CallCancellation::none()) };
+    static CURRENT: RefCell<Cancellation> = const { RefCell::new(Cancellation::none()) };
 }
 
-impl CallCancellation {
+impl Cancellation {
     /// A cancellation that `check` decides. Once the call is cancelled, `check` returns an error, which ends the work.
     /// Every thread that works for the call runs `check` between two steps, so it must be cheap.
     pub fn new(check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
-        CallCancellation(Some(Arc::new(check)))
+        Cancellation(Some(Arc::new(check)))
     }
 
     /// For work that is never cancelled, such as the cleaning after a failure.
     pub const fn none() -> Self {
-        CallCancellation(None)
+        Cancellation(None)
     }
 
     /// The cancellation of the call that this thread works for.
@@ -69,7 +48,7 @@ impl CallCancellation {
     /// Runs `work` as a part of the call. This thread and the threads that it starts here check this cancellation.
     pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
         /// Puts back the former cancellation, also after a panic.
-        struct Former(CallCancellation);
+        struct Former(Cancellation);
         impl Drop for Former {
             fn drop(&mut self) {
                 CURRENT.set(std::mem::take(&mut self.0));
@@ -84,7 +63,7 @@ impl CallCancellation {
     pub(crate) fn after(checks: usize) -> Self {
         let left = AtomicUsize::new(checks);
         let one_less = |left: usize| left.checked_sub(1);
-        CallCancellation::new(move || {
+        Cancellation::new(move || {
             let result = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
             result.map(drop).map_err(|_| crate::error::Error::invalid("stopped"))
         })
@@ -104,7 +83,7 @@ impl CallCancellation {
 /// The error of the [`Cancellation`] that is installed on this thread.
 pub fn check_cancelled() -> Result<()> {
     // The check may run a signal handler that calls this crate again, so nothing stays borrowed.
-    CallCancellation::current().check()
+    Cancellation::current().check()
 }
 
 /// Threads to use where there is work for so many.
@@ -216,7 +195,7 @@ fn on_threads<T: Send>(threads: usize, run: impl Fn() -> Vec<T> + Sync) -> Vec<T
     if threads <= 1 {
         return run();
     }
-    let (cancellation, caller) = (CallCancellation::current(), std::thread::current());
+    let (cancellation, caller) = (Cancellation::current(), std::thread::current());
     let left = AtomicUsize::new(threads - 1);
     let help = || {
         let _ended = Ended { left: &left, caller: &caller };
@@ -370,7 +349,7 @@ mod tests {
     fn helper_threads_inherit_the_cancellation() {
         let stop = Arc::new(AtomicUsize::new(0));
         let stopped = stop.clone();
-        let cancellation = CallCancellation::new(move || match stopped.load(Ordering::Relaxed) {
+        let cancellation = Cancellation::new(move || match stopped.load(Ordering::Relaxed) {
             0 => Ok(()),
             _ => Err(Error::invalid("stopped")),
         });
@@ -392,11 +371,11 @@ mod tests {
 
     #[test]
     fn a_scope_ends_with_its_work() {
-        CallCancellation::after(0).scope(|| {
+        Cancellation::after(0).scope(|| {
             assert!(check_cancelled().is_err());
-            CallCancellation::none().scope(|| assert!(check_cancelled().is_ok()));
+            Cancellation::none().scope(|| assert!(check_cancelled().is_ok()));
             assert!(check_cancelled().is_err());
-            let panics = std::panic::catch_unwind(|| CallCancellation::none().scope(|| panic!("broken")));
+            let panics = std::panic::catch_unwind(|| Cancellation::none().scope(|| panic!("broken")));
             assert!(panics.is_err() && check_cancelled().is_err());
         });
         assert!(check_cancelled().is_ok());
@@ -404,8 +383,8 @@ mod tests {
 
     #[test]
     fn a_check_may_start_another_call() {
-        let inner = CallCancellation::new(|| Err(Error::invalid("inner")));
-        let outer = CallCancellation::new(move || {
+        let inner = Cancellation::new(|| Err(Error::invalid("inner")));
+        let outer = Cancellation::new(move || {
             assert_eq!(inner.scope(check_cancelled).unwrap_err().message(), "inner");
             Ok(())
         });

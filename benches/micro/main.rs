@@ -48,8 +48,8 @@ fn decode_manifest_all_metrics(bencher: Bencher) {
 fn plan(bencher: Bencher, table: &Planned, kept: usize) {
     bencher.counter(ItemsCount::new(ENTRIES)).bench(|| {
         let mut rows = 0;
-        let mut plan = Plan::start(table.input.clone(), &|| Ok(())).expect("it starts");
-        while let Some(batch) = plan.next_batch(&|| Ok(())).expect("it plans") {
+        let mut plan = Plan::start(table.input.clone()).expect("it starts");
+        while let Some(batch) = plan.next_batch().expect("it plans") {
             rows += batch.rows.len();
         }
         assert_eq!(rows, kept);

@@ -135,7 +135,7 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> Verdict<
             },
         };
         // The last moment: what is published stays.
-        if let Err(stop) = parallel::go_on() {
+        if let Err(stop) = parallel::check_cancelled() {
             return Verdict::Failed(stop);
         }
         let error = match attempts.publish(&base, &next) {

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::Result;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::store::{Store, in_parallel};
 
 /// A file that could not be deleted. It is left over: harmless, and found as an orphan later.
@@ -28,18 +28,13 @@ impl Deletion {
     /// Deletes these files. One that can't be deleted does not keep the others.
     ///
     /// # Errors
-    /// What `go_on` gives.
-    pub(crate) fn run<'p>(
-        &mut self,
-        store: &dyn Store,
-        paths: impl IntoIterator<Item = &'p str>,
-        go_on: Cancellation,
-    ) -> Result<()> {
+    /// A cancellation.
+    pub(crate) fn run<'p>(&mut self, store: &dyn Store, paths: impl IntoIterator<Item = &'p str>) -> Result<()> {
         self.done = true;
         let paths: Vec<&str> = paths.into_iter().collect();
         let failed = Mutex::new(std::mem::take(&mut self.failed));
         in_parallel(store, paths.len(), |i| {
-            go_on()?;
+            check_cancelled()?;
             if let Err(e) = store.delete(paths[i]) {
                 let failure = NotDeleted { path: paths[i].to_owned(), reason: e.to_string() };
                 failed.lock().unwrap_or_else(PoisonError::into_inner).push(failure);

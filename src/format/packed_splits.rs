@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::format::task::{ReadContext, Split};
 use crate::format::wire::packed::packed_tasks_at;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 
 /// Splits, or the same packed.
 #[derive(Clone, Debug)]
@@ -31,10 +31,10 @@ impl PackedSplits {
     /// All of them.
     ///
     /// # Errors
-    /// What `go_on` gives.
-    pub fn splits(&self, go_on: Cancellation) -> Result<Vec<Split>> {
+    /// A cancellation.
+    pub fn splits(&self) -> Result<Vec<Split>> {
         let split = |index| {
-            go_on()?;
+            check_cancelled()?;
             packed_tasks_at(&self.packed, index, &self.context)
         };
         (0..self.count).map(split).collect()

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::error::{Error, Result};
 use crate::format::task::{DataFile, FileFormat, ScanTask};
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 
 /// How tasks are packed; `None` takes the scan's option, the table's property or Java's default.
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,10 +105,10 @@ impl Piece for ScanTask {
 /// Cuts and packs tasks, keeping their order as far as packing allows.
 ///
 /// # Errors
-/// What `go_on` gives.
-pub fn pack<T: Piece>(tasks: Vec<T>, plan: &SplitPlan, go_on: Cancellation) -> Result<Vec<Vec<T>>> {
+/// A cancellation.
+pub fn pack<T: Piece>(tasks: Vec<T>, plan: &SplitPlan) -> Result<Vec<Vec<T>>> {
     let mut bins = Bins { open: VecDeque::new(), full: Vec::new(), added: 0, plan };
-    tasks.into_iter().try_for_each(|task| cut(&task, plan.split_size_bytes, |piece| bins.add(piece, go_on)))?;
+    tasks.into_iter().try_for_each(|task| cut(&task, plan.split_size_bytes, |piece| bins.add(piece)))?;
     let Bins { open, mut full, .. } = bins;
     full.extend(open.into_iter().map(|bin| merge_adjacent(bin.tasks)));
     Ok(full)
@@ -123,9 +123,9 @@ struct Bins<'a, T> {
 }
 
 impl<T: Piece> Bins<'_, T> {
-    fn add(&mut self, task: T, go_on: Cancellation) -> Result<()> {
+    fn add(&mut self, task: T) -> Result<()> {
         if self.added.is_multiple_of(PIECES_BETWEEN) {
-            go_on()?;
+            check_cancelled()?;
         }
         self.added += 1;
         let (_, length) = task.range();
@@ -174,7 +174,7 @@ fn content_bytes(file: &DataFile) -> i64 {
     }
 }
 
-/// Pieces between two questions whether to go on.
+/// Pieces between two checks for cancellation.
 const PIECES_BETWEEN: usize = 256;
 
 /// Tasks of a split, about: there is room for so many at first.

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::expr::BoundPredicate;
 use crate::format::task::{FileContent, Partition};
+use crate::parallel::Cancellation;
 
 fn task(name: &str, size: i64, offsets: Option<Vec<i64>>) -> ScanTask {
     let file = DataFile {
@@ -37,20 +38,20 @@ fn shape(groups: &[Vec<ScanTask>]) -> Vec<Vec<(&str, i64, i64)>> {
 
 #[test]
 fn cuts_at_offsets_or_sizes_and_joins_neighbours() {
-    let groups = pack(vec![task("a", 100, Some(vec![4, 40, 70]))], &plan(50, 10, 0), &|| Ok(())).unwrap();
+    let groups = pack(vec![task("a", 100, Some(vec![4, 40, 70]))], &plan(50, 10, 0)).unwrap();
     assert_eq!(shape(&groups), [vec![("a", 4, 36)], vec![("a", 40, 30)], vec![("a", 70, 30)]]);
-    let groups = pack(vec![task("a", 100, Some(vec![4, 40, 70]))], &plan(1000, 10, 0), &|| Ok(())).unwrap();
+    let groups = pack(vec![task("a", 100, Some(vec![4, 40, 70]))], &plan(1000, 10, 0)).unwrap();
     assert_eq!(shape(&groups), [[("a", 4, 96)]]);
     // Offsets that do not ascend or lie outside are ignored.
     for bad in [vec![40, 4], vec![4, 100], vec![-1, 4], vec![]] {
-        let groups = pack(vec![task("a", 100, Some(bad))], &plan(60, 10, 0), &|| Ok(())).unwrap();
+        let groups = pack(vec![task("a", 100, Some(bad))], &plan(60, 10, 0)).unwrap();
         assert_eq!(shape(&groups), [[("a", 0, 60)], [("a", 60, 40)]]);
     }
 }
 
 #[test]
 fn a_size_that_no_file_has_is_cut_into_larger_pieces() {
-    let groups = pack(vec![task("a", i64::MAX, None)], &plan(128 << 20, 10, 0), &|| Ok(())).unwrap();
+    let groups = pack(vec![task("a", i64::MAX, None)], &plan(128 << 20, 10, 0)).unwrap();
     let pieces: Vec<_> = groups.iter().flatten().collect();
     assert!(pieces.len() as i64 <= MOST_PIECES + 1);
     assert_eq!(pieces.iter().map(|t| t.length).sum::<i64>(), i64::MAX);
@@ -60,15 +61,12 @@ fn a_size_that_no_file_has_is_cut_into_larger_pieces() {
 fn the_open_cost_and_lookback_shape_the_groups() {
     let files = || ["a", "b", "c", "d"].map(|n| task(n, 10, None)).to_vec();
     assert_eq!(
-        shape(&pack(files(), &plan(100, 10, 50), &|| Ok(())).unwrap()),
+        shape(&pack(files(), &plan(100, 10, 50)).unwrap()),
         [[("a", 0, 10), ("b", 0, 10)], [("c", 0, 10), ("d", 0, 10)]]
     );
     let sizes = [("a", 60), ("b", 70), ("c", 30)].map(|(n, s)| task(n, s, None)).to_vec();
     // With one open bin b's bin is the larger when c would open none: c fits b.
-    assert_eq!(
-        shape(&pack(sizes, &plan(100, 1, 0), &|| Ok(())).unwrap()),
-        [vec![("b", 0, 70)], vec![("a", 0, 60), ("c", 0, 30)]]
-    );
+    assert_eq!(shape(&pack(sizes, &plan(100, 1, 0)).unwrap()), [vec![("b", 0, 70)], vec![("a", 0, 60), ("c", 0, 30)]]);
 }
 
 #[test]
@@ -85,14 +83,12 @@ fn requests_fall_back_and_are_checked() {
 #[test]
 fn packing_can_be_stopped() {
     let tasks = vec![task("a", 100, None)];
-    let stopped = crate::parallel::CallCancellation::after(0)
-        .scope(|| pack(tasks, &plan(50, 10, 0), &crate::parallel::check_cancelled));
+    let stopped = Cancellation::after(0).scope(|| pack(tasks, &plan(50, 10, 0)));
     assert_eq!(stopped.unwrap_err().message(), "stopped");
     // Between pieces of one file too, by size or by offsets.
     let offsets: Vec<i64> = (0..1000).collect();
     for file in [task("a", 1000, None), task("a", 1000, Some(offsets))] {
-        let stopped = crate::parallel::CallCancellation::after(1)
-            .scope(|| pack(vec![file], &plan(1, 10, 0), &crate::parallel::check_cancelled));
+        let stopped = Cancellation::after(1).scope(|| pack(vec![file], &plan(1, 10, 0)));
         assert_eq!(stopped.unwrap_err().message(), "stopped");
     }
 }

@@ -14,7 +14,7 @@ use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::summary::WAP_ID;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::{Table, check_same_table};
-use crate::parallel::asking;
+use crate::parallel::Cancellation;
 
 pub(crate) use crate::iceberg::transaction::pending::Transaction;
 
@@ -201,7 +201,7 @@ pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdic
     match &verdict {
         Verdict::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
         // Also after an interrupt, which has made itself heard.
-        Verdict::Failed(_) => asking(None, || changes.iter_mut().for_each(|c| c.clean_up())),
+        Verdict::Failed(_) => Cancellation::none().scope(|| changes.iter_mut().for_each(|c| c.clean_up())),
         Verdict::Unknown(_) => {}
     }
     verdict

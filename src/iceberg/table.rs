@@ -23,7 +23,6 @@ use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::scan::plan_parts::{self, PlanPart};
 use crate::iceberg::state::Table;
 use crate::iceberg::transaction::pending::Transaction;
-use crate::parallel::Cancellation;
 use crate::rows::explanation::Explained;
 use crate::rows::metadata_rows::Rows;
 use crate::rows::native_read::{HandOver, HandOverRequest};
@@ -102,8 +101,8 @@ impl seam::Table for Table {
         Ok(Box::new(Table::scan(self, request)?))
     }
 
-    fn inspect(&self, name: &str, at: Option<&At>, go_on: Cancellation) -> Result<Rows> {
-        inspect(self, MetadataTable::parse(name)?, at, go_on)
+    fn inspect(&self, name: &str, at: Option<&At>) -> Result<Rows> {
+        inspect(self, MetadataTable::parse(name)?, at)
     }
 
     fn append(&self, rows: RowReader, options: &WriteOptions, commit: &CommitOptions) -> Result<Arc<dyn seam::Table>> {
@@ -120,9 +119,8 @@ impl seam::Table for Table {
         rows: RowReader,
         branch: Option<&str>,
         task: u64,
-        go_on: Cancellation,
     ) -> Result<CommitMessage> {
-        Table::write_delta(self, change, rows, branch, task, go_on)
+        Table::write_delta(self, change, rows, branch, task)
     }
 
     fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<Arc<dyn seam::Table>> {
@@ -134,9 +132,8 @@ impl seam::Table for Table {
         change: &RowChange,
         messages: Vec<CommitMessage>,
         options: &CommitOptions,
-        go_on: Cancellation,
     ) -> Result<Arc<dyn seam::Table>> {
-        Table::commit_overwrite(self, change, messages, options, go_on).map(shared)
+        Table::commit_overwrite(self, change, messages, options).map(shared)
     }
 
     fn check_overwrite(&self, change: &RowChange) -> Result<()> {
@@ -155,17 +152,16 @@ impl seam::Table for Table {
         change: &RowChange,
         rows: Option<RowReader>,
         options: &CommitOptions,
-        go_on: Cancellation,
     ) -> Result<Arc<dyn seam::Table>> {
-        Table::change_rows(self, change, rows, options, go_on).map(shared)
+        Table::change_rows(self, change, rows, options).map(shared)
     }
 
     fn evolve(&self, evolutions: &[Evolution]) -> Result<Arc<dyn seam::Table>> {
         Table::evolve(self, evolutions).map(shared)
     }
 
-    fn maintain(&self, action: &str, arguments: &str, go_on: Cancellation) -> Result<(Arc<dyn seam::Table>, String)> {
-        maintain(self, action, arguments, go_on).map(|(table, done)| (shared(table), done))
+    fn maintain(&self, action: &str, arguments: &str) -> Result<(Arc<dyn seam::Table>, String)> {
+        maintain(self, action, arguments).map(|(table, done)| (shared(table), done))
     }
 
     fn transactions(&self) -> Option<&dyn seam::Transactions> {
@@ -204,14 +200,8 @@ impl seam::Transaction for Transaction {
         Transaction::delete_files(self, filter)
     }
 
-    fn change_rows(
-        &mut self,
-        change: &RowChange,
-        rows: Option<RowReader>,
-        options: &CommitOptions,
-        go_on: Cancellation,
-    ) -> Result<()> {
-        Transaction::change_rows(self, change, rows, options, go_on)
+    fn change_rows(&mut self, change: &RowChange, rows: Option<RowReader>, options: &CommitOptions) -> Result<()> {
+        Transaction::change_rows(self, change, rows, options)
     }
 
     fn add_files(&mut self, paths: &[String], check_duplicates: bool, options: &CommitOptions) -> Result<()> {
@@ -257,8 +247,8 @@ impl seam::ForeignFiles for Table {
         Table::job_folder(self, name)
     }
 
-    fn collect_job(&self, folder: &str, in_order: bool, go_on: Cancellation) -> Result<CommitMessage> {
-        Table::collect_job(self, folder, in_order, go_on)
+    fn collect_job(&self, folder: &str, in_order: bool) -> Result<CommitMessage> {
+        Table::collect_job(self, folder, in_order)
     }
 
     fn sweep_job(&self, folder: &str) -> Result<()> {
@@ -267,8 +257,8 @@ impl seam::ForeignFiles for Table {
 }
 
 impl seam::ChangesInParts for Table {
-    fn change_files(&self, change: &RowChange, branch: Option<&str>, go_on: Cancellation) -> Result<ChangeFiles> {
-        Table::change_files(self, change, branch, go_on)
+    fn change_files(&self, change: &RowChange, branch: Option<&str>) -> Result<ChangeFiles> {
+        Table::change_files(self, change, branch)
     }
 
     fn write_part(
@@ -277,9 +267,8 @@ impl seam::ChangesInParts for Table {
         rows: Option<RowReader>,
         branch: Option<&str>,
         task: u64,
-        go_on: Cancellation,
     ) -> Result<CommitMessage> {
-        Table::write_part(self, part, rows, branch, task, go_on)
+        Table::write_part(self, part, rows, branch, task)
     }
 
     fn commit_parts(
@@ -340,49 +329,49 @@ impl seam::Scan for Scan {
         Scan::is_of_changes(self)
     }
 
-    fn plan_files(&self, go_on: Cancellation) -> Result<TaskSource> {
-        let mut tasks = Scan::plan_files(self, go_on)?;
-        Ok(Box::new(move |go_on| tasks.next_task(go_on)))
+    fn plan_files(&self) -> Result<TaskSource> {
+        let mut tasks = Scan::plan_files(self)?;
+        Ok(Box::new(move || tasks.next_task()))
     }
 
-    fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
-        Scan::plan_table(self, go_on)
+    fn plan_table(&self) -> Result<Vec<RecordBatch>> {
+        Scan::plan_table(self)
     }
 
     fn plan_schema(&self) -> SchemaRef {
         Scan::plan_schema(self)
     }
 
-    fn count_files(&self, go_on: Cancellation) -> Result<u64> {
-        Scan::count_files(self, go_on)
+    fn count_files(&self) -> Result<u64> {
+        Scan::count_files(self)
     }
 
-    fn splits(&self, request: SplitRequest, go_on: Cancellation) -> Result<Vec<Split>> {
-        Scan::splits(self, request, go_on)
+    fn splits(&self, request: SplitRequest) -> Result<Vec<Split>> {
+        Scan::splits(self, request)
     }
 
-    fn splits_or_packed(&self, request: SplitRequest, pack_from: usize, go_on: Cancellation) -> Result<Splits> {
-        Scan::splits_or_packed(self, request, pack_from, go_on)
+    fn splits_or_packed(&self, request: SplitRequest, pack_from: usize) -> Result<Splits> {
+        Scan::splits_or_packed(self, request, pack_from)
     }
 
-    fn explain(&self, files: bool, go_on: Cancellation) -> Result<Explained> {
-        Scan::explain(self, files, go_on)
+    fn explain(&self, files: bool) -> Result<Explained> {
+        Scan::explain(self, files)
     }
 
-    fn estimate(&self, go_on: Cancellation) -> Result<Estimate> {
-        Scan::estimate(self, go_on)
+    fn estimate(&self) -> Result<Estimate> {
+        Scan::estimate(self)
     }
 
-    fn statistics(&self, columns: &[String], go_on: Cancellation) -> Result<Statistics> {
-        Scan::statistics(self, columns, go_on)
+    fn statistics(&self, columns: &[String]) -> Result<Statistics> {
+        Scan::statistics(self, columns)
     }
 
     fn read(&self, request: StreamRequest) -> Result<BatchStream> {
         Scan::read(self, request)
     }
 
-    fn count(&self, go_on: Cancellation) -> Result<u64> {
-        Scan::count(self, go_on)
+    fn count(&self) -> Result<u64> {
+        Scan::count(self)
     }
 
     fn native_reads(&self) -> Option<&dyn seam::NativeReads> {
@@ -395,8 +384,8 @@ impl seam::Scan for Scan {
 }
 
 impl seam::NativeReads for Scan {
-    fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest, go_on: Cancellation) -> Result<HandOver> {
-        Scan::hand_over(self, request, packing, go_on)
+    fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest) -> Result<HandOver> {
+        Scan::hand_over(self, request, packing)
     }
 }
 
@@ -405,13 +394,8 @@ impl seam::PartedPlans for Scan {
         Scan::is_of_version(self)
     }
 
-    fn plan_parts(
-        &self,
-        part_bytes: u64,
-        whole_bytes: u64,
-        go_on: Cancellation,
-    ) -> Result<Vec<Box<dyn seam::PlanPart>>> {
-        let parts = Scan::plan_parts(self, part_bytes, whole_bytes, go_on)?;
+    fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<Box<dyn seam::PlanPart>>> {
+        let parts = Scan::plan_parts(self, part_bytes, whole_bytes)?;
         Ok(parts.into_iter().map(|part| Box::new(part) as Box<dyn seam::PlanPart>).collect())
     }
 
@@ -437,12 +421,12 @@ impl seam::PlanPart for PlanPart {
         PlanPart::manifest_counts(self)
     }
 
-    fn splits(&self, go_on: Cancellation) -> Result<Vec<Split>> {
-        PlanPart::splits(self, go_on)
+    fn splits(&self) -> Result<Vec<Split>> {
+        PlanPart::splits(self)
     }
 
-    fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
-        PlanPart::plan_table(self, go_on)
+    fn plan_table(&self) -> Result<Vec<RecordBatch>> {
+        PlanPart::plan_table(self)
     }
 
     fn table_schema(&self) -> SchemaRef {

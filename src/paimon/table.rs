@@ -19,7 +19,6 @@ use crate::format::task::{CommitMessage, ReadContext, Split};
 use crate::paimon::inspect::tables::inspect;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::Cancellation;
 use crate::rows::explanation::Explained;
 use crate::rows::metadata_rows::Rows;
 use crate::rows::seam;
@@ -109,8 +108,8 @@ impl seam::Table for PaimonTable {
         Ok(Box::new(PaimonTable::scan(self, request)?))
     }
 
-    fn inspect(&self, name: &str, at: Option<&At>, go_on: Cancellation) -> Result<Rows> {
-        inspect(self, name, at, go_on)
+    fn inspect(&self, name: &str, at: Option<&At>) -> Result<Rows> {
+        inspect(self, name, at)
     }
 
     fn append(&self, rows: RowReader, options: &WriteOptions, commit: &CommitOptions) -> Result<Arc<dyn seam::Table>> {
@@ -129,7 +128,6 @@ impl seam::Table for PaimonTable {
         rows: RowReader,
         _branch: Option<&str>,
         _task: u64,
-        _go_on: Cancellation,
     ) -> Result<CommitMessage> {
         PaimonTable::write_delta(self, change, rows)
     }
@@ -143,7 +141,6 @@ impl seam::Table for PaimonTable {
         change: &RowChange,
         messages: Vec<CommitMessage>,
         options: &CommitOptions,
-        _go_on: Cancellation,
     ) -> Result<Arc<dyn seam::Table>> {
         PaimonTable::commit_overwrite(self, change, messages, options).map(shared)
     }
@@ -161,17 +158,16 @@ impl seam::Table for PaimonTable {
         change: &RowChange,
         rows: Option<RowReader>,
         options: &CommitOptions,
-        go_on: Cancellation,
     ) -> Result<Arc<dyn seam::Table>> {
-        PaimonTable::change_rows(self, change, rows, options, go_on).map(shared)
+        PaimonTable::change_rows(self, change, rows, options).map(shared)
     }
 
     fn evolve(&self, evolutions: &[Evolution]) -> Result<Arc<dyn seam::Table>> {
         PaimonTable::evolve(self, evolutions).map(shared)
     }
 
-    fn maintain(&self, action: &str, arguments: &str, go_on: Cancellation) -> Result<(Arc<dyn seam::Table>, String)> {
-        PaimonTable::maintain(self, action, arguments, go_on).map(|(table, done)| (shared(table), done))
+    fn maintain(&self, action: &str, arguments: &str) -> Result<(Arc<dyn seam::Table>, String)> {
+        PaimonTable::maintain(self, action, arguments).map(|(table, done)| (shared(table), done))
     }
 
     fn missing(&self, capability: &str) -> Option<Error> {
@@ -217,43 +213,43 @@ impl seam::Scan for PaimonScan {
         PaimonScan::is_of_changes(self)
     }
 
-    fn plan_files(&self, go_on: Cancellation) -> Result<TaskSource> {
-        PaimonScan::plan_files(self, go_on)
+    fn plan_files(&self) -> Result<TaskSource> {
+        PaimonScan::plan_files(self)
     }
 
-    fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
-        PaimonScan::plan_table(self, go_on)
+    fn plan_table(&self) -> Result<Vec<RecordBatch>> {
+        PaimonScan::plan_table(self)
     }
 
     fn plan_schema(&self) -> SchemaRef {
         PaimonScan::plan_schema(self)
     }
 
-    fn count_files(&self, go_on: Cancellation) -> Result<u64> {
-        PaimonScan::count_files(self, go_on)
+    fn count_files(&self) -> Result<u64> {
+        PaimonScan::count_files(self)
     }
 
-    fn splits(&self, request: SplitRequest, go_on: Cancellation) -> Result<Vec<Split>> {
-        PaimonScan::splits(self, request, go_on)
+    fn splits(&self, request: SplitRequest) -> Result<Vec<Split>> {
+        PaimonScan::splits(self, request)
     }
 
-    fn explain(&self, files: bool, go_on: Cancellation) -> Result<Explained> {
-        PaimonScan::explain(self, files, go_on)
+    fn explain(&self, files: bool) -> Result<Explained> {
+        PaimonScan::explain(self, files)
     }
 
-    fn estimate(&self, _go_on: Cancellation) -> Result<Estimate> {
+    fn estimate(&self) -> Result<Estimate> {
         PaimonScan::estimate(self)
     }
 
-    fn statistics(&self, columns: &[String], go_on: Cancellation) -> Result<Statistics> {
-        PaimonScan::statistics(self, columns, go_on)
+    fn statistics(&self, columns: &[String]) -> Result<Statistics> {
+        PaimonScan::statistics(self, columns)
     }
 
     fn read(&self, request: StreamRequest) -> Result<BatchStream> {
         PaimonScan::read(self, request)
     }
 
-    fn count(&self, go_on: Cancellation) -> Result<u64> {
-        PaimonScan::count(self, go_on)
+    fn count(&self) -> Result<u64> {
+        PaimonScan::count(self)
     }
 }

@@ -27,7 +27,6 @@ use super::errors::to_exception;
 use super::signals::Watch;
 use crate::error::{Error, Result};
 use crate::iceberg::scan::handle;
-use crate::parallel::{Cancellation, check_cancelled};
 
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -156,9 +155,9 @@ impl BatchStream {
 
     /// The next batch; the end closes the stream.
     fn pull(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
-        run_watched(py, &Watch::new(), |go_on| {
+        run(py, || {
             let mut batches = lock(&self.batches);
-            let next = guarded(|| batches.as_mut().map_or(Ok(None), |b| b.next_batch(go_on)));
+            let next = guarded(|| batches.as_mut().map_or(Ok(None), |b| b.next_batch()));
             if matches!(next, Ok(None)) {
                 *batches = None;
             }
@@ -219,7 +218,7 @@ impl Outgoing {
     fn pull(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let (batches, watch) = (self.batches.as_mut(), &self.watch);
         let cancellation = watch.cancellation();
-        let next = cancellation.scope(|| guarded(|| batches.map_or(Ok(None), |b| b.next_batch(&check_cancelled))));
+        let next = cancellation.scope(|| guarded(|| batches.map_or(Ok(None), |b| b.next_batch())));
         if watch.is_stopped() {
             self.raise_later();
         }
@@ -287,17 +286,8 @@ impl Input {
 
     /// Runs `work` on the rows, detached. A signal's exception goes before the error that it caused.
     pub(super) fn run<T: Send>(self, py: Python<'_>, work: impl FnOnce(Reader) -> Result<T> + Send) -> PyResult<T> {
-        self.run_watched(py, |reader, _| work(reader))
-    }
-
-    /// As [`Input::run`], for `work` that also asks by itself whether to go on.
-    pub(super) fn run_watched<T: Send>(
-        self,
-        py: Python<'_>,
-        work: impl FnOnce(Reader, Cancellation) -> Result<T> + Send,
-    ) -> PyResult<T> {
         let Input { reader, watch } = self;
-        run_watched(py, &watch, |go_on| work(reader, go_on))
+        run_watched(py, &watch, || work(reader))
     }
 }
 

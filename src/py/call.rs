@@ -9,11 +9,10 @@ use pyo3::prelude::*;
 use super::errors::to_exception;
 use super::signals::Watch;
 use crate::error::{Error, Result};
-use crate::parallel::{Cancellation, check_cancelled};
 
 /// Runs `work` detached from the interpreter. A signal cancels it.
 pub(super) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
-    run_watched(py, &Watch::new(), |_| work())
+    run_watched(py, &Watch::new(), work)
 }
 
 /// As [`run`], for `work` that shares `watch` with others. An exception of a signal goes before the error that it
@@ -21,9 +20,9 @@ pub(super) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Se
 pub(super) fn run_watched<T: Send>(
     py: Python<'_>,
     watch: &Watch,
-    work: impl FnOnce(Cancellation) -> Result<T> + Send,
+    work: impl FnOnce() -> Result<T> + Send,
 ) -> PyResult<T> {
-    let done = py.detach(|| watch.cancellation().scope(|| guarded(|| work(&check_cancelled))));
+    let done = py.detach(|| watch.cancellation().scope(|| guarded(work)));
     let done = done.map_err(|e| to_exception(py, &e));
     watch.raised().map_or(done, Err)
 }

@@ -4,9 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
 use super::arrow::Batches;
-use super::call::{run, run_attached, run_watched};
+use super::call::{run, run_attached};
 use super::scan::wrapped;
-use super::signals::Watch;
 use super::{Pickled, pickle_as_json};
 use crate::rows::seam;
 use crate::tables::reopen::plan_part_from_json;
@@ -35,11 +34,11 @@ impl PlanPart {
     }
 
     fn splits<'py>(&self, py: Python<'py>, wrap: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        wrapped(run_watched(py, &Watch::new(), |go_on| self.inner.splits(go_on))?, wrap)
+        wrapped(run(py, || self.inner.splits())?, wrap)
     }
 
     fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {
-        let batches = run_watched(py, &Watch::new(), |go_on| self.inner.plan_table(go_on))?;
+        let batches = run(py, || self.inner.plan_table())?;
         Ok(Batches::new(self.inner.table_schema(), batches))
     }
 

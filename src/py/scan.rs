@@ -8,10 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyType};
 
 use super::arrow::{BatchStream, Batches, lock, schema_capsule};
-use super::call::{run, run_attached, run_watched};
+use super::call::{run, run_attached};
 use super::plan_part::PlanPart;
 use super::schema::Schema;
-use super::signals::Watch;
 use super::task::ScanTask;
 use super::{Pickled, explain, pickle_as_json};
 use crate::data::arrow::schema;
@@ -21,7 +20,6 @@ use crate::format::splits::SplitRequest;
 use crate::format::task;
 use crate::format::wire::packed::{pack_tasks, packed_tasks_at};
 use crate::format::wire::task::{all_tasks_to_json, split_from_json, split_to_json, tasks_from_json, tasks_to_json};
-use crate::parallel::Cancellation;
 use crate::rows::judged_files::{change_file_schema, file_schema, manifest_schema};
 use crate::rows::native_read::{HandOverRequest, deleted_schema, reasons_schema};
 use crate::rows::seam;
@@ -105,14 +103,14 @@ impl Scan {
     }
 
     fn plan_files(&self, py: Python<'_>) -> PyResult<TaskStream> {
-        let tasks = run_watched(py, &Watch::new(), |go_on| self.inner.plan_files(go_on))?;
+        let tasks = run(py, || self.inner.plan_files())?;
         let schema = self.inner.context().schema.clone();
         let ahead = Ahead { tasks: Some(tasks), ready: VecDeque::new(), batch: 1 };
         Ok(TaskStream { ahead: Mutex::new(ahead), schema })
     }
 
     fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {
-        let batches = run_watched(py, &Watch::new(), |go_on| self.inner.plan_table(go_on))?;
+        let batches = run(py, || self.inner.plan_table())?;
         Ok(Batches::new(self.inner.plan_schema(), batches))
     }
 
@@ -126,14 +124,14 @@ impl Scan {
         open_file_cost_bytes: Option<i64>,
     ) -> PyResult<Bound<'py, PyList>> {
         let request = SplitRequest { split_size_bytes, lookback, open_file_cost_bytes };
-        wrapped(run_watched(py, &Watch::new(), |go_on| self.inner.splits(request, go_on))?, wrap)
+        wrapped(run(py, || self.inner.splits(request))?, wrap)
     }
 
     /// The splits; of so many and more, packed where they can be.
     #[pyo3(signature = (pack_from=None))]
     fn splits_or_packed(&self, py: Python<'_>, pack_from: Option<usize>) -> PyResult<Splits> {
         let (request, pack_from) = (SplitRequest::default(), pack_from.unwrap_or(usize::MAX));
-        Ok(run_watched(py, &Watch::new(), |go_on| self.inner.splits_or_packed(request, pack_from, go_on))?.into())
+        Ok(run(py, || self.inner.splits_or_packed(request, pack_from))?.into())
     }
 
     /// The wanted columns, the rest as JSON, deleted rows, why files stay ours (or why all of them do), and their splits.
@@ -150,8 +148,8 @@ impl Scan {
         let pack_from = pack_from.unwrap_or(usize::MAX);
         let request = HandOverRequest { schemes, refused, most_files, most_positions, pack_from };
         let packing = SplitRequest::default();
-        let dealt = run_watched(py, &Watch::new(), |go_on| {
-            seam::required_of_scan("Spark's own reader", self.inner.native_reads())?.hand_over(&request, packing, go_on)
+        let dealt = run(py, || {
+            seam::required_of_scan("Spark's own reader", self.inner.native_reads())?.hand_over(&request, packing)
         })?;
         let json = dealt.to_json();
         let deleted = Batches::new(deleted_schema(), vec![dealt.deleted]);
@@ -165,12 +163,8 @@ impl Scan {
     }
 
     fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {
-        let parts = run_watched(py, &Watch::new(), |go_on| {
-            seam::required_of_scan("plans in parts", self.inner.parted_plans())?.plan_parts(
-                part_bytes,
-                whole_bytes,
-                go_on,
-            )
+        let parts = run(py, || {
+            seam::required_of_scan("plans in parts", self.inner.parted_plans())?.plan_parts(part_bytes, whole_bytes)
         })?;
         Ok(parts.into_iter().map(|inner| PlanPart { inner }).collect())
     }
@@ -190,11 +184,11 @@ impl Scan {
     }
 
     fn count_files(&self, py: Python<'_>) -> PyResult<u64> {
-        run_watched(py, &Watch::new(), |go_on| self.inner.count_files(go_on))
+        run(py, || self.inner.count_files())
     }
 
     fn explain<'py>(&self, py: Python<'py>, files: bool) -> PyResult<(Bound<'py, PyDict>, Batches, Option<Batches>)> {
-        let explained = run_watched(py, &Watch::new(), |go_on| self.inner.explain(files, go_on))?;
+        let explained = run(py, || self.inner.explain(files))?;
         let facts = explain::explain_dict(py, &explained.explain)?;
         let manifests = Batches::new(manifest_schema(), vec![explained.manifests]);
         let schema = if self.inner.is_of_changes() { change_file_schema() } else { file_schema() };
@@ -202,12 +196,12 @@ impl Scan {
     }
 
     fn estimate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let estimate = run_watched(py, &Watch::new(), |go_on| self.inner.estimate(go_on))?;
+        let estimate = run(py, || self.inner.estimate())?;
         explain::estimate_dict(py, &estimate)
     }
 
     fn statistics<'py>(&self, py: Python<'py>, columns: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
-        let statistics = run_watched(py, &Watch::new(), |go_on| self.inner.statistics(&columns, go_on))?;
+        let statistics = run(py, || self.inner.statistics(&columns))?;
         explain::statistics_dict(py, &statistics)
     }
 
@@ -218,13 +212,12 @@ impl Scan {
     }
 
     fn read_all(&self, py: Python<'_>) -> PyResult<Batches> {
-        let (schema, batches) =
-            run_watched(py, &Watch::new(), |go_on| Ok((self.inner.arrow_schema()?, self.inner.read_all(go_on)?)))?;
+        let (schema, batches) = run(py, || Ok((self.inner.arrow_schema()?, self.inner.read_all()?)))?;
         Ok(Batches::new(schema, batches))
     }
 
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
-        run_watched(py, &Watch::new(), |go_on| self.inner.count(go_on))
+        run(py, || self.inner.count())
     }
 }
 
@@ -240,12 +233,12 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn next(&mut self, go_on: Cancellation) -> Result<Option<task::ScanTask>> {
+    fn next(&mut self) -> Result<Option<task::ScanTask>> {
         if self.ready.is_empty()
             && let Some(tasks) = &mut self.tasks
         {
             for _ in 0..self.batch {
-                let next = tasks(go_on).transpose();
+                let next = tasks().transpose();
                 let last = !matches!(next, Some(Ok(_)));
                 self.ready.extend(next);
                 if last {
@@ -277,7 +270,7 @@ impl TaskStream {
         let ready = self.ahead.try_lock().ok().and_then(|mut ahead| ahead.ready.pop_front());
         let next = match ready {
             Some(next) => run_attached(py, || next.map(Some))?,
-            None => run_watched(py, &Watch::new(), |go_on| lock(&self.ahead).next(go_on))?,
+            None => run(py, || lock(&self.ahead).next())?,
         };
         let inner = next.ok_or_else(|| PyStopIteration::new_err(()))?;
         Ok(ScanTask { inner, schema: Arc::clone(&self.schema) })
@@ -318,7 +311,7 @@ impl PackedSplits {
     }
 
     fn splits(&self, py: Python<'_>) -> PyResult<Vec<Split>> {
-        let splits = run_watched(py, &Watch::new(), |go_on| self.inner.splits(go_on))?;
+        let splits = run(py, || self.inner.splits())?;
         Ok(splits.into_iter().map(Split::from).collect())
     }
 }
@@ -393,7 +386,7 @@ impl Split {
     #[staticmethod]
     fn encode_tasks<'py>(py: Python<'py>, splits: Vec<PyRef<'_, Split>>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let splits: Vec<_> = splits.iter().map(|split| split.inner.clone()).collect();
-        let texts = run_watched(py, &Watch::new(), |go_on| all_tasks_to_json(&splits, go_on))?;
+        let texts = run(py, || all_tasks_to_json(&splits))?;
         Ok(texts.iter().map(|text| PyBytes::new(py, text.as_bytes())).collect())
     }
 
@@ -406,7 +399,7 @@ impl Split {
     #[staticmethod]
     fn pack_tasks<'py>(py: Python<'py>, splits: Vec<PyRef<'_, Split>>) -> PyResult<Bound<'py, PyBytes>> {
         let splits: Vec<_> = splits.iter().map(|split| split.inner.clone()).collect();
-        let packed = run_watched(py, &Watch::new(), |go_on| pack_tasks(&splits, go_on))?;
+        let packed = run(py, || pack_tasks(&splits))?;
         Ok(PyBytes::new(py, &packed))
     }
 

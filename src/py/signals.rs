@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::arrow::lock;
 use crate::error::{Error, Result};
-use crate::parallel::CallCancellation;
+use crate::parallel::Cancellation;
 
 /// Asking means attaching to the interpreter, perhaps waiting for another thread: not more often than this.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -39,9 +39,9 @@ impl Watch {
     }
 
     /// The cancellation of the work.
-    pub(super) fn cancellation(&self) -> CallCancellation {
+    pub(super) fn cancellation(&self) -> Cancellation {
         let watch = self.clone();
-        CallCancellation::new(move || watch.check())
+        Cancellation::new(move || watch.check())
     }
 
     /// An error if the work is to stop.

@@ -7,13 +7,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::arrow::{Batches, Input};
-use super::call::{run, run_attached, run_watched};
+use super::call::{run, run_attached};
 use super::requests::evolution::Evolution;
 use super::requests::row_change::RowChange;
 use super::requests::version::At;
 use super::scan::Scan;
 use super::schema::Schema;
-use super::signals::Watch;
 use super::task::{DataFile, DeleteFile};
 use super::transaction::Transaction;
 use super::{Pickled, pickle_as_json};
@@ -23,7 +22,6 @@ use crate::format::commit::CommitOptions;
 use crate::format::request::{RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::task;
 use crate::format::wire::task::{message_from_json, message_to_json};
-use crate::parallel::Cancellation;
 use crate::rows::seam;
 use crate::tables::open;
 use crate::tables::reopen::table_from_json;
@@ -136,8 +134,8 @@ impl Table {
 
     /// One action of maintenance; arguments and result are JSON.
     fn maintain(&self, py: Python<'_>, action: &str, arguments: &str) -> PyResult<(Table, String)> {
-        let work = |go_on: Cancellation| self.inner.maintain(action, arguments, go_on);
-        let (inner, result) = run_watched(py, &Watch::new(), work)?;
+        let work = || self.inner.maintain(action, arguments);
+        let (inner, result) = run(py, work)?;
         Ok((Table { inner }, result))
     }
 
@@ -174,7 +172,7 @@ impl Table {
     #[pyo3(signature = (name, at=None))]
     fn inspect(&self, py: Python<'_>, name: &str, at: Option<At>) -> PyResult<Batches> {
         let at = at.map(Into::into);
-        let rows = run_watched(py, &Watch::new(), |go_on| self.inner.inspect(name, at.as_ref(), go_on))?;
+        let rows = run(py, || self.inner.inspect(name, at.as_ref()))?;
         Ok(Batches::new(rows.schema, rows.batches))
     }
 
@@ -201,10 +199,10 @@ impl Table {
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<Table> {
         let options = CommitOptions { branch, snapshot_properties };
-        let work = |rows, go_on: Cancellation| self.inner.change_rows(&change.read()?, rows, &options, go_on);
+        let work = |rows| self.inner.change_rows(&change.read()?, rows, &options);
         let done = match data {
-            Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
-            None => run_watched(py, &Watch::new(), |go_on| work(None, go_on)),
+            Some(data) => Input::new(data)?.run(py, |rows| work(Some(rows))),
+            None => run(py, || work(None)),
         };
         Ok(done?.into())
     }
@@ -229,10 +227,8 @@ impl Table {
     }
 
     fn collect_job(&self, py: Python<'_>, folder: &str, in_order: bool) -> PyResult<CommitMessage> {
-        let collect = |go_on: Cancellation| {
-            self.required("files of an engine", |t| t.foreign_files())?.collect_job(folder, in_order, go_on)
-        };
-        let message = run_watched(py, &Watch::new(), collect)?;
+        let collect = || self.required("files of an engine", |t| t.foreign_files())?.collect_job(folder, in_order);
+        let message = run(py, collect)?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
 
@@ -249,8 +245,7 @@ impl Table {
         branch: Option<&str>,
         task: u64,
     ) -> PyResult<CommitMessage> {
-        let message = Input::new(data)?
-            .run_watched(py, |rows, go_on| self.inner.write_delta(&change.read()?, rows, branch, task, go_on))?;
+        let message = Input::new(data)?.run(py, |rows| self.inner.write_delta(&change.read()?, rows, branch, task))?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
 
@@ -261,9 +256,9 @@ impl Table {
         change: &RowChange,
         branch: Option<&str>,
     ) -> PyResult<(CommitMessage, Vec<(String, i64)>)> {
-        let done = run_watched(py, &Watch::new(), |go_on| {
+        let done = run(py, || {
             let change = change.read()?;
-            self.required("change_files", |t| t.changes_in_parts())?.change_files(&change, branch, go_on)
+            self.required("change_files", |t| t.changes_in_parts())?.change_files(&change, branch)
         })?;
         Ok((CommitMessage { inner: Arc::new(done.whole) }, done.files))
     }
@@ -277,9 +272,9 @@ impl Table {
         branch: Option<&str>,
         task: u64,
     ) -> PyResult<CommitMessage> {
-        let message = run_watched(py, &Watch::new(), |go_on| {
+        let message = run(py, || {
             let part = change.read_file_part(files)?;
-            self.required("write_part", |t| t.changes_in_parts())?.write_part(&part, None, branch, task, go_on)
+            self.required("write_part", |t| t.changes_in_parts())?.write_part(&part, None, branch, task)
         })?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
@@ -294,9 +289,9 @@ impl Table {
         branch: Option<&str>,
         task: u64,
     ) -> PyResult<CommitMessage> {
-        let message = Input::new(data)?.run_watched(py, |rows, go_on| {
+        let message = Input::new(data)?.run(py, |rows| {
             let part = change.read_matched_part(filter)?;
-            self.required("write_part", |t| t.changes_in_parts())?.write_part(&part, Some(rows), branch, task, go_on)
+            self.required("write_part", |t| t.changes_in_parts())?.write_part(&part, Some(rows), branch, task)
         })?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
@@ -369,9 +364,7 @@ impl Table {
     ) -> PyResult<Table> {
         let messages = taken(&messages);
         let options = CommitOptions { branch, snapshot_properties };
-        let done = run_watched(py, &Watch::new(), |go_on| {
-            self.inner.commit_overwrite(&change.read()?, messages, &options, go_on)
-        });
+        let done = run(py, || self.inner.commit_overwrite(&change.read()?, messages, &options));
         Ok(done?.into())
     }
 

@@ -6,17 +6,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 
 use super::arrow::Input;
-use super::call::{run, run_watched};
+use super::call::run;
 use super::errors::to_exception;
 use super::requests::evolution::Evolution;
 use super::requests::row_change::RowChange;
-use super::signals::Watch;
 use super::table::Table;
 use crate::error::{Error, Result};
 use crate::expr;
 use crate::format::commit::CommitOptions;
 use crate::format::request::WriteOptions;
-use crate::parallel::Cancellation;
 use crate::rows::seam;
 
 /// Changes to be committed together; `frazil.Transaction` wraps it.
@@ -85,13 +83,13 @@ impl Transaction {
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<()> {
         let options = CommitOptions { branch: None, snapshot_properties };
-        let work = |rows, go_on: Cancellation| {
+        let work = |rows| {
             let change = change.read()?;
-            self.with(|t| t.change_rows(&change, rows, &options, go_on))
+            self.with(|t| t.change_rows(&change, rows, &options))
         };
         match data {
-            Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
-            None => run_watched(py, &Watch::new(), |go_on| work(None, go_on)),
+            Some(data) => Input::new(data)?.run(py, |rows| work(Some(rows))),
+            None => run(py, || work(None)),
         }
     }
 

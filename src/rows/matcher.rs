@@ -18,7 +18,6 @@ use crate::data::write::partition_rows::{column_at, source_path};
 use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate, bind};
 use crate::format::row_change::Merge;
-use crate::parallel::Cancellation;
 use crate::rows::patch::NO_SOURCE;
 use crate::types::Schema;
 
@@ -29,9 +28,9 @@ impl MergeRows {
     /// Takes a stream to its end.
     ///
     /// # Errors
-    /// `InvalidInput` if the stream fails; what `go_on` gives.
-    pub fn read(rows: crate::rows::stream::RowReader, go_on: Cancellation) -> Result<MergeRows> {
-        Source::read(rows, go_on).map(MergeRows)
+    /// `InvalidInput` if the stream fails; a cancellation.
+    pub fn read(rows: crate::rows::stream::RowReader) -> Result<MergeRows> {
+        Source::read(rows).map(MergeRows)
     }
 }
 

@@ -24,7 +24,6 @@ use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOption
 use crate::format::row_change::{ChangeFiles, Part, RowChange};
 use crate::format::splits::SplitRequest;
 use crate::format::task::{CommitMessage, DataFile, ReadContext, Split};
-use crate::parallel::Cancellation;
 use crate::rows::explanation::Explained;
 use crate::rows::metadata_rows::Rows;
 use crate::rows::native_read::{HandOver, HandOverRequest};
@@ -86,7 +85,7 @@ pub trait Table: Send + Sync + Debug {
     ///
     /// # Errors
     /// `InvalidInput` for an unknown name; those of the store.
-    fn inspect(&self, name: &str, at: Option<&At>, go_on: Cancellation) -> Result<Rows>;
+    fn inspect(&self, name: &str, at: Option<&At>) -> Result<Rows>;
 
     /// Writes rows and commits them.
     ///
@@ -108,7 +107,6 @@ pub trait Table: Send + Sync + Debug {
         rows: RowReader,
         branch: Option<&str>,
         task: u64,
-        go_on: Cancellation,
     ) -> Result<CommitMessage>;
     /// Commits what writers wrote, in one snapshot.
     ///
@@ -124,7 +122,6 @@ pub trait Table: Send + Sync + Debug {
         change: &RowChange,
         messages: Vec<CommitMessage>,
         options: &CommitOptions,
-        go_on: Cancellation,
     ) -> Result<Arc<dyn Table>>;
     /// Refuses an overwrite that can't be committed, before its rows are written.
     ///
@@ -146,7 +143,6 @@ pub trait Table: Send + Sync + Debug {
         change: &RowChange,
         rows: Option<RowReader>,
         options: &CommitOptions,
-        go_on: Cancellation,
     ) -> Result<Arc<dyn Table>>;
     /// Changes the schema, the properties or the references of the table in one commit.
     ///
@@ -157,7 +153,7 @@ pub trait Table: Send + Sync + Debug {
     ///
     /// # Errors
     /// `InvalidInput` for an unknown action or argument; those of the action.
-    fn maintain(&self, action: &str, arguments: &str, go_on: Cancellation) -> Result<(Arc<dyn Table>, String)>;
+    fn maintain(&self, action: &str, arguments: &str) -> Result<(Arc<dyn Table>, String)>;
 
     /// Several changes in one commit.
     fn transactions(&self) -> Option<&dyn Transactions> {
@@ -240,13 +236,7 @@ pub trait Transaction: Send {
     ///
     /// # Errors
     /// As [`Table::change_rows`], but for the commit.
-    fn change_rows(
-        &mut self,
-        change: &RowChange,
-        rows: Option<RowReader>,
-        options: &CommitOptions,
-        go_on: Cancellation,
-    ) -> Result<()>;
+    fn change_rows(&mut self, change: &RowChange, rows: Option<RowReader>, options: &CommitOptions) -> Result<()>;
     /// Adds files that exist already.
     ///
     /// # Errors
@@ -297,7 +287,7 @@ pub trait ForeignFiles {
     ///
     /// # Errors
     /// Those of the store; `InvalidInput` for files that do not fit the table.
-    fn collect_job(&self, folder: &str, in_order: bool, go_on: Cancellation) -> Result<CommitMessage>;
+    fn collect_job(&self, folder: &str, in_order: bool) -> Result<CommitMessage>;
     /// Removes what a failed job left.
     ///
     /// # Errors
@@ -311,7 +301,7 @@ pub trait ChangesInParts {
     ///
     /// # Errors
     /// `InvalidInput` for other changes; those of planning.
-    fn change_files(&self, change: &RowChange, branch: Option<&str>, go_on: Cancellation) -> Result<ChangeFiles>;
+    fn change_files(&self, change: &RowChange, branch: Option<&str>) -> Result<ChangeFiles>;
     /// Does a part without committing it.
     ///
     /// # Errors
@@ -322,7 +312,6 @@ pub trait ChangesInParts {
         rows: Option<RowReader>,
         branch: Option<&str>,
         task: u64,
-        go_on: Cancellation,
     ) -> Result<CommitMessage>;
     /// Commits all parts. `filter` is that of the rows that the change read.
     ///
@@ -387,46 +376,46 @@ pub trait Scan: Send + Sync + Debug {
     ///
     /// # Errors
     /// Those of planning.
-    fn plan_files(&self, go_on: Cancellation) -> Result<TaskSource>;
+    fn plan_files(&self) -> Result<TaskSource>;
     /// The tasks as Arrow batches without an object for each; columns as in [`Scan::plan_schema`].
     ///
     /// # Errors
     /// Those of planning.
-    fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>>;
+    fn plan_table(&self) -> Result<Vec<RecordBatch>>;
     /// The schema of [`Scan::plan_table`].
     fn plan_schema(&self) -> SchemaRef;
     /// The number of tasks.
     ///
     /// # Errors
     /// Those of planning.
-    fn count_files(&self, go_on: Cancellation) -> Result<u64>;
+    fn count_files(&self) -> Result<u64>;
     /// Splits, packed as the reference implementation packs them.
     ///
     /// # Errors
     /// `InvalidInput` for sizes that are not positive; those of planning.
-    fn splits(&self, request: SplitRequest, go_on: Cancellation) -> Result<Vec<Split>>;
+    fn splits(&self, request: SplitRequest) -> Result<Vec<Split>>;
     /// The same in few bytes if there are at least `pack_from`, where the format can pack them.
     ///
     /// # Errors
     /// As [`Scan::splits`].
-    fn splits_or_packed(&self, request: SplitRequest, _pack_from: usize, go_on: Cancellation) -> Result<Splits> {
-        self.splits(request, go_on).map(Splits::Each)
+    fn splits_or_packed(&self, request: SplitRequest, _pack_from: usize) -> Result<Splits> {
+        self.splits(request).map(Splits::Each)
     }
     /// What planning does and why.
     ///
     /// # Errors
     /// Those of planning.
-    fn explain(&self, files: bool, go_on: Cancellation) -> Result<Explained>;
+    fn explain(&self, files: bool) -> Result<Explained>;
     /// What planning will cost, without doing it.
     ///
     /// # Errors
     /// Those of reading the manifest list.
-    fn estimate(&self, go_on: Cancellation) -> Result<Estimate>;
+    fn estimate(&self) -> Result<Estimate>;
     /// Counts and bounds of columns.
     ///
     /// # Errors
     /// `InvalidInput` for a column without statistics; those of planning.
-    fn statistics(&self, columns: &[String], go_on: Cancellation) -> Result<Statistics>;
+    fn statistics(&self, columns: &[String]) -> Result<Statistics>;
     /// The rows, one batch at a time.
     ///
     /// # Errors
@@ -436,7 +425,7 @@ pub trait Scan: Send + Sync + Debug {
     ///
     /// # Errors
     /// As [`Scan::read`].
-    fn count(&self, go_on: Cancellation) -> Result<u64>;
+    fn count(&self) -> Result<u64>;
 
     /// Reads of an engine's own Parquet reader.
     fn native_reads(&self) -> Option<&dyn NativeReads> {
@@ -460,9 +449,9 @@ impl dyn Scan {
     /// All rows, files read in parallel; batches in the order of the tasks.
     ///
     /// # Errors
-    /// As [`Scan::read`]; what `go_on` gives.
-    pub fn read_all(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
-        self.read(StreamRequest { ordered: true, all: true, ..StreamRequest::default() })?.collect_all(go_on)
+    /// As [`Scan::read`]; a cancellation.
+    pub fn read_all(&self) -> Result<Vec<RecordBatch>> {
+        self.read(StreamRequest { ordered: true, all: true, ..StreamRequest::default() })?.collect_all()
     }
 }
 
@@ -483,7 +472,7 @@ pub trait NativeReads {
     ///
     /// # Errors
     /// Those of planning; those of reading footers.
-    fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest, go_on: Cancellation) -> Result<HandOver>;
+    fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest) -> Result<HandOver>;
 }
 
 /// Plans in parts.
@@ -494,7 +483,7 @@ pub trait PartedPlans {
     ///
     /// # Errors
     /// `Unsupported` for scans of what happened between versions; those of reading the manifest list.
-    fn plan_parts(&self, part_bytes: u64, whole_bytes: u64, go_on: Cancellation) -> Result<Vec<Box<dyn PlanPart>>>;
+    fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<Box<dyn PlanPart>>>;
     /// A split without tasks, which reads the tasks of others.
     fn reader(&self) -> Split;
     /// About how many splits this number of files gives.
@@ -516,12 +505,12 @@ pub trait PlanPart: Send + Sync + Debug {
     ///
     /// # Errors
     /// Those of planning.
-    fn splits(&self, go_on: Cancellation) -> Result<Vec<Split>>;
+    fn splits(&self) -> Result<Vec<Split>>;
     /// Its tasks as Arrow batches; columns as in [`PlanPart::table_schema`].
     ///
     /// # Errors
     /// Those of planning.
-    fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>>;
+    fn plan_table(&self) -> Result<Vec<RecordBatch>>;
     /// The schema of [`PlanPart::plan_table`].
     fn table_schema(&self) -> SchemaRef;
     /// The JSON from which it is made again, in another process too.

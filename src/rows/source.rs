@@ -14,7 +14,7 @@ use crate::data::read::filter::matches;
 use crate::data::write::conform::Conformer;
 use crate::error::{Error, Result};
 use crate::expr::{Predicate, bind};
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::stream::RowReader;
 use crate::types::select::column_hint;
 use crate::types::suggest::near_hint;
@@ -34,12 +34,12 @@ impl Source {
     /// Takes the stream to its end.
     ///
     /// # Errors
-    /// `InvalidInput` if the stream fails; what `go_on` gives.
-    pub fn read(rows: RowReader, go_on: Cancellation) -> Result<Source> {
+    /// `InvalidInput` if the stream fails; a cancellation.
+    pub fn read(rows: RowReader) -> Result<Source> {
         let schema = rows.schema();
         let mut batches = Vec::new();
         for batch in rows {
-            go_on()?;
+            check_cancelled()?;
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
             if batch.num_rows() > 0 {
                 batches.push(batch);

@@ -9,7 +9,7 @@ use crate::data::arrow::schema::to_arrow;
 use crate::data::read::read_ahead::{Ahead, ReadAhead, TaskReader, TaskSource};
 use crate::error::{Error, Result};
 use crate::format::task::Split;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 
 /// How a stream is to be read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,17 +56,17 @@ impl BatchStream {
         &self.schema
     }
 
-    /// The next batch, which is not empty; `None` at the end. `go_on` is asked while it waits.
+    /// The next batch, which is not empty; `None` at the end. Checks for cancellation while it waits.
     ///
     /// # Errors
-    /// Those of planning and reading; what `go_on` gives; the same again after any of them.
-    pub fn next_batch(&mut self, go_on: Cancellation) -> Result<Option<RecordBatch>> {
+    /// Those of planning and reading; a cancellation; the same again after any of them.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if let Some(error) = &self.failed {
             return Err(error.again());
         }
         while self.left != Some(0) {
             let Some(batches) = &self.batches else { return Ok(None) };
-            let batch = match batches.next_batch(go_on) {
+            let batch = match batches.next_batch() {
                 Ok(Some(batch)) => batch,
                 Ok(None) => break,
                 Err(e) => {
@@ -89,10 +89,10 @@ impl BatchStream {
     ///
     /// # Errors
     /// As [`BatchStream::next_batch`].
-    pub fn collect_all(mut self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
+    pub fn collect_all(mut self) -> Result<Vec<RecordBatch>> {
         let mut all = Vec::new();
-        while let Some(batch) = self.next_batch(go_on)? {
-            go_on()?;
+        while let Some(batch) = self.next_batch()? {
+            check_cancelled()?;
             all.push(batch);
         }
         Ok(all)
@@ -103,7 +103,7 @@ impl Iterator for BatchStream {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_batch(&|| Ok(())).transpose()
+        self.next_batch().transpose()
     }
 }
 
@@ -119,5 +119,5 @@ pub fn read_split(split: &Split, how: StreamRequest, limit: Option<usize>) -> Re
     let store = crate::store::open_store(&split.context.location.resolve(at)?, &split.context.storage_options)?;
     let reader = TaskReader { store, context: split.context.clone(), deletes: Arc::default() };
     let mut tasks = split.tasks.clone().into_iter();
-    BatchStream::new(reader, Box::new(move |_| Ok(tasks.next())), how, limit)
+    BatchStream::new(reader, Box::new(move || Ok(tasks.next())), how, limit)
 }

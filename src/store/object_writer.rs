@@ -119,7 +119,7 @@ impl Drop for ObjectWriter {
         }
         self.under_way.clear();
         // What can't be removed stays as an unfinished upload, which nobody sees.
-        let given_up = crate::parallel::asking(None, || wait(async move { upload.abort().await }));
+        let given_up = crate::parallel::Cancellation::none().scope(|| wait(async move { upload.abort().await }));
         drop(given_up);
     }
 }

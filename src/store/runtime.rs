@@ -18,7 +18,7 @@ use crate::parallel;
 /// Threads that move bytes; what is done with them happens on the threads that wait.
 const THREADS: usize = 2;
 
-/// How often one that waits asks whether to go on.
+/// How often a thread that waits checks for cancellation.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How long a lock may be held by others before it is taken for one whose holder a fork left behind.
@@ -158,7 +158,7 @@ mod tests {
     fn waits_and_can_be_told_to_stop() {
         assert_eq!(wait(async { 7 }).unwrap(), 7);
         let began = Instant::now();
-        let stopped = parallel::CallCancellation::after(0)
+        let stopped = parallel::Cancellation::after(0)
             .scope(|| wait(async { tokio::time::sleep(Duration::from_secs(60)).await }));
         assert_eq!(stopped.unwrap_err().message(), "stopped");
         assert!(began.elapsed() < Duration::from_secs(10));

@@ -18,11 +18,11 @@ use crate::data::deletes::cache::DeleteCache;
 use crate::error::{Error, Result};
 use crate::format::task::{ReadContext, ScanTask};
 use crate::parallel;
-use crate::parallel::{CallCancellation, Cancellation, check_cancelled};
+use crate::parallel::{Cancellation, check_cancelled};
 use crate::store::Store;
 
 /// Gives the next task; `None` at the end.
-pub type TaskSource = Box<dyn FnMut(Cancellation) -> Result<Option<ScanTask>> + Send>;
+pub type TaskSource = Box<dyn FnMut() -> Result<Option<ScanTask>> + Send>;
 
 /// Bytes that a task is read in at once by one thread; a larger file is cut at its split offsets, where it has any.
 const PIECE_BYTES: i64 = 32 << 20;
@@ -158,21 +158,21 @@ impl ReadAhead {
     /// The next batch; waits for it. After an error or the end there are no more.
     ///
     /// # Errors
-    /// Those of planning and of [`read_task`]; what `go_on` gives; `InvalidInput` in a fork of the process that started
+    /// Those of planning and of [`read_task`]; a cancellation; `InvalidInput` in a fork of the process that started
     /// to read.
-    pub fn next_batch(&self, go_on: Cancellation) -> Result<Option<RecordBatch>> {
+    pub fn next_batch(&self) -> Result<Option<RecordBatch>> {
         if self.process != std::process::id() {
             return Err(Error::invalid("a stream of rows can't be continued in a fork of its process")
                 .hint("Make a new stream from the scan in the new process"));
         }
-        let taken = self.take(go_on);
+        let taken = self.take();
         if !matches!(taken, Ok(Some(_))) {
             self.close();
         }
         taken
     }
 
-    fn take(&self, go_on: Cancellation) -> Result<Option<RecordBatch>> {
+    fn take(&self) -> Result<Option<RecordBatch>> {
         let shared = &self.shared;
         let mut state = shared.lock();
         if shared.is_closed() {
@@ -191,7 +191,7 @@ impl ReadAhead {
             }
             shared.work.notify_one();
             state = shared.ready.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
-            go_on()?;
+            check_cancelled()?;
         }
     }
 
@@ -314,7 +314,7 @@ impl AheadShared {
         let started = std::thread::Builder::new().name("frazil-read".into()).spawn(move || {
             // The thread outlives the call that starts it. A cancelled call closes the stream, which ends the thread.
             let stream = shared.clone();
-            let cancellation = CallCancellation::new(move || if stream.is_closed() { Err(closed()) } else { Ok(()) });
+            let cancellation = Cancellation::new(move || if stream.is_closed() { Err(closed()) } else { Ok(()) });
             cancellation.scope(|| shared.run());
         });
         match started {
@@ -369,7 +369,7 @@ impl AheadShared {
     }
 
     fn plan(&self, mut source: TaskSource) -> (Result<Option<ScanTask>>, TaskSource) {
-        let found = guarded(|| source(&check_cancelled));
+        let found = guarded(&mut source);
         (found, source)
     }
 

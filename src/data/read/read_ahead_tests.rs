@@ -34,7 +34,7 @@ fn reader(dir: &TempDir, batch_rows: usize) -> TaskReader {
 
 fn source(tasks: Vec<ScanTask>) -> TaskSource {
     let mut tasks = tasks.into_iter();
-    Box::new(move |_| Ok(tasks.next()))
+    Box::new(move || Ok(tasks.next()))
 }
 
 fn ahead(ordered: bool) -> Ahead {
@@ -45,10 +45,10 @@ fn ahead(ordered: bool) -> Ahead {
 fn drain(stream: &ReadAhead) -> (Vec<i64>, Option<Error>) {
     let mut numbers = Vec::new();
     loop {
-        match stream.next_batch(&|| Ok(())) {
+        match stream.next_batch() {
             Ok(Some(batch)) => numbers.extend(batch.column(0).as_primitive::<Int64Type>().values()),
             end => {
-                assert!(stream.next_batch(&|| Ok(())).unwrap().is_none(), "a stream ends once");
+                assert!(stream.next_batch().unwrap().is_none(), "a stream ends once");
                 return (numbers, end.err());
             }
         }
@@ -93,7 +93,7 @@ fn errors_and_panics_of_planning_come_after_the_rows_before_them() {
     let dir = TempDir::new().unwrap();
     for panics in [false, true] {
         let mut tasks = tasks(&dir, 3).into_iter();
-        let source: TaskSource = Box::new(move |_| match tasks.next() {
+        let source: TaskSource = Box::new(move || match tasks.next() {
             None if panics => panic!("on purpose"),
             None => Err(Error::corrupt("on purpose")),
             task => Ok(task),
@@ -111,14 +111,14 @@ fn reads_no_further_ahead_than_it_says() {
     for (few, most) in [(false, 2 * (2 + 1)), (true, 2)] {
         let asked = Arc::new(AtomicUsize::new(0));
         let (counter, mut left) = (asked.clone(), tasks.clone().into_iter());
-        let source: TaskSource = Box::new(move |_| {
+        let source: TaskSource = Box::new(move || {
             counter.fetch_add(1, Ordering::Relaxed);
             Ok(left.next())
         });
         // Ten batches a file, of which three wait.
         let how = Ahead { ordered: true, few, all: false };
         let stream = ReadAhead::new(reader(&dir, 100), source, how, 2);
-        stream.next_batch(&|| Ok(())).unwrap().unwrap();
+        stream.next_batch().unwrap().unwrap();
         std::thread::sleep(Duration::from_millis(100));
         assert!(asked.load(Ordering::Relaxed) <= most, "{} tasks are open", asked.load(Ordering::Relaxed));
         drop(stream);
@@ -128,15 +128,15 @@ fn reads_no_further_ahead_than_it_says() {
 #[test]
 fn the_one_that_waits_can_stop() {
     let dir = TempDir::new().unwrap();
-    let source: TaskSource = Box::new(|go_on| {
+    let source: TaskSource = Box::new(|| {
         // Planning that never ends by itself.
         loop {
-            go_on()?;
+            check_cancelled()?;
             std::thread::sleep(Duration::from_millis(1));
         }
     });
     let stream = ReadAhead::new(reader(&dir, 100), source, ahead(false), 2);
-    let stopped = CallCancellation::after(0).scope(|| stream.next_batch(&check_cancelled));
+    let stopped = Cancellation::after(0).scope(|| stream.next_batch());
     assert_eq!(stopped.unwrap_err().message(), "stopped");
 }
 

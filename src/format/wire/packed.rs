@@ -26,7 +26,7 @@ use super::plain::{PlainTask, Sections, Shared, is_plain, plain_split};
 use super::task::{SpecShape, check_scan, parse, split_of};
 use crate::error::{Error, Result};
 use crate::format::task::{ReadContext, Split};
-use crate::parallel::{Cancellation, in_parallel};
+use crate::parallel::{check_cancelled, in_parallel};
 
 const MAGIC: [u8; 4] = *b"FZT3";
 const LEVEL: i32 = 1;
@@ -52,30 +52,26 @@ const MOST_RATIO: usize = 65_536;
 /// The tasks of splits of one scan, for [`packed_tasks_at`].
 ///
 /// # Errors
-/// `Internal` if they are not of one scan; as [`super::task::tasks_to_json`]; what `go_on` gives.
-pub fn pack_tasks(splits: &[Arc<Split>], go_on: Cancellation) -> Result<Vec<u8>> {
+/// `Internal` if they are not of one scan; as [`super::task::tasks_to_json`]; a cancellation.
+pub fn pack_tasks(splits: &[Arc<Split>]) -> Result<Vec<u8>> {
     check_scan(splits)?;
-    pack_with(splits, |chunk, split| chunk.add(split), go_on)
+    pack_with(splits, |chunk, split| chunk.add(split))
 }
 
 /// The same of splits of plain tasks.
 ///
 /// # Errors
-/// As [`PlainTask::file`] and [`PlainTask::partition`]; what `go_on` gives.
-pub fn pack_plain_tasks<'a, T: PlainTask<'a> + Copy + Sync>(
-    splits: &'a [Vec<T>],
-    go_on: Cancellation,
-) -> Result<Vec<u8>> {
-    pack_with(splits, |chunk, tasks| chunk.add_plain(tasks.iter().copied()), go_on)
+/// As [`PlainTask::file`] and [`PlainTask::partition`]; a cancellation.
+pub fn pack_plain_tasks<'a, T: PlainTask<'a> + Copy + Sync>(splits: &'a [Vec<T>]) -> Result<Vec<u8>> {
+    pack_with(splits, |chunk, tasks| chunk.add_plain(tasks.iter().copied()))
 }
 
 fn pack_with<'a, S: Sync>(
     splits: &'a [S],
     add: impl Fn(&mut OpenChunk<'a>, &'a S) -> Result<()> + Sync,
-    go_on: Cancellation,
 ) -> Result<Vec<u8>> {
     let groups: Vec<_> = splits.chunks(GROUP).collect();
-    let chunks = in_parallel(groups.len(), |i| chunks_of(groups.get(i).copied().unwrap_or_default(), &add, go_on))?;
+    let chunks = in_parallel(groups.len(), |i| chunks_of(groups.get(i).copied().unwrap_or_default(), &add))?;
     written(&chunks.into_iter().flatten().collect::<Vec<_>>())
 }
 
@@ -106,14 +102,10 @@ struct Chunk {
     frame: Vec<u8>,
 }
 
-fn chunks_of<'a, S>(
-    splits: &'a [S],
-    add: impl Fn(&mut OpenChunk<'a>, &'a S) -> Result<()>,
-    go_on: Cancellation,
-) -> Result<Vec<Chunk>> {
+fn chunks_of<'a, S>(splits: &'a [S], add: impl Fn(&mut OpenChunk<'a>, &'a S) -> Result<()>) -> Result<Vec<Chunk>> {
     let (mut done, mut open) = (Vec::new(), OpenChunk::new()?);
     for split in splits {
-        go_on()?;
+        check_cancelled()?;
         add(&mut open, split)?;
         if open.content.len() + open.plain.len() >= CHUNK_BYTES {
             done.push(open.close()?);

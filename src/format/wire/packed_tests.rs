@@ -8,10 +8,11 @@ use crate::format::task::{
     Partition, PartitionValue, ScanTask,
 };
 use crate::format::wire::task::tests::{file, split as one_split};
+use crate::parallel::Cancellation;
 use crate::types::{PrimitiveType, Transform, Value};
 
 fn packed(splits: &[Arc<Split>]) -> Vec<u8> {
-    pack_tasks(splits, &|| Ok(())).unwrap()
+    pack_tasks(splits).unwrap()
 }
 
 fn of_spec(spec_id: i32, ty: PrimitiveType, value: Option<Value>) -> Arc<Partition> {
@@ -164,9 +165,8 @@ fn splits_of_several_scans_are_refused() {
     let mut splits = many(2);
     let context = ReadContext { batch_rows: 7, ..splits[1].context.as_ref().clone() };
     splits.push(with_tasks(vec![], &Arc::new(context)));
-    assert_eq!(pack_tasks(&splits, &|| Ok(())).unwrap_err().kind(), ErrorKind::Internal);
-    let stopped =
-        crate::parallel::CallCancellation::after(0).scope(|| pack_tasks(&many(400), &crate::parallel::check_cancelled));
+    assert_eq!(pack_tasks(&splits).unwrap_err().kind(), ErrorKind::Internal);
+    let stopped = Cancellation::after(0).scope(|| pack_tasks(&many(400)));
     assert_eq!(stopped.unwrap_err().message(), "stopped");
 }
 

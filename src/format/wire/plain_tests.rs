@@ -20,7 +20,7 @@ fn of(tasks: Vec<ScanTask>) -> Arc<Split> {
 }
 
 fn comes_back(splits: &[Arc<Split>]) {
-    let packed = pack_tasks(splits, &|| Ok(())).unwrap();
+    let packed = pack_tasks(splits).unwrap();
     for (i, split) in splits.iter().enumerate() {
         assert_eq!(packed_tasks_at(&packed, i, &split.context).unwrap(), **split, "{i}");
     }

@@ -17,7 +17,7 @@ use crate::format::task::{
     FileFormat, FileMetrics, PartRows, Partition, PartitionValue, ReadContext, RowDelta, ScanTask, Split, WrittenAt,
 };
 use crate::format::wire::encode::{FileScanTask, SplitObject, TaskObject, file_object, spec_objects, text};
-use crate::parallel::{Cancellation, in_parallel};
+use crate::parallel::{check_cancelled, in_parallel};
 use crate::store::Location;
 use crate::types::json::value_from_json;
 use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
@@ -78,11 +78,11 @@ pub fn tasks_to_json(split: &Split) -> Result<String> {
 /// As [`tasks_to_json`] of splits of one scan: of very many, on all cores.
 ///
 /// # Errors
-/// `Internal` if they are not of one scan; what `go_on` gives.
-pub fn all_tasks_to_json(splits: &[Arc<Split>], go_on: Cancellation) -> Result<Vec<String>> {
+/// `Internal` if they are not of one scan; a cancellation.
+pub fn all_tasks_to_json(splits: &[Arc<Split>]) -> Result<Vec<String>> {
     check_scan(splits)?;
     in_parallel(splits.len(), |i| {
-        go_on()?;
+        check_cancelled()?;
         splits.get(i).map_or_else(|| Err(Error::internal("a split is gone")), |split| tasks_to_json(split))
     })
 }

@@ -251,8 +251,8 @@ impl Check<'_> {
         clause: &str,
     ) -> Result<()> {
         let input = self.input(snapshot, scope, self.filter.clone())?;
-        let mut plan = Plan::over(input, own.iter().cloned(), Instant::now(), &|| Ok(()))?;
-        while let Some(batch) = plan.next_batch(&|| Ok(()))? {
+        let mut plan = Plan::over(input, own.iter().cloned(), Instant::now())?;
+        while let Some(batch) = plan.next_batch()? {
             for row in batch.rows.iter().map(|row| *row as usize) {
                 let partition = &batch.group(row)?.partition;
                 if self.in_partitions(partition) {
@@ -277,8 +277,8 @@ impl Check<'_> {
     ) -> Result<()> {
         let paths: HashSet<String> = paths.iter().map(|path| normalise(path)).collect();
         let input = self.input(snapshot, scope, Arc::new(BoundPredicate::True))?;
-        let mut plan = Plan::over(input, own.iter().cloned(), Instant::now(), &|| Ok(()))?;
-        while let Some(batch) = plan.next_batch(&|| Ok(()))? {
+        let mut plan = Plan::over(input, own.iter().cloned(), Instant::now())?;
+        while let Some(batch) = plan.next_batch()? {
             for row in batch.rows.iter().map(|row| *row as usize) {
                 let path = batch.columns.path.get(row).and_then(|path| std::str::from_utf8(path).ok());
                 if let Some(path) = path.filter(|path| paths.contains(normalised(path).as_ref())) {
@@ -298,7 +298,7 @@ impl Check<'_> {
         let index = |filter: Arc<BoundPredicate>| -> Result<Option<Arc<DeleteIndex>>> {
             let scope = EntryScope::AddedBy(Arc::new(HashSet::from([snapshot.id])));
             let input = self.input(snapshot, scope, filter)?;
-            Plan::index_deletes(input, own, &mut Default::default(), &|| Ok(())).with("snapshot", snapshot.id)
+            Plan::index_deletes(input, own, &mut Default::default()).with("snapshot", snapshot.id)
         };
         let Some(all) = index(Arc::new(BoundPredicate::True))? else { return Ok(()) };
         if vectors {
@@ -344,7 +344,7 @@ impl Check<'_> {
             }
         }
         let batch = batch_of(files, self.since_number, index.key_fields().collect())?;
-        let attached = index.attach(&batch, &|| Ok(()))?;
+        let attached = index.attach(&batch)?;
         for (k, data) in files.iter().enumerate() {
             for delete in attached.refs(k)? {
                 let reaches_new =

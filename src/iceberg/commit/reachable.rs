@@ -30,7 +30,7 @@ use crate::iceberg::manifest::list::decode_manifest_list;
 use crate::iceberg::plan::input::EntryScope;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::store::{Store, in_parallel};
 
 /// Folders whose real names are remembered at most.
@@ -104,17 +104,16 @@ impl Missing {
 /// The manifests of these snapshots, each once, without those whose keys are in `known`.
 ///
 /// # Errors
-/// Of the store; `CorruptTable` if a manifest list is; what `go_on` gives.
+/// Of the store; `CorruptTable` if a manifest list is; a cancellation.
 pub fn manifests_of(
     keys: &PathKeys<'_>,
     snapshots: &[Arc<Snapshot>],
     known: &HashSet<u64>,
     missing: Missing,
-    go_on: Cancellation,
 ) -> Result<Vec<ManifestPath>> {
     let seen = Mutex::new(HashSet::new());
     let found = in_parallel(keys.store, snapshots.len(), |i| {
-        go_on()?;
+        check_cancelled()?;
         let mut manifests = missing.or_skip(listed(keys.store, &snapshots[i])).with("snapshot", snapshots[i].id)?;
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         manifests.retain(|m| {
@@ -175,18 +174,13 @@ pub struct Unreachable {
 /// spared.
 ///
 /// # Errors
-/// Of the store; `CorruptTable` if a file of metadata is; what `go_on` gives.
-pub fn only_in(
-    keys: &PathKeys<'_>,
-    gone: &[Arc<Snapshot>],
-    after: &TableMetadata,
-    go_on: Cancellation,
-) -> Result<Unreachable> {
-    let kept = manifests_of(keys, &after.snapshots, &HashSet::new(), Missing::Fails, go_on)?;
+/// Of the store; `CorruptTable` if a file of metadata is; a cancellation.
+pub fn only_in(keys: &PathKeys<'_>, gone: &[Arc<Snapshot>], after: &TableMetadata) -> Result<Unreachable> {
+    let kept = manifests_of(keys, &after.snapshots, &HashSet::new(), Missing::Fails)?;
     let kept_lists = after.snapshots.iter().filter_map(|s| s.manifest_list.as_deref());
     let known: HashSet<u64> = kept.iter().map(|m| m.path.as_str()).chain(kept_lists).map(|p| keys.of(p)).collect();
-    let manifests = manifests_of(keys, gone, &known, Missing::IsSkipped, go_on)?;
-    let files = files_only_in(keys, &manifests, &kept, go_on)?;
+    let manifests = manifests_of(keys, gone, &known, Missing::IsSkipped)?;
+    let files = files_only_in(keys, &manifests, &kept)?;
     let mut lists: Vec<String> = gone.iter().filter_map(|s| s.manifest_list.clone()).collect();
     lists.retain(|path| !known.contains(&keys.of(path)));
     lists.sort_unstable();
@@ -201,11 +195,10 @@ fn files_only_in(
     keys: &PathKeys<'_>,
     manifests: &[ManifestPath],
     kept: &[ManifestPath],
-    go_on: Cancellation,
 ) -> Result<Vec<(String, FileContent)>> {
     let candidates: Vec<&ManifestPath> = manifests.iter().filter(|m| m.may_be_live).collect();
     let of_each = in_parallel(keys.store, candidates.len(), |i| {
-        go_on()?;
+        check_cancelled()?;
         let mut found = Vec::new();
         let read = each_live_file(keys.store, &candidates[i].path, |path, _| found.push(keys.of(path)));
         Missing::IsSkipped.or_skip(read).map(|()| found)
@@ -216,13 +209,13 @@ fn files_only_in(
     }
     let kept: Vec<&ManifestPath> = kept.iter().filter(|m| m.may_be_live).collect();
     in_parallel(keys.store, kept.len(), |i| {
-        go_on()?;
+        check_cancelled()?;
         each_live_file(keys.store, &kept[i].path, |path, _| {
             marked.mark(keys.of(path));
         })
     })?;
     let found = in_parallel(keys.store, candidates.len(), |i| {
-        go_on()?;
+        check_cancelled()?;
         let mut found = Vec::new();
         let read = each_live_file(keys.store, &candidates[i].path, |path, content| {
             if marked.mark(keys.of(path)) {

@@ -19,7 +19,7 @@ use crate::format::task::{DataFile, FileContent, FileFormat, ReadContext};
 use crate::iceberg::manifest::entries::EntryRequest;
 use crate::iceberg::manifest::list::ManifestContent;
 use crate::iceberg::manifest::walk::partition_type;
-use crate::parallel::in_parallel;
+use crate::parallel::{check_cancelled, in_parallel};
 use crate::types::{Field, Schema};
 
 /// Rows of one batch.
@@ -71,7 +71,7 @@ impl<'a> Reading<'a> {
         let mut out = Vec::new();
         let store = &self.of.table.inner.store;
         for rows in read_delete_file(store, &self.context, file, BoundPredicate::True, &[])? {
-            (self.of.walk.go_on)()?;
+            check_cancelled()?;
             let batch = rows?.batch;
             let [paths, positions, rows] = batch.columns() else {
                 return Err(Error::internal("a position delete file was read as other columns"));
@@ -89,7 +89,7 @@ impl<'a> Reading<'a> {
         let (set, _) = read_vector(store, &self.context, &data_file, file, &DeleteCache::new(0))?;
         let (mut out, mut positions) = (Vec::new(), set.iter().peekable());
         while positions.peek().is_some() {
-            (self.of.walk.go_on)()?;
+            check_cancelled()?;
             let some: Int64Array = positions.by_ref().take(BATCH_ROWS).map(|p| i64::try_from(p).ok()).collect();
             let paths = repeated(&path, some.len())?;
             out.push(self.batch(file, Arc::new(paths), Arc::new(some), None)?);

@@ -19,7 +19,6 @@ use crate::iceberg::manifest::walk::MetadataWalk;
 use crate::iceberg::scan::handle::version;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::Table;
-use crate::parallel::Cancellation;
 use crate::rows::metadata_rows::Rows;
 
 /// A metadata table. `all` means: of every snapshot that the table still has, not of one.
@@ -122,14 +121,13 @@ pub(crate) struct Inspection<'a> {
 /// # Errors
 /// `InvalidInput` for `at` with a table of no one version; `NotFound` for a version that is not there; `CorruptTable`,
 /// `Unsupported` or the store's, naming the file.
-pub fn inspect(table: &Table, kind: MetadataTable, at: Option<&At>, go_on: Cancellation<'_>) -> Result<Rows> {
+pub fn inspect(table: &Table, kind: MetadataTable, at: Option<&At>) -> Result<Rows> {
     if at.is_some() && !kind.is_of_one_version() {
         return Err(Error::invalid("this metadata table is about all versions of the table").hint("Leave out at="));
     }
     let inner = &table.inner;
     let (snapshot, _) = version(&inner.metadata, at)?;
-    let walk =
-        MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata, go_on };
+    let walk = MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata };
     let schema = to_arrow(&crate::iceberg::inspect::schemas::schema(kind, &inner.metadata)?)?;
     let of = Inspection { table, walk, snapshot, schema: schema.clone() };
     let batches = match kind {

@@ -9,6 +9,7 @@ use crate::iceberg::maintain::compact_plan::CompactRules;
 use crate::iceberg::maintain::expire::Expired;
 use crate::iceberg::maintain::json::maintain;
 use crate::iceberg::maintain::manifests::ManifestOptions;
+use crate::parallel::Cancellation;
 
 fn everything() -> ExpireOptions {
     ExpireOptions { expiry: Expiry { older_than_ms: Some(i64::MAX), ..Expiry::default() }, ..ExpireOptions::default() }
@@ -23,7 +24,7 @@ fn setup() -> Setup {
 
 fn expire(setup: &Setup, fault: Fault) -> Result<(Table, Expired)> {
     *setup.store.fault.lock().unwrap() = fault;
-    setup.table.expire_snapshots(&everything(), &|| Ok(()))
+    setup.table.expire_snapshots(&everything())
 }
 
 #[test]
@@ -49,7 +50,7 @@ fn what_was_committed_is_cleaned_up_whatever_the_reply() {
         assert_eq!((expired.manifest_lists.len(), expired.manifests.len(), expired.data_files.len()), (2, 0, 0));
         assert!(expired.deletion.done && expired.deletion.failed.is_empty());
         assert_eq!((setup.files("metadata"), setup.files("data")), (before.0 + versions - 2, before.1), "{fault:?}");
-        assert_eq!(table.refresh().unwrap().scan(Default::default()).unwrap().count(&|| Ok(())).unwrap(), 3);
+        assert_eq!(table.refresh().unwrap().scan(Default::default()).unwrap().count().unwrap(), 3);
     }
 }
 
@@ -57,18 +58,18 @@ fn what_was_committed_is_cleaned_up_whatever_the_reply() {
 fn a_job_that_is_stopped_before_the_commit_changes_nothing() {
     let setup = setup();
     let before = (setup.files("metadata"), setup.files("data"));
-    let stop = crate::parallel::CallCancellation::after(0);
+    let stop = Cancellation::after(0);
     let orphans = OrphanOptions { older_than_ms: Some(i64::MAX), ..OrphanOptions::default() };
-    let removed = stop.scope(|| setup.table.remove_orphan_files(&orphans, &crate::parallel::check_cancelled));
+    let removed = stop.scope(|| setup.table.remove_orphan_files(&orphans));
     assert_eq!(removed.unwrap_err().message(), "stopped");
     let rules = CompactRules { rewrite_all: true, ..CompactRules::default() };
     let compaction = CompactOptions { rules, ..CompactOptions::default() };
-    let compacted = stop.scope(|| setup.table.compact(&compaction, &crate::parallel::check_cancelled));
+    let compacted = stop.scope(|| setup.table.compact(&compaction));
     assert_eq!(compacted.unwrap_err().message(), "stopped");
     assert_eq!((setup.files("metadata"), setup.files("data")), before);
-    assert_eq!(maintain(&setup.table, "tidy", "{}", &|| Ok(())).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(maintain(&setup.table, "tidy", "{}").unwrap_err().kind(), ErrorKind::InvalidInput);
     for wrong in ["[]", "{", r#"{"no_such": 1}"#, r#"{"older_than_ms": "x"}"#] {
-        assert!(maintain(&setup.table, "expire_snapshots", wrong, &|| Ok(())).is_err(), "{wrong}");
+        assert!(maintain(&setup.table, "expire_snapshots", wrong).is_err(), "{wrong}");
     }
 }
 
@@ -88,7 +89,7 @@ fn manifests_are_rewritten_in_waves_and_again_after_a_lost_race() {
         if target_bytes == i64::MAX {
             assert_eq!(done.added.len(), 1);
         }
-        assert_eq!(table.scan(Default::default()).unwrap().count(&|| Ok(())).unwrap(), 11);
-        assert_eq!(table.scan(Default::default()).unwrap().count_files(&|| Ok(())).unwrap(), 11);
+        assert_eq!(table.scan(Default::default()).unwrap().count().unwrap(), 11);
+        assert_eq!(table.scan(Default::default()).unwrap().count_files().unwrap(), 11);
     }
 }

@@ -24,7 +24,7 @@ use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::state::Table;
 use crate::iceberg::write::commit_messages::rewrite;
-use crate::parallel::{Cancellation, in_parallel, threads};
+use crate::parallel::{check_cancelled, in_parallel, threads};
 use crate::types::Schema;
 
 const TARGET_BYTES: &str = "write.target-file-size-bytes";
@@ -75,11 +75,11 @@ impl Table {
     /// # Errors
     /// `InvalidInput` for a filter that does not fit or sizes that no file could have; `NotFound` for a branch that there is
     /// not; `Unsupported` for columns that can't be written; `CommitConflict` if another commit removed a file or deleted
-    /// rows of it by position, or after the last retry; `CommitStateUnknown` if it can't be told whether the commit happened;
-    /// the store's; what `go_on` gives. Of several commits, the first one's error once more fail than may; what the others did
-    /// is in the table.
-    pub fn compact(&self, options: &CompactOptions, go_on: Cancellation) -> Result<(Table, Compacted)> {
-        let Planned { table: newest, scan, sizes, order, groups } = self.plan_compaction(options, go_on)?;
+    /// rows of it by position, or after the last retry; `CommitStateUnknown` if it can't be told whether the commit
+    /// happened; the store's; a cancellation. Of several commits, the first one's error once more fail than may; what
+    /// the others did is in the table.
+    pub fn compact(&self, options: &CompactOptions) -> Result<(Table, Compacted)> {
+        let Planned { table: newest, scan, sizes, order, groups } = self.plan_compaction(options)?;
         let mut done = Compacted { groups: groups.len(), ..Compacted::default() };
         let Some(since) = scan.snapshot_id().filter(|_| !groups.is_empty()) else { return Ok((newest, done)) };
         if options.dry_run {
@@ -90,12 +90,12 @@ impl Table {
         let per_commit = options.max_commits.map_or(groups.len(), |n| groups.len().div_ceil(n.max(1)));
         let (mut table, mut first) = (job.table.clone(), None);
         for chunk in groups.chunks(per_commit.max(1)) {
-            match job.run(chunk, &mut done, go_on) {
+            match job.run(chunk, &mut done) {
                 Ok(newer) => table = newer,
                 Err(e) if options.max_commits.is_none() => return Err(e),
                 Err(e) => {
                     // An interrupt is no failure of a commit.
-                    go_on()?;
+                    check_cancelled()?;
                     done.failed.push(e.to_string());
                     first.get_or_insert(e);
                 }
@@ -111,7 +111,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::compact`].
-    pub(crate) fn plan_compaction(&self, options: &CompactOptions, go_on: Cancellation) -> Result<Planned> {
+    pub(crate) fn plan_compaction(&self, options: &CompactOptions) -> Result<Planned> {
         self.writable_location()?;
         if options.max_failed_commits.is_some() && options.max_commits.is_none() {
             return Err(Error::invalid("max_failed_commits is of compactions with max_commits"));
@@ -126,7 +126,7 @@ impl Table {
             ..ScanRequest::default()
         })?;
         let scan = scan.with_all_deletes();
-        let groups = sizes.groups(&scan, table.partition_spec().id, go_on)?;
+        let groups = sizes.groups(&scan, table.partition_spec().id)?;
         Ok(Planned { table, scan, sizes, order, groups })
     }
 }
@@ -173,8 +173,8 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// Writes groups anew and commits them.
-    fn run(&self, groups: &[Group], done: &mut Compacted, go_on: Cancellation) -> Result<Table> {
-        let written = self.write(groups, go_on)?;
+    fn run(&self, groups: &[Group], done: &mut Compacted) -> Result<Table> {
+        let written = self.write(groups)?;
         let (files, bytes) = (written.len(), written.bytes());
         let table = self.commit(groups, written)?.into_result()?;
         done.commits += 1;
@@ -184,12 +184,12 @@ impl Job<'_> {
     }
 
     /// Writes groups anew, as many at a time as there are threads.
-    fn write(&self, groups: &[Group], go_on: Cancellation) -> Result<NewFiles> {
+    fn write(&self, groups: &[Group]) -> Result<NewFiles> {
         let written = Mutex::new(NewFiles::new(&self.table.inner.store));
         let next = AtomicUsize::new(0);
         in_parallel(threads(groups.len()), |thread| {
             while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let files = self.write_group(group, thread as u64, go_on)?;
+                let files = self.write_group(group, thread as u64)?;
                 written.lock().unwrap_or_else(PoisonError::into_inner).add(files);
             }
             Ok(())
@@ -197,9 +197,9 @@ impl Job<'_> {
         Ok(written.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn write_group(&self, group: &Group, thread: u64, go_on: Cancellation) -> Result<Vec<DataFile>> {
+    fn write_group(&self, group: &Group, thread: u64) -> Result<Vec<DataFile>> {
         let context = self.table.write_context(thread)?;
-        self.rows.write(&self.table, &group.tasks, &self.order, self.sizes.roll_at(group.bytes()), context, go_on)
+        self.rows.write(&self.table, &group.tasks, &self.order, self.sizes.roll_at(group.bytes()), context)
     }
 
     fn commit(&self, groups: &[Group], written: NewFiles) -> Result<Verdict> {
@@ -260,7 +260,6 @@ impl Rows {
         order: &RowOrder,
         roll_at: u64,
         mut context: WriteContext,
-        go_on: Cancellation,
     ) -> Result<Vec<DataFile>> {
         context.properties.insert(TARGET_BYTES.into(), roll_at.to_string());
         (context.schema, context.row_order) = (self.written.clone(), order.clone());
@@ -268,7 +267,7 @@ impl Rows {
         for task in tasks {
             let whole = ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() };
             for batch in self.reader.read(&whole)? {
-                go_on()?;
+                check_cancelled()?;
                 writer.write(&batch?).with("rewritten", &task.data_file.path)?;
             }
         }

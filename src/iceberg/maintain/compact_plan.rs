@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition, ScanTask};
 use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::scan::handle::Scan;
-use crate::parallel::Cancellation;
 
 /// What a file should be like. Sizes are bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,10 +119,10 @@ impl Sizes {
     ///
     /// # Errors
     /// As [`Scan::plan_files`].
-    pub fn groups(&self, scan: &Scan, spec_id: i32, go_on: Cancellation) -> Result<Vec<Group>> {
+    pub fn groups(&self, scan: &Scan, spec_id: i32) -> Result<Vec<Group>> {
         let mut by_partition: BTreeMap<String, Vec<ScanTask>> = BTreeMap::new();
-        let mut tasks = scan.plan_files(go_on)?;
-        while let Some(task) = tasks.next_task(go_on)? {
+        let mut tasks = scan.plan_files()?;
+        while let Some(task) = tasks.next_task()? {
             if self.rules.rewrite_all || self.is_off(&task) {
                 by_partition.entry(key(&task.data_file.partition, spec_id)).or_default().push(task);
             }

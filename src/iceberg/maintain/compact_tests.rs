@@ -13,8 +13,6 @@ use crate::format::evolution::Evolution;
 use crate::format::row_change::RowChange;
 use crate::iceberg::committing::tests::{Fault, Setup};
 
-const GO_ON: Cancellation = &|| Ok(());
-
 fn rows(table: &Table, ids: std::ops::Range<i64>) -> Box<dyn RecordBatchReader + Send> {
     let arrow = to_arrow(table.schema()).unwrap();
     let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from_iter_values(ids))]).unwrap();
@@ -33,7 +31,7 @@ fn race(version: &str, meanwhile: impl Fn(&Table)) -> (Setup, Result<Table>) {
     let options = CompactOptions::default();
     let sizes = Sizes::new(&CompactRules { rewrite_all: true, ..CompactRules::default() }, 1 << 20).unwrap();
     let scan = table.scan(ScanRequest::default()).unwrap();
-    let groups = sizes.groups(&scan, 0, GO_ON).unwrap();
+    let groups = sizes.groups(&scan, 0).unwrap();
     let since = scan.snapshot_id().unwrap();
     let job = Job {
         rows: Rows::new(&table, &scan).unwrap(),
@@ -43,14 +41,14 @@ fn race(version: &str, meanwhile: impl Fn(&Table)) -> (Setup, Result<Table>) {
         order: RowOrder::Any,
         options: &options,
     };
-    let written = job.write(&groups, GO_ON).unwrap();
+    let written = job.write(&groups).unwrap();
     meanwhile(&table);
     let done = job.commit(&groups, written).unwrap().into_result();
     (setup, done)
 }
 
 fn ids(table: &Table) -> u64 {
-    table.scan(ScanRequest::default()).unwrap().count(GO_ON).unwrap()
+    table.scan(ScanRequest::default()).unwrap().count().unwrap()
 }
 
 #[test]
@@ -65,7 +63,7 @@ fn appends_do_not_get_in_the_way() {
 fn deletes_by_position_and_removed_files_are_conflicts() {
     let delete = |table: &Table, filter: &str| {
         let change = RowChange::Delete(parse(filter).unwrap());
-        drop(table.change_rows(&change, None, &CommitOptions::default(), GO_ON).unwrap());
+        drop(table.change_rows(&change, None, &CommitOptions::default()).unwrap());
     };
     for version in ["2", "3"] {
         for (filter, left, files) in [("id = 3", 19, 3), ("id < 10", 10, 2)] {
@@ -85,7 +83,7 @@ fn a_compaction_of_which_nobody_knows_keeps_all_files() {
     *setup.store.fault.lock().unwrap() = Fault::Timeout;
     let rules = CompactRules { rewrite_all: true, ..CompactRules::default() };
     let options = CompactOptions { rules, ..CompactOptions::default() };
-    let e = setup.table.compact(&options, GO_ON).unwrap_err();
+    let e = setup.table.compact(&options).unwrap_err();
     assert_eq!((e.kind(), setup.files("data")), (ErrorKind::CommitStateUnknown, 4));
 }
 
@@ -94,14 +92,14 @@ fn a_compaction_of_which_nobody_knows_keeps_all_files() {
 fn equality_deletes_are_no_conflict_unless_they_become_positions() {
     let delete = |table: &Table| {
         let change = RowChange::DeleteKeys(vec![table.schema().fields[0].name.clone()]);
-        table.change_rows(&change, Some(rows(table, 3..5)), &CommitOptions::default(), GO_ON).unwrap()
+        table.change_rows(&change, Some(rows(table, 3..5)), &CommitOptions::default()).unwrap()
     };
     for version in ["2", "3"] {
         let (_setup, done) = race(version, |table| drop(delete(table)));
         assert_eq!(ids(&done.unwrap()), 18, "{version}");
         let (setup, done) = race(version, |table| {
             let options = crate::iceberg::maintain::deletes::DeleteOptions::default();
-            let (_, done) = delete(table).convert_equality_deletes(&options, GO_ON).unwrap();
+            let (_, done) = delete(table).convert_equality_deletes(&options).unwrap();
             assert_eq!((done.rewritten_files, done.added_files), (1, 1));
         });
         assert_eq!(done.unwrap_err().kind(), ErrorKind::CommitConflict, "{version}");
@@ -125,7 +123,7 @@ fn in_parts(fault: Fault, max_failed_commits: Option<usize>) -> (Setup, Result<(
     // One file to a group, and so to a commit.
     let rules = CompactRules { rewrite_all: true, max_group_bytes: 1, ..CompactRules::default() };
     let options = CompactOptions { rules, max_commits: Some(4), max_failed_commits, ..CompactOptions::default() };
-    let done = setup.table.compact(&options, GO_ON);
+    let done = setup.table.compact(&options);
     (setup, done)
 }
 
@@ -146,5 +144,5 @@ fn parts_that_fail_do_not_keep_the_others() {
     }
     let setup = Setup::new();
     let options = CompactOptions { max_failed_commits: Some(1), ..CompactOptions::default() };
-    assert_eq!(setup.table.compact(&options, GO_ON).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(setup.table.compact(&options).unwrap_err().kind(), ErrorKind::InvalidInput);
 }

@@ -12,7 +12,6 @@ use crate::format::request::{At, ScanRequest};
 use crate::format::task::{CommitMessage, DataFile};
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::Table;
-use crate::parallel::Cancellation;
 
 /// A rewrite of delete files before anything is read of them.
 #[derive(Debug, Default)]
@@ -41,8 +40,8 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`].
-    pub fn deletes_in_parts(&self, options: &DeleteOptions, go_on: Cancellation) -> Result<(Table, PartedDeletes)> {
-        let (newest, planned) = self.plan_delete_rewrite(options, go_on)?;
+    pub fn deletes_in_parts(&self, options: &DeleteOptions) -> Result<(Table, PartedDeletes)> {
+        let (newest, planned) = self.plan_delete_rewrite(options)?;
         let Some(planned) = planned.filter(|p| !p.groups.is_empty()) else {
             return Ok((newest, PartedDeletes::default()));
         };
@@ -66,16 +65,10 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`] and [`Table::compact_part`]. Nothing is left behind then.
-    pub fn deletes_part(
-        &self,
-        since: i64,
-        part: DeletePart,
-        writer: &PartWriter,
-        go_on: Cancellation,
-    ) -> Result<CommitMessage> {
+    pub fn deletes_part(&self, since: i64, part: DeletePart, writer: &PartWriter) -> Result<CommitMessage> {
         let scan = self.scan(ScanRequest { at: Some(At::Snapshot(since)), ..ScanRequest::default() })?;
         let live = LiveFiles::of(self, scan, since, part.concerned);
-        let files = rewrite_group(self, &live, &part.deletes, part.roll_at, writer.context(self)?, go_on)?;
+        let files = rewrite_group(self, &live, &part.deletes, part.roll_at, writer.context(self)?)?;
         Ok(CommitMessage::new(self.uuid(), files, None))
     }
 

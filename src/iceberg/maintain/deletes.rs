@@ -25,7 +25,7 @@ use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::rows::settle::settle;
 use crate::iceberg::state::Table;
-use crate::parallel::{Cancellation, in_parallel};
+use crate::parallel::{check_cancelled, in_parallel};
 
 /// Which delete files to write anew.
 #[derive(Clone, Debug, Default)]
@@ -60,18 +60,14 @@ impl Table {
     /// # Errors
     /// `InvalidInput` for sizes that no file could have and a filter that does not fit; `NotFound` for a branch that there is
     /// not; `CommitConflict` if another commit removed one of the files, or (version 3) deleted rows of the same data files; `CommitStateUnknown` if
-    /// it can't be told whether the commit happened; `Unsupported` for a data file that is listed more than once, with other
-    /// deletes each time; the store's; what `go_on` gives.
-    pub fn rewrite_position_deletes(
-        &self,
-        options: &DeleteOptions,
-        go_on: Cancellation,
-    ) -> Result<(Table, RewrittenDeletes)> {
-        match self.plan_delete_rewrite(options, go_on)? {
+    /// it can't be told whether the commit happened; `Unsupported` for a data file that is listed more than once, with
+    /// other deletes each time; the store's; a cancellation.
+    pub fn rewrite_position_deletes(&self, options: &DeleteOptions) -> Result<(Table, RewrittenDeletes)> {
+        match self.plan_delete_rewrite(options)? {
             (newest, None) => Ok((newest, RewrittenDeletes::default())),
             (newest, Some(planned)) => {
                 let job = Job { table: newest, live: planned.live, options };
-                job.rewrite(planned.groups, &planned.sizes, go_on)
+                job.rewrite(planned.groups, &planned.sizes)
             }
         }
     }
@@ -80,19 +76,15 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`].
-    pub(crate) fn plan_delete_rewrite(
-        &self,
-        options: &DeleteOptions,
-        go_on: Cancellation,
-    ) -> Result<(Table, Option<DeletePlan>)> {
+    pub(crate) fn plan_delete_rewrite(&self, options: &DeleteOptions) -> Result<(Table, Option<DeletePlan>)> {
         self.writable_location()?;
         let newest = self.refresh()?;
         let target = newest.inner.metadata.int_property(DELETE_TARGET, DELETE_TARGET_BYTES as i64)?;
         let sizes = Sizes::new(&options.rules, u64::try_from(target).unwrap_or(0))?;
-        let Some(live) = LiveFiles::read(&newest, &options.commit, go_on)? else { return Ok((newest, None)) };
+        let Some(live) = LiveFiles::read(&newest, &options.commit)? else { return Ok((newest, None)) };
         let mut files: Vec<DataFile> = live.deletes.iter().filter(|f| is_position_file(f)).cloned().collect();
         if let Some(filter) = &options.filter {
-            let reaching = reaching(&newest, filter, options, go_on)?;
+            let reaching = reaching(&newest, filter, options)?;
             files.retain(|f| reaching.contains(&FileId::of(f)));
         }
         let groups = match newest.format_version() {
@@ -106,14 +98,10 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`].
-    pub fn remove_dangling_deletes(
-        &self,
-        options: &DeleteOptions,
-        go_on: Cancellation,
-    ) -> Result<(Table, RewrittenDeletes)> {
+    pub fn remove_dangling_deletes(&self, options: &DeleteOptions) -> Result<(Table, RewrittenDeletes)> {
         self.writable_location()?;
         let newest = self.refresh()?;
-        let Some(live) = LiveFiles::read(&newest, &options.commit, go_on)? else {
+        let Some(live) = LiveFiles::read(&newest, &options.commit)? else {
             return Ok((newest, RewrittenDeletes::default()));
         };
         let gone: Vec<DataFile> = live.deletes.iter().filter(|f| live.is_dangling(f)).cloned().collect();
@@ -132,14 +120,10 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`]; `CommitConflict` too if another commit rewrote one of the data files.
-    pub fn convert_equality_deletes(
-        &self,
-        options: &DeleteOptions,
-        go_on: Cancellation,
-    ) -> Result<(Table, RewrittenDeletes)> {
+    pub fn convert_equality_deletes(&self, options: &DeleteOptions) -> Result<(Table, RewrittenDeletes)> {
         self.writable_location()?;
         let newest = self.refresh()?;
-        let live = LiveFiles::read(&newest, &options.commit, go_on)?;
+        let live = LiveFiles::read(&newest, &options.commit)?;
         let deletes = live.into_iter().flat_map(|live| live.deletes);
         let equality: Vec<DataFile> = deletes.filter(|f| f.content == FileContent::EqualityDeletes).collect();
         if equality.is_empty() || options.dry_run {
@@ -147,7 +131,7 @@ impl Table {
         }
         // Refused before anything is written.
         options.commit.check(&newest)?;
-        let (change, added, mut removed) = settle(&newest, options.commit.branch.as_deref(), equality, go_on)?;
+        let (change, added, mut removed) = settle(&newest, options.commit.branch.as_deref(), equality)?;
         removed.retain(|f| f.content != FileContent::Data);
         let change = options.commit.apply(change, &newest)?;
         let table = committing::commit(&newest, vec![Box::new(change)]).into_result()?;
@@ -156,17 +140,12 @@ impl Table {
 }
 
 /// The delete files of data files that may have rows on which a filter is true.
-fn reaching(
-    table: &Table,
-    filter: &Predicate,
-    options: &DeleteOptions,
-    go_on: Cancellation,
-) -> Result<HashSet<FileId>> {
+fn reaching(table: &Table, filter: &Predicate, options: &DeleteOptions) -> Result<HashSet<FileId>> {
     let at = options.commit.branch.clone().map(At::Ref);
     let scan = table.scan(ScanRequest { filter: Some(filter.clone()), at, ..ScanRequest::default() })?;
     let mut found = HashSet::new();
-    let mut plan = Plan::start(scan.with_all_deletes().plan_input(), go_on)?;
-    while let Some(batch) = plan.next_batch(go_on)? {
+    let mut plan = Plan::start(scan.with_all_deletes().plan_input())?;
+    while let Some(batch) = plan.next_batch()? {
         for k in 0..batch.rows.len() {
             found.extend(batch.task(k)?.deletes.iter().map(|d| FileId::of(&d.file)));
         }
@@ -192,12 +171,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn rewrite(
-        self,
-        groups: Vec<Vec<DataFile>>,
-        sizes: &Sizes,
-        go_on: Cancellation,
-    ) -> Result<(Table, RewrittenDeletes)> {
+    fn rewrite(self, groups: Vec<Vec<DataFile>>, sizes: &Sizes) -> Result<(Table, RewrittenDeletes)> {
         if groups.is_empty() || self.options.dry_run {
             let files: Vec<DataFile> = groups.into_iter().flatten().collect();
             return Ok((self.table, counted(&files, &[])));
@@ -206,7 +180,7 @@ impl Job<'_> {
         let mut removed = Vec::new();
         for group in groups {
             let context = self.table.write_context(0)?;
-            written.add(rewrite_group(&self.table, &self.live, &group, sizes.roll_at(bytes(&group)), context, go_on)?);
+            written.add(rewrite_group(&self.table, &self.live, &group, sizes.roll_at(bytes(&group)), context)?);
             removed.extend(group);
         }
         self.commit(removed, written)
@@ -227,10 +201,9 @@ pub(crate) fn rewrite_group(
     group: &[DataFile],
     roll_at: u64,
     mut context: WriteContext,
-    go_on: Cancellation,
 ) -> Result<Vec<DataFile>> {
     let form = DeleteForm::of_version(table.format_version())?;
-    let found = positions(table, live, group, go_on)?;
+    let found = positions(table, live, group)?;
     context.properties.insert(DELETE_TARGET.into(), roll_at.to_string());
     let mut writer = PositionDeleteWriter::new(table.inner.store.clone(), context, form)?;
     found.into_values().try_for_each(|(data_file, positions)| writer.delete(data_file, positions))?;
@@ -245,13 +218,13 @@ pub(crate) fn rewrite_group(
 }
 
 /// What files say of data files that they reach, by path. Of data files with a deletion vector nothing: it says all.
-fn positions<'l>(table: &Table, live: &'l LiveFiles, group: &[DataFile], go_on: Cancellation) -> Result<Positions<'l>> {
+fn positions<'l>(table: &Table, live: &'l LiveFiles, group: &[DataFile]) -> Result<Positions<'l>> {
     let puffin = |f: &&DataFile| f.content == FileContent::PositionDeletes && f.format == FileFormat::Puffin;
     let vectors: HashMap<&str, &DataFile> =
         (live.deletes.iter().filter(puffin)).filter_map(|f| Some((f.referenced_data_file.as_deref()?, f))).collect();
     let (store, context) = (&table.inner.store, live.scan.context());
     let read = in_parallel(group.len(), |i| {
-        go_on()?;
+        check_cancelled()?;
         let file = &group[i];
         let mut reached = Vec::new();
         for (path, set) in read_all_positions(store, context, file).with("path", &file.path)? {

@@ -17,7 +17,6 @@ use crate::iceberg::committing::Change;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
 use crate::iceberg::state::Table;
-use crate::parallel::Cancellation;
 use crate::store::Store;
 
 /// What expired, and the files that went with it: paths as the table recorded them.
@@ -78,9 +77,9 @@ impl Table {
     /// # Errors
     /// `InvalidInput` for a snapshot that a branch or tag is at, fewer than one snapshot to retain, or if the property
     /// `gc.enabled` is false; `NotFound` for an id of no snapshot; `CommitConflict` after the last retry;
-    /// `CommitStateUnknown` if it can't be told whether the commit happened: no file is deleted then; `CorruptTable` or the
-    /// store's if metadata can't be read: after the commit, and before any file is deleted; what `go_on` gives.
-    pub fn expire_snapshots(&self, options: &ExpireOptions, go_on: Cancellation) -> Result<(Table, Expired)> {
+    /// `CommitStateUnknown` if it can't be told whether the commit happened: no file is deleted then; `CorruptTable` or
+    /// the store's if metadata can't be read: after the commit, and before any file is deleted; a cancellation.
+    pub fn expire_snapshots(&self, options: &ExpireOptions) -> Result<(Table, Expired)> {
         self.writable_location()?;
         let (now_ms, newest) = (now_ms(), self.refresh()?);
         if !options.dry_run {
@@ -96,7 +95,7 @@ impl Table {
         }
         let store = newest.inner.store.clone();
         if options.dry_run {
-            let expired = expired(store.as_ref(), base, &planned, go_on)?;
+            let expired = expired(store.as_ref(), base, &planned)?;
             return Ok((newest, expired));
         }
         let before = Arc::new(Mutex::new(None));
@@ -111,10 +110,10 @@ impl Table {
         if options.keep_files {
             return Ok((table.clone(), gone(&before, after)));
         }
-        let mut expired = expired(store.as_ref(), &before, after, go_on)
+        let mut expired = expired(store.as_ref(), &before, after)
             .hint("The snapshots have expired, but no file was deleted: remove_orphan_files finds them later")?;
         let mut deletion = Deletion::default();
-        deletion.run(store.as_ref(), expired.paths(), go_on)?;
+        deletion.run(store.as_ref(), expired.paths())?;
         expired.deletion = deletion;
         Ok((table, expired))
     }
@@ -135,9 +134,9 @@ fn snapshots_gone(before: &TableMetadata, after: &TableMetadata) -> Vec<Arc<Snap
     before.snapshots.iter().filter(|s| !kept.contains(&s.id)).cloned().collect()
 }
 
-fn expired(store: &dyn Store, before: &TableMetadata, after: &TableMetadata, go_on: Cancellation) -> Result<Expired> {
+fn expired(store: &dyn Store, before: &TableMetadata, after: &TableMetadata) -> Result<Expired> {
     let keys = PathKeys::new(store);
-    let files = only_in(&keys, &snapshots_gone(before, after), after, go_on)?;
+    let files = only_in(&keys, &snapshots_gone(before, after), after)?;
     let mut out = gone(before, after);
     for (path, content) in files.files {
         match content {

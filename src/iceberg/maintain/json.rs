@@ -14,7 +14,6 @@ use super::statistics::{ComputedStatistics, StatisticsOptions};
 use crate::error::{Error, Result};
 use crate::format::wire::arguments::{Arguments, failed_json};
 use crate::iceberg::state::Table;
-use crate::parallel::Cancellation;
 
 /// Runs one action on a table: `expire_snapshots`, `remove_orphan_files`, `rewrite_manifests`, `compact`,
 /// `rewrite_position_deletes`, `remove_dangling_deletes`, `convert_equality_deletes`, `compute_statistics` or
@@ -23,19 +22,19 @@ use crate::parallel::Cancellation;
 ///
 /// # Errors
 /// `InvalidInput` for an unknown action or arguments that it does not take; those of the action.
-pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: Cancellation) -> Result<(Table, String)> {
+pub fn maintain(table: &Table, action: &str, arguments: &str) -> Result<(Table, String)> {
     let mut arguments = Arguments::parse(arguments)?;
     let (table, result) = match action {
         "expire_snapshots" => {
             let options = arguments.expire()?;
             arguments.check_used()?;
-            let (table, expired) = table.expire_snapshots(&options, go_on)?;
+            let (table, expired) = table.expire_snapshots(&options)?;
             (table, expired_json(&expired))
         }
         "remove_orphan_files" => {
             let options = arguments.orphans()?;
             arguments.check_used()?;
-            let (table, orphans) = table.remove_orphan_files(&options, go_on)?;
+            let (table, orphans) = table.remove_orphan_files(&options)?;
             (table, orphans_json(&orphans))
         }
         "rewrite_manifests" => {
@@ -51,31 +50,31 @@ pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: Cancellatio
             }
             arguments.check_used()?;
             let (table, done) = match action {
-                "remove_dangling_deletes" => table.remove_dangling_deletes(&options, go_on)?,
-                "convert_equality_deletes" => table.convert_equality_deletes(&options, go_on)?,
-                _ => table.rewrite_position_deletes(&options, go_on)?,
+                "remove_dangling_deletes" => table.remove_dangling_deletes(&options)?,
+                "convert_equality_deletes" => table.convert_equality_deletes(&options)?,
+                _ => table.rewrite_position_deletes(&options)?,
             };
             (table, rewritten_deletes_json(&done))
         }
         "compact" => {
             let options = arguments.compact()?;
             arguments.check_used()?;
-            let (table, done) = table.compact(&options, go_on)?;
+            let (table, done) = table.compact(&options)?;
             (table, compacted_json(&done))
         }
         "compute_statistics" => {
             let options = arguments.statistics()?;
             arguments.check_used()?;
-            let (table, done) = table.compute_statistics(&options, go_on)?;
+            let (table, done) = table.compute_statistics(&options)?;
             (table, statistics_json(done.as_ref()))
         }
         "compute_partition_statistics" => {
             let snapshot_id = arguments.take("snapshot", Json::as_i64)?;
             arguments.check_used()?;
-            let (table, done) = table.compute_partition_statistics(snapshot_id, go_on)?;
+            let (table, done) = table.compute_partition_statistics(snapshot_id)?;
             (table, statistics_json(done.as_ref()))
         }
-        other => parts_json::part_of_action(table, other, arguments, go_on)?,
+        other => parts_json::part_of_action(table, other, arguments)?,
     };
     Ok((table, result.to_string()))
 }

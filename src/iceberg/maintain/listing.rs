@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::data::write::locations::is_job_folder;
 use crate::error::Result;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 
@@ -22,25 +22,19 @@ impl Listing<'_> {
     /// Gives each file to `see`, in no order. Hidden names, links and folders of other tables are left out.
     ///
     /// # Errors
-    /// The store's; what `go_on` gives.
-    pub fn each(&self, go_on: Cancellation, see: &(dyn Fn(&str) + Sync)) -> Result<()> {
-        self.below(vec![self.root.clone()], usize::MAX, go_on, see).map(drop)
+    /// The store's; a cancellation.
+    pub fn each(&self, see: &(dyn Fn(&str) + Sync)) -> Result<()> {
+        self.below(vec![self.root.clone()], usize::MAX, see).map(drop)
     }
 
     /// As [`Listing::each`] from these folders on, level by level, until so many folders are open: returns those.
     ///
     /// # Errors
     /// As [`Listing::each`].
-    pub fn below(
-        &self,
-        mut level: Vec<String>,
-        enough: usize,
-        go_on: Cancellation,
-        see: &(dyn Fn(&str) + Sync),
-    ) -> Result<Vec<String>> {
+    pub fn below(&self, mut level: Vec<String>, enough: usize, see: &(dyn Fn(&str) + Sync)) -> Result<Vec<String>> {
         while !level.is_empty() && level.len() < enough {
             let below = in_parallel(self.store, level.len(), |i| {
-                go_on()?;
+                check_cancelled()?;
                 self.folder(&level[i], see)
             })?;
             level = below.into_iter().flatten().collect();

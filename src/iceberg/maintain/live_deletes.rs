@@ -13,7 +13,6 @@ use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::rows::positions::listed_with_other_deletes;
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::state::Table;
-use crate::parallel::Cancellation;
 use crate::types::PartitionSpec;
 
 /// What there is.
@@ -36,16 +35,15 @@ impl LiveFiles {
     /// Those of a branch; `None` if it has no snapshot.
     ///
     /// # Errors
-    /// `NotFound` for a branch that there is not; of the store; `CorruptTable` if a manifest is; what `go_on` gives.
-    pub fn read(table: &Table, commit: &CommitOptions, go_on: Cancellation) -> Result<Option<LiveFiles>> {
+    /// `NotFound` for a branch that there is not; of the store; `CorruptTable` if a manifest is; a cancellation.
+    pub fn read(table: &Table, commit: &CommitOptions) -> Result<Option<LiveFiles>> {
         let at = commit.branch.clone().map(At::Ref);
         let scan = table.scan(ScanRequest { at, ..ScanRequest::default() })?;
         let inner = &table.inner;
         let Some(snapshot) = scan.snapshot_id().and_then(|id| inner.metadata.snapshot_by_id(id)) else {
             return Ok(None);
         };
-        let walk =
-            MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata, go_on };
+        let walk = MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata };
         let all = walk.entries(&walk.manifests(snapshot)?, &EntryRequest::default(), |batch| {
             let partitions: Vec<_> = batch.partitions.into_iter().map(Arc::new).collect();
             let file = |row: usize| {

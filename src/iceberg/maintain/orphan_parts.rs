@@ -14,7 +14,7 @@ use crate::format::deletion::Deletion;
 use crate::format::maintenance::OrphanOptions;
 use crate::iceberg::commit::reachable::{Missing, PathKeys, each_live_file, manifests_of};
 use crate::iceberg::state::Table;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::store::Store;
 
 /// Folders that are dealt out, about: whoever plans lists those above.
@@ -51,12 +51,12 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::remove_orphan_files`].
-    pub fn orphans_to_list(&self, options: &OrphanOptions, go_on: Cancellation) -> Result<PartedListing> {
+    pub fn orphans_to_list(&self, options: &OrphanOptions) -> Result<PartedListing> {
         let listing = self.orphan_listing(options)?;
         if !options.dry_run {
             check_may_delete(self)?;
         }
-        let (folders, listed) = listed(&listing, vec![listing.root.clone()], FOLDERS, go_on)?;
+        let (folders, listed) = listed(&listing, vec![listing.root.clone()], FOLDERS)?;
         // Who lists again later must not find what was made meanwhile. Times of files are rounded down.
         let older_than_ms = listing.older_than_ms.min(now_ms().saturating_add(1));
         Ok(PartedListing { folders, listed, older_than_ms })
@@ -66,16 +66,16 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::remove_orphan_files`].
-    pub fn list_part(&self, options: &OrphanOptions, folders: Vec<String>, go_on: Cancellation) -> Result<Vec<Listed>> {
+    pub fn list_part(&self, options: &OrphanOptions, folders: Vec<String>) -> Result<Vec<Listed>> {
         let listing = self.orphan_listing(options)?;
-        Ok(listed(&listing, folders, usize::MAX, go_on)?.1)
+        Ok(listed(&listing, folders, usize::MAX)?.1)
     }
 
     /// What the newest version leads to, and the manifests that lead to more. Returns that version too.
     ///
     /// # Errors
     /// As [`Table::remove_orphan_files`].
-    pub fn reachable_to_read(&self, options: &OrphanOptions, go_on: Cancellation) -> Result<(Table, PartedMetadata)> {
+    pub fn reachable_to_read(&self, options: &OrphanOptions) -> Result<(Table, PartedMetadata)> {
         let newest = self.refresh()?;
         if !options.dry_run {
             check_may_delete(&newest)?;
@@ -83,7 +83,7 @@ impl Table {
         let store = newest.inner.store.as_ref();
         let spelling = Spelling::new(options, &newest.orphan_listing(options)?.root);
         let keys = PathKeys::new(store);
-        let all = manifests_of(&keys, &newest.inner.metadata.snapshots, &HashSet::new(), Missing::Fails, go_on)?;
+        let all = manifests_of(&keys, &newest.inner.metadata.snapshots, &HashSet::new(), Missing::Fails)?;
         let mut spelt = Spelt::new(store);
         let mut paths = metadata_paths(&newest);
         paths.extend(all.iter().map(|m| m.path.clone()));
@@ -96,18 +96,13 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::remove_orphan_files`].
-    pub fn reachable_part(
-        &self,
-        options: &OrphanOptions,
-        manifests: &[String],
-        go_on: Cancellation,
-    ) -> Result<Vec<Reachable>> {
+    pub fn reachable_part(&self, options: &OrphanOptions, manifests: &[String]) -> Result<Vec<Reachable>> {
         let store = self.inner.store.as_ref();
         let spelling = Spelling::new(options, &self.orphan_listing(options)?.root);
         let mut spelt = Spelt::new(store);
         let mut found = HashSet::new();
         for path in manifests {
-            go_on()?;
+            check_cancelled()?;
             each_live_file(store, path, |path, _| {
                 found.insert(spelt.reachable(&spelling, path));
             })
@@ -125,29 +120,23 @@ impl Table {
         options: &OrphanOptions,
         conflicts: &BTreeSet<String>,
         files: &[String],
-        go_on: Cancellation,
     ) -> Result<Deletion> {
         let listing = self.orphan_listing(options)?;
         Spelling::new(options, &listing.root).check(options.prefix_mismatch, conflicts)?;
         let mut deletion = Deletion::default();
         if !options.dry_run {
             check_may_delete(self)?;
-            deletion.run(listing.store, files.iter().map(String::as_str), go_on)?;
+            deletion.run(listing.store, files.iter().map(String::as_str))?;
         }
         Ok(deletion)
     }
 }
 
 /// The files in folders, and the folders below where there are more than `most`.
-fn listed(
-    listing: &Listing<'_>,
-    folders: Vec<String>,
-    most: usize,
-    go_on: Cancellation,
-) -> Result<(Vec<String>, Vec<Listed>)> {
+fn listed(listing: &Listing<'_>, folders: Vec<String>, most: usize) -> Result<(Vec<String>, Vec<Listed>)> {
     let found = Mutex::new(Vec::new());
     let see = |path: &str| found.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
-    let below = listing.below(folders, most, go_on, &see)?;
+    let below = listing.below(folders, most, &see)?;
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut spelt = Spelt::new(listing.store);
     Ok((below, found.into_iter().map(|path| (spelt.of(&path), path)).collect()))

@@ -16,7 +16,7 @@ use crate::format::deletion::Deletion;
 use crate::iceberg::commit::reachable::{Marked, Missing, PathKeys, each_live_file, manifests_of};
 use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::state::Table;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
 use crate::store::location::{join, normalise, scheme};
 
@@ -39,14 +39,14 @@ impl Table {
     ///
     /// # Errors
     /// `InvalidInput` if the property `gc.enabled` is false, for a folder that is not the table's, or files that are
-    /// recorded with another scheme or authority; `CorruptTable` or the store's if any metadata can't be read; what `go_on`
-    /// gives. Nothing is deleted then.
-    pub fn remove_orphan_files(&self, options: &OrphanOptions, go_on: Cancellation) -> Result<(Table, Orphans)> {
+    /// recorded with another scheme or authority; `CorruptTable` or the store's if any metadata can't be read; a
+    /// cancellation. Nothing is deleted then.
+    pub fn remove_orphan_files(&self, options: &OrphanOptions) -> Result<(Table, Orphans)> {
         let listing = self.orphan_listing(options)?;
         let opened = &self.inner;
         let keys = PathKeys::new(opened.store.as_ref());
         let listed = Mutex::new(Vec::new());
-        listing.each(go_on, &|path| {
+        listing.each(&|path| {
             let key = keys.of(path);
             listed.lock().unwrap_or_else(PoisonError::into_inner).push(key);
         })?;
@@ -56,10 +56,10 @@ impl Table {
             check_may_delete(&newest)?;
         }
         let prefixes = Prefixes::new(options, &listing.root, &keys, &listed);
-        mark_reachable(&newest, &keys, &prefixes, go_on)?;
+        mark_reachable(&newest, &keys, &prefixes)?;
         prefixes.check()?;
         let orphans = Mutex::new(Vec::new());
-        listing.each(go_on, &|path| {
+        listing.each(&|path| {
             if listed.mark(keys.of(path)) {
                 orphans.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
             }
@@ -68,7 +68,7 @@ impl Table {
         files.sort_unstable();
         let mut deletion = Deletion::default();
         if !options.dry_run {
-            deletion.run(newest.inner.store.as_ref(), files.iter().map(String::as_str), go_on)?;
+            deletion.run(newest.inner.store.as_ref(), files.iter().map(String::as_str))?;
         }
         Ok((newest, Orphans { files, deletion }))
     }
@@ -118,12 +118,12 @@ pub(crate) fn listing_shown(table: &Table) -> BTreeSet<String> {
     fields.filter(|f| f.name.starts_with(['_', '.'])).map(|f| format!("{}=", f.name)).collect()
 }
 
-fn mark_reachable(table: &Table, keys: &PathKeys<'_>, prefixes: &Prefixes<'_>, go_on: Cancellation) -> Result<()> {
+fn mark_reachable(table: &Table, keys: &PathKeys<'_>, prefixes: &Prefixes<'_>) -> Result<()> {
     let store = table.inner.store.as_ref();
     metadata_paths(table).iter().for_each(|path| prefixes.mark(path));
-    let manifests = manifests_of(keys, &table.inner.metadata.snapshots, &HashSet::new(), Missing::Fails, go_on)?;
+    let manifests = manifests_of(keys, &table.inner.metadata.snapshots, &HashSet::new(), Missing::Fails)?;
     in_parallel(store, manifests.len(), |i| {
-        go_on()?;
+        check_cancelled()?;
         prefixes.mark(&manifests[i].path);
         if !manifests[i].may_be_live {
             return Ok(());

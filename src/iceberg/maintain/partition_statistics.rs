@@ -25,7 +25,6 @@ use crate::iceberg::inspect::partitions::{Counting, Counts, counted, ints, longs
 use crate::iceberg::manifest::walk::{MetadataWalk, partition_type};
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile, StatisticsKind};
 use crate::iceberg::state::Table;
-use crate::parallel::Cancellation;
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
 impl Table {
@@ -35,12 +34,11 @@ impl Table {
     ///
     /// # Errors
     /// `InvalidInput` for a table that was never partitioned; `NotFound` if there is no such snapshot; `CommitConflict` if it
-    /// has expired meanwhile, or after the last retry; `CommitStateUnknown` if it can't be told whether the commit happened;
-    /// the store's; `CorruptTable` if a manifest is; what `go_on` gives.
+    /// has expired meanwhile, or after the last retry; `CommitStateUnknown` if it can't be told whether the commit
+    /// happened; the store's; `CorruptTable` if a manifest is; a cancellation.
     pub fn compute_partition_statistics(
         &self,
         snapshot_id: Option<i64>,
-        go_on: Cancellation,
     ) -> Result<(Table, Option<ComputedStatistics>)> {
         self.writable_location()?;
         let newest = self.refresh()?;
@@ -54,8 +52,7 @@ impl Table {
             let found = computed(there);
             return Ok((newest, Some(found)));
         }
-        let walk =
-            MetadataWalk { store: newest.inner.store.as_ref(), location: &newest.inner.location, metadata, go_on };
+        let walk = MetadataWalk { store: newest.inner.store.as_ref(), location: &newest.inner.location, metadata };
         let mut rows = counted(&walk, &walk.manifests(&snapshot)?, &united, Counting::BySpec)?;
         if rows.is_empty() {
             return Ok((newest, None));

@@ -21,7 +21,6 @@ use crate::format::task::{CommitMessage, DataFile, ScanTask, Split};
 use crate::iceberg::commit::live;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::Table;
-use crate::parallel::Cancellation;
 use crate::store::in_parallel;
 use crate::store::location::normalise;
 
@@ -83,8 +82,8 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::compact`].
-    pub fn compact_in_parts(&self, options: &CompactOptions, go_on: Cancellation) -> Result<(Table, PartedCompaction)> {
-        let Planned { table, scan, sizes, order, groups } = self.plan_compaction(options, go_on)?;
+    pub fn compact_in_parts(&self, options: &CompactOptions) -> Result<(Table, PartedCompaction)> {
+        let Planned { table, scan, sizes, order, groups } = self.plan_compaction(options)?;
         let mut counted = Compacted { groups: groups.len(), ..Compacted::default() };
         groups.iter().for_each(|group| counted.count_rewritten(group));
         let since = scan.snapshot_id().filter(|_| !groups.is_empty());
@@ -93,7 +92,7 @@ impl Table {
         let parted = |group: Group| {
             let removed = group.tasks.iter().map(|task| task.data_file.as_ref().clone()).collect();
             let whole = order != RowOrder::Any || group.tasks.iter().any(|t| t.data_file.partition.spec_id != spec);
-            let (parts, roll_at) = parts(group, &sizes, whole, go_on)?;
+            let (parts, roll_at) = parts(group, &sizes, whole)?;
             let split = |tasks| Split { context: rows.context().clone(), tasks };
             Ok(PartedGroup { removed, parts: parts.into_iter().map(split).collect(), roll_at })
         };
@@ -111,10 +110,9 @@ impl Table {
         roll_at: u64,
         order: &FileOrder,
         writer: &PartWriter,
-        go_on: Cancellation,
     ) -> Result<CommitMessage> {
         let rows = Rows::of(self, part.context.as_ref().clone())?;
-        let files = rows.write(self, &part.tasks, &order.rows(self)?, roll_at, writer.context(self)?, go_on)?;
+        let files = rows.write(self, &part.tasks, &order.rows(self)?, roll_at, writer.context(self)?)?;
         Ok(CommitMessage { rewrites: Some(self.format_version()), ..CommitMessage::new(self.uuid(), files, None) })
     }
 
@@ -161,7 +159,7 @@ impl Table {
     ///
     /// # Errors
     /// `InvalidInput` for a job whose name is none; the store's; as [`Table::refresh`]. What could be deleted is then.
-    pub fn remove_files_of(&self, job: &str, go_on: Cancellation) -> Result<(Table, Vec<String>)> {
+    pub fn remove_files_of(&self, job: &str) -> Result<(Table, Vec<String>)> {
         check_job(job)?;
         let newest = self.refresh()?;
         let (store, metadata) = (newest.inner.store.as_ref(), &newest.inner.metadata);
@@ -173,7 +171,7 @@ impl Table {
             shown: super::orphans::listing_shown(&newest),
         };
         let found = Mutex::new(Vec::new());
-        listing.each(go_on, &|path| {
+        listing.each(&|path| {
             if path.rsplit('/').next().is_some_and(|name| name.contains(job)) {
                 found.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
             }
@@ -188,7 +186,7 @@ impl Table {
 }
 
 /// The tasks of a group's parts, and the size at which their writers begin new files.
-fn parts(group: Group, sizes: &Sizes, whole: bool, go_on: Cancellation) -> Result<(Vec<Vec<ScanTask>>, u64)> {
+fn parts(group: Group, sizes: &Sizes, whole: bool) -> Result<(Vec<Vec<ScanTask>>, u64)> {
     let roll_at = sizes.roll_at(group.bytes());
     let size = i64::try_from(roll_at).unwrap_or(i64::MAX);
     if whole || group.bytes() <= roll_at {
@@ -196,7 +194,7 @@ fn parts(group: Group, sizes: &Sizes, whole: bool, go_on: Cancellation) -> Resul
     }
     let plan = SplitPlan { split_size_bytes: size, lookback: OPEN_PARTS, open_file_cost_bytes: 0 };
     // Each becomes one file: a little more than it had must not make another.
-    Ok((splits::pack(group.tasks, &plan, go_on)?, sizes.most()))
+    Ok((splits::pack(group.tasks, &plan)?, sizes.most()))
 }
 
 /// Parts that are filled at once.

@@ -14,23 +14,17 @@ use crate::format::task::{CommitMessage, DataFile};
 use crate::format::wire::arguments::Arguments;
 use crate::format::wire::task::{message_from_json, message_to_json, split_from_json, split_to_json};
 use crate::iceberg::state::Table;
-use crate::parallel::Cancellation;
 
 /// Runs one step.
 ///
 /// # Errors
 /// `InvalidInput` for an unknown step, or arguments that it does not take; those of the step.
-pub(crate) fn part_of_action(
-    table: &Table,
-    step: &str,
-    mut arguments: Arguments,
-    go_on: Cancellation,
-) -> Result<(Table, Json)> {
+pub(crate) fn part_of_action(table: &Table, step: &str, mut arguments: Arguments) -> Result<(Table, Json)> {
     match step {
         "plan_compact" => {
             let options = arguments.compact()?;
             arguments.check_used()?;
-            let (newest, planned) = table.compact_in_parts(&options, go_on)?;
+            let (newest, planned) = table.compact_in_parts(&options)?;
             let planned = planned_json(&newest, &planned)?;
             Ok((newest, planned))
         }
@@ -39,7 +33,7 @@ pub(crate) fn part_of_action(
             let (part, roll_at) = (split_from_json(&arguments.text("part")?)?, arguments.number("roll_at")?);
             let writer = arguments.part_writer()?;
             arguments.check_used()?;
-            let message = table.compact_part(&part, roll_at, &order, &writer, go_on)?;
+            let message = table.compact_part(&part, roll_at, &order, &writer)?;
             Ok((table.clone(), Json::String(message_to_json(&message)?)))
         }
         "commit_compact" => {
@@ -53,7 +47,7 @@ pub(crate) fn part_of_action(
             let mut options = arguments.deletes()?;
             options.filter = arguments.filter()?;
             arguments.check_used()?;
-            let (newest, planned) = table.deletes_in_parts(&options, go_on)?;
+            let (newest, planned) = table.deletes_in_parts(&options)?;
             let planned = planned_deletes_json(&newest, &planned)?;
             Ok((newest, planned))
         }
@@ -66,7 +60,7 @@ pub(crate) fn part_of_action(
             };
             let writer = arguments.part_writer()?;
             arguments.check_used()?;
-            let message = table.deletes_part(since, part, &writer, go_on)?;
+            let message = table.deletes_part(since, part, &writer)?;
             Ok((table.clone(), Json::String(message_to_json(&message)?)))
         }
         "commit_rewrite_position_deletes" => {
@@ -79,37 +73,37 @@ pub(crate) fn part_of_action(
         "plan_orphans" => {
             let options = arguments.orphans()?;
             arguments.check_used()?;
-            let planned = table.orphans_to_list(&options, go_on)?;
+            let planned = table.orphans_to_list(&options)?;
             let (folders, listed, age) = (planned.folders, planned.listed, planned.older_than_ms);
             Ok((table.clone(), json!({"folders": folders, "rows": listed, "older_than_ms": age})))
         }
         "list_part" => {
             let (options, folders) = (arguments.orphans()?, arguments.paths("folders")?);
             arguments.check_used()?;
-            Ok((table.clone(), json!(table.list_part(&options, folders, go_on)?)))
+            Ok((table.clone(), json!(table.list_part(&options, folders)?)))
         }
         "plan_reachable" => {
             let options = arguments.orphans()?;
             arguments.check_used()?;
-            let (newest, planned) = table.reachable_to_read(&options, go_on)?;
+            let (newest, planned) = table.reachable_to_read(&options)?;
             Ok((newest, json!({"manifests": planned.manifests, "rows": planned.reachable})))
         }
         "reachable_part" => {
             let (options, manifests) = (arguments.orphans()?, arguments.paths("manifests")?);
             arguments.check_used()?;
-            Ok((table.clone(), json!(table.reachable_part(&options, &manifests, go_on)?)))
+            Ok((table.clone(), json!(table.reachable_part(&options, &manifests)?)))
         }
         "delete_orphans" => {
             let (options, files) = (arguments.orphans()?, arguments.paths("files")?);
             let conflicts = arguments.paths("conflicts")?.into_iter().collect();
             arguments.check_used()?;
-            let deletion = table.delete_orphans(&options, &conflicts, &files, go_on)?;
+            let deletion = table.delete_orphans(&options, &conflicts, &files)?;
             Ok((table.clone(), orphans_json(&Orphans { files, deletion })))
         }
         "remove_files_of" => {
             let job = arguments.text("job")?;
             arguments.check_used()?;
-            let (table, removed) = table.remove_files_of(&job, go_on)?;
+            let (table, removed) = table.remove_files_of(&job)?;
             Ok((table, json!(removed)))
         }
         other => Err(Error::invalid(format!("there is no maintenance action '{other}'"))),

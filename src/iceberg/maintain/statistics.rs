@@ -26,7 +26,7 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::StatisticsKind;
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
 use crate::iceberg::state::Table;
-use crate::parallel::{Cancellation, in_parallel, threads};
+use crate::parallel::{check_cancelled, in_parallel, threads};
 use crate::store::Store;
 use crate::store::location::join;
 use crate::types::select::column_hint;
@@ -62,13 +62,9 @@ impl Table {
     ///
     /// # Errors
     /// `InvalidInput` for columns that are not there, or not primitive outside of lists and maps; `NotFound` if there is no
-    /// such snapshot; `CommitConflict` if it has expired meanwhile, or after the last retry; `CommitStateUnknown` if it can't
-    /// be told whether the commit happened; those of reading; what `go_on` gives.
-    pub fn compute_statistics(
-        &self,
-        options: &StatisticsOptions,
-        go_on: Cancellation,
-    ) -> Result<(Table, Option<ComputedStatistics>)> {
+    /// such snapshot; `CommitConflict` if it has expired meanwhile, or after the last retry; `CommitStateUnknown` if it
+    /// can't be told whether the commit happened; those of reading; a cancellation.
+    pub fn compute_statistics(&self, options: &StatisticsOptions) -> Result<(Table, Option<ComputedStatistics>)> {
         self.writable_location()?;
         let newest = self.refresh()?;
         let Some(snapshot) = chosen(&newest, options.snapshot_id)? else { return Ok((newest, None)) };
@@ -81,7 +77,7 @@ impl Table {
         if ids.is_empty() {
             return Err(Error::invalid("there are no columns to count values of"));
         }
-        let sketches = sketches(&newest, &scan, &schema, &ids, go_on)?;
+        let sketches = sketches(&newest, &scan, &schema, &ids)?;
         let (file, distinct) = write_sketches(&newest, &snapshot, &ids, &sketches)?;
         let name = |id: FieldId| schema.name_of(id).unwrap_or_default().to_owned();
         let computed = ComputedStatistics {
@@ -127,25 +123,19 @@ fn is_countable(field: &Field) -> bool {
 }
 
 /// A sketch of each column: files are read in parallel, each has sketches of its own, and these are united.
-fn sketches(
-    table: &Table,
-    scan: &Scan,
-    schema: &Schema,
-    ids: &[FieldId],
-    go_on: Cancellation,
-) -> Result<Vec<ThetaSketch>> {
+fn sketches(table: &Table, scan: &Scan, schema: &Schema, ids: &[FieldId]) -> Result<Vec<ThetaSketch>> {
     let read = Arc::new(prune_to(schema, ids));
     let context = ReadContext { projection: read.clone(), ..scan.context().as_ref().clone() };
     let store = table.inner.store.clone();
     let reader = TaskReader { store, context: Arc::new(context), deletes: Arc::default() };
-    let tasks = Mutex::new(scan.plan_files(go_on)?);
-    let next = || tasks.lock().unwrap_or_else(PoisonError::into_inner).next_task(go_on);
+    let tasks = Mutex::new(scan.plan_files()?);
+    let next = || tasks.lock().unwrap_or_else(PoisonError::into_inner).next_task();
     let of_threads = in_parallel(threads(usize::MAX), |_| {
         let mut united = vec![ThetaSketch::default(); ids.len()];
         while let Some(task) = next()? {
             let mut counter = DistinctCounter::new(&read, ids)?;
             for batch in reader.read(&task)? {
-                go_on()?;
+                check_cancelled()?;
                 counter.take(&batch?).with("path", &task.data_file.path)?;
             }
             united = unite(united, counter.finish());

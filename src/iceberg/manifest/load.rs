@@ -4,33 +4,20 @@ use super::columns::Manifest;
 use super::list::{ManifestFile, decode_manifest_list};
 use crate::error::{Result, ResultExt};
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::store::{Location, Store};
 
 /// The manifests of a snapshot: from its manifest list, or the inline list of v1.
 ///
 /// # Errors
-/// As the store's and [`decode_manifest_list`]'s, naming the file.
+/// As the store's and [`decode_manifest_list`]'s, naming the file; a cancellation.
 pub fn load_manifests(store: &dyn Store, location: &Location, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
-    load_manifests_watched(store, location, snapshot, &|| Ok(()))
-}
-
-/// As [`load_manifests`]; `go_on` is asked before each manifest of an inline list, because each is opened.
-///
-/// # Errors
-/// As [`load_manifests`]; what `go_on` gives.
-pub fn load_manifests_watched(
-    store: &dyn Store,
-    location: &Location,
-    snapshot: &Snapshot,
-    go_on: Cancellation,
-) -> Result<Vec<ManifestFile>> {
     if let Some(path) = &snapshot.manifest_list {
         let bytes = store.get(&location.resolve(path)?)?;
         return decode_manifest_list(&bytes).with("path", location.found(path));
     }
     let paths = snapshot.manifests.iter().flatten();
-    let opened = paths.map(|path| go_on().and_then(|()| inline_manifest(store, location, path, snapshot.id)));
+    let opened = paths.map(|path| check_cancelled().and_then(|()| inline_manifest(store, location, path, snapshot.id)));
     opened.collect()
 }
 

@@ -19,7 +19,7 @@ use crate::iceberg::manifest::list::ManifestFile;
 use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::{Cancellation, in_parallel};
+use crate::parallel::{check_cancelled, in_parallel};
 use crate::store::{self, Location, Store};
 use crate::types::{Field, FieldId, PartitionField, PrimitiveType, Transform};
 
@@ -28,7 +28,7 @@ const WAVE_BYTES: i64 = 32 << 20;
 /// Blocks that become one stretch.
 const BLOCKS_PER_PIECE: usize = 64;
 
-/// What is walked, and whom to ask whether to go on.
+/// What is walked.
 #[derive(Clone, Copy)]
 pub struct MetadataWalk<'a> {
     /// Where the files are.
@@ -37,8 +37,6 @@ pub struct MetadataWalk<'a> {
     pub location: &'a Location,
     /// The table.
     pub metadata: &'a TableMetadata,
-    /// Asked between manifests and pieces of them.
-    pub go_on: Cancellation<'a>,
 }
 
 /// A stretch of the entries of one manifest, in its order, with inherited values filled in.
@@ -64,7 +62,7 @@ impl<'a> MetadataWalk<'a> {
     /// # Errors
     /// As [`load_manifests`]'s, with the snapshot.
     pub fn manifests(&self, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
-        (self.go_on)()?;
+        check_cancelled()?;
         load_manifests(self.store, self.location, snapshot).with("snapshot", snapshot.id)
     }
 
@@ -90,7 +88,7 @@ impl<'a> MetadataWalk<'a> {
     /// Decodes the entries of manifests in parallel and gives what `convert` makes of each stretch, in order.
     ///
     /// # Errors
-    /// The store's, `CorruptTable` or `Unsupported` naming the manifest, those of `convert`, or that of `go_on`.
+    /// The store's, `CorruptTable` or `Unsupported` naming the manifest, those of `convert`, or a cancellation.
     pub fn entries<T: Send>(
         &self,
         manifests: &[ManifestFile],
@@ -119,7 +117,7 @@ impl<'a> MetadataWalk<'a> {
         out: &mut Vec<T>,
     ) -> Result<()> {
         let load = |i: usize| -> Result<Vec<u8>> {
-            (self.go_on)()?;
+            check_cancelled()?;
             self.store.get(&self.location.resolve(&wave[i].path)?).with("manifest", &wave[i].path)
         };
         let loaded = store::in_parallel(self.store, wave.len(), load)?;
@@ -160,7 +158,7 @@ impl<'a> MetadataWalk<'a> {
         let mut next_row_id = file.first_row_id;
         let mut out = Vec::new();
         for start in piece.blocks.clone().step_by(BLOCKS_PER_PIECE) {
-            (self.go_on)()?;
+            check_cancelled()?;
             let blocks = start..(start + BLOCKS_PER_PIECE).min(piece.blocks.end);
             let mut columns = manifest.decode(blocks, request, &inherited)?;
             next_row_id = number_rows(&mut columns, next_row_id)?;

@@ -7,6 +7,7 @@ use crate::iceberg::plan::deletes::DeleteIndex;
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::plan::testing::{TestTable, added, batches_of, file, partition, tasks_of};
+use crate::parallel::Cancellation;
 use crate::types::{Field, PartitionSpec, PrimitiveType, Schema};
 
 fn ids(low: i64, high: i64) -> ColumnMetrics {
@@ -56,9 +57,9 @@ fn files_with_the_same_deletes_share_them() {
 #[test]
 fn what_is_held_of_different_deletes_is_bounded() {
     let table = table(3000, 3000, true);
-    let mut plan = Plan::start(table.input(BoundPredicate::True), &|| Ok(())).unwrap();
+    let mut plan = Plan::start(table.input(BoundPredicate::True)).unwrap();
     let (mut seen, mut total, mut most) = (0, 0, 0);
-    while let Some(batch) = plan.next_batch(&|| Ok(())).unwrap() {
+    while let Some(batch) = plan.next_batch().unwrap() {
         most = most.max(batch.deletes.held());
         assert_eq!(batch.deletes.len(), batch.rows.len());
         for k in 0..batch.rows.len() {
@@ -86,15 +87,13 @@ fn the_index_and_its_look_ups_can_be_stopped() {
         // As data would be planned: the deletes' own entries.
         let mut counters = crate::iceberg::plan::planned::PlanCounters::default();
         let scoped = PlanInput { entries: EntryScope::Live, ..input() };
-        Plan::index_deletes(scoped, [&only], &mut counters, &|| Ok(())).unwrap().unwrap()
+        Plan::index_deletes(scoped, [&only], &mut counters).unwrap().unwrap()
     };
     let index = deletes();
-    let attached = crate::parallel::CallCancellation::after(1)
-        .scope(|| index.attach(&batches[0], &crate::parallel::check_cancelled));
+    let attached = Cancellation::after(1).scope(|| index.attach(&batches[0]));
     assert_eq!(attached.unwrap_err().message(), "stopped");
     let schema = table.metadata.schema().unwrap();
     let batches = batches.into_iter().map(|b| b.entries).collect();
-    let none = crate::parallel::CallCancellation::after(0)
-        .scope(|| DeleteIndex::new(batches, schema, &table.metadata, &crate::parallel::check_cancelled));
+    let none = Cancellation::after(0).scope(|| DeleteIndex::new(batches, schema, &table.metadata));
     assert_eq!(none.unwrap_err().message(), "stopped");
 }

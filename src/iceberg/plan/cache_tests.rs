@@ -227,8 +227,8 @@ fn a_plan_that_nobody_ends_keeps_the_bound_too() {
     table.write_list(2);
     let (folder, cache, ..) = filled(10_000);
     let cache = Some(Arc::new(cache));
-    let mut plan = Plan::start(PlanInput { cache, ..table.input(BoundPredicate::True) }, &|| Ok(())).unwrap();
-    (0..7).for_each(|_| assert!(plan.next_batch(&|| Ok(())).unwrap().is_some()));
+    let mut plan = Plan::start(PlanInput { cache, ..table.input(BoundPredicate::True) }).unwrap();
+    (0..7).for_each(|_| assert!(plan.next_batch().unwrap().is_some()));
     let sizes: Vec<u64> =
         std::fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).collect();
     assert!(!sizes.is_empty() && sizes.iter().sum::<u64>() <= 10_000, "{sizes:?}");

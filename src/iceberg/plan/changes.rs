@@ -18,7 +18,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{ChangeOperation, CommitChanges, DeleteRef, Partition, PartitionValue};
 use crate::iceberg::manifest::list::{FieldSummary, ManifestContent, ManifestFile};
-use crate::iceberg::manifest::load::load_manifests_watched;
+use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::plan::deletes::{AttachedDeletes, DeleteIndex};
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::kept_entries::KeptEntries;
@@ -26,7 +26,7 @@ use crate::iceberg::plan::planned::{BatchChange, PlanCounters, PlannedBatch};
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::types::value::decode_bound;
 use crate::types::{FieldId, Value, ValueRef};
 
@@ -68,25 +68,21 @@ pub fn snapshots_between(metadata: &TableMetadata, since: Option<i64>, at: &Snap
 ///
 /// # Errors
 /// As [`Plan::start`].
-pub fn plan_appends(input: PlanInput, snapshots: &[Arc<Snapshot>], go_on: Cancellation) -> Result<Plan> {
+pub fn plan_appends(input: PlanInput, snapshots: &[Arc<Snapshot>]) -> Result<Plan> {
     let began = Instant::now();
-    let (input, manifests) = list_appends(input, snapshots, go_on)?;
-    Plan::over(input, manifests, began, go_on)
+    let (input, manifests) = list_appends(input, snapshots)?;
+    Plan::over(input, manifests, began)
 }
 
 /// What [`plan_appends`] plans: the manifests that the appends wrote, oldest first, and which of their entries.
 ///
 /// # Errors
 /// As [`Plan::start`].
-pub fn list_appends(
-    input: PlanInput,
-    snapshots: &[Arc<Snapshot>],
-    go_on: Cancellation,
-) -> Result<(PlanInput, Vec<ManifestFile>)> {
+pub fn list_appends(input: PlanInput, snapshots: &[Arc<Snapshot>]) -> Result<(PlanInput, Vec<ManifestFile>)> {
     let appends: Vec<&Arc<Snapshot>> = snapshots.iter().filter(|s| s.operation() == Some("append")).collect();
     let load = |i: usize| {
-        go_on()?;
-        let mut manifests = manifests_of(&input, appends[i], go_on)?;
+        check_cancelled()?;
+        let mut manifests = manifests_of(&input, appends[i])?;
         manifests.retain(|m| m.content == ManifestContent::Data && is_by(m, appends[i].id));
         Ok(manifests)
     };
@@ -98,8 +94,8 @@ pub fn list_appends(
 }
 
 /// The manifests of a snapshot, in the order of their commits.
-pub(crate) fn manifests_of(input: &PlanInput, snapshot: &Snapshot, go_on: Cancellation) -> Result<Vec<ManifestFile>> {
-    let loaded = load_manifests_watched(input.store.as_ref(), &input.location, snapshot, go_on);
+pub(crate) fn manifests_of(input: &PlanInput, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+    let loaded = load_manifests(input.store.as_ref(), &input.location, snapshot);
     let mut manifests = loaded.with("snapshot", snapshot.id)?;
     manifests.reverse();
     Ok(manifests)
@@ -123,10 +119,10 @@ impl AnyPlan {
     ///
     /// # Errors
     /// As [`Plan::next_batch`].
-    pub fn next_batch(&mut self, go_on: Cancellation) -> Result<Option<PlannedBatch>> {
+    pub fn next_batch(&mut self) -> Result<Option<PlannedBatch>> {
         match self {
-            AnyPlan::Files(plan) => plan.next_batch(go_on),
-            AnyPlan::Changes(plan) => plan.next_batch(go_on),
+            AnyPlan::Files(plan) => plan.next_batch(),
+            AnyPlan::Changes(plan) => plan.next_batch(),
         }
     }
 
@@ -204,16 +200,16 @@ impl ChangesPlan {
     /// The next batch; all its files have the same change. After an error there is nothing more.
     ///
     /// # Errors
-    /// As [`Plan::start`]; what `go_on` gives.
-    pub fn next_batch(&mut self, go_on: Cancellation) -> Result<Option<PlannedBatch>> {
-        let next = self.advance(go_on);
+    /// As [`Plan::start`]; a cancellation.
+    pub fn next_batch(&mut self) -> Result<Option<PlannedBatch>> {
+        let next = self.advance();
         if next.is_err() {
             (self.current, self.commits) = (None, VecDeque::new());
         }
         next
     }
 
-    fn advance(&mut self, go_on: Cancellation) -> Result<Option<PlannedBatch>> {
+    fn advance(&mut self) -> Result<Option<PlannedBatch>> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
                 return Ok(Some(batch));
@@ -221,7 +217,7 @@ impl ChangesPlan {
             let Some(commit) = &mut self.current else {
                 let Some((ordinal, snapshot)) = self.commits.pop_front() else { return Ok(None) };
                 let id = snapshot.id;
-                let plan = self.start(ordinal, snapshot, go_on).with("snapshot", id)?;
+                let plan = self.start(ordinal, snapshot).with("snapshot", id)?;
                 self.current = Some(plan);
                 continue;
             };
@@ -232,10 +228,10 @@ impl ChangesPlan {
                 self.current = None;
                 continue;
             };
-            match stage.plan.next_batch(go_on)? {
+            match stage.plan.next_batch()? {
                 Some(batch) => {
                     let what = stage.what;
-                    let found = commit.changes(what, batch, go_on).with("snapshot", commit.snapshot.id)?;
+                    let found = commit.changes(what, batch).with("snapshot", commit.snapshot.id)?;
                     self.ready.extend(found.into_iter().filter(|b| !b.rows.is_empty()));
                 }
                 None => {
@@ -246,11 +242,11 @@ impl ChangesPlan {
         }
     }
 
-    fn start(&mut self, ordinal: i32, snapshot: Arc<Snapshot>, go_on: Cancellation) -> Result<CommitPlan> {
+    fn start(&mut self, ordinal: i32, snapshot: Arc<Snapshot>) -> Result<CommitPlan> {
         let began = Instant::now();
-        let all = manifests_of(&self.input, &snapshot, go_on)?;
+        let all = manifests_of(&self.input, &snapshot)?;
         let before = self.last.take().filter(|(id, _)| snapshot.parent_id == Some(*id)).map(|(_, index)| index);
-        let mut deletes = CommitDeletes::new(&self.input, &snapshot, &all, before, go_on)?;
+        let mut deletes = CommitDeletes::new(&self.input, &snapshot, &all, before)?;
         let data = || all.iter().filter(|m| m.content == ManifestContent::Data);
         let own = || data().filter(|m| is_by(m, snapshot.id)).cloned().collect::<Vec<_>>();
         let this = Arc::new(HashSet::from([snapshot.id]));
@@ -261,23 +257,23 @@ impl ChangesPlan {
                 let (snapshot, scope, manifests) = (snapshot.clone(), scope.clone(), manifests.clone());
                 looks.push(Look { ordinal, snapshot, scope, manifests });
             }
-            let mut plan = Plan::over(input(scope), manifests, began, go_on)?;
+            let mut plan = Plan::over(input(scope), manifests, began)?;
             plan.keep_metrics(deletes.key_fields());
             stages.push_back(Stage { what, plan });
             Ok(())
         };
         let touched = own();
         if touched.iter().any(|m| m.deleted_files_count != Some(0)) {
-            deletes.load_before(go_on)?;
+            deletes.load_before()?;
             add(What::Removed, EntryScope::RemovedBy(this.clone()), touched.clone(), &deletes)?;
         }
         if deletes.have_changed() {
-            deletes.load_before(go_on)?;
-            deletes.load_after(go_on)?;
+            deletes.load_before()?;
+            deletes.load_after()?;
             let reached = deletes.partitions_reached();
             let mut manifests = Vec::new();
             for m in data() {
-                go_on()?;
+                check_cancelled()?;
                 if reached.as_ref().is_none_or(|all| all.values().any(|p| may_hold(m, p))) {
                     manifests.push(m.clone());
                 }
@@ -286,7 +282,7 @@ impl ChangesPlan {
         }
         add(What::Added, EntryScope::AddedBy(this), touched, &deletes)?;
         let commit = match self.with_commits {
-            true => self.commit_changes(ordinal, &snapshot, &all, go_on)?,
+            true => self.commit_changes(ordinal, &snapshot, &all)?,
             false => None,
         };
         Ok(CommitPlan { snapshot, ordinal, commit, deletes, stages })
@@ -298,7 +294,6 @@ impl ChangesPlan {
         ordinal: i32,
         snapshot: &Arc<Snapshot>,
         manifests: &[ManifestFile],
-        go_on: Cancellation,
     ) -> Result<Option<Arc<CommitChanges>>> {
         let Some(first_row_id) = snapshot.first_row_id else { return Ok(None) };
         let own = |content| manifests.iter().filter(move |m| m.content == content && is_by(m, snapshot.id));
@@ -313,7 +308,7 @@ impl ChangesPlan {
         plan.commits = VecDeque::from([(ordinal, snapshot.clone())]);
         plan.with_commits = false;
         let mut tasks = Vec::new();
-        while let Some(batch) = plan.next_batch(go_on)? {
+        while let Some(batch) = plan.next_batch()? {
             for k in 0..batch.rows.len() {
                 tasks.push(batch.task(k)?);
             }
@@ -348,10 +343,10 @@ enum What {
 
 impl CommitPlan {
     /// The changes of a batch of files.
-    fn changes(&mut self, what: What, mut batch: PlannedBatch, go_on: Cancellation) -> Result<Vec<PlannedBatch>> {
+    fn changes(&mut self, what: What, mut batch: PlannedBatch) -> Result<Vec<PlannedBatch>> {
         match what {
             What::Removed => {
-                batch.deletes = attach(self.deletes.load_before(go_on)?.as_ref(), &batch, go_on)?;
+                batch.deletes = attach(self.deletes.load_before()?.as_ref(), &batch)?;
                 batch.change = Some(self.change(ChangeOperation::Delete, None));
                 Ok(vec![batch])
             }
@@ -361,26 +356,26 @@ impl CommitPlan {
                 let is_new = |row: &u32| batch.columns.sequence_number.get(*row as usize).copied().flatten() == number;
                 let index = match batch.rows.iter().all(is_new) {
                     true => self.deletes.added.clone(),
-                    false => self.deletes.load_after(go_on)?,
+                    false => self.deletes.load_after()?,
                 };
-                batch.deletes = attach(index.as_ref(), &batch, go_on)?;
+                batch.deletes = attach(index.as_ref(), &batch)?;
                 batch.change = Some(self.change(ChangeOperation::Insert, None));
                 Ok(vec![batch])
             }
-            What::Kept => self.row_changes(batch, go_on),
+            What::Kept => self.row_changes(batch),
         }
     }
 
     /// Of files that stayed those whose deletes changed: first the rows removed, then the rows that came back.
-    fn row_changes(&mut self, mut batch: PlannedBatch, go_on: Cancellation) -> Result<Vec<PlannedBatch>> {
-        let added = attach(self.deletes.added.as_ref(), &batch, go_on)?;
-        let removed = attach(self.deletes.removed.as_ref(), &batch, go_on)?;
+    fn row_changes(&mut self, mut batch: PlannedBatch) -> Result<Vec<PlannedBatch>> {
+        let added = attach(self.deletes.added.as_ref(), &batch)?;
+        let removed = attach(self.deletes.removed.as_ref(), &batch)?;
         batch.rows = pick(&batch.rows, |k| added.count(k) + removed.count(k) > 0);
         if batch.rows.is_empty() {
             return Ok(Vec::new());
         }
-        let (before, after) = (self.deletes.load_before(go_on)?, self.deletes.load_after(go_on)?);
-        let (old, new) = (attach(before.as_ref(), &batch, go_on)?, attach(after.as_ref(), &batch, go_on)?);
+        let (before, after) = (self.deletes.load_before()?, self.deletes.load_after()?);
+        let (old, new) = (attach(before.as_ref(), &batch)?, attach(after.as_ref(), &batch)?);
         let (mut lost, mut regained) = (HashSet::new(), HashSet::new());
         for k in 0..batch.rows.len() {
             let (old, new) = (old.refs(k)?, new.refs(k)?);
@@ -396,13 +391,13 @@ impl CommitPlan {
             let rows = pick(&batch.rows, |k| regained.contains(&k));
             let (columns, groups) = (batch.columns.clone(), batch.groups.clone());
             let mut back = PlannedBatch::of(KeptEntries { columns, groups, rows });
-            back.deletes = attach(after.as_ref(), &back, go_on)?;
-            back.change = Some(self.change(ChangeOperation::Insert, Some(attach(before.as_ref(), &back, go_on)?)));
+            back.deletes = attach(after.as_ref(), &back)?;
+            back.change = Some(self.change(ChangeOperation::Insert, Some(attach(before.as_ref(), &back)?)));
             out.push(back);
         }
         batch.rows = pick(&batch.rows, |k| lost.contains(&k));
-        batch.deletes = attach(before.as_ref(), &batch, go_on)?;
-        batch.change = Some(self.change(ChangeOperation::Delete, Some(attach(after.as_ref(), &batch, go_on)?)));
+        batch.deletes = attach(before.as_ref(), &batch)?;
+        batch.change = Some(self.change(ChangeOperation::Delete, Some(attach(after.as_ref(), &batch)?)));
         out.insert(0, batch);
         Ok(out)
     }
@@ -435,8 +430,8 @@ pub(crate) fn may_hold(m: &ManifestFile, partition: &Partition) -> bool {
     m.spec_id == partition.spec_id && summaries.is_none_or(|s| s.iter().zip(values).all(field))
 }
 
-fn attach(index: Option<&Arc<DeleteIndex>>, batch: &PlannedBatch, go_on: Cancellation) -> Result<AttachedDeletes> {
-    index.map_or_else(|| Ok(AttachedDeletes::default()), |index| index.attach(batch, go_on))
+fn attach(index: Option<&Arc<DeleteIndex>>, batch: &PlannedBatch) -> Result<AttachedDeletes> {
+    index.map_or_else(|| Ok(AttachedDeletes::default()), |index| index.attach(batch))
 }
 
 /// Those of the rows whose place is wanted.
@@ -474,7 +469,6 @@ impl CommitDeletes {
         snapshot: &Arc<Snapshot>,
         manifests: &[ManifestFile],
         before: Option<Option<Arc<DeleteIndex>>>,
-        go_on: Cancellation,
     ) -> Result<CommitDeletes> {
         let is_delete = |m: &&ManifestFile| m.content == ManifestContent::Deletes;
         let mut out = CommitDeletes {
@@ -488,14 +482,14 @@ impl CommitDeletes {
             counters: PlanCounters::default(),
         };
         let this = Arc::new(HashSet::from([snapshot.id]));
-        out.added = out.load(EntryScope::AddedBy(this.clone()), true, go_on)?;
-        out.removed = out.load(EntryScope::RemovedBy(this), true, go_on)?;
+        out.added = out.load(EntryScope::AddedBy(this.clone()), true)?;
+        out.removed = out.load(EntryScope::RemovedBy(this), true)?;
         Ok(out)
     }
 
-    fn load(&mut self, entries: EntryScope, own: bool, go_on: Cancellation) -> Result<Option<Arc<DeleteIndex>>> {
+    fn load(&mut self, entries: EntryScope, own: bool) -> Result<Option<Arc<DeleteIndex>>> {
         let manifests = self.manifests.iter().filter(|m| !own || is_by(m, self.snapshot_id));
-        Plan::index_deletes(PlanInput { entries, ..self.input.clone() }, manifests, &mut self.counters, go_on)
+        Plan::index_deletes(PlanInput { entries, ..self.input.clone() }, manifests, &mut self.counters)
     }
 
     fn have_changed(&self) -> bool {
@@ -509,21 +503,21 @@ impl CommitDeletes {
         all.map(|partitions| partitions.into_iter().flatten().collect())
     }
 
-    fn load_before(&mut self, go_on: Cancellation) -> Result<Option<Arc<DeleteIndex>>> {
+    fn load_before(&mut self) -> Result<Option<Arc<DeleteIndex>>> {
         let index = match self.before.take() {
             Some(index) => index,
-            None => self.load(EntryScope::Before(self.snapshot_id), false, go_on)?,
+            None => self.load(EntryScope::Before(self.snapshot_id), false)?,
         };
         self.before = Some(index.clone());
         Ok(index)
     }
 
-    fn load_after(&mut self, go_on: Cancellation) -> Result<Option<Arc<DeleteIndex>>> {
+    fn load_after(&mut self) -> Result<Option<Arc<DeleteIndex>>> {
         let index = match self.after.take() {
             Some(index) => index,
             // What did not change is the same as before.
-            None if !self.have_changed() && self.before.is_some() => self.load_before(go_on)?,
-            None => self.load(EntryScope::Live, false, go_on)?,
+            None if !self.have_changed() && self.before.is_some() => self.load_before()?,
+            None => self.load(EntryScope::Live, false)?,
         };
         self.after = Some(index.clone());
         Ok(index)

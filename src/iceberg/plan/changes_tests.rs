@@ -18,8 +18,6 @@ use crate::store::local::LocalStore;
 use crate::store::{Location, Store};
 use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder, Transform};
 
-const GO_ON: Cancellation = &|| Ok(());
-
 /// One thing that a commit does; numbers choose among what there is.
 #[derive(Clone, Debug)]
 enum Act {
@@ -269,9 +267,9 @@ impl World {
 
     /// The files of a version with their deletes.
     fn version(&self, snapshot: Option<&Arc<Snapshot>>, filter: &str) -> BTreeMap<String, BTreeSet<String>> {
-        let mut plan = Plan::start(self.input(snapshot, filter), GO_ON).unwrap();
+        let mut plan = Plan::start(self.input(snapshot, filter)).unwrap();
         let mut out = BTreeMap::new();
-        while let Some(batch) = plan.next_batch(GO_ON).unwrap() {
+        while let Some(batch) = plan.next_batch().unwrap() {
             for k in 0..batch.rows.len() {
                 let task = batch.task(k).unwrap();
                 assert!(out.insert(task.data_file.path.clone(), names(&task.deletes)).is_none());
@@ -283,7 +281,7 @@ impl World {
     fn changes(&self, filter: &str, snapshots: &[Arc<Snapshot>]) -> Vec<ScanTask> {
         let mut plan = AnyPlan::Changes(Box::new(ChangesPlan::new(self.input(None, filter), snapshots)));
         let mut out = Vec::new();
-        while let Some(batch) = plan.next_batch(GO_ON).unwrap() {
+        while let Some(batch) = plan.next_batch().unwrap() {
             out.extend((0..batch.rows.len()).map(|k| batch.task(k).unwrap()));
         }
         out
@@ -362,14 +360,14 @@ proptest! {
             }
             // What is estimated is enough.
             let estimate =
-                crate::iceberg::plan::estimate::estimate_changes(&world.input(None, filter), &snapshots, GO_ON).unwrap();
+                crate::iceberg::plan::estimate::estimate_changes(&world.input(None, filter), &snapshots).unwrap();
             prop_assert!(estimate.data_files.unwrap() >= all.len() as u64);
             let budget = Arc::new(crate::iceberg::manifest::read_budget::ReadBudget::new(Some(estimate.bytes)));
             let mut bounded = ChangesPlan::new(PlanInput { budget, ..world.input(None, filter) }, &snapshots);
-            while bounded.next_batch(GO_ON).unwrap().is_some() {}
-            let mut appends = plan_appends(world.input(None, filter), &snapshots, GO_ON).unwrap();
+            while bounded.next_batch().unwrap().is_some() {}
+            let mut appends = plan_appends(world.input(None, filter), &snapshots).unwrap();
             let mut appended = BTreeSet::new();
-            while let Some(batch) = appends.next_batch(GO_ON).unwrap() {
+            while let Some(batch) = appends.next_batch().unwrap() {
                 for k in 0..batch.rows.len() {
                     let task = batch.task(k).unwrap();
                     prop_assert!(task.deletes.is_empty() && task.change.is_none());
@@ -417,7 +415,7 @@ fn a_budget_bounds_all_that_is_read() {
         let budget = Arc::new(crate::iceberg::manifest::read_budget::ReadBudget::new(Some(most)));
         let input = PlanInput { budget, ..world.input(None, "true") };
         let mut plan = ChangesPlan::new(input, &world.metadata.snapshots);
-        while plan.next_batch(GO_ON)?.is_some() {}
+        while plan.next_batch()?.is_some() {}
         Ok::<_, Error>(())
     };
     // The second commit's deletes are looked at for what it added, what was there before it and what is there after it,
@@ -428,7 +426,7 @@ fn a_budget_bounds_all_that_is_read() {
     let said = format!("would read {total} bytes of 2 manifests and 3 delete manifests");
     assert!(error.message().contains(&said), "{error}");
     let estimate =
-        crate::iceberg::plan::estimate::estimate_changes(&world.input(None, "true"), &world.metadata.snapshots, GO_ON)
+        crate::iceberg::plan::estimate::estimate_changes(&world.input(None, "true"), &world.metadata.snapshots)
             .unwrap();
     assert_eq!((estimate.bytes, estimate.data_manifests, estimate.delete_manifests), (total, 2, 3));
     assert_eq!((estimate.total_bytes, estimate.total_manifests), (data + deletes, 2));

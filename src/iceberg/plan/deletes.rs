@@ -18,7 +18,7 @@ use crate::iceberg::plan::equality_keys::KeyColumn;
 use crate::iceberg::plan::kept_entries::{KeptEntries, PartitionGroup};
 use crate::iceberg::plan::path_index::{PathMap, PathRanges};
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::types::{Field, FieldId, Schema, Value, ValueRef};
 
 /// Field id of `file_path` in position delete files.
@@ -75,7 +75,7 @@ pub struct AttachedDeletes {
 
 /// Shorter lists are not shared: finding them again costs more than they take.
 const LEAST_SHARED: usize = 4;
-/// Files between two questions whether to go on.
+/// Files between two checks for cancellation.
 const FILES_BETWEEN: usize = 256;
 
 impl AttachedDeletes {
@@ -162,21 +162,16 @@ impl DeleteIndex {
     /// Indexes the survivors of delete manifests. Their columns hold the metrics of [`PATH_FIELD`] and of all key columns.
     ///
     /// # Errors
-    /// `CorruptTable` for a deletion vector without its data file, two for one data file, an equality delete file without
-    /// key columns, or a data file in a delete manifest; what `go_on` gives.
-    pub fn new(
-        batches: Vec<KeptEntries>,
-        schema: &Schema,
-        metadata: &TableMetadata,
-        go_on: Cancellation,
-    ) -> Result<DeleteIndex> {
+    /// `CorruptTable` for a deletion vector without its data file, two for one data file, an equality delete file
+    /// without key columns, or a data file in a delete manifest; a cancellation.
+    pub fn new(batches: Vec<KeptEntries>, schema: &Schema, metadata: &TableMetadata) -> Result<DeleteIndex> {
         let (mut index, mut named) = (DeleteIndex::default(), Vec::new());
         for (b, batch) in batches.iter().enumerate() {
             let groups: Vec<Option<u32>> =
                 batch.groups.iter().map(|g| g.as_ref().map(|g| index.number_partition(&g.partition))).collect();
             for (place, row) in batch.rows.iter().enumerate() {
                 if place % FILES_BETWEEN == 0 {
-                    go_on()?;
+                    check_cancelled()?;
                 }
                 let row = *row as usize;
                 let group = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
@@ -343,21 +338,16 @@ impl DeleteIndex {
     ///
     /// # Errors
     /// `CorruptTable` if a deletion vector or a path's position delete is of another partition than its data file, or a
-    /// deletion vector is older; what `go_on` gives.
-    pub fn attach(self: &Arc<Self>, batch: &KeptEntries, go_on: Cancellation) -> Result<AttachedDeletes> {
-        self.attach_some(batch, usize::MAX, go_on)
+    /// deletion vector is older; a cancellation.
+    pub fn attach(self: &Arc<Self>, batch: &KeptEntries) -> Result<AttachedDeletes> {
+        self.attach_some(batch, usize::MAX)
     }
 
     /// As [`DeleteIndex::attach`], but stops after the survivor with which more than `most` numbers are held.
     ///
     /// # Errors
     /// As [`DeleteIndex::attach`].
-    pub(crate) fn attach_some(
-        self: &Arc<Self>,
-        batch: &KeptEntries,
-        most: usize,
-        go_on: Cancellation,
-    ) -> Result<AttachedDeletes> {
+    pub(crate) fn attach_some(self: &Arc<Self>, batch: &KeptEntries, most: usize) -> Result<AttachedDeletes> {
         let number = |g: &PartitionGroup| self.partitions.get(&partition_key(&g.partition)).copied();
         let partitions: Vec<Option<u32>> = batch.groups.iter().map(|g| g.as_ref().and_then(number)).collect();
         let mut out = AttachedDeletes { ranges: Vec::with_capacity(batch.rows.len()), ..AttachedDeletes::default() };
@@ -367,7 +357,7 @@ impl DeleteIndex {
                 break;
             }
             if k % FILES_BETWEEN == 0 {
-                go_on()?;
+                check_cancelled()?;
             }
             let start = out.files.len();
             let row = *row as usize;

@@ -116,8 +116,8 @@ fn planned(files: &[DataFile]) -> KeptEntries {
 }
 
 fn attached(deletes: Vec<DataFile>, batch: &KeptEntries) -> Result<Vec<Vec<String>>> {
-    let index = Arc::new(DeleteIndex::new(vec![planned(&deletes)], &schema(), &metadata(), &|| Ok(()))?);
-    let attached = index.attach(batch, &|| Ok(()))?;
+    let index = Arc::new(DeleteIndex::new(vec![planned(&deletes)], &schema(), &metadata())?);
+    let attached = index.attach(batch)?;
     let names = |k| attached.refs(k).map(|list| list.iter().map(|d| d.file.path.clone()).collect());
     (0..batch.rows.len()).map(names).collect()
 }

@@ -14,7 +14,7 @@ use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::planner::WAVE_BYTES;
 use crate::iceberg::plan::why::{Judge, ManifestVerdict, Stage};
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 
 /// Memory of an entry decoded: its fixed columns, and a path of usual length.
 const ENTRY_BYTES: u64 = 300;
@@ -112,8 +112,8 @@ impl Estimate {
 /// manifests are upper bounds.
 ///
 /// # Errors
-/// As the manifest lists'; what `go_on` gives.
-pub fn estimate_changes(input: &PlanInput, snapshots: &[Arc<Snapshot>], go_on: Cancellation) -> Result<Estimate> {
+/// As the manifest lists'; a cancellation.
+pub fn estimate_changes(input: &PlanInput, snapshots: &[Arc<Snapshot>]) -> Result<Estimate> {
     let zero = Some(0);
     let mut out = Estimate {
         at_most: true,
@@ -127,8 +127,8 @@ pub fn estimate_changes(input: &PlanInput, snapshots: &[Arc<Snapshot>], go_on: C
     };
     let mut listed = HashSet::new();
     for (_, snapshot) in ChangesPlan::new(input.clone(), snapshots).commits() {
-        go_on()?;
-        let all = manifests_of(input, snapshot, go_on)?;
+        check_cancelled()?;
+        let all = manifests_of(input, snapshot)?;
         all.iter().filter(|m| listed.insert(m.path.clone())).for_each(|m| out.list(m));
         let commit = estimate_commit(input, snapshot, &all)?;
         out.add(&commit);

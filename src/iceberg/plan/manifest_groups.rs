@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 
 use crate::error::{Result, ResultExt};
 use crate::iceberg::manifest::list::{FieldSummary, ManifestContent, ManifestFile};
-use crate::iceberg::manifest::load::load_manifests_watched;
+use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::specs::{SpecContext, Specs};
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::types::value::decode_bound;
 use crate::types::{PartitionField, PrimitiveType, Transform, ValueRef};
 
@@ -32,21 +32,16 @@ pub struct ManifestGroup {
 /// `group_bytes` together. If all of them have at most `whole_bytes`, they are one group. No group is empty.
 ///
 /// # Errors
-/// As [`load_manifests_watched`]; `CorruptTable` for a manifest of a spec that the table does not have.
-pub fn group_manifests(
-    input: &PlanInput,
-    group_bytes: i64,
-    whole_bytes: i64,
-    go_on: Cancellation,
-) -> Result<Vec<ManifestGroup>> {
+/// As [`load_manifests`]; `CorruptTable` for a manifest of a spec that the table does not have.
+pub fn group_manifests(input: &PlanInput, group_bytes: i64, whole_bytes: i64) -> Result<Vec<ManifestGroup>> {
     let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
-    let loaded = load_manifests_watched(input.store.as_ref(), &input.location, snapshot, go_on);
+    let loaded = load_manifests(input.store.as_ref(), &input.location, snapshot);
     let manifests = loaded.with("snapshot", snapshot.id)?;
     let specs = Specs::new(&input.metadata, &input.schema);
     let (mut data, mut deletes) = (Vec::new(), Vec::new());
     // Writers list the newest manifest first.
     for m in manifests.into_iter().rev() {
-        go_on()?;
+        check_cancelled()?;
         if EntryScope::Live.may_be_in(&m) && specs.summary_may_match(&m, &input.filter)? {
             if m.content == ManifestContent::Data { &mut data } else { &mut deletes }.push(m);
         }
@@ -54,7 +49,7 @@ pub fn group_manifests(
     let all: i64 = data.iter().map(bytes).fold(0, i64::saturating_add);
     let most = if all <= whole_bytes { i64::MAX } else { group_bytes };
     let groups = in_groups(data, most).into_iter();
-    groups.map(|data| go_on().and_then(|()| with_deletes(data, &deletes, &specs))).collect()
+    groups.map(|data| check_cancelled().and_then(|()| with_deletes(data, &deletes, &specs))).collect()
 }
 
 fn bytes(m: &ManifestFile) -> i64 {

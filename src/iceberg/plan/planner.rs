@@ -20,13 +20,13 @@ use crate::format::task::FileContent;
 use crate::iceberg::manifest::columns::{Manifest, assign_first_row_ids, clear_first_row_ids};
 use crate::iceberg::manifest::entries::EntryRequest;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
-use crate::iceberg::manifest::load::load_manifests_watched;
+use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::plan::deletes::{DeleteIndex, PATH_FIELD};
 use crate::iceberg::plan::input::{EntryScope, PlanInput, metric_fields};
 use crate::iceberg::plan::judge::Judge;
 use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch, count_deletes};
-use crate::parallel::{Cancellation, in_stages};
+use crate::parallel::{check_cancelled, in_stages};
 use crate::types::FieldId;
 
 /// Manifest bytes decoded in one wave; bounds the memory of a streamed plan.
@@ -56,17 +56,15 @@ impl Plan {
     ///
     /// # Errors
     /// `NotFound`, `CorruptTable` or `Unsupported`, naming the file and snapshot.
-    pub fn start(input: PlanInput, go_on: Cancellation) -> Result<Plan> {
+    pub fn start(input: PlanInput) -> Result<Plan> {
         let began = Instant::now();
         let manifests = match &input.snapshot {
-            Some(s) => {
-                load_manifests_watched(input.store.as_ref(), &input.location, s, go_on).with("snapshot", s.id)?
-            }
+            Some(s) => load_manifests(input.store.as_ref(), &input.location, s).with("snapshot", s.id)?,
             None => Vec::new(),
         };
         let snapshot = input.snapshot.as_ref().map_or(-1, |s| s.id);
         // Writers list the newest manifest first; files are planned in the order of their commits.
-        Plan::over(input, manifests.into_iter().rev(), began, go_on).with("snapshot", snapshot)
+        Plan::over(input, manifests.into_iter().rev(), began).with("snapshot", snapshot)
     }
 
     /// As [`Plan::start`], over these manifests in this order instead of those of the snapshot. Delete manifests among
@@ -74,12 +72,7 @@ impl Plan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn over(
-        input: PlanInput,
-        manifests: impl IntoIterator<Item = ManifestFile>,
-        began: Instant,
-        go_on: Cancellation,
-    ) -> Result<Plan> {
+    pub fn over(input: PlanInput, manifests: impl IntoIterator<Item = ManifestFile>, began: Instant) -> Result<Plan> {
         let read_ms = began.elapsed().as_secs_f64() * 1e3;
         let deletes_too = matches!(input.entries, EntryScope::Live);
         let mut plan = Plan::new(input);
@@ -94,7 +87,7 @@ impl Plan {
         plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3 - read_ms;
         plan.judge.input.budget.take(plan.counters.to_open())?;
         if !plan.queue.is_empty() && !delete_manifests.is_empty() {
-            plan.load_deletes(delete_manifests, go_on)?;
+            plan.load_deletes(delete_manifests)?;
         }
         Ok(plan)
     }
@@ -125,7 +118,6 @@ impl Plan {
         input: PlanInput,
         manifests: impl IntoIterator<Item = &'m ManifestFile>,
         counters: &mut PlanCounters,
-        go_on: Cancellation,
     ) -> Result<Option<Arc<DeleteIndex>>> {
         let mut plan = Plan::new(input);
         let mut wanted = VecDeque::new();
@@ -136,7 +128,7 @@ impl Plan {
         }
         plan.judge.input.budget.take([ManifestCount::default(), plan.counters.matching_delete_manifests])?;
         if !wanted.is_empty() {
-            plan.load_deletes(wanted, go_on)?;
+            plan.load_deletes(wanted)?;
         }
         counters.add_deletes(&plan.counters);
         Ok(plan.deletes)
@@ -170,14 +162,14 @@ impl Plan {
         Ok(true)
     }
 
-    /// The next batch, oldest manifest first; `None` at the end. `go_on` is asked between manifests. After an error there
-    /// is nothing more.
+    /// The next batch, oldest manifest first; `None` at the end. Checks for cancellation between manifests. After an
+    /// error there is nothing more.
     ///
     /// # Errors
-    /// As [`Plan::start`]; what `go_on` gives.
-    pub fn next_batch(&mut self, go_on: Cancellation) -> Result<Option<PlannedBatch>> {
+    /// As [`Plan::start`]; a cancellation.
+    pub fn next_batch(&mut self) -> Result<Option<PlannedBatch>> {
         while self.ready.is_empty() && !self.queue.is_empty() && !self.failed {
-            if let Err(e) = self.run_wave(go_on) {
+            if let Err(e) = self.run_wave() {
                 self.failed = true;
                 let snapshot = self.judge.input.snapshot.as_ref().map_or(-1, |s| s.id);
                 return Err(e.with("snapshot", snapshot));
@@ -185,7 +177,7 @@ impl Plan {
         }
         let Some(batch) = self.ready.pop_front() else { return Ok(None) };
         let snapshot = self.judge.input.snapshot.as_ref().map_or(-1, |s| s.id);
-        let batch = self.attach_now(batch, go_on).with("snapshot", snapshot).inspect_err(|_| {
+        let batch = self.attach_now(batch).with("snapshot", snapshot).inspect_err(|_| {
             self.failed = true;
             self.ready.clear();
         })?;
@@ -194,9 +186,9 @@ impl Plan {
     }
 
     /// Attaches deletes where they were too many to attach them all at once; of files with very many only to some of them.
-    fn attach_now(&mut self, mut batch: PlannedBatch, go_on: Cancellation) -> Result<PlannedBatch> {
+    fn attach_now(&mut self, mut batch: PlannedBatch) -> Result<PlannedBatch> {
         let Some(index) = self.deletes.as_ref().filter(|_| !batch.is_attached) else { return Ok(batch) };
-        batch.deletes = index.attach_some(&batch, MOST_ATTACHED, go_on)?;
+        batch.deletes = index.attach_some(&batch, MOST_ATTACHED)?;
         batch.is_attached = true;
         let attached = batch.deletes.len();
         let rows = batch.rows.split_off(attached);
@@ -212,23 +204,23 @@ impl Plan {
         &self.counters
     }
 
-    fn load_deletes(&mut self, mut manifests: VecDeque<ManifestFile>, go_on: Cancellation) -> Result<()> {
+    fn load_deletes(&mut self, mut manifests: VecDeque<ManifestFile>) -> Result<()> {
         let began = Instant::now();
         let wave: Vec<ManifestFile> = manifests.drain(..).collect();
         let mut request = self.request.clone();
         request.metric_fields.push(PATH_FIELD);
-        let mut batches = self.decode_wave(&wave, &request, None, go_on)?;
+        let mut batches = self.decode_wave(&wave, &request, None)?;
         // Equality deletes are matched by the metrics of their key columns, which the first look finds.
         let keys = key_fields(&batches);
         if keys.iter().any(|key| request.metric_fields.binary_search(key).is_err()) {
             request.metric_fields.extend(keys);
             request.metric_fields.sort_unstable();
             request.metric_fields.dedup();
-            batches = self.decode_wave(&wave, &request, None, go_on)?;
+            batches = self.decode_wave(&wave, &request, None)?;
         }
         batches.iter().for_each(|batch| count_deletes(batch, &mut self.counters));
         let batches: Vec<KeptEntries> = batches.into_iter().map(|b| b.entries).collect();
-        let index = DeleteIndex::new(batches, &self.judge.input.schema, &self.judge.input.metadata, go_on)?;
+        let index = DeleteIndex::new(batches, &self.judge.input.schema, &self.judge.input.metadata)?;
         self.keep_metrics(index.key_fields());
         self.deletes = Some(Arc::new(index)).filter(|i| !i.is_empty());
         self.counters.deletes_ms = began.elapsed().as_secs_f64() * 1e3;
@@ -249,11 +241,11 @@ impl Plan {
         wave
     }
 
-    fn run_wave(&mut self, go_on: Cancellation) -> Result<()> {
+    fn run_wave(&mut self) -> Result<()> {
         let began = Instant::now();
         let wave = self.take_wave();
         let room = AtomicUsize::new(MOST_ATTACHED);
-        let batches = self.decode_wave(&wave, &self.request, Some(&room), go_on)?;
+        let batches = self.decode_wave(&wave, &self.request, Some(&room))?;
         let mut seen = PlanCounters::default();
         for batch in batches {
             seen.add_files(&batch.seen);
@@ -277,13 +269,12 @@ impl Plan {
         wave: &[ManifestFile],
         request: &EntryRequest,
         room: Option<&AtomicUsize>,
-        go_on: Cancellation,
     ) -> Result<Vec<PlannedBatch>> {
         let loaded: Vec<OnceLock<Vec<u8>>> = wave.iter().map(|_| OnceLock::new()).collect();
         let parsed: Vec<OnceLock<Manifest<'_>>> = wave.iter().map(|_| OnceLock::new()).collect();
         let found = |path| self.judge.input.location.found(path);
         let prepare = |i: usize| -> Result<Vec<Range<usize>>> {
-            go_on()?;
+            check_cancelled()?;
             if self.judge.input.cache.is_some() {
                 // One piece, which finds out by itself what there is to read.
                 return Ok(even_pieces(1));
@@ -298,15 +289,15 @@ impl Plan {
             Ok(even_pieces(blocks))
         };
         let decode = |inflater: &mut Inflater, i: usize, blocks: Range<usize>| -> Result<PlannedBatch> {
-            go_on()?;
+            check_cancelled()?;
             if let Some(cache) = &self.judge.input.cache {
                 let batch = self.judge.cached_batch(&wave[i], cache, request, inflater);
                 let batch = batch.with("path", found(&wave[i].path))?;
-                return self.attached(batch, room, go_on);
+                return self.attached(batch, room);
             }
             let manifest = parsed[i].get().ok_or_else(|| Error::internal("a manifest was not prepared"))?;
             let batch = self.judge.decode_piece(&wave[i], manifest, blocks, request, inflater);
-            self.attached(batch.with("path", found(&wave[i].path))?, room, go_on)
+            self.attached(batch.with("path", found(&wave[i].path))?, room)
         };
         let mut batches = in_stages(self.judge.input.store.at_once(), wave.len(), prepare, Inflater::default, decode)?;
         if self.judge.input.cache.is_none() {
@@ -317,18 +308,13 @@ impl Plan {
         Ok(batches.into_iter().flatten().collect())
     }
 
-    fn attached(
-        &self,
-        mut batch: PlannedBatch,
-        room: Option<&AtomicUsize>,
-        go_on: Cancellation,
-    ) -> Result<PlannedBatch> {
+    fn attached(&self, mut batch: PlannedBatch, room: Option<&AtomicUsize>) -> Result<PlannedBatch> {
         let Some((index, room)) = self.deletes.as_ref().zip(room) else { return Ok(batch) };
         let left = room.load(Ordering::Relaxed);
         if left == 0 {
             return Ok(batch);
         }
-        let deletes = index.attach_some(&batch, left, go_on)?;
+        let deletes = index.attach_some(&batch, left)?;
         batch.is_attached = deletes.len() == batch.rows.len();
         let taken = if batch.is_attached { deletes.held().min(left) } else { left };
         // Threads that race may take the same room, so that a wave holds a few times as much at most.

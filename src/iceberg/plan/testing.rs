@@ -204,9 +204,9 @@ impl TestTable {
 }
 
 pub(crate) fn batches_of(input: PlanInput) -> Result<Vec<PlannedBatch>> {
-    let mut plan = Plan::start(input, &|| Ok(()))?;
+    let mut plan = Plan::start(input)?;
     let mut out = Vec::new();
-    while let Some(batch) = plan.next_batch(&|| Ok(()))? {
+    while let Some(batch) = plan.next_batch()? {
         out.push(batch);
     }
     Ok(out)

@@ -366,8 +366,8 @@ fn trap_20_a_snapshot_of_v1_lists_manifests_itself() {
     let json = serde_json::json!({"snapshot-id": SNAPSHOT, "timestamp-ms": 0, "manifests": [table.manifests[0].path]});
     let mut input = table.input(crate::expr::BoundPredicate::True);
     input.snapshot = Some(Arc::new(Snapshot::from_json(json, 1).unwrap()));
-    let mut plan = super::planner::Plan::start(input, &|| Ok(())).unwrap();
-    assert_eq!(plan.next_batch(&|| Ok(())).unwrap().unwrap().rows.len(), 1);
+    let mut plan = super::planner::Plan::start(input).unwrap();
+    assert_eq!(plan.next_batch().unwrap().unwrap().rows.len(), 1);
 }
 
 #[test]

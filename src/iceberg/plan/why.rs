@@ -17,7 +17,7 @@ use crate::iceberg::plan::input::{EntryScope, PlanInput, metric_fields};
 use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::planned::{PlannedBatch, why_dropped};
 use crate::iceberg::plan::specs::Specs;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 
 /// Where planning decided about a manifest or file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,8 +120,8 @@ impl<'p> Judge<'p> {
     ///
     /// # Errors
     /// As [`crate::iceberg::plan::planner::Plan::next_batch`].
-    pub fn files(&self, verdict: &ManifestVerdict, go_on: Cancellation) -> Result<FileVerdicts> {
-        go_on()?;
+    pub fn files(&self, verdict: &ManifestVerdict) -> Result<FileVerdicts> {
+        check_cancelled()?;
         let file = &verdict.manifest;
         let bytes = self.input.store.get(&self.input.location.resolve(&file.path)?).with("manifest", &file.path)?;
         self.judge(verdict, &bytes).with("path", self.input.location.found(&file.path))

@@ -21,7 +21,7 @@ use crate::expr::Predicate;
 use crate::format::task::{DataFile, FileContent, FileFormat, ScanTask};
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::patch::{Patch, Patched};
 use crate::rows::placed::{Placed, are_in};
 
@@ -104,39 +104,27 @@ impl Effect {
 /// Changes the hits as `patch` says.
 ///
 /// # Errors
-/// Of reading and writing; those of `patch`; what `go_on` gives.
-pub(crate) fn apply(
-    view: &View,
-    mode: Mode,
-    hits: Vec<Hits>,
-    patch: &dyn Patch,
-    go_on: Cancellation,
-) -> Result<Effect> {
+/// Of reading and writing; those of `patch`; a cancellation.
+pub(crate) fn apply(view: &View, mode: Mode, hits: Vec<Hits>, patch: &dyn Patch) -> Result<Effect> {
     let mut effect = Effect::none(view);
     let (whole, hits): (Vec<Hits>, Vec<Hits>) =
         if patch.removes_all() { hits.into_iter().partition(Hits::are_all) } else { (Vec::new(), hits) };
     effect.removed.extend(whole.iter().map(|h| view.removable(&h.task.data_file)));
     effect.counts.deleted += whole.iter().map(|h| h.positions.len()).sum::<u64>();
     match mode {
-        Mode::CopyOnWrite => copy_on_write(view, &hits, patch, go_on, &mut effect)?,
-        Mode::MergeOnRead => merge_on_read(view, hits, patch, go_on, &mut effect)?,
+        Mode::CopyOnWrite => copy_on_write(view, &hits, patch, &mut effect)?,
+        Mode::MergeOnRead => merge_on_read(view, hits, patch, &mut effect)?,
     }
     Ok(effect)
 }
 
-fn copy_on_write(
-    view: &View,
-    hits: &[Hits],
-    patch: &dyn Patch,
-    go_on: Cancellation,
-    effect: &mut Effect,
-) -> Result<()> {
+fn copy_on_write(view: &View, hits: &[Hits], patch: &dyn Patch, effect: &mut Effect) -> Result<()> {
     if hits.is_empty() {
         return Ok(());
     }
     let rows = LiveRows::new(view, &view.table.schema().fields, true)?;
-    let (written, done) = write_each(view, hits, go_on, |hits, writer| {
-        rewrite(&rows, hits, patch, writer, go_on).with("rewritten", &hits.task.data_file.path)
+    let (written, done) = write_each(view, hits, |hits, writer| {
+        rewrite(&rows, hits, patch, writer).with("rewritten", &hits.task.data_file.path)
     })?;
     effect.added.join(written);
     for (hits, counts) in hits.iter().zip(done) {
@@ -149,19 +137,13 @@ fn copy_on_write(
 }
 
 /// Writes a file anew; `None` if all of its rows stay as they are, in which case nothing was written.
-fn rewrite(
-    rows: &LiveRows<'_>,
-    hits: &Hits,
-    patch: &dyn Patch,
-    writer: &mut DataWriter,
-    go_on: Cancellation,
-) -> Result<Option<Counts>> {
+fn rewrite(rows: &LiveRows<'_>, hits: &Hits, patch: &dyn Patch, writer: &mut DataWriter) -> Result<Option<Counts>> {
     // Nothing is written before the first change is seen; what went by until then is read again.
     let mut writing = patch.changes_all();
     'again: loop {
         let (mut counts, mut seen) = (Counts::default(), 0);
         for (number, placed) in rows.read_all(&hits.task)?.enumerate() {
-            go_on()?;
+            check_cancelled()?;
             let batch = Batch::of(placed?, hits, &mut seen, patch)?;
             if !writing && batch.changes() {
                 writing = true;
@@ -276,21 +258,15 @@ fn check_seen(hits: &Hits, seen: usize) -> Result<()> {
     }
 }
 
-fn merge_on_read(
-    view: &View,
-    hits: Vec<Hits>,
-    patch: &dyn Patch,
-    go_on: Cancellation,
-    effect: &mut Effect,
-) -> Result<()> {
+fn merge_on_read(view: &View, hits: Vec<Hits>, patch: &dyn Patch, effect: &mut Effect) -> Result<()> {
     let mut deleted = Vec::new();
     if patch.removes_all() {
         effect.counts.deleted += hits.iter().map(|h| h.positions.len()).sum::<u64>();
         deleted.extend(hits.into_iter().map(|h| DeletedRows { task: h.task, positions: h.positions }));
     } else {
         let rows = LiveRows::new(view, &view.table.schema().fields, true)?;
-        let (written, done) = write_each(view, &hits, go_on, |hits, writer| {
-            replace(&rows, hits, patch, writer, go_on).with("read", &hits.task.data_file.path)
+        let (written, done) = write_each(view, &hits, |hits, writer| {
+            replace(&rows, hits, patch, writer).with("read", &hits.task.data_file.path)
         })?;
         effect.added.join(written);
         for (hits, (positions, counts)) in hits.into_iter().zip(done) {
@@ -301,7 +277,7 @@ fn merge_on_read(
             }
         }
     }
-    write_deletes(view, deleted, go_on, effect)
+    write_deletes(view, deleted, effect)
 }
 
 /// Writes what takes the place of rows of a file; returns the positions of all that go.
@@ -310,11 +286,10 @@ fn replace(
     hits: &Hits,
     patch: &dyn Patch,
     writer: &mut DataWriter,
-    go_on: Cancellation,
 ) -> Result<(PositionSet, Counts)> {
     let (mut positions, mut counts, mut seen) = (PositionSet::default(), Counts::default(), 0);
     for placed in rows.read(&hits.task)? {
-        go_on()?;
+        check_cancelled()?;
         let batch = Batch::of(placed?, hits, &mut seen, patch)?;
         if !batch.changes() {
             continue;

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::manifest::load::load_manifests;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::key_columns::KeyColumns;
 use crate::rows::keys::KeyIndex;
 use crate::rows::stream::RowReader;
@@ -37,14 +37,7 @@ use crate::types::{Field, PartitionSpec, Transform};
 /// # Errors
 /// `Unsupported` for version 1, members of structs and types that can't be keys; `InvalidInput` for columns that are not there, for keys that
 /// don't tell the partition of rows, and, of rows to insert, for nulls in keys and keys that two rows have.
-pub(crate) fn by_key(
-    view: &View,
-    rows: RowReader,
-    on: &[String],
-    insert: bool,
-    task: u64,
-    go_on: Cancellation,
-) -> Result<Delta> {
+pub(crate) fn by_key(view: &View, rows: RowReader, on: &[String], insert: bool, task: u64) -> Result<Delta> {
     DeleteForm::of_version(view.table.format_version())?;
     let keys = KeyColumns::new(view.table.schema(), on)?;
     keys.check_deletable()?;
@@ -54,7 +47,7 @@ pub(crate) fn by_key(
     let mut first = 0;
     // Without rows the columns are looked at all the same.
     for batch in std::iter::once(Ok(empty)).chain(rows) {
-        go_on()?;
+        check_cancelled()?;
         let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
         writers.write(&batch, first)?;
         first += batch.num_rows() as u64;

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::iceberg::commit::live::live_files;
 use crate::iceberg::plan::planner::Plan;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::source::renamed;
 use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
@@ -31,10 +31,10 @@ const NAMES: [[&str; 2]; 2] = [["file_path", "pos"], ["_file", "_pos"]];
 /// # Errors
 /// `Unsupported` for version 1, and (version 3) for a data file that is listed twice with other deletes; `InvalidInput` for other columns, positions that a file does not have, and files that the
 /// table never had; `CommitConflict` for files that it had.
-pub(crate) fn by_position(view: &View, rows: RowReader, go_on: Cancellation) -> Result<Delta> {
+pub(crate) fn by_position(view: &View, rows: RowReader) -> Result<Delta> {
     let form = DeleteForm::of_version(view.table.format_version())?;
-    let mut named = Named::read(rows, go_on)?;
-    let deleted = named.find(view, go_on)?;
+    let mut named = Named::read(rows)?;
+    let deleted = named.find(view)?;
     if let Some(missed) = named.files.values().filter(|f| !f.found).min_by(|a, b| a.path.cmp(&b.path)) {
         return Err(missing(view, &missed.path)?);
     }
@@ -42,7 +42,7 @@ pub(crate) fn by_position(view: &View, rows: RowReader, go_on: Cancellation) -> 
         check_listed_once(deleted.iter().map(|rows| &rows.task))?;
     }
     let mut effect = Effect::none(view);
-    write_deletes(view, deleted, go_on, &mut effect)?;
+    write_deletes(view, deleted, &mut effect)?;
     Ok(Delta { effect, specs: None })
 }
 
@@ -77,13 +77,13 @@ struct NamedFile {
 
 impl Named {
     /// The rows in the table's data files; of one that is listed several times, each time.
-    fn find(&mut self, view: &View, go_on: Cancellation) -> Result<Vec<DeletedRows>> {
+    fn find(&mut self, view: &View) -> Result<Vec<DeletedRows>> {
         let mut deleted = Vec::new();
         if self.files.is_empty() {
             return Ok(deleted);
         }
-        let mut plan = Plan::start(view.scan(Predicate::True)?.plan_input(), go_on)?;
-        while let Some(batch) = plan.next_batch(go_on)? {
+        let mut plan = Plan::start(view.scan(Predicate::True)?.plan_input())?;
+        while let Some(batch) = plan.next_batch()? {
             for (k, row) in batch.rows.iter().enumerate() {
                 let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());
                 let Some(named) = path.and_then(|path| self.files.get_mut(normalised(path).as_ref())) else { continue };
@@ -102,13 +102,13 @@ impl Named {
         Ok(deleted)
     }
 
-    fn read(rows: RowReader, go_on: Cancellation) -> Result<Named> {
+    fn read(rows: RowReader) -> Result<Named> {
         let columns = columns(&rows.schema())?;
         let fields: Vec<Field> = columns.iter().map(|(field, _)| field.clone()).collect();
         let mut conformer = Conformer::new(Arc::new(Schema::new(0, fields, Vec::new())))?;
         let (mut named, mut first) = (Named::default(), 0);
         for batch in rows {
-            go_on()?;
+            check_cancelled()?;
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
             let rows = conformer.conform(&renamed(&batch, &columns)?, first)?;
             named.add(&rows)?;

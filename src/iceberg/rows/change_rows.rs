@@ -23,7 +23,6 @@ use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
 use crate::iceberg::state::Table;
 use crate::iceberg::transaction::pending::Transaction;
-use crate::parallel::Cancellation;
 
 use crate::iceberg::rows::delta::Delta;
 use crate::iceberg::rows::overwrite::NewRows;
@@ -35,29 +34,29 @@ impl RowChange {
     }
 
     /// The change of files that this comes to on a version; `None` if it changes nothing and looked at nothing.
-    fn plan(&self, view: &View, rows: Option<RowReader>, go_on: Cancellation) -> Result<Option<SnapshotProducer>> {
+    fn plan(&self, view: &View, rows: Option<RowReader>) -> Result<Option<SnapshotProducer>> {
         let rows = || rows.ok_or_else(|| Error::invalid("the operation needs rows"));
         match self {
-            RowChange::Delete(filter) => crate::iceberg::rows::delete::delete(view, filter, go_on),
+            RowChange::Delete(filter) => crate::iceberg::rows::delete::delete(view, filter),
             RowChange::Overwrite(filter) => {
-                crate::iceberg::rows::overwrite::overwrite(view, NewRows::Stream(rows()?), filter, go_on)
+                crate::iceberg::rows::overwrite::overwrite(view, NewRows::Stream(rows()?), filter)
             }
             RowChange::OverwritePartitions => {
                 crate::iceberg::rows::overwrite::overwrite_partitions(view, NewRows::Stream(rows()?))
             }
-            RowChange::Update(filter, assigned) => crate::iceberg::rows::update::update(view, filter, assigned, go_on),
-            RowChange::Merge(merge) => crate::iceberg::rows::merge::merge(view, rows()?, merge, go_on),
+            RowChange::Update(filter, assigned) => crate::iceberg::rows::update::update(view, filter, assigned),
+            RowChange::Merge(merge) => crate::iceberg::rows::merge::merge(view, rows()?, merge),
             RowChange::DeleteKeys(_) | RowChange::ReplaceKeys(_) | RowChange::DeletePositions => {
-                Ok(Delta::of(view, self, rows()?, 0, go_on)?.change(view))
+                Ok(Delta::of(view, self, rows()?, 0)?.change(view))
             }
         }
     }
 
     /// As [`RowChange::plan`], where the rows are in files already.
-    fn plan_written(&self, view: &View, files: Vec<DataFile>, go_on: Cancellation) -> Result<Option<SnapshotProducer>> {
+    fn plan_written(&self, view: &View, files: Vec<DataFile>) -> Result<Option<SnapshotProducer>> {
         match self {
             RowChange::Overwrite(filter) => {
-                crate::iceberg::rows::overwrite::overwrite(view, NewRows::Written(files), filter, go_on)
+                crate::iceberg::rows::overwrite::overwrite(view, NewRows::Written(files), filter)
             }
             RowChange::OverwritePartitions => {
                 crate::iceberg::rows::overwrite::overwrite_partitions(view, NewRows::Written(files))
@@ -81,21 +80,15 @@ impl Table {
     /// # Errors
     /// `InvalidInput` for filters, columns and rows that do not fit the schema; `CommitConflict` if another commit changed
     /// what this one relies on (`write.delete.isolation-level` and the like), or after the last retry;
-    /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's; what `go_on` gives.
-    pub fn change_rows(
-        &self,
-        change: &RowChange,
-        rows: Option<RowReader>,
-        options: &CommitOptions,
-        go_on: Cancellation,
-    ) -> Result<Table> {
+    /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's; a cancellation.
+    pub fn change_rows(&self, change: &RowChange, rows: Option<RowReader>, options: &CommitOptions) -> Result<Table> {
         change.check(rows.as_ref())?;
         self.writable_location()?;
         let newest = self.refresh()?;
         // Refused before anything is written.
         options.check(&newest)?;
         let view = View::new(newest.clone(), options.branch.as_deref())?;
-        match change.plan(&view, rows, go_on)?.filter(|change| !change.only_checks()) {
+        match change.plan(&view, rows)?.filter(|change| !change.only_checks()) {
             Some(change) => committing::commit(&newest, vec![Box::new(options.apply(change, &newest)?)]).into_result(),
             None => Ok(newest),
         }
@@ -114,11 +107,10 @@ impl Table {
         files: Vec<DataFile>,
         first_time: CommitFingerprint,
         options: &CommitOptions,
-        go_on: Cancellation,
     ) -> Result<Table> {
         options.check(self)?;
         let view = View::new(self.clone(), options.branch.as_deref())?;
-        match change.plan_written(&view, files, go_on)?.filter(|change| !change.only_checks()) {
+        match change.plan_written(&view, files)?.filter(|change| !change.only_checks()) {
             Some(change) => {
                 let change = options.apply(change.once(first_time), self)?;
                 committing::commit(self, vec![Box::new(change)]).into_result()
@@ -133,20 +125,14 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Table::change_rows`], but for the commit.
-    pub fn change_rows(
-        &mut self,
-        change: &RowChange,
-        rows: Option<RowReader>,
-        options: &CommitOptions,
-        go_on: Cancellation,
-    ) -> Result<()> {
+    pub fn change_rows(&mut self, change: &RowChange, rows: Option<RowReader>, options: &CommitOptions) -> Result<()> {
         change.check(rows.as_ref())?;
         let (since, branch) = (self.since()?, self.branch().map(str::to_owned));
         let table = self.table()?;
         // Refused before anything is written.
         self.check_options(options)?;
         let view = View::of_transaction(table, branch.as_deref(), since, self.own().collect())?;
-        match change.plan(&view, rows, go_on)? {
+        match change.plan(&view, rows)? {
             Some(change) => self.add_snapshot(change, options),
             None => Ok(()),
         }

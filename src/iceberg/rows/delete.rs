@@ -12,7 +12,7 @@ use crate::format::task::{DataFile, ScanTask};
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::plan::file_bounds::strict;
-use crate::parallel::{Cancellation, in_parallel};
+use crate::parallel::{check_cancelled, in_parallel};
 use crate::rows::patch::Remove;
 
 /// What is to be removed.
@@ -23,13 +23,13 @@ pub(crate) enum Removal {
     Named(Vec<DataFile>, Vec<Hits>),
 }
 
-pub(crate) fn delete(view: &View, filter: &Predicate, go_on: Cancellation) -> Result<Option<SnapshotProducer>> {
+pub(crate) fn delete(view: &View, filter: &Predicate) -> Result<Option<SnapshotProducer>> {
     let mode = view.mode(Command::Delete)?;
-    match find(view, filter, mode, go_on)? {
+    match find(view, filter, mode)? {
         Removal::Whole(0) => Effect::none(view).change(view, Command::Delete, filter.clone()).map(Some),
         Removal::Whole(_) => Ok(Some(view.change(Operation::Delete).remove_where(filter))),
         Removal::Named(files, hits) => {
-            let mut effect = apply(view, mode, hits, &Remove, go_on)?;
+            let mut effect = apply(view, mode, hits, &Remove)?;
             effect.removed.extend(files);
             effect.change(view, Command::Delete, filter.clone()).map(Some)
         }
@@ -40,9 +40,9 @@ pub(crate) fn delete(view: &View, filter: &Predicate, go_on: Cancellation) -> Re
 ///
 /// Where only whole files match, which ones is for the commit to find: then the change holds for whatever others have
 /// committed until then. Under snapshot isolation it must not reach files that came later, so that they are named.
-pub(crate) fn find(view: &View, filter: &Predicate, mode: Mode, go_on: Cancellation) -> Result<Removal> {
-    Ok(match find_removal(view, filter, go_on)? {
-        (Removal::Named(files, _), in_part) => Removal::Named(files, hits(view, in_part, mode, go_on)?),
+pub(crate) fn find(view: &View, filter: &Predicate, mode: Mode) -> Result<Removal> {
+    Ok(match find_removal(view, filter)? {
+        (Removal::Named(files, _), in_part) => Removal::Named(files, hits(view, in_part, mode)?),
         (whole, _) => whole,
     })
 }
@@ -51,28 +51,28 @@ pub(crate) fn find(view: &View, filter: &Predicate, mode: Mode, go_on: Cancellat
 ///
 /// # Errors
 /// As [`Touched::find`] and [`View::isolation`].
-pub(crate) fn find_removal(view: &View, filter: &Predicate, go_on: Cancellation) -> Result<(Removal, Vec<ScanTask>)> {
+pub(crate) fn find_removal(view: &View, filter: &Predicate) -> Result<(Removal, Vec<ScanTask>)> {
     let scan = view.scan(filter.clone())?;
-    let touched = Touched::find(&scan, go_on)?;
+    let touched = Touched::find(&scan)?;
     let as_of_commit = view.isolation(Command::Delete)? == Isolation::Serializable && strict(scan.bound_filter());
     if touched.in_part.is_empty() && as_of_commit {
         return Ok((Removal::Whole(touched.whole), Vec::new()));
     }
-    let files = if touched.whole == 0 { Vec::new() } else { whole_files(&scan, go_on)? };
+    let files = if touched.whole == 0 { Vec::new() } else { whole_files(&scan)? };
     Ok((Removal::Named(files.iter().map(|f| view.removable(f)).collect(), Vec::new()), touched.in_part))
 }
 
 /// The rows of each task that its residual keeps; tasks without such rows are left out.
 ///
 /// # Errors
-/// Of reading; as [`check_tasks`]; what `go_on` gives.
-pub(crate) fn hits(view: &View, tasks: Vec<ScanTask>, mode: Mode, go_on: Cancellation) -> Result<Vec<Hits>> {
+/// Of reading; as [`check_tasks`]; a cancellation.
+pub(crate) fn hits(view: &View, tasks: Vec<ScanTask>, mode: Mode) -> Result<Vec<Hits>> {
     check_tasks(view, mode, &tasks)?;
     let rows = LiveRows::new(view, &[], false)?;
     let found = in_parallel(tasks.len(), |i| {
         let mut found = PositionSet::default();
         for placed in rows.read(&tasks[i])? {
-            go_on()?;
+            check_cancelled()?;
             found.extend(placed?.positions.values()).with("path", &tasks[i].data_file.path)?;
         }
         Ok(found)

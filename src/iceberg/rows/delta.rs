@@ -14,7 +14,6 @@ use crate::format::task::{CommitMessage, RowDelta};
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::state::Table;
 use crate::iceberg::write::commit_messages::row_delta;
-use crate::parallel::Cancellation;
 use crate::rows::stream::RowReader;
 
 /// Files that delete rows and add others.
@@ -25,11 +24,11 @@ pub(crate) struct Delta {
 }
 
 impl Delta {
-    pub fn of(view: &View, change: &RowChange, rows: RowReader, task: u64, go_on: Cancellation) -> Result<Delta> {
+    pub fn of(view: &View, change: &RowChange, rows: RowReader, task: u64) -> Result<Delta> {
         match change {
-            RowChange::DeleteKeys(on) => by_key(view, rows, on, false, task, go_on),
-            RowChange::ReplaceKeys(on) => by_key(view, rows, on, true, task, go_on),
-            RowChange::DeletePositions => by_position(view, rows, go_on),
+            RowChange::DeleteKeys(on) => by_key(view, rows, on, false, task),
+            RowChange::ReplaceKeys(on) => by_key(view, rows, on, true, task),
+            RowChange::DeletePositions => by_position(view, rows),
             _ => Err(Error::invalid("only deletes by key and by position can be written without a commit")),
         }
     }
@@ -65,10 +64,9 @@ impl Table {
         rows: RowReader,
         branch: Option<&str>,
         task: u64,
-        go_on: Cancellation,
     ) -> Result<CommitMessage> {
         self.writable_location()?;
         let view = View::new(self.clone(), branch)?;
-        Ok(Delta::of(&view, change, rows, task, go_on)?.message(&view))
+        Ok(Delta::of(&view, change, rows, task)?.message(&view))
     }
 }

@@ -15,7 +15,6 @@ use crate::iceberg::plan::input::PlanInput;
 use crate::iceberg::plan::planned::PlannedBatch;
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::rows::view::View;
-use crate::parallel::Cancellation;
 use crate::rows::key_columns::KeyColumns;
 use crate::rows::key_ranges::{KeyRanges, KeyTuples};
 use crate::types::{PartitionSpec, PrimitiveType, Schema, Transform};
@@ -38,13 +37,13 @@ impl KeyRanges {
     /// The files that may hold a row with one of the keys.
     ///
     /// # Errors
-    /// As [`Plan::start`]; what `go_on` gives.
-    pub fn files(&self, view: &View, go_on: Cancellation) -> Result<Vec<ScanTask>> {
+    /// As [`Plan::start`]; a cancellation.
+    pub fn files(&self, view: &View) -> Result<Vec<ScanTask>> {
         let scan = view.scan(self.filter()?)?;
         let input = PlanInput { metric_fields: self.columns.iter().map(|c| c.field.id).collect(), ..scan.plan_input() };
-        let mut plan = Plan::start(input, go_on)?;
+        let mut plan = Plan::start(input)?;
         let mut out = Vec::new();
-        while let Some(batch) = plan.next_batch(go_on)? {
+        while let Some(batch) = plan.next_batch()? {
             let mut known = HashMap::new();
             for (k, row) in batch.rows.iter().map(|row| *row as usize).enumerate() {
                 let group = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX);

@@ -18,7 +18,7 @@ use crate::expr::Predicate;
 use crate::format::row_change::Merge;
 use crate::format::task::ScanTask;
 use crate::iceberg::rows::inserts::Inserts;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::clauses::{Clauses, check_insert};
 use crate::rows::key_columns::KeyColumns;
 use crate::rows::patch::NO_SOURCE;
@@ -34,14 +34,7 @@ const NAMES: [&str; 3] = ["frazil file", "frazil position", "frazil missing"];
 /// # Errors
 /// `InvalidInput` for other columns, and if a row of the table matches several rows of the source, unless all that match go;
 /// as the merge itself.
-pub(crate) fn matches(
-    view: &View,
-    merge: &Merge,
-    filter: &Predicate,
-    rows: RowReader,
-    task: u64,
-    go_on: Cancellation,
-) -> Result<Effect> {
+pub(crate) fn matches(view: &View, merge: &Merge, filter: &Predicate, rows: RowReader, task: u64) -> Result<Effect> {
     let schema = source_schema(&rows.schema())?;
     let mode = view.mode(Command::Merge)?;
     let empty = Source::of_batches(schema.clone(), Vec::new());
@@ -49,7 +42,7 @@ pub(crate) fn matches(
     let mut inserts = Inserts::new(view, merge, &empty, task)?;
     let mut matched = Matched { all_go: merge.goes_whole(), ..Matched::default() };
     for batch in rows {
-        go_on()?;
+        check_cancelled()?;
         let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
         let placed = Placed::of(&batch, &schema)?;
         if let Some(inserts) = &mut inserts {
@@ -67,9 +60,9 @@ pub(crate) fn matches(
     let source = Source::of_batches(schema, std::mem::take(&mut matched.kept));
     let clauses = Clauses::new(view.table.schema(), merge, &source)?;
     check_insert(view.table.schema(), merge, &source)?;
-    let (hits, matching) = matched.hits(view, filter, &clauses, go_on)?;
+    let (hits, matching) = matched.hits(view, filter, &clauses)?;
     check_tasks(view, mode, &hits.iter().map(|h| h.task.clone()).collect::<Vec<_>>())?;
-    let done = apply(view, mode, hits, &clauses, go_on)?;
+    let done = apply(view, mode, hits, &clauses)?;
     effect.added.join(done.added);
     effect.removed = done.removed;
     effect.required = done.required;
@@ -169,19 +162,13 @@ impl Matched {
     }
 
     /// The rows that something happens to, and the files with matches.
-    fn hits(
-        self,
-        view: &View,
-        filter: &Predicate,
-        clauses: &Clauses,
-        go_on: Cancellation,
-    ) -> Result<(Vec<Hits>, HashSet<String>)> {
+    fn hits(self, view: &View, filter: &Predicate, clauses: &Clauses) -> Result<(Vec<Hits>, HashSet<String>)> {
         let wanted: HashSet<&str> = self.files.keys().map(String::as_str).collect();
-        let tasks = tasks_of(view, filter, &wanted, go_on)?;
+        let tasks = tasks_of(view, filter, &wanted)?;
         let mut hits = Vec::with_capacity(tasks.len());
         let (mut files, mut matching) = (self.files, HashSet::new());
         for task in tasks {
-            go_on()?;
+            check_cancelled()?;
             let mut rows = files.remove(normalised(&task.data_file.path).as_ref()).unwrap_or_default();
             if self.all_go || rows.iter().any(|(_, source)| *source != NO_SOURCE) {
                 matching.insert(task.data_file.path.clone());

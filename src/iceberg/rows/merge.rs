@@ -23,7 +23,7 @@ use crate::format::row_change::Merge;
 use crate::format::task::ScanTask;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::rows::inserts::Inserts;
-use crate::parallel::{Cancellation, in_parallel};
+use crate::parallel::{check_cancelled, in_parallel};
 use crate::rows::clauses::{Clauses, check_insert};
 use crate::rows::key_columns::KeyColumns;
 use crate::rows::key_ranges::KeyRanges;
@@ -44,13 +44,8 @@ struct Plan<'v> {
     matched: Vec<AtomicBool>,
 }
 
-pub(crate) fn merge(
-    view: &View,
-    rows: RowReader,
-    merge: &Merge,
-    go_on: Cancellation,
-) -> Result<Option<SnapshotProducer>> {
-    let source = Source::read(rows, go_on)?;
+pub(crate) fn merge(view: &View, rows: RowReader, merge: &Merge) -> Result<Option<SnapshotProducer>> {
+    let source = Source::read(rows)?;
     let keys = KeyColumns::new(view.table.schema(), &merge.on)?;
     let key_batches = source.keys(&keys)?;
     let ranges = KeyRanges::new(view, &keys, &key_batches)?;
@@ -59,16 +54,16 @@ pub(crate) fn merge(
     let filter = if merge.delete_missing.is_some() { Predicate::True } else { ranges.filter()? };
     let files = match (plan.source.batches.is_empty(), &merge.delete_missing) {
         (true, None) => Vec::new(),
-        (_, None) => ranges.files(view, go_on)?,
-        (_, Some(_)) => Touched::all(&view.scan(Predicate::True)?, go_on)?,
+        (_, None) => ranges.files(view)?,
+        (_, Some(_)) => Touched::all(&view.scan(Predicate::True)?)?,
     };
     let mode = view.mode(Command::Merge)?;
     check_tasks(view, mode, &files)?;
-    let (mut hits, matching) = plan.find(files, go_on)?;
-    plan.add_missing(&mut hits, go_on)?;
+    let (mut hits, matching) = plan.find(files)?;
+    plan.add_missing(&mut hits)?;
     let hits: Vec<Hits> = hits.into_iter().filter(|h| !h.positions.is_empty()).collect();
-    let mut effect = apply(view, mode, hits, &plan.clauses, go_on)?;
-    let (written, inserted) = plan.insert(go_on)?;
+    let mut effect = apply(view, mode, hits, &plan.clauses)?;
+    let (written, inserted) = plan.insert()?;
     effect.added.add(written);
     // Rows that match and stay as they are must still be there, or their match would have been inserted.
     effect.required.extend(matching);
@@ -99,12 +94,12 @@ impl<'v> Plan<'v> {
     }
 
     /// The rows of each file that match and that something happens to; and the files in which any match.
-    fn find(&self, files: Vec<ScanTask>, go_on: Cancellation) -> Result<(Vec<Hits>, Vec<String>)> {
+    fn find(&self, files: Vec<ScanTask>) -> Result<(Vec<Hits>, Vec<String>)> {
         let rows = LiveRows::new(self.view, self.keys.read(), false)?;
         let found = in_parallel(files.len(), |i| {
             let (mut positions, mut sources, mut matches) = (PositionSet::default(), Vec::new(), false);
             for placed in rows.read(&files[i])? {
-                go_on()?;
+                check_cancelled()?;
                 let placed = placed?;
                 let mut at = Vec::new();
                 self.index.find(&self.keys.of_table(&placed.rows)?, |row, source| {
@@ -132,15 +127,15 @@ impl<'v> Plan<'v> {
     }
 
     /// Adds rows of the table without a match that are to go. `hits` are of all files.
-    fn add_missing(&self, hits: &mut [Hits], go_on: Cancellation) -> Result<()> {
+    fn add_missing(&self, hits: &mut [Hits]) -> Result<()> {
         let Some(filter) = &self.merge.delete_missing else { return Ok(()) };
-        let tasks = Touched::all(&self.view.scan(filter.clone())?, go_on)?;
-        let candidates = delete::hits(self.view, tasks, self.view.mode(Command::Merge)?, go_on)?;
+        let tasks = Touched::all(&self.view.scan(filter.clone())?)?;
+        let candidates = delete::hits(self.view, tasks, self.view.mode(Command::Merge)?)?;
         // A file that was added twice may have other deletes each time.
         let entry = |h: &'_ Hits| (h.task.data_file.path.clone(), h.task.data_file.sequence_number);
         let by_entry: std::collections::HashMap<_, &PositionSet> =
             candidates.iter().map(|h| (entry(h), &h.positions)).collect();
-        let matched = self.matched_positions(hits, go_on)?;
+        let matched = self.matched_positions(hits)?;
         for (hits, matched) in hits.iter_mut().zip(matched) {
             let Some(candidates) = by_entry.get(&entry(hits)) else { continue };
             let old: Vec<(u64, u32)> = hits.positions.iter().zip(hits.sources.iter().copied()).collect();
@@ -155,7 +150,7 @@ impl<'v> Plan<'v> {
     }
 
     /// The positions of all rows that match, those that nothing happens to as well.
-    fn matched_positions(&self, hits: &[Hits], go_on: Cancellation) -> Result<Vec<PositionSet>> {
+    fn matched_positions(&self, hits: &[Hits]) -> Result<Vec<PositionSet>> {
         if self.merge.update.is_some() {
             return Ok(hits.iter().map(|h| h.positions.clone()).collect());
         }
@@ -163,7 +158,7 @@ impl<'v> Plan<'v> {
         in_parallel(hits.len(), |i| {
             let mut positions = PositionSet::default();
             for placed in rows.read(&hits[i].task)? {
-                go_on()?;
+                check_cancelled()?;
                 let placed = placed?;
                 let mut at = Vec::new();
                 self.index.find(&self.keys.of_table(&placed.rows)?, |row, _| at.push(placed.positions.value(row)))?;
@@ -174,13 +169,13 @@ impl<'v> Plan<'v> {
     }
 
     /// Writes the rows of the source that are to be inserted; returns the files and the number of rows.
-    fn insert(&self, go_on: Cancellation) -> Result<(Vec<crate::format::task::DataFile>, u64)> {
+    fn insert(&self) -> Result<(Vec<crate::format::task::DataFile>, u64)> {
         let Some(mut inserts) = Inserts::new(self.view, self.merge, &self.source, 0)? else {
             return Ok((Vec::new(), 0));
         };
         let mut first = 0;
         for batch in &self.source.batches {
-            go_on()?;
+            check_cancelled()?;
             let matched = self.matched.get(first..first + batch.num_rows()).unwrap_or_default();
             first += batch.num_rows();
             let new = BooleanBuffer::collect_bool(matched.len(), |i| !matched[i].load(Ordering::Relaxed));

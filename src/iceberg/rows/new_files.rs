@@ -7,7 +7,7 @@ use super::view::View;
 use crate::data::write::writer::DataWriter;
 use crate::error::Result;
 use crate::format::task::{DataFile, FileContent};
-use crate::parallel::{Cancellation, in_parallel, threads};
+use crate::parallel::{check_cancelled, in_parallel, threads};
 use crate::store::Store;
 
 /// Files that were written and belong to no commit yet: dropped, they are deleted.
@@ -73,11 +73,11 @@ impl Drop for NewFiles {
 /// order of the items. Nothing is left behind after an error.
 ///
 /// # Errors
-/// Those of `work`, of the writers and of `go_on`.
+/// Those of `work` and of the writers; a cancellation.
 pub(crate) fn write_each<I: Sync, T: Send>(
     view: &View,
     items: &[I],
-    go_on: Cancellation,
+
     work: impl Fn(&I, &mut DataWriter) -> Result<T> + Sync,
 ) -> Result<(NewFiles, Vec<T>)> {
     let (next, written) = (AtomicUsize::new(0), Mutex::new(NewFiles::new(view.store())));
@@ -87,7 +87,7 @@ pub(crate) fn write_each<I: Sync, T: Send>(
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(at) else { break };
-            go_on()?;
+            check_cancelled()?;
             match work(item, &mut writer) {
                 Ok(out) => done.push((at, out)),
                 Err(e) => {

@@ -12,7 +12,6 @@ use crate::format::task::{DataFile, Partition};
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::commit::summary::REPLACE_PARTITIONS;
-use crate::parallel::Cancellation;
 use crate::rows::patch::Remove;
 use crate::rows::stream::RowReader;
 
@@ -53,13 +52,8 @@ impl Brought {
     }
 }
 
-pub(crate) fn overwrite(
-    view: &View,
-    rows: NewRows,
-    filter: &Predicate,
-    go_on: Cancellation,
-) -> Result<Option<SnapshotProducer>> {
-    let removal = find(view, filter, Mode::CopyOnWrite, go_on)?;
+pub(crate) fn overwrite(view: &View, rows: NewRows, filter: &Predicate) -> Result<Option<SnapshotProducer>> {
+    let removal = find(view, filter, Mode::CopyOnWrite)?;
     let brought = Brought::of(view, rows)?;
     match removal {
         Removal::Whole(0) if brought.is_empty() => {
@@ -70,7 +64,7 @@ pub(crate) fn overwrite(
             Ok(Some(brought.add_to(view.change(operation).remove_where(filter))))
         }
         Removal::Named(files, hits) => {
-            let mut effect = apply(view, Mode::CopyOnWrite, hits, &Remove, go_on)?;
+            let mut effect = apply(view, Mode::CopyOnWrite, hits, &Remove)?;
             effect.added.join(brought.own);
             effect.removed.extend(files);
             effect.lent = brought.lent;

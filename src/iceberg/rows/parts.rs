@@ -21,7 +21,6 @@ use crate::iceberg::committing;
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::state::Table;
 use crate::iceberg::write::commit_messages::first_time;
-use crate::parallel::Cancellation;
 use crate::rows::assignments::Assignments;
 use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
@@ -30,13 +29,13 @@ impl Table {
     /// The files that a delete or update touches at this version.
     ///
     /// # Errors
-    /// `InvalidInput` for other changes, and if the change does not fit the schema; of planning; what `go_on` gives.
-    pub fn change_files(&self, change: &RowChange, branch: Option<&str>, go_on: Cancellation) -> Result<ChangeFiles> {
+    /// `InvalidInput` for other changes, and if the change does not fit the schema; of planning; a cancellation.
+    pub fn change_files(&self, change: &RowChange, branch: Option<&str>) -> Result<ChangeFiles> {
         self.writable_location()?;
         let view = View::new(self.clone(), branch)?;
         let mut effect = Effect::none(&view);
         let tasks = match change {
-            RowChange::Delete(filter) => match find_removal(&view, filter, go_on)? {
+            RowChange::Delete(filter) => match find_removal(&view, filter)? {
                 (Removal::Named(files, _), tasks) => {
                     effect.counts.deleted =
                         files.iter().map(|f| f.record_count.max(0).unsigned_abs()).fold(0, u64::saturating_add);
@@ -48,7 +47,7 @@ impl Table {
             RowChange::Update(filter, assigned) => {
                 Assignments::new(self.schema(), assigned)?;
                 view.mode(Command::Update)?;
-                Touched::all(&view.scan(filter.clone())?, go_on)?
+                Touched::all(&view.scan(filter.clone())?)?
             }
             _ => return Err(Error::invalid("only deletes and updates are parted by files")),
         };
@@ -69,13 +68,12 @@ impl Table {
         rows: Option<RowReader>,
         branch: Option<&str>,
         task: u64,
-        go_on: Cancellation,
     ) -> Result<CommitMessage> {
         self.writable_location()?;
         let view = View::new(self.clone(), branch)?;
         let effect = match (part, rows) {
-            (Part::Files { change, files }, None) => of_files(&view, change, files, go_on)?,
-            (Part::Matches { merge, filter }, Some(rows)) => matches(&view, merge, filter, rows, task, go_on)?,
+            (Part::Files { change, files }, None) => of_files(&view, change, files)?,
+            (Part::Matches { merge, filter }, Some(rows)) => matches(&view, merge, filter, rows, task)?,
             _ => return Err(Error::invalid("a part of a merge needs rows, and others take none")),
         };
         Ok(message(effect, &view))
@@ -178,20 +176,20 @@ fn message(effect: Effect, view: &View) -> CommitMessage {
     CommitMessage { delta: Some(delta), ..CommitMessage::new(view.table.uuid(), added.take(), written_at) }
 }
 
-fn of_files(view: &View, change: &RowChange, files: &[String], go_on: Cancellation) -> Result<Effect> {
+fn of_files(view: &View, change: &RowChange, files: &[String]) -> Result<Effect> {
     let paths: Vec<String> = files.iter().map(|path| normalise(path)).collect();
     let wanted: HashSet<&str> = paths.iter().map(String::as_str).collect();
     match change {
         RowChange::Delete(filter) => {
             let mode = view.mode(Command::Delete)?;
-            let tasks = tasks_of(view, filter, &wanted, go_on)?;
-            apply(view, mode, hits(view, tasks, mode, go_on)?, &crate::rows::patch::Remove, go_on)
+            let tasks = tasks_of(view, filter, &wanted)?;
+            apply(view, mode, hits(view, tasks, mode)?, &crate::rows::patch::Remove)
         }
         RowChange::Update(filter, assigned) => {
             let patch = Assignments::new(view.table.schema(), assigned)?;
             let mode = view.mode(Command::Update)?;
-            let tasks = tasks_of(view, filter, &wanted, go_on)?;
-            apply(view, mode, hits(view, tasks, mode, go_on)?, &patch, go_on)
+            let tasks = tasks_of(view, filter, &wanted)?;
+            apply(view, mode, hits(view, tasks, mode)?, &patch)
         }
         _ => Err(Error::invalid("only deletes and updates are parted by files")),
     }
@@ -201,19 +199,14 @@ fn of_files(view: &View, change: &RowChange, files: &[String], go_on: Cancellati
 ///
 /// # Errors
 /// `InvalidInput` if the filter finds one of them nowhere; `Unsupported` for a file that the table lists twice.
-pub(crate) fn tasks_of(
-    view: &View,
-    filter: &Predicate,
-    wanted: &HashSet<&str>,
-    go_on: Cancellation,
-) -> Result<Vec<ScanTask>> {
+pub(crate) fn tasks_of(view: &View, filter: &Predicate, wanted: &HashSet<&str>) -> Result<Vec<ScanTask>> {
     let mut out: Vec<ScanTask> = Vec::with_capacity(wanted.len());
     if wanted.is_empty() {
         return Ok(out);
     }
     let mut found: HashSet<&str> = HashSet::new();
-    let mut plan = Plan::start(view.scan(filter.clone())?.plan_input(), go_on)?;
-    while let Some(batch) = plan.next_batch(go_on)? {
+    let mut plan = Plan::start(view.scan(filter.clone())?.plan_input())?;
+    while let Some(batch) = plan.next_batch()? {
         for (k, row) in batch.rows.iter().enumerate() {
             let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());
             let Some(known) = path.and_then(|path| wanted.get(normalised(path).as_ref())) else { continue };

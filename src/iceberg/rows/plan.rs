@@ -5,7 +5,6 @@ use crate::format::task::{DataFile, ScanTask};
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::scan::statistics::keeps_every_row;
-use crate::parallel::Cancellation;
 
 /// The files that may have matching rows.
 #[derive(Debug, Default)]
@@ -20,11 +19,11 @@ impl Touched {
     /// By the filter of a scan. Files that match as a whole cost no object each.
     ///
     /// # Errors
-    /// As [`Plan::start`]; what `go_on` gives.
-    pub fn find(scan: &Scan, go_on: Cancellation) -> Result<Touched> {
+    /// As [`Plan::start`]; a cancellation.
+    pub fn find(scan: &Scan) -> Result<Touched> {
         let mut out = Touched::default();
-        let mut plan = Plan::start(scan.plan_input(), go_on)?;
-        while let Some(batch) = plan.next_batch(go_on)? {
+        let mut plan = Plan::start(scan.plan_input())?;
+        while let Some(batch) = plan.next_batch()? {
             for (k, row) in batch.rows.iter().enumerate() {
                 if keeps_every_row(&batch, *row as usize)? {
                     out.whole += 1;
@@ -40,10 +39,10 @@ impl Touched {
     ///
     /// # Errors
     /// As [`Touched::find`].
-    pub fn all(scan: &Scan, go_on: Cancellation) -> Result<Vec<ScanTask>> {
+    pub fn all(scan: &Scan) -> Result<Vec<ScanTask>> {
         let mut out = Vec::new();
-        let mut plan = Plan::start(scan.plan_input(), go_on)?;
-        while let Some(batch) = plan.next_batch(go_on)? {
+        let mut plan = Plan::start(scan.plan_input())?;
+        while let Some(batch) = plan.next_batch()? {
             (0..batch.rows.len()).try_for_each(|k| batch.task(k).map(|task| out.push(task)))?;
         }
         Ok(out)
@@ -54,10 +53,10 @@ impl Touched {
 ///
 /// # Errors
 /// As [`Touched::find`].
-pub(crate) fn whole_files(scan: &Scan, go_on: Cancellation) -> Result<Vec<DataFile>> {
+pub(crate) fn whole_files(scan: &Scan) -> Result<Vec<DataFile>> {
     let mut out = Vec::new();
-    let mut plan = Plan::start(scan.plan_input(), go_on)?;
-    while let Some(batch) = plan.next_batch(go_on)? {
+    let mut plan = Plan::start(scan.plan_input())?;
+    while let Some(batch) = plan.next_batch()? {
         for row in batch.rows.iter().map(|row| *row as usize) {
             if keeps_every_row(&batch, row)? {
                 out.push(batch.columns.data_file(row, batch.group(row)?.partition.clone())?);

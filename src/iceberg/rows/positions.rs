@@ -13,7 +13,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::task::{DataFile, DeleteRef, FileContent, FileFormat, ScanTask};
 use crate::iceberg::commit::removal::FileId;
-use crate::parallel::{Cancellation, in_parallel};
+use crate::parallel::{check_cancelled, in_parallel};
 
 /// Rows of a data file that go.
 pub(crate) struct DeletedRows {
@@ -25,13 +25,8 @@ pub(crate) struct DeletedRows {
 /// vectors and position delete files say, since a data file has at most one. Files without any row left go themselves.
 ///
 /// # Errors
-/// Of reading and writing delete files; what `go_on` gives.
-pub(crate) fn write_deletes(
-    view: &View,
-    rows: Vec<DeletedRows>,
-    go_on: Cancellation,
-    effect: &mut Effect,
-) -> Result<()> {
+/// Of reading and writing delete files; a cancellation.
+pub(crate) fn write_deletes(view: &View, rows: Vec<DeletedRows>, effect: &mut Effect) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -43,7 +38,7 @@ pub(crate) fn write_deletes(
         writer.lock().unwrap_or_else(PoisonError::into_inner).delete(file, positions)
     };
     let replaced = in_parallel(rows.len(), |i| {
-        go_on()?;
+        check_cancelled()?;
         let DeletedRows { task, positions } = &rows[i];
         let file = &task.data_file;
         let (all, replaced) = earlier.united(task, positions).with("data_file", &file.path)?;

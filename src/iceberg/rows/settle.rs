@@ -14,7 +14,7 @@ use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::state::Table;
-use crate::parallel::{Cancellation, in_parallel};
+use crate::parallel::{check_cancelled, in_parallel};
 
 /// Positions that are collected at once.
 const AT_ONCE: i64 = 65_536;
@@ -26,25 +26,24 @@ const AT_ONCE: i64 = 65_536;
 /// deletes relies on it, and must see that others take its place.
 ///
 /// # Errors
-/// Of reading and writing; `Unsupported` in version 1; what `go_on` gives.
+/// Of reading and writing; `Unsupported` in version 1; a cancellation.
 pub(crate) fn settle(
     table: &Table,
     branch: Option<&str>,
     all: Vec<DataFile>,
-    go_on: Cancellation,
 ) -> Result<(SnapshotProducer, Vec<DataFile>, Vec<DataFile>)> {
     let view = &View::new(table.clone(), branch)?;
     DeleteForm::of_version(table.format_version())?;
     let equality = |task: &ScanTask| task.deletes.iter().any(|d| d.file.content == FileContent::EqualityDeletes);
-    let mut tasks = Touched::all(&view.scan(Predicate::True)?, go_on)?;
+    let mut tasks = Touched::all(&view.scan(Predicate::True)?)?;
     check_listed_once(&tasks)?;
     tasks.retain(equality);
     let rows = LiveRows::new(view, &[], false)?;
-    let positions = in_parallel(tasks.len(), |i| deleted(&rows, &tasks[i], go_on))?;
+    let positions = in_parallel(tasks.len(), |i| deleted(&rows, &tasks[i]))?;
     let deleted = tasks.into_iter().zip(positions).filter(|(_, positions)| !positions.is_empty());
     let deleted = deleted.map(|(task, positions)| DeletedRows { task, positions }).collect();
     let mut effect = Effect::none(view);
-    write_deletes(view, deleted, go_on, &mut effect)?;
+    write_deletes(view, deleted, &mut effect)?;
     effect.removed.extend(all);
     let assumed = Preconditions {
         since: view.since,
@@ -59,21 +58,21 @@ pub(crate) fn settle(
 }
 
 /// The rows of a file that its deletes name, by whatever means.
-fn deleted(rows: &LiveRows<'_>, task: &ScanTask, go_on: Cancellation) -> Result<PositionSet> {
+fn deleted(rows: &LiveRows<'_>, task: &ScanTask) -> Result<PositionSet> {
     let (mut deleted, mut next) = (PositionSet::default(), 0i64);
     let mut gap = |to: i64, deleted: &mut PositionSet| -> Result<()> {
         // A file may claim any number of rows; so many at once.
         while next < to {
             let gone: Vec<i64> = (next..to.min(next + AT_ONCE)).collect();
             next += gone.len() as i64;
-            go_on()?;
+            check_cancelled()?;
             deleted.extend(&gone)?;
         }
         next = to.saturating_add(1);
         Ok(())
     };
     for placed in rows.read_all(task)? {
-        go_on()?;
+        check_cancelled()?;
         for position in placed?.positions.values() {
             gap(*position, &mut deleted).with("path", &task.data_file.path)?;
         }

@@ -12,20 +12,18 @@ use crate::error::Result;
 use crate::expr::Predicate;
 use crate::format::task::ScanTask;
 use crate::iceberg::commit::producer::SnapshotProducer;
-use crate::parallel::Cancellation;
 
 pub(crate) fn update(
     view: &View,
     filter: &Predicate,
     assigned: &[(String, Assigned)],
-    go_on: Cancellation,
 ) -> Result<Option<SnapshotProducer>> {
     let patch = Assignments::new(view.table.schema(), assigned)?;
     let scan = view.scan(filter.clone())?;
     // Files that match as a whole are read like the others.
-    let tasks: Vec<ScanTask> = Touched::all(&scan, go_on)?;
+    let tasks: Vec<ScanTask> = Touched::all(&scan)?;
     let mode = view.mode(Command::Update)?;
-    let effect = apply(view, mode, hits(view, tasks, mode, go_on)?, &patch, go_on)?;
+    let effect = apply(view, mode, hits(view, tasks, mode)?, &patch)?;
     with_counts(effect, view, Command::Update, filter.clone())
 }
 

@@ -11,7 +11,7 @@ use arrow::record_batch::RecordBatch;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::estimate::Estimate;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
-use crate::iceberg::manifest::load::load_manifests_watched;
+use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::plan::changes::{AnyPlan, list_appends};
 use crate::iceberg::plan::deletes::AttachedDeletes;
 use crate::iceberg::plan::estimate::estimate_changes;
@@ -22,7 +22,7 @@ use crate::iceberg::plan::why::{FileVerdicts, Judge, ManifestVerdict, Stage};
 use crate::iceberg::scan::explain_changes::Commits;
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::scan::history::History;
-use crate::parallel::{Cancellation, in_parallel};
+use crate::parallel::in_parallel;
 use crate::rows::explanation::{CacheFacts, CommitFacts, DeleteFacts, Explain, Explained, FunnelStage};
 
 /// Manifest bytes judged at once when every file is listed; bounds the memory.
@@ -35,28 +35,28 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn explain(&self, files: bool, go_on: Cancellation) -> Result<Explained> {
+    pub fn explain(&self, files: bool) -> Result<Explained> {
         let began = Instant::now();
         let explained = match self.history() {
-            History::Changes(snapshots) => self.explain_changes(&self.plan_input(), snapshots, files, go_on),
-            _ => self.explain_files(files, began, go_on),
+            History::Changes(snapshots) => self.explain_changes(&self.plan_input(), snapshots, files),
+            _ => self.explain_files(files, began),
         };
         explained.map_err(|e| self.snapshot_id().into_iter().fold(e, |e, id| e.with("snapshot", id)))
     }
 
-    fn explain_files(&self, files: bool, began: Instant, go_on: Cancellation) -> Result<Explained> {
-        let (input, listed) = self.listed(go_on)?;
+    fn explain_files(&self, files: bool, began: Instant) -> Result<Explained> {
+        let (input, listed) = self.listed()?;
         let (input, appends) = (&input, self.history().appends());
         let read_ms = millis(began);
         let judge = Judge::new(input);
         let verdicts = listed.iter().cloned().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
-        let plan = AnyPlan::Files(Box::new(Plan::over(input.clone(), listed, began, go_on)?));
+        let plan = AnyPlan::Files(Box::new(Plan::over(input.clone(), listed, began)?));
         let commits = appends.map(|s| CommitFacts::of(s, None)).collect();
         let mut survivors = Survivors::new(plan, input, commits);
         let tables = match files {
-            true => Some(judge_files(&judge, &verdicts, &mut survivors, go_on)?),
+            true => Some(judge_files(&judge, &verdicts, &mut survivors)?),
             false => {
-                while survivors.next_batch(go_on)? {}
+                while survivors.next_batch()? {}
                 None
             }
         };
@@ -126,24 +126,24 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn estimate(&self, go_on: Cancellation) -> Result<Estimate> {
+    pub fn estimate(&self) -> Result<Estimate> {
         if let History::Changes(snapshots) = self.history() {
-            return estimate_changes(&self.plan_input(), snapshots, go_on);
+            return estimate_changes(&self.plan_input(), snapshots);
         }
-        let (input, listed) = self.listed(go_on)?;
+        let (input, listed) = self.listed()?;
         let judge = Judge::new(&input);
         let verdicts = listed.into_iter().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
         Ok(Estimate::new(&verdicts, &input.entries, &input.filter, input.cache.as_deref()))
     }
 
     /// The manifests in the order of planning, and what is planned of them; not of a changelog.
-    pub(crate) fn listed(&self, go_on: Cancellation) -> Result<(PlanInput, Vec<ManifestFile>)> {
+    pub(crate) fn listed(&self) -> Result<(PlanInput, Vec<ManifestFile>)> {
         let input = match self.history() {
-            History::Appends(snapshots) => return list_appends(self.plan_input(), snapshots, go_on),
+            History::Appends(snapshots) => return list_appends(self.plan_input(), snapshots),
             _ => self.version_input()?,
         };
         let Some(snapshot) = &input.snapshot else { return Ok((input, Vec::new())) };
-        let loaded = load_manifests_watched(input.store.as_ref(), &input.location, snapshot, go_on);
+        let loaded = load_manifests(input.store.as_ref(), &input.location, snapshot);
         let mut manifests = loaded.with("snapshot", snapshot.id)?;
         manifests.reverse();
         Ok((input, manifests))
@@ -183,8 +183,8 @@ impl Survivors {
         }
     }
 
-    pub(crate) fn next_batch(&mut self, go_on: Cancellation) -> Result<bool> {
-        let Some(batch) = self.plan.next_batch(go_on)? else { return Ok(false) };
+    pub(crate) fn next_batch(&mut self) -> Result<bool> {
+        let Some(batch) = self.plan.next_batch()? else { return Ok(false) };
         if let Some(change) = &batch.change {
             for deletes in [Some(&batch.deletes), change.removed_by.as_ref()].into_iter().flatten() {
                 self.attachments += deletes.total() as u64;
@@ -211,9 +211,9 @@ impl Survivors {
     }
 
     /// Takes the next survivor, which must be the file of that path; the number of its delete files.
-    fn take(&mut self, path: Option<&[u8]>, go_on: Cancellation) -> Result<u32> {
+    fn take(&mut self, path: Option<&[u8]>) -> Result<u32> {
         while self.next >= self.batch.rows.len() {
-            if !self.next_batch(go_on)? {
+            if !self.next_batch()? {
                 return Err(disagree());
             }
         }
@@ -231,22 +231,17 @@ pub(crate) fn disagree() -> Error {
 }
 
 /// Judges the files of all manifests: data first, then deletes, of which is known by then what they reach.
-fn judge_files(
-    judge: &Judge<'_>,
-    verdicts: &[ManifestVerdict],
-    survivors: &mut Survivors,
-    go_on: Cancellation,
-) -> Result<Vec<RecordBatch>> {
+fn judge_files(judge: &Judge<'_>, verdicts: &[ManifestVerdict], survivors: &mut Survivors) -> Result<Vec<RecordBatch>> {
     let of = |content| verdicts.iter().filter(|v| v.manifest.content == content).collect::<Vec<_>>();
     let (data, deletes) = (of(ManifestContent::Data), of(ManifestContent::Deletes));
     let mut out = Vec::new();
-    in_waves(judge, &data, go_on, &mut |verdict, files| {
+    in_waves(judge, &data, &mut |verdict, files| {
         let mut attached = vec![0; files.columns.len()];
         let shown = BooleanArray::from(files.in_scope.clone());
         let kept = |row: &usize| files.stages.get(*row) == Some(&Stage::Kept) && shown.value(*row);
         for row in files.columns.rows().filter(kept) {
             if let Some(attached) = attached.get_mut(row) {
-                *attached = survivors.take(files.columns.path.get(row), go_on)?;
+                *attached = survivors.take(files.columns.path.get(row))?;
             }
         }
         let all = crate::iceberg::scan::explain_files::encode_files(verdict, &files, &attached)?;
@@ -254,12 +249,12 @@ fn judge_files(
         out.push(shown.map_err(|e| Error::internal("the explanation is no Arrow batch").because(e))?);
         Ok(())
     })?;
-    if survivors.next < survivors.batch.rows.len() || survivors.next_batch(go_on)? {
+    if survivors.next < survivors.batch.rows.len() || survivors.next_batch()? {
         return Err(disagree());
     }
     let loaded = data.iter().any(|v| v.stage == Stage::Kept);
     let mut numbers = 0..;
-    in_waves(judge, &deletes, go_on, &mut |verdict, mut files| {
+    in_waves(judge, &deletes, &mut |verdict, mut files| {
         let mut reached = vec![0; files.columns.len()];
         for (stage, reached) in files.stages.iter_mut().zip(&mut reached).filter(|(stage, _)| **stage == Stage::Kept) {
             // Delete files are numbered in the order in which planning keeps them.
@@ -281,7 +276,7 @@ fn judge_files(
 pub(crate) fn in_waves(
     judge: &Judge<'_>,
     mut manifests: &[&ManifestVerdict],
-    go_on: Cancellation,
+
     each: &mut dyn FnMut(&ManifestVerdict, FileVerdicts) -> Result<()>,
 ) -> Result<()> {
     while !manifests.is_empty() {
@@ -291,7 +286,7 @@ pub(crate) fn in_waves(
             bytes <= WAVE_BYTES
         };
         let (wave, rest) = manifests.split_at(manifests.iter().take_while(fits).count().max(1));
-        let judged = in_parallel(wave.len(), |i| judge.files(wave[i], go_on))?;
+        let judged = in_parallel(wave.len(), |i| judge.files(wave[i]))?;
         for (verdict, files) in wave.iter().zip(judged) {
             each(verdict, files)?;
         }

@@ -18,7 +18,6 @@ use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch};
 use crate::iceberg::plan::why::{FileVerdicts, Judge, Stage};
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::Cancellation;
 use crate::rows::explanation::{CommitFacts, Explained, FunnelStage};
 use crate::rows::judged_files::change_file_schema;
 
@@ -61,7 +60,6 @@ impl Scan {
         input: &PlanInput,
         snapshots: &[Arc<Snapshot>],
         files: bool,
-        go_on: Cancellation,
     ) -> Result<Explained> {
         let began = Instant::now();
         let mut plan = ChangesPlan::new(input.clone(), snapshots);
@@ -70,7 +68,7 @@ impl Scan {
         let mut survivors = Survivors::new(AnyPlan::Changes(Box::new(plan)), input, commits);
         let (mut changed, mut stayed) = (HashMap::new(), HashSet::new());
         let (mut rows, mut whole) = (0u64, 0u64);
-        while survivors.next_batch(go_on)? {
+        while survivors.next_batch()? {
             let batch = &survivors.batch;
             let Some(change) = &batch.change else { continue };
             for (k, row) in batch.rows.iter().map(|row| *row as usize).enumerate() {
@@ -96,7 +94,7 @@ impl Scan {
             let judged = look.manifests.iter().cloned().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
             if files {
                 let data: Vec<_> = judged.iter().collect();
-                in_waves(&judge, &data, go_on, &mut |verdict, files| {
+                in_waves(&judge, &data, &mut |verdict, files| {
                     for operation in operations(&look.scope) {
                         let (shown, deletes) = shown(look, *operation, &files, &changed)?;
                         let all = encode_files(verdict, &files, &deletes)?;

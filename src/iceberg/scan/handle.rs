@@ -26,7 +26,7 @@ use crate::iceberg::scan::history::History;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::Table;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::column_statistics::Coverage;
 use crate::rows::plan_table;
 use crate::rows::scan_options::ScanOptions;
@@ -149,11 +149,11 @@ impl Scan {
         self.snapshot.as_ref().map(|s| s.id)
     }
 
-    pub(crate) fn plan(&self, column_metrics: bool, go_on: Cancellation) -> Result<AnyPlan> {
+    pub(crate) fn plan(&self, column_metrics: bool) -> Result<AnyPlan> {
         let input = PlanInput { column_metrics, ..self.plan_input() };
         Ok(match &self.history {
-            History::None => AnyPlan::Files(Box::new(Plan::start(input, go_on)?)),
-            History::Appends(snapshots) => AnyPlan::Files(Box::new(plan_appends(input, snapshots, go_on)?)),
+            History::None => AnyPlan::Files(Box::new(Plan::start(input)?)),
+            History::Appends(snapshots) => AnyPlan::Files(Box::new(plan_appends(input, snapshots)?)),
             History::Changes(snapshots) => AnyPlan::Changes(Box::new(ChangesPlan::new(input, snapshots))),
         })
     }
@@ -227,22 +227,22 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn plan_files(&self, go_on: Cancellation) -> Result<TaskStream> {
-        self.tasks(true, go_on)
+    pub fn plan_files(&self) -> Result<TaskStream> {
+        self.tasks(true)
     }
 
-    pub(crate) fn tasks(&self, column_metrics: bool, go_on: Cancellation) -> Result<TaskStream> {
-        Ok(TaskStream::of(self.plan(column_metrics, go_on)?))
+    pub(crate) fn tasks(&self, column_metrics: bool) -> Result<TaskStream> {
+        Ok(TaskStream::of(self.plan(column_metrics)?))
     }
 
     /// The tasks as Arrow batches without an object each; columns as in [`Scan::plan_schema`].
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
+    pub fn plan_table(&self) -> Result<Vec<RecordBatch>> {
         let mut out = Vec::new();
-        let mut plan = self.plan(false, go_on)?;
-        while let Some(batch) = plan.next_batch(go_on)? {
+        let mut plan = self.plan(false)?;
+        while let Some(batch) = plan.next_batch()? {
             out.push(crate::iceberg::scan::plan_table::encode_batch(&batch)?);
         }
         Ok(out)
@@ -260,14 +260,14 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn count_files(&self, go_on: Cancellation) -> Result<u64> {
-        Ok(self.plan_to_end(go_on)?.files_kept)
+    pub fn count_files(&self) -> Result<u64> {
+        Ok(self.plan_to_end()?.files_kept)
     }
 
     /// Plans, keeping only the counts.
-    fn plan_to_end(&self, go_on: Cancellation) -> Result<PlanCounters> {
-        let mut plan = self.plan(false, go_on)?;
-        while plan.next_batch(go_on)?.is_some() {}
+    fn plan_to_end(&self) -> Result<PlanCounters> {
+        let mut plan = self.plan(false)?;
+        while plan.next_batch()?.is_some() {}
         Ok(plan.counters().clone())
     }
 
@@ -275,18 +275,18 @@ impl Scan {
     ///
     /// # Errors
     /// `InvalidInput` for sizes that are not positive; as [`Plan::start`].
-    pub fn splits(&self, request: SplitRequest, go_on: Cancellation) -> Result<Vec<Split>> {
+    pub fn splits(&self, request: SplitRequest) -> Result<Vec<Split>> {
         let plan = self.split_plan(request)?;
-        self.pack(self.tasks(false, go_on)?.collect_all(go_on)?, &plan, go_on)
+        self.pack(self.tasks(false)?.collect_all()?, &plan)
     }
 
     /// Splits of these tasks.
-    pub(crate) fn pack(&self, tasks: Vec<ScanTask>, plan: &SplitPlan, go_on: Cancellation) -> Result<Vec<Split>> {
+    pub(crate) fn pack(&self, tasks: Vec<ScanTask>, plan: &SplitPlan) -> Result<Vec<Split>> {
         let split = |mut tasks: Vec<ScanTask>| {
             tasks.shrink_to_fit(); // they are kept
             Split { context: self.shape.context.clone(), tasks }
         };
-        Ok(splits::pack(tasks, plan, go_on)?.into_iter().map(split).collect())
+        Ok(splits::pack(tasks, plan)?.into_iter().map(split).collect())
     }
 
     pub(crate) fn split_plan(&self, request: SplitRequest) -> Result<SplitPlan> {
@@ -299,16 +299,16 @@ impl Scan {
     /// # Errors
     /// As [`Plan::start`] and [`read_task`].
     pub fn read(&self, how: StreamRequest) -> Result<BatchStream> {
-        let mut tasks = self.tasks(false, &|| Ok(()))?;
-        BatchStream::new(self.task_reader(), Box::new(move |go_on| tasks.next_task(go_on)), how, self.shape.limit)
+        let mut tasks = self.tasks(false)?;
+        BatchStream::new(self.task_reader(), Box::new(move || tasks.next_task()), how, self.shape.limit)
     }
 
-    /// All rows, files read in parallel; batches in the order of the tasks. `go_on` is asked between batches.
+    /// All rows, files read in parallel; batches in the order of the tasks. Checks for cancellation between batches.
     ///
     /// # Errors
-    /// As [`Scan::read`]; what `go_on` gives.
-    pub fn read_all(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
-        self.read(StreamRequest { ordered: true, all: true, ..StreamRequest::default() })?.collect_all(go_on)
+    /// As [`Scan::read`]; a cancellation.
+    pub fn read_all(&self) -> Result<Vec<RecordBatch>> {
+        self.read(StreamRequest { ordered: true, all: true, ..StreamRequest::default() })?.collect_all()
     }
 
     fn task_reader(&self) -> TaskReader {
@@ -316,31 +316,31 @@ impl Scan {
     }
 
     /// The number of rows: from metadata for files of which the filter keeps every row and deletion vectors count the
-    /// others, else by reading the columns of filter and deletes. `go_on` is asked between batches.
+    /// others, else by reading the columns of filter and deletes. Checks for cancellation between batches.
     ///
     /// # Errors
-    /// As [`Scan::read`]; what `go_on` gives.
-    pub fn count(&self, go_on: Cancellation) -> Result<u64> {
+    /// As [`Scan::read`]; a cancellation.
+    pub fn count(&self) -> Result<u64> {
         let nothing = Arc::new(Schema::new(self.shape.context.schema.id, Vec::new(), Vec::new()));
         let context = Arc::new(ReadContext { projection: nothing, ..self.shape.context.as_ref().clone() });
         let most = self.shape.limit.map_or(u64::MAX, |l| l as u64);
         let reader = TaskReader { context: context.clone(), ..self.task_reader() };
         let counted = Arc::new(AtomicU64::new(0));
-        let plan = self.plan(false, go_on)?;
+        let plan = self.plan(false)?;
         let mut rest =
             Uncounted { plan, context, batch: PlannedBatch::default(), next: 0, counted: counted.clone(), most };
-        let Some(first) = rest.next_task(go_on)? else { return Ok(counted.load(Ordering::Relaxed).min(most)) };
+        let Some(first) = rest.next_task()? else { return Ok(counted.load(Ordering::Relaxed).min(most)) };
         let mut first = Some(first);
-        let source = Box::new(move |go_on: Cancellation<'_>| match first.take() {
+        let source = Box::new(move || match first.take() {
             Some(task) => Ok(Some(task)),
-            None => rest.next_task(go_on),
+            None => rest.next_task(),
         });
         let batches = ReadAhead::new(reader, source, Ahead { ordered: false, few: false, all: false }, 0);
         let mut read = 0u64;
         let all = |read: u64| read.saturating_add(counted.load(Ordering::Relaxed));
         while all(read) < most {
-            let Some(batch) = batches.next_batch(go_on)? else { break };
-            go_on()?;
+            let Some(batch) = batches.next_batch()? else { break };
+            check_cancelled()?;
             read += batch.num_rows() as u64;
         }
         Ok(all(read).min(most))
@@ -360,7 +360,7 @@ struct Uncounted {
 }
 
 impl Uncounted {
-    fn next_task(&mut self, go_on: Cancellation) -> Result<Option<ScanTask>> {
+    fn next_task(&mut self) -> Result<Option<ScanTask>> {
         loop {
             let whole = history::keeps_all(&self.context, &self.batch);
             while self.next < self.batch.rows.len() {
@@ -377,7 +377,7 @@ impl Uncounted {
             if self.counted.load(Ordering::Relaxed) >= self.most {
                 return Ok(None);
             }
-            match self.plan.next_batch(go_on)? {
+            match self.plan.next_batch()? {
                 Some(batch) => (self.batch, self.next) = (batch, 0),
                 None => return Ok(None),
             }
@@ -417,13 +417,13 @@ impl TaskStream {
         self.plan.counters()
     }
 
-    /// The next task; `None` at the end. `go_on` is asked where planning takes time.
+    /// The next task; `None` at the end. Checks for cancellation where planning takes time.
     ///
     /// # Errors
     /// As [`Plan::next_batch`].
-    pub fn next_task(&mut self, go_on: Cancellation) -> Result<Option<ScanTask>> {
+    pub fn next_task(&mut self) -> Result<Option<ScanTask>> {
         while self.next >= self.batch.rows.len() {
-            match self.plan.next_batch(go_on)? {
+            match self.plan.next_batch()? {
                 Some(batch) => (self.batch, self.next) = (batch, 0),
                 None => return Ok(None),
             }
@@ -436,9 +436,9 @@ impl TaskStream {
         TaskStream { plan, batch: PlannedBatch::default(), next: 0 }
     }
 
-    pub(crate) fn collect_all(mut self, go_on: Cancellation) -> Result<Vec<ScanTask>> {
+    pub(crate) fn collect_all(mut self) -> Result<Vec<ScanTask>> {
         let mut tasks = Vec::new();
-        while let Some(task) = self.next_task(go_on)? {
+        while let Some(task) = self.next_task()? {
             tasks.push(task);
         }
         Ok(tasks)
@@ -449,7 +449,7 @@ impl Iterator for TaskStream {
     type Item = Result<ScanTask>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_task(&|| Ok(())).transpose()
+        self.next_task().transpose()
     }
 }
 

@@ -22,7 +22,7 @@ use crate::format::splits::SplitRequest;
 use crate::format::task::{FileContent, ScanTask};
 use crate::iceberg::scan::deleted_rows::DeletedRows;
 use crate::iceberg::scan::handle::Scan;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::native_read::{
     HandOver, HandOverRequest, PlainFile, PlainGroup, Reasons, is_plain_path, reasons_schema, values_of,
 };
@@ -54,18 +54,16 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Scan::splits`] and [`DeleteFilter::load`]; the store's.
-    pub fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest, go_on: Cancellation) -> Result<HandOver> {
+    pub fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest) -> Result<HandOver> {
         let packing = self.split_plan(packing)?;
-        let planned = self.planned(request.pack_from, go_on)?;
+        let planned = self.planned(request.pack_from)?;
         let mut dealer = Dealer::new(self, request);
         let mut out = Dealt::default();
         let (rest, reasons) = match dealer.refusal(planned.len()) {
-            Some(reason) => {
-                (self.pack_planned(planned, &packing, request.pack_from, go_on)?, Reasons::Everywhere(reason))
-            }
+            Some(reason) => (self.pack_planned(planned, &packing, request.pack_from)?, Reasons::Everywhere(reason)),
             None => {
-                dealer.deal(planned.into_tasks(go_on)?, &mut out, go_on)?;
-                let rest = Splits::Each(self.pack(out.rest, &packing, go_on)?);
+                dealer.deal(planned.into_tasks()?, &mut out)?;
+                let rest = Splits::Each(self.pack(out.rest, &packing)?);
                 (rest, Reasons::Each(reasons_batch(&out.reasons)?))
             }
         };
@@ -143,7 +141,7 @@ impl<'a> Dealer<'a> {
         asked.into_iter().find_map(named)
     }
 
-    fn deal(&mut self, tasks: Vec<ScanTask>, out: &mut Dealt, go_on: Cancellation) -> Result<()> {
+    fn deal(&mut self, tasks: Vec<ScanTask>, out: &mut Dealt) -> Result<()> {
         let location = &self.scan.context().location;
         let place = |task: &ScanTask| location.resolve(&task.data_file.path);
         let paths = tasks.iter().map(place).collect::<Result<Vec<_>>>()?;
@@ -151,14 +149,14 @@ impl<'a> Dealer<'a> {
         self.repeated = paths.iter().filter(|path| !known.insert(path.as_str())).cloned().collect();
         let store = self.scan.store().as_ref();
         let forms = in_parallel(store, tasks.len(), |i| {
-            go_on()?;
+            check_cancelled()?;
             let (Some(task), Some(path)) = (tasks.get(i), paths.get(i)) else {
                 return Err(Error::internal("a task is gone"));
             };
             self.form(task, path)
         })?;
         for ((task, path), form) in tasks.into_iter().zip(paths).zip(forms) {
-            go_on()?;
+            check_cancelled()?;
             match form {
                 Plain::Columns(columns) => self.take(task, path, columns, out)?,
                 Plain::Not(reason) => out.refuse(task, reason),

@@ -12,8 +12,6 @@ use crate::iceberg::state::Table;
 use crate::tables::catalog::Catalog;
 use crate::types::{PrimitiveType as P, Value};
 
-const GO_ON: Cancellation<'static> = &|| Ok(());
-
 fn table(dir: &TempDir) -> Table {
     let warehouse = dir.path().to_str().unwrap().to_owned();
     let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
@@ -41,7 +39,7 @@ fn request() -> HandOverRequest {
 fn dealt(table: &Table, filter: &str, request: &HandOverRequest) -> HandOver {
     let filter = Some(parse(filter).unwrap());
     let scan = table.scan(ScanRequest { filter, ..ScanRequest::default() }).unwrap();
-    scan.hand_over(request, SplitRequest::default(), GO_ON).unwrap()
+    scan.hand_over(request, SplitRequest::default()).unwrap()
 }
 
 fn each(dealt: &HandOver) -> &[crate::format::task::Split] {

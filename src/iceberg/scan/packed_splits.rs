@@ -12,7 +12,7 @@ use crate::format::wire::packed::pack_plain_tasks;
 use crate::format::wire::plain::{PlainFile, PlainTask};
 use crate::iceberg::plan::planned::PlannedBatch;
 use crate::iceberg::scan::handle::Scan;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 
 /// What a scan reads, before it is packed.
 pub(crate) enum Planned {
@@ -32,11 +32,11 @@ impl Planned {
     }
 
     /// The tasks.
-    pub fn into_tasks(self, go_on: Cancellation) -> Result<Vec<ScanTask>> {
+    pub fn into_tasks(self) -> Result<Vec<ScanTask>> {
         match self {
             Planned::Plain(batches) => {
                 let mut tasks = Vec::new();
-                batches.into_iter().try_for_each(|batch| add_tasks(&batch, &mut tasks, go_on))?;
+                batches.into_iter().try_for_each(|batch| add_tasks(&batch, &mut tasks))?;
                 Ok(tasks)
             }
             Planned::Tasks(tasks) => Ok(tasks),
@@ -49,47 +49,41 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Scan::splits`].
-    pub fn splits_or_packed(&self, request: SplitRequest, pack_from: usize, go_on: Cancellation) -> Result<Splits> {
+    pub fn splits_or_packed(&self, request: SplitRequest, pack_from: usize) -> Result<Splits> {
         let plan = self.split_plan(request)?;
-        self.pack_planned(self.planned(pack_from, go_on)?, &plan, pack_from, go_on)
+        self.pack_planned(self.planned(pack_from)?, &plan, pack_from)
     }
 
     /// Plans. Batches are kept only as long as all of them could be packed: with many deletes they are large.
-    pub(crate) fn planned(&self, pack_from: usize, go_on: Cancellation) -> Result<Planned> {
-        let mut plan = self.plan(false, go_on)?;
+    pub(crate) fn planned(&self, pack_from: usize) -> Result<Planned> {
+        let mut plan = self.plan(false)?;
         let (mut plain, mut tasks) = ((pack_from < usize::MAX).then(Vec::new), Vec::new());
-        while let Some(batch) = plan.next_batch(go_on)? {
+        while let Some(batch) = plan.next_batch()? {
             if let Some(batches) = plain.as_mut().filter(|_| is_plain(&batch)) {
                 batches.push(batch);
                 continue;
             }
             let before = plain.take().unwrap_or_default();
-            before.into_iter().chain([batch]).try_for_each(|batch| add_tasks(&batch, &mut tasks, go_on))?;
+            before.into_iter().chain([batch]).try_for_each(|batch| add_tasks(&batch, &mut tasks))?;
         }
         Ok(plain.map_or(Planned::Tasks(tasks), Planned::Plain))
     }
 
     /// Splits of what was planned.
-    pub(crate) fn pack_planned(
-        &self,
-        planned: Planned,
-        plan: &SplitPlan,
-        pack_from: usize,
-        go_on: Cancellation,
-    ) -> Result<Splits> {
+    pub(crate) fn pack_planned(&self, planned: Planned, plan: &SplitPlan, pack_from: usize) -> Result<Splits> {
         if let Planned::Plain(batches) = &planned {
-            let splits = splits::pack(batches.iter().flat_map(PlannedRow::all).collect(), plan, go_on)?;
+            let splits = splits::pack(batches.iter().flat_map(PlannedRow::all).collect(), plan)?;
             if splits.len() >= pack_from {
-                let (context, packed) = (self.context().clone(), pack_plain_tasks(&splits, go_on)?);
+                let (context, packed) = (self.context().clone(), pack_plain_tasks(&splits)?);
                 return Ok(Splits::Packed(PackedSplits { context, count: splits.len(), packed }));
             }
         }
-        Ok(Splits::Each(self.pack(planned.into_tasks(go_on)?, plan, go_on)?))
+        Ok(Splits::Each(self.pack(planned.into_tasks()?, plan)?))
     }
 }
 
-fn add_tasks(batch: &PlannedBatch, tasks: &mut Vec<ScanTask>, go_on: Cancellation) -> Result<()> {
-    go_on()?;
+fn add_tasks(batch: &PlannedBatch, tasks: &mut Vec<ScanTask>) -> Result<()> {
+    check_cancelled()?;
     tasks.reserve(batch.rows.len());
     (0..batch.rows.len()).try_for_each(|k| batch.task(k).map(|task| tasks.push(task)))
 }

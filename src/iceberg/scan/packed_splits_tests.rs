@@ -4,8 +4,9 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::format::request::ScanRequest;
-use crate::iceberg::scan::plan_parts::tests::{GO_ON, table};
+use crate::iceberg::scan::plan_parts::tests::table;
 use crate::iceberg::state::Table;
+use crate::parallel::Cancellation;
 use crate::rows::native_read::{HandOverRequest, Reasons};
 
 const EVEN: SplitRequest =
@@ -24,13 +25,13 @@ fn packed_are_the_splits_that_the_scan_has() {
         for filter in ["true", "p = 'all'", "id > 20 and p < 'p1'", "id = 3 or p = 'p2'"] {
             let scan = scan(&table, filter);
             for request in [EVEN, SplitRequest::default(), SplitRequest { open_file_cost_bytes: Some(0), ..EVEN }] {
-                let splits = scan.splits(request, GO_ON).unwrap();
-                let Splits::Packed(packed) = scan.splits_or_packed(request, 1, GO_ON).unwrap() else {
+                let splits = scan.splits(request).unwrap();
+                let Splits::Packed(packed) = scan.splits_or_packed(request, 1).unwrap() else {
                     panic!("{filter}: they are not packed")
                 };
-                assert_eq!(packed.splits(GO_ON).unwrap(), splits, "{filter}");
+                assert_eq!(packed.splits().unwrap(), splits, "{filter}");
                 assert_eq!(packed.count, splits.len());
-                let Splits::Each(few) = scan.splits_or_packed(request, splits.len() + 1, GO_ON).unwrap() else {
+                let Splits::Each(few) = scan.splits_or_packed(request, splits.len() + 1).unwrap() else {
                     panic!("{filter}: they are packed")
                 };
                 assert_eq!(few, splits, "{filter}");
@@ -50,11 +51,11 @@ fn files_that_all_stay_here_are_packed() {
         most_positions: 0,
         pack_from: 1,
     };
-    let dealt = scan.hand_over(&request, EVEN, GO_ON).unwrap();
+    let dealt = scan.hand_over(&request, EVEN).unwrap();
     assert!(matches!(&dealt.reasons, Reasons::Everywhere(reason) if reason.contains("6 files")), "{:?}", dealt.reasons);
     let Splits::Packed(packed) = dealt.rest else { panic!("they are not packed") };
-    assert_eq!(packed.splits(GO_ON).unwrap(), scan.splits(EVEN, GO_ON).unwrap());
-    let none = scan.hand_over(&HandOverRequest { most_files: 10, ..request }, EVEN, GO_ON).unwrap();
+    assert_eq!(packed.splits().unwrap(), scan.splits(EVEN).unwrap());
+    let none = scan.hand_over(&HandOverRequest { most_files: 10, ..request }, EVEN).unwrap();
     assert!(matches!(none.rest, Splits::Each(splits) if splits.is_empty()));
 }
 
@@ -62,9 +63,9 @@ fn files_that_all_stay_here_are_packed() {
 fn packing_can_be_stopped() {
     let dir = TempDir::new().unwrap();
     let scan = scan(&table(dir.path(), 2, 2), "true");
-    let stop = crate::parallel::CallCancellation::after(0);
-    let stopped = stop.scope(|| scan.splits_or_packed(EVEN, 1, &crate::parallel::check_cancelled));
+    let stop = Cancellation::after(0);
+    let stopped = stop.scope(|| scan.splits_or_packed(EVEN, 1));
     assert_eq!(stopped.unwrap_err().message(), "stopped");
-    let Splits::Packed(packed) = scan.splits_or_packed(EVEN, 1, GO_ON).unwrap() else { panic!("they are not packed") };
-    assert_eq!(stop.scope(|| packed.splits(&crate::parallel::check_cancelled)).unwrap_err().message(), "stopped");
+    let Splits::Packed(packed) = scan.splits_or_packed(EVEN, 1).unwrap() else { panic!("they are not packed") };
+    assert_eq!(stop.scope(|| packed.splits()).unwrap_err().message(), "stopped");
 }

@@ -32,7 +32,6 @@ use crate::iceberg::scan::handle::{Scan, TaskStream};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::partition::{spec_from_json, spec_to_json};
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::Cancellation;
 use crate::rows::plan_table;
 use crate::store::open_store;
 use crate::types::schema_json::{schema_from_json, schema_to_json};
@@ -66,7 +65,7 @@ impl Scan {
     /// # Errors
     /// `InvalidInput` for split sizes that are not positive, or if planning would read more than the scan allows;
     /// `Unsupported` for scans of what happened between versions; as [`group_manifests`].
-    pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64, go_on: Cancellation) -> Result<Vec<PlanPart>> {
+    pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<PlanPart>> {
         let input = self.version_input()?;
         let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
         let scan = Arc::new(PartScan {
@@ -78,7 +77,7 @@ impl Scan {
             packing: self.split_plan(SplitRequest::default())?,
         });
         let bytes = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let groups = group_manifests(&input, bytes(part_bytes), bytes(whole_bytes), go_on)?;
+        let groups = group_manifests(&input, bytes(part_bytes), bytes(whole_bytes))?;
         let part = |manifests| PlanPart { scan: scan.clone(), manifests };
         let parts: Vec<PlanPart> = groups.into_iter().map(part).collect();
         let mut counts = [ManifestCount::default(); 2];
@@ -158,28 +157,28 @@ impl PlanPart {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn plan_files(&self, column_metrics: bool, go_on: Cancellation) -> Result<TaskStream> {
-        Ok(TaskStream::of(AnyPlan::Files(Box::new(self.plan(column_metrics, go_on)?))))
+    pub fn plan_files(&self, column_metrics: bool) -> Result<TaskStream> {
+        Ok(TaskStream::of(AnyPlan::Files(Box::new(self.plan(column_metrics)?))))
     }
 
     /// The tasks, cut and packed as [`Scan::splits`] does it, but never with those of another part.
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn splits(&self, go_on: Cancellation) -> Result<Vec<Split>> {
-        let tasks = self.plan_files(false, go_on)?.collect_all(go_on)?;
+    pub fn splits(&self) -> Result<Vec<Split>> {
+        let tasks = self.plan_files(false)?.collect_all()?;
         let split = |tasks| Split { context: self.scan.read.clone(), tasks };
-        Ok(splits::pack(tasks, &self.scan.packing, go_on)?.into_iter().map(split).collect())
+        Ok(splits::pack(tasks, &self.scan.packing)?.into_iter().map(split).collect())
     }
 
     /// The tasks as Arrow batches with the columns of [`table_schema`].
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
-        let mut plan = self.plan(false, go_on)?;
+    pub fn plan_table(&self) -> Result<Vec<RecordBatch>> {
+        let mut plan = self.plan(false)?;
         let mut out = Vec::new();
-        while let Some(batch) = plan.next_batch(go_on)? {
+        while let Some(batch) = plan.next_batch()? {
             let mut columns = crate::iceberg::scan::plan_table::encode_batch(&batch)?.columns().to_vec();
             columns.push(self.split_column(&batch)?);
             let batch = RecordBatch::try_new(table_schema(), columns);
@@ -204,7 +203,7 @@ impl PlanPart {
         self.manifests.data.iter().chain(&self.manifests.deletes)
     }
 
-    fn plan(&self, column_metrics: bool, go_on: Cancellation) -> Result<Plan> {
+    fn plan(&self, column_metrics: bool) -> Result<Plan> {
         let began = Instant::now();
         let scan = &self.scan;
         let location = scan.read.location.clone();
@@ -229,7 +228,7 @@ impl PlanPart {
             budget: Arc::default(),
             cache: None,
         };
-        Plan::over(input, self.all_manifests().cloned(), began, go_on).with("snapshot", scan.snapshot_id)
+        Plan::over(input, self.all_manifests().cloned(), began).with("snapshot", scan.snapshot_id)
     }
 
     /// All of it, for [`PlanPart::from_json`].

@@ -9,10 +9,9 @@ use crate::format::catalog::NewTable;
 use crate::format::request::ScanRequest;
 use crate::format::task::ScanTask;
 use crate::iceberg::state::Table;
+use crate::parallel::Cancellation;
 use crate::tables::catalog::Catalog;
 use crate::types::{Field as Column, PrimitiveType as P};
-
-pub(crate) const GO_ON: Cancellation<'static> = &|| Ok(());
 
 /// A table of `commits` manifests: one for each append, of two files in two partitions.
 pub(crate) fn table(folder: &Path, commits: i64, version: u8) -> Table {
@@ -42,17 +41,17 @@ fn scan(table: &Table, filter: Option<Predicate>) -> Scan {
 }
 
 fn whole(scan: &Scan) -> Vec<ScanTask> {
-    scan.plan_files(GO_ON).unwrap().collect::<Result<_>>().unwrap()
+    scan.plan_files().unwrap().collect::<Result<_>>().unwrap()
 }
 
 /// The tasks of all parts, each sent through JSON.
 fn in_parts(scan: &Scan, part_bytes: u64) -> (usize, Vec<ScanTask>) {
-    let parts = scan.plan_parts(part_bytes, 0, &|| Ok(())).unwrap();
+    let parts = scan.plan_parts(part_bytes, 0).unwrap();
     let mut tasks = Vec::new();
     for part in &parts {
         let sent = PlanPart::from_json(&part.to_json()).unwrap();
         assert_eq!(sent.to_json(), part.to_json());
-        tasks.extend(sent.plan_files(true, GO_ON).unwrap().map(|t| t.unwrap()));
+        tasks.extend(sent.plan_files(true).unwrap().map(|t| t.unwrap()));
     }
     (parts.len(), tasks)
 }
@@ -83,8 +82,8 @@ fn the_parts_together_are_the_plan() {
         let all = scan(&table, None);
         assert_eq!(in_parts(&all, 1).0, 7);
         assert_eq!(in_parts(&all, u64::MAX).0, 1);
-        assert_eq!(all.plan_parts(1, u64::MAX, &|| Ok(())).unwrap().len(), 1);
-        let first = &all.plan_parts(1, 0, &|| Ok(())).unwrap()[0];
+        assert_eq!(all.plan_parts(1, u64::MAX).unwrap().len(), 1);
+        let first = &all.plan_parts(1, 0).unwrap()[0];
         assert_eq!((first.most_files(), first.manifest_counts()), (2, (1, 0)));
         // The manifests with p1 and, since the other partition is `all`, those with p2.
         assert_eq!(in_parts(&scan(&table, Some(parse("p = 'p1'").unwrap())), 1).0, 4);
@@ -95,8 +94,8 @@ fn the_parts_together_are_the_plan() {
 fn one_part_packs_as_the_scan_does() {
     let folder = tempfile::tempdir().unwrap();
     let scan = scan(&table(folder.path(), 5, 2), None);
-    let [part] = &scan.plan_parts(1 << 30, 0, &|| Ok(())).unwrap()[..] else { panic!("not one part") };
-    assert_eq!(part.splits(GO_ON).unwrap(), scan.splits(SplitRequest::default(), GO_ON).unwrap());
+    let [part] = &scan.plan_parts(1 << 30, 0).unwrap()[..] else { panic!("not one part") };
+    assert_eq!(part.splits().unwrap(), scan.splits(SplitRequest::default()).unwrap());
     // Small files weigh as much as opening them: 10 x 4 MiB.
     assert_eq!(scan.estimate_splits(u128::from(part.most_files())).unwrap(), 1);
     assert_eq!(scan.estimate_splits(7 * u128::from(part.most_files())).unwrap(), 3);
@@ -109,8 +108,8 @@ fn the_table_of_a_part_has_its_tasks() {
     let folder = tempfile::tempdir().unwrap();
     let scan = scan(&table(folder.path(), 2, 2), Some(parse("id < 11").unwrap()));
     let mut tasks = Vec::new();
-    for part in scan.plan_parts(1, 0, &|| Ok(())).unwrap() {
-        for batch in part.plan_table(GO_ON).unwrap() {
+    for part in scan.plan_parts(1, 0).unwrap() {
+        for batch in part.plan_table().unwrap() {
             let texts = batch.column_by_name("split").unwrap();
             let texts = texts.as_any().downcast_ref::<arrow::array::BinaryArray>().unwrap();
             for text in texts.iter().flatten() {
@@ -119,7 +118,7 @@ fn the_table_of_a_part_has_its_tasks() {
             }
         }
     }
-    let packed = scan.splits(SplitRequest { split_size_bytes: Some(1 << 40), ..Default::default() }, GO_ON).unwrap();
+    let packed = scan.splits(SplitRequest { split_size_bytes: Some(1 << 40), ..Default::default() }).unwrap();
     let paths = |tasks: &[ScanTask]| tasks.iter().map(|t| t.data_file.path.clone()).collect::<Vec<_>>();
     assert_eq!(paths(&tasks), paths(&packed[0].tasks));
     assert_eq!(tasks.len(), 3);
@@ -128,13 +127,13 @@ fn the_table_of_a_part_has_its_tasks() {
 #[test]
 fn an_empty_table_has_no_parts() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(scan(&table(folder.path(), 0, 2), None).plan_parts(1, 0, &|| Ok(())).unwrap().is_empty());
+    assert!(scan(&table(folder.path(), 0, 2), None).plan_parts(1, 0).unwrap().is_empty());
 }
 
 #[test]
 fn other_json_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let part = scan(&table(folder.path(), 1, 2), None).plan_parts(1, 0, &|| Ok(())).unwrap().remove(0);
+    let part = scan(&table(folder.path(), 1, 2), None).plan_parts(1, 0).unwrap().remove(0);
     let good: Json = serde_json::from_str(&part.to_json()).unwrap();
     for key in good.as_object().unwrap().keys() {
         let mut bad = good.clone();
@@ -166,7 +165,7 @@ fn the_parts_together_are_the_plan_in_the_whole_corpus() {
             let filter = case.get("filter").filter(|f| !f.is_null()).map(predicate_from_json);
             let Ok(filter) = filter.transpose() else { continue };
             let Ok(scan) = table.scan(ScanRequest { filter, ..ScanRequest::default() }) else { continue };
-            let Ok(tasks) = scan.plan_files(GO_ON).and_then(Iterator::collect::<Result<Vec<_>>>) else { continue };
+            let Ok(tasks) = scan.plan_files().and_then(Iterator::collect::<Result<Vec<_>>>) else { continue };
             for part_bytes in [1, 15_000] {
                 let (parts, found) = in_parts(&scan, part_bytes);
                 // As text: NaN is no equal of itself.
@@ -185,7 +184,6 @@ fn the_parts_together_are_the_plan_in_the_whole_corpus() {
 fn parting_can_be_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let all = scan(&table(folder.path(), 2, 2), None);
-    let stopped =
-        crate::parallel::CallCancellation::after(0).scope(|| all.plan_parts(1, 0, &crate::parallel::check_cancelled));
+    let stopped = Cancellation::after(0).scope(|| all.plan_parts(1, 0));
     assert_eq!(stopped.unwrap_err().message(), "stopped");
 }

@@ -18,7 +18,6 @@ use crate::iceberg::plan::file_bounds::{MetricsBounds, strict};
 use crate::iceberg::plan::planned::PlannedBatch;
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::scan::handle::Scan;
-use crate::parallel::Cancellation;
 use crate::rows::column_statistics::{ColumnFold, Coverage, asked_columns};
 use crate::rows::statistics::{Fact, Statistics};
 
@@ -62,15 +61,15 @@ impl Scan {
     ///
     /// # Errors
     /// `InvalidInput` for a column that does not exist or lies in a list or map; as [`Plan::start`].
-    pub fn statistics(&self, columns: &[String], go_on: Cancellation) -> Result<Statistics> {
+    pub fn statistics(&self, columns: &[String]) -> Result<Statistics> {
         let shape = (self.context().as_ref(), self.all_columns().as_ref(), self.is_case_sensitive());
         let mut folds = asked_columns(shape, columns)?;
         let began = Instant::now();
-        let (mut input, listed) = self.listed(go_on)?;
+        let (mut input, listed) = self.listed()?;
         input.metric_fields = folds.iter().map(ColumnFold::field_id).collect();
-        let mut plan = Plan::over(input, listed, began, go_on)?;
+        let mut plan = Plan::over(input, listed, began)?;
         let (mut rows, mut exact, mut files) = (0u64, true, 0);
-        while let Some(batch) = plan.next_batch(go_on)? {
+        while let Some(batch) = plan.next_batch()? {
             let covered = (0..batch.rows.len()).map(|k| Coverage::of(&batch, k)).collect::<Result<Vec<_>>>()?;
             for coverage in covered.iter().filter(|c| c.rows() > 0) {
                 rows = rows.saturating_add(coverage.rows());

@@ -103,8 +103,8 @@ impl Transaction {
         let paths: HashSet<String> = paths.iter().map(|p| location::normalise(p)).collect();
         let Some(snapshot) = self.head(&table.inner.metadata)? else { return Ok(()) };
         let scan = table.scan(ScanRequest { at: Some(At::Snapshot(snapshot.id)), ..ScanRequest::default() })?;
-        let mut plan = Plan::start(scan.plan_input(), &|| Ok(()))?;
-        while let Some(batch) = plan.next_batch(&|| Ok(()))? {
+        let mut plan = Plan::start(scan.plan_input())?;
+        while let Some(batch) = plan.next_batch()? {
             for (k, row) in batch.rows.iter().enumerate() {
                 let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());
                 if !path.is_some_and(|path| paths.contains(location::normalised(path).as_ref())) {

@@ -10,7 +10,7 @@ use crate::data::parquet::import::importer::Importer;
 use crate::data::write::locations::{FileLocations, is_job_folder};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::state::Table;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 use crate::types::value::unhex;
@@ -40,11 +40,11 @@ impl Table {
     /// `InvalidInput` for files that are not what Iceberg's writers would have made of the table's columns, or of another
     /// partition than their folder says, and if a required column has a null; `NotFound` if an unpartitioned table's job left no
     /// file, since engines leave one even of no rows; as [`Table::write`].
-    pub fn collect_job(&self, folder: &str, sorted: bool, go_on: Cancellation) -> Result<CommitMessage> {
+    pub fn collect_job(&self, folder: &str, sorted: bool) -> Result<CommitMessage> {
         self.writable_location()?;
         check_folder(folder)?;
         let store = &self.inner.store;
-        let found = self.found_below(folder, go_on)?;
+        let found = self.found_below(folder)?;
         if found.is_empty() && self.partition_spec().is_unpartitioned() {
             return Err(Error::not_found(
                 "the job has written its files, but they are not where this process looks for them",
@@ -64,7 +64,7 @@ impl Table {
             &metadata.schemas,
         )?;
         let mut files = in_parallel(store.as_ref(), found.len(), |i| {
-            go_on()?;
+            check_cancelled()?;
             let (path, partition) = &found[i];
             importer.import_own(path, partition)
         })?;
@@ -86,7 +86,7 @@ impl Table {
     }
 
     /// The files with their partition values.
-    fn found_below(&self, folder: &str, go_on: Cancellation) -> Result<Vec<(String, Vec<Option<Value>>)>> {
+    fn found_below(&self, folder: &str) -> Result<Vec<(String, Vec<Option<Value>>)>> {
         let spec = self.partition_spec();
         let store = self.inner.store.as_ref();
         let mut level = vec![(folder.to_owned(), Vec::new())];
@@ -97,7 +97,7 @@ impl Table {
             }
             let (ty, begins) = (field.result_type(self.schema()), format!("{PARTITION_FOLDER}{i}="));
             let below = in_parallel(store, level.len(), |k| {
-                go_on()?;
+                check_cancelled()?;
                 let (above, values) = &level[k];
                 let names = store.list_folders(above)?;
                 let of_field = names.iter().filter_map(|name| Some((name, name.strip_prefix(&begins)?)));
@@ -111,7 +111,7 @@ impl Table {
             level = below.into_iter().flatten().collect();
         }
         let listed = in_parallel(store, level.len(), |k| {
-            go_on()?;
+            check_cancelled()?;
             store.list(&level[k].0)
         })?;
         let mut out = Vec::new();

@@ -7,7 +7,6 @@ use crate::format::row_change::RowChange;
 use crate::format::task::CommitMessage;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::state::Table;
-use crate::parallel::Cancellation;
 
 impl Table {
     /// Commits the files of writers in the place of rows that match a filter, or of the partitions that they are of. The very
@@ -21,7 +20,6 @@ impl Table {
         change: &RowChange,
         messages: Vec<CommitMessage>,
         options: &CommitOptions,
-        go_on: Cancellation,
     ) -> Result<Table> {
         self.check_messages(&messages)?;
         if messages.iter().any(|m| m.rewrites.is_some() || m.delta.is_some()) {
@@ -45,6 +43,6 @@ impl Table {
                 return Ok(newest);
             }
         }
-        newest.overwrite_by_files(change, files, once, options, go_on)
+        newest.overwrite_by_files(change, files, once, options)
     }
 }

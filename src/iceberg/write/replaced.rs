@@ -65,8 +65,8 @@ fn find(scan: &Scan, data: &[DataFile], deletes: &[DataFile], others_come: bool)
     let paths: HashSet<&str> = data.iter().map(|f| f.path.as_str()).collect();
     let going: HashSet<FileId> = deletes.iter().map(FileId::of).collect();
     let mut tasks = Vec::new();
-    let mut plan = Plan::start(scan.plan_input(), &|| Ok(()))?;
-    while let Some(batch) = plan.next_batch(&|| Ok(()))? {
+    let mut plan = Plan::start(scan.plan_input())?;
+    while let Some(batch) = plan.next_batch()? {
         for (k, row) in batch.rows.iter().enumerate() {
             let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());
             if path.is_some_and(|path| paths.contains(path)) {

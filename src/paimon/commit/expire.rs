@@ -24,7 +24,7 @@ use crate::paimon::catalog::tag_times::{duration_ms, overdue_tags, tag_file};
 use crate::paimon::commit::retention::{ExpiryRequest, RetentionRules};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
-use crate::parallel::go_on;
+use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
 
 /// What an expiry takes away: paths of files, in order.
@@ -75,7 +75,7 @@ pub fn expire(folder: &TableFolder, expiry: &ExpiryRequest) -> Result<ExpiredFil
         folder.end_expiry()?;
     }
     for tag in &plan.tags {
-        go_on()?;
+        check_cancelled()?;
         if_there(true, drop_tag(folder, tag))?;
     }
     Ok(plan.told())
@@ -230,7 +230,7 @@ impl ExpiryStep {
             files.entry(of).or_default().push(path);
         }
         for changelog in &self.going {
-            go_on()?;
+            check_cancelled()?;
             folder.store().delete(&folder.changelog_path(changelog.id))?;
             delete(folder, files.get(&changelog.id).map(Vec::as_slice).unwrap_or_default())?;
         }
@@ -340,7 +340,7 @@ impl ExpiryPlanner<'_> {
         let is_log = decoupled && !self.schema.options().produces_changelog();
         let made_by = if is_log { MadeBy::Compactions } else { MadeBy::Any };
         for snapshot in step.going.iter().skip(1).chain([kept]) {
-            go_on()?;
+            check_cancelled()?;
             files.add_data(reader.taken_out(snapshot, made_by)?, snapshot.id);
         }
         if let Some(first) = step.going.first().filter(|_| !decoupled && changelogs.is_any()) {
@@ -349,7 +349,7 @@ impl ExpiryPlanner<'_> {
         }
         let parts = MetadataParts { data: !is_log, changelog: !decoupled, state: true };
         for snapshot in &step.going {
-            go_on()?;
+            check_cancelled()?;
             if !decoupled {
                 files.add_data(reader.changelog(snapshot)?, snapshot.id);
             }
@@ -372,7 +372,7 @@ impl ExpiryPlanner<'_> {
         let reader = &self.reader;
         let mut files = ReachableFiles::default();
         for changelog in &step.going {
-            go_on()?;
+            check_cancelled()?;
             files.add_data(reader.changelog(changelog)?, changelog.id);
             // Those of compactions went with the snapshot.
             files.add_data(reader.taken_out(changelog, MadeBy::Writers)?, changelog.id);
@@ -391,7 +391,7 @@ impl ExpiryPlanner<'_> {
 
     fn spare<'r>(&self, files: &mut ReachableFiles, roots: impl IntoIterator<Item = &'r Root>) -> Result<()> {
         for root in roots {
-            go_on()?;
+            check_cancelled()?;
             files.spare(&self.reader, root)?;
         }
         Ok(())
@@ -462,7 +462,7 @@ fn release(folder: &TableFolder, tag: &Snapshot) -> Result<()> {
     let beside = last.get(place.saturating_sub(1)..last.len().min(place + 1)).unwrap_or_default();
     let beside = beside.iter().cloned().map(Root::state).chain(half_expired(going));
     for root in roots(folder)?.into_iter().chain(kept_changelogs(folder)?).chain(beside) {
-        go_on()?;
+        check_cancelled()?;
         own.spare(&reader, &root)?;
     }
     own.sorted().into_iter().try_for_each(|(_, _, path)| reader.delete(path))

@@ -21,7 +21,7 @@ use crate::paimon::manifest::live::{read_manifest, read_manifest_list};
 use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
-use crate::parallel::go_on;
+use crate::parallel::check_cancelled;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 
@@ -111,7 +111,7 @@ fn listed(folder: &TableFolder, branches: &[TableFolder], before: i64) -> Result
     let mut folders: Vec<String> = ["manifest", "index", "statistics"].iter().map(|name| join(root, name)).collect();
     folders.extend(bucket_folders(store, TablePaths::new(root, &schema)?.data_root(), &schema)?);
     let files = in_parallel(store, folders.len(), |i| {
-        go_on()?;
+        check_cancelled()?;
         folders.get(i).map_or(Ok(Vec::new()), |folder| old_files(store, folder, before))
     })?;
     let mut candidates = Candidates::new();
@@ -127,7 +127,7 @@ fn bucket_folders(store: &dyn Store, data_root: &str, schema: &TableSchema) -> R
     for depth in 0..=schema.partition_keys.len() {
         let is_last = depth == schema.partition_keys.len();
         let below = in_parallel(store, level.len(), |i| {
-            go_on()?;
+            check_cancelled()?;
             let Some(parent) = level.get(i) else { return Ok(Vec::new()) };
             let names = store.list_folders(parent)?;
             let wanted =
@@ -194,7 +194,7 @@ impl Used<'_> {
         lasts: Lasts,
         manifests: &mut BTreeMap<String, (ManifestFile, Vec<String>)>,
     ) -> Result<()> {
-        go_on()?;
+        check_cancelled()?;
         let store = self.branch.store().as_ref();
         let Some(bytes) = if_there(store.get(path))? else { return Ok(()) };
         let snapshot = Snapshot::parse(&bytes).with("path", path)?;

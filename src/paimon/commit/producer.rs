@@ -31,7 +31,7 @@ use crate::format::task::WrittenAt;
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::manifest::index_manifest::DELETION_VECTORS;
 use crate::paimon::spec::snapshot::Snapshot;
-use crate::parallel::asking;
+use crate::parallel::Cancellation;
 use crate::types::options::Options;
 
 /// The option that says how often a commit is tried again.
@@ -143,13 +143,13 @@ impl Commit {
         let policy = match attempt.newest().and_then(|base| retry_policy(base.schema.options())) {
             Ok(policy) => policy,
             Err(e) => {
-                asking(None, || attempt.clean_up());
+                Cancellation::none().scope(|| attempt.clean_up());
                 return Verdict::Failed(e);
             }
         };
         let verdict = commit_loop::run(&mut attempt, &policy);
         // Also after an interrupt, which has made itself heard.
-        asking(None, || match &verdict {
+        Cancellation::none().scope(|| match &verdict {
             Verdict::Committed(_) => attempt.delete_unused(),
             Verdict::Failed(_) => attempt.clean_up(),
             Verdict::Unknown(_) => {}

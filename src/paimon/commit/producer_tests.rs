@@ -25,6 +25,7 @@ use crate::paimon::spec::data_type::{DataField, TypeKind};
 use crate::paimon::spec::partition::partition_of;
 use crate::paimon::spec::schema::SchemaParts;
 use crate::paimon::spec::schema::TableSchema;
+use crate::parallel::Cancellation;
 use crate::store::location::join;
 use crate::store::testing::{Change, Hooked, Hooks};
 use crate::store::{FileInfo, Store};
@@ -525,8 +526,7 @@ proptest! {
 #[test]
 fn what_is_interrupted_before_it_is_published_is_not() {
     let t = setup(false, &[]);
-    let verdict =
-        crate::parallel::CallCancellation::after(0).scope(|| Commit::new(&t.folder, adding([t.plain("a", 1)])).run());
+    let verdict = Cancellation::after(0).scope(|| Commit::new(&t.folder, adding([t.plain("a", 1)])).run());
     assert!(matches!(verdict, Verdict::Failed(_)), "{verdict:?}");
     assert!(t.folder.latest_snapshot().unwrap().is_none());
     assert_eq!(t.append(&["b"]).into_result().unwrap().id, 1);

@@ -24,26 +24,21 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::spec::stats::StatsBounds;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::metadata_rows::Rows;
 
 /// A metadata table of a version by its name.
 ///
 /// # Errors
 /// As [`super::tables::inspect`].
-pub(crate) fn of_version(
-    table: &PaimonTable,
-    snapshot: Option<&Snapshot>,
-    name: &str,
-    go_on: Cancellation,
-) -> Result<Rows> {
+pub(crate) fn of_version(table: &PaimonTable, snapshot: Option<&Snapshot>, name: &str) -> Result<Rows> {
     let version = InspectedVersion { table, schema: table.table_schema(), snapshot };
     match name {
-        "files" => version.files(go_on),
-        "entries" => version.entries(go_on),
+        "files" => version.files(),
+        "entries" => version.entries(),
         "manifests" => version.manifests(),
-        "partitions" => version.partitions(go_on),
-        "buckets" => version.buckets(go_on),
+        "partitions" => version.partitions(),
+        "buckets" => version.buckets(),
         _ => version.indexes(),
     }
 }
@@ -88,11 +83,11 @@ impl<'t> InspectedVersion<'t> {
         self.schema.partition_fields().map(|f| &f.ty)
     }
 
-    fn files(&self, go_on: Cancellation) -> Result<Rows> {
+    fn files(&self) -> Result<Rows> {
         let request = EntryRequest { value_stats: true, ..EntryRequest::default() };
         let mut out = FileRows::new(self.table)?;
         for live in self.live(&request)? {
-            go_on()?;
+            check_cancelled()?;
             let mut mappings = Mappings::default();
             live.rows.iter().try_for_each(|row| out.add(&live.columns, *row as usize, &mut mappings))?;
         }
@@ -100,11 +95,11 @@ impl<'t> InspectedVersion<'t> {
     }
 
     /// Additions and removals as the manifests have them.
-    fn entries(&self, go_on: Cancellation) -> Result<Rows> {
+    fn entries(&self) -> Result<Rows> {
         let folder = self.table.folder();
         let (mut out, mut kinds, mut manifests) = (FileRows::new(self.table)?, Vec::new(), Vec::new());
         for manifest in self.listed()? {
-            go_on()?;
+            check_cancelled()?;
             let request = EntryRequest { value_stats: true, ..EntryRequest::default() };
             let columns = read_manifest(folder.manifests(), &manifest, &request)?;
             let mut mappings = Mappings::default();
@@ -147,10 +142,10 @@ impl<'t> InspectedVersion<'t> {
     }
 
     /// The live files by what `key` makes of their partition and bucket.
-    fn sums<K: Ord>(&self, go_on: Cancellation, key: impl Fn(&[u8], i32) -> Result<K>) -> Result<BTreeMap<K, Sums>> {
+    fn sums<K: Ord>(&self, key: impl Fn(&[u8], i32) -> Result<K>) -> Result<BTreeMap<K, Sums>> {
         let mut out: BTreeMap<K, Sums> = BTreeMap::new();
         for live in self.live(&EntryRequest::default())? {
-            go_on()?;
+            check_cancelled()?;
             for row in live.rows.iter().map(|row| *row as usize) {
                 let bucket = live.columns.bucket.get(row).copied().unwrap_or_default();
                 out.entry(key(live.columns.partition_row(row), bucket)?).or_default().add(&live.columns, row);
@@ -159,10 +154,10 @@ impl<'t> InspectedVersion<'t> {
         Ok(out)
     }
 
-    fn partitions(&self, go_on: Cancellation) -> Result<Rows> {
+    fn partitions(&self) -> Result<Rows> {
         let fields: Vec<&DataField> = self.schema.partition_fields().collect();
         let options = self.schema.options();
-        let found = self.sums(go_on, |row, _| partition_spec_text(row, &fields, options.default_partition_name()))?;
+        let found = self.sums(|row, _| partition_spec_text(row, &fields, options.default_partition_name()))?;
         let sums = || found.values();
         let none = || found.keys().map(|_| None);
         rows(vec![
@@ -179,8 +174,8 @@ impl<'t> InspectedVersion<'t> {
         ])
     }
 
-    fn buckets(&self, go_on: Cancellation) -> Result<Rows> {
-        let found = self.sums(go_on, |row, bucket| Ok((row_text(row, self.partition_types())?, bucket)))?;
+    fn buckets(&self) -> Result<Rows> {
+        let found = self.sums(|row, bucket| Ok((row_text(row, self.partition_types())?, bucket)))?;
         let sums = || found.values();
         rows(vec![
             ("partition", true, texts(found.keys().map(|(p, _)| Some(p.as_str())))),

@@ -18,7 +18,6 @@ use crate::paimon::catalog::tag_times;
 use crate::paimon::commit::expire::consumers;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::Cancellation;
 use crate::rows::metadata_rows::Rows;
 
 /// The names, as Java has them but for `refs` and `entries`.
@@ -46,7 +45,7 @@ const OF_VERSIONS: [&str; 6] = ["files", "entries", "manifests", "partitions", "
 /// # Errors
 /// `InvalidInput` for an unknown name, and for `at` with a table of no one version; `NotFound` for a version that
 /// is not there, and if the table was dropped and created again; `CorruptTable` or the store's, naming the file.
-pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>, go_on: Cancellation) -> Result<Rows> {
+pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>) -> Result<Rows> {
     if !NAMES.contains(&name) {
         return Err(Error::invalid(format!("there is no metadata table '{name}' of tables of Apache Paimon"))
             .hint(format!("There is: {}", NAMES.join(", "))));
@@ -64,7 +63,7 @@ pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>, go_on: C
         "branches" => branches(folder),
         "refs" => refs(table),
         "consumers" => rows_of_consumers(folder),
-        _ => files::of_version(table, version(table, at)?.as_deref(), name, go_on),
+        _ => files::of_version(table, version(table, at)?.as_deref(), name),
     }
 }
 

@@ -31,7 +31,7 @@ use crate::paimon::plan::record_expiry::RecordExpiry;
 use crate::paimon::rows::vectors;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::bucket_writer::BucketPlace;
-use crate::parallel::{Cancellation, in_parallel, threads};
+use crate::parallel::{check_cancelled, in_parallel, threads};
 use crate::types::Schema;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::options::Options;
@@ -42,20 +42,16 @@ impl PaimonTable {
     /// # Errors
     /// `InvalidInput` for a filter that asks for more than partition columns, or options that can't be read;
     /// `Unsupported` for tables that are not compacted here; `CommitConflict` if another commit removed one of the
-    /// files; `CommitStateUnknown` if it can't be told whether the commit happened; the store's; what `go_on` gives.
+    /// files; `CommitStateUnknown` if it can't be told whether the commit happened; the store's; a cancellation.
     /// What was written for a compaction that failed is removed.
-    pub fn compact(
-        &self,
-        compaction: &PaimonCompaction,
-        go_on: Cancellation,
-    ) -> Result<(PaimonTable, PaimonCompacted)> {
+    pub fn compact(&self, compaction: &PaimonCompaction) -> Result<(PaimonTable, PaimonCompacted)> {
         let table = self.newest_of(compaction.commit.branch.as_deref())?;
         if !compact_postponed::waits(&table.table_schema().options())? {
-            return self.compact_buckets(table, compaction, go_on);
+            return self.compact_buckets(table, compaction);
         }
         check_compacted(table.table_schema(), &table.table_schema().options()).with("table", table.location())?;
-        let (table, placed) = compact_postponed::place_waiting(table, compaction, go_on)?;
-        let (table, compacted) = self.compact_buckets(table, compaction, go_on)?;
+        let (table, placed) = compact_postponed::place_waiting(table, compaction)?;
+        let (table, compacted) = self.compact_buckets(table, compaction)?;
         Ok((table, placed.and(&compacted)))
     }
 
@@ -64,15 +60,14 @@ impl PaimonTable {
         &self,
         table: PaimonTable,
         compaction: &PaimonCompaction,
-        go_on: Cancellation,
     ) -> Result<(PaimonTable, PaimonCompacted)> {
         let job = CompactJob::plan(table, compaction)?;
         let mut done = job.counted();
         if compaction.dry_run || job.groups.is_empty() {
             return Ok((self.refresh()?, done));
         }
-        let changes = job.run(go_on).and_then(|outcomes| job.changes(outcomes, go_on));
-        let changes = changes.and_then(|changes| go_on().map(|()| changes));
+        let changes = job.run().and_then(|outcomes| job.changes(outcomes));
+        let changes = changes.and_then(|changes| check_cancelled().map(|()| changes));
         let changes = changes.inspect_err(|_| job.clean_up())?;
         if changes.is_empty() {
             return Ok((self.refresh()?, PaimonCompacted::default()));
@@ -144,14 +139,14 @@ impl CompactJob {
     }
 
     /// Compacts the groups, as many at a time as there are threads.
-    fn run(&self, go_on: Cancellation) -> Result<Vec<CompactOutcome>> {
+    fn run(&self) -> Result<Vec<CompactOutcome>> {
         let outcomes = Mutex::new(Vec::with_capacity(self.groups.len()));
         let next = AtomicUsize::new(0);
         in_parallel(threads(self.groups.len()), |_| {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(group) = self.groups.get(number) else { return Ok(()) };
-                let outcome = self.compact(group, go_on)?;
+                let outcome = self.compact(group)?;
                 outcomes.lock().unwrap_or_else(PoisonError::into_inner).push((number, outcome));
             }
         })?;
@@ -160,7 +155,7 @@ impl CompactJob {
         Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
     }
 
-    fn compact(&self, group: &CompactGroup, go_on: Cancellation) -> Result<CompactOutcome> {
+    fn compact(&self, group: &CompactGroup) -> Result<CompactOutcome> {
         let bucket = self.buckets.get(group.bucket);
         let bucket = bucket.ok_or_else(|| Error::internal("a group is of no bucket"))?;
         let place = BucketPlace {
@@ -174,12 +169,12 @@ impl CompactJob {
             completed: &self.completed,
         };
         match &group.work {
-            CompactWork::Keyed(work) => self.compact_keyed(bucket, &place, work, go_on),
-            CompactWork::Append(files) => self.compact_append(bucket, &place, files, go_on),
+            CompactWork::Keyed(work) => self.compact_keyed(bucket, &place, work),
+            CompactWork::Append(files) => self.compact_append(bucket, &place, files),
         }
     }
 
-    fn changes(&self, outcomes: Vec<CompactOutcome>, go_on: Cancellation) -> Result<Changes> {
+    fn changes(&self, outcomes: Vec<CompactOutcome>) -> Result<Changes> {
         let mut changes = Changes::default();
         let mut deleted: HashMap<Arc<str>, PositionSet> = HashMap::new();
         for outcome in outcomes {
@@ -196,7 +191,7 @@ impl CompactJob {
             files.filter_map(|file| Some((file.clone(), deleted.remove(file.path.as_str())?))).collect::<Vec<_>>();
         let mut written = self.completed.lock().unwrap_or_else(PoisonError::into_inner);
         let snapshot = self.table.metadata().snapshot.as_ref();
-        changes.index = vectors::changes(&self.table, snapshot, deleted, &changes.removed, &mut written, go_on)?;
+        changes.index = vectors::changes(&self.table, snapshot, deleted, &changes.removed, &mut written)?;
         Ok(changes)
     }
 

@@ -11,7 +11,7 @@ use crate::paimon::plan::compact_plan::BucketFiles;
 use crate::paimon::rows::tracking::with_tracking;
 use crate::paimon::write::bucket_writer::{BucketPlace, BucketRole, BucketWriter};
 use crate::paimon::write::properties::target_bytes;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 
 /// The least number of files to compact when all files of a bucket may be compacted.
 const FEWEST_OF_ALL: usize = 3;
@@ -74,7 +74,6 @@ impl CompactJob {
         bucket: &BucketFiles,
         place: &BucketPlace<'_>,
         files: &[usize],
-        go_on: Cancellation,
     ) -> Result<CompactOutcome> {
         let tracked = match self.options().row_tracking()? {
             true => Some(with_tracking(&self.schema)?),
@@ -86,7 +85,7 @@ impl CompactJob {
         let tasks = tasks_of(bucket, files);
         for task in &tasks {
             for batch in read_task(&place.store, &self.context, task, &self.cache)? {
-                go_on()?;
+                check_cancelled()?;
                 writer.write(&batch?).with("rewritten", &task.data_file.path)?;
             }
         }

@@ -6,17 +6,12 @@ use super::compaction::{PaimonCompacted, PaimonCompaction};
 use crate::error::{Error, Result};
 use crate::format::wire::arguments::{Arguments, texts};
 use crate::paimon::state::PaimonTable;
-use crate::parallel::Cancellation;
 
 /// Compacts a table. Gives it at its newest version, and what was done as a JSON object.
 ///
 /// # Errors
 /// `InvalidInput` for arguments that are not known; as [`PaimonTable::compact`].
-pub(crate) fn compact(
-    table: &PaimonTable,
-    arguments: &mut Arguments,
-    go_on: Cancellation,
-) -> Result<(PaimonTable, String)> {
+pub(crate) fn compact(table: &PaimonTable, arguments: &mut Arguments) -> Result<(PaimonTable, String)> {
     let strategy = arguments.take("strategy", |v| v.as_str().map(str::to_owned))?;
     let compaction = PaimonCompaction {
         filter: arguments.filter()?,
@@ -33,7 +28,7 @@ pub(crate) fn compact(
         commit: arguments.commit()?,
     };
     arguments.check_used()?;
-    let (table, done) = table.compact(&compaction, go_on)?;
+    let (table, done) = table.compact(&compaction)?;
     Ok((table, result(&done).to_string()))
 }
 

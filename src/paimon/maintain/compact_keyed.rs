@@ -14,7 +14,7 @@ use crate::paimon::plan::compact_plan::{BucketFiles, CompactSection, CompactStep
 use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::write::bucket_writer::{BucketPlace, BucketRole, BucketWriter};
 use crate::paimon::write::properties::{by_level, target_bytes};
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 
 /// The producers of changelogs that compactions are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,14 +76,13 @@ impl CompactJob {
         bucket: &BucketFiles,
         place: &BucketPlace<'_>,
         work: &KeyedWork,
-        go_on: Cancellation,
     ) -> Result<CompactOutcome> {
         let bucket_job = BucketJob {
             job: self,
             bucket,
             place,
             work,
-            go_on,
+
             top: self.top()?,
             producer: self.producer(),
             looks_up: self.options().looks_up()?,
@@ -106,7 +105,7 @@ struct BucketJob<'a> {
     bucket: &'a BucketFiles,
     place: &'a BucketPlace<'a>,
     work: &'a KeyedWork,
-    go_on: Cancellation<'a>,
+
     top: i32,
     producer: Producer,
     looks_up: bool,
@@ -246,7 +245,7 @@ impl BucketJob<'_> {
                 _ => Vec::new(),
             };
             for batch in merge.rows(&self.place.store, &self.job.cache, &runs, &above)? {
-                (self.go_on)()?;
+                check_cancelled()?;
                 let CompactionOutput { rows: merged, changelog: changed, deleted } = batch?;
                 rows.iter_mut().try_for_each(|writer| writer.write(&merged))?;
                 changelog.iter_mut().try_for_each(|writer| writer.write(&changed))?;

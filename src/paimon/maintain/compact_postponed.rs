@@ -22,7 +22,7 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::write_plan::{RewriteState, WriteKind};
 use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::types::options::Options;
 
 /// Gives waiting rows their buckets, in one commit if there are any. Returns the table with them, and what was done.
@@ -32,7 +32,6 @@ use crate::types::options::Options;
 pub(crate) fn place_waiting(
     table: PaimonTable,
     compaction: &PaimonCompaction,
-    go_on: Cancellation,
 ) -> Result<(PaimonTable, PaimonCompacted)> {
     let schema = table.table_schema().clone();
     let filter = partition_filter(&table, compaction.filter.as_ref())?;
@@ -51,7 +50,7 @@ pub(crate) fn place_waiting(
     let mut changes = Changes { removed: files().map(|f| f.as_ref().clone()).collect(), ..Changes::default() };
     let options = merged(&table, &compaction.options)?;
     for (count, partitions) in by_count(&schema, &buckets, &waiting)? {
-        let written = write(&table, &options, count, &partitions, go_on);
+        let written = write(&table, &options, count, &partitions);
         let written = written.inspect_err(|_| delete(&table, &changes))?;
         changes.added.extend(written.added);
         changes.changelog.extend(written.changelog);
@@ -107,7 +106,6 @@ fn write(
     options: &BTreeMap<String, String>,
     count: i32,
     partitions: &[&BucketFiles],
-    go_on: Cancellation,
 ) -> Result<WrittenFiles> {
     let mut parts = table.table_schema().parts();
     parts.options = options.clone();
@@ -119,7 +117,7 @@ fn write(
     let written = partitions.iter().try_for_each(|bucket| {
         in_order(bucket).into_iter().try_for_each(|task| {
             for rows in read_task(store, &context, task, &cache)? {
-                go_on()?;
+                check_cancelled()?;
                 writer.write(&rows?).with("rewritten", &task.data_file.path)?;
             }
             Ok(())

@@ -7,6 +7,7 @@ use arrow::datatypes::Int32Type;
 use super::*;
 use crate::error::ErrorKind;
 use crate::format::commit::CommitOptions;
+use crate::parallel::Cancellation;
 use crate::rows::stream::StreamRequest;
 use crate::store::{self, Store};
 
@@ -41,7 +42,7 @@ fn rows(table: &PaimonTable) -> Vec<(i32, String)> {
     let scan = table.refresh().unwrap().scan(ScanRequest::default()).unwrap();
     let mut stream = scan.read(StreamRequest::default()).unwrap();
     let mut out = Vec::new();
-    while let Some(batch) = stream.next_batch(&|| Ok(())).unwrap() {
+    while let Some(batch) = stream.next_batch().unwrap() {
         let (ids, names) = (batch.column(0).as_primitive::<Int32Type>(), batch.column(1).as_string::<i32>());
         out.extend(ids.values().iter().copied().zip(names.iter().map(|n| n.unwrap().to_owned())));
     }
@@ -60,7 +61,7 @@ fn newest(table: &PaimonTable) -> Option<i64> {
 /// A compaction that was planned and written, and not committed yet.
 fn written(table: &PaimonTable) -> Commit {
     let job = CompactJob::plan(table.refresh().unwrap(), &PaimonCompaction::default()).unwrap();
-    let changes = job.run(&|| Ok(())).and_then(|outcomes| job.changes(outcomes, &|| Ok(()))).unwrap();
+    let changes = job.run().and_then(|outcomes| job.changes(outcomes)).unwrap();
     Commit::new(table.folder(), changes).compacting().owning_files()
 }
 
@@ -74,7 +75,7 @@ fn what_another_compacted_is_a_conflict_and_nothing_is_lost() {
         }
         let before = rows(&table);
         let late = written(&table);
-        let (_, done) = table.compact(&PaimonCompaction::default(), &|| Ok(())).unwrap();
+        let (_, done) = table.compact(&PaimonCompaction::default()).unwrap();
         assert_eq!((done.rewritten_files, done.added_files, done.commits), (3, 1, 1));
         let (count, snapshot) = (files(folder.path()), newest(&table));
         let e = late.run().into_result().unwrap_err();
@@ -96,7 +97,7 @@ fn what_is_added_meanwhile_stays() {
         let compaction = written(&table);
         append(&table, &[3, 4], "c");
         compaction.run().into_result().unwrap();
-        table.compact(&PaimonCompaction::default(), &|| Ok(())).unwrap();
+        table.compact(&PaimonCompaction::default()).unwrap();
         let names: Vec<(i32, String)> =
             [(1, "a"), (2, "b"), (3, "c"), (4, "c")].into_iter().map(|(id, n)| (id, n.to_owned())).collect();
         assert_eq!(rows(&table), names);
@@ -110,8 +111,7 @@ fn an_interrupted_compaction_leaves_nothing() {
     append(&table, &[1, 2], "a");
     append(&table, &[1, 2], "b");
     let (count, snapshot) = (files(folder.path()), newest(&table));
-    let stopped = crate::parallel::CallCancellation::after(1)
-        .scope(|| table.compact(&PaimonCompaction::default(), &crate::parallel::check_cancelled));
+    let stopped = Cancellation::after(1).scope(|| table.compact(&PaimonCompaction::default()));
     assert_eq!(stopped.unwrap_err().message(), "stopped");
     assert_eq!((files(folder.path()), newest(&table)), (count, snapshot));
     assert_eq!(rows(&table).len(), 2);

@@ -11,7 +11,7 @@ use crate::paimon::commit::orphans::orphan_files;
 use crate::paimon::commit::retention::ExpiryRequest;
 use crate::paimon::maintain::compact_json;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 
 impl PaimonTable {
     /// Runs one action: `expire_snapshots`, `remove_orphan_files` or `compact`. Gives the table at its newest version,
@@ -19,14 +19,14 @@ impl PaimonTable {
     ///
     /// # Errors
     /// `Unsupported` for other actions; `InvalidInput` for arguments that it does not take; those of the action.
-    pub fn maintain(&self, action: &str, arguments: &str, go_on: Cancellation) -> Result<(PaimonTable, String)> {
-        go_on()?;
+    pub fn maintain(&self, action: &str, arguments: &str) -> Result<(PaimonTable, String)> {
+        check_cancelled()?;
         self.metadata().check_same_table()?;
         let mut arguments = Arguments::parse(arguments)?;
         let result = match action {
             "expire_snapshots" => self.expire_snapshots(&mut arguments)?,
-            "remove_orphan_files" => self.remove_orphan_files(&mut arguments, go_on)?,
-            "compact" => return compact_json::compact(self, &mut arguments, go_on),
+            "remove_orphan_files" => self.remove_orphan_files(&mut arguments)?,
+            "compact" => return compact_json::compact(self, &mut arguments),
             other => {
                 return Err(Error::unsupported(format!("{other}: not with tables of Apache Paimon yet"))
                     .with("table", self.location())
@@ -61,7 +61,7 @@ impl PaimonTable {
         Ok(expired_json(&expired.with("table", self.location())?, !options.dry_run))
     }
 
-    fn remove_orphan_files(&self, arguments: &mut Arguments, go_on: Cancellation) -> Result<String> {
+    fn remove_orphan_files(&self, arguments: &mut Arguments) -> Result<String> {
         let options = arguments.orphans()?;
         arguments.check_used()?;
         if options.location.is_some() {
@@ -76,7 +76,7 @@ impl PaimonTable {
         let files = orphan_files(self.folder(), options.older_than_ms).with("table", self.location())?;
         let mut deletion = Deletion::default();
         if !options.dry_run {
-            deletion.run(self.folder().store().as_ref(), files.iter().map(String::as_str), go_on)?;
+            deletion.run(self.folder().store().as_ref(), files.iter().map(String::as_str))?;
         }
         let out = json!({"files": files, "deleted": deletion.done, "failed": failed_json(&deletion)});
         Ok(out.to_string())

@@ -16,7 +16,7 @@ use super::list::{ManifestFile, decode_entries};
 use crate::codec::avro::OpenFile;
 use crate::error::Result;
 use crate::paimon::spec::snapshot::Snapshot;
-use crate::parallel::{go_on, in_stages, threads};
+use crate::parallel::{check_cancelled, in_stages, threads};
 
 /// An entry among those of a list of manifests: by manifest, then by its place there.
 type EntryPlace = (usize, u32);
@@ -249,7 +249,7 @@ fn read_parts<J: EntryJudge>(
     }
     let name_of = |i: usize| manifests.get(i).map(|m| m.file_name.as_str()).unwrap_or_default();
     let prepare = |i: usize| -> Result<Vec<ManifestPart>> {
-        go_on()?;
+        check_cancelled()?;
         let file = from.read("manifest", name_of(i), |file| Ok(file.clone()))?;
         let (count, (least, most)) = (file.blocks().len(), BLOCKS_AT_ONCE.into_inner());
         let at_once = count.div_ceil(threads(usize::MAX)).clamp(least, most);
@@ -257,7 +257,7 @@ fn read_parts<J: EntryJudge>(
         Ok((0..count).step_by(at_once).map(part).collect())
     };
     in_stages(from.store.at_once(), manifests.len(), prepare, Decoder::default, |decoder, i, (file, part)| {
-        go_on()?;
+        check_cancelled()?;
         let mut judge = judge(i)?;
         let mut wants = |columns: &EntryColumns, row| judge.wants(columns, row);
         let columns = decoder.decode_blocks(&file, part, request, &mut wants);
@@ -274,7 +274,7 @@ pub fn read_manifest(
     manifest: &ManifestFile,
     request: &EntryRequest<'_>,
 ) -> Result<EntryColumns> {
-    go_on()?;
+    check_cancelled()?;
     from.read("manifest", &manifest.file_name, |file| Decoder::default().decode(file, request))
 }
 

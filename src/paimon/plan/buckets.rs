@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::paimon::manifest::entries::EntryRequest;
 use crate::paimon::manifest::list::ManifestFile;
 use crate::paimon::manifest::live::DeletedFiles;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 
 /// The live files of manifests that survive on their own, in order.
 ///
@@ -24,12 +24,11 @@ pub(crate) fn live_files(
     pruner: &FilePruner<'_>,
     manifests: &[ManifestFile],
     counters: &mut PlanCounters,
-    go_on: Cancellation,
 ) -> Result<Vec<JudgedEntries>> {
     let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
     let request = EntryRequest { keep: Some(&keep), ..pruner.request() };
     let deleted = DeletedFiles::read(input.manifests(), manifests, &request)?;
-    let judge = |_| go_on().map(|()| BatchJudge::new(pruner));
+    let judge = |_| check_cancelled().map(|()| BatchJudge::new(pruner));
     let parts = deleted.judged_parts(input.manifests(), manifests, &request, judge)?;
     let files: Vec<JudgedEntries> = parts.into_iter().flatten().collect();
     files.iter().for_each(|judged| judged.count(counters));

@@ -32,7 +32,7 @@ use crate::paimon::manifest::list::ManifestFile;
 use crate::paimon::manifest::live::{EntryJudge, changelog_manifests, data_manifests, delta_manifests, read_manifest};
 use crate::paimon::spec::partition::manifest_path;
 use crate::paimon::spec::snapshot::Snapshot;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
 
 /// Plans changes. The snapshot of `input` does not matter; its schema and options are those of the scan.
@@ -40,11 +40,11 @@ use crate::store::in_parallel;
 /// # Errors
 /// As [`super::planner::plan`]; `NotFound` if a snapshot between is gone, and its changelog too; `Unsupported` for
 /// changes that Java can't tell either.
-pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between, go_on: Cancellation) -> Result<Plan> {
+pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between) -> Result<Plan> {
     let planned = match between.mode {
-        ChangeMode::Delta => listed(input, folder, between, &PlanRules::of_delta(input)?, go_on),
-        ChangeMode::Changelog => listed(input, folder, between, &PlanRules::of_changelog(input)?, go_on),
-        ChangeMode::Diff => difference(input, between, go_on),
+        ChangeMode::Delta => listed(input, folder, between, &PlanRules::of_delta(input)?),
+        ChangeMode::Changelog => listed(input, folder, between, &PlanRules::of_changelog(input)?),
+        ChangeMode::Diff => difference(input, between),
     };
     planned.with("after snapshot", between.start).with("snapshot", between.end.id)
 }
@@ -120,13 +120,7 @@ fn half_told(folder: &TableFolder, mode: ChangeMode, ids: &[i64]) -> Result<Vec<
 }
 
 /// The files of commits, one commit after the other.
-fn listed(
-    input: &PlanInput,
-    folder: &TableFolder,
-    between: &Between,
-    rules: &PlanRules,
-    go_on: Cancellation,
-) -> Result<Plan> {
+fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &PlanRules) -> Result<Plan> {
     let began = Instant::now();
     let store = input.store.as_ref();
     let commits = commits(folder, between)?;
@@ -154,7 +148,7 @@ fn listed(
         }
     }
     counters.list_ms = began.elapsed().as_secs_f64() * 1e3;
-    let files = added_files(input, &pruner, &manifests, go_on)?;
+    let files = added_files(input, &pruner, &manifests)?;
     files.iter().for_each(|judged| judged.count(&mut counters));
     let buckets = PlannedBuckets::of(&pruner, &files)?;
     let deletes = DeletionVectors::default();
@@ -197,17 +191,12 @@ fn inserted(ordinal: usize, commit_snapshot_id: i64) -> Box<Change> {
 }
 
 /// The entries of manifests. No entry may delete a file.
-fn added_files(
-    input: &PlanInput,
-    pruner: &FilePruner<'_>,
-    manifests: &[ManifestFile],
-    go_on: Cancellation,
-) -> Result<Vec<JudgedEntries>> {
+fn added_files(input: &PlanInput, pruner: &FilePruner<'_>, manifests: &[ManifestFile]) -> Result<Vec<JudgedEntries>> {
     let store = input.store.as_ref();
     let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
     let request = EntryRequest { keep: Some(&keep), ..pruner.request() };
     in_parallel(store, manifests.len(), |i| {
-        go_on()?;
+        check_cancelled()?;
         let Some(file) = manifests.get(i) else { return Ok(JudgedEntries::default()) };
         let columns = read_manifest(input.manifests(), file, &request)?;
         if columns.kind.contains(&DELETE) {
@@ -235,7 +224,7 @@ fn apart(split: PlannedSplit, change: &dyn Fn(&ScanTask) -> Result<Box<Change>>)
 }
 
 /// The difference of two states.
-fn difference(input: &PlanInput, between: &Between, go_on: Cancellation) -> Result<Plan> {
+fn difference(input: &PlanInput, between: &Between) -> Result<Plan> {
     let before = between.before.as_ref().ok_or_else(|| Error::internal("a difference without the state before"))?;
     check_buckets(input, before, &between.end)?;
     let rules = PlanRules::of_state(input)?;
@@ -244,7 +233,7 @@ fn difference(input: &PlanInput, between: &Between, go_on: Cancellation) -> Resu
     let [old, new] = [before, &between.end].map(|snapshot| -> Result<_> {
         let manifests = data_manifests(input.manifests(), snapshot)?;
         let manifests = pruner.manifests(manifests, &mut counters)?;
-        let files = live_files(input, &pruner, &manifests, &mut counters, go_on)?;
+        let files = live_files(input, &pruner, &manifests, &mut counters)?;
         let buckets = PlannedBuckets::of(&pruner, &files)?;
         let deletes = match rules.deletion_vectors {
             true => DeletionVectors::load(input.manifests(), snapshot, &buckets.keys())?,
@@ -257,7 +246,7 @@ fn difference(input: &PlanInput, between: &Between, go_on: Cancellation) -> Resu
     let of_new = Splitter::new(input, &rules, &new_files, &new_deletes)?;
     let mut splits = Vec::new();
     for (group, bucket, entries) in new_buckets.iter() {
-        go_on()?;
+        check_cancelled()?;
         let (old, new) = (of_old.matching(old_buckets.get(&group.row, bucket)), of_new.matching(entries));
         let was = only(&old_files, &old, &new_files, &new)?;
         let is = only(&new_files, &new, &old_files, &old)?;

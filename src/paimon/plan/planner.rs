@@ -20,20 +20,20 @@ use super::splits::Splitter;
 use crate::error::{Result, ResultExt};
 use crate::paimon::manifest::live::data_manifests;
 use crate::paimon::spec::snapshot::Snapshot;
-use crate::parallel::{Cancellation, in_parallel};
+use crate::parallel::{check_cancelled, in_parallel};
 
 /// Plans the state of a table at a snapshot.
 ///
 /// # Errors
 /// `NotFound`, `CorruptTable` or `Unsupported`, naming the file; `InvalidInput` for options that are not what they
-/// should be; what `go_on` gives.
-pub fn plan(input: &PlanInput, go_on: Cancellation) -> Result<Plan> {
+/// should be; a cancellation.
+pub fn plan(input: &PlanInput) -> Result<Plan> {
     let rules = PlanRules::of_state(input)?;
     let Some(snapshot) = &input.snapshot else { return Ok(Plan::default()) };
-    plan_state(input, &rules, snapshot, go_on).with("snapshot", snapshot.id)
+    plan_state(input, &rules, snapshot).with("snapshot", snapshot.id)
 }
 
-fn plan_state(input: &PlanInput, rules: &PlanRules, snapshot: &Snapshot, go_on: Cancellation) -> Result<Plan> {
+fn plan_state(input: &PlanInput, rules: &PlanRules, snapshot: &Snapshot) -> Result<Plan> {
     let began = Instant::now();
     let mut counters = PlanCounters::default();
     let manifests = data_manifests(input.manifests(), snapshot)?;
@@ -41,7 +41,7 @@ fn plan_state(input: &PlanInput, rules: &PlanRules, snapshot: &Snapshot, go_on: 
     let kept = pruner.manifests(manifests, &mut counters)?;
     counters.list_ms = millis_since(began);
     let read = Instant::now();
-    let files = live_files(input, &pruner, &kept, &mut counters, go_on)?;
+    let files = live_files(input, &pruner, &kept, &mut counters)?;
     counters.entries_ms = millis_since(read);
     let split = Instant::now();
     let buckets = PlannedBuckets::of(&pruner, &files)?;
@@ -49,7 +49,7 @@ fn plan_state(input: &PlanInput, rules: &PlanRules, snapshot: &Snapshot, go_on: 
         true => DeletionVectors::load(input.manifests(), snapshot, &buckets.keys())?,
         false => DeletionVectors::default(),
     };
-    let splits = splits(input, rules, &files, (&buckets, &deletes), &mut counters, go_on)?;
+    let splits = splits(input, rules, &files, (&buckets, &deletes), &mut counters)?;
     counters.splits_ms = millis_since(split);
     Ok(Plan { splits, counters })
 }
@@ -64,14 +64,13 @@ fn splits(
     files: &[JudgedEntries],
     (buckets, deletes): (&PlannedBuckets, &DeletionVectors),
     counters: &mut PlanCounters,
-    go_on: Cancellation,
 ) -> Result<Vec<PlannedSplit>> {
     let parts = buckets.parts(ENTRIES_AT_ONCE);
     let planned = in_parallel(parts.len(), |i| {
         let splitter = Splitter::new(input, rules, files, deletes)?;
         let (mut splits, mut counted) = (Vec::new(), PlanCounters::default());
         for (group, bucket, entries) in parts.get(i).into_iter().flatten() {
-            go_on()?;
+            check_cancelled()?;
             splits.extend(splitter.bucket(group, *bucket, entries)?);
         }
         count(&splits, &mut counted);

@@ -283,7 +283,7 @@ proptest! {
         let groups = PlannedBuckets::of(&pruner, &judged).unwrap();
         let deletes = DeletionVectors::default();
         let mut counters = PlanCounters::default();
-        let splits = splits(&input, &rules, &judged, (&groups, &deletes), &mut counters, &|| Ok(())).unwrap();
+        let splits = splits(&input, &rules, &judged, (&groups, &deletes), &mut counters).unwrap();
         let matching = |rows: Vec<Row>| {
             let found: BTreeSet<Row> = rows.into_iter().filter(|r| matches(&filter, r) == Some(true)).collect();
             found

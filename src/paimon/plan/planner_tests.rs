@@ -186,7 +186,7 @@ fn changes_are_of_javas_files() {
             let end_of = |name: &str| if both { End::Tag(name.into()) } else { End::Snapshot(name.parse().unwrap()) };
             let [start, end] = [start, end].map(end_of);
             let between = between(&folder, &input.options, &start, &end).unwrap().unwrap();
-            let planned = plan_changes(&input, &folder, &between, &|| Ok(())).unwrap();
+            let planned = plan_changes(&input, &folder, &between).unwrap();
             let at = format!("{table} {}", read["name"]);
             let tasks = || planned.splits.iter().flat_map(|s| &s.tasks);
             assert!(tasks().all(|t| t.change.is_some()), "{at}");
@@ -218,7 +218,7 @@ fn splits_are_javas_but_for_files_that_only_java_keeps() {
                 continue;
             }
             reads += 1;
-            let planned = input_of(&table, read).and_then(|(input, _)| plan(&input, &|| Ok(())));
+            let planned = input_of(&table, read).and_then(|(input, _)| plan(&input));
             if read["error"].is_string() {
                 assert!(planned.is_err(), "{at}");
                 continue;
@@ -257,10 +257,10 @@ fn each_file_is_explained() {
                 continue;
             }
             let (input, _) = input_of(&table, read).unwrap();
-            let planned = plan(&input, &|| Ok(())).unwrap();
+            let planned = plan(&input).unwrap();
             let kept: BTreeSet<String> =
                 planned.splits.iter().flat_map(|s| s.files()).map(|t| t.data_file.path.clone()).collect();
-            let verdicts = verdicts(&input, &planned, &|| Ok(())).unwrap();
+            let verdicts = verdicts(&input, &planned).unwrap();
             let explained =
                 verdicts.iter().filter(|v| v.stage == PruneStage::Kept).map(|v| v.file.path.clone()).collect();
             assert_eq!(kept, explained, "{table} {}", read["name"]);

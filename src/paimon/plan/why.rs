@@ -17,7 +17,7 @@ use crate::format::task::{DataFile, Partition};
 use crate::paimon::manifest::entries::{EntryColumns, EntryRequest};
 use crate::paimon::manifest::live::{DeletedFiles, data_manifests};
 use crate::paimon::spec::partition::{PartitionBounds, TablePaths, partition_of};
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 
 /// A live file of a snapshot and what planning decided about it.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct FileVerdict {
 ///
 /// # Errors
 /// As [`super::planner::plan`].
-pub fn verdicts(input: &PlanInput, planned: &Plan, go_on: Cancellation) -> Result<Vec<FileVerdict>> {
+pub fn verdicts(input: &PlanInput, planned: &Plan) -> Result<Vec<FileVerdict>> {
     let rules = PlanRules::of_state(input)?;
     let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
     let kept: HashSet<&str> =
@@ -51,7 +51,7 @@ pub fn verdicts(input: &PlanInput, planned: &Plan, go_on: Cancellation) -> Resul
     let deleted = DeletedFiles::read(input.manifests(), &manifests, &request)?;
     let judge = FileJudge { pruner: &pruner, paths: paths(input)?, kept: &kept };
     let parts = deleted.live_parts(input.manifests(), &manifests, &request, |at, live| {
-        go_on()?;
+        check_cancelled()?;
         let name = manifests.get(at).map(|m| m.file_name.as_str()).unwrap_or_default();
         let reason = of_manifests.get(at).and_then(Option::as_deref);
         judge.entries(&live.columns, &live.rows, name, reason).with("manifest", name)

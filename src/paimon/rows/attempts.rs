@@ -6,7 +6,7 @@ use crate::error::{ErrorKind, Result};
 use crate::format::commit::CommitOptions;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::go_on;
+use crate::parallel::check_cancelled;
 
 /// How often a change is planned again at most, after other commits came first.
 const ATTEMPTS: i64 = 10;
@@ -27,7 +27,7 @@ impl PaimonTable {
             left = left.min(table.table_schema().options().integer("commit.max-retries")?.unwrap_or(left)) - 1;
             let Some((commit, counts)) = plan(&table)? else { return self.refresh() };
             match table.finish(self, commit, counts, options) {
-                Err(e) if e.kind() == ErrorKind::CommitConflict && left >= 0 => go_on()?,
+                Err(e) if e.kind() == ErrorKind::CommitConflict && left >= 0 => check_cancelled()?,
                 done => return done,
             }
         }

@@ -27,7 +27,7 @@ use crate::paimon::state::{PaimonTable, unsupported};
 use crate::paimon::write::keyed::key_deletes::check_deletable;
 use crate::paimon::write::write_plan::WriteKind;
 use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::assignments::Assignments;
 use crate::rows::stream::RowReader;
 use crate::rows::stream::StreamRequest;
@@ -43,18 +43,13 @@ impl PaimonTable {
     /// # Errors
     /// `InvalidInput` if the filter does not fit the schema; `Unsupported` for tables whose rows can't be deleted;
     /// `CommitConflict` if others changed the same each time; as [`PaimonTable::append`].
-    pub(crate) fn delete_where(
-        &self,
-        filter: &Predicate,
-        options: &CommitOptions,
-        go_on: Cancellation,
-    ) -> Result<PaimonTable> {
+    pub(crate) fn delete_where(&self, filter: &Predicate, options: &CommitOptions) -> Result<PaimonTable> {
         self.retry(options, &|table| match table.replaced(filter) {
-            Ok(replaced) => table.without(filter, replaced, go_on),
+            Ok(replaced) => table.without(filter, replaced),
             Err(e) if e.kind() != ErrorKind::Unsupported => Err(e),
             Err(_) => match table.table_schema().has_primary_key() {
-                true => table.key_change(filter, Fate::Gone, go_on),
-                false => table.file_change(filter, Fate::Gone, Vec::new(), go_on),
+                true => table.key_change(filter, Fate::Gone),
+                false => table.file_change(filter, Fate::Gone, Vec::new()),
             },
         })
     }
@@ -68,16 +63,15 @@ impl PaimonTable {
         filter: &Predicate,
         assigned: &[(String, Assigned)],
         options: &CommitOptions,
-        go_on: Cancellation,
     ) -> Result<PaimonTable> {
         self.retry(options, &|table| {
             let new = Assignments::new(table.schema(), assigned)?;
             match table.table_schema().has_primary_key() {
                 true => {
                     keyed::check_updatable(table.table_schema(), assigned)?;
-                    table.key_change(filter, Fate::Updated(&new), go_on)
+                    table.key_change(filter, Fate::Updated(&new))
                 }
-                false => table.file_change(filter, Fate::Updated(&new), Vec::new(), go_on),
+                false => table.file_change(filter, Fate::Updated(&new), Vec::new()),
             }
         })
     }
@@ -91,7 +85,6 @@ impl PaimonTable {
         filter: &Predicate,
         rows: RowReader,
         options: &CommitOptions,
-        go_on: Cancellation,
     ) -> Result<PaimonTable> {
         let table = self.newest_of(options.branch.as_deref())?;
         if table.table_schema().has_primary_key() {
@@ -101,15 +94,15 @@ impl PaimonTable {
         }
         table.check_changeable()?;
         let added = table.new_files(rows, WriteKind::Add, false)?.files.added;
-        match table.file_change(filter, Fate::Gone, added, go_on)? {
+        match table.file_change(filter, Fate::Gone, added)? {
             Some((commit, counts)) => table.finish(self, commit, counts, options),
             None => self.refresh(),
         }
     }
 
     /// Takes whole partitions out.
-    fn without(&self, filter: &Predicate, replaced: Replaced, go_on: Cancellation) -> Result<Option<PlannedCommit>> {
-        let files = self.found(filter)?.of_every_level().files(go_on)?;
+    fn without(&self, filter: &Predicate, replaced: Replaced) -> Result<Option<PlannedCommit>> {
+        let files = self.found(filter)?.of_every_level().files()?;
         let commit = || Commit::new(self.folder(), Changes::default()).overwriting(replaced);
         Ok((!files.is_empty()).then(|| (commit(), BTreeMap::new())))
     }
@@ -120,23 +113,22 @@ impl PaimonTable {
         filter: &Predicate,
         fate: Fate<'_>,
         added: Vec<PaimonNewFile>,
-        go_on: Cancellation,
     ) -> Result<Option<PlannedCommit>> {
         let store = self.folder().store().as_ref();
         let new = Unpublished { store, data: added, index: Vec::new() };
         self.check_changeable()?;
         let scan = self.found(filter)?;
-        let hits = hits(&scan, go_on)?;
+        let hits = hits(&scan)?;
         let rows = hits.iter().map(FileHits::rows).sum();
         let counts = match fate {
             Fate::Gone => counted("deleted", rows),
             Fate::Updated(_) | Fate::Merged(_) => counted("updated", rows),
         };
-        self.change_files(&scan, hits, fate, new, counts, go_on)
+        self.change_files(&scan, hits, fate, new, counts)
     }
 
     /// Writes rows of a kind that take the place of those that a filter finds, by their key.
-    fn key_change(&self, filter: &Predicate, fate: Fate<'_>, go_on: Cancellation) -> Result<Option<PlannedCommit>> {
+    fn key_change(&self, filter: &Predicate, fate: Fate<'_>) -> Result<Option<PlannedCommit>> {
         let (kind, key) = match fate {
             Fate::Gone => (WriteKind::Delete, "deleted"),
             Fate::Updated(_) | Fate::Merged(_) => (WriteKind::Update, "updated"),
@@ -148,8 +140,8 @@ impl PaimonTable {
         let scan = self.found(filter)?.of_every_level();
         let mut found = scan.read(StreamRequest::default())?;
         let (mut writer, mut count) = (PaimonWriter::of_stored(self, kind)?, 0u64);
-        while let Some(rows) = found.next_batch(go_on)? {
-            go_on()?;
+        while let Some(rows) = found.next_batch()? {
+            check_cancelled()?;
             count = count.saturating_add(rows.num_rows() as u64);
             match fate {
                 Fate::Gone => writer.write(&rows)?,

@@ -17,7 +17,6 @@ use crate::paimon::commit::changes::Changes;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::{PaimonTable, unsupported};
-use crate::parallel::Cancellation;
 use crate::store::Store;
 
 /// Files that were written for a commit that has not taken them over; they are deleted unless it does.
@@ -68,27 +67,26 @@ impl PaimonTable {
         fate: Fate<'_>,
         mut new: Unpublished<'_>,
         counts: BTreeMap<String, String>,
-        go_on: Cancellation,
     ) -> Result<Option<PlannedCommit>> {
         let vectors = self.table_schema().options().deletion_vectors()?;
         let removed: Vec<DataFile>;
         let index;
         if vectors {
             if !matches!(fate, Fate::Gone) {
-                new.data.extend(rewrite::updated(self, scan, &hits, fate, go_on)?);
+                new.data.extend(rewrite::updated(self, scan, &hits, fate)?);
             }
             let (whole, partly): (Vec<_>, Vec<_>) = hits.into_iter().partition(FileHits::is_whole);
             removed = whole.into_iter().map(|h| h.task.data_file.as_ref().clone()).collect();
             let partly = partly.into_iter().filter_map(|h| Some((h.task.data_file.clone(), h.positions?))).collect();
-            index = vectors::changes(self, scan.snapshot(), partly, &removed, &mut new.index, go_on)?;
+            index = vectors::changes(self, scan.snapshot(), partly, &removed, &mut new.index)?;
         } else {
             let partly = hits.iter().any(|h| !h.is_whole());
             if partly || !matches!(fate, Fate::Gone) {
-                new.data.extend(rewrite::rewritten(self, scan, &hits, fate, go_on)?);
+                new.data.extend(rewrite::rewritten(self, scan, &hits, fate)?);
             }
             removed = hits.into_iter().map(|h| h.task.data_file.as_ref().clone()).collect();
             // Their vectors, of a time when the table had some, go with them.
-            index = vectors::changes(self, scan.snapshot(), Vec::new(), &removed, &mut new.index, go_on)?;
+            index = vectors::changes(self, scan.snapshot(), Vec::new(), &removed, &mut new.index)?;
         }
         let changes = Changes { added: new.taken(), removed, index, ..Changes::default() };
         Ok(match changes.is_empty() {

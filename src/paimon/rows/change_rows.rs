@@ -9,7 +9,6 @@ use crate::paimon::commit::changes::Replaced;
 use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::state::{PaimonTable, unsupported};
 use crate::paimon::write::write_plan::WriteKind;
-use crate::parallel::Cancellation;
 use crate::rows::stream::RowReader;
 
 impl PaimonTable {
@@ -23,11 +22,10 @@ impl PaimonTable {
         change: &RowChange,
         rows: Option<RowReader>,
         options: &CommitOptions,
-        go_on: Cancellation,
     ) -> Result<PaimonTable> {
         match change {
-            RowChange::Delete(filter) => return self.delete_where(filter, options, go_on),
-            RowChange::Update(filter, assigned) => return self.update_where(filter, assigned, options, go_on),
+            RowChange::Delete(filter) => return self.delete_where(filter, options),
+            RowChange::Update(filter, assigned) => return self.update_where(filter, assigned, options),
             _ => {}
         }
         let rows = rows.ok_or_else(|| Error::invalid("the operation needs rows"))?;
@@ -36,7 +34,7 @@ impl PaimonTable {
             RowChange::Overwrite(filter) => {
                 let replaced = match table.replaced(filter) {
                     Err(e) if e.kind() == ErrorKind::Unsupported => {
-                        return self.overwrite_where(filter, rows, options, go_on);
+                        return self.overwrite_where(filter, rows, options);
                     }
                     replaced => replaced?,
                 };
@@ -63,7 +61,7 @@ impl PaimonTable {
                 table.check_complete(rows.schema().fields().iter().map(|f| f.name().as_str()).collect())?;
                 self.append(rows, options)
             }
-            RowChange::Merge(merge) => self.merge_rows(merge, rows, options, go_on),
+            RowChange::Merge(merge) => self.merge_rows(merge, rows, options),
             RowChange::DeleteKeys(on) => {
                 table.check_key(on)?;
                 let files = table.new_files(rows, WriteKind::Delete, false)?;

@@ -5,7 +5,7 @@ use crate::error::{Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::ScanTask;
 use crate::paimon::scan::handle::PaimonScan;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::placed::placed;
 use crate::store::in_parallel;
 
@@ -41,15 +41,15 @@ fn left(task: &ScanTask) -> Option<i64> {
 /// match.
 ///
 /// # Errors
-/// Of planning and reading; what `go_on` gives.
-pub(crate) fn hits(scan: &PaimonScan, go_on: Cancellation) -> Result<Vec<FileHits>> {
-    let tasks = scan.files(go_on)?;
+/// Of planning and reading; a cancellation.
+pub(crate) fn hits(scan: &PaimonScan) -> Result<Vec<FileHits>> {
+    let tasks = scan.files()?;
     let reader = scan.placed_reader(&[]);
     let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {
         let Some(task) = tasks.get(i).filter(|t| *t.residual != BoundPredicate::True) else { return Ok(None) };
         let mut found = PositionSet::default();
         for rows in reader.read(task)? {
-            go_on()?;
+            check_cancelled()?;
             found.extend(placed(rows?)?.positions.values()).with("path", &task.data_file.path)?;
         }
         let all = left(task).and_then(|n| u64::try_from(n).ok()) == Some(found.len());

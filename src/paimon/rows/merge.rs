@@ -30,7 +30,7 @@ use crate::paimon::state::{PaimonTable, unsupported};
 use crate::paimon::write::keyed::key_deletes::check_deletable;
 use crate::paimon::write::write_plan::WriteKind;
 use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::assignments::row_counts;
 use crate::rows::matcher::{Matcher, MergeRows};
 use crate::rows::placed::placed;
@@ -59,14 +59,8 @@ impl PaimonTable {
     /// # Errors
     /// `InvalidInput` for columns, keys and conditions that don't fit; `Unsupported` for tables that don't take such
     /// changes; `CommitConflict` if others changed the table each time; as [`PaimonTable::append`].
-    pub(crate) fn merge_rows(
-        &self,
-        merge: &Merge,
-        rows: RowReader,
-        options: &CommitOptions,
-        go_on: Cancellation,
-    ) -> Result<PaimonTable> {
-        let rows = MergeRows::read(rows, go_on)?;
+    pub(crate) fn merge_rows(&self, merge: &Merge, rows: RowReader, options: &CommitOptions) -> Result<PaimonTable> {
+        let rows = MergeRows::read(rows)?;
         self.retry(options, &|table| {
             table.check_changeable()?;
             let keyed = table.table_schema().has_primary_key();
@@ -77,32 +71,32 @@ impl PaimonTable {
             let merge = Merge { on: on.clone(), ..merge.clone() };
             let matcher = Matcher::new(table.schema(), &merge, &rows)?;
             match keyed {
-                true => table.merge_by_key(&matcher, &merge, go_on),
-                false => table.merge_files(&matcher, go_on),
+                true => table.merge_by_key(&matcher, &merge),
+                false => table.merge_files(&matcher),
             }
         })
     }
 
-    fn merge_files(&self, matcher: &Matcher, go_on: Cancellation) -> Result<Option<PlannedCommit>> {
+    fn merge_files(&self, matcher: &Matcher) -> Result<Option<PlannedCommit>> {
         let store = self.folder().store().as_ref();
         let scan = self.found(matcher.filter())?;
-        let (hits, mut counts) = merge_hits(&scan, &self.schema().fields, matcher, go_on)?;
+        let (hits, mut counts) = merge_hits(&scan, &self.schema().fields, matcher)?;
         let mut new = Unpublished { store, data: Vec::new(), index: Vec::new() };
-        let (inserted, rows) = self.insert(matcher, go_on)?;
+        let (inserted, rows) = self.insert(matcher)?;
         counts.inserted = rows;
         new.data = inserted.added;
-        let planned = self.change_files(&scan, hits, Fate::Merged(matcher), new, counts.properties(), go_on)?;
+        let planned = self.change_files(&scan, hits, Fate::Merged(matcher), new, counts.properties())?;
         // Rows that came meanwhile may have the same keys.
         Ok(planned.map(|(commit, properties)| (commit.only_on(scan.snapshot_id()), properties)))
     }
 
-    fn merge_by_key(&self, matcher: &Matcher, merge: &Merge, go_on: Cancellation) -> Result<Option<PlannedCommit>> {
+    fn merge_by_key(&self, matcher: &Matcher, merge: &Merge) -> Result<Option<PlannedCommit>> {
         self.check_merged_by_key(matcher, merge)?;
         let scan = self.found(matcher.filter())?.of_every_level();
         let mut found = scan.read(StreamRequest::default())?;
         let (mut updates, mut deletes, mut counts) = (None, None, MergeCounts::default());
-        while let Some(rows) = found.next_batch(go_on)? {
-            go_on()?;
+        while let Some(rows) = found.next_batch()? {
+            check_cancelled()?;
             let fates = matcher.fates(&rows)?;
             let gone = kept(&rows, &fates.changed & &!&fates.replaced)?;
             counts.updated += fates.rows.num_rows() as u64;
@@ -121,7 +115,7 @@ impl PaimonTable {
         for writer in [updates, deletes].into_iter().flatten() {
             add(writer.finish()?);
         }
-        let (inserted, rows) = self.insert(matcher, go_on)?;
+        let (inserted, rows) = self.insert(matcher)?;
         counts.inserted = rows;
         add(inserted);
         if changes.added.is_empty() {
@@ -177,14 +171,14 @@ impl PaimonTable {
     }
 
     /// Writes the rows that matched none; and how many there are.
-    fn insert(&self, matcher: &Matcher, go_on: Cancellation) -> Result<(WrittenFiles, u64)> {
+    fn insert(&self, matcher: &Matcher) -> Result<(WrittenFiles, u64)> {
         let batches = matcher.inserted()?;
         if batches.is_empty() {
             return Ok((WrittenFiles::default(), 0));
         }
         let mut writer = PaimonWriter::new(self, WriteKind::Add, false)?;
         for rows in &batches {
-            go_on()?;
+            check_cancelled()?;
             writer.write(rows)?;
         }
         Ok((writer.finish()?, batches.iter().map(|rows| rows.num_rows() as u64).sum()))
@@ -197,19 +191,14 @@ fn kept(rows: &RecordBatch, kept: BooleanBuffer) -> Result<RecordBatch> {
 }
 
 /// The rows of each file that a merge changes.
-fn merge_hits(
-    scan: &PaimonScan,
-    fields: &[Field],
-    matcher: &Matcher,
-    go_on: Cancellation,
-) -> Result<(Vec<FileHits>, MergeCounts)> {
-    let tasks = scan.files(go_on)?;
+fn merge_hits(scan: &PaimonScan, fields: &[Field], matcher: &Matcher) -> Result<(Vec<FileHits>, MergeCounts)> {
+    let tasks = scan.files()?;
     let reader = scan.placed_reader(fields);
     let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {
         let (mut found, mut counts) = (PositionSet::default(), MergeCounts::default());
         let Some(task) = tasks.get(i) else { return Ok((found, counts)) };
         for rows in reader.read(task)? {
-            go_on()?;
+            check_cancelled()?;
             let rows = placed(rows?)?;
             let fates = matcher.fates(&rows.rows)?;
             counts.updated += fates.rows.num_rows() as u64;

@@ -24,7 +24,7 @@ use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::write_plan::WriteKind;
 use crate::paimon::write::writer::PaimonWriter;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::placed::{Placed, are_in, placed};
 use crate::types::Field;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
@@ -36,19 +36,18 @@ fn joined(e: ArrowError) -> Error {
 /// Rewrites the files of some hits: without these rows, or with their new values.
 ///
 /// # Errors
-/// Of reading and writing; what `go_on` gives.
+/// Of reading and writing; a cancellation.
 pub(crate) fn rewritten(
     table: &PaimonTable,
     scan: &PaimonScan,
     hits: &[FileHits],
     fate: Fate<'_>,
-    go_on: Cancellation,
 ) -> Result<Vec<PaimonNewFile>> {
     let mut out = Rewriter::new(table, scan)?;
     for hit in hits.iter().filter(|h| !matches!(fate, Fate::Gone) || !h.is_whole()) {
         let all = ScanTask { residual: BoundPredicate::True.into(), ..hit.task.clone() };
         for rows in out.reader.read(&all)? {
-            go_on()?;
+            check_cancelled()?;
             let rows = out.after(&placed(rows?)?, hit, fate).with("rewritten", &hit.task.data_file.path)?;
             out.write(&rows)?;
         }
@@ -65,12 +64,11 @@ pub(crate) fn updated(
     scan: &PaimonScan,
     hits: &[FileHits],
     fate: Fate<'_>,
-    go_on: Cancellation,
 ) -> Result<Vec<PaimonNewFile>> {
     let mut out = Rewriter::new(table, scan)?;
     for hit in hits {
         for rows in out.reader.read(&hit.task)? {
-            go_on()?;
+            check_cancelled()?;
             let rows = out.patched(fate, &placed(rows?)?.rows)?.rows;
             out.write(&rows)?;
         }

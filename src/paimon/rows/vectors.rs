@@ -20,7 +20,7 @@ use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, DeletionVectorRa
 use crate::paimon::spec::partition::{TablePaths, partition_of};
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 
 /// What index files begin with.
 const VERSION: u8 = 1;
@@ -46,14 +46,13 @@ fn name(file: &DataFile) -> &str {
 /// files go to `written`.
 ///
 /// # Errors
-/// Of reading and writing index files; `CorruptTable` for damaged ones; what `go_on` gives.
+/// Of reading and writing index files; `CorruptTable` for damaged ones; a cancellation.
 pub(crate) fn changes(
     table: &PaimonTable,
     snapshot: Option<&Arc<Snapshot>>,
     deleted: Vec<(Arc<DataFile>, PositionSet)>,
     removed: &[DataFile],
     written: &mut Vec<String>,
-    go_on: Cancellation,
 ) -> Result<Vec<IndexEntry>> {
     let (folder, schema) = (table.folder(), table.table_schema());
     let root = folder.root();
@@ -94,7 +93,7 @@ pub(crate) fn changes(
     };
     let mut out = Vec::new();
     for ((row, number), bucket) in buckets {
-        go_on()?;
+        check_cancelled()?;
         let own = before
             .iter()
             .filter(|e| e.kind == ADD && e.index_type == DELETION_VECTORS && e.partition == row && e.bucket == number);

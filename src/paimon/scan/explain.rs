@@ -11,7 +11,6 @@ use crate::expr::BoundPredicate;
 use crate::paimon::plan::files::PruneStage;
 use crate::paimon::plan::planned::{Plan, PlanCounters, PlannedSplit};
 use crate::paimon::plan::why::verdicts;
-use crate::parallel::Cancellation;
 use crate::rows::explanation::{Clause, DeleteFacts, Explain, Explained, FunnelStage};
 use crate::rows::judged_files::{Judged, encode_judged, manifest_schema};
 use crate::types::FieldId;
@@ -22,13 +21,13 @@ impl PaimonScan {
     ///
     /// # Errors
     /// As [`crate::paimon::plan::planner::plan`]; `Unsupported` with `files` for scans of what changed.
-    pub fn explain(&self, files: bool, go_on: Cancellation) -> Result<Explained> {
+    pub fn explain(&self, files: bool) -> Result<Explained> {
         if files {
             self.check_of_version("explanation file by file")?;
         }
         let began = Instant::now();
-        let plan = self.plan(go_on)?;
-        let files = files.then(|| self.judged(&plan, go_on)).transpose()?;
+        let plan = self.plan()?;
+        let files = files.then(|| self.judged(&plan)).transpose()?;
         let counters = plan.counters;
         let snapshot = self.selection.snapshot();
         let explain = Explain {
@@ -58,10 +57,10 @@ impl PaimonScan {
     }
 
     /// Every live file of the snapshot.
-    fn judged(&self, plan: &Plan, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
+    fn judged(&self, plan: &Plan) -> Result<Vec<RecordBatch>> {
         let files = plan.splits.iter().flat_map(PlannedSplit::files);
         let deletes: HashMap<&str, u32> = files.map(|t| (t.data_file.path.as_str(), t.deletes.len() as u32)).collect();
-        let verdicts = verdicts(&self.plan_input(), plan, go_on)?;
+        let verdicts = verdicts(&self.plan_input(), plan)?;
         let judged = verdicts.iter().map(|v| Judged {
             file: &v.file,
             kept: v.stage == PruneStage::Kept,

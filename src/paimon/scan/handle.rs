@@ -21,7 +21,7 @@ use crate::paimon::plan::travel::{Between, ScanVersion};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::plan_table;
 use crate::rows::shape::ScanShape;
 use crate::rows::stream::{BatchStream, StreamRequest};
@@ -149,8 +149,8 @@ impl PaimonScan {
         }
     }
 
-    pub(crate) fn plan(&self, go_on: Cancellation) -> Result<Plan> {
-        self.planned(go_on).map_err(|e| self.expired(e))
+    pub(crate) fn plan(&self) -> Result<Plan> {
+        self.planned().map_err(|e| self.expired(e))
     }
 
     /// Says why files may be missing.
@@ -173,12 +173,12 @@ impl PaimonScan {
         e
     }
 
-    fn planned(&self, go_on: Cancellation) -> Result<Plan> {
+    fn planned(&self) -> Result<Plan> {
         let input = self.plan_input();
         let planned = match &self.selection {
-            Selection::Version(_) => plan(&input, go_on),
+            Selection::Version(_) => plan(&input),
             Selection::Changes(Some(between)) | Selection::Appended(Some(between)) => {
-                plan_changes(&input, self.table.folder(), between, go_on)
+                plan_changes(&input, self.table.folder(), between)
             }
             Selection::Changes(None) | Selection::Appended(None) => Ok(Plan::default()),
         };
@@ -192,33 +192,33 @@ impl PaimonScan {
     }
 
     /// The tasks as readers take them: files that have to be merged are one.
-    pub(crate) fn tasks(&self, go_on: Cancellation) -> Result<impl Iterator<Item = ScanTask> + use<>> {
-        Ok(self.plan(go_on)?.splits.into_iter().flat_map(|split| split.tasks))
+    pub(crate) fn tasks(&self) -> Result<impl Iterator<Item = ScanTask> + use<>> {
+        Ok(self.plan()?.splits.into_iter().flat_map(|split| split.tasks))
     }
 
     /// The tasks of single files, those of sections too.
     ///
     /// # Errors
     /// As [`plan`].
-    pub(crate) fn files(&self, go_on: Cancellation) -> Result<Vec<ScanTask>> {
-        Ok(self.plan(go_on)?.splits.into_iter().flat_map(PlannedSplit::into_files).collect())
+    pub(crate) fn files(&self) -> Result<Vec<ScanTask>> {
+        Ok(self.plan()?.splits.into_iter().flat_map(PlannedSplit::into_files).collect())
     }
 
     /// Tasks, one for each file, in deterministic order.
     ///
     /// # Errors
     /// As [`plan`].
-    pub fn plan_files(&self, go_on: Cancellation) -> Result<TaskSource> {
-        let mut files = self.plan(go_on)?.splits.into_iter().flat_map(PlannedSplit::into_files);
-        Ok(Box::new(move |_| Ok(files.next())))
+    pub fn plan_files(&self) -> Result<TaskSource> {
+        let mut files = self.plan()?.splits.into_iter().flat_map(PlannedSplit::into_files);
+        Ok(Box::new(move || Ok(files.next())))
     }
 
     /// The tasks as Arrow batches; columns as in [`PaimonScan::plan_schema`].
     ///
     /// # Errors
     /// As [`plan`].
-    pub fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
-        let plan = self.plan(go_on)?;
+    pub fn plan_table(&self) -> Result<Vec<RecordBatch>> {
+        let plan = self.plan()?;
         let files: Vec<&ScanTask> = plan.splits.iter().flat_map(PlannedSplit::files).collect();
         Ok(vec![plan_table::encode_tasks(&files, self.is_of_changes())?])
     }
@@ -232,18 +232,18 @@ impl PaimonScan {
     ///
     /// # Errors
     /// As [`plan`].
-    pub fn count_files(&self, go_on: Cancellation) -> Result<u64> {
-        Ok(self.plan(go_on)?.counters.files_kept)
+    pub fn count_files(&self) -> Result<u64> {
+        Ok(self.plan()?.counters.files_kept)
     }
 
     /// Splits, packed as Java packs them.
     ///
     /// # Errors
     /// `InvalidInput` for sizes that are not positive; as [`plan`].
-    pub fn splits(&self, request: SplitRequest, go_on: Cancellation) -> Result<Vec<Split>> {
+    pub fn splits(&self, request: SplitRequest) -> Result<Vec<Split>> {
         let scan = self.packed_by(request)?;
         let split = |tasks| Split { context: self.shape.context.clone(), tasks };
-        Ok(scan.plan(go_on)?.splits.into_iter().map(|planned| split(planned.tasks)).collect())
+        Ok(scan.plan()?.splits.into_iter().map(|planned| split(planned.tasks)).collect())
     }
 
     /// With the sizes of splits that a request asks for.
@@ -334,21 +334,21 @@ impl PaimonScan {
     /// # Errors
     /// As [`plan`] and [`crate::data::read::task::read_task`].
     pub fn read(&self, request: StreamRequest) -> Result<BatchStream> {
-        let mut tasks = self.tasks(&|| Ok(()))?;
+        let mut tasks = self.tasks()?;
         let reader = self.task_reader(self.shape.context.clone());
-        BatchStream::new(reader, Box::new(move |_| Ok(tasks.next())), request, self.shape.limit)
+        BatchStream::new(reader, Box::new(move || Ok(tasks.next())), request, self.shape.limit)
     }
 
     /// The number of rows: from metadata for files whose rows all match the filter, that need no merging and whose
-    /// deletion vectors count the others, else by reading the columns that are needed. `go_on` is asked between
+    /// deletion vectors count the others, else by reading the columns that are needed. Checks for cancellation between
     /// batches.
     ///
     /// # Errors
-    /// As [`PaimonScan::read`]; what `go_on` gives.
-    pub fn count(&self, go_on: Cancellation) -> Result<u64> {
+    /// As [`PaimonScan::read`]; a cancellation.
+    pub fn count(&self) -> Result<u64> {
         let most = self.shape.limit.map_or(u64::MAX, |l| l as u64);
         let (mut counted, mut rest) = (0u64, Vec::new());
-        for task in self.tasks(go_on)? {
+        for task in self.tasks()? {
             match self.known_rows(&task) {
                 Some(rows) => counted = counted.saturating_add(rows),
                 None => rest.push(task),
@@ -360,11 +360,11 @@ impl PaimonScan {
         let nothing = Arc::new(Schema::new(self.shape.context.schema.id, Vec::new(), Vec::new()));
         let context = Arc::new(ReadContext { projection: nothing, ..self.shape.context.as_ref().clone() });
         let mut tasks = rest.into_iter();
-        let source: TaskSource = Box::new(move |_| Ok(tasks.next()));
+        let source: TaskSource = Box::new(move || Ok(tasks.next()));
         let mut rows = BatchStream::new(self.task_reader(context), source, StreamRequest::default(), None)?;
         while counted < most {
-            let Some(batch) = rows.next_batch(go_on)? else { break };
-            go_on()?;
+            let Some(batch) = rows.next_batch()? else { break };
+            check_cancelled()?;
             counted = counted.saturating_add(batch.num_rows() as u64);
         }
         Ok(counted.min(most))

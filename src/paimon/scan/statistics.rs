@@ -13,7 +13,7 @@ use crate::paimon::plan::files::Mappings;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::spec::partition::{TablePaths, partition_of};
 use crate::paimon::spec::stats::StatsBounds;
-use crate::parallel::Cancellation;
+use crate::parallel::check_cancelled;
 use crate::rows::column_statistics::{
     ColumnFold, Coverage, FileFacts, asked_columns, of_constant, partition_value, tight,
 };
@@ -26,12 +26,12 @@ impl PaimonScan {
     /// # Errors
     /// `InvalidInput` for a column that does not exist or lies in a list or map; `Unsupported` for change logs; those
     /// of planning.
-    pub fn statistics(&self, columns: &[String], go_on: Cancellation) -> Result<Statistics> {
+    pub fn statistics(&self, columns: &[String]) -> Result<Statistics> {
         self.check_of_version("statistics")?;
         let mut folds = asked_columns(self.named_columns(), columns)?;
         let (mut rows, mut exact, mut files) = (0u64, true, 0);
         let mut planned: HashMap<String, Coverage> = HashMap::new();
-        for task in self.tasks(go_on)? {
+        for task in self.tasks()? {
             let merged = task.merge.as_ref();
             let of_section = merged.iter().flat_map(|m| m.runs.iter().flatten());
             for file in of_section.chain(merged.is_none().then_some(&task)) {
@@ -48,7 +48,7 @@ impl PaimonScan {
             }
         }
         if !folds.is_empty() {
-            self.fold(&planned, &mut folds, go_on)?;
+            self.fold(&planned, &mut folds)?;
         }
         let limit = self.row_limit();
         let row_count = Fact::new(limit.map_or(rows, |limit| limit.min(rows)), exact);
@@ -58,7 +58,7 @@ impl PaimonScan {
     }
 
     /// Adds what manifests record of the planned files.
-    fn fold(&self, planned: &HashMap<String, Coverage>, folds: &mut [ColumnFold], go_on: Cancellation) -> Result<()> {
+    fn fold(&self, planned: &HashMap<String, Coverage>, folds: &mut [ColumnFold]) -> Result<()> {
         let Some(snapshot) = self.snapshot() else { return Ok(()) };
         let folder = self.table().folder();
         let (from, schema) = (folder.manifests(), self.table_schema());
@@ -66,7 +66,7 @@ impl PaimonScan {
         let input = self.plan_input();
         let request = EntryRequest { value_stats: true, ..EntryRequest::default() };
         for live in live_files(from, &data_manifests(from, snapshot)?, &request)? {
-            go_on()?;
+            check_cancelled()?;
             let (columns, mut mappings) = (&live.columns, Mappings::default());
             for row in live.rows.iter().map(|row| *row as usize) {
                 let partition = partition_of(schema, columns.partition_row(row))?;

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use json::parse_evolutions;
 use crate::error::ErrorKind;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::evolve::*;
@@ -21,6 +20,7 @@ use crate::iceberg::spec::metadata_json::parse_metadata;
 use crate::iceberg::spec::partition_by::parse_partition_by;
 use crate::iceberg::spec::sort_order::parse_sort_by;
 use crate::types::schema_json::schema_from_json;
+use json::parse_evolutions;
 
 const NOW: i64 = 1_700_000_000_000;
 

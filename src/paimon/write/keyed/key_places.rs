@@ -126,7 +126,7 @@ impl KeyPlaces {
         let keys = KeyRows::new(&columns, schema.fields_of(&schema.primary_keys))?;
         let partitions = KeyRows::new(&columns, schema.partition_fields())?;
         let at = schema.partition_fields().map(|f| place_of(&columns, f.id)).collect::<Result<Vec<_>>>()?;
-        let splits = scan.splits(SplitRequest::default(), &|| Ok(()))?;
+        let splits = scan.splits(SplitRequest::default())?;
         let read = in_parallel(splits.len(), |i| match splits.get(i) {
             Some(split) => SplitKeys::read(table, split, keys.clone(), partitions.clone(), &at),
             None => Ok(SplitKeys::default()),
