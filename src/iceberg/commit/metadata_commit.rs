@@ -69,19 +69,13 @@ fn updates(base: &TableMetadata, next: &TableMetadata) -> Vec<MetadataUpdate> {
     if let Some(uuid) = next.table_uuid.as_ref().filter(|_| base.table_uuid != next.table_uuid) {
         out.push(MetadataUpdate::AssignUuid(uuid.clone()));
     }
-    let old: HashSet<i64> = base.snapshots.iter().map(|s| s.id).collect();
-    let new = || next.snapshots.iter().filter(|s| !old.contains(&s.id)).cloned();
-    let (before, after): (Vec<_>, Vec<_>) = new().partition(|s| is_before_upgrade(s, base, next));
-    out.extend(before.into_iter().map(MetadataUpdate::AddSnapshot));
-    if base.format_version != next.format_version {
-        out.push(MetadataUpdate::UpgradeFormatVersion(next.format_version));
-    }
+    let new = add_upgrades(base, next, &mut out);
     add_layout(base, next, &mut out);
     if base.location != next.location {
         out.push(MetadataUpdate::SetLocation(next.location.clone()));
     }
     add_properties(base, next, &mut out);
-    out.extend(after.into_iter().map(MetadataUpdate::AddSnapshot));
+    out.extend(new.into_iter().map(MetadataUpdate::AddSnapshot));
     add_refs(base, next, &mut out);
     add_statistics(
         &base.statistics,
@@ -161,10 +155,33 @@ fn add_properties(base: &TableMetadata, next: &TableMetadata, out: &mut Vec<Meta
     }
 }
 
-/// Whether a new snapshot is of the format version that the same commit raises.
-fn is_before_upgrade(snapshot: &Snapshot, base: &TableMetadata, next: &TableMetadata) -> bool {
-    let leaves = |version: u8| base.format_version < version && next.format_version >= version;
-    (leaves(2) && snapshot.sequence_number == 0) || (leaves(3) && snapshot.first_row_id.is_none())
+/// Raises the format version, after the new snapshots that are of the lower one. Returns the other new snapshots.
+fn add_upgrades(base: &TableMetadata, next: &TableMetadata, out: &mut Vec<MetadataUpdate>) -> Vec<Arc<Snapshot>> {
+    let old: HashSet<i64> = base.snapshots.iter().map(|s| s.id).collect();
+    let mut new: Vec<_> = next.snapshots.iter().filter(|s| !old.contains(&s.id)).cloned().collect();
+    let mut reached = base.format_version;
+    for version in base.format_version..next.format_version {
+        let (own, later): (Vec<_>, Vec<_>) = new.into_iter().partition(|s| is_of_version(s, version));
+        if !own.is_empty() && reached != version {
+            out.push(MetadataUpdate::UpgradeFormatVersion(version));
+            reached = version;
+        }
+        out.extend(own.into_iter().map(MetadataUpdate::AddSnapshot));
+        new = later;
+    }
+    if reached != next.format_version {
+        out.push(MetadataUpdate::UpgradeFormatVersion(next.format_version));
+    }
+    new
+}
+
+/// Whether a snapshot was made before the format version was raised from this one.
+fn is_of_version(snapshot: &Snapshot, version: u8) -> bool {
+    match version {
+        1 => snapshot.sequence_number == 0,
+        2 => snapshot.first_row_id.is_none(),
+        _ => false,
+    }
 }
 
 /// References, then the snapshots that are removed: no reference ever names a snapshot that the table lacks.

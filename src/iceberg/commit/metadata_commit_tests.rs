@@ -109,6 +109,9 @@ fn metadata_of_other_writers_is_created_and_replayed() {
         let empty = TableMetadata { snapshots: vec![], snapshot_log: vec![], refs: BTreeMap::new(), ..full.clone() };
         let empty = TableMetadata { current_snapshot_id: None, statistics: vec![], ..empty };
         let empty = TableMetadata { partition_statistics: vec![], last_sequence_number: 0, ..empty };
+        // A v1 table may have no identity; a new one has.
+        let uuid = full.table_uuid.clone().or_else(|| Some("9c12d441-03fe-4693-9a96-a0705ddf69c1".to_owned()));
+        let empty = TableMetadata { table_uuid: uuid, ..empty };
         let empty = TableMetadata { next_row_id: full.next_row_id.map(|_| 0), ..empty };
         let commit = MetadataCommit::creating(empty.clone());
         assert_eq!(commit.requirements, [MetadataRequirement::AssertCreate]);
