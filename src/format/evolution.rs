@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
-use crate::format::request::RefKind;
+
 use crate::types::{Schema, Type};
 
 /// One change of a table's metadata.
@@ -244,4 +244,13 @@ pub fn checked_path(names: Vec<String>) -> Result<ColumnPath> {
 
 fn no_column(shown: &str) -> Error {
     Error::invalid(format!("{shown} is no column's name: a part of it is empty"))
+}
+
+/// What a reference is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefKind {
+    /// It moves with each commit to it.
+    Branch,
+    /// It stays.
+    Tag,
 }

@@ -91,12 +91,3 @@ pub struct WriteOptions {
     /// The rows are to take the place of others, by [`Table::commit_overwrite`]; to tables of Paimon it matters.
     pub replaces: bool,
 }
-
-/// What a reference is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefKind {
-    /// It moves with each commit to it.
-    Branch,
-    /// It stays.
-    Tag,
-}

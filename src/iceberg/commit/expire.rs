@@ -9,7 +9,7 @@ use crate::format::maintenance::Expiry;
 use std::collections::{BTreeMap, HashSet};
 
 use crate::error::{Error, Result};
-use crate::format::request::RefKind;
+use crate::format::evolution::RefKind;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::spec::snapshot::SnapshotRef;
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::error::ErrorKind;
+use crate::format::evolution::RefKind;
 use crate::format::maintenance::Expiry;
-use crate::format::request::RefKind;
 use crate::iceberg::commit::apply_updates::apply;
 use crate::iceberg::commit::expire::expire;
 use crate::iceberg::spec::metadata_build::new_table;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::format::request::RefKind;
+use crate::format::evolution::RefKind;
 use crate::format::task::{DataFile, FileContent, FileFormat};
 use crate::iceberg::commit::preconditions::{Preconditions, RUN_AGAIN};
 use crate::iceberg::commit::removal::FileId;

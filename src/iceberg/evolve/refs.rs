@@ -6,8 +6,8 @@
 //! Source: Iceberg specification, "Snapshot References", "Snapshot Retention Policy".
 
 use crate::error::{Error, Result};
+use crate::format::evolution::RefKind;
 use crate::format::evolution::{RefChange, RefUpdate, Retention, Version};
-use crate::format::request::RefKind;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::spec::snapshot::{Snapshot, SnapshotRef};
 use crate::types::temporal::format_instant;

@@ -9,7 +9,7 @@ use arrow::record_batch::RecordBatch;
 use super::arrays::{field, maps};
 use super::tables::Inspection;
 use crate::error::Result;
-use crate::format::request::RefKind;
+use crate::format::evolution::RefKind;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 

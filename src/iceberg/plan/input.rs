@@ -7,7 +7,7 @@ use crate::expr::BoundPredicate;
 use crate::iceberg::manifest::entries::{ADDED, DELETED};
 use crate::iceberg::manifest::list::ManifestFile;
 use crate::iceberg::manifest::read_budget::ReadBudget;
-use crate::iceberg::plan::cache::PlanCache;
+use crate::iceberg::plan::plan_cache::cache::PlanCache;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::{Location, Store};

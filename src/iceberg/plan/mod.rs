@@ -2,9 +2,6 @@
 
 #[cfg(test)]
 pub(crate) mod attach_tests;
-pub mod cache;
-pub(crate) mod cached;
-pub(crate) mod cached_columns;
 pub mod changes;
 pub mod deletes;
 pub(crate) mod equality_keys;
@@ -17,6 +14,7 @@ pub mod manifest_groups;
 pub(crate) mod named_bounds;
 pub mod partition_bounds;
 pub(crate) mod path_index;
+pub mod plan_cache;
 pub(crate) mod planned;
 pub mod planner;
 pub(crate) mod screen;

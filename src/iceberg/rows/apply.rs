@@ -22,8 +22,8 @@ use crate::format::task::{DataFile, FileContent, FileFormat, ScanTask};
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::parallel::check_cancelled;
-use crate::rows::patch::{Patch, Patched};
-use crate::rows::placed::{Placed, are_in};
+use crate::rows::row_changes::patch::{Patch, Patched};
+use crate::rows::row_changes::placed::{Placed, are_in};
 
 /// Rows of a data file.
 pub(crate) struct Hits {

@@ -18,7 +18,7 @@ use crate::expr::Predicate;
 use crate::iceberg::commit::live::live_files;
 use crate::iceberg::plan::planner::Plan;
 use crate::parallel::check_cancelled;
-use crate::rows::source::renamed;
+use crate::rows::row_changes::source::renamed;
 use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
 use crate::types::{Field, PrimitiveType, Schema};

@@ -13,7 +13,7 @@ use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::plan::file_bounds::strict;
 use crate::parallel::{check_cancelled, in_parallel};
-use crate::rows::patch::Remove;
+use crate::rows::row_changes::patch::Remove;
 
 /// What is to be removed.
 pub(crate) enum Removal {

@@ -8,8 +8,8 @@ use crate::expr::Predicate;
 use crate::format::row_change::Merge;
 use crate::format::task::DataFile;
 use crate::iceberg::rows::view::View;
-use crate::rows::clauses::mapping;
-use crate::rows::source::{Mapping, Source, renamed, rows_of};
+use crate::rows::row_changes::clauses::mapping;
+use crate::rows::row_changes::source::{Mapping, Source, renamed, rows_of};
 
 /// Writes rows of the source that match nothing.
 pub(crate) struct Inserts<'m> {

@@ -15,8 +15,8 @@ use crate::iceberg::plan::input::PlanInput;
 use crate::iceberg::plan::planned::PlannedBatch;
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::rows::view::View;
-use crate::rows::key_columns::KeyColumns;
-use crate::rows::key_ranges::{KeyRanges, KeyTuples};
+use crate::rows::row_changes::key_columns::KeyColumns;
+use crate::rows::row_changes::key_ranges::{KeyRanges, KeyTuples};
 use crate::types::{PartitionSpec, PrimitiveType, Schema, Transform};
 
 impl KeyRanges {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::format::task::{DataFile, ReadContext, ScanTask};
 use crate::iceberg::state::Table;
-use crate::rows::placed::{Placed, PlacedRows, placed, without_ids};
+use crate::rows::row_changes::placed::{Placed, PlacedRows, placed, without_ids};
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, POS, metadata_column};
 use crate::types::{Field, Schema};
 

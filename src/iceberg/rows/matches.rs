@@ -19,10 +19,10 @@ use crate::format::row_change::Merge;
 use crate::format::task::ScanTask;
 use crate::iceberg::rows::inserts::Inserts;
 use crate::parallel::check_cancelled;
-use crate::rows::clauses::{Clauses, check_insert};
-use crate::rows::key_columns::KeyColumns;
-use crate::rows::patch::NO_SOURCE;
-use crate::rows::source::{Source, rows_of};
+use crate::rows::row_changes::clauses::{Clauses, check_insert};
+use crate::rows::row_changes::key_columns::KeyColumns;
+use crate::rows::row_changes::patch::NO_SOURCE;
+use crate::rows::row_changes::source::{Source, rows_of};
 use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
 

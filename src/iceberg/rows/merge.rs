@@ -24,12 +24,12 @@ use crate::format::task::ScanTask;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::rows::inserts::Inserts;
 use crate::parallel::{check_cancelled, in_parallel};
-use crate::rows::clauses::{Clauses, check_insert};
-use crate::rows::key_columns::KeyColumns;
-use crate::rows::key_ranges::KeyRanges;
-use crate::rows::keys::KeyIndex;
-use crate::rows::patch::NO_SOURCE;
-use crate::rows::source::{Source, rows_of};
+use crate::rows::row_changes::clauses::{Clauses, check_insert};
+use crate::rows::row_changes::key_columns::KeyColumns;
+use crate::rows::row_changes::key_ranges::KeyRanges;
+use crate::rows::row_changes::keys::KeyIndex;
+use crate::rows::row_changes::patch::NO_SOURCE;
+use crate::rows::row_changes::source::{Source, rows_of};
 use crate::rows::stream::RowReader;
 
 /// A merge with its source, ready to be matched.

@@ -12,7 +12,7 @@ use crate::format::task::{DataFile, Partition};
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::commit::summary::REPLACE_PARTITIONS;
-use crate::rows::patch::Remove;
+use crate::rows::row_changes::patch::Remove;
 use crate::rows::stream::RowReader;
 
 /// The rows that an overwrite brings.

@@ -21,7 +21,7 @@ use crate::iceberg::committing;
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::state::Table;
 use crate::iceberg::write::commit_messages::first_time;
-use crate::rows::assignments::Assignments;
+use crate::rows::row_changes::assignments::Assignments;
 use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
 
@@ -183,7 +183,7 @@ fn of_files(view: &View, change: &RowChange, files: &[String]) -> Result<Effect>
         RowChange::Delete(filter) => {
             let mode = view.mode(Command::Delete)?;
             let tasks = tasks_of(view, filter, &wanted)?;
-            apply(view, mode, hits(view, tasks, mode)?, &crate::rows::patch::Remove)
+            apply(view, mode, hits(view, tasks, mode)?, &crate::rows::row_changes::patch::Remove)
         }
         RowChange::Update(filter, assigned) => {
             let patch = Assignments::new(view.table.schema(), assigned)?;

@@ -2,7 +2,7 @@
 
 use crate::format::row_change::Assigned;
 
-pub(crate) use crate::rows::assignments::{Assignments, row_counts};
+pub(crate) use crate::rows::row_changes::assignments::{Assignments, row_counts};
 
 use super::apply::{Effect, apply};
 use super::delete::hits;

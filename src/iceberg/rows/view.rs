@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::expr::{Predicate, bind};
-use crate::format::request::RefKind;
+use crate::format::evolution::RefKind;
 use crate::format::request::{At, ScanRequest};
 use crate::format::task::DataFile;
 use crate::iceberg::commit::preconditions::Preconditions;

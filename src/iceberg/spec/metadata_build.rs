@@ -15,7 +15,7 @@ use super::schema::{FreshSchema, assign_fresh_ids, check_schema};
 use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef};
 use super::snapshot::{StatisticsFile, StatisticsKind};
 use crate::error::{Error, Result};
-use crate::format::request::RefKind;
+use crate::format::evolution::RefKind;
 use crate::types::{PartitionSpec, Schema, SortOrder, Transform};
 
 /// The property that sets the format version; not kept as a property.

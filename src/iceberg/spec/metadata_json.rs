@@ -16,7 +16,7 @@ use super::partition::{FIRST_PARTITION_FIELD_ID, complete_spec_json, spec_from_j
 use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
 use super::sort_order::{sort_order_from_json, sort_order_to_json};
 use crate::error::{Error, Result};
-use crate::format::request::RefKind;
+use crate::format::evolution::RefKind;
 use crate::types::schema_json::schema_from_json;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::*;
 use crate::error::ErrorKind;
-use crate::format::request::RefKind;
+use crate::format::evolution::RefKind;
 use crate::iceberg::spec::metadata_encode::encode_metadata;
 use crate::iceberg::spec::metadata_json::parse_metadata;
 use crate::types::{Field, PartitionField, PrimitiveType, SortField, Transform};

@@ -2,7 +2,7 @@
 //!
 //! Source: Iceberg specification, "Snapshots", "Snapshot Retention Policy", and Appendix C.
 
-use crate::format::request::RefKind;
+use crate::format::evolution::RefKind;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};

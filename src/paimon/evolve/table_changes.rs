@@ -8,10 +8,10 @@ use serde_json::Value as Json;
 use super::option_checks::check_change;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::evolution::Evolution;
+use crate::format::evolution::RefKind;
 use crate::format::evolution::{
     NewColumn, Position as Place, RefChange, RefUpdate, Retention, SchemaOperation, SchemaUpdate, Version,
 };
-use crate::format::request::RefKind;
 use crate::paimon::catalog::alter::{ColumnPosition, SchemaChange};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::catalog::refs::RollbackTo;

@@ -28,7 +28,7 @@ use crate::paimon::write::keyed::key_deletes::check_deletable;
 use crate::paimon::write::write_plan::WriteKind;
 use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
 use crate::parallel::check_cancelled;
-use crate::rows::assignments::Assignments;
+use crate::rows::row_changes::assignments::Assignments;
 use crate::rows::stream::RowReader;
 use crate::rows::stream::StreamRequest;
 

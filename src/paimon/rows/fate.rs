@@ -1,7 +1,7 @@
 //! What becomes of the rows that a change finds.
 
-use crate::rows::assignments::Assignments;
-use crate::rows::matcher::Matcher;
+use crate::rows::row_changes::assignments::Assignments;
+use crate::rows::row_changes::matcher::Matcher;
 
 /// What becomes of the rows that a filter finds.
 #[derive(Clone, Copy)]

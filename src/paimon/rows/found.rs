@@ -6,7 +6,7 @@ use crate::expr::BoundPredicate;
 use crate::format::task::ScanTask;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::parallel::check_cancelled;
-use crate::rows::placed::placed;
+use crate::rows::row_changes::placed::placed;
 use crate::store::in_parallel;
 
 /// Rows of a data file.

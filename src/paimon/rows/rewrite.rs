@@ -25,7 +25,7 @@ use crate::paimon::state::PaimonTable;
 use crate::paimon::write::write_plan::WriteKind;
 use crate::paimon::write::writer::PaimonWriter;
 use crate::parallel::check_cancelled;
-use crate::rows::placed::{Placed, are_in, placed};
+use crate::rows::row_changes::placed::{Placed, are_in, placed};
 use crate::types::Field;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 

@@ -7,12 +7,12 @@ use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
 use crate::format::evolution::ColumnPath;
+use crate::format::evolution::RefKind;
 use crate::format::evolution::{Evolution, checked_path, column_path};
 use crate::format::evolution::{
     NewColumn, NewSortField, Position, RefChange, RefUpdate, Retention, SchemaOperation, SchemaUpdate, SortOrderUpdate,
     Source, SpecOperation, SpecUpdate, Version,
 };
-use crate::format::request::RefKind;
 use crate::iceberg::spec::metadata::MAIN_BRANCH;
 use crate::types::Type;
 use crate::types::schema_json::{schema_from_json, type_from_json};

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::format::request::RefKind;
+use crate::format::evolution::RefKind;
 use crate::iceberg::spec::metadata::MAIN_BRANCH;
 use crate::iceberg::spec::snapshot::{Snapshot, SnapshotRef};
 

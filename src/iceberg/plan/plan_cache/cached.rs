@@ -12,11 +12,11 @@ use crate::iceberg::manifest::columns::{Manifest, assign_first_row_ids, clear_fi
 use crate::iceberg::manifest::entries::Inherited;
 use crate::iceberg::manifest::entries::{DELETED, EntryColumns, EntryRequest, MISSING, MetricColumn};
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
-use crate::iceberg::plan::cache::{CachedManifest, LoadedSections, PlanCache};
-use crate::iceberg::plan::cached_columns::{Key, Kind, TO_JUDGE, TO_KEEP, content_of, format_of};
 use crate::iceberg::plan::deletes::PATH_FIELD;
 use crate::iceberg::plan::judge::Judge;
 use crate::iceberg::plan::kept_entries::{KeptEntries, PartitionGroup};
+use crate::iceberg::plan::plan_cache::cache::{CachedManifest, LoadedSections, PlanCache};
+use crate::iceberg::plan::plan_cache::cached_columns::{Key, Kind, TO_JUDGE, TO_KEEP, content_of, format_of};
 use crate::iceberg::plan::planned::{PlannedBatch, count, survivors};
 use crate::iceberg::plan::specs::SpecContext;
 use crate::iceberg::spec::metadata::TableMetadata;

@@ -10,8 +10,8 @@ use arrow::row::{RowConverter, SortField};
 use super::source::{Mapping, Numbered, Source, rows_of};
 use crate::error::{Error, Result};
 use crate::format::row_change::{Columns, Merge};
-use crate::rows::patch::{NO_SOURCE, Patch, Patched};
-use crate::rows::source::no_column;
+use crate::rows::row_changes::patch::{NO_SOURCE, Patch, Patched};
+use crate::rows::row_changes::source::no_column;
 use crate::types::{Field, Schema};
 
 /// What rows of the source do to rows that they match.

@@ -9,8 +9,8 @@ use crate::data::read::cast::constant;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{Literal, value_of};
 use crate::format::row_change::Assigned;
-use crate::rows::patch::{Patch, Patched};
-use crate::rows::source::no_column;
+use crate::rows::row_changes::patch::{Patch, Patched};
+use crate::rows::row_changes::source::no_column;
 use crate::types::{Field, PrimitiveType, Schema, Value};
 
 /// What every column of the table becomes.

@@ -16,7 +16,7 @@ use crate::iceberg::manifest::columns::Manifest;
 use crate::iceberg::manifest::entries::EntryColumns;
 use crate::iceberg::manifest::layout::Layout;
 use crate::iceberg::manifest::list::ManifestFile;
-use crate::iceberg::plan::cached_columns::{Key, Loaded, Section, Sections};
+use crate::iceberg::plan::plan_cache::cached_columns::{Key, Loaded, Section, Sections};
 use crate::store::Store;
 use crate::types::FieldId;
 use crate::types::hash::murmur3_bytes;

@@ -18,7 +18,7 @@ use crate::data::write::partition_rows::{column_at, source_path};
 use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate, bind};
 use crate::format::row_change::Merge;
-use crate::rows::patch::NO_SOURCE;
+use crate::rows::row_changes::patch::NO_SOURCE;
 use crate::types::Schema;
 
 /// The rows that a merge brings, to be matched any number of times.

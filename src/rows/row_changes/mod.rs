@@ -1,0 +1,11 @@
+//! Changing rows, whatever the format: keys, the source's rows, clauses, what becomes of a row.
+
+pub mod assignments;
+pub(crate) mod clauses;
+pub(crate) mod key_columns;
+pub(crate) mod key_ranges;
+pub(crate) mod keys;
+pub(crate) mod matcher;
+pub mod patch;
+pub mod placed;
+pub(crate) mod source;
