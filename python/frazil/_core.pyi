@@ -2,6 +2,8 @@
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, final
 
+from typing_extensions import disjoint_base
+
 from frazil.expr import Predicate
 
 _Wrapped = TypeVar("_Wrapped")
@@ -241,8 +243,9 @@ class Scan:
     def read_all(self) -> Batches: ...
     def count(self) -> int: ...
 
+@disjoint_base
 class At:
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     @final
     class Snapshot(At):
         __match_args__ = ("snapshot_id",)
@@ -264,6 +267,7 @@ class At:
         @property
         def ms(self) -> int: ...
 
+@disjoint_base
 class Position:
     @final
     class First(Position):
@@ -284,6 +288,7 @@ class Position:
         @property
         def path(self) -> str | list[str]: ...
 
+@disjoint_base
 class SchemaOperation:
     @final
     class Add(SchemaOperation):
@@ -390,6 +395,7 @@ class SchemaOperation:
         @property
         def schema(self) -> Schema: ...
 
+@disjoint_base
 class SpecOperation:
     @final
     class Add(SpecOperation):
@@ -444,6 +450,7 @@ class Retention:
     @property
     def max_ref_age_ms(self) -> int | None: ...
 
+@disjoint_base
 class Evolution:
     @final
     class UpdateSchema(Evolution):
@@ -587,10 +594,11 @@ class Evolution:
         @property
         def to(self) -> At | None: ...
 
+@disjoint_base
 class Assigned:
     @classmethod
     def unpickle(cls, kind: str, members: tuple[Any, ...]) -> Assigned: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     @final
     class Null(Assigned):
         __match_args__ = ()
@@ -610,10 +618,11 @@ class Assigned:
         @property
         def name(self) -> str: ...
 
+@disjoint_base
 class RowChange:
     @classmethod
     def unpickle(cls, kind: str, members: tuple[Any, ...]) -> RowChange: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     @final
     class Delete(RowChange):
         __match_args__ = ("filter",)
@@ -721,6 +730,7 @@ class Table:
     def refs(self) -> list[tuple[str, int, str, int | None, int | None, int | None]]: ...
     def evolve(self, change: Evolution) -> Table: ...
     def maintain(self, action: str, arguments: str) -> tuple[Table, str]: ...
+    def supports(self, capability: str) -> bool: ...
     def refresh(self) -> Table: ...
     def scan(
         self,

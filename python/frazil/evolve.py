@@ -303,7 +303,7 @@ def _position(first: bool, before: Path | None, after: Path | None) -> Position 
 def _transform(transform: Any) -> str | None:
     if transform is not None and not isinstance(transform, str) and not _is_pyiceberg(transform):
         raise InvalidInputError(f"transform must be text such as 'bucket[16]', not {arguments.shown(transform)}")
-    return None if transform is None else str(transform)
+    return None if transform is None else arguments.text("transform", str(transform))
 
 
 def _is_pyiceberg(value: object) -> bool:

@@ -250,7 +250,7 @@ def test_what_keyed_tables_refuse(paimon: Paimon) -> None:
     refused({"merge-engine": "partial-update"}, "partial-update")
     refused({"merge-engine": "aggregation"}, "aggregation")
     refused({"merge-engine": "first-row"}, "first row")
-    refused({"ignore-delete": "true"}, "passes over deletes")
+    refused({"ignore-delete": "true"}, "ignores deletes")
     partial = paimon.create("partial", KEYED, ["id"], options={"bucket": 1, "merge-engine": "partial-update"}).open()
     with pytest.raises(fz.UnsupportedError, match="passes over nulls"):
         partial.update("id = 1", {"name": None})

@@ -146,7 +146,7 @@ REFUSED: list[tuple[dict[str, str], dict[str, Any], str]] = [
     ({"merge-engine": "partial-update"}, {"when_matched_update": {"v": "v"}}, "merge engine"),
     ({"merge-engine": "aggregation"}, {"when_matched_delete": True}, "aggregation"),
     ({"merge-engine": "first-row"}, {"when_not_matched_by_source_delete": True}, "first-row"),
-    ({"ignore-delete": "true"}, {"when_matched_delete": True}, "passes over deletes"),
+    ({"ignore-delete": "true"}, {"when_matched_delete": True}, "ignores deletes"),
     ({"sequence.field": "v"}, {"when_matched_update": True}, "orders the rows"),
 ]
 

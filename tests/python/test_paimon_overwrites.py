@@ -224,7 +224,7 @@ def test_what_is_refused(catalog: fz.Catalog) -> None:
     table = made(catalog, "changelog")
     before = read(table)
     overwriting, appending = written(table, [("a", 1, 9)])[0], written(table, [("a", 2, 9)], overwrite=False)[0]
-    with pytest.raises(fz.InvalidInputError, match="no append"):
+    with pytest.raises(fz.InvalidInputError, match="can't be appended"):
         table.commit([overwriting])
     deleting = table.writer().delete_keys(batch([("a", 1, 1)]).select(["p", "id"]))
     for message in (appending, deleting):

@@ -319,8 +319,7 @@ def _clustered(matches: DataFrame, source: Source, table: Table, change: RowChan
     file = f.col(quoted(_FILE))
     if change.insert is None:
         return matches.repartition(file)
-    given = source.names if change.insert is True else None
-    names = {name: name for name in given} if given is not None else dict(change.insert)
+    names = change.insert if isinstance(change.insert, dict) else {name: name for name in source.names}
     named = {column: f"frazil {source.names.index(name)}" for column, name in names.items()}
     mode = table.properties.get("write.merge.distribution-mode", "hash").lower()
     spread = partition_columns(table, named) if mode != "none" else []
