@@ -225,7 +225,7 @@ def test_appended_rows(orders: fz.Table, accounts: fz.Table) -> None:
         lambda: orders.scan(since=1).estimate(),
         lambda: orders.scan(since=1).explain(files=True),
     ):
-        with pytest.raises(fz.UnsupportedError, match="Paimon|this table's format"):
+        with pytest.raises(fz.UnsupportedError, match=r"Paimon|this table's format"):
             refused()
 
 
@@ -308,7 +308,7 @@ ROWS = pa.table({"id": [1]})
 )
 def test_what_only_iceberg_can_do(orders: fz.Table, refused: Callable[[fz.Table], Any]) -> None:
     before = sorted(p.name for p in DATA.joinpath("orders").rglob("*"))
-    with pytest.raises(fz.UnsupportedError, match="Paimon|this table's format"):
+    with pytest.raises(fz.UnsupportedError, match=r"Paimon|this table's format"):
         refused(orders)
     assert sorted(p.name for p in DATA.joinpath("orders").rglob("*")) == before
 
