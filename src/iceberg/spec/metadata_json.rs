@@ -153,7 +153,7 @@ fn format_version(m: &mut Members) -> Result<u8> {
         Some(v) if (1..=i64::from(NEWEST_FORMAT_VERSION)).contains(&v) => Ok(v as u8),
         Some(v) if v > i64::from(NEWEST_FORMAT_VERSION) => {
             Err(Error::unsupported(format!("tables of format version {v} are not supported"))
-                .hint(format!("MetadataPointer 1 to {NEWEST_FORMAT_VERSION} are; a newer Frazil may read it")))
+                .hint(format!("Frazil reads the versions 1 to {NEWEST_FORMAT_VERSION}; a newer release may read this one")))
         }
         _ => Err(m.error("format-version", &format!("is {recorded}")).hint("It must be the number 1, 2 or 3")),
     }

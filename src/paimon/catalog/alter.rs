@@ -14,7 +14,7 @@ use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::types::options::Options;
 
-/// CommitAttempt to make a schema, while others make some too.
+/// How often a new schema is tried while other writers make schemas too.
 const ATTEMPTS: usize = 100;
 
 /// Types nest at most so deep.
