@@ -318,7 +318,7 @@ def test_files_that_another_table_rewrote_are_refused(catalog: fz.Catalog) -> No
     source.update("id = 2", {"name": "b"})
     (rewritten,) = (task.data_file.path for task in source.scan().plan_files())
     target = catalog.create_table("db.target", ROWS.schema, properties={"format-version": "3"})
-    with pytest.raises(fz.InvalidInputError, match="another table's") as refused:
+    with pytest.raises(fz.InvalidInputError, match="another table") as refused:
         target.add_files([rewritten])
     assert "append() them" in str(refused.value)
     assert target.add_files([fresh]).scan(select=["_row_id"]).to_arrow()["_row_id"].to_pylist() == [0, 1, 2]

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
+from frazil import _core
 from conftest import event_rows
 
 UTC = dt.timezone.utc
@@ -110,7 +111,7 @@ def test_versions_that_are_not_there(events: fz.Table) -> None:
         assert getattr(events.inspect, kind)(at=dt.datetime(2100, 1, 1)) == getattr(events.inspect, kind)()
     for kind in set(ALL) - set(WITH_AT):
         with pytest.raises(fz.InvalidInputError, match="all versions"):
-            events._core.inspect(kind, snapshot_id=events.snapshot.id)
+            events._core.inspect(kind, at=_core.At.Snapshot(events.snapshot.id))
     with pytest.raises(fz.InvalidInputError, match="all_entries"):
         events._core.inspect("filez")
 

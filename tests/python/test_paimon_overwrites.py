@@ -228,7 +228,7 @@ def test_what_is_refused(catalog: fz.Catalog) -> None:
         table.commit([overwriting])
     deleting = table.writer().delete_keys(batch([("a", 1, 1)]).select(["p", "id"]))
     for message in (appending, deleting):
-        with pytest.raises(fz.InvalidInputError, match=r"replace nothing.*writer\(overwrite=True\)"):
+        with pytest.raises(fz.InvalidInputError, match=r"can't replace rows.*writer\("):
             table.commit_overwrite([overwriting, message])
     with pytest.raises(fz.UnsupportedError, match="compact"):
         table.writer().rewrite(batch([("a", 1, 9)]))

@@ -260,7 +260,7 @@ def test_deletes_say_what_they_are_newer_than(make: Callable[..., fz.Table]) -> 
     for delete in (t.delete_keys, t.writer().delete_keys):
         with pytest.raises(fz.InvalidInputError, match=r"columns that order the rows(.|\n)*delete\(where\)"):
             delete(pa.table({"id": [1]}))
-        with pytest.raises(fz.InvalidInputError, match="newer than"):
+        with pytest.raises(fz.InvalidInputError, match="order the rows of a key"):
             delete(pa.table({"id": [1, 2], "v": [6.0, None]}))
     t.delete_keys(pa.table({"id": [1, 2], "v": [6.0, 4.0]}))
     t.delete("id = 3")
@@ -276,7 +276,7 @@ def test_deletes_say_what_they_are_newer_than(make: Callable[..., fz.Table]) -> 
     )
     t.append(batch([(1, "a", 5.0), (2, "a", 5.0)]))
     for keys in (pa.table({"id": [1]}), pa.table({"id": [1], "v": pa.array([None], pa.float64())})):
-        with pytest.raises(fz.InvalidInputError, match="newer than"):
+        with pytest.raises(fz.InvalidInputError, match="order the rows of a key"):
             t.delete_keys(keys)
     t.delete_keys(pa.table({"id": [1], "v": [6.0]}))
     assert set(held(t)) == {2}

@@ -151,10 +151,10 @@ fn format_version(m: &mut Members) -> Result<u8> {
     let recorded = m.required("format-version").map_err(|e| e.hint("This may not be an Iceberg metadata file"))?;
     match recorded.as_i64() {
         Some(v) if (1..=i64::from(NEWEST_FORMAT_VERSION)).contains(&v) => Ok(v as u8),
-        Some(v) if v > i64::from(NEWEST_FORMAT_VERSION) => {
-            Err(Error::unsupported(format!("tables of format version {v} are not supported"))
-                .hint(format!("Frazil reads the versions 1 to {NEWEST_FORMAT_VERSION}; a newer release may read this one")))
-        }
+        Some(v) if v > i64::from(NEWEST_FORMAT_VERSION) => Err(Error::unsupported(format!(
+            "tables of format version {v} are not supported"
+        ))
+        .hint(format!("Frazil reads the versions 1 to {NEWEST_FORMAT_VERSION}; a newer release may read this one"))),
         _ => Err(m.error("format-version", &format!("is {recorded}")).hint("It must be the number 1, 2 or 3")),
     }
 }
