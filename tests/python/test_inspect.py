@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from frazil import _core
 from conftest import event_rows
+from frazil import _core
 
 UTC = dt.timezone.utc
 ALL = [
