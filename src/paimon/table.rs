@@ -18,7 +18,7 @@ use crate::format::splits::SplitRequest;
 use crate::format::task::{CommitMessage, ReadContext, Split};
 use crate::paimon::inspect::tables::inspect;
 use crate::paimon::scan::handle::PaimonScan;
-use crate::paimon::state::PaimonTable;
+use crate::paimon::state::{PaimonTable, unsupported};
 use crate::rows::explanation::Explained;
 use crate::rows::metadata_rows::Rows;
 use crate::rows::seam;
@@ -39,7 +39,7 @@ fn check_options(options: &WriteOptions) -> Result<()> {
     }
     match options.sort_by.as_deref() {
         None | Some([]) => Ok(()),
-        Some(_) => Err(Error::unsupported("sort_by: not with tables of Apache Paimon yet")),
+        Some(_) => Err(unsupported("sort_by")),
     }
 }
 
@@ -177,7 +177,7 @@ impl seam::Table for PaimonTable {
                 "transactions: a commit of Apache Paimon makes one kind of change, and schemas, tags and rows are not published together",
             )
             .hint("Several writes are one commit by table.writer() and table.commit([message, ...]); on a branch others see changes only after refs.fast_forward"),
-            other => Error::unsupported(format!("{other}: not with tables of Apache Paimon yet"))
+            other => unsupported(other)
                 .hint("docs/not-yet.md lists what tables of each format support"),
         };
         Some(error.with("table", table))

@@ -139,11 +139,6 @@ impl Table {
         Ok((Table { inner }, result))
     }
 
-    /// Whether the table has a capability, by its name.
-    fn supports(&self, capability: &str) -> bool {
-        seam::supports(self.inner.as_ref(), capability)
-    }
-
     fn refresh(&self, py: Python<'_>) -> PyResult<Table> {
         Ok(run(py, || self.inner.refresh())?.into())
     }

@@ -14,9 +14,9 @@ use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type, Value
 pub(crate) enum Coverage {
     /// All of them.
     Whole(u64),
-    /// So many, those that a deletion vector leaves.
+    /// The exact number that a deletion vector leaves.
     Vector(u64),
-    /// At most so many.
+    /// This number or fewer.
     Part(u64),
 }
 

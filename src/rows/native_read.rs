@@ -84,8 +84,8 @@ pub fn reasons_schema() -> SchemaRef {
     Arc::new(ArrowSchema::new(vec![text("file_path"), text("reason")]))
 }
 
-/// Whether engines take a path as it is: it has neither empty parts nor `.` and `..`, which they leave out, nor a name with a
-/// colon, of which they make a scheme, nor a host where there is none, as in `file://localhost/a`.
+/// Whether engines take a path as it is. They leave out empty parts, `.` and `..`. They read a name with a colon as a
+/// scheme. They do not expect a host in a local path, as in `file://localhost/a`.
 pub fn is_plain_path(path: &str) -> bool {
     let scheme = location::scheme(path);
     let rest = scheme.and_then(|scheme| path.get(scheme.len() + 1..)).unwrap_or(path);
@@ -117,8 +117,8 @@ impl HandOver {
     }
 }
 
-/// The schema of the deleted rows: `word`, the file's number above `WORD_BITS` bits of its rows' numbers divided by 64, and
-/// `mask`, the lowest bit of which is for the first of these rows.
+/// The schema of the deleted rows: `word` and `mask`. A word has the number of the file above `WORD_BITS` bits, and in
+/// these bits the number of a row divided by 64. The lowest bit of the mask stands for the first of these 64 rows.
 pub fn deleted_schema() -> SchemaRef {
     let long = |name| ArrowField::new(name, DataType::Int64, false);
     Arc::new(ArrowSchema::new(vec![long("word"), long("mask")]))

@@ -181,22 +181,6 @@ pub trait Table: Send + Sync + Debug {
     }
 }
 
-/// What a table may be asked for besides what every format does, by name.
-pub const CAPABILITIES: [&str; 5] =
-    ["transactions", "foreign files", "changes in parts", "cherry-picks", "rewrites of files"];
-
-/// Whether a table has the capability of this name, one of [`CAPABILITIES`].
-pub fn supports(table: &dyn Table, capability: &str) -> bool {
-    match capability {
-        "transactions" => table.transactions().is_some(),
-        "foreign files" => table.foreign_files().is_some(),
-        "changes in parts" => table.changes_in_parts().is_some(),
-        "cherry-picks" => table.cherry_picks().is_some(),
-        "rewrites of files" => table.file_rewrites().is_some(),
-        _ => false,
-    }
-}
-
 /// The capability, or an error that says that tables of this format lack it.
 ///
 /// # Errors

@@ -26,7 +26,7 @@ impl Arguments {
         }
     }
 
-    /// Removes a member and returns it; `None` if there is none or it is null.
+    /// Removes a member and returns it; `None` if it is missing or null.
     ///
     /// # Errors
     /// `InvalidInput` if it is of the wrong type.
@@ -39,7 +39,7 @@ impl Arguments {
         }
     }
 
-    /// Removes a truth value; false if there is none.
+    /// Removes a truth value; false if it is missing.
     ///
     /// # Errors
     /// As [`Arguments::take`].
