@@ -6,11 +6,11 @@
 //! ```no_run
 //! # use std::sync::Arc;
 //! # use frazil::error::Result;
-//! # use frazil::iceberg::metadata::{Snapshot, TableMetadata};
+//! # use frazil::iceberg::spec::metadata::{Snapshot, TableMetadata};
 //! # fn f(store: &dyn frazil::store::Store, gone: &[Arc<Snapshot>], after: &TableMetadata) -> Result<()> {
-//! use frazil::iceberg::reachable::{PathKeys, only_in};
+//! use frazil::iceberg::commit::reachable::{PathKeys, only_in};
 //!
-//! let files = only_in(&PathKeys::new(store), gone, after, &|| Ok(()))?;
+//! let files = only_in(&PathKeys::new(store), gone, after)?;
 //! println!("{} manifests", files.manifests.len());
 //! # Ok(()) }
 //! ```
