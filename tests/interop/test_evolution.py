@@ -28,6 +28,12 @@ SHAPES = [
     '{"type": "map", "key-id": 60, "key": "string", "value-id": 61, "value": {"type": "struct", "fields": '
     '[{"id": 62, "name": "c", "required": false, "type": "date"}]}, "value-required": false}',
 ]
+# The same types in Arrow's words.
+ARROW_SHAPES = {
+    SHAPES[0]: pa.int32(),
+    SHAPES[1]: pa.struct([pa.field("a", pa.int32(), nullable=False), pa.field("b", pa.list_(pa.string()))]),
+    SHAPES[2]: pa.map_(pa.string(), pa.struct([pa.field("c", pa.date32())])),
+}
 PARTS = ["schemas", "current-schema-id", "last-column-id", "partition-specs", "default-spec-id", "last-partition-id"]
 PARTS += ["sort-orders", "default-sort-order-id", "properties", "format-version"]
 
@@ -140,7 +146,7 @@ def in_frazil(table: fz.Table, operations: list[tuple[Any, ...]]) -> None:
             if what == "add":
                 parent, name, shape = rest
                 path = (*parent.split("."), name) if parent else (name,)
-                update._do("add", path, type=json.loads(shape))
+                update.add_column(path, ARROW_SHAPES[shape])
             elif what == "move":
                 path, where, other = rest
                 update.move_first(path) if where == "first" else getattr(update, f"move_{where}")(path, other)

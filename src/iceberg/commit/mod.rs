@@ -8,7 +8,7 @@ pub(crate) mod live;
 pub(crate) mod manifests;
 pub(crate) mod merge;
 pub mod metadata_commit;
-pub(crate) mod preconditions;
+pub mod preconditions;
 pub mod producer;
 pub mod reachable;
 pub(crate) mod removal;
