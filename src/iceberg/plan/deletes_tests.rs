@@ -171,7 +171,7 @@ fn without_a_sequence_number_nobody_knows_what_a_delete_reaches() {
     for file in [position("p", 1), equality("e", 1, 0, Some("a")), vector("v", 1, "d")] {
         assert_eq!(attached(vec![unknown(file)], &batch).unwrap_err().kind(), CorruptTable);
     }
-    batch.entries.columns.sequence_number = vec![None];
+    batch.columns.sequence_number = vec![None];
     assert_eq!(attached(vec![equality("e", 5, 0, Some("a"))], &batch).unwrap_err().kind(), CorruptTable);
     assert_eq!(one(vec![equality("e", i64::MIN, 0, Some("a"))], 0, Some("a")), [""; 0]);
 }
