@@ -16,8 +16,6 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::{Table, check_same_table};
 use crate::parallel::Cancellation;
 
-pub(crate) use crate::iceberg::transaction::pending::Transaction;
-
 /// `commit.retry.*`, named and measured as in Java. By default there are more retries than Java's 4, and shorter pauses than
 /// its minute: an attempt on a file system costs milliseconds, and writers that come in crowds shall all get through.
 ///
@@ -170,20 +168,6 @@ impl CommitOptions {
             None if staged => change.staged(),
             None => change,
         })
-    }
-}
-
-impl Table {
-    /// Publishes on `main` what a snapshot did: one that was staged, or is on another branch. Where `main` has not moved
-    /// since, it just moves there.
-    ///
-    /// # Errors
-    /// `NotFound` if there is no such snapshot; `InvalidInput` if it is published already, or can't be published on top of
-    /// other commits; `CommitConflict` if the partitions that it replaces have changed since.
-    pub fn cherry_pick(&self, snapshot_id: i64) -> Result<Table> {
-        let mut transaction = Transaction::begin(self, None)?;
-        transaction.cherry_pick(snapshot_id)?;
-        transaction.commit()
     }
 }
 

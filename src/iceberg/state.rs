@@ -3,30 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::record_batch::RecordBatchReader;
 use serde_json::json;
 
-use crate::data::write::context::{RowOrder, Sorting, WriteContext};
-use crate::data::write::locations::FileLocations;
-use crate::data::write::writer::DataWriter;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::commit::CommitOptions;
-use crate::format::evolution::RefKind;
-use crate::format::evolution::Retention;
-use crate::format::request::{RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
-use crate::format::task::{CommitMessage, WrittenAt};
+use crate::format::evolution::{RefKind, Retention};
+use crate::format::request::{RefInfo, SnapshotInfo};
+use crate::format::task::WrittenAt;
 use crate::iceberg::catalog::interface::Opened;
 use crate::iceberg::catalog::metadata_files::{self, FoundMetadata};
 use crate::iceberg::catalog::metadata_pointer::{FolderVersions, MetadataPointer, TableVersion};
-use crate::iceberg::commit::producer::SnapshotProducer;
-use crate::iceberg::committing;
-use crate::iceberg::rows::live::schema_with_lineage;
-use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::iceberg::spec::sort_order::parse_sort_by;
 use crate::store::{self, Location, Store, location};
-use crate::types::metadata_columns::LINEAGE_COLUMNS;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
 impl From<&Snapshot> for SnapshotInfo {
@@ -61,9 +49,9 @@ pub(crate) struct Inner {
     pub(crate) metadata: Arc<TableMetadata>,
     pub(crate) location: Location,
     pub(crate) storage_options: BTreeMap<String, String>,
-    schema: Arc<Schema>,
-    spec: Arc<PartitionSpec>,
-    sort_order: Arc<SortOrder>,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) spec: Arc<PartitionSpec>,
+    pub(crate) sort_order: Arc<SortOrder>,
     moved: bool,
 }
 
@@ -240,129 +228,12 @@ impl Table {
         out.to_string()
     }
 
-    /// A lazy scan.
-    ///
-    /// # Errors
-    /// `NotFound` for a version that does not exist; `InvalidInput` for a wrong filter, column or option, or if `at` does
-    /// not come from `since`.
-    pub fn scan(&self, request: ScanRequest) -> Result<Scan> {
-        Scan::new(self, request)
-    }
-
-    /// Writes the stream's rows and commits them; returns the new version of the table. If the commit certainly failed,
-    /// the written files are removed.
-    ///
-    /// # Errors
-    /// `InvalidInput` for rows that do not fit the schema; `CommitConflict` after the last retry;
-    /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's.
-    pub fn append(&self, rows: Box<dyn RecordBatchReader + Send>) -> Result<Table> {
-        self.append_with(rows, &WriteOptions::default(), &CommitOptions::default())
-    }
-
-    /// As [`Table::append`], sorted, to a branch or with members for the snapshot's summary.
-    ///
-    /// # Errors
-    /// As [`Table::append`] and [`Table::write_with`]; `InvalidInput` for options that don't go together, or a branch that
-    /// is a tag.
-    pub fn append_with(
-        &self,
-        rows: Box<dyn RecordBatchReader + Send>,
-        how: &WriteOptions,
-        options: &CommitOptions,
-    ) -> Result<Table> {
-        options.check(self)?;
-        let message = self.write_with(rows, how)?;
-        if message.files.is_empty() {
-            return self.refresh();
-        }
-        let change = SnapshotProducer::append(self.inner.store.clone(), message.files).owning_files();
-        committing::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()
-    }
-
-    /// Writes the stream's rows into new files without committing. `task` numbers the writers of one job. Files of a
-    /// failed write are removed.
-    ///
-    /// # Errors
-    /// As [`Table::append`].
-    pub fn write(&self, rows: Box<dyn RecordBatchReader + Send>, task: u64) -> Result<CommitMessage> {
-        self.write_with(rows, &WriteOptions { task, ..WriteOptions::default() })
-    }
-
-    /// As [`Table::write`], in another order than the table's, or for rows that are in the table already.
-    ///
-    /// # Errors
-    /// As [`Table::write`]; `InvalidInput` for texts that are no sort order, and for rows without their lineage where they
-    /// are to keep it.
-    pub fn write_with(&self, rows: Box<dyn RecordBatchReader + Send>, how: &WriteOptions) -> Result<CommitMessage> {
-        self.check_writable()?;
-        let mut context = if how.again { self.lineage_context(how.task)? } else { self.write_context(how.task)? };
-        context.row_order = match how.sort_by.as_deref() {
-            None => RowOrder::Sort,
-            Some([]) => RowOrder::Any,
-            Some(texts) => RowOrder::By(Sorting::Order(self.order_by(texts)?)),
-        };
-        let given = rows.schema();
-        let mut lineage = context.schema.fields.iter().filter(|f| LINEAGE_COLUMNS.contains(&f.id));
-        if let Some(column) = lineage.find(|f| given.index_of(&f.name).is_err()) {
-            let text = "rows of a table of format version 3 keep their identity when they are rewritten";
-            return Err(Error::invalid(text)
-                .with("column", &column.name)
-                .hint("Read them with select=[..., \"_row_id\", \"_last_updated_sequence_number\"]"));
-        }
-        let mut writer = DataWriter::new(self.inner.store.clone(), context)?;
-        for batch in rows {
-            let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
-            writer.write(&batch)?;
-        }
-        let rewrites = how.again.then(|| self.format_version());
-        Ok(CommitMessage { rewrites, ..CommitMessage::new(self.uuid(), writer.finish()?, Some(self.written_now())) })
-    }
-
     /// Now, as messages say it.
     pub(crate) fn written_now(&self) -> WrittenAt {
         WrittenAt {
             sequence_number: self.inner.metadata.last_sequence_number,
             time_ms: crate::format::commit::now_ms(),
         }
-    }
-
-    /// The sort order that texts describe (`ts desc nulls last`), with the id of the table's own order that is the same; 0
-    /// if none is.
-    ///
-    /// # Errors
-    /// As [`parse_sort_by`].
-    pub(crate) fn order_by<T: AsRef<str>>(&self, texts: &[T]) -> Result<SortOrder> {
-        let order = parse_sort_by(texts, self.schema())?;
-        let own = std::iter::once(&self.inner.sort_order).chain(&self.inner.metadata.sort_orders);
-        let id = own.into_iter().find(|own| own.fields == order.fields).map_or(0, |own| own.id);
-        Ok(SortOrder { id, ..order })
-    }
-
-    /// How rows are written that keep who they are: with their lineage, where the table has it.
-    ///
-    /// # Errors
-    /// As [`Table::write_context`]; `Unsupported` if the table has a column with the name of one of lineage.
-    pub(crate) fn lineage_context(&self, task: u64) -> Result<WriteContext> {
-        Ok(WriteContext { schema: schema_with_lineage(self)?, ..self.write_context(task)? })
-    }
-
-    /// How this version's rows are written: one context for each writer, as it names files by it. `task` numbers the
-    /// writers of one job.
-    ///
-    /// # Errors
-    /// As [`FileLocations::new`].
-    pub(crate) fn write_context(&self, task: u64) -> Result<WriteContext> {
-        let m = &self.inner.metadata;
-        Ok(WriteContext {
-            schema: self.schema().clone(),
-            spec: self.inner.spec.clone(),
-            order: self.inner.sort_order.clone(),
-            row_order: RowOrder::Sort,
-            locations: FileLocations::new(&m.location, &m.properties)?,
-            properties: m.properties.clone(),
-            write_id: uuid::Uuid::new_v4().to_string(),
-            task_id: task,
-        })
     }
 
     /// The root folder that commits go to.
@@ -374,7 +245,7 @@ impl Table {
         Ok(&self.inner.root)
     }
 
-    fn check_writable(&self) -> Result<()> {
+    pub(crate) fn check_writable(&self) -> Result<()> {
         if self.inner.moved {
             return Err(Error::invalid("a table opened with moved=True is read-only")
                 .with("path", &self.inner.root)

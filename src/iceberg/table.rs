@@ -17,7 +17,8 @@ use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOption
 use crate::format::row_change::{ChangeFiles, Part, RowChange};
 use crate::format::splits::SplitRequest;
 use crate::format::task::{CommitMessage, DataFile, ReadContext, Split};
-use crate::iceberg::inspect::tables::{MetadataTable, inspect};
+use crate::iceberg::inspect::metadata_table::MetadataTable;
+use crate::iceberg::inspect::tables::inspect;
 use crate::iceberg::maintain::json::maintain;
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::scan::plan_parts::{self, PlanPart};

@@ -24,4 +24,4 @@ pub use decode::{Decimal, MAX_DEPTH, Metadata, VariantContainer, VariantValue, c
 
 #[cfg(test)]
 #[path = "tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -8,16 +8,24 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value as Json, json};
 
 use super::paimon;
-use super::task::Form;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::json::predicate_to_json;
 use crate::format::task::{
-    Change, ColumnMetrics, CommitChanges, DataFile, DeleteRef, FieldMap, FileContent, Partition, PartitionValue,
-    ScanTask, Split,
+    Change, ColumnMetrics, CommitChanges, DataFile, DeleteRef, FieldMap, FileContent, MergeSection, Partition,
+    PartitionValue, ScanTask, Split,
 };
 use crate::types::FieldId;
 use crate::types::json::value_to_json;
 use crate::types::value::hex_upper;
+
+/// Whether to write only the specification's members or all that a reader in another process needs.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Form {
+    Specification,
+    Complete,
+    /// Complete, and each file tells the types of its partition values, in which files of one spec differ.
+    Typed,
+}
 
 pub(crate) fn text(object: &impl Serialize) -> Result<String> {
     serde_json::to_string(object).map_err(no_text)
@@ -100,7 +108,7 @@ impl<'a> TaskObject<'a> {
             data_file: FileObject::new(&task.data_file, form)?,
             deletes: task.deletes.iter().map(|d| FileObject::new(&d.file, form)).collect::<Result<_>>()?,
             change: change.map(|change| change_object(change, form)).transpose()?,
-            merge: section.map(|section| paimon::section_object(section)).transpose()?,
+            merge: section.map(|section| section_object(section)).transpose()?,
         })
     }
 
@@ -143,6 +151,16 @@ impl Serialize for FileScanTask<'_> {
 pub(crate) fn task_objects(tasks: &[ScanTask], form: Form) -> Result<Json> {
     let objects = tasks.iter().map(|t| TaskObject::new(t, form)).collect::<Result<Vec<_>>>()?;
     value(&objects)
+}
+
+pub(crate) fn section_object(section: &MergeSection) -> Result<Json> {
+    let of_run = |run: &Vec<ScanTask>| task_objects(run, Form::Complete);
+    let runs = |runs: &[Vec<ScanTask>]| runs.iter().map(of_run).collect::<Result<Vec<Json>>>();
+    let mut out = json!({ "runs": runs(&section.runs)? });
+    if let (Some(before), Some(out)) = (&section.before, out.as_object_mut()) {
+        out.insert("before".to_owned(), runs(before)?.into());
+    }
+    Ok(out)
 }
 
 fn change_object(change: &Change, form: Form) -> Result<Json> {

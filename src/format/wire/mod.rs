@@ -2,6 +2,7 @@
 
 pub(crate) mod arguments;
 pub(crate) mod encode;
+pub(crate) mod members;
 pub mod packed;
 pub(crate) mod paimon;
 pub(crate) mod paths;

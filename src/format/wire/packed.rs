@@ -23,9 +23,10 @@ use zstd::zstd_safe::CParameter;
 
 use super::encode::{SpecObject, SplitObject, add_text};
 use super::plain::{PlainTask, Sections, Shared, is_plain, plain_split};
-use super::task::{SpecShape, check_scan, parse, split_of};
+use super::task::{SpecShape, check_scan, split_of};
 use crate::error::{Error, Result};
 use crate::format::task::{ReadContext, Split};
+use crate::format::wire::members::parse;
 use crate::parallel::{check_cancelled, in_parallel};
 
 const MAGIC: [u8; 4] = *b"FZT3";

@@ -5,15 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::encode::task_objects;
-use super::task::{Form, SpecShape, array, id_of, int_of, member, task_of, text_of, wrong};
 use crate::error::Result;
-use crate::format::task::{
-    BucketFile, BucketHashes, DataFile, FileSource, MergeSection, PaimonContext, PaimonNewFile, RowStats, ScanTask,
-};
+use crate::format::task::{BucketFile, BucketHashes, DataFile, FileSource, PaimonContext, PaimonNewFile, RowStats};
+use crate::format::wire::members::{array, id_of, int_of, member, text_of, wrong};
+use crate::types::FieldId;
 use crate::types::schema_json::{schema_from_json, schema_to_json};
 use crate::types::value::{hex, unhex};
-use crate::types::{FieldId, Schema};
 
 pub(crate) fn context_object(c: &PaimonContext) -> Json {
     json!({
@@ -79,26 +76,6 @@ pub(crate) fn leveled_of(j: &Json) -> Result<BucketFile> {
         delete_row_count: j.get("delete-row-count").and_then(Json::as_i64),
         write_columns,
     })
-}
-
-pub(crate) fn section_object(section: &MergeSection) -> Result<Json> {
-    let of_run = |run: &Vec<ScanTask>| task_objects(run, Form::Complete);
-    let runs = |runs: &[Vec<ScanTask>]| runs.iter().map(of_run).collect::<Result<Vec<Json>>>();
-    let mut out = json!({ "runs": runs(&section.runs)? });
-    if let (Some(before), Some(out)) = (&section.before, out.as_object_mut()) {
-        out.insert("before".to_owned(), runs(before)?.into());
-    }
-    Ok(out)
-}
-
-pub(crate) fn section_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<MergeSection> {
-    let run = |run: &Json| {
-        let tasks = run.as_array().ok_or_else(|| wrong("merge"))?;
-        tasks.iter().map(|t| task_of(t, specs, schema)).collect::<Result<Vec<_>>>()
-    };
-    let runs = |j: &Json, name| array(j, name)?.iter().map(run).collect::<Result<Vec<_>>>();
-    let before = if j.get("before").is_some() { Some(runs(j, "before")?) } else { None };
-    Ok(MergeSection { runs: runs(j, "runs")?, before })
 }
 
 /// What a commit records of a new file beside the file itself.

@@ -23,6 +23,7 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use super::encode::{SpecObject, add_text, same_fields};
+use super::members::parse;
 use super::paths::{PathReader, PathWriter};
 use super::task::SpecShape;
 use crate::codec::avro::Cursor;
@@ -357,7 +358,7 @@ pub(crate) fn plain_split(tasks: &[u8], shared: &Sections<&[u8]>, context: &Arc<
         if let Some(residual) = residuals.get(&number) {
             return Ok(Arc::clone(residual));
         }
-        let text = super::task::parse(at(&texts, number).ok_or_else(|| no_such("residual", number))?)?;
+        let text = parse(at(&texts, number).ok_or_else(|| no_such("residual", number))?)?;
         let residual = Arc::new(bind(&predicate_from_json(&text)?, &context.schema, true)?);
         residuals.insert(number, residual.clone());
         Ok(residual)
@@ -432,7 +433,7 @@ struct Partitions<'a> {
 impl<'a> Partitions<'a> {
     fn new(shared: &Sections<&'a [u8]>) -> Result<Partitions<'a>> {
         Ok(Partitions {
-            specs: SpecShape::parse_list(&super::task::parse(shared.specs)?)?,
+            specs: SpecShape::parse_list(&parse(shared.specs)?)?,
             tuples: strings(shared.partitions)?,
             read: HashMap::new(),
         })

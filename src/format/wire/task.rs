@@ -9,14 +9,17 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use super::paimon;
 use crate::error::{Error, Result};
 use crate::expr::json::{predicate_from_json, predicate_to_json};
 use crate::expr::{BoundPredicate, bind};
 use crate::format::task::{
     Change, ChangeOperation, ColumnMetrics, CommitChanges, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent,
-    FileFormat, FileMetrics, PartRows, Partition, PartitionValue, ReadContext, RowDelta, ScanTask, Split, WrittenAt,
+    FileFormat, FileMetrics, MergeSection, PartRows, Partition, PartitionValue, ReadContext, RowDelta, ScanTask, Split,
+    WrittenAt,
 };
-use crate::format::wire::encode::{FileScanTask, SplitObject, TaskObject, file_object, spec_objects, text};
+use crate::format::wire::encode::{FileScanTask, Form, SplitObject, TaskObject, file_object, spec_objects, text};
+use crate::format::wire::members::{array, id_of, int_of, member, parse, text_of, wrong};
 use crate::parallel::{check_cancelled, in_parallel};
 use crate::store::Location;
 use crate::types::json::value_from_json;
@@ -24,15 +27,6 @@ use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_c
 use crate::types::schema_json::{parse_primitive, schema_from_json, schema_to_json};
 use crate::types::value::unhex;
 use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
-
-/// Whether to write only the specification's members or all that a reader in another process needs.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Form {
-    Specification,
-    Complete,
-    /// Complete, and each file tells the types of its partition values, in which files of one spec differ.
-    Typed,
-}
 
 /// The specification's `file-scan-task`, with the schema of the scan.
 ///
@@ -117,7 +111,7 @@ pub fn context_to_json(c: &ReadContext) -> Json {
         "name-mapping": c.name_mapping,
         "keep-deleted": c.keep_deleted,
         "batch-rows": c.batch_rows,
-        "paimon": c.paimon.as_deref().map(crate::format::wire::paimon::context_object),
+        "paimon": c.paimon.as_deref().map(paimon::context_object),
     })
 }
 
@@ -175,12 +169,7 @@ pub fn context_from_json(c: &Json) -> Result<ReadContext> {
         name_mapping: c.get("name-mapping").and_then(Json::as_str).map(str::to_owned),
         keep_deleted: c.get("keep-deleted").and_then(Json::as_bool).unwrap_or(false),
         batch_rows: member(c, "batch-rows")?.as_u64().ok_or_else(|| wrong("batch-rows"))? as usize,
-        paimon: c
-            .get("paimon")
-            .filter(|p| !p.is_null())
-            .map(crate::format::wire::paimon::context_of)
-            .transpose()?
-            .map(Arc::new),
+        paimon: c.get("paimon").filter(|p| !p.is_null()).map(paimon::context_of).transpose()?.map(Arc::new),
     })
 }
 
@@ -213,16 +202,15 @@ pub fn message_to_json(message: &CommitMessage) -> Result<String> {
         out["written-at"] = json!({"sequence-number": at.sequence_number, "timestamp-ms": at.time_ms});
     }
     if !message.paimon.is_empty() {
-        out["paimon"] = message.paimon.iter().map(crate::format::wire::paimon::new_file_object).collect();
+        out["paimon"] = message.paimon.iter().map(paimon::new_file_object).collect();
     }
     if !message.paimon_changelog.is_empty() {
         let files: Vec<DataFile> = message.paimon_changelog.iter().map(|f| f.file.clone()).collect();
         out["paimon-changelog-files"] = files_of(&files)?.into();
-        out["paimon-changelog"] =
-            message.paimon_changelog.iter().map(crate::format::wire::paimon::new_file_object).collect();
+        out["paimon-changelog"] = message.paimon_changelog.iter().map(paimon::new_file_object).collect();
     }
     if !message.paimon_hashes.is_empty() {
-        out["paimon-hashes"] = message.paimon_hashes.iter().map(crate::format::wire::paimon::hashes_object).collect();
+        out["paimon-hashes"] = message.paimon_hashes.iter().map(paimon::hashes_object).collect();
     }
     if message.paimon_replaces {
         out["paimon-replaces"] = json!(true);
@@ -250,20 +238,15 @@ pub fn message_from_json(text: &str) -> Result<CommitMessage> {
     let message = CommitMessage::new(text_of(&j, "table-uuid")?, files(&j, "files")?, written_at.transpose()?);
     let paimon = match j.get("paimon") {
         None => Vec::new(),
-        Some(_) => crate::format::wire::paimon::new_files_of(array(&j, "paimon")?, &message.files)?,
+        Some(_) => paimon::new_files_of(array(&j, "paimon")?, &message.files)?,
     };
     let paimon_changelog = match j.get("paimon-changelog") {
         None => Vec::new(),
-        Some(_) => crate::format::wire::paimon::new_files_of(
-            array(&j, "paimon-changelog")?,
-            &files(&j, "paimon-changelog-files")?,
-        )?,
+        Some(_) => paimon::new_files_of(array(&j, "paimon-changelog")?, &files(&j, "paimon-changelog-files")?)?,
     };
     let paimon_hashes = match j.get("paimon-hashes") {
         None => Vec::new(),
-        Some(_) => {
-            array(&j, "paimon-hashes")?.iter().map(crate::format::wire::paimon::hashes_of).collect::<Result<_>>()?
-        }
+        Some(_) => array(&j, "paimon-hashes")?.iter().map(paimon::hashes_of).collect::<Result<_>>()?,
     };
     let paimon_replaces = match j.get("paimon-replaces") {
         None => false,
@@ -296,36 +279,6 @@ fn part_of(j: &Json) -> Result<PartRows> {
     let counts = j.as_array().and_then(|all| all.iter().map(Json::as_u64).collect::<Option<Vec<_>>>());
     let [updated, deleted, inserted] = counts.as_deref().unwrap_or_default() else { return Err(wrong("part-rows")) };
     Ok(PartRows { updated: *updated, deleted: *deleted, inserted: *inserted })
-}
-
-// ---- reading
-
-pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<Json> {
-    serde_json::from_slice(text.as_ref()).map_err(|e| Error::invalid("this is no JSON of a task").because(e))
-}
-
-pub(crate) fn wrong(key: &str) -> Error {
-    Error::invalid(format!("'{key}' of the task's JSON is missing or of the wrong type"))
-}
-
-pub(crate) fn member<'a>(j: &'a Json, key: &str) -> Result<&'a Json> {
-    j.get(key).ok_or_else(|| wrong(key))
-}
-
-pub(crate) fn array<'a>(j: &'a Json, key: &str) -> Result<&'a Vec<Json>> {
-    member(j, key)?.as_array().ok_or_else(|| wrong(key))
-}
-
-pub(crate) fn text_of<'a>(j: &'a Json, key: &str) -> Result<&'a str> {
-    member(j, key)?.as_str().ok_or_else(|| wrong(key))
-}
-
-pub(crate) fn int_of(j: &Json, key: &str) -> Result<i64> {
-    member(j, key)?.as_i64().ok_or_else(|| wrong(key))
-}
-
-pub(crate) fn id_of(j: &Json, key: &str) -> Result<i32> {
-    i32::try_from(int_of(j, key)?).map_err(|_| wrong(key))
 }
 
 /// A spec as the JSON has it: partition values without the values.
@@ -371,7 +324,7 @@ pub(crate) fn task_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schem
         None => BoundPredicate::True,
     };
     let change = j.get("change").filter(|c| !c.is_null()).map(|c| change_of(c, specs)).transpose()?;
-    let merge = j.get("merge").map(|m| crate::format::wire::paimon::section_of(m, specs, schema)).transpose()?;
+    let merge = j.get("merge").map(|m| section_of(m, specs, schema)).transpose()?;
     Ok(ScanTask {
         data_file: Arc::new(file_of(member(j, "data-file")?, specs)?),
         start: int_of(j, "start")?,
@@ -384,6 +337,16 @@ pub(crate) fn task_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schem
 }
 
 /// The columns that a filter on changes may ask about.
+fn section_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<MergeSection> {
+    let run = |run: &Json| {
+        let tasks = run.as_array().ok_or_else(|| wrong("merge"))?;
+        tasks.iter().map(|t| task_of(t, specs, schema)).collect::<Result<Vec<_>>>()
+    };
+    let runs = |j: &Json, name| array(j, name)?.iter().map(run).collect::<Result<Vec<_>>>();
+    let before = if j.get("before").is_some() { Some(runs(j, "before")?) } else { None };
+    Ok(MergeSection { runs: runs(j, "runs")?, before })
+}
+
 fn metadata_columns() -> Schema {
     let ids = CHANGE_COLUMNS.into_iter().chain(LINEAGE_COLUMNS);
     Schema::new(0, ids.filter_map(metadata_column).collect::<Vec<_>>(), Vec::new())
@@ -474,7 +437,7 @@ fn file_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
         referenced_data_file: j.get("referenced-data-file").and_then(Json::as_str).map(str::to_owned),
         content_offset: long("content-offset"),
         content_size_bytes: long("content-size-in-bytes"),
-        leveled: j.get("leveled").map(crate::format::wire::paimon::leveled_of).transpose()?.map(Box::new),
+        leveled: j.get("leveled").map(paimon::leveled_of).transpose()?.map(Box::new),
     })
 }
 

@@ -7,9 +7,9 @@ use arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray, 
 use arrow::record_batch::RecordBatch;
 
 use super::arrays::{field, maps};
-use super::tables::Inspection;
 use crate::error::Result;
 use crate::format::evolution::RefKind;
+use crate::iceberg::inspect::inspection::Inspection;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 

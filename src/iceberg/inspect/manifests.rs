@@ -8,8 +8,8 @@ use arrow::record_batch::RecordBatch;
 
 use super::arrays::{bytes, field, lists, structs, texts};
 use super::human::human;
-use super::tables::Inspection;
 use crate::error::{Error, Result};
+use crate::iceberg::inspect::inspection::Inspection;
 use crate::iceberg::manifest::list::{FieldSummary, ManifestContent, ManifestFile};
 use crate::iceberg::manifest::walk::field_type;
 use crate::iceberg::spec::metadata::TableMetadata;

@@ -3,8 +3,10 @@
 pub(crate) mod arrays;
 pub(crate) mod files;
 pub(crate) mod human;
+pub(crate) mod inspection;
 pub(crate) mod logs;
 pub(crate) mod manifests;
+pub mod metadata_table;
 pub(crate) mod metrics;
 pub(crate) mod partitions;
 pub(crate) mod position_deletes;

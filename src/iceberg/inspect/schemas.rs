@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::tables::MetadataTable;
 use crate::error::Result;
+use crate::iceberg::inspect::metadata_table::MetadataTable;
 use crate::iceberg::manifest::walk::partition_type;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::PrimitiveType::{self as P, Binary, Boolean, Int, Long, String as Text, Timestamptz};

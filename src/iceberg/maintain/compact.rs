@@ -19,11 +19,11 @@ use crate::format::request::{At, ScanRequest};
 use crate::format::task::{DataFile, ReadContext, ScanTask};
 use crate::iceberg::committing;
 use crate::iceberg::committing::Verdict;
-use crate::iceberg::rows::live::schema_with_lineage;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::state::Table;
 use crate::iceberg::write::commit_messages::rewrite;
+use crate::iceberg::write::contexts::schema_with_lineage;
 use crate::parallel::{check_cancelled, in_parallel, threads};
 use crate::types::Schema;
 

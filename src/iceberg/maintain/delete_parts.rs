@@ -3,13 +3,14 @@
 //! No data file is concerned by two parts. A part brings the data files that it may concern, so that whoever does it reads
 //! no manifest.
 
-use super::deletes::{DeleteOptions, RewrittenDeletes, bytes, commit_deletes, counted, rewrite_group};
+use super::deletes::{DeleteOptions, RewrittenDeletes, commit_deletes, counted, rewrite_group};
 use super::live_deletes::LiveFiles;
 use super::parts::PartWriter;
 use crate::error::Result;
 use crate::format::commit::CommitOptions;
 use crate::format::request::{At, ScanRequest};
 use crate::format::task::{CommitMessage, DataFile};
+use crate::iceberg::maintain::live_deletes::bytes;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::Table;
 

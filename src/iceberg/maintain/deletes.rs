@@ -21,6 +21,7 @@ use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::removal::FileId;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::committing;
+use crate::iceberg::maintain::live_deletes::bytes;
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::rows::settle::settle;
@@ -267,11 +268,6 @@ pub(crate) fn commit_deletes(
     let change = change.add_files(written.take()).owning_files();
     let table = committing::commit(table, vec![Box::new(change)]).into_result()?;
     Ok((table, done))
-}
-
-/// Of a deletion vector, only its own bytes.
-pub(crate) fn bytes(files: &[DataFile]) -> u64 {
-    files.iter().map(|f| f.content_size_bytes.unwrap_or(f.size_bytes).max(0).unsigned_abs()).sum()
 }
 
 pub(crate) fn counted(removed: &[DataFile], added: &[DataFile]) -> RewrittenDeletes {

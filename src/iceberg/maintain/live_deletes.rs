@@ -104,7 +104,7 @@ impl LiveFiles {
         for file in deletes {
             by_place.entry(place(&file)).or_default().push(file);
         }
-        let size = |files: &Vec<DataFile>| super::deletes::bytes(files);
+        let size = |files: &Vec<DataFile>| bytes(files);
         let bins = super::compact_plan::bins(by_place.into_values().collect(), most_bytes, size);
         bins.into_iter().map(|places| places.into_iter().flatten().collect()).collect()
     }
@@ -175,4 +175,9 @@ pub(crate) fn number(file: &DataFile) -> i64 {
 /// Whether it is a position delete file, not a deletion vector.
 pub(crate) fn is_position_file(file: &DataFile) -> bool {
     file.content == FileContent::PositionDeletes && file.format != FileFormat::Puffin
+}
+
+/// Of a deletion vector, only its own bytes.
+pub(crate) fn bytes(files: &[DataFile]) -> u64 {
+    files.iter().map(|f| f.content_size_bytes.unwrap_or(f.size_bytes).max(0).unsigned_abs()).sum()
 }

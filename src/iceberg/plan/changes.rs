@@ -370,7 +370,7 @@ impl CommitPlan {
     fn row_changes(&mut self, mut batch: PlannedBatch) -> Result<Vec<PlannedBatch>> {
         let added = attach(self.deletes.added.as_ref(), &batch)?;
         let removed = attach(self.deletes.removed.as_ref(), &batch)?;
-        batch.rows = pick(&batch.rows, |k| added.count(k) + removed.count(k) > 0);
+        batch.entries.rows = pick(&batch.rows, |k| added.count(k) + removed.count(k) > 0);
         if batch.rows.is_empty() {
             return Ok(Vec::new());
         }
@@ -395,7 +395,7 @@ impl CommitPlan {
             back.change = Some(self.change(ChangeOperation::Insert, Some(attach(before.as_ref(), &back)?)));
             out.push(back);
         }
-        batch.rows = pick(&batch.rows, |k| lost.contains(&k));
+        batch.entries.rows = pick(&batch.rows, |k| lost.contains(&k));
         batch.deletes = attach(before.as_ref(), &batch)?;
         batch.change = Some(self.change(ChangeOperation::Delete, Some(attach(after.as_ref(), &batch)?)));
         out.insert(0, batch);

@@ -74,6 +74,8 @@ impl World {
         let place = dir.path().display().to_string();
         let mut metadata = new_table(&schema, &spec, &order, &place, &BTreeMap::new(), 2, 0).unwrap();
         metadata.partition_specs.push(Arc::new(PartitionSpec { id: 1, fields: vec![] }));
+        // As of a table that was upgraded: it has deletion vectors, and rows without ids.
+        metadata.format_version = 3;
         World { dir, metadata, manifests: Vec::new(), files: 0 }
     }
 
@@ -380,6 +382,22 @@ proptest! {
             prop_assert_eq!(appended, want.map(|t| t.data_file.path.clone()).collect::<BTreeSet<_>>());
         }
     }
+}
+
+#[test]
+fn an_estimate_counts_both_tasks_where_a_vector_takes_the_place_of_position_deletes() {
+    let mut world = World::new();
+    let delete = |kind| Act::Delete { kind, of: 0, cat: 1, low: 0, size: 0 };
+    for act in [Act::Add { cat: 1, low: 0, size: 9 }, delete(1), delete(0)] {
+        world.commit(&[act], false);
+    }
+    let snapshots = world.metadata.snapshots.clone();
+    let last = &snapshots[2..];
+    let tasks: Vec<Told> = world.changes("true", last).iter().map(told).collect();
+    // The position delete file stays in the table, but the vector hides it.
+    assert_eq!(tasks.iter().map(|t| t.0).collect::<Vec<_>>(), [ChangeOperation::Delete, ChangeOperation::Insert]);
+    let estimate = crate::iceberg::plan::estimate::estimate_changes(&world.input(None, "true"), last).unwrap();
+    assert_eq!(estimate.data_files, Some(2));
 }
 
 #[test]

@@ -170,8 +170,10 @@ fn estimate_commit(input: &PlanInput, snapshot: &Snapshot, all: &[ManifestFile])
         }
     }
     let mut out = Estimate::of(&of_data, &of_deletes, &input.filter, input.cache.as_deref());
-    // A file whose deletes are replaced gives a task for the rows that went and one for those that came back.
-    if adds_deletes && drops_deletes {
+    // A file whose deletes are replaced gives a task for the rows that went and one for those that came back. Position
+    // delete files count as replaced where a deletion vector comes, and as new where it goes.
+    let has_vectors = input.metadata.format_version >= 3;
+    if adds_deletes && drops_deletes || changes && has_vectors {
         out.data_files = out.data_files.map(|files| files.saturating_mul(2));
     }
     // Where rows keep their ids, a commit that adds and removes rows is planned once more, to tell updates.

@@ -61,7 +61,7 @@ impl Judge {
             groups.push(spec.group(partition, &filter, file.content));
         }
         let mut batch = PlannedBatch::of(KeptEntries { columns, groups, rows: Vec::new() });
-        batch.rows = survivors(&batch, &self.input.entries, &filter);
+        batch.entries.rows = survivors(&batch, &self.input.entries, &filter);
         let mut seen = PlanCounters::default();
         count(&batch, &mut seen);
         batch.seen = seen;

@@ -102,7 +102,7 @@ impl PlanCounters {
 /// Entries of one stretch of a manifest, with those that survived.
 #[derive(Debug, Default)]
 pub struct PlannedBatch {
-    /// The entries. The batch derefs to them.
+    /// The entries. A batch reads as them; whoever changes them names this field.
     pub entries: KeptEntries,
     /// Deletes of each survivor.
     pub deletes: AttachedDeletes,
@@ -146,12 +146,6 @@ impl std::ops::Deref for PlannedBatch {
 
     fn deref(&self) -> &KeptEntries {
         &self.entries
-    }
-}
-
-impl std::ops::DerefMut for PlannedBatch {
-    fn deref_mut(&mut self) -> &mut KeptEntries {
-        &mut self.entries
     }
 }
 

@@ -191,7 +191,7 @@ impl Plan {
         batch.deletes = index.attach_some(&batch, MOST_ATTACHED)?;
         batch.is_attached = true;
         let attached = batch.deletes.len();
-        let rows = batch.rows.split_off(attached);
+        let rows = batch.entries.rows.split_off(attached);
         if !rows.is_empty() {
             let (columns, groups) = (batch.columns.clone(), batch.groups.clone());
             self.ready.push_front(PlannedBatch::of(KeptEntries { columns, groups, rows }));
@@ -337,7 +337,7 @@ fn key_fields(batches: &[PlannedBatch]) -> Vec<FieldId> {
 
 /// Row ids (v3) are counted over a whole manifest, so after its pieces are back in order.
 fn number_rows(manifest: &ManifestFile, batches: &mut [PlannedBatch]) -> Result<()> {
-    let batches = batches.iter_mut().map(|b| &mut b.columns);
+    let batches = batches.iter_mut().map(|b| &mut b.entries.columns);
     match manifest.first_row_id {
         Some(first) => assign_first_row_ids(batches, first).with("path", &manifest.path)?,
         None => clear_first_row_ids(batches),

@@ -4,23 +4,19 @@
 //! what takes their place. Either way rows that are changed keep their ids, and rows that only move, the commit that
 //! changed them last (specification, "Row Lineage").
 
-use std::collections::HashSet;
-
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{filter_record_batch, interleave_record_batch};
 
 use super::live::LiveRows;
-use super::new_files::{NewFiles, write_each};
+use super::new_files::write_each;
 use super::positions::{DeletedRows, write_deletes};
-use super::view::{Command, Mode, View};
+use super::view::{Mode, View};
 use crate::codec::bitmap::PositionSet;
 use crate::data::write::writer::DataWriter;
 use crate::error::{Error, Result, ResultExt};
-use crate::expr::Predicate;
-use crate::format::task::{DataFile, FileContent, FileFormat, ScanTask};
-use crate::iceberg::commit::producer::SnapshotProducer;
-use crate::iceberg::commit::snapshot_input::Operation;
+use crate::format::task::{FileContent, FileFormat, ScanTask};
+use crate::iceberg::rows::effect::{Counts, Effect};
 use crate::parallel::check_cancelled;
 use crate::rows::row_changes::patch::{Patch, Patched};
 use crate::rows::row_changes::placed::{Placed, are_in};
@@ -47,57 +43,6 @@ impl Hits {
         };
         let left = file.record_count.checked_sub(deleted).and_then(|n| u64::try_from(n).ok());
         left == Some(self.positions.len())
-    }
-}
-
-/// How many rows a change touched.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub updated: u64,
-    pub deleted: u64,
-    pub inserted: u64,
-}
-
-/// What a change does to files.
-pub(crate) struct Effect {
-    pub added: NewFiles,
-    pub removed: Vec<DataFile>,
-    /// Data files that added delete files refer to.
-    pub required: HashSet<String>,
-    pub counts: Counts,
-    /// Files with new rows that others wrote.
-    pub lent: Vec<DataFile>,
-}
-
-impl Effect {
-    pub fn none(view: &View) -> Effect {
-        Effect {
-            added: NewFiles::new(view.store()),
-            removed: Vec::new(),
-            required: HashSet::new(),
-            counts: Counts::default(),
-            lent: Vec::new(),
-        }
-    }
-
-    /// The change of a command that read the rows matching `filter`.
-    ///
-    /// # Errors
-    /// As [`View::assumptions`].
-    pub fn change(self, view: &View, command: Command, filter: Predicate) -> Result<SnapshotProducer> {
-        let assumed = view.assumptions(command, filter, self.required)?;
-        if self.added.is_empty() && self.removed.is_empty() && self.lent.is_empty() {
-            return Ok(view.change(Operation::Delete).assuming(assumed).only_checking());
-        }
-        let removes = !self.removed.is_empty() || self.added.has_deletes();
-        let operation = match (self.added.has_data() || !self.lent.is_empty(), removes) {
-            (true, false) => Operation::Append,
-            (true, true) => Operation::Overwrite,
-            (false, _) => Operation::Delete,
-        };
-        let change = view.change(operation).remove_files(self.removed).add_files(self.added.take()).owning_files();
-        let change = change.lending(self.lent.iter().map(|f| f.path.clone())).add_files(self.lent);
-        Ok(change.assuming(assumed))
     }
 }
 

@@ -13,8 +13,6 @@ use std::sync::Arc;
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::DataType;
 
-use super::apply::Effect;
-use super::delta::Delta;
 use super::view::View;
 use crate::data::write::conform::Conformer;
 use crate::data::write::context::WriteContext;
@@ -24,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::manifest::load::load_manifests;
+use crate::iceberg::rows::effect::{Delta, Effect};
 use crate::parallel::check_cancelled;
 use crate::rows::row_changes::key_columns::KeyColumns;
 use crate::rows::row_changes::keys::KeyIndex;

@@ -12,21 +12,19 @@
 //! A [`RowChange`] is plain data, and so is what a part of the work gives (hits by file, data files): a later version may
 //! have other processes do the parts.
 
-use crate::format::row_change::RowChange;
-use crate::rows::stream::RowReader;
-
 use crate::error::{Error, Result};
 use crate::format::commit::CommitOptions;
+use crate::format::row_change::RowChange;
 use crate::format::task::DataFile;
 use crate::iceberg::commit::fingerprint::CommitFingerprint;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
-use crate::iceberg::state::Table;
-use crate::iceberg::transaction::pending::Transaction;
-
-use crate::iceberg::rows::delta::Delta;
+use crate::iceberg::rows::effect::Delta;
 use crate::iceberg::rows::overwrite::NewRows;
 use crate::iceberg::rows::view::View;
+use crate::iceberg::state::Table;
+use crate::iceberg::transaction::pending::Transaction;
+use crate::rows::stream::RowReader;
 
 impl RowChange {
     fn needs_rows(&self) -> bool {

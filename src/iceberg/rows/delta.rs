@@ -2,26 +2,17 @@
 //!
 //! What a writer does is a [`CommitMessage`], whether it is committed at once or travels from another process first.
 
-use std::collections::BTreeSet;
-
-use super::apply::Effect;
 use super::by_key::by_key;
 use super::by_position::by_position;
 use super::view::View;
 use crate::error::{Error, Result};
 use crate::format::row_change::RowChange;
-use crate::format::task::{CommitMessage, RowDelta};
+use crate::format::task::CommitMessage;
 use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::iceberg::rows::effect::Delta;
 use crate::iceberg::state::Table;
 use crate::iceberg::write::commit_messages::row_delta;
 use crate::rows::stream::RowReader;
-
-/// Files that delete rows and add others.
-pub(crate) struct Delta {
-    pub effect: Effect,
-    /// Specs whose data files equality deletes reach; `None` if all, or if there are none such.
-    pub specs: Option<BTreeSet<i32>>,
-}
 
 impl Delta {
     pub fn of(view: &View, change: &RowChange, rows: RowReader, task: u64) -> Result<Delta> {
@@ -39,16 +30,6 @@ impl Delta {
             return None;
         }
         Some(row_delta(&view.table, vec![self.message(view)]).owning_files())
-    }
-
-    fn message(self, view: &View) -> CommitMessage {
-        let Effect { added, removed, required, .. } = self.effect;
-        let mut referenced: Vec<String> = required.into_iter().collect();
-        referenced.sort_unstable();
-        let specs = self.specs.map(|specs| specs.into_iter().collect());
-        let delta = RowDelta { since: view.since, removed, referenced, specs, part: None };
-        let written_at = Some(view.table.written_now());
-        CommitMessage { delta: Some(delta), ..CommitMessage::new(view.table.uuid(), added.take(), written_at) }
     }
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::view::View;
 use crate::data::read::read_ahead::TaskReader;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expr::{BoundPredicate, Predicate};
 use crate::format::task::{DataFile, ReadContext, ScanTask};
-use crate::iceberg::state::Table;
+use crate::iceberg::write::contexts::lineage_columns;
 use crate::rows::row_changes::placed::{Placed, PlacedRows, placed, without_ids};
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, POS, metadata_column};
 use crate::types::{Field, Schema};
@@ -85,32 +85,5 @@ impl<'v> LiveRows<'v> {
     /// As [`TaskReader::read`].
     pub fn read_all(&self, task: &ScanTask) -> Result<PlacedRows> {
         self.read(&ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() })
-    }
-}
-
-/// The table's columns and, where it has row lineage, those of that behind them.
-///
-/// # Errors
-/// `Unsupported` if the table has a column with the name of one of lineage.
-pub(crate) fn schema_with_lineage(table: &Table) -> Result<Arc<Schema>> {
-    let own = table.schema();
-    if table.format_version() < 3 {
-        return Ok(own.clone());
-    }
-    let fields: Vec<Field> = own.fields.iter().cloned().chain(lineage_columns(own)?).collect();
-    Ok(Arc::new(Schema::new(own.id, fields, own.identifier_field_ids.clone())))
-}
-
-/// The columns of row lineage.
-///
-/// # Errors
-/// `Unsupported` if the table has one of such a name.
-fn lineage_columns(schema: &Schema) -> Result<Vec<Field>> {
-    let columns: Vec<Field> = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).collect();
-    match columns.iter().find(|c| schema.fields.iter().any(|f| f.name == c.name)) {
-        Some(taken) => Err(Error::unsupported("the table has a column with the name of one of row lineage")
-            .with("column", &taken.name)
-            .hint("Rename the column")),
-        None => Ok(columns),
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod by_position;
 pub mod change_rows;
 pub(crate) mod delete;
 pub(crate) mod delta;
+pub(crate) mod effect;
 pub mod inserts;
 pub(crate) mod key_files;
 pub(crate) mod live;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::apply::{Effect, apply};
+use super::apply::apply;
 use super::delete::{Removal, find};
 use super::new_files::NewFiles;
 use super::view::{Command, Mode, View};
@@ -12,6 +12,7 @@ use crate::format::task::{DataFile, Partition};
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::commit::summary::REPLACE_PARTITIONS;
+use crate::iceberg::rows::effect::Effect;
 use crate::rows::row_changes::patch::Remove;
 use crate::rows::stream::RowReader;
 

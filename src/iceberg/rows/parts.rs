@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::apply::{Effect, apply};
+use super::apply::apply;
 use super::delete::{Removal, find_removal, hits};
 use super::matches::matches;
 use super::plan::Touched;
@@ -15,15 +15,16 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
 use crate::format::row_change::{ChangeFiles, Part, RowChange};
-use crate::format::task::{CommitMessage, DataFile, FileContent, PartRows, RowDelta, ScanTask};
+use crate::format::task::{CommitMessage, DataFile, FileContent, PartRows, RowDelta};
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::committing;
-use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::rows::effect::Effect;
+use crate::iceberg::rows::plan::tasks_of;
 use crate::iceberg::state::Table;
 use crate::iceberg::write::commit_messages::first_time;
 use crate::rows::row_changes::assignments::Assignments;
 use crate::rows::stream::RowReader;
-use crate::store::location::{normalise, normalised};
+use crate::store::location::normalise;
 
 impl Table {
     /// The files that a delete or update touches at this version.
@@ -192,36 +193,5 @@ fn of_files(view: &View, change: &RowChange, files: &[String]) -> Result<Effect>
             apply(view, mode, hits(view, tasks, mode)?, &patch)
         }
         _ => Err(Error::invalid("only deletes and updates are parted by files")),
-    }
-}
-
-/// The tasks of data files, found by a filter of their rows. `wanted` are paths in one form ([`normalise`]).
-///
-/// # Errors
-/// `InvalidInput` if the filter finds one of them nowhere; `Unsupported` for a file that the table lists twice.
-pub(crate) fn tasks_of(view: &View, filter: &Predicate, wanted: &HashSet<&str>) -> Result<Vec<ScanTask>> {
-    let mut out: Vec<ScanTask> = Vec::with_capacity(wanted.len());
-    if wanted.is_empty() {
-        return Ok(out);
-    }
-    let mut found: HashSet<&str> = HashSet::new();
-    let mut plan = Plan::start(view.scan(filter.clone())?.plan_input())?;
-    while let Some(batch) = plan.next_batch()? {
-        for (k, row) in batch.rows.iter().enumerate() {
-            let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());
-            let Some(known) = path.and_then(|path| wanted.get(normalised(path).as_ref())) else { continue };
-            if !found.insert(known) {
-                return Err(Error::unsupported(
-                    "a data file is in the table more than once, which parts of a change can't tell apart",
-                )
-                .with("path", known)
-                .hint("Compact the table with rewrite_all=True first, or change it with the table's own methods"));
-            }
-            out.push(batch.task(k)?);
-        }
-    }
-    match wanted.iter().find(|path| !found.contains(*path)) {
-        None => Ok(out),
-        Some(path) => Err(Error::invalid("the table has no such data file at this version").with("path", path)),
     }
 }

@@ -1,10 +1,15 @@
 //! Which files a filter touches.
 
-use crate::error::Result;
+use std::collections::HashSet;
+
+use crate::error::{Error, Result};
+use crate::expr::Predicate;
 use crate::format::task::{DataFile, ScanTask};
 use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::rows::view::View;
+use crate::iceberg::scan::coverage::keeps_every_row;
 use crate::iceberg::scan::handle::Scan;
-use crate::iceberg::scan::statistics::keeps_every_row;
+use crate::store::location::normalised;
 
 /// The files that may have matching rows.
 #[derive(Debug, Default)]
@@ -64,4 +69,35 @@ pub(crate) fn whole_files(scan: &Scan) -> Result<Vec<DataFile>> {
         }
     }
     Ok(out)
+}
+
+/// The tasks of data files, found by a filter of their rows. `wanted` are paths in one form ([`normalise`]).
+///
+/// # Errors
+/// `InvalidInput` if the filter finds one of them nowhere; `Unsupported` for a file that the table lists twice.
+pub(crate) fn tasks_of(view: &View, filter: &Predicate, wanted: &HashSet<&str>) -> Result<Vec<ScanTask>> {
+    let mut out: Vec<ScanTask> = Vec::with_capacity(wanted.len());
+    if wanted.is_empty() {
+        return Ok(out);
+    }
+    let mut found: HashSet<&str> = HashSet::new();
+    let mut plan = Plan::start(view.scan(filter.clone())?.plan_input())?;
+    while let Some(batch) = plan.next_batch()? {
+        for (k, row) in batch.rows.iter().enumerate() {
+            let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());
+            let Some(known) = path.and_then(|path| wanted.get(normalised(path).as_ref())) else { continue };
+            if !found.insert(known) {
+                return Err(Error::unsupported(
+                    "a data file is in the table more than once, which parts of a change can't tell apart",
+                )
+                .with("path", known)
+                .hint("Compact the table with rewrite_all=True first, or change it with the table's own methods"));
+            }
+            out.push(batch.task(k)?);
+        }
+    }
+    match wanted.iter().find(|path| !found.contains(*path)) {
+        None => Ok(out),
+        Some(path) => Err(Error::invalid("the table has no such data file at this version").with("path", path)),
+    }
 }

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::apply::Effect;
 use super::view::{Mode, View};
 use crate::codec::bitmap::PositionSet;
 use crate::data::deletes::cache::DeleteCache;
@@ -13,6 +12,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::task::{DataFile, DeleteRef, FileContent, FileFormat, ScanTask};
 use crate::iceberg::commit::removal::FileId;
+use crate::iceberg::rows::effect::Effect;
 use crate::parallel::{check_cancelled, in_parallel};
 
 /// Rows of a data file that go.

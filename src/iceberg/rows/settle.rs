@@ -1,6 +1,5 @@
 //! Equality deletes made into deletes by position, which cost readers less.
 
-use super::apply::Effect;
 use super::live::LiveRows;
 use super::plan::Touched;
 use super::positions::{DeletedRows, check_listed_once, write_deletes};
@@ -13,6 +12,7 @@ use crate::format::task::{DataFile, FileContent, ScanTask};
 use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
+use crate::iceberg::rows::effect::Effect;
 use crate::iceberg::state::Table;
 use crate::parallel::{check_cancelled, in_parallel};
 

@@ -4,7 +4,7 @@ use crate::format::row_change::Assigned;
 
 pub(crate) use crate::rows::row_changes::assignments::{Assignments, row_counts};
 
-use super::apply::{Effect, apply};
+use super::apply::apply;
 use super::delete::hits;
 use super::plan::Touched;
 use super::view::{Command, View};
@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::expr::Predicate;
 use crate::format::task::ScanTask;
 use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::iceberg::rows::effect::Effect;
 
 pub(crate) fn update(
     view: &View,

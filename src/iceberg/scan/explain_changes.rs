@@ -8,48 +8,18 @@ use arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray};
 use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
 
-use super::explain::{Survivors, in_waves, millis};
 use super::explain_files::{encode_files, encode_manifests};
 use crate::error::{Error, Result};
 use crate::format::task::ChangeOperation;
 use crate::iceberg::plan::changes::{AnyPlan, ChangesPlan, Look};
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
-use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch};
+use crate::iceberg::plan::planned::PlanCounters;
 use crate::iceberg::plan::why::{FileVerdicts, Judge, Stage};
 use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::scan::survivors::{Survivors, disagree, in_waves, millis};
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::rows::explanation::{CommitFacts, Explained, FunnelStage};
 use crate::rows::judged_files::change_file_schema;
-
-/// Counts the files that were kept of each commit.
-#[derive(Default)]
-pub(crate) struct Commits {
-    pub facts: Vec<CommitFacts>,
-    by_snapshot: HashMap<i64, usize>,
-}
-
-impl Commits {
-    pub(crate) fn new(facts: Vec<CommitFacts>) -> Commits {
-        let by_snapshot = facts.iter().enumerate().map(|(i, c)| (c.snapshot_id, i)).collect();
-        Commits { facts, by_snapshot }
-    }
-
-    pub(crate) fn look(&mut self, batch: &PlannedBatch) {
-        if self.facts.is_empty() {
-            return;
-        }
-        for row in &batch.rows {
-            let (id, inserts) = match &batch.change {
-                Some(change) => (Some(change.commit_snapshot_id), change.operation == ChangeOperation::Insert),
-                None => (batch.columns.snapshot_id.get(*row as usize).copied().flatten(), true),
-            };
-            let at = id.and_then(|id| self.by_snapshot.get(&id));
-            if let Some(commit) = at.and_then(|at| self.facts.get_mut(*at)) {
-                *if inserts { &mut commit.inserts } else { &mut commit.deletes } += 1;
-            }
-        }
-    }
-}
 
 /// A file that changed: the commit, what happened, whether the file itself stayed, its path.
 type Changed = (i32, ChangeOperation, bool, Vec<u8>);
@@ -146,7 +116,7 @@ fn shown(
         let found = changed.get(&(look.ordinal, operation, stays, path));
         let in_scope = files.in_scope.get(row).copied().unwrap_or_default();
         if in_scope && !stays && (*stage == Stage::Kept) != found.is_some() {
-            return Err(super::explain::disagree());
+            return Err(disagree());
         }
         shown.push(in_scope && (found.is_some() || !stays));
         deletes.push(found.copied().unwrap_or(0));
@@ -170,16 +140,4 @@ fn of_change(
     ];
     let columns = kept.columns().iter().cloned().chain(more).collect();
     RecordBatch::try_new(change_file_schema(), columns).map_err(wrong)
-}
-
-impl CommitFacts {
-    pub(crate) fn of(snapshot: &Snapshot, ordinal: Option<i32>) -> CommitFacts {
-        CommitFacts {
-            snapshot_id: snapshot.id,
-            timestamp_ms: snapshot.timestamp_ms,
-            operation: snapshot.operation().map(str::to_owned),
-            ordinal,
-            ..CommitFacts::default()
-        }
-    }
 }

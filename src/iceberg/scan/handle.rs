@@ -9,10 +9,9 @@ use arrow::record_batch::RecordBatch;
 
 use crate::data::arrow::schema::to_arrow;
 use crate::data::read::read_ahead::{Ahead, ReadAhead, TaskReader};
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate};
-use crate::format::evolution::RefKind;
-use crate::format::request::{At, ScanRequest};
+use crate::format::request::ScanRequest;
 use crate::format::splits;
 use crate::format::splits::SplitPlan;
 use crate::format::task::{ReadContext, ScanTask, Split};
@@ -24,7 +23,7 @@ use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch};
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::scan::history;
 use crate::iceberg::scan::history::History;
-use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::scan::version::version;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::Table;
 use crate::parallel::check_cancelled;
@@ -52,6 +51,17 @@ pub struct Scan {
     plan_cache: Option<Arc<PlanCache>>,
     /// Whether tasks have the deletes of all rows of their files.
     all_deletes: bool,
+}
+
+impl Table {
+    /// A lazy scan.
+    ///
+    /// # Errors
+    /// `NotFound` for a version that does not exist; `InvalidInput` for a wrong filter, column or option, or if `at` does
+    /// not come from `since`.
+    pub fn scan(&self, request: ScanRequest) -> Result<Scan> {
+        Scan::new(self, request)
+    }
 }
 
 impl Scan {
@@ -384,25 +394,6 @@ impl Uncounted {
             }
         }
     }
-}
-
-/// The snapshot and schema of a version: a branch has the table's current schema, everything else its snapshot's.
-pub(crate) fn version(metadata: &TableMetadata, at: Option<&At>) -> Result<(Option<Arc<Snapshot>>, Arc<Schema>)> {
-    let found = match at {
-        None => return Ok((metadata.current_snapshot().cloned(), metadata.schema()?.clone())),
-        Some(At::Ref(name)) => metadata.snapshot_of_ref(name).map(Option::<&_>::cloned),
-        Some(At::Snapshot(id)) => (metadata.snapshot_by_id(*id).cloned().map(Some))
-            .ok_or_else(|| Error::not_found(format!("there is no snapshot {id}")).hint("See table.snapshots")),
-        Some(At::TimestampMs(ms)) => metadata.snapshot_as_of(*ms).cloned().map(Some),
-    };
-    let snapshot = found.with("table", &metadata.location)?;
-    let is_branch = |name: &String| metadata.refs.get(name).is_none_or(|r| r.kind == RefKind::Branch);
-    let schema = match (at, &snapshot) {
-        (Some(At::Ref(name)), _) if is_branch(name) => metadata.schema()?,
-        (_, Some(snapshot)) => metadata.schema_of_snapshot(snapshot)?,
-        (_, None) => metadata.schema()?,
-    };
-    Ok((snapshot, schema.clone()))
 }
 
 /// Tasks as planning finds them, in deterministic order.

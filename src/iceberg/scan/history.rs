@@ -9,7 +9,7 @@ use crate::format::task::ReadContext;
 use crate::iceberg::manifest::walk::partition_type;
 use crate::iceberg::plan::changes::snapshots_between;
 use crate::iceberg::plan::planned::PlannedBatch;
-use crate::iceberg::scan::handle::version;
+use crate::iceberg::scan::version::version;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::rows::change_columns::{with_columns, with_fields};

@@ -1,10 +1,12 @@
 //! Scans: planning, explaining and reading through Arrow.
 
 pub(crate) mod column_statistics;
+pub(crate) mod coverage;
 pub mod deleted_rows;
 pub mod explain;
 pub(crate) mod explain_changes;
 pub(crate) mod explain_clauses;
+pub(crate) mod explain_facts;
 pub(crate) mod explain_files;
 pub mod handle;
 pub mod history;
@@ -13,3 +15,5 @@ pub mod packed_splits;
 pub mod plan_parts;
 pub mod plan_table;
 pub mod statistics;
+pub(crate) mod survivors;
+pub(crate) mod version;

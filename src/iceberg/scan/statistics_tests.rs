@@ -1,6 +1,7 @@
 use std::cmp::Ordering;
 
 use super::*;
+use crate::format::task::FileFormat;
 use crate::rows::column_statistics::{Count, Extreme, tight};
 use crate::types::{PrimitiveType, Value, ValueRef};
 

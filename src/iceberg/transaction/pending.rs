@@ -289,6 +289,20 @@ impl Transaction {
     pub fn abort(self) {}
 }
 
+impl Table {
+    /// Publishes on `main` what a snapshot did: one that was staged, or is on another branch. Where `main` has not moved
+    /// since, it just moves there.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such snapshot; `InvalidInput` if it is published already, or can't be published on top of
+    /// other commits; `CommitConflict` if the partitions that it replaces have changed since.
+    pub fn cherry_pick(&self, snapshot_id: i64) -> Result<Table> {
+        let mut transaction = Transaction::begin(self, None)?;
+        transaction.cherry_pick(snapshot_id)?;
+        transaction.commit()
+    }
+}
+
 impl Drop for Transaction {
     fn drop(&mut self) {
         if self.process != std::process::id() {

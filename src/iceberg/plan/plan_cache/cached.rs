@@ -70,7 +70,7 @@ impl Judge {
             // Numbers that the cache has no room for: plan from the manifest.
             Err(_) => {
                 let mut batch = self.decode_piece(file, &manifest, 0..manifest.block_count(), request, inflater)?;
-                number_rows(file, &mut batch.columns)?;
+                number_rows(file, &mut batch.entries.columns)?;
                 Ok(batch)
             }
         }
@@ -101,27 +101,27 @@ impl Judge {
         }
         let spec = self.specs.get(file.spec_id)?;
         let mut batch = PlannedBatch::of(KeptEntries { columns, ..KeptEntries::default() });
-        batch.columns.inherit(&inherited, found.layout.has_sequence_numbers);
-        number_rows(file, &mut batch.columns)?;
+        batch.entries.columns.inherit(&inherited, found.layout.has_sequence_numbers);
+        number_rows(file, &mut batch.entries.columns)?;
         // Tuples that the filter does not ask about need not be looked at to judge the rows.
         let tuples_matter = asks_about(spec, &self.input.filter) || file.content == ManifestContent::Deletes;
         let tuples = Tuples { judge: self, spec, found, file };
-        batch.groups = if tuples_matter { tuples.judged(|_| true)? } else { tuples.unjudged() };
-        batch.rows = survivors(&batch, &self.input.entries, &self.input.filter);
+        batch.entries.groups = if tuples_matter { tuples.judged(|_| true)? } else { tuples.unjudged() };
+        batch.entries.rows = survivors(&batch, &self.input.entries, &self.input.filter);
         let mut seen = std::mem::take(&mut batch.seen);
         count(&batch, &mut seen);
         batch.seen = seen;
         // Of delete files all are counted by kind, so all of them stay.
         if file.content == ManifestContent::Data && batch.rows.len() < batch.columns.len() {
-            batch.columns = batch.columns.take(&batch.rows);
+            batch.entries.columns = batch.columns.take(&batch.rows);
             let entries_of = |row: &u32| entries.as_ref().map_or(Some(*row), |e| e.get(*row as usize).copied());
             let survivors: Vec<u32> = batch.rows.iter().filter_map(entries_of).collect();
-            batch.rows = (0..survivors.len() as u32).collect();
-            fill_in(found, &mut batch.columns, Some(&survivors), request)?;
+            batch.entries.rows = (0..survivors.len() as u32).collect();
+            fill_in(found, &mut batch.entries.columns, Some(&survivors), request)?;
         } else {
-            fill_in(found, &mut batch.columns, entries.as_deref(), request)?;
+            fill_in(found, &mut batch.entries.columns, entries.as_deref(), request)?;
         }
-        batch.columns.inherit(&inherited, found.layout.has_sequence_numbers);
+        batch.entries.columns.inherit(&inherited, found.layout.has_sequence_numbers);
         if !tuples_matter {
             let mut used = vec![false; found.sections.tuples];
             for index in &batch.columns.partition {
@@ -129,7 +129,7 @@ impl Judge {
                     *used = true;
                 }
             }
-            batch.groups = tuples.judged(|index| used.get(index).copied().unwrap_or_default())?;
+            batch.entries.groups = tuples.judged(|index| used.get(index).copied().unwrap_or_default())?;
         }
         Ok(batch)
     }

@@ -1,0 +1,85 @@
+//! Appending rows: new files, written and committed at once, or written only.
+
+use arrow::record_batch::RecordBatchReader;
+
+use crate::data::write::context::{RowOrder, Sorting};
+use crate::data::write::writer::DataWriter;
+use crate::error::{Error, Result};
+use crate::format::commit::CommitOptions;
+use crate::format::request::WriteOptions;
+use crate::format::task::CommitMessage;
+use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::iceberg::committing;
+use crate::iceberg::state::Table;
+use crate::types::metadata_columns::LINEAGE_COLUMNS;
+
+impl Table {
+    /// Writes the stream's rows and commits them; returns the new version of the table. If the commit certainly failed,
+    /// the written files are removed.
+    ///
+    /// # Errors
+    /// `InvalidInput` for rows that do not fit the schema; `CommitConflict` after the last retry;
+    /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's.
+    pub fn append(&self, rows: Box<dyn RecordBatchReader + Send>) -> Result<Table> {
+        self.append_with(rows, &WriteOptions::default(), &CommitOptions::default())
+    }
+
+    /// As [`Table::append`], sorted, to a branch or with members for the snapshot's summary.
+    ///
+    /// # Errors
+    /// As [`Table::append`] and [`Table::write_with`]; `InvalidInput` for options that don't go together, or a branch that
+    /// is a tag.
+    pub fn append_with(
+        &self,
+        rows: Box<dyn RecordBatchReader + Send>,
+        how: &WriteOptions,
+        options: &CommitOptions,
+    ) -> Result<Table> {
+        options.check(self)?;
+        let message = self.write_with(rows, how)?;
+        if message.files.is_empty() {
+            return self.refresh();
+        }
+        let change = SnapshotProducer::append(self.inner.store.clone(), message.files).owning_files();
+        committing::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()
+    }
+
+    /// Writes the stream's rows into new files without committing. `task` numbers the writers of one job. Files of a
+    /// failed write are removed.
+    ///
+    /// # Errors
+    /// As [`Table::append`].
+    pub fn write(&self, rows: Box<dyn RecordBatchReader + Send>, task: u64) -> Result<CommitMessage> {
+        self.write_with(rows, &WriteOptions { task, ..WriteOptions::default() })
+    }
+
+    /// As [`Table::write`], in another order than the table's, or for rows that are in the table already.
+    ///
+    /// # Errors
+    /// As [`Table::write`]; `InvalidInput` for texts that are no sort order, and for rows without their lineage where they
+    /// are to keep it.
+    pub fn write_with(&self, rows: Box<dyn RecordBatchReader + Send>, how: &WriteOptions) -> Result<CommitMessage> {
+        self.check_writable()?;
+        let mut context = if how.again { self.lineage_context(how.task)? } else { self.write_context(how.task)? };
+        context.row_order = match how.sort_by.as_deref() {
+            None => RowOrder::Sort,
+            Some([]) => RowOrder::Any,
+            Some(texts) => RowOrder::By(Sorting::Order(self.order_by(texts)?)),
+        };
+        let given = rows.schema();
+        let mut lineage = context.schema.fields.iter().filter(|f| LINEAGE_COLUMNS.contains(&f.id));
+        if let Some(column) = lineage.find(|f| given.index_of(&f.name).is_err()) {
+            let text = "rows of a table of format version 3 keep their identity when they are rewritten";
+            return Err(Error::invalid(text)
+                .with("column", &column.name)
+                .hint("Read them with select=[..., \"_row_id\", \"_last_updated_sequence_number\"]"));
+        }
+        let mut writer = DataWriter::new(self.inner.store.clone(), context)?;
+        for batch in rows {
+            let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
+            writer.write(&batch)?;
+        }
+        let rewrites = how.again.then(|| self.format_version());
+        Ok(CommitMessage { rewrites, ..CommitMessage::new(self.uuid(), writer.finish()?, Some(self.written_now())) })
+    }
+}

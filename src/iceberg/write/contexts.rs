@@ -1,0 +1,79 @@
+//! How rows of a table are written: columns, sort order, locations.
+
+use std::sync::Arc;
+
+use crate::data::write::context::{RowOrder, WriteContext};
+use crate::data::write::locations::FileLocations;
+use crate::error::{Error, Result};
+use crate::iceberg::spec::sort_order::parse_sort_by;
+use crate::iceberg::state::Table;
+use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
+use crate::types::{Field, Schema, SortOrder};
+
+/// The table's columns and, where it has row lineage, those of that behind them.
+///
+/// # Errors
+/// `Unsupported` if the table has a column with the name of one of lineage.
+pub(crate) fn schema_with_lineage(table: &Table) -> Result<Arc<Schema>> {
+    let own = table.schema();
+    if table.format_version() < 3 {
+        return Ok(own.clone());
+    }
+    let fields: Vec<Field> = own.fields.iter().cloned().chain(lineage_columns(own)?).collect();
+    Ok(Arc::new(Schema::new(own.id, fields, own.identifier_field_ids.clone())))
+}
+
+/// The columns of row lineage.
+///
+/// # Errors
+/// `Unsupported` if the table has one of such a name.
+pub(crate) fn lineage_columns(schema: &Schema) -> Result<Vec<Field>> {
+    let columns: Vec<Field> = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).collect();
+    match columns.iter().find(|c| schema.fields.iter().any(|f| f.name == c.name)) {
+        Some(taken) => Err(Error::unsupported("the table has a column with the name of one of row lineage")
+            .with("column", &taken.name)
+            .hint("Rename the column")),
+        None => Ok(columns),
+    }
+}
+
+impl Table {
+    /// The sort order that texts describe (`ts desc nulls last`), with the id of the table's own order that is the same; 0
+    /// if none is.
+    ///
+    /// # Errors
+    /// As [`parse_sort_by`].
+    pub(crate) fn order_by<T: AsRef<str>>(&self, texts: &[T]) -> Result<SortOrder> {
+        let order = parse_sort_by(texts, self.schema())?;
+        let own = std::iter::once(&self.inner.sort_order).chain(&self.inner.metadata.sort_orders);
+        let id = own.into_iter().find(|own| own.fields == order.fields).map_or(0, |own| own.id);
+        Ok(SortOrder { id, ..order })
+    }
+
+    /// How rows are written that keep who they are: with their lineage, where the table has it.
+    ///
+    /// # Errors
+    /// As [`Table::write_context`]; `Unsupported` if the table has a column with the name of one of lineage.
+    pub(crate) fn lineage_context(&self, task: u64) -> Result<WriteContext> {
+        Ok(WriteContext { schema: schema_with_lineage(self)?, ..self.write_context(task)? })
+    }
+
+    /// How this version's rows are written: one context for each writer, as it names files by it. `task` numbers the
+    /// writers of one job.
+    ///
+    /// # Errors
+    /// As [`FileLocations::new`].
+    pub(crate) fn write_context(&self, task: u64) -> Result<WriteContext> {
+        let m = &self.inner.metadata;
+        Ok(WriteContext {
+            schema: self.schema().clone(),
+            spec: self.inner.spec.clone(),
+            order: self.inner.sort_order.clone(),
+            row_order: RowOrder::Sort,
+            locations: FileLocations::new(&m.location, &m.properties)?,
+            properties: m.properties.clone(),
+            write_id: uuid::Uuid::new_v4().to_string(),
+            task_id: task,
+        })
+    }
+}
