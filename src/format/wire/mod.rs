@@ -7,3 +7,4 @@ pub(crate) mod paimon;
 pub(crate) mod paths;
 pub mod plain;
 pub mod task;
+pub(crate) mod texts;
