@@ -1,6 +1,5 @@
 //! The JSON and the binary forms of tasks, splits and messages that travel between processes.
 
-pub(crate) mod arguments;
 pub(crate) mod encode;
 pub mod packed;
 pub(crate) mod paimon;
