@@ -201,12 +201,12 @@ def test_refusals(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
 def test_filters_of_native_reads(catalog: fz.Catalog) -> None:
     """Values have the types that they had as JSON."""
     table = made(catalog, "t")
-    text = "id in (1, 2) and (country is null or score > 1.5) and day >= '2023-01-02' and amount < 3.25"
+    text = "id in (30, 31) and (country is null or score > 1.5) and day >= '2023-01-02' and amount < 300.25"
     found = table.scan(text)._core.native_read(["file"], {}, 100, 100)
     assert isinstance(found.filter, _core.NativeFilter.And)
     first, either, day, amount = found.filter.parts
     assert isinstance(first, _core.NativeFilter.Leaf)
-    assert (first.op, first.path, first.type_name, first.values) == ("in", ["id"], "long", [1, 2])
+    assert (first.op, first.path, first.type_name, first.values) == ("in", ["id"], "long", [30, 31])
     assert isinstance(either, _core.NativeFilter.Or)
     null, score = either.parts
     assert isinstance(null, _core.NativeFilter.Leaf)
@@ -216,7 +216,7 @@ def test_filters_of_native_reads(catalog: fz.Catalog) -> None:
     assert isinstance(day, _core.NativeFilter.Leaf)
     assert (day.op, day.type_name, day.values) == ("gt-eq", "date", ["2023-01-02"])
     assert isinstance(amount, _core.NativeFilter.Leaf)
-    assert (amount.type_name, amount.values) == ("decimal(12, 2)", ["3.25"])
+    assert (amount.type_name, amount.values) == ("decimal(12, 2)", ["300.25"])
     assert found.groups
     for group in found.groups:
         assert group.filtered
