@@ -7,10 +7,10 @@ may import the other. So this module says what an engine does, and finds it by t
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 from frazil import _core
+from frazil._core import Maintenance, OrphanOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,16 +30,16 @@ class SparkEngine(Protocol):
     def read_scan(self, spark: SparkSession, scan: Any, planning: Planning, engine: Engine) -> DataFrame:
         """The rows of a scan as a DataFrame."""
 
-    def compact(self, spark: SparkSession, table: _core.Table, options: Mapping[str, Any]) -> tuple[_core.Table, Any]:
+    def compact(self, spark: SparkSession, table: _core.Table, action: Maintenance.Compact) -> tuple[_core.Table, Any]:
         """Compacts a table; returns its new version, and what was done."""
 
     def rewrite_position_deletes(
-        self, spark: SparkSession, table: _core.Table, options: Mapping[str, Any]
+        self, spark: SparkSession, table: _core.Table, action: Maintenance.RewritePositionDeletes
     ) -> tuple[_core.Table, Any]:
         """Rewrites position delete files; returns the table's new version, and what was done."""
 
     def remove_orphan_files(
-        self, spark: SparkSession, table: _core.Table, options: Mapping[str, Any]
+        self, spark: SparkSession, table: _core.Table, options: OrphanOptions
     ) -> tuple[_core.Table, Any]:
         """Removes orphan files; returns the table's newest version, and what was done."""
 

@@ -13,8 +13,8 @@ from frazil.capabilities import format_name, supports
 from frazil.engines import spark_engine
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
-from frazil.requests import maintenance
 from frazil.requests.handle import TableHandle
+from frazil.requests.maintenance import FileOrder, Maintenance, OrphanOptions, RewriteRules, result
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -181,15 +181,6 @@ class Maintain:
     def __init__(self, table: TableHandle) -> None:
         self._table = table
 
-    def _perform(self, action: str, **options: Any) -> dict[str, Any]:
-        return self._perform_if_needed(action, **options) or {}
-
-    def _perform_if_needed(self, action: str, **options: Any) -> dict[str, Any] | None:
-        """As `_perform`, for actions that may have nothing to do."""
-        answer: dict[str, Any] | None
-        self._table._core, answer = maintenance.perform(self._table._core, action, options)
-        return answer
-
     def _check_executors(self, work: str, hint: str | None = None) -> None:
         """Refuses maintenance by Spark's executors if the table can't have it."""
         table = self._table._core
@@ -227,15 +218,15 @@ class Maintain:
             NotFoundError: A snapshot does not exist.
             CommitStateUnknownError: It is unknown whether the commit happened. No file was deleted.
         """
-        result = self._perform(
-            "expire_snapshots",
+        action = Maintenance.ExpireSnapshots(
             older_than_ms=_milliseconds(older_than, "older_than"),
             retain_last=None if retain_last is None else arguments.count("retain_last", retain_last),
-            snapshot_ids=None if snapshot_ids is None else list(snapshot_ids),
+            snapshot_ids=[] if snapshot_ids is None else list(snapshot_ids),
             dry_run=dry_run,
             keep_files=not delete_files,
         )
-        return ExpiredSnapshots(**result)
+        self._table._core, done = self._table._core.maintain(action)
+        return result(ExpiredSnapshots, done)
 
     def remove_orphan_files(
         self,
@@ -272,20 +263,21 @@ class Maintain:
             InvalidInputError: Prefixes do not match, `location` does not belong to the table, or the property
                 `gc.enabled` is false. Nothing was deleted.
         """
-        given = {
-            "older_than_ms": _milliseconds(older_than, "older_than"),
-            "location": location,
-            "dry_run": dry_run,
-            "prefix_mismatch": prefix_mismatch,
-            "equal_schemes": arguments.texts(equal_schemes),
-            "equal_authorities": arguments.texts(equal_authorities),
-        }
+        options = OrphanOptions(
+            older_than_ms=_milliseconds(older_than, "older_than"),
+            location=location,
+            dry_run=dry_run,
+            prefix_mismatch=prefix_mismatch,
+            equal_schemes=arguments.texts(equal_schemes),
+            equal_authorities=arguments.texts(equal_authorities),
+        )
         if spark is None:
-            return OrphanFiles(**self._perform("remove_orphan_files", **given))
+            self._table._core, done = self._table._core.maintain(Maintenance.RemoveOrphanFiles(options))
+            return result(OrphanFiles, done)
         self._check_executors("removal of orphan files", "Leave out spark=: this process removes them")
-        done: OrphanFiles
-        self._table._core, done = spark_engine().remove_orphan_files(spark, self._table._core, given)
-        return done
+        removed: OrphanFiles
+        self._table._core, removed = spark_engine().remove_orphan_files(spark, self._table._core, options)
+        return removed
 
     def rewrite_manifests(
         self,
@@ -312,15 +304,15 @@ class Maintain:
             InvalidInputError: The partition spec does not exist.
             NotFoundError: The branch does not exist.
         """
-        result = self._perform(
-            "rewrite_manifests",
+        action = Maintenance.RewriteManifests(
             spec_id=spec_id,
             target_size_bytes=target_size_bytes,
             dry_run=dry_run,
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),
         )
-        return RewrittenManifests(**result)
+        self._table._core, done = self._table._core.maintain(action)
+        return result(RewrittenManifests, done)
 
     def compact(
         self,
@@ -405,32 +397,37 @@ class Maintain:
             raise InvalidInputError(
                 f"{'options' if options is not None else f'the strategy {strategy}'} is for tables of Apache Paimon"
             )
-        given_core = {
-            "strategy": strategy or "binpack",
-            "sort_by": arguments.order(sort_by),
-            "zorder_by": None if zorder_by is None else list(zorder_by),
-            "zorder_max_output_size": zorder_max_output_size,
-            "zorder_var_length_contribution": zorder_var_length_contribution,
-            "filter": None if where is None else str(where),
-            "target_file_size_bytes": target_file_size_bytes,
-            "min_file_size_bytes": min_file_size_bytes,
-            "max_file_size_bytes": max_file_size_bytes,
-            "min_input_files": arguments.count("min_input_files", min_input_files),
-            "delete_file_threshold": delete_file_threshold,
-            "delete_ratio_threshold": delete_ratio_threshold,
-            "rewrite_all": rewrite_all,
-            "max_group_size_bytes": arguments.count("max_group_size_bytes", max_group_size_bytes),
-            "max_commits": max_commits,
-            "max_failed_commits": max_failed_commits,
-            "dry_run": dry_run,
-            "branch": branch,
-            "snapshot_properties": arguments.texts(snapshot_properties),
-        }
+        action = Maintenance.Compact(
+            order=FileOrder(
+                strategy=strategy or "binpack",
+                sort_by=arguments.order(sort_by),
+                zorder_by=None if zorder_by is None else list(zorder_by),
+                zorder_max_output_size=zorder_max_output_size,
+                zorder_var_length_contribution=zorder_var_length_contribution,
+            ),
+            filter=None if where is None else str(where),
+            rules=RewriteRules(
+                target_file_size_bytes=target_file_size_bytes,
+                min_file_size_bytes=min_file_size_bytes,
+                max_file_size_bytes=max_file_size_bytes,
+                min_input_files=arguments.count("min_input_files", min_input_files),
+                delete_file_threshold=delete_file_threshold,
+                delete_ratio_threshold=delete_ratio_threshold,
+                rewrite_all=rewrite_all,
+                max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
+            ),
+            max_commits=max_commits,
+            max_failed_commits=max_failed_commits,
+            dry_run=dry_run,
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
         if spark is None:
-            return Compacted(**self._perform("compact", **given_core))
-        done: Compacted
-        self._table._core, done = spark_engine().compact(spark, self._table._core, given_core)
-        return done
+            self._table._core, done = self._table._core.maintain(action)
+            return result(Compacted, done)
+        compacted: Compacted
+        self._table._core, compacted = spark_engine().compact(spark, self._table._core, action)
+        return compacted
 
     def _compact_by_options(self, given: dict[str, Any]) -> Compacted:
         """Compacts a table by its own options, and by those arguments of `compact` that it takes."""
@@ -446,16 +443,23 @@ class Maintain:
                     {"table": self._table._core.location},
                     hint="Their files follow the table's options, or those given as options={...}",
                 )
-        result = self._perform(
-            "compact",
-            strategy=given["strategy"],
+        strategy = given["strategy"]
+        if strategy not in (None, "full", "minor"):
+            raise InvalidInputError(
+                f"there is no strategy '{strategy}' of compacting tables of {format_name(self._table._core)}",
+                {"table": self._table._core.location},
+                hint="Use full or minor",
+            )
+        action = Maintenance.CompactBuckets(
             filter=None if given["where"] is None else str(given["where"]),
+            minor=strategy == "minor",
+            options=arguments.texts(given["options"]),
             dry_run=given["dry_run"],
             branch=given["branch"],
             snapshot_properties=arguments.texts(given["snapshot_properties"]),
-            options=arguments.texts(given["options"]),
         )
-        return Compacted(**result)
+        self._table._core, done = self._table._core.maintain(action)
+        return result(Compacted, done)
 
     def rewrite_position_deletes(
         self,
@@ -499,24 +503,29 @@ class Maintain:
             CommitConflictError: Another commit removed one of the files. In version 3: another commit deleted rows of
                 the same data files, or removed them.
         """
-        given = {
-            "filter": None if where is None else str(where),
-            "target_file_size_bytes": target_file_size_bytes,
-            "min_file_size_bytes": min_file_size_bytes,
-            "max_file_size_bytes": max_file_size_bytes,
-            "min_input_files": arguments.count("min_input_files", min_input_files),
-            "rewrite_all": rewrite_all,
-            "max_group_size_bytes": arguments.count("max_group_size_bytes", max_group_size_bytes),
-            "dry_run": dry_run,
-            "branch": branch,
-            "snapshot_properties": arguments.texts(snapshot_properties),
-        }
+        action = Maintenance.RewritePositionDeletes(
+            filter=None if where is None else str(where),
+            rules=RewriteRules(
+                target_file_size_bytes=target_file_size_bytes,
+                min_file_size_bytes=min_file_size_bytes,
+                max_file_size_bytes=max_file_size_bytes,
+                min_input_files=arguments.count("min_input_files", min_input_files),
+                delete_file_threshold=None,
+                delete_ratio_threshold=None,
+                rewrite_all=rewrite_all,
+                max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
+            ),
+            dry_run=dry_run,
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
         if spark is None:
-            return RewrittenDeletes(**self._perform("rewrite_position_deletes", **given))
+            self._table._core, done = self._table._core.maintain(action)
+            return result(RewrittenDeletes, done)
         self._check_executors("rewriting deletes")
-        done: RewrittenDeletes
-        self._table._core, done = spark_engine().rewrite_position_deletes(spark, self._table._core, given)
-        return done
+        rewritten: RewrittenDeletes
+        self._table._core, rewritten = spark_engine().rewrite_position_deletes(spark, self._table._core, action)
+        return rewritten
 
     def remove_dangling_deletes(
         self,
@@ -537,13 +546,11 @@ class Maintain:
         Raises:
             CommitConflictError: Another commit removed one of them.
         """
-        result = self._perform(
-            "remove_dangling_deletes",
-            dry_run=dry_run,
-            branch=branch,
-            snapshot_properties=arguments.texts(snapshot_properties),
+        action = Maintenance.RemoveDanglingDeletes(
+            dry_run=dry_run, branch=branch, snapshot_properties=arguments.texts(snapshot_properties)
         )
-        return RewrittenDeletes(**result)
+        self._table._core, done = self._table._core.maintain(action)
+        return result(RewrittenDeletes, done)
 
     def convert_equality_deletes(
         self,
@@ -566,13 +573,11 @@ class Maintain:
             CommitConflictError: Another commit rewrote one of the data files or removed one of the delete files. In
                 version 3: another commit deleted rows of the same data files.
         """
-        result = self._perform(
-            "convert_equality_deletes",
-            dry_run=dry_run,
-            branch=branch,
-            snapshot_properties=arguments.texts(snapshot_properties),
+        action = Maintenance.ConvertEqualityDeletes(
+            dry_run=dry_run, branch=branch, snapshot_properties=arguments.texts(snapshot_properties)
         )
-        return RewrittenDeletes(**result)
+        self._table._core, done = self._table._core.maintain(action)
+        return result(RewrittenDeletes, done)
 
     def compute_statistics(
         self, columns: Iterable[str] | None = None, snapshot: int | None = None
@@ -596,12 +601,12 @@ class Maintain:
             InvalidInputError: A column does not exist, or its values can't be counted.
             NotFoundError: The snapshot does not exist.
         """
-        result = self._perform_if_needed(
-            "compute_statistics",
+        action = Maintenance.ComputeStatistics(
             columns=None if columns is None else list(columns),
-            snapshot=None if snapshot is None else arguments.count("snapshot", snapshot),
+            snapshot_id=None if snapshot is None else arguments.count("snapshot", snapshot),
         )
-        return None if result is None else ColumnStatistics(**result)
+        self._table._core, done = self._table._core.maintain(action)
+        return None if done is None else result(ColumnStatistics, done)
 
     def compute_partition_statistics(self, snapshot: int | None = None) -> PartitionStatistics | None:
         """Counts the files and rows of each partition, and stores that as the snapshot's partition statistics.
@@ -620,13 +625,11 @@ class Maintain:
             InvalidInputError: The table was never partitioned.
             NotFoundError: The snapshot does not exist.
         """
-        result = self._perform_if_needed(
-            "compute_partition_statistics",
-            snapshot=None if snapshot is None else arguments.count("snapshot", snapshot),
+        action = Maintenance.ComputePartitionStatistics(
+            snapshot_id=None if snapshot is None else arguments.count("snapshot", snapshot)
         )
-        if result is None:
-            return None
-        return PartitionStatistics(result["snapshot_id"], result["path"], result["size_bytes"])
+        self._table._core, done = self._table._core.maintain(action)
+        return None if done is None else result(PartitionStatistics, done)
 
 
 def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int | None:

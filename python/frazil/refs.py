@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from frazil import arguments
+from frazil import _core, arguments
 from frazil._core import Evolution, Retention
 from frazil.arguments import At
 from frazil.arguments.checked import checked
@@ -164,7 +164,7 @@ class Refs(RefChanges, Mapping[str, Ref]):
         self._table = table
 
     def _all(self) -> dict[str, Ref]:
-        return {ref[0]: Ref(*ref) for ref in self._table._core.refs()}
+        return {ref.name: _ref(ref) for ref in self._table._core.refs()}
 
     def __getitem__(self, name: str) -> Ref:
         refs = self._all()
@@ -203,3 +203,14 @@ def _count(argument: str, value: int | dt.timedelta | None) -> int | None:
     if isinstance(value, dt.timedelta):
         value = value // dt.timedelta(milliseconds=1)
     return arguments.count(argument, value)
+
+
+def _ref(found: _core.RefInfo) -> Ref:
+    return Ref(
+        found.name,
+        found.snapshot_id,
+        found.type,
+        found.min_snapshots_to_keep,
+        found.max_snapshot_age_ms,
+        found.max_ref_age_ms,
+    )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from frazil import _core
 from frazil.arguments.checked import checked
 from frazil.exceptions import InvalidInputError, NotFoundError
-from frazil.requests import schemas
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,13 +70,13 @@ class Schema:
     @property
     def id(self) -> int:
         """The schema's id in its table."""
-        return int(schemas.members(self._core)["schema-id"])
+        return self._core.id
 
     @property
     def fields(self) -> tuple[Field, ...]:
         """The top-level columns, in order."""
         if self._fields is None:
-            self._fields = tuple(map(_field, schemas.members(self._core)["fields"]))
+            self._fields = tuple(map(_field, self._core.fields))
         return self._fields
 
     @property
@@ -151,27 +150,9 @@ def _find(fields: tuple[Field, ...], name: str) -> Field | None:
     return None
 
 
-def _field(j: dict[str, Any]) -> Field:
-    text, children = _type(j["type"])
-    return Field(j["id"], j["name"], text, j["required"], j.get("doc"), children)
-
-
-def _type(j: Any) -> tuple[str, tuple[Field, ...]]:
-    """Text and children of a type, from the specification's JSON."""
-    if isinstance(j, str):
-        return j, ()
-    if j["type"] == "struct":
-        children = tuple(map(_field, j["fields"]))
-        return f"struct<{', '.join(map(str, children))}>", children
-    if j["type"] == "list":
-        text, children = _type(j["element"])
-        return f"list<{text}>", (Field(j["element-id"], "element", text, j["element-required"], None, children),)
-    key, key_children = _type(j["key"])
-    value, value_children = _type(j["value"])
-    return f"map<{key}, {value}>", (
-        Field(j["key-id"], "key", key, True, None, key_children),
-        Field(j["value-id"], "value", value, j["value-required"], None, value_children),
-    )
+def _field(found: _core.Field) -> Field:
+    children = tuple(map(_field, found.children))
+    return Field(found.id, found.name, found.type, found.required, found.doc, children)
 
 
 class PartitionField(NamedTuple):

@@ -659,10 +659,17 @@ def _read_options(options: Mapping[str, object] | None, max_plan_bytes: int | No
     return read_options
 
 
-def _snapshot(s: tuple[int, int | None, int, int, str | None, dict[str, str], int | None]) -> Snapshot:
-    id_, parent, sequence, millis, operation, summary, schema = s
+def _snapshot(found: _core.SnapshotInfo) -> Snapshot:
     try:
-        timestamp = arguments.EPOCH + dt.timedelta(milliseconds=millis)
+        timestamp = arguments.EPOCH + dt.timedelta(milliseconds=found.timestamp_ms)
     except OverflowError:
-        timestamp = (dt.datetime.max if millis > 0 else dt.datetime.min).replace(tzinfo=dt.timezone.utc)
-    return Snapshot(id_, parent, sequence, timestamp, operation, summary, schema)
+        timestamp = (dt.datetime.max if found.timestamp_ms > 0 else dt.datetime.min).replace(tzinfo=dt.timezone.utc)
+    return Snapshot(
+        found.id,
+        found.parent_id,
+        found.sequence_number,
+        timestamp,
+        found.operation,
+        found.summary,
+        found.schema_id,
+    )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from frazil import arguments
+from frazil import _core, arguments
 from frazil.arguments import At
 from frazil.arguments.checked import checked
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
@@ -71,7 +71,7 @@ class Transaction(RowChanges):
 
     def __init__(self, table: Table, branch: str | None = None) -> None:
         self._table = table
-        self._core = table._core.transaction(branch)
+        self._core = _core.Transaction.begin(table._core, branch)
 
     def append(
         self,

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::coerce::{LiteralPlace, place};
 use crate::expr::predicate::{BoundLeaf, BoundPredicate, BoundTerm, Literal, Op, Predicate, Term};
 use crate::expr::text::kind_of;
-use crate::types::suggest::near;
+use crate::types::suggest::suggest;
 use crate::types::value::unhex;
 use crate::types::{Field, PrimitiveType, Schema, Transform, Type, Value, temporal};
 
@@ -100,7 +100,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The error for a name that is no column, naming near ones.
+    /// The error for a column that does not exist. It lists similar names.
     fn unknown(&self, name: &str) -> Error {
         const SHOWN: usize = 20;
         let mut ids: Vec<_> = self.schema.field_ids().collect();
@@ -115,9 +115,9 @@ impl Binder<'_> {
         if same.iter().any(|n| *n == name) {
             return error.hint(format!("Quotes make it one name: write {name} for the member of the struct"));
         }
-        let near = if same.is_empty() { near(&names, name) } else { same };
-        if !near.is_empty() {
-            return error.hint(format!("Did you mean {}?", listed(near)));
+        let similar = if same.is_empty() { suggest(&names, name) } else { same };
+        if !similar.is_empty() {
+            return error.hint(format!("Did you mean {}?", listed(similar)));
         }
         let more = names.len().saturating_sub(SHOWN);
         let shown = listed(names.iter().take(SHOWN));

@@ -3,11 +3,12 @@
 pub mod catalog;
 pub mod commit;
 pub mod commit_loop;
-pub(crate) mod deletion;
+pub mod deletion;
 pub mod estimate;
 pub mod evolution;
 pub mod ident;
 pub mod maintenance;
+pub mod maintenance_parts;
 pub mod manifest_count;
 pub mod packed_splits;
 pub mod request;

@@ -1,6 +1,6 @@
 //! A table of Apache Iceberg behind the seam: [`seam::Table`], [`seam::Scan`] and their capabilities.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -12,6 +12,14 @@ use crate::expr::{Predicate, bind};
 use crate::format::commit::{CommitOptions, DryRun};
 use crate::format::estimate::Estimate;
 use crate::format::evolution::Evolution;
+use crate::format::maintenance::{
+    CompactOptions, Compacted, DeleteOptions, FileOrder, Maintained, Maintenance, OrphanOptions, Orphans,
+    RewrittenDeletes,
+};
+use crate::format::maintenance_parts::{
+    DeletePart, Listed, PartWriter, PartedCompaction, PartedDeletes, PartedListing, PartedMetadata, PartsDone,
+    Reachable,
+};
 use crate::format::packed_splits::Splits;
 use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::row_change::{ChangeFiles, Part, RowChange};
@@ -19,14 +27,13 @@ use crate::format::splits::SplitRequest;
 use crate::format::task::{CommitMessage, DataFile, ReadContext, Split};
 use crate::iceberg::inspect::metadata_table::MetadataTable;
 use crate::iceberg::inspect::tables::inspect;
-use crate::iceberg::maintain::json::maintain;
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::scan::plan_parts::{self, PlanPart};
 use crate::iceberg::state::Table;
 use crate::iceberg::transaction::pending::Transaction;
 use crate::rows::explanation::Explained;
 use crate::rows::metadata_rows::Rows;
-use crate::rows::native_read::{HandOver, HandOverRequest};
+use crate::rows::native_read::{NativeRead, NativeReadRequest};
 use crate::rows::seam;
 use crate::rows::statistics::Statistics;
 use crate::rows::stream::{BatchStream, RowReader, StreamRequest};
@@ -161,8 +168,8 @@ impl seam::Table for Table {
         Table::evolve(self, evolutions).map(shared)
     }
 
-    fn maintain(&self, action: &str, arguments: &str) -> Result<(Arc<dyn seam::Table>, String)> {
-        maintain(self, action, arguments).map(|(table, done)| (shared(table), done))
+    fn maintain(&self, action: &Maintenance) -> Result<(Arc<dyn seam::Table>, Maintained)> {
+        Table::maintain(self, action).map(|(table, done)| (shared(table), done))
     }
 
     fn transactions(&self) -> Option<&dyn seam::Transactions> {
@@ -174,6 +181,10 @@ impl seam::Table for Table {
     }
 
     fn changes_in_parts(&self) -> Option<&dyn seam::ChangesInParts> {
+        Some(self)
+    }
+
+    fn maintenance_in_parts(&self) -> Option<&dyn seam::MaintenanceInParts> {
         Some(self)
     }
 
@@ -283,6 +294,72 @@ impl seam::ChangesInParts for Table {
     }
 }
 
+impl seam::MaintenanceInParts for Table {
+    fn plan_compaction(&self, options: &CompactOptions) -> Result<(Arc<dyn seam::Table>, PartedCompaction)> {
+        Table::compact_in_parts(self, options).map(|(table, planned)| (shared(table), planned))
+    }
+
+    fn compact_part(
+        &self,
+        part: &Split,
+        roll_at: u64,
+        order: &FileOrder,
+        writer: &PartWriter,
+    ) -> Result<CommitMessage> {
+        Table::compact_part(self, part, roll_at, order, writer)
+    }
+
+    fn commit_compaction(&self, done: PartsDone, options: &CommitOptions) -> Result<(Arc<dyn seam::Table>, Compacted)> {
+        Table::commit_compacted_parts(self, done, options).map(|(table, done)| (shared(table), done))
+    }
+
+    fn plan_delete_rewrite(&self, options: &DeleteOptions) -> Result<(Arc<dyn seam::Table>, PartedDeletes)> {
+        Table::deletes_in_parts(self, options).map(|(table, planned)| (shared(table), planned))
+    }
+
+    fn rewrite_deletes_part(&self, since: i64, part: DeletePart, writer: &PartWriter) -> Result<CommitMessage> {
+        Table::deletes_part(self, since, part, writer)
+    }
+
+    fn commit_delete_rewrite(
+        &self,
+        done: PartsDone,
+        options: &CommitOptions,
+    ) -> Result<(Arc<dyn seam::Table>, RewrittenDeletes)> {
+        Table::commit_delete_parts(self, done, options).map(|(table, done)| (shared(table), done))
+    }
+
+    fn plan_listing(&self, options: &OrphanOptions) -> Result<PartedListing> {
+        Table::orphans_to_list(self, options)
+    }
+
+    fn list_part(&self, options: &OrphanOptions, folders: Vec<String>) -> Result<Vec<Listed>> {
+        Table::list_part(self, options, folders)
+    }
+
+    fn plan_reachable(&self, options: &OrphanOptions) -> Result<(Arc<dyn seam::Table>, PartedMetadata)> {
+        Table::reachable_to_read(self, options).map(|(table, planned)| (shared(table), planned))
+    }
+
+    fn reachable_part(&self, options: &OrphanOptions, manifests: &[String]) -> Result<Vec<Reachable>> {
+        Table::reachable_part(self, options, manifests)
+    }
+
+    fn delete_orphans(
+        &self,
+        options: &OrphanOptions,
+        conflicts: &BTreeSet<String>,
+        files: Vec<String>,
+    ) -> Result<Orphans> {
+        let deletion = Table::delete_orphans(self, options, conflicts, &files)?;
+        Ok(Orphans { files, deletion })
+    }
+
+    fn remove_files_of(&self, job: &str) -> Result<(Arc<dyn seam::Table>, Vec<String>)> {
+        Table::remove_files_of(self, job).map(|(table, removed)| (shared(table), removed))
+    }
+}
+
 impl seam::CherryPicks for Table {
     fn cherry_pick(&self, snapshot_id: i64) -> Result<Arc<dyn seam::Table>> {
         Table::cherry_pick(self, snapshot_id).map(shared)
@@ -385,8 +462,8 @@ impl seam::Scan for Scan {
 }
 
 impl seam::NativeReads for Scan {
-    fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest) -> Result<HandOver> {
-        Scan::hand_over(self, request, packing)
+    fn native_read(&self, request: &NativeReadRequest, packing: SplitRequest) -> Result<NativeRead> {
+        Scan::native_read(self, request, packing)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::codec::avro::ManifestCache;
 use crate::error::{Error, Result};
 use crate::format::evolution::Retention;
 use crate::format::request::{RefInfo, SnapshotInfo};
+use crate::format::wire::texts::texts;
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
 use crate::paimon::catalog::metadata::TableMetadata;
 use crate::paimon::spec::schema::TableSchema;
@@ -270,9 +271,7 @@ impl PaimonTable {
         let wrong = || Error::invalid("this is no JSON of a table");
         let text = |key: &str| j.get(key).and_then(Json::as_str).ok_or_else(wrong);
         let id = |key: &str| j.get(key).and_then(Json::as_i64);
-        let options = j.get("storage-options").and_then(Json::as_object).ok_or_else(wrong)?;
-        let options: BTreeMap<String, String> =
-            options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect();
+        let options = texts(j.get("storage-options")).ok_or_else(wrong)?;
         let store = store::open_store(text("location")?, &options)?;
         let folder = TableFolder::open(store, text("location")?)?;
         let folder = match text("branch")? {

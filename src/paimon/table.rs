@@ -12,6 +12,7 @@ use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
 use crate::format::estimate::Estimate;
 use crate::format::evolution::Evolution;
+use crate::format::maintenance::{Maintained, Maintenance};
 use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::row_change::RowChange;
 use crate::format::splits::SplitRequest;
@@ -166,8 +167,8 @@ impl seam::Table for PaimonTable {
         PaimonTable::evolve(self, evolutions).map(shared)
     }
 
-    fn maintain(&self, action: &str, arguments: &str) -> Result<(Arc<dyn seam::Table>, String)> {
-        PaimonTable::maintain(self, action, arguments).map(|(table, done)| (shared(table), done))
+    fn maintain(&self, action: &Maintenance) -> Result<(Arc<dyn seam::Table>, Maintained)> {
+        PaimonTable::maintain(self, action).map(|(table, done)| (shared(table), done))
     }
 
     fn missing(&self, capability: &str) -> Option<Error> {

@@ -9,7 +9,7 @@
 
 use std::ffi::CStr;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array, ArrayData, ArrayDataBuilder, RecordBatch, RecordBatchOptions, StructArray};
 use arrow::buffer::Buffer;
@@ -24,6 +24,7 @@ use pyo3::types::PyCapsule;
 
 use super::call::{guarded, run, run_watched};
 use super::errors::to_exception;
+use super::lock::lock;
 use super::signals::Watch;
 use crate::error::{Error, Result};
 use crate::iceberg::scan::handle;
@@ -36,10 +37,6 @@ const DAMAGED: &str =
     "pyarrow's array.validate(full=True) says where; text that is not UTF-8 belongs into a binary column";
 
 type Reader = Box<dyn RecordBatchReader + Send>;
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn from_arrow(error: ArrowError) -> Error {
     Error::invalid("the Arrow data can't be used").because(error)

@@ -5,8 +5,8 @@ use pyo3::types::{PyList, PyType};
 
 use super::arrow::Batches;
 use super::call::{run, run_attached};
-use super::scan::wrapped;
-use super::{Pickled, pickle_as_json};
+use super::pickle::{Pickled, pickle_as_json};
+use super::split::wrapped;
 use crate::rows::seam;
 use crate::tables::reopen::plan_part_from_json;
 

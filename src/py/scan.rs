@@ -1,27 +1,27 @@
-//! Scans, their tasks and splits.
+//! Scans and their tasks.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyType};
+use pyo3::types::{PyCapsule, PyDict, PyList};
 
-use super::arrow::{BatchStream, Batches, lock, schema_capsule};
+use super::arrow::{BatchStream, Batches, schema_capsule};
 use super::call::{run, run_attached};
+use super::lock::lock;
 use super::plan_part::PlanPart;
+use super::results::explain;
+use super::results::native_read::NativeRead;
 use super::schema::Schema;
+use super::split::{Split, Splits, wrapped};
 use super::task::ScanTask;
-use super::{Pickled, explain, pickle_as_json};
-use crate::data::arrow::schema;
 use crate::data::read::read_ahead::TaskSource;
 use crate::error::Result;
 use crate::format::splits::SplitRequest;
 use crate::format::task;
-use crate::format::wire::packed::{pack_tasks, packed_tasks_at};
-use crate::format::wire::task::{all_tasks_to_json, split_from_json, split_to_json, tasks_from_json, tasks_to_json};
 use crate::rows::judged_files::{change_file_schema, file_schema, manifest_schema};
-use crate::rows::native_read::{HandOverRequest, deleted_schema, reasons_schema};
+use crate::rows::native_read::NativeReadRequest;
 use crate::rows::seam;
 use crate::rows::stream::StreamRequest;
 use crate::{expr, types};
@@ -36,31 +36,6 @@ pub(super) fn check_filter(py: Python<'_>, text: &str) -> PyResult<()> {
 #[pyfunction]
 pub(super) fn is_plain_path(path: &str) -> bool {
     crate::rows::native_read::is_plain_path(path)
-}
-
-/// Why files stay ours: all of them, or each.
-#[derive(IntoPyObject)]
-enum Reasons {
-    Everywhere(String),
-    Each(Batches),
-}
-
-/// Splits, each by itself or packed.
-#[derive(IntoPyObject)]
-enum Splits {
-    Each(Vec<Split>),
-    Packed(PackedSplits),
-}
-
-impl From<crate::format::packed_splits::Splits> for Splits {
-    fn from(splits: crate::format::packed_splits::Splits) -> Splits {
-        match splits {
-            crate::format::packed_splits::Splits::Each(splits) => {
-                Splits::Each(splits.into_iter().map(Split::from).collect())
-            }
-            crate::format::packed_splits::Splits::Packed(inner) => Splits::Packed(PackedSplits { inner }),
-        }
-    }
 }
 
 /// What to read of a table; `frazil.Scan` wraps it.
@@ -127,16 +102,16 @@ impl Scan {
         wrapped(run(py, || self.inner.splits(request))?, wrap)
     }
 
-    /// The splits; of so many and more, packed where they can be.
+    /// The splits. From `pack_from` splits on, they are packed if possible.
     #[pyo3(signature = (pack_from=None))]
     fn splits_or_packed(&self, py: Python<'_>, pack_from: Option<usize>) -> PyResult<Splits> {
         let (request, pack_from) = (SplitRequest::default(), pack_from.unwrap_or(usize::MAX));
         Ok(run(py, || self.inner.splits_or_packed(request, pack_from))?.into())
     }
 
-    /// The wanted columns, the rest as JSON, deleted rows, why files stay ours (or why all of them do), and their splits.
+    /// The files that an engine's own reader can read, and the splits of the others.
     #[pyo3(signature = (schemes, refused, most_files, most_positions, pack_from=None))]
-    fn hand_over(
+    fn native_read(
         &self,
         py: Python<'_>,
         schemes: Vec<String>,
@@ -144,22 +119,14 @@ impl Scan {
         most_files: usize,
         most_positions: u64,
         pack_from: Option<usize>,
-    ) -> PyResult<(Schema, String, Batches, Reasons, Splits)> {
+    ) -> PyResult<NativeRead> {
         let pack_from = pack_from.unwrap_or(usize::MAX);
-        let request = HandOverRequest { schemes, refused, most_files, most_positions, pack_from };
+        let request = NativeReadRequest { schemes, refused, most_files, most_positions, pack_from };
         let packing = SplitRequest::default();
-        let dealt = run(py, || {
-            seam::required_of_scan("Spark's own reader", self.inner.native_reads())?.hand_over(&request, packing)
+        let found = run(py, || {
+            seam::required_of_scan("Spark's own reader", self.inner.native_reads())?.native_read(&request, packing)
         })?;
-        let json = dealt.to_json();
-        let deleted = Batches::new(deleted_schema(), vec![dealt.deleted]);
-        let reasons = match dealt.reasons {
-            crate::rows::native_read::Reasons::Everywhere(reason) => Reasons::Everywhere(reason),
-            crate::rows::native_read::Reasons::Each(files) => {
-                Reasons::Each(Batches::new(reasons_schema(), vec![files]))
-            }
-        };
-        Ok((Schema { inner: Arc::new(dealt.wanted) }, json, deleted, reasons, dealt.rest.into()))
+        NativeRead::new(py, found)
     }
 
     fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {
@@ -274,150 +241,5 @@ impl TaskStream {
         };
         let inner = next.ok_or_else(|| PyStopIteration::new_err(()))?;
         Ok(ScanTask { inner, schema: Arc::clone(&self.schema) })
-    }
-}
-
-/// Tasks for one reader; `frazil.Split` wraps it.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct Split {
-    inner: Arc<task::Split>,
-}
-
-impl From<task::Split> for Split {
-    fn from(inner: task::Split) -> Self {
-        Split { inner: Arc::new(inner) }
-    }
-}
-
-/// Splits in a few bytes for all.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct PackedSplits {
-    inner: crate::format::packed_splits::PackedSplits,
-}
-
-#[pymethods]
-impl PackedSplits {
-    fn __len__(&self) -> usize {
-        self.inner.count
-    }
-
-    /// A split without tasks, whose `with_packed_tasks` takes what follows.
-    fn reader(&self) -> Split {
-        task::Split { context: self.inner.context.clone(), tasks: Vec::new() }.into()
-    }
-
-    fn packed<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.inner.packed)
-    }
-
-    fn splits(&self, py: Python<'_>) -> PyResult<Vec<Split>> {
-        let splits = run(py, || self.inner.splits())?;
-        Ok(splits.into_iter().map(Split::from).collect())
-    }
-}
-
-/// So many new objects make Python look through old ones as well.
-const MANY: usize = 10_000;
-
-/// Splits as Python has them: what `wrap` makes of each.
-pub(super) fn wrapped<'py>(splits: Vec<task::Split>, wrap: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    let _uncollected = (splits.len() >= MANY).then(|| Uncollected::new(wrap.py())).transpose()?;
-    let out = PyList::empty(wrap.py());
-    for split in splits {
-        out.append(wrap.call1((Split::from(split),))?)?;
-    }
-    Ok(out)
-}
-
-/// As long as it lives, Python looks for no garbage: among so many new objects it would look time and again, and find none. Other
-/// threads may run meanwhile, so it is not for few objects.
-struct Uncollected<'py>(Option<Bound<'py, PyModule>>);
-
-impl<'py> Uncollected<'py> {
-    fn new(py: Python<'py>) -> PyResult<Uncollected<'py>> {
-        let gc = py.import("gc")?;
-        let collects: bool = gc.call_method0("isenabled")?.extract()?;
-        if collects {
-            gc.call_method0("disable")?;
-        }
-        Ok(Uncollected(collects.then_some(gc)))
-    }
-}
-
-impl Drop for Uncollected<'_> {
-    fn drop(&mut self) {
-        // It takes nothing and can't fail.
-        let _ = self.0.take().map(|gc| gc.call_method0("enable"));
-    }
-}
-
-#[pymethods]
-impl Split {
-    #[getter]
-    fn tasks(&self) -> Vec<ScanTask> {
-        let schema = &self.inner.context.schema;
-        self.inner.tasks.iter().map(|t| ScanTask { inner: t.clone(), schema: Arc::clone(schema) }).collect()
-    }
-
-    fn schema(&self) -> Schema {
-        Schema { inner: Arc::clone(&self.inner.context.projection) }
-    }
-
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = run(py, || schema::to_arrow(&self.inner.context.projection))?;
-        schema_capsule(py, &schema)
-    }
-
-    #[pyo3(signature = (limit=None, ordered=false, threads=0))]
-    fn read(&self, py: Python<'_>, limit: Option<usize>, ordered: bool, threads: usize) -> PyResult<BatchStream> {
-        let how = StreamRequest { ordered, threads, ..StreamRequest::default() };
-        Ok(BatchStream::new(run(py, || crate::rows::stream::read_split(&self.inner, how, limit))?))
-    }
-
-    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        run_attached(py, || split_to_json(&self.inner))
-    }
-
-    fn tasks_to_json(&self, py: Python<'_>) -> PyResult<String> {
-        run(py, || tasks_to_json(&self.inner))
-    }
-
-    /// The tasks of splits of one scan, for `with_tasks` of any of them.
-    #[staticmethod]
-    fn encode_tasks<'py>(py: Python<'py>, splits: Vec<PyRef<'_, Split>>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let splits: Vec<_> = splits.iter().map(|split| split.inner.clone()).collect();
-        let texts = run(py, || all_tasks_to_json(&splits))?;
-        Ok(texts.iter().map(|text| PyBytes::new(py, text.as_bytes())).collect())
-    }
-
-    /// Tasks that share this split's context.
-    fn with_tasks(&self, py: Python<'_>, text: &str) -> PyResult<Split> {
-        Ok(run(py, || tasks_from_json(text, &self.inner.context))?.into())
-    }
-
-    /// The same in a few bytes for all, for `with_packed_tasks`.
-    #[staticmethod]
-    fn pack_tasks<'py>(py: Python<'py>, splits: Vec<PyRef<'_, Split>>) -> PyResult<Bound<'py, PyBytes>> {
-        let splits: Vec<_> = splits.iter().map(|split| split.inner.clone()).collect();
-        let packed = run(py, || pack_tasks(&splits))?;
-        Ok(PyBytes::new(py, &packed))
-    }
-
-    /// Packed tasks of one split that share this split's context.
-    fn with_packed_tasks(&self, py: Python<'_>, packed: &[u8], index: usize) -> PyResult<Split> {
-        Ok(run(py, || packed_tasks_at(packed, index, &self.inner.context))?.into())
-    }
-
-    #[classmethod]
-    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<Split> {
-        Ok(Split { inner: Arc::new(run(cls.py(), || split_from_json(text))?) })
-    }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Split>().is_ok_and(|other| other.get().inner == self.inner)
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
-        pickle_as_json::<Split>(py, self.to_json(py)?)
     }
 }

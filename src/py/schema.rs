@@ -1,4 +1,4 @@
-//! Schemas.
+//! Schemas and their fields.
 
 use std::sync::Arc;
 
@@ -8,11 +8,12 @@ use pyo3::types::PyCapsule;
 use super::arrow::{import_schema, schema_capsule};
 use super::call::run_attached;
 use super::errors::to_exception;
-use super::{Pickled, pickle_as_json};
+use super::pickle::{Pickled, pickle_as_json};
 use crate::data::arrow::schema;
 use crate::error::Error;
 use crate::types;
-use crate::types::schema_json::{schema_from_json, schema_to_json};
+use crate::types::Type;
+use crate::types::schema_json::{schema_from_text, schema_to_json};
 
 /// A table's columns; `frazil.Schema` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
@@ -38,11 +39,25 @@ impl Schema {
     /// Reads the specification's JSON.
     #[classmethod]
     fn from_json(cls: &Bound<'_, pyo3::types::PyType>, text: &str) -> PyResult<Schema> {
-        let inner = run_attached(cls.py(), || {
-            let json = serde_json::from_str(text).map_err(|e| Error::invalid("the schema is no JSON").because(e))?;
-            schema_from_json(&json)
-        })?;
-        Ok(Schema { inner: Arc::new(inner) })
+        Ok(Schema { inner: Arc::new(run_attached(cls.py(), || schema_from_text(text))?) })
+    }
+
+    /// The id of the schema in its table.
+    #[getter]
+    fn id(&self) -> i32 {
+        self.inner.id
+    }
+
+    /// The top-level columns, in order.
+    #[getter]
+    fn fields(&self) -> Vec<Field> {
+        self.inner.fields.iter().map(Field::new).collect()
+    }
+
+    /// The ids of the columns that identify a row.
+    #[getter]
+    fn identifier_field_ids(&self) -> Vec<i32> {
+        self.inner.identifier_field_ids.to_vec()
     }
 
     fn to_json(&self) -> String {
@@ -68,5 +83,36 @@ impl Schema {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
         pickle_as_json::<Schema>(py, self.to_json())
+    }
+}
+
+/// A column, or a member of a nested column; `frazil.schema.Field` is made from it.
+#[pyclass(frozen, get_all, module = "frazil._core")]
+#[derive(Clone)]
+pub(super) struct Field {
+    id: i32,
+    name: String,
+    #[pyo3(name = "type")]
+    type_text: String,
+    required: bool,
+    doc: Option<String>,
+    children: Vec<Field>,
+}
+
+impl Field {
+    fn new(field: &types::Field) -> Field {
+        Field { doc: field.doc.clone(), ..Field::member(field.id, &field.name, field.required, &field.ty) }
+    }
+
+    fn member(id: i32, name: &str, required: bool, ty: &Type) -> Field {
+        let children = match ty {
+            Type::Primitive(_) => Vec::new(),
+            Type::Struct(fields) => fields.iter().map(Field::new).collect(),
+            Type::List(e) => vec![Field::member(e.id, "element", e.required, &e.ty)],
+            Type::Map(k, v) => {
+                vec![Field::member(k.id, "key", true, &k.ty), Field::member(v.id, "value", v.required, &v.ty)]
+            }
+        };
+        Field { id, name: name.to_owned(), type_text: ty.to_string(), required, doc: None, children }
     }
 }

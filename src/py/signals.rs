@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-use super::arrow::lock;
+use super::lock::lock;
 use crate::error::{Error, Result};
 use crate::parallel::Cancellation;
 

@@ -1,4 +1,4 @@
-//! Tables and the messages of their writers.
+//! Tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,38 +7,31 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::arrow::{Batches, Input};
-use super::call::{run, run_attached};
+use super::call::run;
+use super::commit_message::{CommitMessage, taken};
+use super::pickle::{Pickled, pickle_as_json};
 use super::requests::evolution::Evolution;
+use super::requests::maintenance::Maintenance;
 use super::requests::row_change::RowChange;
 use super::requests::version::At;
+use super::results::maintenance::Maintained;
+use super::results::snapshot::{RefInfo, SnapshotInfo};
 use super::scan::Scan;
 use super::schema::Schema;
 use super::task::{DataFile, DeleteFile};
-use super::transaction::Transaction;
-use super::{Pickled, pickle_as_json};
 use crate::error::Result;
 use crate::expr;
 use crate::format::commit::CommitOptions;
-use crate::format::request::{RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
+use crate::format::request::{ScanRequest, WriteOptions};
 use crate::format::task;
-use crate::format::wire::task::{message_from_json, message_to_json};
 use crate::rows::seam;
 use crate::tables::open;
 use crate::tables::reopen::table_from_json;
 
-/// `(id, parent_id, sequence_number, timestamp_ms, operation, summary, schema_id)`.
-type SnapshotTuple = (i64, Option<i64>, i64, i64, Option<String>, BTreeMap<String, String>, Option<i32>);
 /// `(name, transform, source_id, field_id)`.
 type PartitionFieldTuple = (String, String, i32, i32);
 /// `(source_id, transform, descending, nulls_first)`.
 type SortFieldTuple = (i32, String, bool, bool);
-
-/// `(name, snapshot_id, kind, min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)`.
-type RefTuple = (String, i64, &'static str, Option<i32>, Option<i64>, Option<i64>);
-
-fn snapshot_tuple(s: SnapshotInfo) -> SnapshotTuple {
-    (s.id, s.parent_id, s.sequence_number, s.timestamp_ms, s.operation, s.summary, s.schema_id)
-}
 
 /// A table at one version; `frazil.Table` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
@@ -54,7 +47,11 @@ impl From<Arc<dyn seam::Table>> for Table {
 
 impl Table {
     /// The capability of the table, or an `Unsupported` error that names the verb.
-    fn required<'t, T>(&'t self, verb: &str, found: impl FnOnce(&'t dyn seam::Table) -> Option<T>) -> Result<T> {
+    pub(super) fn required<'t, T>(
+        &'t self,
+        verb: &str,
+        found: impl FnOnce(&'t dyn seam::Table) -> Option<T>,
+    ) -> Result<T> {
         seam::required(self.inner.as_ref(), verb, found(self.inner.as_ref()))
     }
 }
@@ -112,31 +109,26 @@ impl Table {
         (order.id, fields.map(|f| (f.source_id, f.transform.to_string(), f.descending, f.nulls_first)).collect())
     }
 
-    fn snapshot(&self) -> Option<SnapshotTuple> {
-        self.inner.snapshot().map(snapshot_tuple)
+    fn snapshot(&self) -> Option<SnapshotInfo> {
+        self.inner.snapshot().map(Into::into)
     }
 
-    fn snapshots(&self, py: Python<'_>) -> PyResult<Vec<SnapshotTuple>> {
-        Ok(run(py, || self.inner.snapshots())?.into_iter().map(snapshot_tuple).collect())
+    fn snapshots(&self, py: Python<'_>) -> PyResult<Vec<SnapshotInfo>> {
+        Ok(run(py, || self.inner.snapshots())?.into_iter().map(Into::into).collect())
     }
 
-    fn refs(&self, py: Python<'_>) -> PyResult<Vec<RefTuple>> {
-        let one = |r: RefInfo| {
-            let kept = r.retention;
-            (r.name, r.snapshot_id, r.kind, kept.min_snapshots_to_keep, kept.max_snapshot_age_ms, kept.max_ref_age_ms)
-        };
-        Ok(run(py, || self.inner.refs())?.into_iter().map(one).collect())
+    fn refs(&self, py: Python<'_>) -> PyResult<Vec<RefInfo>> {
+        Ok(run(py, || self.inner.refs())?.into_iter().map(Into::into).collect())
     }
 
     fn evolve(&self, py: Python<'_>, change: &Evolution) -> PyResult<Table> {
         Ok(run(py, || self.inner.evolve(&[change.read()?]))?.into())
     }
 
-    /// One action of maintenance; arguments and result are JSON.
-    fn maintain(&self, py: Python<'_>, action: &str, arguments: &str) -> PyResult<(Table, String)> {
-        let work = || self.inner.maintain(action, arguments);
-        let (inner, result) = run(py, work)?;
-        Ok((Table { inner }, result))
+    /// One action of maintenance. Returns the table at its new version, and what was done.
+    fn maintain(&self, py: Python<'_>, action: &Maintenance) -> PyResult<(Table, Maintained)> {
+        let (table, done) = run(py, || self.inner.maintain(&action.read()?))?;
+        Ok((table.into(), done.into()))
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<Table> {
@@ -214,7 +206,7 @@ impl Table {
     ) -> PyResult<CommitMessage> {
         let how = WriteOptions { task, sort_by, again, replaces };
         let message = Input::new(data)?.run(py, |rows| self.inner.write(rows, &how))?;
-        Ok(CommitMessage { inner: Arc::new(message) })
+        Ok(message.into())
     }
 
     fn job_folder(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
@@ -224,7 +216,7 @@ impl Table {
     fn collect_job(&self, py: Python<'_>, folder: &str, in_order: bool) -> PyResult<CommitMessage> {
         let collect = || self.required("files of an engine", |t| t.foreign_files())?.collect_job(folder, in_order);
         let message = run(py, collect)?;
-        Ok(CommitMessage { inner: Arc::new(message) })
+        Ok(message.into())
     }
 
     fn sweep_job(&self, py: Python<'_>, folder: &str) -> PyResult<()> {
@@ -241,7 +233,7 @@ impl Table {
         task: u64,
     ) -> PyResult<CommitMessage> {
         let message = Input::new(data)?.run(py, |rows| self.inner.write_delta(&change.read()?, rows, branch, task))?;
-        Ok(CommitMessage { inner: Arc::new(message) })
+        Ok(message.into())
     }
 
     /// What a delete or update is parted into: files that go as they are, and `(path, bytes)` of the others.
@@ -255,7 +247,7 @@ impl Table {
             let change = change.read()?;
             self.required("change_files", |t| t.changes_in_parts())?.change_files(&change, branch)
         })?;
-        Ok((CommitMessage { inner: Arc::new(done.whole) }, done.files))
+        Ok((done.whole.into(), done.files))
     }
 
     /// The part of a delete or update that concerns some data files, without committing.
@@ -271,7 +263,7 @@ impl Table {
             let part = change.read_file_part(files)?;
             self.required("write_part", |t| t.changes_in_parts())?.write_part(&part, None, branch, task)
         })?;
-        Ok(CommitMessage { inner: Arc::new(message) })
+        Ok(message.into())
     }
 
     /// The part of a merge that concerns rows which were matched, without committing.
@@ -288,7 +280,7 @@ impl Table {
             let part = change.read_matched_part(filter)?;
             self.required("write_part", |t| t.changes_in_parts())?.write_part(&part, Some(rows), branch, task)
         })?;
-        Ok(CommitMessage { inner: Arc::new(message) })
+        Ok(message.into())
     }
 
     /// All parts of a change. `filter`: of the rows that it read.
@@ -302,7 +294,7 @@ impl Table {
         snapshot_properties: BTreeMap<String, String>,
         branch: Option<String>,
     ) -> PyResult<Table> {
-        let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
+        let messages = taken(&messages);
         let options = CommitOptions { branch, snapshot_properties };
         let done = run(py, || {
             let (change, filter) = (change.read()?, expr::parse(filter)?);
@@ -367,10 +359,6 @@ impl Table {
         run(py, || self.inner.check_overwrite(&change.read()?))
     }
 
-    fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {
-        Ok(run(py, || self.required("transactions", |t| t.transactions())?.begin(branch))?.into())
-    }
-
     #[pyo3(signature = (paths, check_duplicates, *, branch, snapshot_properties))]
     fn add_files(
         &self,
@@ -412,69 +400,4 @@ impl Table {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
         pickle_as_json::<Table>(py, self.to_json())
     }
-}
-
-/// The files that one writer made, to be committed with others.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct CommitMessage {
-    inner: Arc<task::CommitMessage>,
-}
-
-#[pymethods]
-impl CommitMessage {
-    /// The table that the files belong to.
-    #[getter]
-    fn table_uuid(&self) -> &str {
-        &self.inner.table_uuid
-    }
-
-    /// The new data files.
-    #[getter]
-    fn files(&self) -> Vec<DataFile> {
-        let data = self.inner.files.iter().filter(|f| f.content == task::FileContent::Data);
-        data.map(|f| DataFile { inner: Arc::new(f.clone()) }).collect()
-    }
-
-    /// The new delete files and deletion vectors.
-    #[getter]
-    fn delete_files(&self) -> Vec<DeleteFile> {
-        let deletes = self.inner.files.iter().filter(|f| f.content != task::FileContent::Data);
-        deletes.map(|f| DeleteFile { inner: Arc::new(f.clone()) }).collect()
-    }
-
-    /// Rows in the new data files.
-    #[getter]
-    fn record_count(&self) -> i64 {
-        let data = self.inner.files.iter().filter(|f| f.content == task::FileContent::Data);
-        data.map(|f| f.record_count).sum()
-    }
-
-    /// The message as JSON.
-    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        run_attached(py, || message_to_json(&self.inner))
-    }
-
-    /// Reads what `to_json` wrote.
-    #[classmethod]
-    fn from_json(cls: &Bound<'_, PyType>, text: &Bound<'_, PyAny>) -> PyResult<CommitMessage> {
-        let text = super::json_text(text)?;
-        Ok(CommitMessage { inner: Arc::new(run(cls.py(), || message_from_json(&text))?) })
-    }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<CommitMessage>().is_ok_and(|other| other.get().inner == self.inner)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("CommitMessage({} files, {} rows)", self.inner.files.len(), self.record_count())
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
-        pickle_as_json::<CommitMessage>(py, self.to_json(py)?)
-    }
-}
-
-/// The messages behind Python's objects.
-fn taken(messages: &[PyRef<'_, CommitMessage>]) -> Vec<task::CommitMessage> {
-    messages.iter().map(|m| (*m.inner).clone()).collect()
 }

@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
-use super::Pickled;
 use super::call::run_attached;
-use super::value::to_python;
+use super::pickle::{Pickled, json_text};
+use super::results::value::to_python;
 use crate::error::Error;
 use crate::format::task;
 use crate::format::wire::task::{split_from_json, split_to_json, task_from_json, task_to_json};
@@ -243,7 +243,7 @@ impl ScanTask {
     /// Reads what `to_json` wrote.
     #[classmethod]
     fn from_json(cls: &Bound<'_, PyType>, text: &Bound<'_, PyAny>) -> PyResult<ScanTask> {
-        let text = super::json_text(text)?;
+        let text = json_text(text)?;
         let (inner, schema) = run_attached(cls.py(), || task_from_json(&text))?;
         Ok(ScanTask { inner, schema: Arc::new(schema) })
     }

@@ -57,6 +57,12 @@ impl Transaction {
 
 #[pymethods]
 impl Transaction {
+    /// Begins a transaction at the newest version of a table; its snapshots are added to `branch`, `main` if `None`.
+    #[staticmethod]
+    fn begin(py: Python<'_>, table: &Table, branch: Option<String>) -> PyResult<Transaction> {
+        Ok(run(py, || table.required("transactions", |t| t.transactions())?.begin(branch))?.into())
+    }
+
     fn append(
         &self,
         py: Python<'_>,

@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::arrow::{Batches, Input};
 use super::call::run_attached;
-use super::value::{civil, to_python};
+use super::results::value::{civil, to_python};
 use crate::codec::variant::{Metadata, VariantValue, members};
 use crate::data::arrow::variant;
 use crate::error::Error;

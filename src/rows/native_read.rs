@@ -1,63 +1,63 @@
-//! What of a scan an engine's own Parquet reader can read, as plain data.
+//! The files of a scan that an engine's own Parquet reader can read, as plain data.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::format::packed_splits::Splits;
 use crate::store::location;
 use crate::types::json::value_to_json;
-use crate::types::{PrimitiveType, Schema, Type};
+use crate::types::{PrimitiveType, Schema, Type, Value};
 
-/// What an engine can take.
+/// What an engine can read.
 #[derive(Clone, Debug)]
-pub struct HandOverRequest {
-    /// Schemes of the places that it reads, `file` for local ones.
+pub struct NativeReadRequest {
+    /// Schemes of the locations that it reads from; `file` for local ones.
     pub schemes: Vec<String>,
-    /// Files that it can't read, by their real paths, with the reason.
+    /// Files that it can't read, by their real paths, with the reasons.
     pub refused: HashMap<String, String>,
-    /// The most files; of a scan with more it gets none.
+    /// The most files. It gets no file of a scan with more.
     pub most_files: usize,
-    /// The most deleted positions, all files together. With 0 no file with deletes is given out.
+    /// The most deleted rows of all files together. With 0, it gets no file with deletes.
     pub most_positions: u64,
-    /// Where all files stay ours: of so many splits and more, all are packed.
+    /// If the engine reads no file: the number of splits from which they are packed.
     pub pack_from: usize,
 }
 
-/// Files of a scan, dealt out.
+/// The files of a scan, by their reader.
 #[derive(Clone, Debug)]
-pub struct HandOver {
-    /// The columns that are read, those of the result first, then those that only the filter asks about.
+pub struct NativeRead {
+    /// The columns to read: first those of the result, then those that only the filter uses.
     pub wanted: Schema,
     /// The scan's filter, if any file needs it.
     pub filter: BoundPredicate,
     /// Files for the engine.
     pub groups: Vec<PlainGroup>,
-    /// Deleted rows of those ([`crate::rows::native_read::deleted_schema`]).
+    /// Deleted rows of the files for the engine ([`deleted_schema`]).
     pub deleted: RecordBatch,
-    /// Everything else.
+    /// Splits of all other files.
     pub rest: Splits,
-    /// Why.
+    /// Why the engine does not read the other files.
     pub reasons: Reasons,
 }
 
-/// Why files stay ours.
+/// Why the engine does not read files.
 #[derive(Clone, Debug)]
 pub enum Reasons {
-    /// All of them, for one reason.
+    /// One reason for all files.
     Everywhere(String),
-    /// Files of the rest, with the reason ([`reasons_schema`]).
+    /// A reason for each file ([`reasons_schema`]).
     Each(RecordBatch),
 }
 
 /// Files that are read in the same way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlainGroup {
-    /// For each wanted column the files' name; `None` where it is null in every row.
+    /// The names in the files of the wanted columns; `None` for a column that is null in every row.
     pub columns: Vec<Option<String>>,
     /// Whether rows of these files may fail the filter.
     pub is_filtered: bool,
@@ -68,11 +68,11 @@ pub struct PlainGroup {
 /// A file for the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainFile {
-    /// Where it is.
+    /// Its path.
     pub path: String,
-    /// Its length.
+    /// Its size.
     pub size_bytes: i64,
-    /// Its rows, deleted ones included.
+    /// The number of its rows, deleted ones included.
     pub record_count: i64,
     /// Its number among those with deleted rows.
     pub number: Option<usize>,
@@ -101,22 +101,6 @@ pub fn is_plain_path(path: &str) -> bool {
         && rest.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
-impl HandOver {
-    /// Filter and groups as JSON.
-    pub fn to_json(&self) -> String {
-        let file = |f: &PlainFile| json!([f.path, f.size_bytes, f.record_count, f.number]);
-        let group = |g: &PlainGroup| {
-            json!({
-                "columns": g.columns,
-                "filtered": g.is_filtered,
-                "files": g.files.iter().map(file).collect::<Vec<_>>(),
-            })
-        };
-        let groups: Vec<Json> = self.groups.iter().map(group).collect();
-        json!({"filter": filter_to_json(&self.filter), "groups": groups}).to_string()
-    }
-}
-
 /// The schema of the deleted rows: `word` and `mask`. A word has the number of the file above `WORD_BITS` bits, and in
 /// these bits the number of a row divided by 64. The lowest bit of the mask stands for the first of these 64 rows.
 pub fn deleted_schema() -> SchemaRef {
@@ -124,41 +108,93 @@ pub fn deleted_schema() -> SchemaRef {
     Arc::new(ArrowSchema::new(vec![long("word"), long("mask")]))
 }
 
-/// A filter for an engine to build: columns as lists of names, values as the specification's single values.
-pub(crate) fn filter_to_json(filter: &BoundPredicate) -> Json {
-    let all = |parts: &[BoundPredicate]| parts.iter().map(filter_to_json).collect::<Vec<_>>();
-    match filter {
-        BoundPredicate::True => json!(true),
-        BoundPredicate::False => json!(false),
-        BoundPredicate::And(parts) => json!({"op": "and", "parts": all(parts)}),
-        BoundPredicate::Or(parts) => json!({"op": "or", "parts": all(parts)}),
-        BoundPredicate::Leaf(leaf) => {
-            let op = match leaf.op {
-                Op::IsNull => "is-null",
-                Op::NotNull => "not-null",
-                Op::IsNan => "is-nan",
-                Op::NotNan => "not-nan",
-                Op::Lt => "lt",
-                Op::LtEq => "lt-eq",
-                Op::Gt => "gt",
-                Op::GtEq => "gt-eq",
-                Op::Eq => "eq",
-                Op::NotEq => "not-eq",
-                Op::In => "in",
-                Op::NotIn => "not-in",
-                Op::StartsWith => "starts-with",
-                Op::NotStartsWith => "not-starts-with",
-            };
-            let ty = match &leaf.term.source {
-                Type::Primitive(p) => p.to_string(),
-                _ => "nested".to_owned(),
-            };
-            json!({"op": op, "path": leaf.term.path, "type": ty, "values": values_of(leaf)})
+/// A filter for an engine to build.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NativeFilter {
+    /// Keeps all rows or none.
+    Constant(bool),
+    /// Keeps the rows that all parts keep.
+    And(Vec<NativeFilter>),
+    /// Keeps the rows that one of the parts keeps.
+    Or(Vec<NativeFilter>),
+    /// Compares a column with values.
+    Leaf {
+        /// The operator, `is-null` or `lt-eq`.
+        op: &'static str,
+        /// The names on the path to the column.
+        path: Vec<String>,
+        /// The type of the column; `nested` if it is not primitive.
+        type_name: String,
+        /// The values.
+        values: Vec<NativeValue>,
+    },
+}
+
+/// A value of a filter, in the form of the specification's single values in JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NativeValue {
+    /// A truth value.
+    Boolean(bool),
+    /// A value of type `int` or `long`.
+    Integer(i64),
+    /// A finite floating-point number.
+    Float(f64),
+    /// The text of any other value.
+    Text(String),
+}
+
+impl From<&BoundPredicate> for NativeFilter {
+    fn from(filter: &BoundPredicate) -> Self {
+        let all = |parts: &[BoundPredicate]| parts.iter().map(NativeFilter::from).collect();
+        match filter {
+            BoundPredicate::True => NativeFilter::Constant(true),
+            BoundPredicate::False => NativeFilter::Constant(false),
+            BoundPredicate::And(parts) => NativeFilter::And(all(parts)),
+            BoundPredicate::Or(parts) => NativeFilter::Or(all(parts)),
+            BoundPredicate::Leaf(leaf) => NativeFilter::Leaf {
+                op: op_name(leaf.op),
+                path: leaf.term.path.clone(),
+                type_name: match &leaf.term.source {
+                    Type::Primitive(p) => p.to_string(),
+                    _ => "nested".to_owned(),
+                },
+                values: values_of(leaf),
+            },
         }
     }
 }
 
-pub(crate) fn values_of(leaf: &BoundLeaf) -> Vec<Json> {
+fn op_name(op: Op) -> &'static str {
+    match op {
+        Op::IsNull => "is-null",
+        Op::NotNull => "not-null",
+        Op::IsNan => "is-nan",
+        Op::NotNan => "not-nan",
+        Op::Lt => "lt",
+        Op::LtEq => "lt-eq",
+        Op::Gt => "gt",
+        Op::GtEq => "gt-eq",
+        Op::Eq => "eq",
+        Op::NotEq => "not-eq",
+        Op::In => "in",
+        Op::NotIn => "not-in",
+        Op::StartsWith => "starts-with",
+        Op::NotStartsWith => "not-starts-with",
+    }
+}
+
+/// The values of a leaf.
+pub(crate) fn values_of(leaf: &BoundLeaf) -> Vec<NativeValue> {
     let ty = leaf.term.ty.as_primitive().unwrap_or(&PrimitiveType::Unknown);
-    leaf.values.iter().map(|v| value_to_json(v.as_ref(), ty)).collect()
+    let value = |v: &Value| match value_to_json(v.as_ref(), ty) {
+        Json::Bool(b) => NativeValue::Boolean(b),
+        Json::String(text) => NativeValue::Text(text),
+        Json::Number(n) => match (n.as_i64(), n.as_f64()) {
+            (Some(n), _) => NativeValue::Integer(n),
+            (None, Some(n)) => NativeValue::Float(n),
+            (None, None) => NativeValue::Text(n.to_string()),
+        },
+        other => NativeValue::Text(other.to_string()),
+    };
+    leaf.values.iter().map(value).collect()
 }

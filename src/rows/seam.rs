@@ -5,7 +5,7 @@
 //! format and says what to do instead. One dynamic call per call of a user goes through the seam, never one per file or
 //! per batch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -19,6 +19,14 @@ use crate::expr::Predicate;
 use crate::format::commit::{CommitOptions, DryRun};
 use crate::format::estimate::Estimate;
 use crate::format::evolution::Evolution;
+use crate::format::maintenance::{
+    CompactOptions, Compacted, DeleteOptions, FileOrder, Maintained, Maintenance, OrphanOptions, Orphans,
+    RewrittenDeletes,
+};
+use crate::format::maintenance_parts::{
+    DeletePart, Listed, PartWriter, PartedCompaction, PartedDeletes, PartedListing, PartedMetadata, PartsDone,
+    Reachable,
+};
 use crate::format::packed_splits::Splits;
 use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::row_change::{ChangeFiles, Part, RowChange};
@@ -26,7 +34,7 @@ use crate::format::splits::SplitRequest;
 use crate::format::task::{CommitMessage, DataFile, ReadContext, Split};
 use crate::rows::explanation::Explained;
 use crate::rows::metadata_rows::Rows;
-use crate::rows::native_read::{HandOver, HandOverRequest};
+use crate::rows::native_read::{NativeRead, NativeReadRequest};
 use crate::rows::statistics::Statistics;
 use crate::rows::stream::{BatchStream, RowReader, StreamRequest};
 use crate::types::{PartitionSpec, Schema, SortOrder};
@@ -149,11 +157,11 @@ pub trait Table: Send + Sync + Debug {
     /// # Errors
     /// `InvalidInput`, `NotFound`, `AlreadyExists` or `Unsupported` for a change that the format does not allow.
     fn evolve(&self, evolutions: &[Evolution]) -> Result<Arc<dyn Table>>;
-    /// Runs one action of maintenance; arguments and result are JSON.
+    /// Runs one action of maintenance. Returns the table at its newest version, and what was done.
     ///
     /// # Errors
-    /// `InvalidInput` for an unknown action or argument; those of the action.
-    fn maintain(&self, action: &str, arguments: &str) -> Result<(Arc<dyn Table>, String)>;
+    /// `Unsupported` for an action that the format does not have; those of the action.
+    fn maintain(&self, action: &Maintenance) -> Result<(Arc<dyn Table>, Maintained)>;
 
     /// Several changes in one commit.
     fn transactions(&self) -> Option<&dyn Transactions> {
@@ -165,6 +173,10 @@ pub trait Table: Send + Sync + Debug {
     }
     /// Changes of rows that several processes do a part of.
     fn changes_in_parts(&self) -> Option<&dyn ChangesInParts> {
+        None
+    }
+    /// Maintenance that several processes do a part of.
+    fn maintenance_in_parts(&self) -> Option<&dyn MaintenanceInParts> {
         None
     }
     /// Publishes staged snapshots.
@@ -334,6 +346,80 @@ pub trait FileRewrites {
     ) -> Result<Arc<dyn Table>>;
 }
 
+/// Maintenance that several processes do a part of: one plans, others write or read, the first commits.
+pub trait MaintenanceInParts {
+    /// Plans a compaction. Returns the newest version too, which writes the parts and commits them.
+    ///
+    /// # Errors
+    /// As [`Table::maintain`].
+    fn plan_compaction(&self, options: &CompactOptions) -> Result<(Arc<dyn Table>, PartedCompaction)>;
+    /// Writes the rows of a part into new files, without committing them.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a job whose name is not a UUID; as [`Table::maintain`].
+    fn compact_part(&self, part: &Split, roll_at: u64, order: &FileOrder, writer: &PartWriter)
+    -> Result<CommitMessage>;
+    /// Commits what the parts of a compaction wrote.
+    ///
+    /// # Errors
+    /// As [`Table::maintain`]; `InvalidInput` for messages of another table.
+    fn commit_compaction(&self, done: PartsDone, options: &CommitOptions) -> Result<(Arc<dyn Table>, Compacted)>;
+    /// Plans a rewrite of position deletes. Returns the newest version too.
+    ///
+    /// # Errors
+    /// As [`Table::maintain`].
+    fn plan_delete_rewrite(&self, options: &DeleteOptions) -> Result<(Arc<dyn Table>, PartedDeletes)>;
+    /// Rewrites the delete files of a part, without committing the new ones. `since` is the snapshot that was planned.
+    ///
+    /// # Errors
+    /// As [`MaintenanceInParts::compact_part`].
+    fn rewrite_deletes_part(&self, since: i64, part: DeletePart, writer: &PartWriter) -> Result<CommitMessage>;
+    /// Commits what the parts of a rewrite of position deletes wrote.
+    ///
+    /// # Errors
+    /// As [`MaintenanceInParts::commit_compaction`].
+    fn commit_delete_rewrite(
+        &self,
+        done: PartsDone,
+        options: &CommitOptions,
+    ) -> Result<(Arc<dyn Table>, RewrittenDeletes)>;
+    /// Lists the folders at the top. The folders below them are the parts of the listing.
+    ///
+    /// # Errors
+    /// As [`Table::maintain`].
+    fn plan_listing(&self, options: &OrphanOptions) -> Result<PartedListing>;
+    /// Lists folders and everything in them.
+    ///
+    /// # Errors
+    /// As [`Table::maintain`].
+    fn list_part(&self, options: &OrphanOptions, folders: Vec<String>) -> Result<Vec<Listed>>;
+    /// The files that the newest version leads to, and the manifests that lead to more. Returns that version too.
+    ///
+    /// # Errors
+    /// As [`Table::maintain`].
+    fn plan_reachable(&self, options: &OrphanOptions) -> Result<(Arc<dyn Table>, PartedMetadata)>;
+    /// The live files of manifests, each once.
+    ///
+    /// # Errors
+    /// As [`Table::maintain`].
+    fn reachable_part(&self, options: &OrphanOptions, manifests: &[String]) -> Result<Vec<Reachable>>;
+    /// Deletes orphans, unless some may be recorded with the schemes and authorities in `conflicts`.
+    ///
+    /// # Errors
+    /// As [`Table::maintain`].
+    fn delete_orphans(
+        &self,
+        options: &OrphanOptions,
+        conflicts: &BTreeSet<String>,
+        files: Vec<String>,
+    ) -> Result<Orphans>;
+    /// Deletes the files that the writers of a job made and no snapshot has. Returns the newest version and the paths.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a job whose name is not a UUID; those of the store.
+    fn remove_files_of(&self, job: &str) -> Result<(Arc<dyn Table>, Vec<String>)>;
+}
+
 /// A scan of a table of any format.
 pub trait Scan: Send + Sync + Debug {
     /// Keeps only rows that this filter keeps as well.
@@ -456,7 +542,7 @@ pub trait NativeReads {
     ///
     /// # Errors
     /// Those of planning; those of reading footers.
-    fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest) -> Result<HandOver>;
+    fn native_read(&self, request: &NativeReadRequest, packing: SplitRequest) -> Result<NativeRead>;
 }
 
 /// Plans in parts.

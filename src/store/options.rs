@@ -10,7 +10,7 @@ use object_store::gcp::GoogleConfigKey;
 
 use super::place::Service;
 use crate::error::{Error, Result};
-use crate::types::suggest::near;
+use crate::types::suggest::suggest;
 
 /// How often a request is tried again unless the option `max_retries` says otherwise.
 const RETRIES: usize = 6;
@@ -144,7 +144,7 @@ impl StoreOptions {
     /// Takes options by any of their names, in any case.
     ///
     /// # Errors
-    /// `InvalidInput` for one that no store has, with names that are near; `Unsupported` for one that is not done.
+    /// `InvalidInput` for one that no store has, with similar names; `Unsupported` for one that is not supported.
     pub fn new(options: &BTreeMap<String, String>) -> Result<StoreOptions> {
         let mut out = BTreeMap::new();
         for (name, value) in options {
@@ -287,14 +287,13 @@ fn wrong(name: &str, value: &str, what: &str) -> Error {
 
 fn unknown(name: &str) -> Error {
     let known: Vec<String> = DOTTED.iter().map(|(n, ..)| *n).chain(PLAIN).chain(OWN).map(str::to_owned).collect();
-    let near = near(&known, name);
+    let similar = suggest(&known, name);
     let error = Error::invalid(format!("there is no storage option '{name}'"));
-    match near.is_empty() {
+    match similar.is_empty() {
         true => error
             .hint("The names are those of PyIceberg (s3.endpoint, s3.region, …) and of object_store (aws_region, …)"),
-        false => {
-            error.hint(format!("Is {} meant?", near.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(" or ")))
-        }
+        false => error
+            .hint(format!("Is {} meant?", similar.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(" or "))),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Opens a table again from its JSON, in another process too, and what else travels by its format.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
+use crate::format::wire::texts::texts;
 use crate::iceberg::catalog::interface::Opened;
 use crate::iceberg::scan::plan_parts::PlanPart;
 use crate::iceberg::state::Table;
@@ -36,7 +36,7 @@ pub fn plan_part_from_json(text: &str) -> Result<Box<dyn seam::PlanPart>> {
 /// Opens a table of Iceberg, by its catalog if it has one.
 fn iceberg_from_json(text: &str) -> Result<Table> {
     let wrong = || Error::invalid("this is no JSON of a table");
-    let j: serde_json::Value = serde_json::from_str(text).map_err(|e| wrong().because(e))?;
+    let j: Json = serde_json::from_str(text).map_err(|e| wrong().because(e))?;
     let location = j.get("metadata-location").and_then(|v| v.as_str()).ok_or_else(wrong)?;
     let options = texts(j.get("storage-options")).ok_or_else(wrong)?;
     let table = Table::open(location, options, j.get("moved").and_then(|v| v.as_bool()).unwrap_or(false))?;
@@ -47,10 +47,4 @@ fn iceberg_from_json(text: &str) -> Result<Table> {
     let versions = Catalog::versions(member("name")?, properties, member("identifier")?, &store)?;
     let (metadata, found) = (table.inner.metadata.as_ref().clone(), table.inner.found.clone());
     Table::of_catalog(Opened { store, metadata, found, versions })
-}
-
-/// The members of a JSON object of texts.
-fn texts(object: Option<&serde_json::Value>) -> Option<BTreeMap<String, String>> {
-    let members = object?.as_object()?.iter();
-    Some(members.filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect())
 }

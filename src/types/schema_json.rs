@@ -173,6 +173,15 @@ fn parse_parametrised(text: &str) -> Result<PrimitiveType> {
     Err(Error::unsupported(format!("'{text}' is not a type that this version knows")))
 }
 
+/// Reads the text of a schema's JSON.
+///
+/// # Errors
+/// `InvalidInput` if the text is not JSON; as [`schema_from_json`].
+pub fn schema_from_text(text: &str) -> Result<Schema> {
+    let json = serde_json::from_str(text).map_err(|e| Error::invalid("the schema is not JSON").because(e))?;
+    schema_from_json(&json)
+}
+
 /// The JSON object of a schema, without indentation.
 pub fn schema_to_json(schema: &Schema) -> Json {
     let mut out = Map::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::metadata_columns::{LINEAGE_COLUMNS, is_metadata, metadata_column};
 use super::schema::{Field, FieldId, Schema, Type};
-use super::suggest::near_hint;
+use super::suggest::suggestion_hint;
 use crate::error::{Error, Result};
 
 /// The schema pruned to `columns`, top-level columns in the order asked for. A path into a struct keeps the nesting,
@@ -87,11 +87,11 @@ fn unknown(schema: &Schema, column: &str) -> Error {
     Error::invalid(format!("there is no column '{column}'")).with("column", column).hint(column_hint(schema, column))
 }
 
-/// What to say of a name that is no column's: near ones, or those that there are.
+/// A hint for a column that does not exist. It lists similar names, or else the names of the columns.
 pub fn column_hint(schema: &Schema, column: &str) -> String {
     let paths: Vec<String> = schema.field_ids().filter_map(|id| schema.name_of(id)).take(5000).collect();
     let own = schema.fields.iter().filter(|f| !is_metadata(f.id));
-    near_hint(&paths, &own.map(|f| f.name.as_str()).take(50).collect::<Vec<_>>(), column)
+    suggestion_hint(&paths, &own.map(|f| f.name.as_str()).take(50).collect::<Vec<_>>(), column)
 }
 
 /// The field cut to the wanted ids; `None` if nothing of it is wanted.

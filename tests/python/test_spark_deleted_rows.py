@@ -164,7 +164,7 @@ def test_words_are_as_the_core_packs_them(catalog: fz.Catalog) -> None:
     """File by file: its number above `_WORD_BITS` bits of the rows' numbers divided by 64."""
     table = make(catalog, "packed", 3).append(numbers(0, 200)).append(numbers(200, 200))
     table.delete("id in (63, 64, 327)")
-    deleted = interop.table_of(table.scan()._core.hand_over(["file"], {}, 10, 10)[2]).to_pydict()
+    deleted = interop.table_of(table.scan()._core.native_read(["file"], {}, 10, 10).deleted).to_pydict()
     bits = deleted_rows._WORD_BITS
     found = [
         (word >> bits, word & ((1 << bits) - 1), mask)

@@ -23,6 +23,7 @@ from pyspark.sql import types as st
 
 import frazil as fz
 from conftest import event_rows
+from frazil import _core
 from frazil.spark.lanes import arrow as lanes
 from frazil.spark.lanes import assignment, native, spark_paths
 from frazil.spark.planning.executors import PlanOnExecutors
@@ -635,11 +636,13 @@ def test_workers_without_frazil_say_so() -> None:
 
 def test_dealing_out_pickles_and_is_safe_in_threads(events: fz.Table) -> None:
     scan = pickle.loads(pickle.dumps(events.scan("id > 3")))
-    schema, text, positions, reasons, rest = scan._core.hand_over(["file"], {}, 100, 100)
-    assert fz.Schema._wrap(schema).fields[0].name == "id"
-    assert '"op":"gt"' in text.replace(" ", "")
-    assert positions.num_rows == reasons.num_rows == 0
-    assert rest == []
+    found = scan._core.native_read(["file"], {}, 100, 100)
+    assert fz.Schema._wrap(found.schema).fields[0].name == "id"
+    assert isinstance(found.filter, _core.NativeFilter.Leaf)
+    assert (found.filter.op, found.filter.path, found.filter.values) == ("gt", ["id"], [3])
+    assert not isinstance(found.refused, str)
+    assert found.deleted.num_rows == found.refused.num_rows == 0
+    assert found.rest == []
 
 
 @pytest.mark.parametrize(

@@ -1,31 +1,121 @@
-"""Maintenance of tables, as the core takes it: an action by its name, with options and an answer."""
+"""Maintenance of tables, as the core takes it: actions with typed options, and the steps that Spark's executors do.
+
+A part travels to an executor as a dictionary of numbers and texts. `do_part` and `read_part` turn it into typed values
+there.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from frazil import _core
+from frazil._core import (
+    CompactionGroup,
+    DeletePart,
+    FileOrder,
+    Maintenance,
+    MaintenanceParts,
+    OrphanOptions,
+    PartWriter,
+    RewriteRules,
+    Split,
+)
 
-__all__ = ["perform", "perform_remotely", "read_answer"]
+__all__ = [
+    "CompactionGroup",
+    "DeletePart",
+    "FileOrder",
+    "Maintenance",
+    "MaintenanceParts",
+    "OrphanOptions",
+    "RewriteRules",
+    "compaction_parts",
+    "delete_part",
+    "do_part",
+    "orphan_part",
+    "read_part",
+    "remove_files_of",
+    "result",
+]
+
+_Result = TypeVar("_Result")
+
+_ORDER = ("strategy", "sort_by", "zorder_by", "zorder_max_output_size", "zorder_var_length_contribution")
+_ORPHANS = ("older_than_ms", "location", "dry_run", "prefix_mismatch", "equal_schemes", "equal_authorities")
 
 
-def perform(table: _core.Table, action: str, options: Mapping[str, Any]) -> tuple[_core.Table, Any]:
-    """Performs an action; returns the table's new version, and the answer.
+def result(kind: type[_Result], done: object) -> _Result:
+    """A public result: a named tuple with the core's members of the same names."""
+    make: Any = kind
+    made: _Result = make(**{name: getattr(done, name) for name in make._fields})
+    return made
 
-    The answer is None if there was nothing to do.
+
+# ---------------------------------------------------------------- what travels to executors
+
+
+def compaction_parts(group: CompactionGroup, order: FileOrder) -> list[dict[str, Any]]:
+    """The parts of a group of files."""
+    members = {name: getattr(order, name) for name in _ORDER}
+    return [{**members, "part": part.to_json(), "roll_at": group.roll_at} for part in group.parts]
+
+
+def delete_part(part: DeletePart, snapshot: int) -> dict[str, Any]:
+    """A part of a rewrite of position deletes."""
+    return {"deletes": part.deletes, "concerned": part.concerned, "roll_at": part.roll_at, "snapshot": snapshot}
+
+
+def orphan_part(options: OrphanOptions, older_than_ms: int, **paths: list[str]) -> dict[str, Any]:
+    """A part of a search for orphan files: `folders` to list, or `manifests` to read."""
+    return {name: getattr(options, name) for name in _ORPHANS} | {"older_than_ms": older_than_ms} | paths
+
+
+# ---------------------------------------------------------------- what executors do
+
+
+def do_part(table: _core.Table, step: str, part: Mapping[str, Any]) -> str:
+    """Writes the files of a part, on an executor; returns the message of the writer as text.
+
+    Args:
+        table: The table at the version that was planned.
+        step: `compact_part` or `rewrite_position_deletes_part`.
+        part: The part, with the names of the job and the numbers of the part and of the attempt.
+
+    Raises:
+        ValueError: There is no such step.
     """
-    newest, text = table.maintain(action, json.dumps(dict(options)))
-    return newest, json.loads(text)
+    steps, writer = MaintenanceParts(table), PartWriter(part["job"], part["number"], part["attempt"])
+    if step == "compact_part":
+        order = FileOrder(*(part[name] for name in _ORDER))
+        message = steps.compact_part(Split.from_json(part["part"]), part["roll_at"], order, writer)
+    elif step == "rewrite_position_deletes_part":
+        deletes = DeletePart(part["deletes"], part["concerned"], part["roll_at"])
+        message = steps.rewrite_deletes_part(part["snapshot"], deletes, writer)
+    else:
+        raise ValueError(f"no part of an action is written by a step {step!r}")
+    return message.to_json()
 
 
-def perform_remotely(table: _core.Table, step: str, options: Mapping[str, Any]) -> str:
-    """Performs a step of an action on an executor; returns the answer as text, which the driver reads."""
-    _, text = table.maintain(step, json.dumps(dict(options)))
-    return text
+def read_part(table: _core.Table, step: str, part: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """Reads the rows of a part, on an executor: each is the key of a file and a text.
+
+    Args:
+        table: The table.
+        step: `list_part` or `reachable_part`.
+        part: The part.
+
+    Raises:
+        ValueError: There is no such step.
+    """
+    steps, options = MaintenanceParts(table), OrphanOptions(*(part[name] for name in _ORPHANS))
+    if step == "list_part":
+        return [*steps.list_part(options, part["folders"])]
+    if step == "reachable_part":
+        return steps.reachable_part(options, part["manifests"])
+    raise ValueError(f"no part of an action is read by a step {step!r}")
 
 
-def read_answer(text: str) -> Any:
-    """The answer of a step, from its text."""
-    return json.loads(text)
+def remove_files_of(table: _core.Table, job: str) -> None:
+    """Deletes the files that the writers of a job made and that no snapshot has."""
+    MaintenanceParts(table).remove_files_of(job)

@@ -28,7 +28,7 @@ use crate::data::arrow::geoarrow;
 use crate::data::arrow::schema::{EXTENSION_KEY, EXTENSION_METADATA_KEY, to_arrow};
 use crate::data::read::defaults;
 use crate::error::{Error, Result};
-use crate::types::suggest::near;
+use crate::types::suggest::suggest;
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
 /// Turns batches into the Arrow schema of one table.
@@ -133,7 +133,7 @@ fn plan_members(fields: &[Field], targets: &Fields, input: &Fields, parent: &str
             let e = Error::invalid("the table has no such column").with("column", full(f.name()));
             let same = fields.iter().find(|t| t.name.eq_ignore_ascii_case(f.name()));
             let names: Vec<String> = fields.iter().map(|t| t.name.clone()).collect();
-            return Err(match (same, near(&names, f.name()).first()) {
+            return Err(match (same, suggest(&names, f.name()).first()) {
                 (Some(t), _) => e.hint(format!("Names are case-sensitive; the table has '{}'", t.name)),
                 (None, Some(name)) => {
                     e.hint(format!("Did you mean '{name}'? Else drop the column, or add it to the table first"))

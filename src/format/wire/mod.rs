@@ -1,6 +1,5 @@
 //! The JSON and the binary forms of tasks, splits and messages that travel between processes.
 
-pub(crate) mod arguments;
 pub(crate) mod encode;
 pub(crate) mod members;
 pub mod packed;
@@ -8,3 +7,4 @@ pub(crate) mod paimon;
 pub(crate) mod paths;
 pub mod plain;
 pub mod task;
+pub(crate) mod texts;

@@ -1,7 +1,7 @@
 //! Finding columns by the names that a user writes.
 
 use crate::error::{Error, Result};
-use crate::types::suggest::near;
+use crate::types::suggest::suggest;
 use crate::types::{Field, Schema, Type};
 
 /// A path as people write it.
@@ -65,7 +65,7 @@ pub(super) fn missing(schema: &Schema, path: &[String]) -> Error {
     let error = Error::invalid(format!("there is no column '{}'", dotted(path))).with("column", dotted(path));
     let mut names: Vec<String> = schema.field_ids().filter_map(|id| schema.name_of(id)).collect();
     names.sort();
-    match near(&names, &dotted(path)).as_slice() {
+    match suggest(&names, &dotted(path)).as_slice() {
         [] => {
             let top: Vec<&str> = schema.fields.iter().map(|f| f.name.as_str()).take(20).collect();
             error.hint(format!("The columns are: {}", top.join(", ")))

@@ -2,13 +2,11 @@
 
 use super::*;
 use crate::error::ErrorKind;
-use crate::format::maintenance::{ExpireOptions, Expiry, OrphanOptions};
+use crate::format::maintenance::{
+    BucketCompaction, CompactOptions, CompactRules, ExpireOptions, Expired, Expiry, Maintenance, ManifestOptions,
+    OrphanOptions,
+};
 use crate::iceberg::committing::tests::{Fault, Setup};
-use crate::iceberg::maintain::compact::CompactOptions;
-use crate::iceberg::maintain::compact_plan::CompactRules;
-use crate::iceberg::maintain::expire::Expired;
-use crate::iceberg::maintain::json::maintain;
-use crate::iceberg::maintain::manifests::ManifestOptions;
 use crate::parallel::Cancellation;
 
 fn everything() -> ExpireOptions {
@@ -67,10 +65,8 @@ fn a_job_that_is_stopped_before_the_commit_changes_nothing() {
     let compacted = stop.scope(|| setup.table.compact(&compaction));
     assert_eq!(compacted.unwrap_err().message(), "stopped");
     assert_eq!((setup.files("metadata"), setup.files("data")), before);
-    assert_eq!(maintain(&setup.table, "tidy", "{}").unwrap_err().kind(), ErrorKind::InvalidInput);
-    for wrong in ["[]", "{", r#"{"no_such": 1}"#, r#"{"older_than_ms": "x"}"#] {
-        assert!(maintain(&setup.table, "expire_snapshots", wrong).is_err(), "{wrong}");
-    }
+    let by_options = Maintenance::CompactBuckets(BucketCompaction::default());
+    assert_eq!(setup.table.maintain(&by_options).unwrap_err().kind(), ErrorKind::Unsupported);
 }
 
 #[test]

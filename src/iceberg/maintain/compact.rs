@@ -7,14 +7,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::compact_order::FileOrder;
-use super::compact_plan::{CompactRules, Group, Sizes};
+use super::compact_plan::{Group, Sizes};
 use crate::data::read::read_ahead::TaskReader;
 use crate::data::write::context::{RowOrder, WriteContext};
 use crate::data::write::writer::DataWriter;
 use crate::error::{Error, Result, ResultExt};
-use crate::expr::{BoundPredicate, Predicate};
+use crate::expr::BoundPredicate;
 use crate::format::commit::CommitOptions;
+use crate::format::maintenance::{CompactOptions, Compacted};
 use crate::format::request::{At, ScanRequest};
 use crate::format::task::{DataFile, ReadContext, ScanTask};
 use crate::iceberg::committing;
@@ -28,45 +28,6 @@ use crate::parallel::{check_cancelled, in_parallel, threads};
 use crate::types::Schema;
 
 const TARGET_BYTES: &str = "write.target-file-size-bytes";
-
-/// How to compact.
-#[derive(Clone, Debug, Default)]
-pub struct CompactOptions {
-    /// Which files: those that may have such rows. They are written anew as a whole.
-    pub filter: Option<Predicate>,
-    /// What files should be like.
-    pub rules: CompactRules,
-    /// What order rows get.
-    pub order: FileOrder,
-    /// So many commits at most, each with a share of the groups; one that fails does not keep the others. One commit for
-    /// all if none.
-    pub max_commits: Option<usize>,
-    /// So many of them may fail; all if none.
-    pub max_failed_commits: Option<usize>,
-    /// Only tell what would be written anew.
-    pub dry_run: bool,
-    /// Where the commits go, and what their summaries say.
-    pub commit: CommitOptions,
-}
-
-/// What was written anew.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compacted {
-    /// Groups of files that were planned.
-    pub groups: usize,
-    /// Data files that are gone from the table; after a dry run, those that would go.
-    pub rewritten_files: usize,
-    /// Their size.
-    pub rewritten_bytes: u64,
-    /// Data files that hold their rows.
-    pub added_files: usize,
-    /// Their size.
-    pub added_bytes: u64,
-    /// Commits made.
-    pub commits: usize,
-    /// Why commits failed, their files not even written or their outcome unknown: only if there may be several.
-    pub failed: Vec<String>,
-}
 
 impl Table {
     /// Writes the data files of a branch anew where they are too small or large, or have too many deletes, in a snapshot of

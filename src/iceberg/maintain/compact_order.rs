@@ -3,28 +3,10 @@
 use crate::data::write::context::{RowOrder, Sorting};
 use crate::data::write::z_order::ZOrder;
 use crate::error::{Error, Result};
+use crate::format::maintenance::FileOrder;
 use crate::iceberg::spec::sort_order::parse_sort_by;
 use crate::iceberg::state::Table;
 use crate::types::{FieldId, Transform};
-
-/// The order that rows get, within each partition and over all files that it becomes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum FileOrder {
-    /// That in which they are read.
-    #[default]
-    AsRead,
-    /// Sorted by these texts (`ts desc nulls last`), or by the table's own order if there are none.
-    Sort(Vec<String>),
-    /// Along a curve through several columns.
-    ZOrder {
-        /// The columns.
-        by: Vec<String>,
-        /// See [`ZOrder::max_output_bytes`]; no limit if none.
-        max_output_bytes: Option<usize>,
-        /// See [`ZOrder::text_bytes`]; 8 if none.
-        text_bytes: Option<usize>,
-    },
-}
 
 impl FileOrder {
     /// For the rows of a table.

@@ -6,45 +6,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::error::{Error, Result};
+use crate::format::maintenance::CompactRules;
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition, ScanTask};
 use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::scan::handle::Scan;
-
-/// What a file should be like. Sizes are bytes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CompactRules {
-    /// How large files should be; the property `write.target-file-size-bytes` if none.
-    pub target_bytes: Option<u64>,
-    /// Smaller files are written anew; three quarters of the target if none.
-    pub min_bytes: Option<u64>,
-    /// Larger files are written anew; 1.8 times the target if none.
-    pub max_bytes: Option<u64>,
-    /// So many files make a group worth it.
-    pub min_input_files: usize,
-    /// A file with so many delete files is written anew, and makes its group worth it; none never does.
-    pub delete_file_threshold: Option<usize>,
-    /// The same for a share of deleted rows, as far as delete files of one data file tell.
-    pub delete_ratio_threshold: f64,
-    /// All files are written anew.
-    pub rewrite_all: bool,
-    /// Files are read and written together up to this size.
-    pub max_group_bytes: u64,
-}
-
-impl Default for CompactRules {
-    fn default() -> Self {
-        CompactRules {
-            target_bytes: None,
-            min_bytes: None,
-            max_bytes: None,
-            min_input_files: 5,
-            delete_file_threshold: None,
-            delete_ratio_threshold: 0.3,
-            rewrite_all: false,
-            max_group_bytes: 100 << 30,
-        }
-    }
-}
 
 /// The rules with every size known.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use crate::data::arrow::schema::to_arrow;
 use crate::error::ErrorKind;
 use crate::expr::parse;
 use crate::format::evolution::Evolution;
+use crate::format::maintenance::CompactRules;
 use crate::format::row_change::RowChange;
 use crate::iceberg::committing::tests::{Fault, Setup};
 
@@ -98,7 +99,7 @@ fn equality_deletes_are_no_conflict_unless_they_become_positions() {
         let (_setup, done) = race(version, |table| drop(delete(table)));
         assert_eq!(ids(&done.unwrap()), 18, "{version}");
         let (setup, done) = race(version, |table| {
-            let options = crate::iceberg::maintain::deletes::DeleteOptions::default();
+            let options = crate::format::maintenance::DeleteOptions::default();
             let (_, done) = delete(table).convert_equality_deletes(&options).unwrap();
             assert_eq!((done.rewritten_files, done.added_files), (1, 1));
         });

@@ -3,38 +3,17 @@
 //! No data file is concerned by two parts. A part brings the data files that it may concern, so that whoever does it reads
 //! no manifest.
 
-use super::deletes::{DeleteOptions, RewrittenDeletes, commit_deletes, counted, rewrite_group};
+use super::deletes::{commit_deletes, counted, rewrite_group};
 use super::live_deletes::LiveFiles;
-use super::parts::PartWriter;
 use crate::error::Result;
 use crate::format::commit::CommitOptions;
+use crate::format::maintenance::{DeleteOptions, RewrittenDeletes};
+use crate::format::maintenance_parts::{DeletePart, PartWriter, PartedDeletes, PartsDone};
 use crate::format::request::{At, ScanRequest};
 use crate::format::task::{CommitMessage, DataFile};
 use crate::iceberg::maintain::live_deletes::bytes;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::Table;
-
-/// A rewrite of delete files before anything is read of them.
-#[derive(Debug, Default)]
-pub struct PartedDeletes {
-    /// The snapshot that is read; none if there is nothing to do.
-    pub since: Option<i64>,
-    /// What is written anew.
-    pub parts: Vec<DeletePart>,
-    /// What goes.
-    pub counted: RewrittenDeletes,
-}
-
-/// Delete files that one process writes anew.
-#[derive(Debug)]
-pub struct DeletePart {
-    /// Position delete files.
-    pub deletes: Vec<DataFile>,
-    /// The data files that they may reach, and the deletion vectors of these.
-    pub concerned: Vec<DataFile>,
-    /// At which size a new file begins, bytes.
-    pub roll_at: u64,
-}
 
 impl Table {
     /// Plans what [`Table::rewrite_position_deletes`] does. Returns the newest version too.
@@ -77,13 +56,8 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`] and [`Table::commit_compacted_parts`].
-    pub fn commit_delete_parts(
-        &self,
-        since: i64,
-        removed: Vec<DataFile>,
-        messages: Vec<CommitMessage>,
-        options: &CommitOptions,
-    ) -> Result<(Table, RewrittenDeletes)> {
+    pub fn commit_delete_parts(&self, done: PartsDone, options: &CommitOptions) -> Result<(Table, RewrittenDeletes)> {
+        let PartsDone { since, removed, messages } = done;
         let mut written = NewFiles::new(&self.inner.store);
         self.check_own(&messages)?;
         messages.into_iter().for_each(|m| written.add(m.files));

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::compact_plan::{CompactRules, Sizes};
+use super::compact_plan::Sizes;
 use super::live_deletes::{LiveFiles, is_position_file, number};
 use crate::codec::bitmap::PositionSet;
 use crate::data::deletes::files::read_all_positions;
@@ -14,6 +14,7 @@ use crate::data::write::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES, Delet
 use crate::error::{Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
+use crate::format::maintenance::{DeleteOptions, RewrittenDeletes};
 use crate::format::request::{At, ScanRequest};
 use crate::format::task::{DataFile, FileContent, FileFormat};
 use crate::iceberg::commit::preconditions::Preconditions;
@@ -27,32 +28,6 @@ use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::rows::settle::settle;
 use crate::iceberg::state::Table;
 use crate::parallel::{check_cancelled, in_parallel};
-
-/// Which delete files to write anew.
-#[derive(Clone, Debug, Default)]
-pub struct DeleteOptions {
-    /// Of rewrites by position: only delete files of data files that may have such rows.
-    pub filter: Option<Predicate>,
-    /// What delete files should be like; the sizes of [`CompactRules`] for delete files.
-    pub rules: CompactRules,
-    /// Only tell what would be written anew, or removed.
-    pub dry_run: bool,
-    /// Where the commit goes, and what its summary says.
-    pub commit: CommitOptions,
-}
-
-/// What became of delete files. Deletion vectors count one by one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RewrittenDeletes {
-    /// Delete files that are gone from the table; after a dry run, those that would go.
-    pub rewritten_files: usize,
-    /// Their size.
-    pub rewritten_bytes: u64,
-    /// Delete files in their place.
-    pub added_files: usize,
-    /// Their size.
-    pub added_bytes: u64,
-}
 
 impl Table {
     /// Writes position delete files anew, without what they say of files that are gone: in format version 2 small ones of

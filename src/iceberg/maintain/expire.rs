@@ -1,6 +1,5 @@
 //! Expiring snapshots, and deleting what only they led to.
 
-use crate::format::maintenance::ExpireOptions;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +7,7 @@ use super::checks::check_may_delete;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::commit::now_ms;
 use crate::format::deletion::Deletion;
-use crate::format::maintenance::Expiry;
+use crate::format::maintenance::{ExpireOptions, Expired, Expiry};
 use crate::format::task::FileContent;
 use crate::iceberg::commit::expire::expire;
 use crate::iceberg::commit::reachable::{PathKeys, only_in};
@@ -18,29 +17,6 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
 use crate::iceberg::state::Table;
 use crate::store::Store;
-
-/// What expired, and the files that went with it: paths as the table recorded them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expired {
-    /// Ids of the snapshots.
-    pub snapshots: Vec<i64>,
-    /// Names of the branches and tags.
-    pub refs: Vec<String>,
-    /// Data files.
-    pub data_files: Vec<String>,
-    /// Position delete files and files of deletion vectors.
-    pub position_delete_files: Vec<String>,
-    /// Equality delete files.
-    pub equality_delete_files: Vec<String>,
-    /// Manifests.
-    pub manifests: Vec<String>,
-    /// Manifest lists.
-    pub manifest_lists: Vec<String>,
-    /// Statistics files of columns and of partitions.
-    pub statistics_files: Vec<String>,
-    /// How deleting them ended.
-    pub deletion: Deletion,
-}
 
 impl Expired {
     /// In the order of deletion: nothing that is still there leads to what is gone.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::error::Result;
-use crate::format::commit::CommitOptions;
+use crate::format::maintenance::{ManifestOptions, RewrittenManifests};
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::rewrite::ManifestRewrite;
 use crate::iceberg::commit::snapshot_input::Operation;
@@ -12,28 +12,6 @@ use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::Table;
 use crate::store::Location;
-
-/// Which manifests to write anew.
-#[derive(Clone, Debug, Default)]
-pub struct ManifestOptions {
-    /// Only those of this partition spec; of all if none.
-    pub spec_id: Option<i32>,
-    /// How large the new ones should be; the property `commit.manifest.target-size-bytes` if none.
-    pub target_bytes: Option<i64>,
-    /// Only tell which would be rewritten.
-    pub dry_run: bool,
-    /// Where the commit goes, and what its summary says.
-    pub commit: CommitOptions,
-}
-
-/// What was written anew.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RewrittenManifests {
-    /// Manifests that the new snapshot does not list any more.
-    pub rewritten: Vec<String>,
-    /// Manifests that hold their entries.
-    pub added: Vec<String>,
-}
 
 impl Table {
     /// Writes the manifests of a branch anew, sorted by partition and as large as the property

@@ -1,5 +1,8 @@
 //! Maintenance: expiry, orphan files, compaction, manifests, statistics.
+//!
+//! [`actions`] runs an action. Its parts can also be planned, done and committed one by one: [`parts`] and others.
 
+pub(crate) mod actions;
 pub mod checks;
 pub(crate) mod compact;
 pub(crate) mod compact_order;
@@ -7,7 +10,6 @@ pub(crate) mod compact_plan;
 pub(crate) mod delete_parts;
 pub(crate) mod deletes;
 pub(crate) mod expire;
-pub(crate) mod json;
 pub(crate) mod listing;
 pub(crate) mod live_deletes;
 pub(crate) mod manifests;
@@ -15,5 +17,4 @@ pub(crate) mod orphan_parts;
 pub(crate) mod orphans;
 pub(crate) mod partition_statistics;
 pub(crate) mod parts;
-pub(crate) mod parts_json;
 pub(crate) mod statistics;

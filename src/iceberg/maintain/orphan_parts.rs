@@ -12,42 +12,17 @@ use crate::error::{Result, ResultExt};
 use crate::format::commit::now_ms;
 use crate::format::deletion::Deletion;
 use crate::format::maintenance::OrphanOptions;
+use crate::format::maintenance_parts::{Listed, PartedListing, PartedMetadata, Reachable};
 use crate::iceberg::commit::reachable::{Missing, PathKeys, each_live_file, manifests_of};
 use crate::iceberg::state::Table;
 use crate::parallel::check_cancelled;
 use crate::store::Store;
 
-/// Folders that are dealt out, about: whoever plans lists those above.
+/// About the number of folders that become parts. The planner lists the folders above them.
 const FOLDERS: usize = 256;
 
-/// A listed file: what stands for its path however it is spelt, and the path.
-pub type Listed = (String, String);
-
-/// A file that the table leads to: what stands for its path, and with which other scheme and authority it is recorded.
-pub type Reachable = (String, Option<String>);
-
-/// What is to be listed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PartedListing {
-    /// Folders of the same depth.
-    pub folders: Vec<String>,
-    /// Files above them.
-    pub listed: Vec<Listed>,
-    /// Files changed then or later do not count, milliseconds since the epoch.
-    pub older_than_ms: i64,
-}
-
-/// What is to be read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PartedMetadata {
-    /// Manifests whose live files the table leads to.
-    pub manifests: Vec<String>,
-    /// The other files that it leads to, manifests among them.
-    pub reachable: Vec<Reachable>,
-}
-
 impl Table {
-    /// Lists the folders at the top, to deal out those below. Returns also what is there to list.
+    /// Lists the folders at the top. Returns the folders below them, which are the parts.
     ///
     /// # Errors
     /// As [`Table::remove_orphan_files`].

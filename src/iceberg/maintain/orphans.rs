@@ -4,7 +4,6 @@
 //! commit has added yet is young. Neither the listing nor the reachable paths are kept, only hashes of those listed; the
 //! folder is listed again to tell the paths of orphans.
 
-use crate::format::maintenance::{OrphanOptions, PrefixMismatch};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Mutex, PoisonError};
 
@@ -13,6 +12,7 @@ use super::listing::Listing;
 use crate::error::{Error, Result};
 use crate::format::commit::now_ms;
 use crate::format::deletion::Deletion;
+use crate::format::maintenance::{OrphanOptions, Orphans, PrefixMismatch};
 use crate::iceberg::commit::reachable::{Marked, Missing, PathKeys, each_live_file, manifests_of};
 use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::state::Table;
@@ -22,15 +22,6 @@ use crate::store::location::{join, normalise, scheme};
 
 /// Younger files stay, if nothing else is said: three days, milliseconds. Writers whose commit is still to come made them.
 const DEFAULT_AGE_MS: i64 = 3 * 24 * 60 * 60 * 1000;
-
-/// Files that nothing leads to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Orphans {
-    /// Their paths, as listed.
-    pub files: Vec<String>,
-    /// How deleting them ended.
-    pub deletion: Deletion,
-}
 
 impl Table {
     /// Deletes files below the table's folder that no snapshot, metadata file or statistics lead to and that are older than

@@ -13,12 +13,13 @@ use arrow::array::{ArrayRef, Int32Array, Int64Array};
 use arrow::record_batch::RecordBatch;
 use serde_json::json;
 
-use super::statistics::{ComputedStatistics, chosen, new_path, set};
+use super::statistics::{chosen, new_path, set};
 use crate::data::arrow::schema::to_arrow;
 use crate::data::parquet::write::{NewParquetFile, ParquetSettings};
 use crate::data::write::metrics::MetricsConfig;
 use crate::data::write::new_file::{NewFile, Purpose};
 use crate::error::{Error, Result, ResultExt};
+use crate::format::maintenance::ComputedStatistics;
 use crate::format::task::{Partition, PartitionValue};
 use crate::iceberg::inspect::files::partition_structs;
 use crate::iceberg::inspect::partitions::{Counting, Counts, counted, ints, longs};

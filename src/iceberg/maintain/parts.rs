@@ -7,55 +7,23 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use super::compact::{CompactOptions, Compacted, Planned, Rows, commit_rewritten};
-use super::compact_order::FileOrder;
+use super::compact::{Planned, Rows, commit_rewritten};
 use super::compact_plan::{Group, Sizes};
 use super::listing::Listing;
 use crate::data::write::context::{RowOrder, WriteContext};
 use crate::data::write::locations::FileLocations;
 use crate::error::{Error, Result};
 use crate::format::commit::CommitOptions;
+use crate::format::maintenance::{CompactOptions, Compacted, FileOrder};
+use crate::format::maintenance_parts::{PartWriter, PartedCompaction, PartedGroup, PartsDone};
 use crate::format::splits;
 use crate::format::splits::SplitPlan;
-use crate::format::task::{CommitMessage, DataFile, ScanTask, Split};
+use crate::format::task::{CommitMessage, ScanTask, Split};
 use crate::iceberg::commit::live;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::Table;
 use crate::store::in_parallel;
 use crate::store::location::normalise;
-
-/// A compaction before anything is written.
-#[derive(Debug)]
-pub struct PartedCompaction {
-    /// The snapshot that is read; none if there is nothing to do.
-    pub since: Option<i64>,
-    /// What is written anew and committed as a whole.
-    pub groups: Vec<PartedGroup>,
-    /// What a compaction of all groups removes.
-    pub counted: Compacted,
-}
-
-/// A group of files.
-#[derive(Debug)]
-pub struct PartedGroup {
-    /// The files, which go.
-    pub removed: Vec<DataFile>,
-    /// What is read, each part by one process.
-    pub parts: Vec<Split>,
-    /// At which size a part's writer begins a new file, bytes.
-    pub roll_at: u64,
-}
-
-/// Who writes a part.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartWriter {
-    /// The job's name, a UUID: part of the files' names.
-    pub job: String,
-    /// The part's number among those of the job.
-    pub part: u64,
-    /// The number of this attempt to write it: each attempt has its own.
-    pub attempt: u64,
-}
 
 impl PartWriter {
     /// How this writer writes into a table.
@@ -120,13 +88,8 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::compact`]; `InvalidInput` for messages of another table.
-    pub fn commit_compacted_parts(
-        &self,
-        since: i64,
-        removed: Vec<DataFile>,
-        messages: Vec<CommitMessage>,
-        options: &CommitOptions,
-    ) -> Result<(Table, Compacted)> {
+    pub fn commit_compacted_parts(&self, parts: PartsDone, options: &CommitOptions) -> Result<(Table, Compacted)> {
+        let PartsDone { since, removed, messages } = parts;
         let mut written = NewFiles::new(&self.inner.store);
         self.check_own(&messages)?;
         messages.into_iter().for_each(|m| written.add(m.files));

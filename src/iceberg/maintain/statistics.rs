@@ -16,44 +16,20 @@ use crate::codec::theta::{THETA_SKETCH, ThetaSketch};
 use crate::data::read::read_ahead::TaskReader;
 use crate::data::write::distinct::DistinctCounter;
 use crate::error::{Error, Result, ResultExt};
+use crate::format::maintenance::{ComputedStatistics, StatisticsOptions};
 use crate::format::request::{At, ScanRequest};
 use crate::format::task::ReadContext;
 use crate::iceberg::committing;
 use crate::iceberg::committing::Change;
 use crate::iceberg::scan::handle::Scan;
-use crate::iceberg::spec::metadata::METADATA_FOLDER;
-use crate::iceberg::spec::metadata::TableMetadata;
-use crate::iceberg::spec::snapshot::StatisticsKind;
-use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
+use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
+use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile, StatisticsKind};
 use crate::iceberg::state::Table;
 use crate::parallel::{check_cancelled, in_parallel, threads};
 use crate::store::Store;
 use crate::store::location::join;
-use crate::types::select::column_hint;
-use crate::types::select::prune_to;
+use crate::types::select::{column_hint, prune_to};
 use crate::types::{Field, FieldId, PrimitiveType, Schema};
-
-/// Of which columns and of which snapshot.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StatisticsOptions {
-    /// Dotted names; all primitive columns that are in no other if none are given.
-    pub columns: Option<Vec<String>>,
-    /// The snapshot; the current one if none.
-    pub snapshot_id: Option<i64>,
-}
-
-/// A statistics file that the table has now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ComputedStatistics {
-    /// The snapshot that it is about.
-    pub snapshot_id: i64,
-    /// Where it is.
-    pub path: String,
-    /// Its length.
-    pub size_bytes: i64,
-    /// Estimates of distinct values by the columns' names.
-    pub distinct: Vec<(String, i64)>,
-}
 
 impl Table {
     /// Estimates how many distinct values columns have in a snapshot, by reading its rows, and writes theta sketches of them

@@ -1,6 +1,6 @@
-//! What of a scan an engine's own Parquet reader can read, and how; the rest stays ours.
+//! Decides which files of a scan an engine's own Parquet reader can read.
 //!
-//! [`Scan::hand_over`] plans and looks at the footers of the files. A file goes to the engine if reading columns by their
+//! [`Scan::native_read`] plans and looks at the footers of the files. A file goes to the engine if reading columns by their
 //! names in the file comes to what the specification says (`data::plain_columns`), and if deletes by position are
 //! its only ones: these are given as the rows that they delete, for the engine to look up ([`deleted_rows`]).
 
@@ -10,7 +10,6 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, LargeStringArray};
 use arrow::record_batch::RecordBatch;
 use indexmap::IndexMap;
-use serde_json::Value as Json;
 
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::deletes::filter::DeleteFilter;
@@ -24,7 +23,8 @@ use crate::iceberg::scan::deleted_rows::DeletedRows;
 use crate::iceberg::scan::handle::Scan;
 use crate::parallel::check_cancelled;
 use crate::rows::native_read::{
-    HandOver, HandOverRequest, PlainFile, PlainGroup, Reasons, is_plain_path, reasons_schema, values_of,
+    NativeRead, NativeReadRequest, NativeValue, PlainFile, PlainGroup, Reasons, is_plain_path, reasons_schema,
+    values_of,
 };
 use crate::store::{in_parallel, location};
 use crate::types::metadata_columns::is_metadata;
@@ -50,30 +50,30 @@ fn reasons_batch(reasons: &[(String, String)]) -> Result<RecordBatch> {
 }
 
 impl Scan {
-    /// Plans, and deals the files out. Reads the footer of each file that may go to the engine, and its position deletes.
+    /// Plans, and assigns each file to a reader. Reads the footer of each file that may go to the engine, and its position deletes.
     ///
     /// # Errors
     /// As [`Scan::splits`] and [`DeleteFilter::load`]; the store's.
-    pub fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest) -> Result<HandOver> {
+    pub fn native_read(&self, request: &NativeReadRequest, packing: SplitRequest) -> Result<NativeRead> {
         let packing = self.split_plan(packing)?;
         let planned = self.planned(request.pack_from)?;
-        let mut dealer = Dealer::new(self, request);
-        let mut out = Dealt::default();
-        let (rest, reasons) = match dealer.refusal(planned.len()) {
+        let mut assigner = Assigner::new(self, request);
+        let mut out = Assigned::default();
+        let (rest, reasons) = match assigner.refusal(planned.len()) {
             Some(reason) => (self.pack_planned(planned, &packing, request.pack_from)?, Reasons::Everywhere(reason)),
             None => {
-                dealer.deal(planned.into_tasks()?, &mut out)?;
+                assigner.assign(planned.into_tasks()?, &mut out)?;
                 let rest = Splits::Each(self.pack(out.rest, &packing)?);
                 (rest, Reasons::Each(reasons_batch(&out.reasons)?))
             }
         };
-        Ok(HandOver {
+        Ok(NativeRead {
             filter: BoundPredicate::clone(self.bound_filter()),
             groups: out.groups.into_iter().map(|(form, files)| form.of(files)).collect(),
             deleted: out.deleted.into_batch()?,
             rest,
             reasons,
-            wanted: Schema::new(self.context().schema.id, dealer.wanted, Vec::new()),
+            wanted: Schema::new(self.context().schema.id, assigner.wanted, Vec::new()),
         })
     }
 }
@@ -85,7 +85,7 @@ impl Form {
 }
 
 #[derive(Default)]
-struct Dealt {
+struct Assigned {
     groups: IndexMap<Form, Vec<PlainFile>>,
     numbered: usize,
     deleted: DeletedRows,
@@ -93,30 +93,30 @@ struct Dealt {
     reasons: Vec<(String, String)>,
 }
 
-impl Dealt {
+impl Assigned {
     fn refuse(&mut self, task: ScanTask, reason: String) {
         self.reasons.push((task.data_file.path.clone(), reason));
         self.rest.push(task);
     }
 }
 
-struct Dealer<'a> {
+struct Assigner<'a> {
     scan: &'a Scan,
-    request: &'a HandOverRequest,
+    request: &'a NativeReadRequest,
     wanted: Vec<Field>,
     deletes: DeleteCache,
     /// Real paths that several tasks have. Engines read such a file once.
     repeated: HashSet<String>,
 }
 
-impl<'a> Dealer<'a> {
-    fn new(scan: &'a Scan, request: &'a HandOverRequest) -> Dealer<'a> {
+impl<'a> Assigner<'a> {
+    fn new(scan: &'a Scan, request: &'a NativeReadRequest) -> Assigner<'a> {
         let context = scan.context();
         let mut wanted = context.projection.fields.to_vec();
         let asked = crate::types::select::prune_to(&context.schema, &scan.bound_filter().field_ids());
         let more = asked.fields.iter().filter(|f| context.projection.fields.iter().all(|p| p.id != f.id));
         wanted.extend(more.cloned());
-        Dealer { scan, request, wanted, deletes: DeleteCache::default(), repeated: HashSet::new() }
+        Assigner { scan, request, wanted, deletes: DeleteCache::default(), repeated: HashSet::new() }
     }
 
     /// Why no file of the scan, which has so many, can go to the engine.
@@ -141,7 +141,7 @@ impl<'a> Dealer<'a> {
         asked.into_iter().find_map(named)
     }
 
-    fn deal(&mut self, tasks: Vec<ScanTask>, out: &mut Dealt) -> Result<()> {
+    fn assign(&mut self, tasks: Vec<ScanTask>, out: &mut Assigned) -> Result<()> {
         let location = &self.scan.context().location;
         let place = |task: &ScanTask| location.resolve(&task.data_file.path);
         let paths = tasks.iter().map(place).collect::<Result<Vec<_>>>()?;
@@ -212,7 +212,7 @@ impl<'a> Dealer<'a> {
         path.contains(unsafe_char).then(|| "its path has characters that engines take for patterns".into())
     }
 
-    fn take(&self, task: ScanTask, path: String, columns: Vec<Option<String>>, out: &mut Dealt) -> Result<()> {
+    fn take(&self, task: ScanTask, path: String, columns: Vec<Option<String>>, out: &mut Assigned) -> Result<()> {
         let (file, context) = (&task.data_file, self.scan.context());
         let mut number = None;
         if !task.deletes.is_empty() {
@@ -262,7 +262,7 @@ fn unsayable(filter: &BoundPredicate) -> Option<String> {
             _ => matches!(leaf.op, Op::IsNull | Op::NotNull),
         };
         // Years beyond four digits have no text that all engines read.
-        let years = |text: &Json| text.as_str().is_none_or(|t| !t.starts_with(['+', '-']));
+        let years = |value: &NativeValue| !matches!(value, NativeValue::Text(t) if t.starts_with(['+', '-']));
         let times = matches!(leaf.term.source.as_primitive(), Some(p) if is_time(p));
         let plain = plain && (!times || values_of(leaf).iter().all(years));
         if !plain || leaf.term.transform != Transform::Identity {

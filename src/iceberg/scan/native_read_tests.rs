@@ -1,7 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use arrow::array::{AsArray, Int64Array, RecordBatchIterator, StringArray};
-use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
@@ -9,6 +8,7 @@ use crate::expr::{BoundLeaf, parse};
 use crate::format::catalog::NewTable;
 use crate::format::request::ScanRequest;
 use crate::iceberg::state::Table;
+use crate::rows::native_read::NativeFilter;
 use crate::tables::catalog::Catalog;
 use crate::types::{PrimitiveType as P, Value};
 
@@ -26,8 +26,8 @@ fn table(dir: &TempDir) -> Table {
     table.append(Box::new(RecordBatchIterator::new([Ok(batch)], arrow))).unwrap()
 }
 
-fn request() -> HandOverRequest {
-    HandOverRequest {
+fn request() -> NativeReadRequest {
+    NativeReadRequest {
         schemes: vec!["file".into()],
         refused: HashMap::new(),
         most_files: 10,
@@ -36,20 +36,20 @@ fn request() -> HandOverRequest {
     }
 }
 
-fn dealt(table: &Table, filter: &str, request: &HandOverRequest) -> HandOver {
+fn read(table: &Table, filter: &str, request: &NativeReadRequest) -> NativeRead {
     let filter = Some(parse(filter).unwrap());
     let scan = table.scan(ScanRequest { filter, ..ScanRequest::default() }).unwrap();
-    scan.hand_over(request, SplitRequest::default()).unwrap()
+    scan.native_read(request, SplitRequest::default()).unwrap()
 }
 
-fn each(dealt: &HandOver) -> &[crate::format::task::Split] {
-    let Splits::Each(splits) = &dealt.rest else { panic!("they are packed") };
+fn each(found: &NativeRead) -> &[crate::format::task::Split] {
+    let Splits::Each(splits) = &found.rest else { panic!("they are packed") };
     splits
 }
 
 /// Why files of the scan stay here, in the words of the first.
-fn reason(dealt: &HandOver) -> String {
-    match &dealt.reasons {
+fn reason(found: &NativeRead) -> String {
+    match &found.reasons {
         Reasons::Everywhere(reason) => reason.clone(),
         Reasons::Each(files) => files.column(1).as_string::<i64>().value(0).to_owned(),
     }
@@ -59,28 +59,32 @@ fn reason(dealt: &HandOver) -> String {
 fn files_go_where_they_may() {
     let dir = TempDir::new().unwrap();
     let table = table(&dir);
-    let all = dealt(&table, "true", &request());
+    let all = read(&table, "true", &request());
     assert_eq!((all.groups.len(), each(&all).len(), all.deleted.num_rows()), (1, 0, 0));
     assert_eq!(all.groups[0].files.len(), 2);
     assert!(!all.groups[0].is_filtered);
     // Where partitions answer the filter, rows need not be asked.
-    assert!(!dealt(&table, "p = 'a'", &request()).groups[0].is_filtered);
-    assert!(dealt(&table, "id > 1", &request()).groups.iter().all(|g| g.is_filtered));
-    assert!(dealt(&table, "bucket(4, id) = 1 or id = 2", &request()).groups.is_empty());
+    assert!(!read(&table, "p = 'a'", &request()).groups[0].is_filtered);
+    assert!(read(&table, "id > 1", &request()).groups.iter().all(|g| g.is_filtered));
+    assert!(read(&table, "bucket(4, id) = 1 or id = 2", &request()).groups.is_empty());
 
     let path = all.groups[0].files[0].path.clone();
     let others = [
-        (HandOverRequest { schemes: vec![], ..request() }, 2, "not said to read from 'file:'"),
-        (HandOverRequest { most_files: 1, ..request() }, 2, "more than 1"),
-        (HandOverRequest { refused: HashMap::from([(path, "not asked for".into())]), ..request() }, 1, "not asked for"),
+        (NativeReadRequest { schemes: vec![], ..request() }, 2, "not said to read from 'file:'"),
+        (NativeReadRequest { most_files: 1, ..request() }, 2, "more than 1"),
+        (
+            NativeReadRequest { refused: HashMap::from([(path, "not asked for".into())]), ..request() },
+            1,
+            "not asked for",
+        ),
     ];
     for (request, refused, reason) in others {
-        let dealt = dealt(&table, "true", &request);
-        assert!(self::reason(&dealt).contains(reason), "{:?}", dealt.reasons);
-        if let Reasons::Each(files) = &dealt.reasons {
+        let found = read(&table, "true", &request);
+        assert!(self::reason(&found).contains(reason), "{:?}", found.reasons);
+        if let Reasons::Each(files) = &found.reasons {
             assert_eq!(files.num_rows(), refused);
         }
-        assert_eq!(each(&dealt).iter().map(|s| s.tasks.len()).sum::<usize>(), refused);
+        assert_eq!(each(&found).iter().map(|s| s.tasks.len()).sum::<usize>(), refused);
     }
 }
 
@@ -88,12 +92,20 @@ fn files_go_where_they_may() {
 fn filters_are_said_with_names_and_types() {
     let dir = TempDir::new().unwrap();
     let table = table(&dir);
-    let text = dealt(&table, "id in (1, 7) and (p is null or p >= 'b')", &request()).to_json();
-    let json: Json = serde_json::from_str(&text).unwrap();
-    let first = json!({"op": "in", "path": ["id"], "type": "long", "values": [1, 7]});
-    assert_eq!(json["filter"]["op"], "and");
-    assert_eq!(json["filter"]["parts"][0], first);
-    assert_eq!(json["filter"]["parts"][1]["parts"][1]["values"], json!(["b"]));
+    let found = read(&table, "id in (1, 7) and (p is null or p >= 'b')", &request());
+    let leaf = |op, name: &str, type_name: &str, values| NativeFilter::Leaf {
+        op,
+        path: vec![name.to_owned()],
+        type_name: type_name.to_owned(),
+        values,
+    };
+    let numbers = vec![NativeValue::Integer(1), NativeValue::Integer(7)];
+    let either = NativeFilter::Or(vec![
+        leaf("is-null", "p", "string", vec![]),
+        leaf("gt-eq", "p", "string", vec![NativeValue::Text("b".to_owned())]),
+    ]);
+    let expected = NativeFilter::And(vec![leaf("in", "id", "long", numbers), either]);
+    assert_eq!(NativeFilter::from(&found.filter), expected);
     let leaf = BoundPredicate::Leaf(BoundLeaf {
         term: crate::expr::BoundTerm::of_column(&[&Field::new(1, "d", false, P::Date)]).unwrap(),
         op: Op::Eq,
@@ -114,9 +126,9 @@ fn columns_with_names_of_our_own_stay_here() {
     let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from(vec![1]))]).unwrap();
     let rows = Box::new(RecordBatchIterator::new([Ok(batch)], arrow));
     let table = table.append(rows).unwrap();
-    let dealt = dealt(&table, "true", &request());
-    assert!(dealt.groups.is_empty());
-    assert!(reason(&dealt).contains("Frazil's own"), "{:?}", dealt.reasons);
+    let found = read(&table, "true", &request());
+    assert!(found.groups.is_empty());
+    assert!(reason(&found).contains("Frazil's own"), "{:?}", found.reasons);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::format::request::ScanRequest;
 use crate::iceberg::scan::plan_parts::tests::table;
 use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;
-use crate::rows::native_read::{HandOverRequest, Reasons};
+use crate::rows::native_read::{NativeReadRequest, Reasons};
 
 const EVEN: SplitRequest =
     SplitRequest { split_size_bytes: Some(300), lookback: Some(3), open_file_cost_bytes: Some(100) };
@@ -44,18 +44,18 @@ fn packed_are_the_splits_that_the_scan_has() {
 fn files_that_all_stay_here_are_packed() {
     let dir = TempDir::new().unwrap();
     let scan = scan(&table(dir.path(), 3, 2), "true");
-    let request = HandOverRequest {
+    let request = NativeReadRequest {
         schemes: vec!["file".into()],
         refused: HashMap::new(),
         most_files: 1,
         most_positions: 0,
         pack_from: 1,
     };
-    let dealt = scan.hand_over(&request, EVEN).unwrap();
-    assert!(matches!(&dealt.reasons, Reasons::Everywhere(reason) if reason.contains("6 files")), "{:?}", dealt.reasons);
-    let Splits::Packed(packed) = dealt.rest else { panic!("they are not packed") };
+    let found = scan.native_read(&request, EVEN).unwrap();
+    assert!(matches!(&found.reasons, Reasons::Everywhere(reason) if reason.contains("6 files")), "{:?}", found.reasons);
+    let Splits::Packed(packed) = found.rest else { panic!("they are not packed") };
     assert_eq!(packed.splits().unwrap(), scan.splits(EVEN).unwrap());
-    let none = scan.hand_over(&HandOverRequest { most_files: 10, ..request }, EVEN).unwrap();
+    let none = scan.native_read(&NativeReadRequest { most_files: 10, ..request }, EVEN).unwrap();
     assert!(matches!(none.rest, Splits::Each(splits) if splits.is_empty()));
 }
 

@@ -16,12 +16,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::compact_job::{CompactGroup, CompactJob, CompactOutcome, CompactWork};
 use super::compact_postponed;
-use super::compaction::{PaimonCompacted, PaimonCompaction, check_compacted, merged, partition_filter};
+use super::compaction::{check_compacted, merged, partition_filter};
 use crate::codec::bitmap::PositionSet;
 use crate::data::deletes::cache::DeleteCache;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::commit::now_ms;
+use crate::format::maintenance::{BucketCompaction, Compacted};
 use crate::format::request::ScanRequest;
 use crate::format::task::ReadContext;
 use crate::paimon::commit::changes::Changes;
@@ -44,7 +45,7 @@ impl PaimonTable {
     /// `Unsupported` for tables that are not compacted here; `CommitConflict` if another commit removed one of the
     /// files; `CommitStateUnknown` if it can't be told whether the commit happened; the store's; a cancellation.
     /// What was written for a compaction that failed is removed.
-    pub fn compact(&self, compaction: &PaimonCompaction) -> Result<(PaimonTable, PaimonCompacted)> {
+    pub fn compact(&self, compaction: &BucketCompaction) -> Result<(PaimonTable, Compacted)> {
         let table = self.newest_of(compaction.commit.branch.as_deref())?;
         if !compact_postponed::waits(&table.table_schema().options())? {
             return self.compact_buckets(table, compaction);
@@ -56,11 +57,7 @@ impl PaimonTable {
     }
 
     /// Compacts the buckets of this table as it is on a branch.
-    fn compact_buckets(
-        &self,
-        table: PaimonTable,
-        compaction: &PaimonCompaction,
-    ) -> Result<(PaimonTable, PaimonCompacted)> {
+    fn compact_buckets(&self, table: PaimonTable, compaction: &BucketCompaction) -> Result<(PaimonTable, Compacted)> {
         let job = CompactJob::plan(table, compaction)?;
         let mut done = job.counted();
         if compaction.dry_run || job.groups.is_empty() {
@@ -70,7 +67,7 @@ impl PaimonTable {
         let changes = changes.and_then(|changes| check_cancelled().map(|()| changes));
         let changes = changes.inspect_err(|_| job.clean_up())?;
         if changes.is_empty() {
-            return Ok((self.refresh()?, PaimonCompacted::default()));
+            return Ok((self.refresh()?, Compacted::default()));
         }
         done.count(&changes);
         let mut commit = Commit::new(job.table.folder(), changes).compacting().owning_files();
@@ -91,7 +88,7 @@ fn with_ids(columns: &Schema) -> Arc<Schema> {
 }
 
 impl CompactJob {
-    fn plan(table: PaimonTable, compaction: &PaimonCompaction) -> Result<CompactJob> {
+    fn plan(table: PaimonTable, compaction: &BucketCompaction) -> Result<CompactJob> {
         let schema = table.table_schema().clone();
         let options = merged(&table, &compaction.options)?;
         check_compacted(&schema, &Options(&options)).map_err(|e| e.with("table", table.location()))?;
@@ -121,8 +118,8 @@ impl CompactJob {
     }
 
     /// What would be compacted.
-    fn counted(&self) -> PaimonCompacted {
-        let mut done = PaimonCompacted { groups: self.groups.len(), ..PaimonCompacted::default() };
+    fn counted(&self) -> Compacted {
+        let mut done = Compacted { groups: self.groups.len(), ..Compacted::default() };
         for group in &self.groups {
             let Some(bucket) = self.buckets.get(group.bucket) else { continue };
             let (rewritten, upgraded) = match &group.work {

@@ -7,11 +7,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::compaction::{PaimonCompacted, PaimonCompaction, merged, partition_filter};
+use super::compaction::{merged, partition_filter};
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::merge::kind_rows::as_written;
 use crate::data::read::task::read_task;
 use crate::error::{Error, Result, ResultExt};
+use crate::format::maintenance::{BucketCompaction, Compacted};
 use crate::format::request::ScanRequest;
 use crate::format::task::ScanTask;
 use crate::paimon::commit::changes::Changes;
@@ -29,20 +30,17 @@ use crate::types::options::Options;
 ///
 /// # Errors
 /// As [`PaimonTable::compact`].
-pub(crate) fn place_waiting(
-    table: PaimonTable,
-    compaction: &PaimonCompaction,
-) -> Result<(PaimonTable, PaimonCompacted)> {
+pub(crate) fn place_waiting(table: PaimonTable, compaction: &BucketCompaction) -> Result<(PaimonTable, Compacted)> {
     let schema = table.table_schema().clone();
     let filter = partition_filter(&table, compaction.filter.as_ref())?;
     let buckets = bucket_files(table.metadata(), &schema, &filter, None)?;
     let waiting: Vec<&BucketFiles> = buckets.iter().filter(|b| b.bucket == POSTPONE_BUCKET).collect();
     let files = || waiting.iter().flat_map(|bucket| &bucket.tasks).map(|task| &task.data_file);
-    let mut done = PaimonCompacted {
+    let mut done = Compacted {
         groups: waiting.len(),
         rewritten_files: files().count(),
         rewritten_bytes: files().map(|f| u64::try_from(f.size_bytes).unwrap_or(0)).fold(0, u64::saturating_add),
-        ..PaimonCompacted::default()
+        ..Compacted::default()
     };
     if compaction.dry_run || waiting.is_empty() {
         return Ok((table, done));

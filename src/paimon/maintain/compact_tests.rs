@@ -60,7 +60,7 @@ fn newest(table: &PaimonTable) -> Option<i64> {
 
 /// A compaction that was planned and written, and not committed yet.
 fn written(table: &PaimonTable) -> Commit {
-    let job = CompactJob::plan(table.refresh().unwrap(), &PaimonCompaction::default()).unwrap();
+    let job = CompactJob::plan(table.refresh().unwrap(), &BucketCompaction::default()).unwrap();
     let changes = job.run().and_then(|outcomes| job.changes(outcomes)).unwrap();
     Commit::new(table.folder(), changes).compacting().owning_files()
 }
@@ -75,7 +75,7 @@ fn what_another_compacted_is_a_conflict_and_nothing_is_lost() {
         }
         let before = rows(&table);
         let late = written(&table);
-        let (_, done) = table.compact(&PaimonCompaction::default()).unwrap();
+        let (_, done) = table.compact(&BucketCompaction::default()).unwrap();
         assert_eq!((done.rewritten_files, done.added_files, done.commits), (3, 1, 1));
         let (count, snapshot) = (files(folder.path()), newest(&table));
         let e = late.run().into_result().unwrap_err();
@@ -97,7 +97,7 @@ fn what_is_added_meanwhile_stays() {
         let compaction = written(&table);
         append(&table, &[3, 4], "c");
         compaction.run().into_result().unwrap();
-        table.compact(&PaimonCompaction::default()).unwrap();
+        table.compact(&BucketCompaction::default()).unwrap();
         let names: Vec<(i32, String)> =
             [(1, "a"), (2, "b"), (3, "c"), (4, "c")].into_iter().map(|(id, n)| (id, n.to_owned())).collect();
         assert_eq!(rows(&table), names);
@@ -111,7 +111,7 @@ fn an_interrupted_compaction_leaves_nothing() {
     append(&table, &[1, 2], "a");
     append(&table, &[1, 2], "b");
     let (count, snapshot) = (files(folder.path()), newest(&table));
-    let stopped = Cancellation::after(1).scope(|| table.compact(&PaimonCompaction::default()));
+    let stopped = Cancellation::after(1).scope(|| table.compact(&BucketCompaction::default()));
     assert_eq!(stopped.unwrap_err().message(), "stopped");
     assert_eq!((files(folder.path()), newest(&table)), (count, snapshot));
     assert_eq!(rows(&table).len(), 2);

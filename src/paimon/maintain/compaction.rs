@@ -1,54 +1,18 @@
-//! Input and result of a compaction, and which tables and options it takes.
+//! Which tables and options a compaction takes, and how its result is counted.
 
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::expr::bind::bind;
 use crate::expr::{BoundPredicate, Predicate};
-use crate::format::commit::CommitOptions;
+use crate::format::maintenance::Compacted;
 use crate::paimon::commit::changes::Changes;
 use crate::paimon::spec::data_type::TypeKind;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
 use crate::types::options::Options;
 
-/// How to compact.
-#[derive(Clone, Debug, Default)]
-pub struct PaimonCompaction {
-    /// Which partitions: those that have rows that it keeps. It asks for partition columns alone.
-    pub filter: Option<Predicate>,
-    /// Whether only what is picked by size is compacted, and not all files.
-    pub minor: bool,
-    /// Options in the place of those of the table.
-    pub options: BTreeMap<String, String>,
-    /// Only tell what would be compacted.
-    pub dry_run: bool,
-    /// The branch and the snapshot properties of the commit.
-    pub commit: CommitOptions,
-}
-
-/// What was compacted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PaimonCompacted {
-    /// Groups of files that were compacted together.
-    pub groups: usize,
-    /// Files whose rows are in other files now; after a dry run, files that would be rewritten.
-    pub rewritten_files: usize,
-    /// Their size.
-    pub rewritten_bytes: u64,
-    /// Files that hold the rows.
-    pub added_files: usize,
-    /// Their size.
-    pub added_bytes: u64,
-    /// Files that got another level as they are.
-    pub upgraded_files: usize,
-    /// Files that tell what changed.
-    pub changelog_files: usize,
-    /// Commits made.
-    pub commits: usize,
-}
-
-impl PaimonCompacted {
+impl Compacted {
     pub(crate) fn count(&mut self, changes: &Changes) {
         let bytes = |sizes: &mut dyn Iterator<Item = i64>| {
             sizes.map(|n| u64::try_from(n).unwrap_or(0)).fold(0, u64::saturating_add)
@@ -62,8 +26,8 @@ impl PaimonCompacted {
     }
 
     /// Result of this step of a compaction and the next one together.
-    pub(crate) fn and(&self, next: &PaimonCompacted) -> PaimonCompacted {
-        PaimonCompacted {
+    pub(crate) fn and(&self, next: &Compacted) -> Compacted {
+        Compacted {
             groups: self.groups + next.groups,
             rewritten_files: self.rewritten_files + next.rewritten_files,
             rewritten_bytes: self.rewritten_bytes.saturating_add(next.rewritten_bytes),
@@ -72,6 +36,7 @@ impl PaimonCompacted {
             upgraded_files: self.upgraded_files + next.upgraded_files,
             changelog_files: self.changelog_files + next.changelog_files,
             commits: self.commits + next.commits,
+            failed: [self.failed.as_slice(), next.failed.as_slice()].concat(),
         }
     }
 }

@@ -8,8 +8,7 @@ use super::columns::{NewSortField, SchemaOperation, SpecOperation};
 use super::version::{At, version};
 use crate::error::{Error, Result};
 use crate::format::evolution as format;
-use crate::format::evolution::RefKind;
-use crate::format::evolution::{RefChange, RefUpdate};
+use crate::format::evolution::{RefChange, RefKind, RefUpdate};
 
 /// A change of metadata; `frazil.requests.evolution` makes them.
 #[pyclass(frozen, module = "frazil._core")]

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::{Pairs, PickledVariant, pickle_variant, variant};
+use super::conversions::{Pairs, PickledVariant, pickle_variant, variant};
 use crate::error::{Error, Result};
 use crate::expr::{self, Predicate};
 use crate::format::row_change;

@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema a
 use crate::data::write::partition_rows::column_at;
 use crate::error::{Error, Result};
 use crate::types::select::{column_hint, prune_to};
-use crate::types::suggest::near_hint;
+use crate::types::suggest::suggestion_hint;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
 /// The columns of a key.
@@ -211,7 +211,7 @@ fn found(rows: &RecordBatch, path: &[Field], name: &str) -> Result<(FieldRef, Ar
     let missing = || {
         let names: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
         let shown: Vec<&str> = names.iter().take(50).map(String::as_str).collect();
-        Error::invalid("the data has no such column").with("column", name).hint(near_hint(&names, &shown, name))
+        Error::invalid("the data has no such column").with("column", name).hint(suggestion_hint(&names, &shown, name))
     };
     let (mut siblings, mut place, mut last) = (schema.fields(), Vec::new(), None);
     for step in path {

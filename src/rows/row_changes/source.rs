@@ -17,7 +17,7 @@ use crate::expr::{Predicate, bind};
 use crate::parallel::check_cancelled;
 use crate::rows::stream::RowReader;
 use crate::types::select::column_hint;
-use crate::types::suggest::near_hint;
+use crate::types::suggest::suggestion_hint;
 use crate::types::{Field, Schema};
 
 /// Which columns of the data go into which of the table: `(table's, data's)`.
@@ -138,7 +138,7 @@ pub(crate) fn renamed(batch: &RecordBatch, columns: &Mapping) -> Result<RecordBa
             let names: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
             let shown: Vec<&str> = names.iter().take(50).map(String::as_str).collect();
             let error = Error::invalid("the data has no such column").with("column", name);
-            error.hint(near_hint(&names, &shown, name))
+            error.hint(suggestion_hint(&names, &shown, name))
         })?;
         if twice {
             return Err(Error::invalid("the data has two columns with the same name").with("column", name));

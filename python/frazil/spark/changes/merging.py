@@ -23,7 +23,6 @@ from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate, col
 from frazil.requests.rows import RowChange, write_matched_part
-from frazil.requests.schemas import identifier_ids
 from frazil.schema import Field
 from frazil.spark.changes.job import PLACES, ChangeJob, change_rows
 from frazil.spark.columns import quoted
@@ -177,9 +176,8 @@ def _check(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -> No
 def _keys(table: Table, on: Sequence[str] | None) -> list[Key]:
     if on is not None:
         return [_find_key(table.schema.fields, tuple(name.split(".")), name) for name in on]
-    ids = identifier_ids(table.schema._core)
     by_id = {key.field.id: key for key in _all_keys(table.schema.fields, ())}
-    return [by_id[id_] for id_ in ids]
+    return [by_id[id_] for id_ in table.schema._core.identifier_field_ids]
 
 
 def _find_key(fields: Sequence[Field], path: tuple[str, ...], name: str) -> Key:

@@ -21,7 +21,7 @@ from pyspark.sql import functions as f
 
 from frazil import _core
 from frazil.exceptions import FrazilError, StoreError
-from frazil.requests.maintenance import perform, perform_remotely, read_answer
+from frazil.requests.maintenance import do_part, read_part, remove_files_of
 from frazil.spark.jobs.job import attempt_number
 from frazil.spark.lanes.arrow import scattered
 from frazil.spark.workers.remote import on_executors
@@ -49,7 +49,7 @@ class PartsJob:
     Attributes:
         spark: The session.
         table: The table at the version that was planned.
-        step: What executors do with a part: a step of the core's maintenance.
+        step: What executors do with a part: a step of `frazil.requests.maintenance.do_part`.
         name: The job's name, which is part of the names of its files.
     """
 
@@ -84,7 +84,7 @@ class PartsJob:
     def give_up(self) -> None:
         """Deletes what the parts wrote without a commit. Files that can't be deleted become orphans."""
         with contextlib.suppress(FrazilError):
-            perform(self.table, "remove_files_of", {"job": self.name})
+            remove_files_of(self.table, self.name)
 
     def committed(self) -> None:
         """After the commit: deletes the files of attempts that died or were overtaken."""
@@ -178,7 +178,7 @@ class ReadRows:
 
     def _rows(self, part: Mapping[str, Any]) -> pa.RecordBatch:
         try:
-            found = read_answer(perform_remotely(self._table, self._step, part))
+            found = read_part(self._table, self._step, part)
         except FrazilError as error:
             return pa.record_batch([[None], [None], [pickle.dumps(error)]], schema=self._arrow)
         columns = [[row[0] for row in found], [row[1] for row in found], [None] * len(found)]
@@ -204,7 +204,7 @@ class DoParts:
 
     def _do(self, part: dict[str, Any]) -> str | FrazilError:
         try:
-            return perform_remotely(self._table, self._step, {**part, "job": self._job})
+            return do_part(self._table, self._step, {**part, "job": self._job})
         except FrazilError as error:
             return error
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -17,7 +17,7 @@ from frazil import interop
 from frazil.capabilities import format_name, supports
 from frazil.engines import Engine
 from frazil.exceptions import InvalidInputError, UnsupportedError
-from frazil.requests.native_reads import find_native_files
+from frazil.requests.native_reads import NativeFilter, NativeGroup, find_native_files
 from frazil.scan import Scan
 from frazil.schema import Schema
 from frazil.spark.lanes.arrow import Splits
@@ -86,7 +86,7 @@ class LaneAssignment:
     """A scan's files by lane. `refused` has a reason for each file of `rest`, or one reason for all."""
 
     wanted: Schema
-    filter: Any
+    filter: NativeFilter | None
     groups: tuple[Group, ...]
     deleted: pa.Table
     rest: Splits
@@ -106,7 +106,7 @@ def all_to_arrow(scan: Scan, reason: str, pack_from: int | None = None) -> LaneA
     """Assigns all files to the Arrow lane. From `pack_from` splits on, they are packed if possible."""
     splits = scan._core.splits_or_packed(pack_from)
     nothing = pa.table({"word": pa.array([], pa.int64()), "mask": pa.array([], pa.int64())})
-    return LaneAssignment(scan.schema, True, (), nothing, splits, reason)
+    return LaneAssignment(scan.schema, None, (), nothing, splits, reason)
 
 
 def assign_lanes(
@@ -138,7 +138,7 @@ def assign_lanes(
     refused: dict[str, str] = {}
     while True:
         found = find_native_files(scan._core, list(schemes), refused, *most)
-        groups = tuple(_group(schemes, g["columns"], g["filtered"], g["files"]) for g in found.groups)
+        groups = tuple(_group(schemes, group) for group in found.groups)
         newly_refused = {
             file.path: "it would need a scan of its own, and the query already has too many"
             for file in _files_beyond_limit(groups)
@@ -169,13 +169,13 @@ def assign_lanes(
     return assigned
 
 
-def _group(schemes: Mapping[str, str], columns: Sequence[str | None], filtered: bool, files: Any) -> Group:
+def _group(schemes: Mapping[str, str], found: NativeGroup) -> Group:
     """A group, from what the core says."""
-
-    def file(path: str, size_bytes: int, record_count: int, number: int | None) -> File:
-        return File(path, size_bytes, record_count, number, spellings(schemes, path))
-
-    return Group(tuple(columns), filtered, tuple(file(*facts) for facts in files))
+    files = tuple(
+        File(file.path, file.size_bytes, file.record_count, file.number, spellings(schemes, file.path))
+        for file in found.files
+    )
+    return Group(tuple(found.columns), found.filtered, files)
 
 
 def _files_beyond_limit(groups: Sequence[Group]) -> Iterator[File]:

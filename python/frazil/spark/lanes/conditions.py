@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
+from frazil.requests.native_reads import NativeFilter
 from frazil.spark.columns import quoted
 
 __all__ = ["condition"]
@@ -23,31 +24,42 @@ _SHORT_MONTH = "1582-10-"
 _PLAIN_TEXT = re.compile("[A-Za-z0-9_./: -]*")
 
 
-def condition(filter: Any) -> Column:
-    """A filter of the core as a condition of Spark."""
-    if isinstance(filter, bool):
-        return f.lit(filter)
-    op = filter["op"]
-    if op in ("and", "or"):
-        parts = [condition(part) for part in filter["parts"]]
-        return reduce(lambda a, b: a & b if op == "and" else a | b, parts)
-    top, *inner = filter["path"]
+def condition(filter: NativeFilter) -> Column:
+    """A filter of the core as a condition of Spark.
+
+    Raises:
+        TypeError: The filter is of an unknown kind.
+    """
+    if isinstance(filter, NativeFilter.Leaf):
+        return _leaf_condition(filter)
+    if isinstance(filter, NativeFilter.And):
+        return reduce(lambda a, b: a & b, map(condition, filter.parts))
+    if isinstance(filter, NativeFilter.Or):
+        return reduce(lambda a, b: a | b, map(condition, filter.parts))
+    if isinstance(filter, NativeFilter.Constant):
+        return f.lit(filter.value)
+    raise TypeError(f"the filter is of an unknown kind: {type(filter).__name__}")
+
+
+def _leaf_condition(filter: NativeFilter.Leaf) -> Column:
+    top, *inner = filter.path
     column = reduce(lambda c, name: c.getField(name), inner, f.col(quoted(top)))
-    if any(str(value).startswith(_SHORT_MONTH) for value in filter["values"]):
+    values, type_ = filter.values, filter.type_name
+    if any(str(value).startswith(_SHORT_MONTH) for value in values):
         # Spark does not push this expression down.
         column = f.when(column.isNotNull(), column)
-    elif filter["op"] in ("in", "not-in") and not inner and (text := _in_sql(top, filter)) is not None:
+    elif filter.op in ("in", "not-in") and not inner and (text := _in_sql(top, filter)) is not None:
         return f.expr(text)
-    values = [_literal(value, filter["type"]) for value in filter["values"]]
-    return _comparison(op, column, values, filter["type"] in ("float", "double"))
+    literals = [_literal(value, type_) for value in values]
+    return _comparison(filter.op, column, literals, type_ in ("float", "double"))
 
 
-def _in_sql(name: str, filter: Any) -> str | None:
+def _in_sql(name: str, filter: NativeFilter.Leaf) -> str | None:
     """A list of values as SQL, if its meaning does not depend on settings. It is one message, not several per value."""
-    values = [_sql_literal(value, filter["type"]) for value in filter["values"]]
+    values = [_sql_literal(value, filter.type_name) for value in filter.values]
     if None in values or "${" in name:
         return None
-    return f"{quoted(name)} {'not in' if filter['op'] == 'not-in' else 'in'} ({', '.join(map(str, values))})"
+    return f"{quoted(name)} {'not in' if filter.op == 'not-in' else 'in'} ({', '.join(map(str, values))})"
 
 
 def _sql_literal(value: Any, type_: str) -> str | None:

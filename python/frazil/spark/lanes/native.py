@@ -77,7 +77,7 @@ def _read_files(
         columns += ["_metadata.file_path as _file", "_metadata.row_index as _pos"]
     deleted = group.has_deletes
     rows = without_deleted(spark, assigned, rows, columns, files) if deleted else selected(spark, rows, columns)
-    if group.filtered:
+    if group.filtered and assigned.filter is not None:
         rows = rows.where(condition(assigned.filter))
     lane = "delete" if deleted else "plain"
     names = [quoted(field.name) for field in result]

@@ -14,7 +14,7 @@ static UUID: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 /// The object for a value: `date`, `time`, `datetime` (aware if the type has a zone), `Decimal`, `UUID`, `bytes` or a
 /// plain number, string or boolean. Nanosecond timestamps are integers, and points in time that Python has no object
 /// for are ISO text.
-pub(super) fn to_python<'py>(
+pub(in crate::py) fn to_python<'py>(
     py: Python<'py>,
     value: Option<&Value>,
     ty: &PrimitiveType,
@@ -52,7 +52,7 @@ pub(super) fn to_python<'py>(
 }
 
 /// The civil date of a day, if Python's `date` can hold it.
-pub(super) fn civil(days: i64) -> Option<(i32, u8, u8)> {
+pub(in crate::py) fn civil(days: i64) -> Option<(i32, u8, u8)> {
     let (year, month, day) = civil_of_days(days);
     (1..=9999).contains(&year).then_some((year as i32, month as u8, day as u8))
 }

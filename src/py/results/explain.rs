@@ -10,7 +10,7 @@ use crate::rows::statistics::{ColumnStatistics, Fact, Statistics};
 use crate::types::{PrimitiveType, Value};
 
 /// What planning did.
-pub(super) fn explain_dict<'py>(py: Python<'py>, explain: &Explain) -> PyResult<Bound<'py, PyDict>> {
+pub(in crate::py) fn explain_dict<'py>(py: Python<'py>, explain: &Explain) -> PyResult<Bound<'py, PyDict>> {
     let specs = PyDict::new(py);
     for (id, text) in &explain.specs {
         specs.set_item(id, text)?;
@@ -96,7 +96,7 @@ fn stage_dict<'py>(py: Python<'py>, stage: &FunnelStage) -> PyResult<Bound<'py, 
 }
 
 /// What planning will cost.
-pub(super) fn estimate_dict<'py>(py: Python<'py>, estimate: &Estimate) -> PyResult<Bound<'py, PyDict>> {
+pub(in crate::py) fn estimate_dict<'py>(py: Python<'py>, estimate: &Estimate) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("bytes", estimate.bytes)?;
     out.set_item("data_manifests", estimate.data_manifests)?;
@@ -115,7 +115,7 @@ pub(super) fn estimate_dict<'py>(py: Python<'py>, estimate: &Estimate) -> PyResu
 }
 
 /// Counts and bounds; each figure as `(value, exact)`.
-pub(super) fn statistics_dict<'py>(py: Python<'py>, statistics: &Statistics) -> PyResult<Bound<'py, PyDict>> {
+pub(in crate::py) fn statistics_dict<'py>(py: Python<'py>, statistics: &Statistics) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("row_count", (statistics.row_count.value, statistics.row_count.exact))?;
     out.set_item("files", statistics.files)?;

@@ -1,0 +1,42 @@
+//! Runs one action of maintenance.
+
+use crate::error::{Error, Result};
+use crate::format::maintenance::{Maintained, Maintenance};
+use crate::iceberg::state::Table;
+
+impl Table {
+    /// Runs one action. Returns the table at its newest version, and what was done.
+    ///
+    /// # Errors
+    /// `Unsupported` for compactions by the options of the table; those of the action.
+    pub fn maintain(&self, action: &Maintenance) -> Result<(Table, Maintained)> {
+        match action {
+            Maintenance::ExpireSnapshots(options) => with(self.expire_snapshots(options)?, Maintained::Expired),
+            Maintenance::RemoveOrphanFiles(options) => with(self.remove_orphan_files(options)?, Maintained::Orphans),
+            Maintenance::RewriteManifests(options) => with(self.rewrite_manifests(options)?, Maintained::Manifests),
+            Maintenance::Compact(options) => with(self.compact(options)?, Maintained::Compacted),
+            Maintenance::CompactBuckets(_) => {
+                Err(Error::unsupported("a compaction by the options of the table: not with tables of Apache Iceberg")
+                    .with("table", self.location())
+                    .hint("Give sizes and an order instead of options"))
+            }
+            Maintenance::RewritePositionDeletes(options) => {
+                with(self.rewrite_position_deletes(options)?, Maintained::Deletes)
+            }
+            Maintenance::RemoveDanglingDeletes(options) => {
+                with(self.remove_dangling_deletes(options)?, Maintained::Deletes)
+            }
+            Maintenance::ConvertEqualityDeletes(options) => {
+                with(self.convert_equality_deletes(options)?, Maintained::Deletes)
+            }
+            Maintenance::ComputeStatistics(options) => with(self.compute_statistics(options)?, Maintained::Statistics),
+            Maintenance::ComputePartitionStatistics(snapshot_id) => {
+                with(self.compute_partition_statistics(*snapshot_id)?, Maintained::Statistics)
+            }
+        }
+    }
+}
+
+fn with<T>((table, done): (Table, T), maintained: impl FnOnce(T) -> Maintained) -> Result<(Table, Maintained)> {
+    Ok((table, maintained(done)))
+}

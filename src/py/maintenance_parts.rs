@@ -1,0 +1,244 @@
+//! Maintenance that other processes do a part of: one plans, others write or read, the first commits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use super::call::{run, run_attached};
+use super::commit_message::{CommitMessage, taken};
+use super::requests::maintenance::{FileOrder, Maintenance, OrphanOptions, PartWriter};
+use super::results::maintenance::{Compacted, OrphanFiles, RewrittenDeletes};
+use super::split::Split;
+use super::table::Table;
+use crate::error::Result;
+use crate::format::commit::CommitOptions;
+use crate::format::maintenance_parts::{self as format, Listed, PartsDone, Reachable};
+use crate::format::task;
+use crate::format::wire::task::{message_from_json, message_to_json};
+use crate::rows::seam;
+
+/// The steps of maintenance on one version of a table.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct MaintenanceParts {
+    table: Py<Table>,
+}
+
+/// A group of files of a planned compaction.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct CompactionGroup {
+    removed: Vec<task::DataFile>,
+    parts: Vec<Arc<task::Split>>,
+    #[pyo3(get)]
+    roll_at: u64,
+}
+
+/// Delete files that one process rewrites.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct DeletePart {
+    inner: format::DeletePart,
+    table_uuid: String,
+}
+
+#[pymethods]
+impl CompactionGroup {
+    /// The parts. One process reads each.
+    #[getter]
+    fn parts(&self) -> Vec<Split> {
+        self.parts.iter().map(|part| Split { inner: Arc::clone(part) }).collect()
+    }
+}
+
+#[pymethods]
+impl DeletePart {
+    /// Reads the texts of files that another process has sent.
+    #[new]
+    fn new(py: Python<'_>, deletes: &str, concerned: &str, roll_at: u64) -> PyResult<DeletePart> {
+        run_attached(py, || {
+            let (deletes, concerned) = (message_from_json(deletes)?, message_from_json(concerned)?);
+            let inner = format::DeletePart { deletes: deletes.files, concerned: concerned.files, roll_at };
+            Ok(DeletePart { inner, table_uuid: deletes.table_uuid })
+        })
+    }
+
+    /// The delete files, as text for another process.
+    #[getter]
+    fn deletes(&self, py: Python<'_>) -> PyResult<String> {
+        run_attached(py, || self.text(&self.inner.deletes))
+    }
+
+    /// The data files that the delete files may concern, as text for another process.
+    #[getter]
+    fn concerned(&self, py: Python<'_>) -> PyResult<String> {
+        run_attached(py, || self.text(&self.inner.concerned))
+    }
+
+    /// The size at which a new file begins, in bytes.
+    #[getter]
+    fn roll_at(&self) -> u64 {
+        self.inner.roll_at
+    }
+}
+
+impl DeletePart {
+    /// Files in the complete form of messages.
+    fn text(&self, files: &[task::DataFile]) -> Result<String> {
+        message_to_json(&task::CommitMessage::new(&self.table_uuid, files.to_vec(), None))
+    }
+}
+
+impl MaintenanceParts {
+    /// Does a step, detached from the interpreter.
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        step: impl FnOnce(&dyn seam::MaintenanceInParts) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let table = self.table.get();
+        run(py, || step(table.required("maintenance in parts", |t| t.maintenance_in_parts())?))
+    }
+}
+
+#[pymethods]
+impl MaintenanceParts {
+    #[new]
+    fn new(table: Py<Table>) -> MaintenanceParts {
+        MaintenanceParts { table }
+    }
+
+    /// Plans a compaction. Returns the newest version, the snapshot that is read, the groups, and what they remove.
+    fn plan_compaction(
+        &self,
+        py: Python<'_>,
+        action: &Maintenance,
+    ) -> PyResult<(Table, Option<i64>, Vec<CompactionGroup>, Compacted)> {
+        let (table, planned) = self.run(py, |parts| parts.plan_compaction(&action.read_compaction()?))?;
+        let group = |group: format::PartedGroup| CompactionGroup {
+            removed: group.removed,
+            parts: group.parts.into_iter().map(Arc::new).collect(),
+            roll_at: group.roll_at,
+        };
+        let groups = planned.groups.into_iter().map(group).collect();
+        Ok((table.into(), planned.since, groups, planned.counted.into()))
+    }
+
+    /// Writes the rows of a part into new files, without committing them.
+    fn compact_part(
+        &self,
+        py: Python<'_>,
+        part: &Split,
+        roll_at: u64,
+        order: &FileOrder,
+        writer: &PartWriter,
+    ) -> PyResult<CommitMessage> {
+        let message = self.run(py, |parts| parts.compact_part(&part.inner, roll_at, &order.read()?, &writer.read()))?;
+        Ok(message.into())
+    }
+
+    /// Commits what the parts of groups wrote.
+    fn commit_compaction(
+        &self,
+        py: Python<'_>,
+        since: i64,
+        groups: Vec<PyRef<'_, CompactionGroup>>,
+        messages: Vec<PyRef<'_, CommitMessage>>,
+        branch: Option<String>,
+        snapshot_properties: BTreeMap<String, String>,
+    ) -> PyResult<(Table, Compacted)> {
+        let removed = groups.iter().flat_map(|group| group.removed.iter().cloned()).collect();
+        let done = PartsDone { since, removed, messages: taken(&messages) };
+        let options = CommitOptions { branch, snapshot_properties };
+        let (table, done) = self.run(py, |parts| parts.commit_compaction(done, &options))?;
+        Ok((table.into(), done.into()))
+    }
+
+    /// Plans a rewrite of position deletes. Returns the newest version, the snapshot that is read, the parts, and what
+    /// they remove.
+    fn plan_delete_rewrite(
+        &self,
+        py: Python<'_>,
+        action: &Maintenance,
+    ) -> PyResult<(Table, Option<i64>, Vec<DeletePart>, RewrittenDeletes)> {
+        let (table, planned) = self.run(py, |parts| parts.plan_delete_rewrite(&action.read_deletes()?))?;
+        let part = |inner| DeletePart { inner, table_uuid: table.uuid().to_owned() };
+        let parts = planned.parts.into_iter().map(part).collect();
+        Ok((table.into(), planned.since, parts, planned.counted.into()))
+    }
+
+    /// Rewrites the delete files of a part, without committing the new ones.
+    fn rewrite_deletes_part(
+        &self,
+        py: Python<'_>,
+        since: i64,
+        part: &DeletePart,
+        writer: &PartWriter,
+    ) -> PyResult<CommitMessage> {
+        let part = part.inner.clone();
+        Ok(self.run(py, |parts| parts.rewrite_deletes_part(since, part, &writer.read()))?.into())
+    }
+
+    /// Commits what the parts of a rewrite of position deletes wrote.
+    fn commit_delete_rewrite(
+        &self,
+        py: Python<'_>,
+        since: i64,
+        rewritten: Vec<PyRef<'_, DeletePart>>,
+        messages: Vec<PyRef<'_, CommitMessage>>,
+        branch: Option<String>,
+        snapshot_properties: BTreeMap<String, String>,
+    ) -> PyResult<(Table, RewrittenDeletes)> {
+        let removed = rewritten.iter().flat_map(|part| part.inner.deletes.iter().cloned()).collect();
+        let done = PartsDone { since, removed, messages: taken(&messages) };
+        let options = CommitOptions { branch, snapshot_properties };
+        let (table, done) = self.run(py, |parts| parts.commit_delete_rewrite(done, &options))?;
+        Ok((table.into(), done.into()))
+    }
+
+    /// Plans a listing: the folders to list, the files above them, and the time before which files count.
+    fn plan_listing(&self, py: Python<'_>, options: &OrphanOptions) -> PyResult<(Vec<String>, Vec<Listed>, i64)> {
+        let planned = self.run(py, |parts| parts.plan_listing(&options.read()?))?;
+        Ok((planned.folders, planned.listed, planned.older_than_ms))
+    }
+
+    /// Lists folders and everything in them: keys and paths of files.
+    fn list_part(&self, py: Python<'_>, options: &OrphanOptions, folders: Vec<String>) -> PyResult<Vec<Listed>> {
+        self.run(py, |parts| parts.list_part(&options.read()?, folders))
+    }
+
+    /// The newest version, the manifests to read, and the other files that the table leads to.
+    fn plan_reachable(
+        &self,
+        py: Python<'_>,
+        options: &OrphanOptions,
+    ) -> PyResult<(Table, Vec<String>, Vec<Reachable>)> {
+        let (table, planned) = self.run(py, |parts| parts.plan_reachable(&options.read()?))?;
+        Ok((table.into(), planned.manifests, planned.reachable))
+    }
+
+    /// The live files of manifests: their keys, and the prefixes that they are recorded with if these differ.
+    fn reachable_part(
+        &self,
+        py: Python<'_>,
+        options: &OrphanOptions,
+        manifests: Vec<String>,
+    ) -> PyResult<Vec<Reachable>> {
+        self.run(py, |parts| parts.reachable_part(&options.read()?, &manifests))
+    }
+
+    /// Deletes orphans, unless some may be recorded with the prefixes in `conflicts`.
+    fn delete_orphans(
+        &self,
+        py: Python<'_>,
+        options: &OrphanOptions,
+        conflicts: Vec<String>,
+        files: Vec<String>,
+    ) -> PyResult<OrphanFiles> {
+        let conflicts = conflicts.into_iter().collect::<BTreeSet<_>>();
+        Ok(self.run(py, |parts| parts.delete_orphans(&options.read()?, &conflicts, files))?.into())
+    }
+
+    /// Deletes the files that the writers of a job made and that no snapshot has.
+    fn remove_files_of(&self, py: Python<'_>, job: &str) -> PyResult<Vec<String>> {
+        Ok(self.run(py, |parts| parts.remove_files_of(job))?.1)
+    }
+}

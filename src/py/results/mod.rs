@@ -1,0 +1,7 @@
+//! What Python gets, as typed values or dictionaries. No logic lives here.
+
+pub(super) mod explain;
+pub(super) mod maintenance;
+pub(super) mod native_read;
+pub(super) mod snapshot;
+pub(super) mod value;

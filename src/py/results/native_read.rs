@@ -1,0 +1,130 @@
+//! Files that an engine can read by itself.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use crate::py::arrow::Batches;
+use crate::py::schema::Schema;
+use crate::py::split::Splits;
+use crate::rows::native_read;
+use crate::rows::native_read::{NativeValue, deleted_schema, reasons_schema};
+
+/// The files of a scan, by their reader.
+#[pyclass(frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct NativeRead {
+    /// The columns to read.
+    schema: Py<Schema>,
+    /// The filter.
+    filter: Py<NativeFilter>,
+    /// Files for the engine.
+    groups: Vec<Py<NativeGroup>>,
+    /// Deleted rows of these files.
+    deleted: Py<Batches>,
+    /// Why the engine does not read the other files: one reason for all, or a reason for each.
+    refused: Py<PyAny>,
+    /// The splits of the other files.
+    rest: Py<PyAny>,
+}
+
+/// Files whose columns have the same names.
+#[pyclass(frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct NativeGroup {
+    columns: Vec<Option<String>>,
+    filtered: bool,
+    files: Vec<Py<NativeFile>>,
+}
+
+/// A file for the engine.
+#[pyclass(frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct NativeFile {
+    path: String,
+    size_bytes: i64,
+    record_count: i64,
+    number: Option<usize>,
+}
+
+/// A filter for an engine to build.
+#[pyclass(frozen, module = "frazil._core")]
+pub(in crate::py) enum NativeFilter {
+    /// Keeps all rows or none.
+    Constant { value: bool },
+    /// Keeps the rows that all parts keep.
+    And { parts: Vec<Py<NativeFilter>> },
+    /// Keeps the rows that one of the parts keeps.
+    Or { parts: Vec<Py<NativeFilter>> },
+    /// Compares a column with values.
+    Leaf { op: String, path: Vec<String>, type_name: String, values: Vec<Single> },
+}
+
+/// A value of a filter: a boolean, a number or text.
+#[derive(Clone, FromPyObject, IntoPyObject)]
+pub(in crate::py) enum Single {
+    Boolean(bool),
+    Integer(i64),
+    Float(f64),
+    Text(String),
+}
+
+impl NativeRead {
+    /// Makes objects for Python.
+    ///
+    /// # Errors
+    /// Those of Python.
+    pub(in crate::py) fn new(py: Python<'_>, found: native_read::NativeRead) -> PyResult<NativeRead> {
+        let groups = found.groups.into_iter().map(|group| Py::new(py, NativeGroup::new(py, group)?));
+        let reasons = match found.reasons {
+            native_read::Reasons::Everywhere(reason) => reason.into_pyobject(py)?.into_any().unbind(),
+            native_read::Reasons::Each(files) => Py::new(py, Batches::new(reasons_schema(), vec![files]))?.into_any(),
+        };
+        Ok(NativeRead {
+            schema: Py::new(py, Schema { inner: Arc::new(found.wanted) })?,
+            filter: NativeFilter::new(py, (&found.filter).into())?,
+            groups: groups.collect::<PyResult<_>>()?,
+            deleted: Py::new(py, Batches::new(deleted_schema(), vec![found.deleted]))?,
+            refused: reasons,
+            rest: Splits::from(found.rest).into_pyobject(py)?.unbind(),
+        })
+    }
+}
+
+impl NativeGroup {
+    fn new(py: Python<'_>, group: native_read::PlainGroup) -> PyResult<NativeGroup> {
+        let file = |f: native_read::PlainFile| {
+            let (path, size_bytes, record_count, number) = (f.path, f.size_bytes, f.record_count, f.number);
+            Py::new(py, NativeFile { path, size_bytes, record_count, number })
+        };
+        let files = group.files.into_iter().map(file).collect::<PyResult<_>>()?;
+        Ok(NativeGroup { columns: group.columns, filtered: group.is_filtered, files })
+    }
+}
+
+impl NativeFilter {
+    fn new(py: Python<'_>, filter: native_read::NativeFilter) -> PyResult<Py<NativeFilter>> {
+        use native_read::NativeFilter as F;
+        let all = |parts: Vec<F>| parts.into_iter().map(|part| NativeFilter::new(py, part)).collect::<PyResult<_>>();
+        let filter = match filter {
+            F::Constant(value) => NativeFilter::Constant { value },
+            F::And(parts) => NativeFilter::And { parts: all(parts)? },
+            F::Or(parts) => NativeFilter::Or { parts: all(parts)? },
+            F::Leaf { op, path, type_name, values } => NativeFilter::Leaf {
+                op: op.to_owned(),
+                path,
+                type_name,
+                values: values.into_iter().map(Single::from).collect(),
+            },
+        };
+        Ok(filter.into_pyobject(py)?.unbind())
+    }
+}
+
+impl From<NativeValue> for Single {
+    fn from(value: NativeValue) -> Self {
+        match value {
+            NativeValue::Boolean(value) => Single::Boolean(value),
+            NativeValue::Integer(value) => Single::Integer(value),
+            NativeValue::Float(value) => Single::Float(value),
+            NativeValue::Text(value) => Single::Text(value),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Splits: tasks for one reader.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyList, PyType};
+
+use super::arrow::{BatchStream, schema_capsule};
+use super::call::{run, run_attached};
+use super::pickle::{Pickled, pickle_as_json};
+use super::schema::Schema;
+use super::task::ScanTask;
+use crate::data::arrow::schema;
+use crate::format::wire::packed::{pack_tasks, packed_tasks_at};
+use crate::format::wire::task::{all_tasks_to_json, split_from_json, split_to_json, tasks_from_json, tasks_to_json};
+use crate::format::{packed_splits, task};
+use crate::rows::stream::StreamRequest;
+
+/// Splits, each by itself or packed.
+#[derive(IntoPyObject)]
+pub(super) enum Splits {
+    Each(Vec<Split>),
+    Packed(PackedSplits),
+}
+
+impl From<packed_splits::Splits> for Splits {
+    fn from(splits: packed_splits::Splits) -> Splits {
+        match splits {
+            packed_splits::Splits::Each(splits) => Splits::Each(splits.into_iter().map(Split::from).collect()),
+            packed_splits::Splits::Packed(inner) => Splits::Packed(PackedSplits { inner }),
+        }
+    }
+}
+
+/// Tasks for one reader; `frazil.Split` wraps it.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct Split {
+    pub(super) inner: Arc<task::Split>,
+}
+
+impl From<task::Split> for Split {
+    fn from(inner: task::Split) -> Self {
+        Split { inner: Arc::new(inner) }
+    }
+}
+
+/// Splits that are packed into a few bytes.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct PackedSplits {
+    inner: packed_splits::PackedSplits,
+}
+
+#[pymethods]
+impl PackedSplits {
+    fn __len__(&self) -> usize {
+        self.inner.count
+    }
+
+    /// A split without tasks. Its `with_packed_tasks` takes the packed bytes.
+    fn reader(&self) -> Split {
+        task::Split { context: self.inner.context.clone(), tasks: Vec::new() }.into()
+    }
+
+    fn packed<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.packed)
+    }
+
+    fn splits(&self, py: Python<'_>) -> PyResult<Vec<Split>> {
+        let splits = run(py, || self.inner.splits())?;
+        Ok(splits.into_iter().map(Split::from).collect())
+    }
+}
+
+/// With this number of new objects, Python looks through old ones as well.
+const MANY: usize = 10_000;
+
+/// Splits as Python has them: the result of `wrap` for each.
+pub(super) fn wrapped<'py>(splits: Vec<task::Split>, wrap: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    let _uncollected = (splits.len() >= MANY).then(|| Uncollected::new(wrap.py())).transpose()?;
+    let out = PyList::empty(wrap.py());
+    for split in splits {
+        out.append(wrap.call1((Split::from(split),))?)?;
+    }
+    Ok(out)
+}
+
+/// Stops Python's search for garbage as long as it lives. Among many new objects, Python would search again and again,
+/// and find nothing. Other threads may run meanwhile, so it is only for many objects.
+struct Uncollected<'py>(Option<Bound<'py, PyModule>>);
+
+impl<'py> Uncollected<'py> {
+    fn new(py: Python<'py>) -> PyResult<Uncollected<'py>> {
+        let gc = py.import("gc")?;
+        let collects: bool = gc.call_method0("isenabled")?.extract()?;
+        if collects {
+            gc.call_method0("disable")?;
+        }
+        Ok(Uncollected(collects.then_some(gc)))
+    }
+}
+
+impl Drop for Uncollected<'_> {
+    fn drop(&mut self) {
+        // It takes nothing and can't fail.
+        let _ = self.0.take().map(|gc| gc.call_method0("enable"));
+    }
+}
+
+#[pymethods]
+impl Split {
+    #[getter]
+    fn tasks(&self) -> Vec<ScanTask> {
+        let schema = &self.inner.context.schema;
+        self.inner.tasks.iter().map(|t| ScanTask { inner: t.clone(), schema: Arc::clone(schema) }).collect()
+    }
+
+    fn schema(&self) -> Schema {
+        Schema { inner: Arc::clone(&self.inner.context.projection) }
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = run(py, || schema::to_arrow(&self.inner.context.projection))?;
+        schema_capsule(py, &schema)
+    }
+
+    #[pyo3(signature = (limit=None, ordered=false, threads=0))]
+    fn read(&self, py: Python<'_>, limit: Option<usize>, ordered: bool, threads: usize) -> PyResult<BatchStream> {
+        let how = StreamRequest { ordered, threads, ..StreamRequest::default() };
+        Ok(BatchStream::new(run(py, || crate::rows::stream::read_split(&self.inner, how, limit))?))
+    }
+
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        run_attached(py, || split_to_json(&self.inner))
+    }
+
+    fn tasks_to_json(&self, py: Python<'_>) -> PyResult<String> {
+        run(py, || tasks_to_json(&self.inner))
+    }
+
+    /// The tasks of splits of one scan, for `with_tasks` of any of them.
+    #[staticmethod]
+    fn encode_tasks<'py>(py: Python<'py>, splits: Vec<PyRef<'_, Split>>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let splits: Vec<_> = splits.iter().map(|split| split.inner.clone()).collect();
+        let texts = run(py, || all_tasks_to_json(&splits))?;
+        Ok(texts.iter().map(|text| PyBytes::new(py, text.as_bytes())).collect())
+    }
+
+    /// Tasks that share this split's context.
+    fn with_tasks(&self, py: Python<'_>, text: &str) -> PyResult<Split> {
+        Ok(run(py, || tasks_from_json(text, &self.inner.context))?.into())
+    }
+
+    /// The tasks of splits of one scan, packed for `with_packed_tasks`.
+    #[staticmethod]
+    fn pack_tasks<'py>(py: Python<'py>, splits: Vec<PyRef<'_, Split>>) -> PyResult<Bound<'py, PyBytes>> {
+        let splits: Vec<_> = splits.iter().map(|split| split.inner.clone()).collect();
+        let packed = run(py, || pack_tasks(&splits))?;
+        Ok(PyBytes::new(py, &packed))
+    }
+
+    /// Packed tasks of one split that share this split's context.
+    fn with_packed_tasks(&self, py: Python<'_>, packed: &[u8], index: usize) -> PyResult<Split> {
+        Ok(run(py, || packed_tasks_at(packed, index, &self.inner.context))?.into())
+    }
+
+    #[classmethod]
+    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<Split> {
+        Ok(Split { inner: Arc::new(run(cls.py(), || split_from_json(text))?) })
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Split>().is_ok_and(|other| other.get().inner == self.inner)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
+        pickle_as_json::<Split>(py, self.to_json(py)?)
+    }
+}
