@@ -119,7 +119,7 @@ impl Members {
         match self.take(key) {
             None => Ok(None),
             Some(Json::Array(items)) => Ok(Some(items)),
-            Some(_) => Err(self.error(key, "is no list")),
+            Some(_) => Err(self.error(key, "is not a list")),
         }
     }
 
@@ -131,15 +131,14 @@ impl Members {
         match self.take(key) {
             None => Ok(None),
             Some(Json::Object(map)) => Ok(Some(map)),
-            Some(_) => Err(self.error(key, "is no object")),
+            Some(_) => Err(self.error(key, "is not an object")),
         }
     }
 
-    /// Takes an object of texts. Numbers and booleans, which some writers put there, become their text; nulls are left
-    /// out.
+    /// Takes an object of strings. Some writers store numbers and booleans; these become strings. Nulls are left out.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no object, or a value is a list or an object.
+    /// `CorruptTable` if it is not an object, or if a value is a list or an object.
     pub fn texts(&mut self, key: &str) -> Result<BTreeMap<String, String>> {
         let mut out = BTreeMap::new();
         for (name, value) in self.object(key)?.unwrap_or_default() {
@@ -148,14 +147,14 @@ impl Members {
                 Json::String(s) => s,
                 Json::Number(n) => n.to_string(),
                 Json::Bool(b) => b.to_string(),
-                _ => return Err(self.error(key, &format!("holds '{name}', which is no text"))),
+                _ => return Err(self.error(key, &format!("holds '{name}', which is not a string"))),
             };
             out.insert(name, text);
         }
         Ok(out)
     }
 
-    /// What was not taken.
+    /// The members that were not taken.
     pub fn rest(self) -> Map<String, Json> {
         self.map
     }

@@ -277,7 +277,7 @@ impl StatisticsFile {
     /// `CorruptTable` for a missing or wrong member.
     pub fn from_json(json: Json) -> Result<Self> {
         let what = "a statistics file";
-        let Json::Object(object) = &json else { return Err(Error::corrupt(format!("{what} is no JSON object"))) };
+        let Json::Object(object) = &json else { return Err(Error::corrupt(format!("{what} is not a JSON object"))) };
         let missing = |key: &str| Error::corrupt(format!("'{key}' of {what} is missing or of the wrong type"));
         let long = |key: &str| object.get(key).and_then(Json::as_i64).ok_or_else(|| missing(key));
         let path = object.get("statistics-path").and_then(Json::as_str).ok_or_else(|| missing("statistics-path"))?;
