@@ -1,8 +1,8 @@
 //! Sets of row positions and the deletion vectors that store them.
 //!
-//! A deletion vector is the blob `deletion-vector-v1` of a Puffin file: the length of what follows without the checksum
-//! (big-endian), a magic number, a 64-bit Roaring bitmap in the portable form, and a CRC-32 (big-endian) of magic
-//! number and bitmap. [`PositionSet::from_vector`] checks each of them.
+//! A deletion vector is the blob `deletion-vector-v1` of a Puffin file. It holds the length of the following bytes
+//! without the checksum (big-endian), a magic number, a 64-bit Roaring bitmap in the portable form, and a CRC-32 of
+//! magic number and bitmap (big-endian). [`PositionSet::from_vector`] checks each part.
 //!
 //! Source: Puffin specification, "deletion-vector-v1"; Roaring format specification, "Extension for 64-bit
 //! implementations". Limits of positions as in Java's `RoaringPositionBitmap`.
@@ -13,25 +13,25 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::error::{Error, Result};
 
-/// What a deletion vector begins with after its length.
+/// The magic number of a deletion vector, after its length.
 const MAGIC: [u8; 4] = [0xD1, 0xD3, 0x39, 0x64];
 
-/// What a deletion vector of 32-bit positions begins with after its length, in Paimon's index files.
+/// The magic number of a deletion vector of 32-bit positions in Paimon's index files, after its length.
 const NARROW_MAGIC: [u8; 4] = 1_581_511_376u32.to_be_bytes();
 
-/// Bytes of the length, and of the checksum.
+/// The size of the length, and of the checksum, in bytes.
 const WORD: usize = 4;
 
-/// The largest upper half that a position may have.
+/// The largest upper half of a position.
 const MAX_KEY: u32 = i32::MAX as u32 - 1;
 
-/// A set of positions of rows in a file, from 0. Compressed; cheap to ask for ranges.
+/// A set of row positions in a file, from 0. It is compressed, and range queries are cheap.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PositionSet(RoaringTreemap);
 
 impl PositionSet {
-    /// Decodes a blob of type `deletion-vector-v1`, which must be all of `blob`. Memory stays below a small multiple of
-    /// the blob's length: runs stay runs.
+    /// Decodes a blob of type `deletion-vector-v1`. The vector must fill the blob. Memory stays below a small multiple
+    /// of the blob's length, because runs stay compressed.
     ///
     /// # Errors
     /// `CorruptTable` if length, magic number, checksum or bitmap are wrong, or positions are beyond what is allowed.
@@ -39,12 +39,13 @@ impl PositionSet {
         decode_bitmap(checked_vector(blob, MAGIC)?).map(PositionSet)
     }
 
-    /// Decodes a deletion vector of a Paimon table's index file. `bytes` begin with it, `length` is what the table
-    /// records. It has 64-bit positions as a blob `deletion-vector-v1`, or 32-bit ones: then the magic number is
-    /// another, big-endian, and the recorded length counts neither the length nor the checksum.
+    /// Decodes a deletion vector of a Paimon table's index file. `bytes` start with it, and `length` is the length that
+    /// the table records. It has 64-bit positions like a blob `deletion-vector-v1`, or 32-bit ones. With 32-bit
+    /// positions the magic number differs and is big-endian. The recorded length then leaves out the length field and
+    /// the checksum.
     ///
     /// # Errors
-    /// As [`PositionSet::from_vector`]; `CorruptTable` if the recorded length is another.
+    /// Errors of [`PositionSet::from_vector`]; `CorruptTable` if the recorded length differs.
     ///
     /// Source: Paimon specification, "Deletion Vectors"; Java's `DeletionVector.read`.
     pub fn from_index_file(bytes: &[u8], length: usize) -> Result<PositionSet> {
@@ -65,7 +66,7 @@ impl PositionSet {
         }
     }
 
-    /// The blob of type `deletion-vector-v1`.
+    /// Encodes the set as a blob of type `deletion-vector-v1`.
     ///
     /// # Errors
     /// `InvalidInput` for positions that a deletion vector cannot have and for sets that take more than 2 GiB.
@@ -87,8 +88,8 @@ impl PositionSet {
         framed(&covered)
     }
 
-    /// A deletion vector of 32-bit positions as Paimon's index files have it, and the length that the table records of
-    /// it.
+    /// Encodes a deletion vector of 32-bit positions for Paimon's index files. Also returns the length that the table
+    /// records.
     ///
     /// # Errors
     /// `InvalidInput` for positions that such a vector cannot have, and for sets that take more than 2 GiB.
@@ -115,7 +116,7 @@ impl PositionSet {
     /// Adds positions in any order, duplicates allowed; fastest if they ascend.
     ///
     /// # Errors
-    /// `CorruptTable` for one that is negative or larger than Java allows.
+    /// `CorruptTable` for a position that is negative or larger than Java allows.
     pub fn extend(&mut self, positions: &[i64]) -> Result<()> {
         let allowed = |p: &i64| *p >= 0 && (*p >> 32) as u32 <= MAX_KEY;
         if let Some(bad) = positions.iter().find(|p| !allowed(p)) {
@@ -136,7 +137,7 @@ impl PositionSet {
         self.0 |= &other.0;
     }
 
-    /// Leaves only positions that another set has too.
+    /// Keeps only positions that another set has too.
     pub fn intersect(&mut self, other: &PositionSet) {
         self.0 &= &other.0;
     }
@@ -156,7 +157,7 @@ impl PositionSet {
         self.0.is_empty()
     }
 
-    /// Whether a position is in it.
+    /// Whether the set has a position.
     pub fn contains(&self, position: u64) -> bool {
         self.0.contains(position)
     }
@@ -178,7 +179,7 @@ impl PositionSet {
         self.0.iter()
     }
 
-    /// About the bytes it takes in memory.
+    /// The approximate size in memory, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.0.serialized_size() as u64
     }
@@ -187,7 +188,7 @@ impl PositionSet {
 /// The union of two 32-bit Roaring bitmaps, as bytes.
 ///
 /// # Errors
-/// `CorruptTable` if one of them is no bitmap.
+/// `CorruptTable` if one of them is not a bitmap.
 pub fn unite_bitmaps(a: &[u8], b: &[u8]) -> Result<Vec<u8>> {
     let read = |bytes: &[u8]| {
         RoaringBitmap::deserialize_from(bytes).map_err(|e| Error::corrupt("a value is no Roaring bitmap").because(e))
@@ -199,7 +200,7 @@ pub fn unite_bitmaps(a: &[u8], b: &[u8]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Magic number and bitmap with their length before and checksum behind.
+/// Magic number and bitmap, with their length before and the checksum after them.
 fn framed(covered: &[u8]) -> Result<Vec<u8>> {
     let length = i32::try_from(covered.len())
         .map_err(|e| Error::invalid("a deletion vector would take more than 2 GiB").because(e))?;
@@ -209,7 +210,7 @@ fn framed(covered: &[u8]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The bitmap of a deletion vector with this magic number, which must be all of `blob`.
+/// The bitmap of a deletion vector with this magic number. The vector must fill `blob`.
 fn checked_vector(blob: &[u8], expected_magic: [u8; WORD]) -> Result<&[u8]> {
     let short = || Error::corrupt(format!("a deletion vector of {} bytes is too short", blob.len()));
     let (length, rest) = blob.split_first_chunk::<WORD>().ok_or_else(short)?;

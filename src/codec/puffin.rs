@@ -13,31 +13,31 @@ use serde_json::{Value as Json, json};
 use crate::error::{Error, Result};
 use crate::types::FieldId;
 
-/// What a file, its footer and the footer's end begin or end with.
+/// The magic number at the start and end of a file, and at the start of its footer.
 const MAGIC: [u8; 4] = *b"PFA1";
 
-/// Bytes at the end of every file that say how long its footer is: payload size, flags, magic number.
+/// Bytes at the end of every file that give the footer's length: payload size, flags, magic number.
 pub const TAIL_BYTES: usize = 12;
 
 /// The type of deletion vectors.
 pub const DELETION_VECTOR: &str = "deletion-vector-v1";
 
-/// Most bytes that a blob may decompress to.
+/// The most bytes that a blob may decompress to.
 const MAX_CONTENT: u64 = 2 << 30;
 
-/// What a file says about its blobs.
+/// A file's description of its blobs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Footer {
-    /// In the order of the file's footer.
+    /// The blobs, in the order of the file's footer.
     pub blobs: Vec<Blob>,
-    /// Of the file as a whole, such as `created-by`.
+    /// Properties of the whole file, such as `created-by`.
     pub properties: BTreeMap<String, String>,
 }
 
 /// A blob as the footer describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blob {
-    /// What it is: [`DELETION_VECTOR`], `apache-datasketches-theta-v1`, or another name.
+    /// Its type: [`DELETION_VECTOR`], `apache-datasketches-theta-v1`, or another name.
     pub kind: String,
     /// The columns it was computed for.
     pub fields: Vec<FieldId>,
@@ -45,20 +45,20 @@ pub struct Blob {
     pub snapshot_id: i64,
     /// That snapshot's sequence number; -1 for deletion vectors.
     pub sequence_number: i64,
-    /// Where it begins in the file.
+    /// Its offset in the file.
     pub offset: u64,
-    /// Its bytes in the file.
+    /// Its length in the file, in bytes.
     pub length: u64,
-    /// `lz4` or `zstd`; none if its bytes are as they are.
+    /// `lz4` or `zstd`; `None` if it is not compressed.
     pub compression: Option<String>,
-    /// Whatever the type wants: `referenced-data-file`, `cardinality`, `ndv`.
+    /// Properties of the type: `referenced-data-file`, `cardinality`, `ndv`.
     pub properties: BTreeMap<String, String>,
 }
 
-/// The bytes of the whole footer, with both magic numbers, of a file that ends with `tail`.
+/// The length of the whole footer, with both magic numbers, of a file that ends with `tail`.
 ///
 /// # Errors
-/// `CorruptTable` if the file does not end as Puffin files do.
+/// `CorruptTable` if the file does not end like a Puffin file.
 pub fn footer_bytes(tail: &[u8; TAIL_BYTES]) -> Result<u64> {
     let [s0, s1, s2, s3, _, _, _, _, magic @ ..] = *tail;
     if magic != MAGIC {
@@ -71,11 +71,11 @@ pub fn footer_bytes(tail: &[u8; TAIL_BYTES]) -> Result<u64> {
 }
 
 impl Footer {
-    /// Reads a footer, which is all of `footer`, of a file of `file_bytes`.
+    /// Reads a footer. It must fill `footer`. The file has `file_bytes` bytes.
     ///
     /// # Errors
-    /// `CorruptTable` if it is damaged or a blob lies outside of the space before the footer; `Unsupported` if it is
-    /// compressed (no writer does) or has flags that are not known.
+    /// `CorruptTable` if the footer is damaged or a blob is not between the file's start and the footer. `Unsupported`
+    /// if the footer is compressed (no writer does this) or has unknown flags.
     pub fn parse(footer: &[u8], file_bytes: u64) -> Result<Footer> {
         let damaged = || Error::corrupt("the Puffin footer is damaged");
         let (start, rest) = footer.split_first_chunk::<4>().ok_or_else(damaged)?;
@@ -147,11 +147,11 @@ impl Blob {
         out
     }
 
-    /// What it holds, from the bytes of its range.
+    /// The blob's content, from the bytes of its range.
     ///
     /// # Errors
-    /// `CorruptTable` if they do not decompress or claim more than 2 GiB; `Unsupported` for LZ4 and codecs that are not
-    /// known.
+    /// `CorruptTable` if the bytes do not decompress or claim more than 2 GiB; `Unsupported` for LZ4 and unknown
+    /// codecs.
     pub fn content(&self, stored: Vec<u8>) -> Result<Vec<u8>> {
         match self.compression.as_deref() {
             None => Ok(stored),
@@ -171,7 +171,7 @@ impl Blob {
     }
 }
 
-/// Keeps account of a file that is being written.
+/// Keeps track of a file that is being written.
 #[derive(Clone, Debug)]
 pub struct FileBuilder {
     footer: Footer,
@@ -179,16 +179,15 @@ pub struct FileBuilder {
 }
 
 impl FileBuilder {
-    /// What a file begins with.
+    /// The first bytes of a file.
     pub const START: [u8; 4] = MAGIC;
 
-    /// A file with these properties. [`FileBuilder::START`] is written already.
+    /// Starts a file with these properties. [`FileBuilder::START`] must be written already.
     pub fn new(properties: BTreeMap<String, String>) -> FileBuilder {
         FileBuilder { footer: Footer { blobs: Vec::new(), properties }, length: MAGIC.len() as u64 }
     }
 
-    /// Adds a blob, which is written next: its `length` bytes. Gives the byte that it begins at; what the blob says of
-    /// its offset means nothing.
+    /// Adds a blob of `length` bytes, which the caller writes next. Returns its offset. Ignores the offset in the blob.
     pub fn add(&mut self, blob: Blob) -> u64 {
         let offset = self.length;
         self.length += blob.length;
@@ -196,10 +195,10 @@ impl FileBuilder {
         offset
     }
 
-    /// The footer, which ends the file.
+    /// The footer. It ends the file.
     ///
     /// # Errors
-    /// `InvalidInput` if it takes more than 2 GiB.
+    /// `InvalidInput` if the footer takes more than 2 GiB.
     pub fn finish(self) -> Result<Vec<u8>> {
         self.footer.to_bytes()
     }

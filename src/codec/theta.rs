@@ -1,8 +1,8 @@
-//! Theta sketches: estimates of how many distinct values there are, as blobs of statistics files hold them.
+//! Theta sketches: estimates of the number of distinct values, stored as blobs in statistics files.
 //!
-//! An [`AlphaSketch`] takes values one by one and keeps about 4,096 of their hashes; [`ThetaSketch`] is what it comes
-//! to: the hashes below a threshold, theta, which is that share of all hashes that there could be. Sketches of parts
-//! unite to one of the whole, in any order.
+//! An [`AlphaSketch`] takes values one by one and keeps about 4,096 of their hashes. [`ThetaSketch`] is the result: the
+//! hashes below a threshold, theta. Theta is the share of all possible hashes that are kept. Sketches of parts can be
+//! united to a sketch of the whole, in any order.
 //!
 //! ```
 //! use frazil::codec::theta::AlphaSketch;
@@ -21,29 +21,29 @@ use hashbrown::HashSet;
 
 use crate::error::{Error, Result};
 
-/// The type of such blobs.
+/// The type of these blobs.
 pub const THETA_SKETCH: &str = "apache-datasketches-theta-v1";
 
-/// Hashes that a sketch keeps, about: DataSketches' default.
+/// The approximate number of hashes in a sketch: DataSketches' default.
 const NOMINAL: usize = 4096;
 
-/// Theta where nothing was left out yet: above every hash of 63 bits.
+/// The initial theta, above every hash of 63 bits: nothing has been left out.
 const ALL: u64 = i64::MAX as u64;
 
 /// DataSketches' default seed of hashes.
 const SEED: u64 = 9001;
 
-/// What says in the serialised form which seed it was: 16 bits of the hash of [`SEED`].
+/// Identifies the seed in the serialised form: 16 bits of the hash of [`SEED`].
 const SEED_HASH: u16 = 0x93cc;
 
-/// Hashes above theta are removed when the sketch has this number of entries.
+/// The number of entries at which hashes above theta are removed.
 const CROWDED: usize = 2 * NOMINAL;
 
-/// A sketch that takes values. Each that is new lowers theta by a fixed factor once there are enough of them, so no
-/// value costs more than a look-up.
+/// A sketch that takes values. When it has enough values, each new one lowers theta by a fixed factor. So no value
+/// costs more than a look-up.
 #[derive(Clone, Debug)]
 pub struct AlphaSketch {
-    /// Below theta when they came.
+    /// Hashes that were below theta when they were added.
     hashes: HashSet<u64, AsIs>,
     theta: u64,
     entered: usize,
@@ -56,7 +56,7 @@ impl Default for AlphaSketch {
 }
 
 impl AlphaSketch {
-    /// Takes a value by its bytes. One without bytes does not count, as in DataSketches.
+    /// Adds a value by its bytes. A value without bytes does not count, as in DataSketches.
     #[inline]
     pub fn update(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
@@ -86,7 +86,7 @@ impl AlphaSketch {
     }
 }
 
-/// A sketch that is complete.
+/// A complete sketch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThetaSketch {
     /// Ascending, below theta.
@@ -101,7 +101,7 @@ impl Default for ThetaSketch {
 }
 
 impl ThetaSketch {
-    /// A sketch of the hashes below `theta`. If there are too many, theta is lowered until just enough are left.
+    /// A sketch of the hashes below `theta`. If there are too many, lowers theta until the rest fits.
     fn of(mut hashes: Vec<u64>, mut theta: u64) -> ThetaSketch {
         hashes.retain(|h| *h < theta);
         hashes.sort_unstable();
@@ -120,17 +120,16 @@ impl ThetaSketch {
         ThetaSketch::of(self.hashes, self.theta.min(other.theta))
     }
 
-    /// How many distinct values there are: exact as long as there are no more than 4,096, else within 5 % with 99.7 %
-    /// confidence.
+    /// The number of distinct values. Exact up to 4,096; above that, within 5 % with 99.7 % confidence.
     pub fn estimate(&self) -> f64 {
         self.hashes.len() as f64 * (i64::MAX as f64 / self.theta as f64)
     }
 
-    /// Decodes a serialised sketch: compact in any order, or one that still took values.
+    /// Decodes a serialised sketch. It may be compact, in any order, or still accepting values.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are no sketch, or its values were hashed with another seed; `Unsupported` for
-    /// versions of the form before 3, and for compressed ones.
+    /// `CorruptTable` if the bytes are not a sketch or its values were hashed with another seed; `Unsupported` for
+    /// versions of the form before 3, and for compressed sketches.
     pub fn from_bytes(bytes: &[u8]) -> Result<ThetaSketch> {
         const COMPACT: u8 = 3;
         const EMPTY: u8 = 4;
@@ -157,7 +156,7 @@ impl ThetaSketch {
         let is_table = *family != COMPACT;
         let entries = if is_table { 1usize.checked_shl(u32::from(*table)).unwrap_or(usize::MAX) } else { count };
         let end = entries.checked_add(longs.max(1)).filter(|end| *end <= bytes.len() / 8).ok_or_else(short)?;
-        // Places of a table that are free hold nothing.
+        // Free places of a table hold zero.
         let hashes: Vec<u64> = (longs.max(1)..end).filter_map(long).filter(|h| !is_table || *h != 0).collect();
         if theta > ALL || hashes.iter().any(|h| *h == 0 || *h > ALL) {
             return Err(Error::corrupt("a theta sketch has hashes that there can't be"));
@@ -183,7 +182,7 @@ impl ThetaSketch {
         out.extend(if flag == EMPTY { 0 } else { SEED_HASH }.to_le_bytes());
         if longs > 1 {
             out.extend((self.hashes.len() as u32).to_le_bytes());
-            // The share of values that were sampled at all.
+            // The share of values that were sampled.
             out.extend(1.0f32.to_le_bytes());
         }
         if longs > 2 {
@@ -260,7 +259,7 @@ fn murmur3_low(bytes: &[u8]) -> u64 {
     for (to, from) in last.iter_mut().zip(tail) {
         *to = *from;
     }
-    // Nothing mixes to nothing.
+    // An empty tail changes nothing.
     let word = u128::from_le_bytes(last);
     h1 ^= mix_k1(word as u64);
     h2 ^= mix_k2((word >> 64) as u64);

@@ -1,11 +1,11 @@
 //! The only pruning algorithm. Partition tuples, manifest summaries, column metrics of files, row groups and pages all
-//! implement [`Bounds`]. [`evaluate`] decides from them what a filter can be on the rows that they describe.
+//! implement [`Bounds`]. [`evaluate`] uses them to decide whether a filter is true on no, some or all of their rows.
 //!
 //! A set of rows holds up to three kinds of values of a column: nulls, NaNs and ordinary values. A leaf is decided for
-//! each kind that may occur. If all kinds agree, that is the verdict. So the inclusive question (may a row match?) and
-//! the strict one (do all match?) have one answer, and no operation treats nulls or NaNs by itself.
+//! each kind that may occur. If all kinds agree, that is the verdict. So one verdict answers both the inclusive
+//! question (may a row match?) and the strict one (do all match?). No operation treats nulls or NaNs itself.
 //!
-//! Bounds that contradict themselves (a NaN, lower above upper, another type) count as unknown, never as proof.
+//! Contradictory bounds (a NaN, a lower bound above the upper one, another type) count as unknown, never as proof.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::expr::predicate::{BoundLeaf, BoundPredicate, Op};
 use crate::types::hash::{bucket_of_hash, hash_value};
 use crate::types::{FieldId, PrimitiveType, Transform, Value, ValueRef, temporal};
 
-/// What is known of a filter on a set of rows.
+/// The verdict on a filter for a set of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is true on no row (false or unknown on each).
@@ -25,7 +25,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict on the question that is true exactly where this one is false.
+    /// The verdict on the negated filter.
     fn invert(self) -> Verdict {
         match self {
             Verdict::Never => Verdict::Always,
@@ -39,7 +39,7 @@ impl Verdict {
     }
 }
 
-/// What is known of some kind of value (nulls, NaNs) in a set of rows.
+/// Whether a kind of value (nulls, NaNs) occurs in a set of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Presence {
     /// No row has it.
@@ -51,25 +51,25 @@ pub enum Presence {
     Everywhere,
 }
 
-/// What is known of one column's (or term's) values in a set of rows.
+/// Known facts about the values of one column (or term) in a set of rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ColumnBounds<'a> {
-    /// At most every value that is neither null nor NaN.
+    /// A lower bound of the values that are neither null nor NaN.
     pub lower: Option<ValueRef<'a>>,
-    /// At least every value that is neither null nor NaN (but see `upper_is_prefix`).
+    /// An upper bound of the values that are neither null nor NaN (but see `upper_is_prefix`).
     pub upper: Option<ValueRef<'a>>,
-    /// The values may also be above `upper`, if they begin with it (a string or bytes cut by `truncate`).
+    /// The values may also be above `upper` if they start with it (a string or bytes truncated by `truncate`).
     pub upper_is_prefix: bool,
     /// Nulls.
     pub nulls: Presence,
-    /// NaNs among the values that are not null: `Everywhere` if each of those is NaN. Ignored for types without NaN.
+    /// NaNs among the values that are not null: `Everywhere` if all of these are NaN. Ignored for types without NaN.
     pub nans: Presence,
 }
 
-/// What is known of a set of rows: a file, a manifest, a row group, a page.
+/// Known facts about a set of rows: a file, a manifest, a row group, a page.
 pub trait Bounds {
-    /// What is known of a column whose type is now `ty`. The default of [`ColumnBounds`] (`Possible` everywhere) if
-    /// nothing.
+    /// The facts about a column that now has type `ty`. The default of [`ColumnBounds`] (`Possible` everywhere) if
+    /// nothing is known.
     fn column<'a>(&'a self, field: FieldId, ty: &PrimitiveType) -> ColumnBounds<'a>;
 
     /// Nulls of a nested column (struct, list, map), for the null tests.
@@ -77,20 +77,20 @@ pub trait Bounds {
         Presence::Possible
     }
 
-    /// What is known of a column under a transform, where that is stored as such (a partition field of the same source
-    /// and transform). `None` if it is not; the algorithm then derives what it can from [`Bounds::column`].
+    /// The facts about a column under a transform, if they are stored in this form (a partition field of the same source
+    /// and transform). If `None`, the algorithm derives what it can from [`Bounds::column`].
     fn transformed<'a>(&'a self, _field: FieldId, _transform: &Transform) -> Option<ColumnBounds<'a>> {
         None
     }
 
-    /// Bucket ranges known of a column: (number of buckets, lowest, highest), both ends included. Every non-null value
-    /// of the column in these rows falls in that range of buckets.
+    /// Known bucket ranges of a column: (number of buckets, lowest, highest), both ends included. Every non-null value
+    /// of the column in these rows is in that range of buckets.
     fn buckets(&self, _field: FieldId) -> Vec<(u32, i32, i32)> {
         Vec::new()
     }
 }
 
-/// What the filter can be on the rows that `bounds` describe.
+/// The verdict on a filter for the rows that `bounds` describe.
 pub fn evaluate(filter: &BoundPredicate, bounds: &dyn Bounds) -> Verdict {
     match filter {
         BoundPredicate::True => Verdict::Always,
@@ -101,7 +101,7 @@ pub fn evaluate(filter: &BoundPredicate, bounds: &dyn Bounds) -> Verdict {
     }
 }
 
-/// `decisive` from one part settles it; `neutral` needs all of them.
+/// Combines verdicts. One `decisive` part decides the result; `neutral` needs all parts.
 fn junction(parts: &[BoundPredicate], bounds: &dyn Bounds, decisive: Verdict, neutral: Verdict) -> Verdict {
     let mut out = neutral;
     for part in parts {
@@ -114,7 +114,7 @@ fn junction(parts: &[BoundPredicate], bounds: &dyn Bounds, decisive: Verdict, ne
     out
 }
 
-/// As [`evaluate`], for one leaf.
+/// Like [`evaluate`], for one leaf.
 pub fn evaluate_leaf(leaf: &BoundLeaf, bounds: &dyn Bounds) -> Verdict {
     let term = &leaf.term;
     let Some(source) = term.source_primitive() else {
@@ -144,8 +144,8 @@ pub fn must_match(filter: &BoundPredicate, bounds: &dyn Bounds) -> bool {
     evaluate(filter, bounds) == Verdict::Always
 }
 
-/// A value as a column of type `ty` has it now, if it was written before a promotion to that type (specification,
-/// "Schema Evolution"). `None` if it is no value of that type.
+/// Converts a value that was written before its column was promoted to type `ty` (specification, "Schema Evolution").
+/// `None` if it is not a value of that type.
 pub fn promote<'a>(v: ValueRef<'a>, ty: &PrimitiveType) -> Option<ValueRef<'a>> {
     use PrimitiveType as P;
     let midnight = |days: i32, per_day: i64| ValueRef::Long(i64::from(days).saturating_mul(per_day));
@@ -167,8 +167,8 @@ pub fn promote<'a>(v: ValueRef<'a>, ty: &PrimitiveType) -> Option<ValueRef<'a>> 
     })
 }
 
-/// Bounds fit to be reasoned with: of the type, not contradictory. A NaN tells of a writer that did not set NaNs apart,
-/// so its other bound is no better.
+/// Valid bounds: of the right type, and not contradictory. A NaN shows that the writer did not separate NaNs, so its
+/// other bound is not reliable either.
 pub fn checked<'a>(mut b: ColumnBounds<'a>, ty: &PrimitiveType) -> ColumnBounds<'a> {
     b.lower = b.lower.and_then(|v| promote(v, ty));
     b.upper = b.upper.and_then(|v| promote(v, ty));
@@ -201,7 +201,7 @@ fn on_nested(op: Op, nulls: Presence) -> Verdict {
     }
 }
 
-/// The one place where the kinds of values meet.
+/// The one place that combines the kinds of values.
 fn decide(op: Op, values: &[Value], b: &ColumnBounds<'_>, buckets: &[(u32, i32, i32)], ty: &PrimitiveType) -> Verdict {
     let some_not_null = b.nulls != Presence::Everywhere;
     let mut out = None;
@@ -222,7 +222,7 @@ fn decide(op: Op, values: &[Value], b: &ColumnBounds<'_>, buckets: &[(u32, i32, 
     out.unwrap_or(Verdict::Maybe)
 }
 
-/// A comparison is unknown on null; the NaN tests are not.
+/// A comparison with null is unknown. The NaN tests are never unknown.
 fn on_null(op: Op) -> Verdict {
     Verdict::of(matches!(op, Op::IsNull | Op::NotNan))
 }
@@ -313,7 +313,7 @@ fn equal(v: ValueRef<'_>, b: &ColumnBounds<'_>, buckets: &[(u32, i32, i32)], ty:
     }
 }
 
-/// Narrows the sorted literals by both bounds and the buckets together: what is left must be non-empty for a match.
+/// Narrows the sorted literals by both bounds and the buckets together. A match needs at least one remaining literal.
 fn among(values: &[Value], b: &ColumnBounds<'_>, buckets: &[(u32, i32, i32)], ty: &PrimitiveType) -> Verdict {
     let start = b.lower.map_or(0, |l| values.partition_point(|v| v.as_ref().sql_cmp(l) == Some(Ordering::Less)));
     let end = b.upper.map_or(values.len(), |u| {
@@ -352,7 +352,7 @@ fn prefixed(prefix: ValueRef<'_>, b: &ColumnBounds<'_>) -> Verdict {
     }
 }
 
-/// Asks what is stored of the term itself first, then what follows from the column.
+/// Uses the facts stored for the term itself first, then those derived from the column.
 fn on_transform(leaf: &BoundLeaf, source: &PrimitiveType, bounds: &dyn Bounds) -> Verdict {
     let term = &leaf.term;
     let Some(ty) = term.ty.as_primitive() else { return Verdict::Maybe };
@@ -394,7 +394,7 @@ fn bucket_image(n: u32, column: &ColumnBounds<'_>, source: &PrimitiveType, known
         let bucket = bucket_of_hash(hash_value(column.point()?, source)?, n);
         Some((bucket, bucket))
     };
-    // Equal values of different bytes would fall in different buckets; only floats have those, and they have no
+    // Equal values with different bytes would be in different buckets. Only floats have such values, and floats have no
     // buckets.
     match stored.or_else(computed) {
         Some((low, high)) => {
@@ -404,8 +404,8 @@ fn bucket_image(n: u32, column: &ColumnBounds<'_>, source: &PrimitiveType, known
     }
 }
 
-/// What an order-preserving transform makes of bounds, minding where it does not preserve order after all: integers cut
-/// to a width wrap at the type's minimum, and hours far from the epoch do not fit their type.
+/// The bounds of an order-preserving transform's results. Handles the cases that do not preserve the order: integers
+/// that wrap at the type's minimum when truncated, and hours that are too far from the epoch for their type.
 fn image(transform: &Transform, column: &ColumnBounds<'_>, source: &PrimitiveType) -> Image {
     let apply = |v: Option<ValueRef<'_>>| v.and_then(|v| transform.apply(v, source));
     let (lower, upper) = (apply(column.lower), apply(column.upper));

@@ -1,22 +1,22 @@
-//! Places an untyped literal among the values of a type.
+//! Finds the place of an untyped literal among the values of a type.
 //!
-//! A literal may be no value of the type: 1.5 for an integer, 3000000000 for a 32-bit one, a microsecond too fine. It
-//! still has a place between two neighbours, and comparisons with it keep their exact meaning by comparing with a
-//! neighbour. Quoted text becomes the type of the column: a number, date, time, timestamp, uuid; hexadecimal digits for
-//! bytes, as in single-value JSON (specification, Appendix D). Nothing is guessed across kinds: a number is no text, no
-//! date, no boolean.
+//! A literal may not be a value of the type: 1.5 for an integer, 3000000000 for a 32-bit one, or a time with too many
+//! digits. It still has a place between two neighbours. A comparison with a neighbour then has exactly the same
+//! meaning. Quoted text becomes the type of the column: a number, date, time, timestamp or uuid. For bytes it holds
+//! hexadecimal digits, as in single-value JSON (specification, Appendix D). Kinds are never converted silently: a
+//! number is not a text, a date or a boolean.
 
 use crate::error::{Error, Result};
 use crate::expr::predicate::Literal;
 use crate::types::value::unhex;
 use crate::types::{PrimitiveType, Value, temporal};
 
-/// Where a literal stands among a type's values.
+/// The place of a literal among a type's values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LiteralPlace {
-    /// It is this value; never NaN.
+    /// The literal is exactly this value; never NaN.
     At(Value),
-    /// Strictly between two neighbours; `None` where there is no value on that side.
+    /// The literal lies strictly between two neighbours; `None` if there is no value on that side.
     Between(Option<Value>, Option<Value>),
     /// NaN, above all other values.
     Nan,
@@ -71,10 +71,10 @@ pub(super) fn place(literal: &Literal, ty: &PrimitiveType) -> Result<LiteralPlac
     found.ok_or_else(wrong)
 }
 
-/// The value of type `ty` that a literal stands for. Decimal fractions become the nearest float.
+/// The value of type `ty` that a literal denotes. Decimal fractions become the nearest float.
 ///
 /// # Errors
-/// `InvalidInput` if the text has no such value.
+/// `InvalidInput` if the type has no such value.
 pub fn value_of(literal: &Literal, ty: &PrimitiveType) -> Result<Value> {
     match (place(literal, ty)?, ty, literal) {
         (LiteralPlace::At(value), _, _) => Ok(value),
@@ -101,7 +101,7 @@ enum Whole {
     Above,
 }
 
-/// Exact for any number of digits and any exponent. `None` if it is no number.
+/// Exact for any number of digits and any exponent. `None` if the text is not a number.
 fn locate(text: &str, scale: u8) -> Option<Whole> {
     let text = text.trim();
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
@@ -115,7 +115,7 @@ fn locate(text: &str, scale: u8) -> Option<Whole> {
     {
         return None;
     }
-    // An exponent too large for i64 acts like any other that no text's digits can outweigh.
+    // An exponent beyond i64 has the same effect as any exponent that the digits can't outweigh.
     let exponent = exponent.parse::<i64>().unwrap_or(i64::MAX / 4).min(i64::MAX / 4);
     let shift = if exponent_negative { -exponent } else { exponent } - fraction.len() as i64 + i64::from(scale);
     let digits: Vec<u8> = int.bytes().chain(fraction.bytes()).skip_while(|b| *b == b'0').collect();
@@ -153,7 +153,8 @@ fn whole(text: &str, scale: u8, min: i128, max: i128, make: impl Fn(i128) -> Val
     })
 }
 
-/// A parsed floating-point literal; infinity by name differs from a number beyond the largest double.
+/// A parsed floating-point literal. An infinity that is written by name differs from a number beyond the largest
+/// double.
 enum Real {
     Nan,
     Infinite(bool),
@@ -183,14 +184,14 @@ fn double(real: Real) -> LiteralPlace {
         Real::Infinite(negative) => {
             LiteralPlace::At(Value::Double(if negative { f64::NEG_INFINITY } else { f64::INFINITY }))
         }
-        // Adding positive zero turns -0.0 into 0.0, its equal.
+        // Adding positive zero turns -0.0 into 0.0, which is equal.
         Real::Finite(v) => LiteralPlace::At(Value::Double(v + 0.0)),
         Real::TooLarge(true) => LiteralPlace::Between(at(f64::NEG_INFINITY), at(f64::MIN)),
         Real::TooLarge(false) => LiteralPlace::Between(at(f64::MAX), at(f64::INFINITY)),
     }
 }
 
-/// As Java Iceberg: the literal is a double first and is then rounded to a float.
+/// As in Java Iceberg: the literal is a double first and is then rounded to a float.
 fn float(real: Real) -> LiteralPlace {
     let at = |v: f32| Some(Value::Float(v));
     match real {
@@ -236,7 +237,7 @@ fn after(units: i64) -> LiteralPlace {
     LiteralPlace::Between(Some(Value::Long(units)), units.checked_add(1).map(Value::Long))
 }
 
-/// A timestamp at microseconds or nanoseconds; text finer than the unit or beyond its range stands between values.
+/// A timestamp in microseconds or nanoseconds. Text with more digits, or beyond the range, is between two values.
 fn instant(text: &str, per_second: i64, zoned: bool, ty: &PrimitiveType) -> Result<LiteralPlace> {
     let text = text.trim();
     let read = |per_second| temporal::parse_timestamp(text, per_second);

@@ -8,24 +8,24 @@
 //! literal = 42 | -1.5e3 | 'text' | x'00ff' | true | false | date '…' | timestamp '…'
 //! ```
 //!
-//! Keywords are in any case; a column of such a name is quoted, `"in"` or `` `in` ``. Flat lists may be of any length,
-//! nesting is bounded, and the parser's own stack is not the machine's.
+//! Keywords may be in any case. Quote a column with the name of a keyword: `"in"` or `` `in` ``. Flat lists may have
+//! any length. Nesting is bounded, and the parser uses its own stack, not that of the thread.
 
 use crate::error::{Error, Result};
 use crate::expr::lex::{Spanned, Token, mistake, tokens};
 use crate::expr::predicate::{Literal, Op, Predicate, Term};
 use crate::types::Transform;
 
-/// How deep `and`, `or` and `not` may alternate in a filter's text.
+/// The most alternations of `and`, `or` and `not` in a filter's text.
 const MAX_DEPTH: usize = 100;
-/// How many parentheses may be open at a time.
+/// The most parentheses that may be open at a time.
 const MAX_OPEN: usize = 10_000;
 
 /// Reads a filter.
 ///
 /// # Errors
-/// `InvalidInput` showing the text with a caret under the mistake and what was expected; `Unsupported` for `like`
-/// patterns that are no prefix.
+/// `InvalidInput` with the text, a caret under the mistake, and the expected token; `Unsupported` for `like` patterns
+/// that are not a prefix.
 pub fn parse(text: &str) -> Result<Predicate> {
     FilterParser { text, tokens: tokens(text)?, at: 0 }.filter()
 }
@@ -43,7 +43,7 @@ struct FilterParser<'t> {
     at: usize,
 }
 
-/// One open parenthesis, or the whole filter: the finished parts of the disjunction and those of its last conjunction.
+/// One open parenthesis, or the whole filter: the finished parts of its `or`, and the parts of its last `and`.
 #[derive(Default)]
 struct Frame {
     negated: bool,
@@ -87,7 +87,7 @@ impl Frame {
         }
     }
 
-    /// The predicate and how deep it is.
+    /// The predicate and its depth.
     fn finish(mut self) -> (Predicate, usize) {
         self.end_conjunction();
         let (p, depth) = match self.ors.len() {
@@ -126,7 +126,7 @@ impl FilterParser<'_> {
         }
     }
 
-    /// Closes parentheses and takes the word that leads to the next operand; the filter, if it ends here.
+    /// Closes parentheses and takes the word before the next operand. Returns the filter if it ends here.
     fn after_operand(&mut self, stack: &mut Vec<Frame>) -> Result<Option<Predicate>> {
         loop {
             let open = stack.len() > 1;

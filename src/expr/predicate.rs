@@ -1,20 +1,20 @@
 //! The two forms of a filter.
 //!
-//! [`Predicate`] is what a person wrote: names and untyped literals, with `not` anywhere. [`BoundPredicate`] is what is
-//! evaluated: field ids and typed values, in negation normal form, so that no `not` is left. Pushing `not` down keeps
-//! SQL's three-valued meaning, because a leaf and its negation are both unknown on null. For null and NaN tests,
-//! neither is.
+//! [`Predicate`] is the filter as a person wrote it: names and untyped literals, with `not` anywhere.
+//! [`BoundPredicate`] is the form that is evaluated: field ids and typed values in negation normal form, without `not`.
+//! Pushing `not` down keeps SQL's three-valued meaning, because a leaf and its negation are both unknown on null. The
+//! null and NaN tests are never unknown.
 
 use crate::types::{Field, FieldId, PrimitiveType, Transform, Type, Value};
 
-/// An untyped literal, before it meets the column's type.
+/// An untyped literal, before it is converted to the column's type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
     /// `true`, `false`.
     Boolean(bool),
     /// A number as written: `42`, `-1.50`, `1e3`.
     Number(String),
-    /// A quoted string; becomes a date, timestamp, uuid, decimal … by the column's type.
+    /// A quoted string. The column's type makes it a date, timestamp, uuid, decimal and so on.
     String(String),
     /// `x'00ff'`.
     Bytes(Vec<u8>),
@@ -29,7 +29,7 @@ pub struct Term {
     pub transform: Transform,
 }
 
-/// What a leaf asks.
+/// The operation of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Op {
@@ -50,8 +50,8 @@ pub enum Op {
 }
 
 impl Op {
-    /// The operation that is true exactly where this one is false. Both are unknown on null, but for the null and NaN
-    /// tests, which are never unknown: null is not NaN.
+    /// The negated operation. Both are unknown on null, except the null and NaN tests, which are never unknown: null is
+    /// not NaN.
     pub fn negate(self) -> Op {
         match self {
             Op::IsNull => Op::NotNull,
@@ -85,12 +85,12 @@ pub enum Predicate {
     And(Vec<Predicate>),
     /// Any of them.
     Or(Vec<Predicate>),
-    /// One comparison of one term, with as many literals as the operation takes (`In`, `NotIn`: any number).
+    /// One comparison of one term, with the literals that the operation takes (`In`, `NotIn`: any number).
     Leaf(Term, Op, Vec<Literal>),
 }
 
 impl Predicate {
-    /// `self and other`, without building needless nesting.
+    /// `self and other`, without unnecessary nesting.
     pub fn and(self, other: Predicate) -> Predicate {
         match (self, other) {
             (Predicate::True, p) | (p, Predicate::True) => p,
@@ -125,7 +125,7 @@ pub struct BoundTerm {
 }
 
 impl BoundTerm {
-    /// A plain column, by the fields that lead to it from the top; `None` for no fields.
+    /// A plain column, from the fields that lead to it from the top level. `None` for an empty list of fields.
     pub fn of_column(path: &[&Field]) -> Option<BoundTerm> {
         let field = path.last()?;
         Some(BoundTerm {
@@ -147,16 +147,16 @@ impl BoundTerm {
 /// One bound question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoundLeaf {
-    /// About what.
+    /// The term of the question.
     pub term: BoundTerm,
-    /// What.
+    /// The operation.
     pub op: Op,
     /// Values of the term's type: none for the null and NaN tests, one for comparisons and prefixes; for `In` and
     /// `NotIn` two or more, sorted in SQL order, without duplicates.
     pub values: Vec<Value>,
 }
 
-/// A filter bound to a schema, in negation normal form. It keeps a row where it is true, not where it is false or
+/// A filter bound to a schema, in negation normal form. It keeps a row if it is true, and drops it if it is false or
 /// unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BoundPredicate {
@@ -218,7 +218,7 @@ impl BoundPredicate {
         }
     }
 
-    /// The conjuncts that ask about no other columns than these: it implies them.
+    /// The conjuncts that use only these columns. The filter implies them.
     #[must_use]
     pub fn clauses_of(&self, columns: &[FieldId]) -> BoundPredicate {
         let parts = match self {
@@ -229,7 +229,7 @@ impl BoundPredicate {
         BoundPredicate::all(parts.iter().filter(only).cloned())
     }
 
-    /// The columns it asks about, ascending, each once.
+    /// The columns that the filter uses, ascending, each once.
     pub fn field_ids(&self) -> Vec<FieldId> {
         let mut ids = Vec::new();
         self.for_each_leaf(&mut |l| ids.push(l.term.field_id));

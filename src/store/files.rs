@@ -7,100 +7,100 @@ use super::location;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 
-/// Calls to a remote store that pay off at once.
+/// The number of simultaneous calls that is useful for a remote store.
 const REMOTE_CALLS: usize = 16;
 
-/// A file as a listing shows it.
+/// A file in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileInfo {
     /// The path that opens it.
     pub path: String,
     /// Its length.
     pub size_bytes: u64,
-    /// Last change, milliseconds since the epoch.
+    /// Its last change, in milliseconds since the epoch.
     pub modified_ms: i64,
 }
 
-/// A place where files are. Implementations are shared by threads and take paths as tables record them.
+/// A store of files. Threads share implementations. Paths are used as tables record them.
 pub trait Store: Send + Sync + std::fmt::Debug {
-    /// The whole file. If `expected_size_bytes` is known, saves asking for it.
+    /// Reads a whole file. A known `expected_size_bytes` saves a request for the size.
     ///
     /// # Errors
-    /// `NotFound`, `PermissionDenied` or `Store`, each naming the path.
+    /// `NotFound`, `PermissionDenied` or `Store`, with the path.
     fn get(&self, path: &str) -> Result<Vec<u8>>;
 
-    /// Bytes `offset..offset + length` of the file; an error if it ends before.
+    /// Reads bytes `offset..offset + length` of the file. Fails if the file ends earlier.
     fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>>;
 
-    /// Several ranges of one file, in the order asked for; for stores that can do better than one request each.
+    /// Reads several ranges of one file, in the requested order. Stores may override it to save requests.
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
         ranges.iter().map(|r| self.get_range(path, r.start, r.end.saturating_sub(r.start) as usize)).collect()
     }
 
-    /// The last bytes of the file, `length` at most, and its length; with one request where a store can do that.
+    /// Reads at most `length` bytes from the end, and the file's length. Uses one request if the store can do that.
     fn get_tail(&self, path: &str, length: u64) -> Result<(Vec<u8>, u64)> {
         let size = self.size(path)?;
         let length = size.min(length);
         Ok((self.get_range(path, size - length, length as usize)?, size))
     }
-    /// Starts to fetch ranges that will be wanted soon. `None` where nothing is won by that.
+    /// Starts to fetch ranges that will be needed soon. `None` if the store gains nothing from it.
     fn fetch_ahead(&self, _path: &str, _ranges: &[Range<u64>]) -> Option<Box<dyn Fetching>> {
         None
     }
-    /// Whether it is behind a network, so that calls mostly wait and every one of them counts.
+    /// Whether the store is reached over a network, where calls mostly wait and each one has a cost.
     fn is_remote(&self) -> bool {
         false
     }
-    /// How many calls pay off at once, each on a thread of its own.
+    /// The number of simultaneous calls, each on its own thread, that is useful.
     fn at_once(&self) -> usize {
         if self.is_remote() { REMOTE_CALLS } else { parallel::threads(usize::MAX) }
     }
-    /// The options that [`open_store`](super::open_store) makes such a store of, secrets among them.
+    /// The options that [`open_store`](super::open_store) needs to open the same store, including secrets.
     fn options(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
     /// The file's length.
     fn size(&self, path: &str) -> Result<u64>;
 
-    /// Writes a new file, making folders as needed. Replaces nothing.
+    /// Writes a new file and creates folders as needed. Never replaces a file.
     ///
     /// # Errors
-    /// `AlreadyExists` if the path is taken: of two racing callers exactly one succeeds, and the file is never seen
-    /// half-written.
+    /// `AlreadyExists` if the path is taken. If two callers race, exactly one succeeds. Readers never see an incomplete
+    /// file.
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()>;
 
-    /// Whether an error of [`Store::put_if_absent`] proves that the file was not made and never will be: the store
-    /// refused. After any other error, a timeout say, it may appear yet.
+    /// Whether an error of [`Store::put_if_absent`] proves that the file was not created and never will be, because the
+    /// store refused. After any other error, such as a timeout, the file may still appear.
     fn refused(&self, error: &Error) -> bool {
         matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidInput | ErrorKind::Unsupported)
     }
 
-    /// Writes or replaces a file atomically; for hints only.
+    /// Writes or replaces a file atomically. Use it only for hints.
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()>;
 
     /// A writer that streams a new file to its final place and makes it durable on [`StoreWriter::finish`].
     fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>>;
 
-    /// Files directly in a folder (not below it), in no order; empty if there is no such folder.
+    /// Lists the files directly in a folder, in no order. Empty if the folder does not exist.
     fn list(&self, folder: &str) -> Result<Vec<FileInfo>>;
 
-    /// Folders directly in a folder, by name.
+    /// Lists the folders directly in a folder, by name.
     fn list_folders(&self, folder: &str) -> Result<Vec<String>>;
 
-    /// Makes a folder and its parents.
+    /// Creates a folder and its parents.
     fn make_folder(&self, folder: &str) -> Result<()>;
 
-    /// Whether two paths lead to the same folder, by whatever links.
+    /// Whether two paths lead to the same folder, also through links.
     fn is_same_place(&self, a: &str, b: &str) -> Result<bool> {
         Ok(location::normalise(a) == location::normalise(b))
     }
 
-    /// A folder as it is named where no link leads to it, for comparing places; as it is given if it is not there.
+    /// The real path of a folder, without links, to compare places. The given path if the folder does not exist.
     fn real_folder(&self, folder: &str) -> String {
         folder.trim_end_matches('/').to_owned()
     }
 
-    /// Removes a file; no error if it is not there.
+    /// Removes a file. A missing file is not an error.
     fn delete(&self, path: &str) -> Result<()>;
 
     /// Whether a path is a symbolic link, which recursive deletion must not follow. Only file systems have them.
@@ -111,30 +111,30 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Removes an empty folder.
     fn delete_folder(&self, folder: &str) -> Result<()>;
 
-    /// Gives a folder, with all that is in it, another name that is free.
+    /// Renames a folder with all its content. The new name must be free.
     ///
     /// # Errors
-    /// `NotFound` if it is not there; `AlreadyExists` if something has the name; `Unsupported` where folders are but
-    /// parts of the names of files.
+    /// `NotFound` if the folder does not exist; `AlreadyExists` if the new name is taken; `Unsupported` in stores where
+    /// folders are only parts of file names.
     fn rename_folder(&self, folder: &str, _to: &str) -> Result<()> {
         Err(Error::unsupported("an object store can't rename folders").with("path", folder))
     }
 }
 
-/// The results of `f(0), …, f(n - 1)`, in order. Each mostly waits for `store`, so they run on as many threads as pay
-/// off. The first error by index wins.
+/// The results of `f(0), …, f(n - 1)`, in order. Each call mostly waits for `store`, so they run on as many threads as
+/// are useful. Returns the first error by index.
 pub fn in_parallel<T: Send>(store: &dyn Store, n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     parallel::in_parallel_on(store.at_once(), n, f)
 }
 
-/// Ranges of a file that are on their way. Dropped, they are given up.
+/// Ranges of a file that are being fetched. Dropping them cancels the fetch.
 pub trait Fetching: Send {
-    /// Waits for them: their bytes, in the order asked for.
+    /// Waits for the ranges and returns their bytes, in the requested order.
     fn finish(self: Box<Self>) -> Result<Vec<Vec<u8>>>;
 }
 
-/// A file being written. Dropped without [`StoreWriter::finish`] it leaves nothing behind.
+/// A file that is being written. Dropping it without [`StoreWriter::finish`] leaves no file.
 pub trait StoreWriter: std::io::Write + Send {
-    /// Makes the file complete and durable; returns its length.
+    /// Makes the file complete and durable. Returns its length.
     fn finish(self: Box<Self>) -> Result<u64>;
 }

@@ -1,7 +1,7 @@
 //! Local and mounted file systems.
 //!
-//! New files appear whole. Bytes go to a temporary file in the same folder and are synced. A hard link then gives the
-//! file its name, and fails if the name is taken. That makes `put_if_absent` the atomic publish of a commit.
+//! New files appear complete. Bytes are written to a temporary file in the same folder and synced. A hard link then
+//! gives the file its name, and fails if the name is taken. So `put_if_absent` can publish a commit atomically.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 #[derive(Debug, Clone, Copy)]
 pub struct LocalStore;
 
-/// A folder that goes with all that is in it when its owner does.
+/// A folder that is removed with its content when its owner is dropped.
 #[derive(Debug)]
 pub struct TemporaryFolder {
     path: PathBuf,
@@ -25,10 +25,10 @@ pub struct TemporaryFolder {
 }
 
 impl TemporaryFolder {
-    /// Makes one that only this user can look into.
+    /// Creates a folder that only this user can read.
     ///
     /// # Errors
-    /// `Store` and others if the system's folder for temporary files can't be written.
+    /// `Store` and other errors if the system's folder for temporary files is not writable.
     pub fn new() -> Result<TemporaryFolder> {
         let path = std::env::temp_dir().join(format!("frazil-{}", uuid::Uuid::new_v4()));
         let mut builder = fs::DirBuilder::new();
@@ -38,17 +38,17 @@ impl TemporaryFolder {
         Ok(TemporaryFolder { path, process: std::process::id() })
     }
 
-    /// Where it is.
+    /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
 impl Drop for TemporaryFolder {
-    /// Not in a forked process, where the owner is a mere copy.
+    /// Does nothing in a forked process, where the owner is only a copy.
     fn drop(&mut self) {
         if std::process::id() == self.process {
-            // What can't be removed stays in the system's folder for temporary files.
+            // If the folder can't be removed, it stays in the system's folder for temporary files.
             let _ = fs::remove_dir_all(&self.path);
         }
     }
@@ -57,7 +57,7 @@ impl Drop for TemporaryFolder {
 /// The crate's error for an I/O error on `path`.
 fn io_error(action: &str, path: &str, e: io::Error) -> Error {
     let kind = match e.kind() {
-        // Below a file there is nothing.
+        // A path below a file does not exist.
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorKind::NotFound,
         io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
         io::ErrorKind::AlreadyExists => ErrorKind::AlreadyExists,
@@ -72,7 +72,7 @@ fn io_error(action: &str, path: &str, e: io::Error) -> Error {
     error.because(e)
 }
 
-/// Opens a regular file. A folder, pipe or device is refused before it is opened, which could block or never end.
+/// Opens a regular file. Checks for a folder, pipe or device first, because opening one could block forever.
 fn open(path: &str) -> Result<File> {
     let place = local_path(path)?;
     let meta = fs::metadata(&place).map_err(|e| io_error("open", path, e))?;
@@ -87,7 +87,7 @@ fn size_of(file: &File, path: &str) -> Result<u64> {
     file.metadata().map(|meta| meta.len()).map_err(|e| io_error("read", path, e))
 }
 
-/// Reads a range of an open file of `size` bytes. No memory is asked for what the file does not hold.
+/// Reads a range of an open file of `size` bytes. Never allocates more than the file holds.
 fn read_range(file: &mut File, size: u64, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
     if offset.checked_add(length as u64).is_none_or(|end| end > size) {
         return Err(Error::corrupt(format!(
@@ -96,7 +96,7 @@ fn read_range(file: &mut File, size: u64, path: &str, offset: u64, length: usize
         .with("path", path));
     }
     file.seek(SeekFrom::Start(offset)).map_err(|e| io_error("read", path, e))?;
-    // Into memory that is not set to zeros before.
+    // Reads into memory that is not zeroed first.
     let mut bytes = Vec::with_capacity(length);
     let read = file.take(length as u64).read_to_end(&mut bytes).map_err(|e| io_error("read", path, e))?;
     match read == length {
@@ -236,7 +236,7 @@ impl Store for LocalStore {
     }
 }
 
-/// Names and metadata in a folder; none if it is absent. Entries that vanish meanwhile or are not UTF-8 are left out.
+/// Names and metadata in a folder; empty if it does not exist. Skips entries that disappear meanwhile or are not UTF-8.
 fn entries(folder: &str) -> Result<Vec<(String, fs::Metadata)>> {
     let read = match fs::read_dir(local_path(folder)?) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -272,7 +272,7 @@ impl LocalWriter {
         Ok(LocalWriter { path: path.to_owned(), target, temporary, file, published: false })
     }
 
-    /// Syncs the bytes, gives them their name unless it is taken, and syncs the folder.
+    /// Syncs the bytes, gives them their name if it is free, and syncs the folder.
     fn publish(mut self) -> Result<u64> {
         self.file.sync_all().map_err(|e| io_error("write", &self.path, e))?;
         let size = self.file.metadata().map_err(|e| io_error("write", &self.path, e))?.len();
@@ -280,12 +280,12 @@ impl LocalWriter {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(io_error("create", &self.path, e));
             }
-            // File systems without hard links: the name is claimed by an exclusive create first. It is empty for a
-            // moment, and stays so if the process dies just then.
+            // For file systems without hard links, an exclusive create claims the name first. The file is empty for a
+            // moment, and stays empty if the process dies then.
             Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
                 File::create_new(&self.target).map_err(|e| io_error("create", &self.path, e))?;
                 if let Err(e) = fs::rename(&self.temporary, &self.target) {
-                    // The claim is empty; left there it would look like a torn file.
+                    // The claimed file is empty. It would look like an incomplete file if it stayed.
                     let _ = fs::remove_file(&self.target);
                     return Err(io_error("create", &self.path, e));
                 }
@@ -298,7 +298,7 @@ impl LocalWriter {
     }
 }
 
-/// Makes the new name durable. File systems that can't sync a folder keep the rename's own guarantee.
+/// Makes the new name durable. A file system that can't sync a folder gives only the guarantee of its rename.
 fn sync_folder(target: &Path) {
     if let Some(folder) = target.parent().and_then(|p| File::open(p).ok()) {
         let _ = folder.sync_all();

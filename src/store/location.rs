@@ -1,4 +1,4 @@
-//! Paths as tables record them, and where the files really are.
+//! Recorded paths of tables, and the real locations of the files.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -47,10 +47,10 @@ pub fn local_path(location: &str) -> Result<PathBuf> {
     }
 }
 
-/// A plain relative path made absolute, so that it means the same in other processes; everything else as it is.
+/// Makes a plain relative path absolute, so that it means the same in other processes. Leaves other paths unchanged.
 ///
 /// # Errors
-/// `InvalidInput` for an empty path; `Store` if the working directory is gone.
+/// `InvalidInput` for an empty path; `Store` if the working directory no longer exists.
 pub fn absolute(location: &str) -> Result<String> {
     if location.is_empty() {
         return Err(Error::invalid("a location is empty"));
@@ -70,13 +70,13 @@ pub fn join(base: &str, name: &str) -> String {
     format!("{}/{name}", base.trim_end_matches('/'))
 }
 
-/// One spelling for the same place: local paths without their `file:` scheme, object stores with one of the schemes
-/// that they go by (`s3` for `s3a` and `s3n`), both without double or trailing slashes at the ends.
+/// One spelling for each place. Local paths lose their `file:` scheme. Object stores get one scheme of those they share
+/// (`s3` for `s3a` and `s3n`). Double and trailing slashes at the ends are removed.
 pub fn normalise(location: &str) -> String {
     normalised(location).into_owned()
 }
 
-/// As [`normalise`], without a copy where the path is as it should be.
+/// Like [`normalise`], but without a copy if the path needs no change.
 pub fn normalised(location: &str) -> Cow<'_, str> {
     if scheme(location) == Some("file") {
         let path = match location.strip_prefix("file://localhost/") {
@@ -110,16 +110,16 @@ fn normalised_object(scheme: &str, location: &str) -> String {
     }
 }
 
-/// A table that was copied: what its metadata records below `from` is read below `to`.
+/// A copied table. Paths that its metadata records below `from` are read below `to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relocation {
     /// The recorded location, normalised.
     pub from: String,
-    /// Where the copy is.
+    /// The location of the copy.
     pub to: String,
 }
 
-/// Turns recorded paths into real ones. Cheap to clone; travels with tasks.
+/// Translates recorded paths to real ones. Cheap to clone; sent along with tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Location {
     /// Set for a table opened with `moved=True`.
@@ -127,20 +127,20 @@ pub struct Location {
 }
 
 impl Location {
-    /// Paths are where they are recorded.
+    /// The recorded paths are the real ones.
     pub fn recorded() -> Self {
         Location::default()
     }
 
-    /// Paths below `from` are below `to`.
+    /// Replaces the folder `from` by `to`.
     pub fn moved(from: &str, to: &str) -> Self {
         Location { relocation: Some(Relocation { from: normalise(from), to: normalise(to) }) }
     }
 
-    /// The path to open for a recorded one.
+    /// The real path of a recorded one.
     ///
     /// # Errors
-    /// `InvalidInput` if a moved table's path is not below its recorded location, or climbs out of it with `..`.
+    /// `InvalidInput` if a moved table's path is not below its recorded location, or leaves it with `..`.
     pub fn resolve(&self, recorded: &str) -> Result<String> {
         let Some(Relocation { from, to }) = &self.relocation else { return Ok(recorded.to_owned()) };
         let path = normalise(recorded);
@@ -155,7 +155,7 @@ impl Location {
         Ok(format!("{to}{rest}"))
     }
 
-    /// An error about a file of the table: of a moved table it does not advise to open it as such.
+    /// Adapts an error about a file of the table. For a moved table, it drops the advice to open the table as moved.
     pub fn explain(&self, error: Error) -> Error {
         match &self.relocation {
             Some(Relocation { to, .. }) if error.kind() == ErrorKind::NotFound => {
@@ -165,7 +165,7 @@ impl Location {
         }
     }
 
-    /// The path that a recorded one is looked for at, to be named in errors.
+    /// The path to name in errors: the place where a recorded file is looked for.
     pub fn found<'a>(&'a self, recorded: &'a str) -> impl fmt::Display + 'a {
         fmt::from_fn(move |f| f.write_str(self.resolve(recorded).as_deref().unwrap_or(recorded)))
     }

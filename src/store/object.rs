@@ -1,10 +1,10 @@
 //! Object stores: Amazon S3 and stores with its protocol, Google Cloud Storage, Azure.
 //!
-//! There are no folders: a folder is the part of keys up to a slash. A folder that must exist although it is empty (a
-//! namespace) holds a hidden object, which no listing shows. A new object appears whole, at the end of its upload.
+//! Object stores have no folders: a folder is the part of a key up to a slash. An empty folder that must exist (a
+//! namespace) holds a hidden object, which listings leave out. A new object appears complete, at the end of its upload.
 //!
-//! Each call waits on its thread while the requests run on the runtime of the process. It checks for cancellation while it
-//! waits ([`crate::parallel::check_cancelled`]).
+//! Each call waits on its own thread while the requests run on the runtime of the process. It checks for cancellation
+//! while it waits ([`crate::parallel::check_cancelled`]).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -27,16 +27,16 @@ use super::runtime::{PendingRequest, PerProcess, start};
 use super::{Fetching, FileInfo, Store, StoreWriter};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Requests under way at once for the ranges of one call.
+/// The most simultaneous requests for the ranges of one call.
 const RANGES_AT_ONCE: usize = 8;
 
-/// The hidden object that makes an empty folder be there.
+/// The hidden object that keeps an empty folder.
 const FOLDER_MARK: &str = ".frazil-folder";
 
-/// How buckets are connected to.
+/// The connector for buckets.
 type Connect = Arc<dyn Fn(&StoreBucket) -> Result<Client> + Send + Sync>;
 
-/// The store of `s3:`, `gs:`, `abfs:` and their like.
+/// The store of `s3:`, `gs:`, `abfs:` and similar schemes.
 pub struct ObjectFiles {
     options: Arc<StoreOptions>,
     connect: Connect,
@@ -45,14 +45,14 @@ pub struct ObjectFiles {
 }
 
 impl std::fmt::Debug for ObjectFiles {
-    /// Without the values of options, which are secrets.
+    /// Leaves out the values of options, because they are secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "ObjectFiles({:?})", self.options)
     }
 }
 
 impl ObjectFiles {
-    /// With these options.
+    /// Creates a store with these options.
     pub fn new(options: StoreOptions) -> ObjectFiles {
         let options = Arc::new(options);
         let given = options.clone();
@@ -79,7 +79,7 @@ impl ObjectFiles {
         Ok(Object { path: path.to_owned(), key: place.key, client, options: self.options.clone(), service })
     }
 
-    /// What is directly in a folder: objects and folders.
+    /// Lists the objects and folders directly in a folder.
     fn listed(&self, folder: &str) -> Result<(Path, object_store::ListResult)> {
         let object = self.object(folder)?;
         let listed = object.ask("list", |store, key| async move {
@@ -90,7 +90,7 @@ impl ObjectFiles {
     }
 }
 
-/// An error for an answer with fewer bytes than there should be.
+/// The error for an answer with too few bytes.
 fn cut_off(path: &str, range: &Range<u64>, size: u64) -> Error {
     let message =
         format!("the file ends at byte {size}, before byte {} that is wanted from byte {}", range.end, range.start);
@@ -104,7 +104,7 @@ async fn one_range(store: &dyn ObjectStore, key: &Path, range: GetRange) -> obje
     Ok((got.bytes().await?.into(), size))
 }
 
-/// Several ranges, each by a request.
+/// Fetches several ranges, each with one request.
 async fn each_range(store: Arc<dyn ObjectStore>, key: Path, requests: Vec<Range<u64>>) -> Answers {
     let (store, key) = (&store, &key);
     let answers = requests.into_iter().map(|range| one_range(store.as_ref(), key, GetRange::Bounded(range)));

@@ -1,4 +1,4 @@
-//! Storage options: their names in PyIceberg and Java, `object_store` and Polars, and their meaning.
+//! Storage options: their names in PyIceberg, Java, `object_store` and Polars, and their meaning.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -12,13 +12,13 @@ use super::place::Service;
 use crate::error::{Error, Result};
 use crate::types::suggest::suggest;
 
-/// How often a request is tried again unless the option `max_retries` says otherwise.
+/// The default of the option `max_retries`.
 const RETRIES: usize = 6;
 
-/// Time after which a request is not tried again unless the option `retry_timeout` says otherwise.
+/// The default of the option `retry_timeout`: the time after which a request is not retried.
 const RETRY_TIME: Duration = Duration::from_secs(15);
 
-/// What an option of PyIceberg or Java means in the words of `object_store`.
+/// The meaning of a PyIceberg or Java option, in terms of `object_store`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Means {
     /// The same as this option.
@@ -27,15 +27,15 @@ enum Means {
     Not(&'static str),
     /// This duration, in seconds.
     Seconds(&'static str),
-    /// Something that makes no difference here.
+    /// An option without effect here.
     Nothing,
-    /// Something that is not done, unless the value is `false`.
+    /// An option that is not supported, unless its value is `false`.
     Unsupported,
 }
 
 use Means::{Is, Not, Nothing, Seconds, Unsupported};
 
-/// Names with a dot, each for one service. `client.*` are those that PyIceberg shares among Amazon's services.
+/// Names with a dot, each for one service. Amazon's services share `client.*` in PyIceberg.
 const DOTTED: [(&str, Service, Means); 66] = [
     ("s3.endpoint", Service::S3, Is("aws_endpoint_url_s3")),
     ("s3.access-key-id", Service::S3, Is("aws_access_key_id")),
@@ -105,10 +105,10 @@ const DOTTED: [(&str, Service, Means); 66] = [
     ("adls.read.block-size-bytes", Service::Azure, Nothing),
 ];
 
-/// SAS tokens of single accounts: the account's host follows.
+/// The prefix of SAS tokens for single accounts. The account's host follows it.
 const SAS_OF_ACCOUNT: &str = "adls.sas-token.";
 
-/// Options that are ours.
+/// Frazil's own options.
 const OWN: [&str; 2] = ["max_retries", "retry_timeout"];
 
 /// Names without a dot that hints list, in addition to those with a dot.
@@ -134,17 +134,17 @@ const PLAIN: [&str; 14] = [
 pub struct StoreOptions(BTreeMap<String, String>);
 
 impl std::fmt::Debug for StoreOptions {
-    /// Without the values, which are secrets.
+    /// Leaves out the values, because they are secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
 impl StoreOptions {
-    /// Takes options by any of their names, in any case.
+    /// Accepts options by any of their names, in any case.
     ///
     /// # Errors
-    /// `InvalidInput` for one that no store has, with similar names; `Unsupported` for one that is not supported.
+    /// `InvalidInput` for an unknown option, with similar names; `Unsupported` for an option that is not implemented.
     pub fn new(options: &BTreeMap<String, String>) -> Result<StoreOptions> {
         let mut out = BTreeMap::new();
         for (name, value) in options {
@@ -161,10 +161,10 @@ impl StoreOptions {
         Ok(StoreOptions(out))
     }
 
-    /// Those among the properties of a catalog: names of other things than stores stay out.
+    /// The storage options among the properties of a catalog. Ignores names of other properties.
     ///
     /// # Errors
-    /// As [`StoreOptions::new`], for names that begin as those of a store.
+    /// Errors of [`StoreOptions::new`], for names with the prefix of a store's options.
     pub fn of_catalog(properties: &BTreeMap<String, String>) -> Result<StoreOptions> {
         const BEGINNINGS: [&str; 7] = ["s3.", "gcs.", "adls.", "client.", "aws_", "google_", "azure_"];
         let is_ours = |name: &&String| {
@@ -178,15 +178,15 @@ impl StoreOptions {
         StoreOptions::new(&ours.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
-    /// As they were given.
+    /// The options as they were given.
     pub fn as_map(&self) -> &BTreeMap<String, String> {
         &self.0
     }
 
-    /// The settings of a service, for an account where there are several.
+    /// The settings of a service, for one account if there are several.
     ///
     /// # Errors
-    /// `InvalidInput` for a value that is no number of seconds or no flag.
+    /// `InvalidInput` for a value that is not a number of seconds or not a flag.
     pub(super) fn settings(&self, service: Service, account: Option<&str>) -> Result<Vec<(String, String)>> {
         let mut out = Vec::new();
         for (name, value) in &self.0 {
@@ -206,10 +206,10 @@ impl StoreOptions {
         Ok(out)
     }
 
-    /// How often a request is tried again, and for how long.
+    /// The number of retries of a request, and the time limit for them.
     ///
     /// # Errors
-    /// `InvalidInput` for values that are no numbers.
+    /// `InvalidInput` for values that are not numbers.
     pub(super) fn retries(&self) -> Result<(usize, Duration)> {
         let retries = match self.0.get("max_retries") {
             Some(text) => text.parse().map_err(|_| wrong("max_retries", text, "a number"))?,
@@ -222,7 +222,7 @@ impl StoreOptions {
         Ok((retries, time))
     }
 
-    /// The values that nobody may see.
+    /// The values that must stay secret.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
         const SECRET: [&str; 6] = ["key", "secret", "token", "password", "credential", "proxy"];
         let is_secret = |name: &str| SECRET.iter().any(|part| name.contains(part));
@@ -230,7 +230,7 @@ impl StoreOptions {
     }
 }
 
-/// What a name with a dot means.
+/// The meaning of a name with a dot.
 fn dotted(name: &str) -> Option<(Service, Means)> {
     if name.strip_prefix(SAS_OF_ACCOUNT).is_some_and(|account| !account.is_empty()) {
         return Some((Service::Azure, Nothing));
@@ -238,7 +238,7 @@ fn dotted(name: &str) -> Option<(Service, Means)> {
     DOTTED.iter().find(|(known, ..)| *known == name).map(|(_, service, means)| (*service, *means))
 }
 
-/// Whether a service has an option of this name. The bucket is told by the path.
+/// Whether a service has an option of this name. The path gives the bucket.
 fn knows(service: Service, name: &str) -> bool {
     match service {
         Service::S3 => AmazonS3ConfigKey::from_str(name).is_ok_and(|key| key != AmazonS3ConfigKey::Bucket),
@@ -272,7 +272,7 @@ fn seconds(name: &str, value: &str) -> Result<Duration> {
 /// The value of a flag.
 ///
 /// # Errors
-/// `InvalidInput` if it is no valid value.
+/// `InvalidInput` if the value is not valid.
 pub(super) fn flag(name: &str, value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" | "t" | "y" => Ok(true),

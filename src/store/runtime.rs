@@ -1,8 +1,8 @@
-//! The asynchronous runtime behind network stores, and how blocking calls wait for it.
+//! The asynchronous runtime of network stores, and how blocking calls wait for it.
 //!
-//! A runtime and its connections are of no use in a forked process: the threads do not exist there, and the connections
-//! are shared with the parent. So everything that lives longer than a call is kept by process ([`PerProcess`]). A fork
-//! makes its own, and never touches or drops what it inherited.
+//! A runtime and its connections don't work in a forked process: its threads do not exist there, and the parent uses
+//! the connections. Everything that lives longer than a call is therefore kept per process ([`PerProcess`]). A forked
+//! process creates its own and never uses or drops the inherited ones.
 
 use std::future::Future;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -15,29 +15,29 @@ use tokio::task::JoinHandle;
 use crate::error::{Error, Result};
 use crate::parallel;
 
-/// Threads that move bytes; what is done with them happens on the threads that wait.
+/// The number of threads that transfer bytes. The waiting threads process the results.
 const THREADS: usize = 2;
 
-/// How often a thread that waits checks for cancellation.
+/// The interval at which a waiting thread checks for cancellation.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a lock may be held by others before it is taken for one whose holder a fork left behind.
+/// The longest wait for a lock. After that, its holder is assumed to be lost in a fork.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 static RUNTIME: PerProcess<Arc<Runtime>> = PerProcess::new();
 
-/// A value that each process makes for itself.
+/// A value that each process creates for itself.
 pub(super) struct PerProcess<T> {
     slot: Mutex<Option<(u32, T)>>,
 }
 
 impl<T: Clone> PerProcess<T> {
-    /// None is made yet.
+    /// Creates an empty holder.
     pub(super) const fn new() -> PerProcess<T> {
         PerProcess { slot: Mutex::new(None) }
     }
 
-    /// The value of this process, made by `make` at first.
+    /// The value of this process. `make` creates it at the first call.
     ///
     /// # Errors
     /// Those of `make`.
@@ -48,14 +48,14 @@ impl<T: Clone> PerProcess<T> {
             Some((owner, value)) if *owner == process => Ok(value.clone()),
             _ => {
                 let value = make()?;
-                // What the parent made must not be dropped: it would close connections that the parent uses.
+                // Don't drop the parent's value. That would close connections that the parent uses.
                 std::mem::forget(slot.replace((process, value.clone())));
                 Ok(value)
             }
         }
     }
 
-    /// `None` if the lock can't be had: at the moment of a fork another thread held it.
+    /// `None` if the lock is not available, because another thread held it at the moment of a fork.
     fn lock(&self) -> Option<MutexGuard<'_, Option<(u32, T)>>> {
         let began = Instant::now();
         loop {
@@ -81,9 +81,9 @@ impl<T> Drop for PerProcess<T> {
     }
 }
 
-/// Work under way on the runtime. Dropped, it is given up.
+/// Running work on the runtime. Dropping it cancels the work.
 pub(super) struct PendingRequest<T> {
-    /// `None` when it was waited for.
+    /// `None` after it was waited for.
     inner: Option<(Receiver<T>, JoinHandle<()>)>,
     process: u32,
 }
@@ -96,7 +96,7 @@ pub(super) fn start<T: Send + 'static>(work: impl Future<Output = T> + Send + 's
     let runtime = RUNTIME.get(make)?;
     let (tell, told) = sync_channel(1);
     let task = runtime.spawn(async move {
-        // Nobody listens if it was given up.
+        // If the work was cancelled, nobody receives the result.
         tell.send(work.await).unwrap_or(());
     });
     Ok(PendingRequest { inner: Some((told, task)), process: std::process::id() })
@@ -105,7 +105,7 @@ pub(super) fn start<T: Send + 'static>(work: impl Future<Output = T> + Send + 's
 /// Starts work and waits for it.
 ///
 /// # Errors
-/// As [`start`] and [`PendingRequest::wait`].
+/// Errors of [`start`] and [`PendingRequest::wait`].
 pub(super) fn wait<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T> {
     start(work)?.wait()
 }
@@ -116,10 +116,11 @@ fn make() -> Result<Arc<Runtime>> {
 }
 
 impl<T> PendingRequest<T> {
-    /// Its result. Checks for cancellation while it waits ([`parallel::check_cancelled`]), and gives the work up then.
+    /// Waits for the result. Checks for cancellation meanwhile ([`parallel::check_cancelled`]) and then cancels the
+    /// work.
     ///
     /// # Errors
-    /// A cancellation; `Internal` if the work panicked.
+    /// Cancellation; `Internal` if the work panicked.
     pub(super) fn wait(mut self) -> Result<T> {
         let gone = || Error::internal("a request to the store ended without a result");
         let Some((told, _)) = self.inner.as_ref().filter(|_| self.process == std::process::id()) else {
@@ -144,7 +145,7 @@ impl<T> Drop for PendingRequest<T> {
         if self.process == std::process::id() {
             inner.1.abort();
         } else {
-            // It belongs to the parent's runtime.
+            // The value belongs to the parent's runtime.
             std::mem::forget(inner);
         }
     }

@@ -43,7 +43,7 @@ pub fn murmur3_seeded(seed: u32, bytes: &[u8]) -> u32 {
         [a, b] => u32::from(u16::from_le_bytes([a, b])),
         [a, b, c, ..] => u32::from_le_bytes([a, b, c, 0]),
     };
-    // Nothing mixes to nothing.
+    // An empty tail changes nothing.
     let h = h ^ mix_k(k);
     finish(h, bytes.len() as u32)
 }
@@ -60,7 +60,7 @@ pub fn murmur3_16(bytes: [u8; 16]) -> u32 {
     murmur3_prefix(u128::from_le_bytes(bytes), 16)
 }
 
-/// Murmur3 of a decimal's minimal two's-complement big-endian bytes, without making them.
+/// Murmur3 of a decimal's minimal two's-complement big-endian bytes, computed without creating them.
 #[inline]
 pub fn murmur3_decimal(unscaled: i128) -> u32 {
     if let Ok(v) = i64::try_from(unscaled) {
@@ -81,7 +81,7 @@ fn murmur3_prefix(bytes: u128, length: u32) -> u32 {
     finish(mix_word(h, (bytes >> 96) as u32, length == 16), length)
 }
 
-/// A whole word, or the tail, which may be empty (0). Without branches, since lengths vary from value to value.
+/// Mixes a whole word, or the tail, which may be empty (0). Has no branches, because lengths vary between values.
 #[inline]
 fn mix_word(h: u32, word: u32, whole: bool) -> u32 {
     let tail = h ^ mix_k(word);
@@ -125,7 +125,7 @@ pub fn bucket_of_hash(hash: u32, buckets: u32) -> i32 {
     ((hash & 0x7fff_ffff) % buckets.max(1)) as i32
 }
 
-/// A number of buckets, prepared for many hashes: no division for each.
+/// A number of buckets, prepared for many hashes. It avoids a division per hash.
 ///
 /// A hash has 31 bits, so the quotient by any divisor is exactly the product with a rounded-up 32-bit reciprocal,
 /// shifted (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", theorem 4.2).
@@ -146,7 +146,7 @@ impl Buckets {
         Some(Buckets { count, reciprocal: ((1u64 << shift) / u64::from(count) + 1) as u32, shift })
     }
 
-    /// If the count is a power of two, what masks a hash to its bucket.
+    /// If the count is a power of two, the mask that gives a hash's bucket.
     #[inline]
     pub fn mask(self) -> Option<u32> {
         self.count.is_power_of_two().then(|| self.count - 1)

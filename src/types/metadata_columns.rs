@@ -1,5 +1,5 @@
-//! Columns that rows have in addition to those of their table: where rows are, whether they are deleted, what a
-//! changelog says about them, and their lineage.
+//! Columns that rows have in addition to those of their table: the row's place, whether it is deleted, its change in a
+//! changelog, and its lineage.
 //!
 //! Source: Iceberg specification, "Reserved Field IDs"; names, ids and types as Java's `MetadataColumns`.
 
@@ -7,7 +7,7 @@ use super::schema::{Field, FieldId, LAST_USER_FIELD_ID, PrimitiveType, Type};
 
 /// Field id of `_file`: the path of the row's data file, as the table records it.
 pub const FILE: FieldId = i32::MAX - 1;
-/// Field id of `_pos`: the place of the row in its file, from 0.
+/// Field id of `_pos`: the position of the row in its file, from 0.
 pub const POS: FieldId = i32::MAX - 2;
 /// Field id of `_deleted`: whether the row has been deleted.
 pub const DELETED: FieldId = i32::MAX - 3;
@@ -17,7 +17,7 @@ pub const SPEC_ID: FieldId = i32::MAX - 4;
 pub const PARTITION: FieldId = i32::MAX - 5;
 /// Field id of `_change_type`: `insert`, `delete`, `update_before` or `update_after`.
 pub const CHANGE_TYPE: FieldId = i32::MAX - 104;
-/// Field id of `_change_ordinal`: the place of the commit among those of the changelog, from 0.
+/// Field id of `_change_ordinal`: the commit's number in the changelog, from 0.
 pub const CHANGE_ORDINAL: FieldId = i32::MAX - 105;
 /// Field id of `_commit_snapshot_id`.
 pub const COMMIT_SNAPSHOT_ID: FieldId = i32::MAX - 106;
@@ -26,12 +26,12 @@ pub const ROW_ID: FieldId = i32::MAX - 107;
 /// Field id of `_last_updated_sequence_number`.
 pub const LAST_UPDATED: FieldId = i32::MAX - 108;
 
-/// The columns that rows of a changelog have after those of the table.
+/// The columns of changelog rows, after those of the table.
 pub const CHANGE_COLUMNS: [FieldId; 3] = [CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID];
 /// The columns of row lineage (format version 3).
 pub const LINEAGE_COLUMNS: [FieldId; 2] = [ROW_ID, LAST_UPDATED];
-/// The columns that say where a row is and whether it was deleted, but for `_partition`, whose type depends on the
-/// table.
+/// The columns with the place of a row and whether it was deleted. `_partition` is not included, because its type
+/// depends on the table.
 const PLACE_COLUMNS: [FieldId; 4] = [FILE, POS, DELETED, SPEC_ID];
 
 /// The column with one of these ids.
@@ -56,10 +56,12 @@ pub fn metadata_column(id: FieldId) -> Option<Field> {
     Some(Field { doc: Some(doc.to_owned()), ..Field::new(id, name, required, ty) })
 }
 
-/// The columns that the rows of a version have: those of lineage from format version 3 on. `partition` has the
-/// partition fields of all specs of the table, `last_column_id` is the highest id that any column of it ever had.
+/// The metadata columns of a version's rows. Those of lineage are included from format version 3 on. `partition` has
+/// the partition fields of all specs of the table. `last_column_id` is the highest id that any column of the table ever
+/// had.
 ///
-/// A partition field whose id is or was a column's has it negated, so that no two fields of a scan have one id.
+/// If a partition field has the id of a present or past column, the id is negated. So no two fields of a scan have the
+/// same id.
 pub fn row_columns(format_version: u8, partition: &[Field], last_column_id: FieldId) -> Vec<Field> {
     let lineage = LINEAGE_COLUMNS.iter().filter(|_| format_version >= 3);
     let mut columns: Vec<Field> = PLACE_COLUMNS.iter().chain(lineage).filter_map(|id| metadata_column(*id)).collect();

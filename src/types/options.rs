@@ -1,14 +1,14 @@
-//! Table options as text, read as Java's `Options` reads them.
+//! Table options as text, read as Java's `Options` class reads them.
 
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
-/// Options of a table, or of a table overridden by those of a scan.
+/// The options of a table, optionally overridden by the options of a scan.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a>(pub &'a BTreeMap<String, String>);
 
-/// That an option's value is not what it must be.
+/// The error for an option with an invalid value.
 pub fn bad_option(key: &str, value: &str, what: &str) -> Error {
     Error::invalid(format!("the option '{key}' is '{value}', which is no {what}"))
 }
@@ -40,7 +40,7 @@ impl<'a> Options<'a> {
         self.get(key).map(|text| text.trim().parse().map_err(|_| bad_option(key, text, "whole number"))).transpose()
     }
 
-    /// Whether rows that are compacted meet those of higher levels (Paimon; Java's `LookupStrategy`).
+    /// Whether compaction looks up rows in higher levels (Paimon; Java's `LookupStrategy`).
     ///
     /// # Errors
     /// `InvalidInput` for an option that is neither true nor false.
@@ -94,21 +94,21 @@ impl<'a> Options<'a> {
         millis.map(Some).ok_or_else(|| bad_option(key, text, "length of time"))
     }
 
-    /// A list parted by commas; empty if the option is blank.
+    /// A list separated by commas. Empty if the option is blank.
     pub fn list(&self, key: &str) -> Vec<&'a str> {
         let text = self.get(key).unwrap_or_default();
         if text.trim().is_empty() { Vec::new() } else { split_names(text) }
     }
 
-    /// The value of an option of a column: of `fields.COLUMN.NAME`.
+    /// The value of a column's option, `fields.COLUMN.NAME`.
     pub fn of_column(&self, column: &str, name: &str) -> Option<&'a str> {
         self.get(&column_key(column, name))
     }
 
-    /// As [`Options::boolean`], of a column's option; `false` without one.
+    /// Like [`Options::boolean`], for a column's option; `false` if it is not set.
     ///
     /// # Errors
-    /// As [`Options::boolean`].
+    /// Errors of [`Options::boolean`].
     pub fn boolean_of_column(&self, column: &str, name: &str) -> Result<bool> {
         self.boolean(&column_key(column, name), false)
     }
@@ -118,7 +118,7 @@ fn column_key(column: &str, name: &str) -> String {
     format!("fields.{column}.{name}")
 }
 
-/// What commas part, without blanks around.
+/// Splits at commas and removes surrounding blanks.
 pub fn split_names(names: &str) -> Vec<&str> {
     names.split(',').map(str::trim).collect()
 }

@@ -1,4 +1,4 @@
-//! Partition specs and sort orders: how rows are put into files.
+//! Partition specs and sort orders: they decide how rows are distributed to files.
 //!
 //! Source: Iceberg specification, "Partitioning" and "Sorting". The JSON forms are in the folders of the table formats.
 
@@ -10,26 +10,26 @@ use super::transform::Transform;
 /// One field of a partition spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionField {
-    /// The column it comes from.
+    /// The id of the source column.
     pub source_id: FieldId,
     /// Its own id, 1000 and above.
     pub field_id: FieldId,
     /// Its name.
     pub name: String,
-    /// How the column's value becomes the partition value.
+    /// The transform from the column's value to the partition value.
     pub transform: Transform,
 }
 
 impl PartitionField {
-    /// The type of the partition value under `schema`. A dropped source column leaves the transform's own type, or
-    /// `Unknown` where that depends on the source.
+    /// The type of the partition value under `schema`. For a dropped source column: the transform's own type, or
+    /// `Unknown` if it depends on the source.
     pub fn result_type(&self, schema: &Schema) -> PrimitiveType {
         let source = schema.field(self.source_id).and_then(|f| f.ty.as_primitive());
         self.transform.result_type(source.unwrap_or(&PrimitiveType::Unknown))
     }
 }
 
-/// A partition spec. No fields: unpartitioned.
+/// A partition spec. Without fields, the table is unpartitioned.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PartitionSpec {
     /// `spec-id`.
@@ -39,7 +39,7 @@ pub struct PartitionSpec {
 }
 
 impl PartitionSpec {
-    /// Whether no field partitions (void fields do not).
+    /// Whether no field partitions the table. Void fields don't.
     pub fn is_unpartitioned(&self) -> bool {
         self.fields.iter().all(|f| f.transform == Transform::Void)
     }
@@ -69,7 +69,7 @@ pub struct SortField {
     pub nulls_first: bool,
 }
 
-/// A sort order. Id 0 without fields: unsorted.
+/// A sort order. Id 0 without fields means unsorted.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct SortOrder {
     /// `order-id`.
@@ -79,7 +79,7 @@ pub struct SortOrder {
 }
 
 impl SortOrder {
-    /// Columns that it keeps in order: their bounds prune well.
+    /// Columns that the order keeps sorted. Their bounds prune well.
     pub fn ordered_columns(&self) -> Vec<FieldId> {
         self.fields.iter().filter(|f| f.transform.preserves_order()).map(|f| f.source_id).collect()
     }

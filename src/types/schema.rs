@@ -29,9 +29,9 @@ pub enum PrimitiveType {
     Double,
     /// Fixed-point number of up to 38 digits.
     Decimal {
-        /// Digits in all, 1 to 38.
+        /// The total number of digits, 1 to 38.
         precision: u8,
-        /// Digits behind the point.
+        /// The number of digits after the decimal point.
         scale: u8,
     },
     /// Days from 1970-01-01.
@@ -73,7 +73,7 @@ pub enum PrimitiveType {
 }
 
 impl PrimitiveType {
-    /// Whether the values are floating-point, hence may be NaN.
+    /// Whether the values are floating-point, so that NaN is possible.
     pub fn is_float(&self) -> bool {
         matches!(self, PrimitiveType::Float | PrimitiveType::Double)
     }
@@ -144,7 +144,7 @@ impl Type {
         }
     }
 
-    /// The fields directly below: of a struct its own, of a list `element`, of a map `key` and `value`.
+    /// The direct children: the fields of a struct, `element` of a list, `key` and `value` of a map.
     pub fn children(&self) -> Vec<&Field> {
         match self {
             Type::Primitive(_) => Vec::new(),
@@ -183,7 +183,7 @@ impl fmt::Display for Type {
 pub struct Field {
     /// Unique in the schema.
     pub id: FieldId,
-    /// As the user sees it; may hold dots.
+    /// The name that users see. It may contain dots.
     pub name: String,
     /// Whether null is impossible.
     pub required: bool,
@@ -191,9 +191,9 @@ pub struct Field {
     pub ty: Type,
     /// The comment.
     pub doc: Option<String>,
-    /// Value of rows written before the column was added, as single-value JSON (v3).
+    /// The value in rows that were written before the column was added, as single-value JSON (v3).
     pub initial_default: Option<Json>,
-    /// Value for rows that do not give one, as single-value JSON (v3).
+    /// The value in new rows that do not give one, as single-value JSON (v3).
     pub write_default: Option<Json>,
 }
 
@@ -213,7 +213,7 @@ impl fmt::Display for Field {
 /// A table's columns at one time. Immutable and cheap to share behind an [`Arc`].
 #[derive(Clone, Debug)]
 pub struct Schema {
-    /// `schema-id`; 0 where the format does not give one.
+    /// `schema-id`; 0 if the format does not have one.
     pub id: i32,
     /// The top-level columns.
     pub fields: Arc<[Field]>,
@@ -229,7 +229,8 @@ impl PartialEq for Schema {
 }
 
 impl Schema {
-    /// A schema of these columns. Ids that clash are kept by the first field that has them; parsers check for clashes.
+    /// Creates a schema of these columns. If two fields have the same id, the first one gets it. Parsers check for
+    /// this.
     pub fn new(id: i32, fields: impl Into<Arc<[Field]>>, identifier_field_ids: Vec<FieldId>) -> Self {
         let fields = fields.into();
         let mut index = HashMap::new();
@@ -260,10 +261,10 @@ impl Schema {
         Some(self.path(id)?.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join("."))
     }
 
-    /// The field that a path of names leads to, through structs, list elements and map values.
+    /// The field at the end of a path of names, through structs, list elements and map values.
     ///
-    /// Names may hold dots themselves: `["a.b"]` and `["a", "b"]` both find a column named `a.b`; the longest name
-    /// wins. With `case_sensitive` false a name that matches two fields, none of them exactly, finds none.
+    /// Names may contain dots: `["a.b"]` and `["a", "b"]` both find a column named `a.b`, and the longest name wins. If
+    /// `case_sensitive` is false and a name matches two fields, none of them exactly, the result is `None`.
     pub fn find(&self, path: &[&str], case_sensitive: bool) -> Option<&Field> {
         find_in(&self.fields.iter().collect::<Vec<_>>(), path, case_sensitive)
     }

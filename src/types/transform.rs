@@ -1,4 +1,4 @@
-//! Partition transforms: how a column's value becomes a partition value.
+//! Partition transforms: functions from a column's value to a partition value.
 //!
 //! Source: Iceberg specification, "Partition Transforms".
 
@@ -9,14 +9,14 @@ use super::schema::PrimitiveType;
 use super::temporal;
 use super::value::{Value, ValueRef};
 
-/// A function of one column's value. All of them give null for null.
+/// A function of one column's value. The result for null is null.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Transform {
     /// The value itself.
     Identity,
     /// The hash modulo this number of buckets.
     Bucket(u32),
-    /// The value cut to a width: numbers down to a multiple, text to code points, binary to bytes.
+    /// The value truncated to a width: numbers down to a multiple, text to code points, binary to bytes.
     Truncate(u32),
     /// Years from 1970.
     Year,
@@ -28,7 +28,7 @@ pub enum Transform {
     Hour,
     /// Always null.
     Void,
-    /// One that this version does not know; kept as written.
+    /// A transform that this version does not know. It is kept as written.
     Unknown(String),
 }
 
@@ -88,7 +88,7 @@ impl Transform {
         }
     }
 
-    /// The type of the results: a day is a date, as Java writes it.
+    /// The type of the results. Days are dates, as Java writes them.
     pub fn result_type(&self, source: &PrimitiveType) -> PrimitiveType {
         match self {
             Transform::Identity | Transform::Truncate(_) | Transform::Void => source.clone(),
@@ -103,7 +103,7 @@ impl Transform {
         !matches!(self, Transform::Bucket(_) | Transform::Void | Transform::Unknown(_))
     }
 
-    /// The result for a value of type `source`; `None` for void, unknown transforms and types it does not accept.
+    /// The result for a value of type `source`. `None` for void, unknown transforms and types that it does not accept.
     pub fn apply(&self, v: ValueRef<'_>, source: &PrimitiveType) -> Option<Value> {
         Some(match self {
             Transform::Identity => v.to_owned(),
@@ -165,7 +165,7 @@ impl fmt::Display for Transform {
     }
 }
 
-/// A partition value as people read it: `2017-11-16` for a day, `2017-11` for a month, `2017-11-16-22` for an hour.
+/// A partition value in readable form: `2017-11-16` for a day, `2017-11` for a month, `2017-11-16-22` for an hour.
 pub fn format_partition_value(v: Option<ValueRef<'_>>, transform: &Transform, result: &PrimitiveType) -> String {
     let Some(v) = v else { return "null".to_owned() };
     match (transform, v) {

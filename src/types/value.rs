@@ -65,7 +65,7 @@ impl Value {
         }
     }
 
-    /// As [`ValueRef::sql_cmp`].
+    /// Like [`ValueRef::sql_cmp`].
     pub fn sql_cmp(&self, other: &Value) -> Option<Ordering> {
         self.as_ref().sql_cmp(other.as_ref())
     }
@@ -115,7 +115,7 @@ impl<'a> ValueRef<'a> {
         })
     }
 
-    /// Whether it begins with `prefix`: text by text, bytes by bytes; false for other types.
+    /// Whether the value starts with `prefix`, for texts and bytes. False for other types.
     pub fn starts_with(self, prefix: ValueRef<'_>) -> bool {
         match (self, prefix) {
             (ValueRef::String(a), ValueRef::String(b)) => a.starts_with(b),
@@ -229,7 +229,7 @@ fn digits(bytes: &[u8], digits: &[u8; 16]) -> String {
     out
 }
 
-/// Bytes of hexadecimal digits; `None` if it is not that.
+/// Decodes hexadecimal digits; `None` if the text has another form.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |c: u8| (c as char).to_digit(16).map(|d| d as u8);
     let (pairs, odd) = text.as_bytes().as_chunks::<2>();

@@ -69,7 +69,7 @@ def test_a_missing_file_is_named(copy: pathlib.Path, kind: str) -> None:
     victim = KINDS[kind](copy)
     victim.unlink()
     if kind == "metadata":  # the version before is still whole, but opening it would undo a commit
-        with pytest.raises(fz.CorruptTableError, match=f"version 3 is missing; the newest is 2.*{victim.name}"):
+        with pytest.raises(fz.CorruptTableError, match=f"version 3 is missing; the newest version is 2.*{victim.name}"):
             read(copy)
         (copy / "metadata" / "version-hint.text").write_text("2")
         assert read(copy).num_rows == ROWS

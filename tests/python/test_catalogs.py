@@ -165,7 +165,7 @@ def test_namespaces_have_properties(catalog: fz.Catalog, tmp_path: pathlib.Path)
     catalog.update_namespace_properties("db", removals=["owner"], updates={"team": "data"})
     assert catalog.load_namespace_properties("db") == {"team": "data", "location": str(tmp_path / "elsewhere")}
     assert catalog.create_table("db.t", SCHEMA).location == str(tmp_path / "elsewhere" / "t")
-    with pytest.raises(fz.InvalidInputError, match="at once"):
+    with pytest.raises(fz.InvalidInputError, match="both removed and set"):
         catalog.update_namespace_properties("db", ["a"], {"a": "b"})
     with pytest.raises(fz.InvalidInputError, match="reserved"):
         catalog.update_namespace_properties("db", ["exists"])

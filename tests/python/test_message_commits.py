@@ -340,7 +340,7 @@ def test_rows_that_were_read_before_they_had_ids(catalog: fz.Catalog) -> None:
     ids = {r["id"]: r["_row_id"] for r in catalog.load_table("db.t").scan(select=columns(table)).to_arrow().to_pylist()}
     assert sorted(ids.values()) == [0, 1, 2]
     for handle in (table, catalog.load_table("db.t")):
-        with pytest.raises(fz.CommitConflictError, match="given ids since they were read") as refused:
+        with pytest.raises(fz.CommitConflictError, match="got ids after they were read") as refused:
             handle.commit_rewrite(tasks, [message], at=scan.snapshot_id)
         assert "Read the rows again, at snapshot" in str(refused.value)
         assert refused.value.context["operation"] == "append"

@@ -1,6 +1,6 @@
 //! Tables in folders, without a service: the layout of Java's Hadoop tables and Hadoop catalog.
 //!
-//! A table is a folder with `metadata/` and `data/`; a namespace is a folder of tables and namespaces below the warehouse.
+//! A table is a folder with `metadata/` and `data/`. A namespace is a folder of tables and namespaces in the warehouse.
 //! A commit is the creation of `metadata/v<N+1>.metadata.json`, which only one writer can win.
 
 use std::collections::HashSet;
@@ -27,24 +27,25 @@ pub const DELETE_AFTER_COMMIT: &str = "write.metadata.delete-after-commit.enable
 /// The property that says whether files of the table may be deleted.
 pub const GC_ENABLED: &str = "gc.enabled";
 
-/// Folders nest at most so deep when a table is dropped.
+/// The deepest folder that dropping a table follows.
 const MAX_DEPTH: usize = 64;
 
-/// Makes `metadata` the version `version` of the table at `table_location`; `base` is the version it replaces. Returns
-/// the path of the new file.
+/// Publishes `metadata` as version `version` of the table at `table_location`. `base` is the version it replaces.
+/// Returns the path of the new file.
 ///
-/// A plain and a compressed file of one number are the same version, but the store can't create one only if the other is
-/// absent. So a writer looks for the other names before and after it creates its own, and withdraws if one has appeared: of
-/// two writers that use different names at least one sees the other, and never do both succeed. It also withdraws if its
-/// base turns out to have been so old that its successors were deleted, which had left their names free.
+/// A plain and a compressed file with the same number are the same version. The store checks only one name when it
+/// creates a file. So a writer looks for the other names before and after it creates its own file. It withdraws its
+/// file if another one has appeared. Two writers that use different names therefore never both succeed. A writer also
+/// withdraws if its base is too old: later versions may have been deleted, which freed their names.
 ///
-/// The version hint and the deletion of old files (where the properties ask for it) are best effort: once the file is
-/// there, the commit is done.
+/// The version hint and the deletion of old files (if the properties ask for it) are best effort. The commit is done
+/// once the file exists.
 ///
 /// # Errors
-/// `CommitConflict` if the version exists already: load the table again, rebuild on it, and publish the next. `InvalidInput`
-/// for a version below 1 or an unknown compression codec. `CommitStateUnknown` if the new file had to be withdrawn and could
-/// not. Store errors mean that nothing was published.
+/// - `CommitConflict` if the version exists already: load the table again, rebuild on it and publish the next version.
+/// - `InvalidInput` for a version below 1 or an unknown compression codec.
+/// - `CommitStateUnknown` if the new file had to be withdrawn and could not be deleted.
+/// - A store error means that nothing was published.
 pub fn publish(
     store: &dyn Store,
     table_location: &str,
@@ -53,7 +54,7 @@ pub fn publish(
     base: Option<&TableMetadata>,
 ) -> Result<String> {
     if version < 1 {
-        return Err(Error::invalid(format!("{version} is no version of a table")));
+        return Err(Error::invalid(format!("{version} is not a valid table version")));
     }
     let folder = join(table_location, METADATA_FOLDER);
     let (suffix, bytes) = encoded(metadata)?;
@@ -70,8 +71,9 @@ pub fn publish(
     }
     if let Some(other) = overtaken_by(store, &folder, version, &path, metadata)? {
         store.delete(&path).map_err(|e| {
-            let error = Error::state_unknown(format!("version {version} of the table was published out of turn"));
-            error.with("path", &path).with("other", &other).hint("Delete the wrong one").because(e)
+            let error =
+                Error::state_unknown(format!("version {version} of the table was published twice or on an old base"));
+            error.with("path", &path).with("other", &other).hint("Delete the wrong file of the two").because(e)
         })?;
         return Err(conflict(&other));
     }
@@ -80,7 +82,7 @@ pub fn publish(
     Ok(path)
 }
 
-/// The file of a version of metadata, compressed as its properties say, and how its name ends.
+/// Encodes a version of metadata, compressed as its properties say. Returns the end of the file name and the bytes.
 ///
 /// # Errors
 /// `InvalidInput` for an unknown compression codec.
@@ -93,18 +95,18 @@ pub(super) fn encoded(metadata: &TableMetadata) -> Result<(&'static str, Vec<u8>
     }
 }
 
-/// The metadata of one version of a table, if it is there.
+/// Reads the metadata of one version of a table. Returns `None` if the version does not exist.
 ///
 /// # Errors
-/// Of the store; as [`read_metadata`].
+/// Errors of the store; those of [`read_metadata`].
 pub fn load_version(store: &dyn Store, location: &str, version: i32) -> Result<Option<TableMetadata>> {
     let found = find_version(store, &join(location, METADATA_FOLDER), version)?;
     found.map(|path| read_metadata(store, &path)).transpose()
 }
 
-/// A file that shows that `published` came out of turn: another of the same version; or, if the version before is gone, the
-/// newest one, unless it was built on ours. The version before goes only when later ones push it out of the log, so while
-/// it is there, ours was free because nobody had made it yet.
+/// Finds a file that shows that `published` must be withdrawn: another file of the same version, or the newest version
+/// if the version before is missing and the newest was not built on ours. The version before is deleted only when later
+/// versions push it out of the log. While it exists, nobody had taken our version.
 fn overtaken_by(
     store: &dyn Store,
     folder: &str,
@@ -137,8 +139,8 @@ fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Deletes the metadata files that `base` logged and `metadata` no longer does. Only files of the table's own metadata
-/// folder: the log is mere text, and could name anything.
+/// Deletes the metadata files that `base` logged and `metadata` no longer logs. Deletes only files in the table's own
+/// metadata folder, because the log is plain text and could name any path.
 pub(super) fn delete_old_files(
     store: &dyn Store,
     folder: &str,
@@ -168,7 +170,7 @@ pub struct FilesystemCatalog {
 }
 
 impl FilesystemCatalog {
-    /// The catalog of a warehouse, which need not be there yet.
+    /// Opens the catalog of a warehouse. The warehouse folder may not exist yet.
     ///
     /// # Errors
     /// `InvalidInput` for an empty location.
@@ -180,29 +182,29 @@ impl FilesystemCatalog {
         Ok(FilesystemCatalog { store, warehouse: trimmed.to_owned() })
     }
 
-    /// The store of its tables.
+    /// The store that holds the catalog's tables.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// The warehouse's location, without a slash at the end.
+    /// The warehouse's location, without a trailing slash.
     pub fn warehouse(&self) -> &str {
         &self.warehouse
     }
 
-    /// The folder of a namespace; of no levels, the warehouse.
+    /// The folder of a namespace. An empty namespace gives the warehouse.
     ///
     /// # Errors
-    /// `InvalidInput` if a level is no valid name.
+    /// `InvalidInput` if a level is not a valid name.
     pub fn namespace_location(&self, namespace: &[String]) -> Result<String> {
         namespace.iter().try_for_each(|level| check_name(level))?;
         Ok(namespace.iter().fold(self.warehouse.clone(), |folder, level| join(&folder, level)))
     }
 
-    /// The folder of a table, whether or not it is there.
+    /// The folder of a table. The folder may not exist.
     ///
     /// # Errors
-    /// `InvalidInput` if a part is no valid name.
+    /// `InvalidInput` if a part is not a valid name.
     pub fn table_location(&self, ident: &TableIdent) -> Result<String> {
         check_name(&ident.name)?;
         Ok(join(&self.namespace_location(&ident.namespace)?, &ident.name))
@@ -225,23 +227,24 @@ impl FilesystemCatalog {
         Ok(there && !self.is_table(&folder)?)
     }
 
-    /// Makes sure that a namespace is there.
+    /// Checks that a namespace exists.
     ///
     /// # Errors
-    /// `NotFound` if it is not.
+    /// `NotFound` if it does not exist.
     pub fn check_namespace(&self, namespace: &[String]) -> Result<()> {
         if self.is_namespace(namespace)? {
             return Ok(());
         }
-        Err(Error::not_found(format!("there is no namespace '{}'", namespace.join(".")))
+        Err(Error::not_found(format!("the namespace '{}' does not exist", namespace.join(".")))
             .with("path", self.namespace_location(namespace)?)
-            .hint("Make it with create_namespace()"))
+            .hint("Create it with create_namespace()"))
     }
 
-    /// Makes a namespace and those above it.
+    /// Creates a namespace and its parents.
     ///
     /// # Errors
-    /// `AlreadyExists` if it is there; `InvalidInput` for no levels or a level that is no valid name or a table.
+    /// `AlreadyExists` if it exists; `InvalidInput` if it has no levels, a level is not a valid name, or a level is a
+    /// table.
     pub fn create_namespace(&self, namespace: &[String]) -> Result<()> {
         if namespace.is_empty() {
             return Err(Error::invalid("a namespace needs a name"));
@@ -254,12 +257,12 @@ impl FilesystemCatalog {
             }
         }
         if self.is_namespace(namespace)? {
-            return Err(Error::already_exists(format!("the namespace '{}' is there already", namespace.join("."))));
+            return Err(Error::already_exists(format!("the namespace '{}' already exists", namespace.join("."))));
         }
         self.store.make_folder(&folder)
     }
 
-    /// Removes a namespace that has nothing in it.
+    /// Removes an empty namespace.
     ///
     /// # Errors
     /// `NotFound` if it does not exist; `InvalidInput` if it holds a table, namespace or file.
@@ -274,10 +277,10 @@ impl FilesystemCatalog {
         self.store.delete_folder(&folder)
     }
 
-    /// The namespaces directly in a namespace, by name; of no levels, those of the warehouse.
+    /// Lists the namespaces directly in a namespace, sorted by name. An empty `parent` lists those of the warehouse.
     ///
     /// # Errors
-    /// `NotFound` if there is no such namespace.
+    /// `NotFound` if the namespace does not exist.
     pub fn list_namespaces(&self, parent: &[String]) -> Result<Vec<Vec<String>>> {
         self.check_namespace(parent)?;
         let (folder, mut out) = (self.namespace_location(parent)?, Vec::new());
@@ -289,10 +292,10 @@ impl FilesystemCatalog {
         Ok(out)
     }
 
-    /// The tables directly in a namespace, by name.
+    /// Lists the tables directly in a namespace, sorted by name.
     ///
     /// # Errors
-    /// `NotFound` if there is no such namespace.
+    /// `NotFound` if the namespace does not exist.
     pub fn list_tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
         self.check_namespace(namespace)?;
         let (folder, mut out) = (self.namespace_location(namespace)?, Vec::new());
@@ -307,24 +310,24 @@ impl FilesystemCatalog {
     /// The newest metadata of a table.
     ///
     /// # Errors
-    /// `NotFound` if there is no such table; as [`load`].
+    /// `NotFound` if the table does not exist; errors of [`load`].
     pub fn load_table(&self, ident: &TableIdent) -> Result<(TableMetadata, FoundMetadata)> {
         load(&*self.store, &self.table_location(ident)?).map_err(|e| e.with("table", ident))
     }
 
-    /// Makes a table of metadata that `new_table` made for [`FilesystemCatalog::table_location`].
+    /// Creates a table from metadata that `new_table` built for [`FilesystemCatalog::table_location`].
     ///
     /// # Errors
-    /// `AlreadyExists` if there is a table of this name, also if another writer makes it just now; `InvalidInput` if the
-    /// metadata has another location.
+    /// `AlreadyExists` if a table has this name, also if another writer creates it at the same time; `InvalidInput` if
+    /// the metadata has another location.
     pub fn create_table(&self, ident: &TableIdent, metadata: &TableMetadata) -> Result<FoundMetadata> {
         let location = self.table_location(ident)?;
         if normalise(&metadata.location) != normalise(&location) {
-            return Err(Error::invalid("a table of a file-system catalog can't have another location")
+            return Err(Error::invalid("a table of a file-system catalog must be in the folder of its name")
                 .with("location", &metadata.location)
-                .hint(format!("Leave the location out; the table's place is {location}")));
+                .hint(format!("Leave out the location; the table's folder is {location}")));
         }
-        let taken = || Error::already_exists(format!("the table '{ident}' is there already")).with("path", &location);
+        let taken = || Error::already_exists(format!("the table '{ident}' already exists")).with("path", &location);
         match find_metadata(&*self.store, &location) {
             Ok(_) => return Err(taken()),
             Err(e) if e.kind() == ErrorKind::NotFound => {}
@@ -337,18 +340,18 @@ impl FilesystemCatalog {
         }
     }
 
-    /// Makes a table of metadata that another catalog left in the table's folder: it becomes the first version here.
+    /// Registers a table whose metadata another catalog left in the table's folder. It becomes the first version here.
     ///
     /// # Errors
-    /// `AlreadyExists` if this catalog has such a table; `Unsupported` if the metadata is that of a table elsewhere: a table
-    /// of this catalog is in the folder of its name.
+    /// `AlreadyExists` if this catalog has such a table; `Unsupported` if the table is in another folder. A table of
+    /// this catalog must be in the folder of its name.
     pub fn register_table(
         &self,
         ident: &TableIdent,
         metadata_location: &str,
     ) -> Result<(TableMetadata, FoundMetadata)> {
         let location = self.table_location(ident)?;
-        let taken = || Error::already_exists(format!("the table '{ident}' is there already")).with("path", &location);
+        let taken = || Error::already_exists(format!("the table '{ident}' already exists")).with("path", &location);
         match find_metadata(&*self.store, &location) {
             Ok(found) if found.version.is_some() => return Err(taken()),
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
@@ -370,11 +373,12 @@ impl FilesystemCatalog {
         }
     }
 
-    /// Deletes a table with every file that its metadata names, wherever it is. Where the property `gc.enabled` is false,
-    /// data files outside of the table's folder stay.
+    /// Deletes a table and every file that its metadata names, wherever the file is. If the property `gc.enabled` is
+    /// false, data files outside the table's folder stay.
     ///
     /// # Errors
-    /// As [`FilesystemCatalog::drop_table`] and [`load`]; `CorruptTable` if a manifest is: nothing is deleted then.
+    /// Errors of [`FilesystemCatalog::drop_table`] and [`load`]. `CorruptTable` if a manifest is damaged; then nothing
+    /// is deleted.
     pub fn purge_table(&self, ident: &TableIdent) -> Result<()> {
         let (metadata, _) = self.load_table(ident)?;
         let files = reachable_files(&*self.store, &metadata)?;
@@ -385,22 +389,23 @@ impl FilesystemCatalog {
         in_parallel(self.store.as_ref(), all.len(), |i| self.store.delete(all[i])).map(|_| ())
     }
 
-    /// Deletes a table's folder with all its data and metadata. Files that the table keeps elsewhere stay.
+    /// Deletes a table's folder with all its data and metadata. Files outside the folder stay.
     ///
     /// # Errors
-    /// `NotFound` if there is no such table. `Unsupported` if its folder, or one on the way to it or inside it, is a
-    /// symbolic link: nothing is deleted then.
+    /// `NotFound` if the table does not exist. `Unsupported` if a folder on the way to the table, or inside it, is a
+    /// symbolic link; then nothing is deleted.
     pub fn drop_table(&self, ident: &TableIdent) -> Result<()> {
         let location = self.table_location(ident)?;
         if !self.is_table(&location)? {
-            return Err(Error::not_found(format!("there is no table '{ident}'")).with("path", location));
+            return Err(Error::not_found(format!("the table '{ident}' does not exist")).with("path", location));
         }
         for depth in 1..=ident.namespace.len() {
             self.refuse_link(&self.namespace_location(&ident.namespace[..depth])?)?;
         }
         let (mut files, mut folders) = (Vec::new(), Vec::new());
         self.collect(&location, MAX_DEPTH, &mut files, &mut folders)?;
-        // Metadata goes first: a table half deleted is no table, rather than one with missing files.
+        // Metadata is deleted first. A partly deleted table then no longer opens, instead of opening with missing
+        // files.
         let metadata = normalise(&join(&location, METADATA_FOLDER)) + "/";
         let rank = |path: &String| match normalise(path).starts_with(&metadata) {
             true if path.contains(".metadata.json") => 0,
@@ -411,23 +416,27 @@ impl FilesystemCatalog {
             let paths: Vec<&String> = files.iter().filter(|path| rank(path) == wanted).collect();
             in_parallel(self.store.as_ref(), paths.len(), |i| self.store.delete(paths[i]))?;
         }
-        folders.iter().try_for_each(|folder| self.store.delete_folder(folder)).hint("Something else is in the folder")
+        folders
+            .iter()
+            .try_for_each(|folder| self.store.delete_folder(folder))
+            .hint("The folder holds files that are not the table's")
     }
 
     fn refuse_link(&self, folder: &str) -> Result<()> {
         if self.store.is_link(folder)? {
-            return Err(Error::unsupported("a table that lies behind a symbolic link is not deleted")
+            return Err(Error::unsupported("a table behind a symbolic link can't be deleted")
                 .with("path", folder)
-                .hint("Delete it where it really is"));
+                .hint("Delete it at its real location"));
         }
         Ok(())
     }
 
-    /// All files below a folder, and all folders, inner ones first.
+    /// Collects all files and folders below a folder, inner folders first.
     fn collect(&self, folder: &str, depth: usize, files: &mut Vec<String>, folders: &mut Vec<String>) -> Result<()> {
         self.refuse_link(folder)?;
         let Some(depth) = depth.checked_sub(1) else {
-            return Err(Error::unsupported(format!("folders nest deeper than {MAX_DEPTH}")).with("path", folder));
+            return Err(Error::unsupported(format!("the folder has more than {MAX_DEPTH} levels of folders"))
+                .with("path", folder));
         };
         files.extend(self.store.list(folder)?.into_iter().map(|f| f.path));
         for name in self.store.list_folders(folder)? {

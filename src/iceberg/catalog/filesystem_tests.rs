@@ -85,7 +85,7 @@ fn a_version_that_was_published_is_not_undone_by_losing_its_file() {
         let e = table.file("version-hint.text", hint.as_bytes()).load().unwrap_err();
         assert_eq!(e.kind(), ErrorKind::CorruptTable);
         let text = e.to_string();
-        assert!(text.contains(&format!("version {hint} is missing; the newest is 2")), "{text}");
+        assert!(text.contains(&format!("version {hint} is missing; the newest version is 2")), "{text}");
         assert!(text.contains(&format!("v{hint}.metadata.json")) && text.contains("version-hint.text"), "{text}");
     }
     // A hint below the newest is only behind, even if its own file is gone.

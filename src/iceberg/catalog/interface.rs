@@ -1,4 +1,4 @@
-//! What every catalog can do, and how the file-system catalog does it.
+//! The interface of every catalog, and its implementation by the file-system catalog.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,58 +14,59 @@ use crate::store::Store;
 /// A table as a catalog opens it.
 #[derive(Debug)]
 pub struct Opened {
-    /// Where its files are.
+    /// The store of its files.
     pub store: Arc<dyn Store>,
     /// Its newest version.
     pub metadata: TableMetadata,
-    /// The file of that.
+    /// The metadata file of that version.
     pub found: FoundMetadata,
-    /// What keeps its current version.
+    /// The pointer to its current version.
     pub versions: Arc<dyn MetadataPointer>,
 }
 
 /// A catalog.
 pub trait TableCatalog: Send + Sync + std::fmt::Debug {
-    /// Makes sure that the catalog can be asked.
+    /// Checks that the catalog can be reached.
     ///
     /// # Errors
-    /// Of what keeps it.
+    /// Errors of the catalog's storage.
     fn prepare(&self) -> Result<()>;
 
-    /// Makes a namespace.
+    /// Creates a namespace.
     ///
     /// # Errors
-    /// `AlreadyExists`; `InvalidInput` for a wrong name; `Unsupported` for properties that it can't have.
+    /// `AlreadyExists`; `InvalidInput` for an invalid name; `Unsupported` if the catalog can't store the properties.
     fn create_namespace(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()>;
 
-    /// Removes a namespace that has nothing in it.
+    /// Removes an empty namespace.
     ///
     /// # Errors
-    /// `NotFound`; `InvalidInput` if something is in it.
+    /// `NotFound`; `InvalidInput` if the namespace is not empty.
     fn drop_namespace(&self, namespace: &[String]) -> Result<()>;
 
-    /// Makes sure that a namespace is there.
+    /// Checks that a namespace exists.
     ///
     /// # Errors
-    /// `NotFound` if it is not.
+    /// `NotFound` if it does not exist.
     fn check_namespace(&self, namespace: &[String]) -> Result<()>;
 
-    /// The namespaces directly in another one; of no levels, those at the top.
+    /// Lists the namespaces directly in another one. An empty `parent` lists those at the top.
     ///
     /// # Errors
-    /// `NotFound` if there is no such namespace.
+    /// `NotFound` if the namespace does not exist.
     fn list_namespaces(&self, parent: &[String]) -> Result<Vec<Vec<String>>>;
 
     /// A namespace's properties.
     ///
     /// # Errors
-    /// `NotFound` if there is no such namespace.
+    /// `NotFound` if the namespace does not exist.
     fn namespace_properties(&self, namespace: &[String]) -> Result<BTreeMap<String, String>>;
 
     /// Removes and sets properties of a namespace.
     ///
     /// # Errors
-    /// `NotFound`; `InvalidInput` for a key both to remove and to set; `Unsupported` if it can't have any.
+    /// `NotFound`; `InvalidInput` if a key is both removed and set; `Unsupported` if the catalog can't store
+    /// properties.
     fn update_namespace_properties(
         &self,
         namespace: &[String],
@@ -73,52 +74,52 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
         set: &BTreeMap<String, String>,
     ) -> Result<()>;
 
-    /// The tables directly in a namespace.
+    /// Lists the tables directly in a namespace.
     ///
     /// # Errors
-    /// `NotFound` if there is no such namespace.
+    /// `NotFound` if the namespace does not exist.
     fn list_tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>>;
 
-    /// Where a new table goes if its maker does not say.
+    /// The default location of a new table.
     ///
     /// # Errors
-    /// `InvalidInput` if the catalog has no place for it, or for a wrong name.
+    /// `InvalidInput` if the catalog has no default location, or for an invalid name.
     fn new_location(&self, ident: &TableIdent) -> Result<String>;
 
     /// Opens a table.
     ///
     /// # Errors
-    /// `NotFound` if there is no such table; as metadata is read.
+    /// `NotFound` if the table does not exist; errors of reading metadata.
     fn load(&self, ident: &TableIdent) -> Result<Opened>;
 
-    /// What keeps the versions of a table in `store`.
+    /// The pointer to the current version of a table in `store`.
     ///
     /// # Errors
-    /// `InvalidInput` for a wrong name.
+    /// `InvalidInput` for an invalid name.
     fn versions(&self, ident: &TableIdent, store: &Arc<dyn Store>) -> Result<Arc<dyn MetadataPointer>>;
 
-    /// Makes a table of new metadata.
+    /// Creates a table from new metadata.
     ///
     /// # Errors
-    /// `AlreadyExists`; `InvalidInput` for a location that it can't have.
+    /// `AlreadyExists`; `InvalidInput` if the catalog can't have a table at this location.
     fn create(&self, ident: &TableIdent, metadata: TableMetadata) -> Result<Opened>;
 
-    /// Makes a table known by its metadata file.
+    /// Registers an existing table by its metadata file.
     ///
     /// # Errors
-    /// `AlreadyExists`; `Unsupported` for a table that it can't have.
+    /// `AlreadyExists`; `Unsupported` if the catalog can't have the table.
     fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<Opened>;
 
-    /// Gives a table another name.
+    /// Renames a table.
     ///
     /// # Errors
-    /// `NotFound`; `AlreadyExists` if the name is taken; `Unsupported` if it can't.
+    /// `NotFound`; `AlreadyExists` if the name is taken; `Unsupported` if the catalog can't rename tables.
     fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<()>;
 
-    /// Removes a table, with `purge` its files too.
+    /// Removes a table. With `purge`, deletes its files too.
     ///
     /// # Errors
-    /// `NotFound`; the store's.
+    /// `NotFound`; errors of the store.
     fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()>;
 }
 
@@ -130,14 +131,14 @@ impl FilesystemCatalog {
     }
 }
 
-/// The refusal to store properties of a namespace.
+/// The error for properties of a namespace in a file-system catalog.
 fn no_properties(namespace: &[String]) -> Error {
     Error::unsupported("namespaces of a file-system catalog are folders, which have no properties")
         .with("namespace", namespace.join("."))
 }
 
 impl TableCatalog for FilesystemCatalog {
-    /// A warehouse need not be there.
+    /// The warehouse folder may not exist yet.
     fn prepare(&self) -> Result<()> {
         Ok(())
     }
@@ -206,10 +207,13 @@ impl TableCatalog for FilesystemCatalog {
 
     fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
         self.load_table(from)?;
-        Err(Error::unsupported("a file-system catalog can't rename tables: a table is in the folder of its name, and its files are recorded there")
-            .with("table", from)
-            .with("to", to)
-            .hint("Create a table of the new name and append the rows of the old one"))
+        Err(Error::unsupported(
+            "a file-system catalog can't rename tables: a table is in the folder of its name, \
+            and its files are recorded there",
+        )
+        .with("table", from)
+        .with("to", to)
+        .hint("Create a table of the new name and append the rows of the old one"))
     }
 
     fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()> {

@@ -1,4 +1,4 @@
-//! A register in memory, which ends with its process.
+//! A register in memory. It is lost when its process ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
 use crate::store::local::TemporaryFolder;
 
-/// Tables and namespaces of one process.
+/// The tables and namespaces of one process.
 #[derive(Debug)]
 pub struct MemoryNames {
     process: u32,
     state: Mutex<State>,
-    /// The tables' files, if they are to go with the register.
+    /// The folder of the tables' files, if it is deleted together with the register.
     _folder: Option<TemporaryFolder>,
 }
 
@@ -24,12 +24,12 @@ struct State {
 }
 
 impl MemoryNames {
-    /// An empty register that keeps a folder until it ends.
+    /// Creates an empty register. It keeps the temporary folder until it is dropped.
     pub fn new(folder: Option<TemporaryFolder>) -> MemoryNames {
         MemoryNames { process: std::process::id(), state: Mutex::default(), _folder: folder }
     }
 
-    /// The state, which a forked process has a copy of that nobody else sees.
+    /// Locks the state. Fails in a forked process, which has a private copy of the state.
     fn state(&self) -> Result<MutexGuard<'_, State>> {
         if std::process::id() != self.process {
             return Err(Error::unsupported("a catalog in memory is known only to the process that opened it")

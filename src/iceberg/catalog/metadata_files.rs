@@ -1,11 +1,11 @@
 //! Finding the newest metadata file of a table in a file system.
 //!
-//! Tables that were committed by renaming have `metadata/v<N>.metadata.json` and a hint, `metadata/version-hint.text`, that
-//! names a version near the newest. Tables of other catalogs have `metadata/<N>-<uuid>.metadata.json`; which of those
-//! is current only the catalog knows, so the highest number is taken. Compressed files are named `.gz.metadata.json`, or
-//! `.metadata.json.gz` by old writers.
+//! Tables that are committed by renaming have `metadata/v<N>.metadata.json`. A hint, `metadata/version-hint.text`,
+//! names a version near the newest. Tables of other catalogs have `metadata/<N>-<uuid>.metadata.json`. Only the catalog
+//! knows which of those is current, so the highest number is used. Compressed files end in `.gz.metadata.json`, or in
+//! `.metadata.json.gz` if an old writer wrote them.
 //!
-//! Source: Iceberg specification, "File System Tables" and "Metastore Tables"; names as Java's Hadoop tables have them.
+//! Source: Iceberg specification, "File System Tables" and "Metastore Tables"; names as in Java's Hadoop tables.
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
@@ -13,16 +13,16 @@ use crate::iceberg::spec::metadata_json::parse_metadata;
 use crate::store::location::join;
 use crate::store::{FileInfo, Store, in_parallel};
 
-/// The file that says which version is the newest or near it.
+/// The file that names the newest version, or a version near it.
 pub const VERSION_HINT: &str = "version-hint.text";
 
-/// What one version may be called behind its number, the first found winning as with the reference.
+/// The endings of a version's file name, in the order in which the Java implementation tries them.
 const SUFFIXES: [&str; 3] = [".metadata.json", ".gz.metadata.json", ".metadata.json.gz"];
 
-/// A sane hint is shorter.
+/// The longest hint that is read, in bytes.
 const LONGEST_HINT: u64 = 1024;
 
-/// Where a table's metadata is.
+/// The location of a table's metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundMetadata {
     /// The metadata file.
@@ -31,7 +31,7 @@ pub struct FoundMetadata {
     pub version: Option<i32>,
 }
 
-/// What a metadata file's name tells.
+/// The kind and number in a metadata file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
     /// `v<N>`.
@@ -51,7 +51,7 @@ fn parse_name(name: &str) -> Option<Name> {
     (all_digits && !rest.is_empty()).then(|| digits.parse().ok().map(Name::Numbered)).flatten()
 }
 
-/// `N` of a path to `v<N>.metadata.json` or its compressed forms.
+/// The `N` of a path to `v<N>.metadata.json` or one of its compressed forms.
 pub(super) fn version_of(path: &str) -> Option<i32> {
     match parse_name(file_name(path)) {
         Some(Name::Version(version)) => Some(version),
@@ -59,7 +59,7 @@ pub(super) fn version_of(path: &str) -> Option<i32> {
     }
 }
 
-/// The number in the name of a metadata file, of either kind.
+/// The number in the name of a metadata file of either kind.
 pub(super) fn number_of(path: &str) -> Option<i32> {
     match parse_name(file_name(path))? {
         Name::Version(number) | Name::Numbered(number) => Some(number),
@@ -71,7 +71,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Whether there is a file.
+/// Whether a file exists.
 pub(super) fn exists(store: &dyn Store, path: &str) -> Result<bool> {
     match store.size(path) {
         Ok(_) => Ok(true),
@@ -80,17 +80,17 @@ pub(super) fn exists(store: &dyn Store, path: &str) -> Result<bool> {
     }
 }
 
-/// The names that version `version` may have in the folder, plain first.
+/// The names that a version may have in the folder, the plain one first.
 pub(super) fn version_paths(folder: &str, version: i32) -> [String; 3] {
     SUFFIXES.map(|suffix| join(folder, &format!("v{version}{suffix}")))
 }
 
-/// The file of a version, by any of its names.
+/// Finds the file of a version under any of its names.
 pub(super) fn find_version(store: &dyn Store, folder: &str, version: i32) -> Result<Option<String>> {
     first_there(store, version_paths(folder, version))
 }
 
-/// The first of these files that exists. A remote store is asked for all at once.
+/// The first of these files that exists. Requests to a remote store run in parallel.
 pub(super) fn first_there(store: &dyn Store, paths: impl IntoIterator<Item = String>) -> Result<Option<String>> {
     if store.is_remote() {
         let paths: Vec<String> = paths.into_iter().collect();
@@ -105,22 +105,22 @@ pub(super) fn first_there(store: &dyn Store, paths: impl IntoIterator<Item = Str
     Ok(None)
 }
 
-/// Finds the newest metadata of a table by its root, or takes `location` itself if it is a metadata file (a file whose name
-/// ends in `.json` or `.gz`).
+/// Finds the newest metadata of the table at a root folder. If `location` is a metadata file itself (its name ends in
+/// `.json` or `.gz`), returns that file.
 ///
-/// A hint that is missing, malformed or names another catalog's file that is gone is ignored; a stale one is followed to the
-/// newest version.
+/// A hint is ignored if it is missing, malformed, or names a missing file of another catalog. A stale hint is followed
+/// to the newest version.
 ///
 /// # Errors
-/// `CorruptTable` if the hint names a version after the newest. `NotFound` if there is no table; its hint says what the
-/// location holds instead. `InvalidInput` for a file of another kind.
+/// `CorruptTable` if the hint names a version after the newest. `NotFound` if there is no table; the error's hint tells
+/// what the location holds instead. `InvalidInput` for a file of another kind.
 pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata> {
     let name = file_name(location);
-    // Where a folder can't be confused with a file, it is not asked whether it is one.
+    // Skip the request if the name shows that the location is a folder.
     let may_be_file = !store.is_remote() || name.contains('.');
     if may_be_file && matches!(exists(store, location), Ok(true)) {
         if !(name.ends_with(".json") || name.ends_with(".gz")) {
-            return Err(Error::invalid("this file is no table and no table metadata")
+            return Err(Error::invalid("this file is neither a table nor table metadata")
                 .with("path", location)
                 .hint("Give the table's root folder or its metadata JSON file"));
         }
@@ -142,11 +142,12 @@ fn found(metadata_location: String) -> FoundMetadata {
     FoundMetadata { metadata_location, version }
 }
 
-/// Follows the hint: a version's number, or as some writers have it a metadata file's name with or without ending.
+/// Follows the hint. It holds a version number or, from some writers, a metadata file's name with or without its
+/// ending.
 fn by_hint(store: &dyn Store, folder: &str) -> Result<Option<String>> {
     let path = join(folder, VERSION_HINT);
     let found = match store.get_tail(&path, LONGEST_HINT) {
-        // A store that does not answer now may well have a hint.
+        // The store did not answer, so a hint may exist.
         Err(e) if store.is_remote() && e.kind() != ErrorKind::NotFound => return Err(e),
         found => found.ok(),
     };
@@ -173,23 +174,24 @@ fn by_hint(store: &dyn Store, folder: &str) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Refuses a folder whose newest version is older than the hint: the version that the hint names was published and is lost,
-/// and to open an older one would undo commits silently. Java refuses it as well. A folder without versions is another
-/// catalog's.
+/// Fails if the folder's newest version is older than the hint. The hinted version was published and is lost; opening
+/// an older one would silently undo commits. Java fails as well. A folder without versions belongs to another catalog.
 fn check_not_lost(store: &dyn Store, folder: &str, hinted: i32) -> Result<()> {
     let files = store.list(folder)?;
     match files.iter().filter_map(|f| version_of(&f.path)).max() {
         Some(newest) if newest < hinted => {
             let hint = join(folder, VERSION_HINT);
-            Err(Error::corrupt(format!("the metadata file of version {hinted} is missing; the newest is {newest}"))
-                .with("path", join(folder, &format!("v{hinted}{}", SUFFIXES[0])))
-                .hint(format!("Restore the file; to go back to version {newest} for good, write {newest} into {hint}")))
+            Err(Error::corrupt(format!(
+                "the metadata file of version {hinted} is missing; the newest version is {newest}"
+            ))
+            .with("path", join(folder, &format!("v{hinted}{}", SUFFIXES[0])))
+            .hint(format!("Restore the file, or write {newest} into {hint} to go back to version {newest}")))
         }
         _ => Ok(()),
     }
 }
 
-/// Goes up from a version that exists to the last one before a gap.
+/// Follows the versions upwards from an existing one to the last one before a gap.
 fn newest_from(store: &dyn Store, folder: &str, mut version: i32, mut path: String) -> Result<String> {
     while let Some(next) = version.checked_add(1) {
         let Some(newer) = find_version(store, folder, next)? else { break };
@@ -198,7 +200,7 @@ fn newest_from(store: &dyn Store, folder: &str, mut version: i32, mut path: Stri
     Ok(path)
 }
 
-/// The highest `v<N>` of the folder, else the highest `<N>-<uuid>`.
+/// The highest `v<N>` of the folder; without one, the highest `<N>-<uuid>`.
 fn by_listing(store: &dyn Store, folder: &str) -> Result<Option<String>> {
     let files = store.list(folder)?;
     let named: Vec<(Name, &FileInfo)> =
@@ -220,14 +222,15 @@ fn by_listing(store: &dyn Store, folder: &str) -> Result<Option<String>> {
         named.iter().filter(|(n, _)| *n == Name::Numbered(highest)).map(|(_, f)| *f).collect();
     best.sort_by(|a, b| a.path.cmp(&b.path));
     if best.len() > 1 {
-        // Racing writers of a catalog leave several files of one number. The later one is likelier to be current.
+        // Concurrent writers of a catalog leave several files with the same number. The latest one is most likely
+        // current.
         let updated = |f: &FileInfo| read_metadata(store, &f.path).map_or(i64::MIN, |m| m.last_updated_ms);
         best.sort_by_cached_key(|f| (updated(f), f.modified_ms));
     }
     Ok(best.last().map(|f| f.path.clone()))
 }
 
-/// The error for a location without metadata, with a hint at what it holds instead.
+/// The error for a location without metadata. Its hint tells what the location holds instead.
 fn no_table(store: &dyn Store, location: &str) -> Error {
     let error = Error::not_found("there is no table").with("path", location);
     let folders = store.list_folders(location).unwrap_or_default();
@@ -255,7 +258,7 @@ fn no_table(store: &dyn Store, location: &str) -> Error {
 /// Reads a metadata file.
 ///
 /// # Errors
-/// As [`parse_metadata`] and [`Store::get`], naming the path.
+/// Errors of [`parse_metadata`] and [`Store::get`], with the path.
 pub fn read_metadata(store: &dyn Store, path: &str) -> Result<TableMetadata> {
     parse_metadata(&store.get(path)?).with("path", path)
 }

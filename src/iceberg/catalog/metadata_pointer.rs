@@ -1,7 +1,8 @@
-//! Who keeps a table's current version: its folder, or a catalog.
+//! The pointer to a table's current version. It is kept by the table's folder or by a catalog.
 //!
-//! [`MetadataPointer`] is the one door to publish a commit. The folder and the catalogs with a register (SQL, memory) write the
-//! next metadata file and move the pointer to it. A REST catalog posts the requirements and updates instead.
+//! Every commit is published through [`MetadataPointer`]. The folder and the catalogs with a register (SQL, memory)
+//! write the next metadata file and move the pointer to it. A REST catalog receives the requirements and updates
+//! instead.
 
 use std::sync::Arc;
 
@@ -14,30 +15,30 @@ use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::store::Store;
 use crate::store::location::join;
 
-/// One version of a table, and where it is.
+/// One version of a table and its location.
 #[derive(Clone, Debug)]
 pub struct TableVersion {
     /// The metadata.
     pub metadata: TableMetadata,
-    /// The file of the metadata.
+    /// The metadata's file.
     pub found: FoundMetadata,
 }
 
-/// How a publication ended.
+/// The result of a publication.
 #[derive(Debug)]
 pub enum Publication {
-    /// The commit is in the table, at this version.
+    /// The commit succeeded and made this version.
     Committed(Box<TableVersion>),
-    /// Certainly nothing was published. `CommitConflict` if another commit came first.
+    /// Nothing was published. `CommitConflict` if another commit came first.
     Refused(Error),
-    /// Only the newest version can tell whether the commit was published. `CommitConflict` if another version is in the way,
-    /// which may turn out to be this commit's.
+    /// Only the newest version can tell whether the commit was published. `CommitConflict` if another version is in the
+    /// way; that version may be this commit's own.
     Unknown(Error),
 }
 
 impl Publication {
-    /// How the publication of a commit ended that wrote its metadata file itself. `is_certain` tells whether an error proves
-    /// that nothing was published.
+    /// The result of a commit that wrote its own metadata file. `is_certain` tells whether an error proves that nothing
+    /// was published.
     pub(super) fn of(
         commit: &MetadataCommit,
         published: Result<FoundMetadata>,
@@ -51,48 +52,48 @@ impl Publication {
     }
 }
 
-/// The keeper of one table's current version.
+/// The pointer to one table's current version.
 pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
     /// The newest version.
     ///
     /// # Errors
-    /// `NotFound` if the table is gone; as metadata is read; the store's or the catalog's.
+    /// `NotFound` if the table no longer exists; errors of reading metadata; errors of the store or catalog.
     fn load(&self) -> Result<TableVersion>;
 
-    /// Makes the commit the version after `base`, on which it was built.
+    /// Publishes the commit as the version after `base`. The commit was built on `base`.
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication;
 
-    /// Whether the commit turns out to be the version after `base`, although no reply said so.
+    /// Whether the commit is the version after `base`. Called when no reply confirmed it.
     fn was_published(&self, base: &TableVersion, commit: &MetadataCommit) -> bool;
 
-    /// Makes sure that the table, as read from `found`, can be committed to.
+    /// Checks that commits to the table, as read from `found`, are possible.
     ///
     /// # Errors
-    /// `InvalidInput` or `Unsupported` that says why not.
+    /// `InvalidInput` or `Unsupported` with the reason.
     fn check_writable(&self, metadata: &TableMetadata, found: &FoundMetadata) -> Result<()>;
 
-    /// The table's root folder, where it really is.
+    /// The real location of the table's root folder.
     fn root(&self, metadata: &TableMetadata, found: &FoundMetadata) -> String;
 
-    /// Whether the table is known by its folder, so that it and its metadata can't go elsewhere.
+    /// Whether the table is identified by its folder. Then the table and its metadata can't be moved.
     fn is_by_folder(&self) -> bool;
 
-    /// The catalog that must be asked again from another process: its name and properties, and the table's identifier there.
+    /// The catalog that another process has to open, with its name, its properties and the table's identifier.
     fn catalog(&self) -> Option<KeptBy<'_>>;
 }
 
-/// What finds a table's catalog again.
+/// The data that another process needs to open a table's catalog.
 #[derive(Debug)]
 pub struct KeptBy<'a> {
     /// The catalog's name.
     pub name: &'a str,
-    /// All that it was opened with, secrets too.
+    /// All properties of the catalog, including secrets.
     pub properties: &'a std::collections::BTreeMap<String, String>,
-    /// The table in it.
+    /// The table's identifier in the catalog.
     pub ident: &'a TableIdent,
 }
 
-/// A table whose folder tells its newest version.
+/// A table whose folder determines its newest version.
 #[derive(Debug)]
 pub struct FolderVersions {
     store: Arc<dyn Store>,
@@ -100,7 +101,7 @@ pub struct FolderVersions {
 }
 
 impl FolderVersions {
-    /// Of the table that a metadata file belongs to.
+    /// Creates the pointer for the table that a metadata file belongs to.
     pub fn of(store: Arc<dyn Store>, metadata_location: &str) -> FolderVersions {
         FolderVersions { store, root: root_of(metadata_location) }
     }
@@ -112,7 +113,7 @@ impl MetadataPointer for FolderVersions {
         Ok(TableVersion { metadata, found })
     }
 
-    /// An error leaves the outcome open: the file may have been made before it.
+    /// After an error the outcome is unknown: the file may have been created before the error.
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
         let published = || -> Result<FoundMetadata> {
             let found = &base.found;
@@ -160,7 +161,7 @@ impl MetadataPointer for FolderVersions {
     }
 }
 
-/// The refusal to commit to a table whose current version only a catalog knows.
+/// The error for a commit to a folder whose current version only a catalog knows.
 fn tracked_elsewhere(metadata_location: &str) -> Error {
     Error::unsupported("this table's versions are tracked by a catalog, so its folder can't be committed to")
         .with("path", metadata_location)

@@ -1,4 +1,4 @@
-//! Catalogs: where tables are found by name, and where commits become visible.
+//! Catalogs: they find tables by name and publish commits.
 
 pub mod filesystem;
 pub mod interface;

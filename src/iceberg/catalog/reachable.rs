@@ -1,4 +1,4 @@
-//! The files that a table's metadata leads to: what a purge deletes.
+//! The files that a table's metadata leads to. A purge deletes them.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,19 +10,19 @@ use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::{Location, Store};
 
-/// Files by what they are.
+/// Files by kind.
 #[derive(Debug, Default)]
 pub(super) struct Reachable {
-    /// Data and delete files of all snapshots, also such as a snapshot removed.
+    /// Data and delete files of all snapshots, including those that a snapshot removed.
     pub data: BTreeSet<String>,
     /// Manifests, their lists, statistics and earlier metadata files.
     pub metadata: BTreeSet<String>,
 }
 
-/// All files that the snapshots, statistics and log of a table's metadata name.
+/// Collects all files that the snapshots, statistics and log of a table's metadata name.
 ///
 /// # Errors
-/// Of the store; `CorruptTable` if a manifest is.
+/// Errors of the store; `CorruptTable` if a manifest is damaged.
 pub(super) fn reachable_files(store: &dyn Store, metadata: &TableMetadata) -> Result<Reachable> {
     let mut out = Reachable::default();
     let mut seen = HashSet::new();

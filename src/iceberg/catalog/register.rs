@@ -1,50 +1,50 @@
-//! The register of a catalog that knows tables by name: which metadata file is a table's current one, and which namespaces
-//! have which properties.
+//! The register of a catalog that knows tables by name. It holds each table's current metadata file and the properties
+//! of namespaces.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
 use crate::format::ident::TableIdent;
 
-/// A register. Its methods are atomic each.
+/// A register. Each method is atomic.
 pub trait TableRegister: Send + Sync + std::fmt::Debug {
-    /// A table's current metadata file; none if there is no such table.
+    /// A table's current metadata file. `None` if the table does not exist.
     ///
     /// # Errors
-    /// Here and below, those of what keeps the register; `CorruptTable` for a table without a metadata file.
+    /// Here and below: errors of the register's storage; `CorruptTable` for a table without a metadata file.
     fn location(&self, table: &TableIdent) -> Result<Option<String>>;
 
-    /// Makes sure that the register can be asked, and makes it if need be.
+    /// Checks that the register can be reached, and creates it if necessary.
     fn prepare(&self) -> Result<()>;
 
     /// Adds a table.
     ///
     /// # Errors
-    /// `AlreadyExists` if the name is taken; `CommitStateUnknown` if it can't be told whether it was added.
+    /// `AlreadyExists` if the name is taken; `CommitStateUnknown` if the result is unknown.
     fn insert(&self, table: &TableIdent, location: &str) -> Result<()>;
 
-    /// Makes `to` the current metadata file if `from` is; says whether it was.
+    /// Makes `to` the current metadata file if `from` is the current one. Returns whether it did.
     ///
     /// # Errors
-    /// `CommitStateUnknown` if it can't be told; after every other error, nothing was changed.
+    /// `CommitStateUnknown` if the result is unknown. After every other error, nothing was changed.
     fn swap(&self, table: &TableIdent, from: &str, to: &str) -> Result<bool>;
 
-    /// Removes a table; says whether it was there.
+    /// Removes a table. Returns whether it existed.
     fn remove(&self, table: &TableIdent) -> Result<bool>;
 
-    /// Gives a table another name; says whether it was there.
+    /// Renames a table. Returns whether it existed.
     ///
     /// # Errors
-    /// `AlreadyExists` if the other name is taken.
+    /// `AlreadyExists` if the new name is taken.
     fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<bool>;
 
-    /// The tables directly in a namespace, by name.
+    /// Lists the tables directly in a namespace, sorted by name.
     fn tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>>;
 
-    /// Namespaces that have properties or tables: the given one and all below it; of no levels, all.
+    /// Lists the given namespace and all below it that have properties or tables. An empty `below` lists all.
     fn namespaces(&self, below: &[String]) -> Result<BTreeSet<Vec<String>>>;
 
-    /// Whether something directly in a namespace, of whatever kind, has a name.
+    /// Whether anything directly in a namespace (table, view or namespace) has this name.
     fn is_used(&self, namespace: &[String]) -> Result<bool>;
 
     /// A namespace's properties.
@@ -53,15 +53,15 @@ pub trait TableRegister: Send + Sync + std::fmt::Debug {
     /// Adds a namespace with at least one property.
     ///
     /// # Errors
-    /// `AlreadyExists` if it has one of them already.
+    /// `AlreadyExists` if the namespace already has one of the properties.
     fn create(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()>;
 
     /// Removes properties of a namespace and sets others.
     fn set_properties(&self, namespace: &[String], removed: &[String], set: &BTreeMap<String, String>) -> Result<()>;
 
-    /// Removes a namespace's properties, and so the namespace if no table is in it.
+    /// Removes all properties of a namespace. This removes the namespace if it has no tables.
     fn clear_properties(&self, namespace: &[String]) -> Result<()>;
 
-    /// Whether the register ends with this process, so that no other can ask it.
+    /// Whether the register exists only in this process, so that no other process can use it.
     fn is_of_this_process(&self) -> bool;
 }

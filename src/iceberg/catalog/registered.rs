@@ -1,7 +1,7 @@
 //! Catalogs that keep a register of names: SQL catalogs and those in memory.
 //!
-//! A table's metadata is in files `<N>-<uuid>.metadata.json`. The register names the current one. A commit writes a new file,
-//! and the register then names that, if it still named the file that the commit was built on.
+//! A table's metadata is in files `<N>-<uuid>.metadata.json`. The register names the current one. A commit writes a new
+//! file. The register then switches to the new file if it still names the file that the commit was built on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::location::{absolute, join};
 use crate::store::{Store, StoreOptions, in_parallel, open_store};
 
-/// The property of a namespace that makes it be, and that nobody is shown.
+/// The property that marks a namespace as existing. Users don't see it.
 const EXISTS: &str = "exists";
 
-/// The property of a namespace that says where its tables go.
+/// The property of a namespace with the location of its tables.
 const LOCATION: &str = "location";
 
-/// The table property that puts metadata files elsewhere.
+/// The table property with another folder for metadata files.
 const METADATA_PATH: &str = "write.metadata.path";
 
-/// What a catalog was opened with.
+/// The name and properties that a catalog was opened with.
 #[derive(Debug)]
 struct Opening {
     name: String,
     properties: BTreeMap<String, String>,
-    /// Those of the properties that say how tables are stored.
+    /// The properties that say how tables are stored.
     storage: StoreOptions,
     warehouse: Option<String>,
 }
@@ -47,17 +47,18 @@ pub struct NamedCatalog {
 }
 
 impl std::fmt::Debug for NamedCatalog {
-    /// Without the properties, which hold secrets.
+    /// Leaves out the properties, because they hold secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "NamedCatalog({:?})", self.opening.name)
     }
 }
 
 impl NamedCatalog {
-    /// The catalog of a register. Without a warehouse, tables need a location, or a namespace that has one.
+    /// Opens the catalog of a register. Without a warehouse, a table needs its own location or a namespace with one.
     ///
     /// # Errors
-    /// `Store` if the warehouse is a relative path and the working directory is gone; as [`StoreOptions::of_catalog`].
+    /// `Store` if the warehouse is a relative path and the working directory no longer exists; errors of
+    /// [`StoreOptions::of_catalog`].
     pub fn new(
         names: Arc<dyn TableRegister>,
         name: &str,
@@ -79,13 +80,13 @@ impl NamedCatalog {
         open_store(location, self.opening.storage.as_map())
     }
 
-    /// The current metadata file of a table that must be there.
+    /// The current metadata file of a table. Fails if the table does not exist.
     fn current(&self, ident: &TableIdent) -> Result<String> {
         self.names.location(ident)?.ok_or_else(|| self.no_table(ident))
     }
 
     fn no_table(&self, ident: &TableIdent) -> Error {
-        Error::not_found(format!("there is no table '{ident}'")).with("catalog", &self.opening.name)
+        Error::not_found(format!("the table '{ident}' does not exist")).with("catalog", &self.opening.name)
     }
 
     /// Adds a table whose metadata is in a file.
@@ -100,7 +101,7 @@ impl NamedCatalog {
         })
     }
 
-    /// The folder of a namespace's tables, if anything says it.
+    /// The folder of a namespace's tables, if the namespace or the warehouse gives one.
     fn namespace_location(&self, namespace: &[String]) -> Option<String> {
         let warehouse = self.opening.warehouse.clone()?;
         Some(namespace.iter().fold(warehouse, |folder, level| join(&folder, level)))
@@ -112,7 +113,7 @@ fn found_at(metadata_location: String) -> FoundMetadata {
 }
 
 fn taken(ident: &TableIdent) -> Error {
-    Error::already_exists(format!("the table '{ident}' is there already"))
+    Error::already_exists(format!("the table '{ident}' already exists"))
 }
 
 /// Writes metadata into a new file of the table's metadata folder.
@@ -135,7 +136,7 @@ impl TableCatalog for NamedCatalog {
 
     fn create_namespace(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()> {
         namespace.iter().try_for_each(|level| check_name(level))?;
-        let there = || Error::already_exists(format!("the namespace '{}' is there already", namespace.join(".")));
+        let there = || Error::already_exists(format!("the namespace '{}' already exists", namespace.join(".")));
         if !self.names.namespaces(namespace)?.is_empty() {
             return Err(there());
         }
@@ -161,9 +162,9 @@ impl TableCatalog for NamedCatalog {
         if namespace.is_empty() || !self.names.namespaces(namespace)?.is_empty() {
             return Ok(());
         }
-        Err(Error::not_found(format!("there is no namespace '{}'", namespace.join(".")))
+        Err(Error::not_found(format!("the namespace '{}' does not exist", namespace.join(".")))
             .with("catalog", &self.opening.name)
-            .hint("Make it with create_namespace()"))
+            .hint("Create it with create_namespace()"))
     }
 
     fn list_namespaces(&self, parent: &[String]) -> Result<Vec<Vec<String>>> {
@@ -190,7 +191,7 @@ impl TableCatalog for NamedCatalog {
         set: &BTreeMap<String, String>,
     ) -> Result<()> {
         if let Some(key) = removed.iter().find(|key| set.contains_key(*key)) {
-            return Err(Error::invalid(format!("the property '{key}' can't be removed and set at once")));
+            return Err(Error::invalid(format!("the property '{key}' can't be both removed and set")));
         }
         if removed.iter().chain(set.keys()).any(|key| key == EXISTS) {
             return Err(Error::invalid(format!("the property '{EXISTS}' is reserved")));
@@ -204,7 +205,7 @@ impl TableCatalog for NamedCatalog {
         self.names.tables(namespace)
     }
 
-    /// The namespace's location or the warehouse, and the table's name; with something random at the end if the folder is
+    /// The location of the namespace or warehouse, plus the table's name. A random suffix is added if the folder is
     /// that of another table, which was renamed or dropped without its files.
     fn new_location(&self, ident: &TableIdent) -> Result<String> {
         check_name(&ident.name)?;
@@ -265,7 +266,7 @@ impl TableCatalog for NamedCatalog {
         }
     }
 
-    /// Without `purge`, the files stay, so that the table can be registered again.
+    /// Without `purge`, the files stay and the table can be registered again.
     fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()> {
         let doomed = match purge {
             true => {
@@ -286,15 +287,15 @@ impl TableCatalog for NamedCatalog {
     }
 }
 
-/// Removes a metadata file that no register can name, as an error proves.
+/// Removes a metadata file after an error that proves that no register names it.
 fn forget(store: &dyn Store, path: &str, error: &Error) {
     if error.kind() != ErrorKind::CommitStateUnknown {
-        // A leftover is harmless: nothing names it.
+        // A leftover file is harmless, because nothing names it.
         let _ = store.delete(path);
     }
 }
 
-/// A table whose current version the register knows.
+/// A table whose current version is in the register.
 #[derive(Debug)]
 struct Kept {
     catalog: NamedCatalog,
@@ -303,7 +304,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Makes the register name a new file, and says whether it does.
+    /// Switches the register to a new file.
     fn swap(&self, from: &str, to: &str) -> Result<()> {
         let names = &self.catalog.names;
         let swapped = match names.swap(&self.ident, from, to) {
@@ -319,10 +320,10 @@ impl Kept {
         }
     }
 
-    /// Whether a swap turns out to have been made, whose reply was lost.
+    /// Finds out whether a swap was made although its reply was lost.
     ///
-    /// A register that names another file than both was changed once at least, and the log of its metadata has the file that
-    /// came after `from`: it is ours or not, and if not, ours never will be.
+    /// If the register names a file that is neither `from` nor `to`, it was changed at least once. The log of that
+    /// file's metadata names the file that came after `from`. The swap was made exactly if that file is `to`.
     fn swapped(&self, from: &str, to: &str, lost: Error) -> Result<bool> {
         let Ok(Some(current)) = self.catalog.names.location(&self.ident) else { return Err(lost) };
         if current == to {
@@ -356,7 +357,7 @@ impl MetadataPointer for Kept {
         Publication::of(commit, published(), |e| e.kind() != ErrorKind::CommitStateUnknown)
     }
 
-    /// [`MetadataPointer::publish`] has looked already.
+    /// [`MetadataPointer::publish`] has already checked this.
     fn was_published(&self, _: &TableVersion, _: &MetadataCommit) -> bool {
         false
     }

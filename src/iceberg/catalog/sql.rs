@@ -1,4 +1,4 @@
-//! A register in a SQL database, in the two tables that the SQL catalogs of Java Iceberg and PyIceberg share.
+//! A register in a SQL database. It uses the two tables that Java Iceberg's and PyIceberg's SQL catalogs share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -23,12 +23,12 @@ const CREATE_PROPERTIES: &str = "CREATE TABLE IF NOT EXISTS iceberg_namespace_pr
 const INSERT_PROPERTY: &str = "INSERT INTO iceberg_namespace_properties \
      (catalog_name, namespace, property_key, property_value) VALUES (?1, ?2, ?3, ?4)";
 
-/// How the database's tables are made and changed when a register is opened.
+/// How opening a register creates or changes the database's tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layout {
-    /// Make tables that are not there.
+    /// Create missing tables.
     pub create: bool,
-    /// Add the column that tells tables from views where an old catalog lacks it.
+    /// Add the column that tells tables from views if an old catalog does not have it.
     pub upgrade: bool,
 }
 
@@ -42,15 +42,16 @@ pub struct SqlNames {
 }
 
 impl SqlNames {
-    /// The register of the catalog `name`. The database is asked when it is needed first.
+    /// Creates the register of the catalog `name`. The database is opened at the first use.
     pub fn new(database: Arc<dyn Database>, name: &str, layout: Layout) -> SqlNames {
         SqlNames { database, catalog: name.to_owned(), layout, only_tables: OnceLock::new() }
     }
 
-    /// The condition that a row is a table's and no view's; empty for databases of the first layout, which knows no views.
+    /// The SQL condition that a row is a table, not a view. Empty for databases of the first layout, which has no
+    /// views.
     ///
     /// # Errors
-    /// The database's; `NotFound` if its tables are missing and are not to be made.
+    /// Errors of the database; `NotFound` if its tables are missing and must not be created.
     fn only_tables(&self) -> Result<&'static str> {
         if let Some(condition) = self.only_tables.get() {
             return Ok(condition);
@@ -62,17 +63,17 @@ impl SqlNames {
         Ok(self.only_tables.get_or_init(|| condition))
     }
 
-    /// Makes the tables that are missing, if asked to; says whether rows have types.
+    /// Creates missing tables if asked to. Returns whether rows have types.
     fn made(&self) -> Result<bool> {
         let mut columns = self.database.columns(TABLES)?;
         if columns.is_empty() || self.database.columns(PROPERTIES)?.is_empty() {
             if !self.layout.create {
                 return Err(Error::not_found("the database has no tables of an Iceberg catalog")
                     .with("catalog", &self.catalog)
-                    .hint("Open it with init_catalog_tables='true' to make them"));
+                    .hint("Open it with init_catalog_tables='true' to create them"));
             }
             let make = [Statement::new(CREATE_TABLES, &[]), Statement::new(CREATE_PROPERTIES, &[])];
-            // Another process may be making them too: what counts is that they are there.
+            // Another process may create them at the same time. It is enough that they exist afterwards.
             if let Err(e) = self.database.execute(&make)
                 && self.database.columns(PROPERTIES)?.is_empty()
             {
@@ -101,12 +102,12 @@ impl SqlNames {
     }
 }
 
-/// A namespace as one text.
+/// A namespace as one text, with dots between its levels.
 fn dotted(namespace: &[String]) -> String {
     namespace.join(".")
 }
 
-/// The first text of a row; empty if it is null.
+/// The first text of a row, or an empty text if it is null.
 fn first(row: TextRow) -> String {
     row.into_iter().next().flatten().unwrap_or_default()
 }
@@ -191,7 +192,7 @@ impl TableRegister for SqlNames {
                 }
             };
             let levels = rows.into_iter().map(|row| first(row).split('.').map(str::to_owned).collect::<Vec<_>>());
-            // LIKE does not look at case everywhere.
+            // LIKE ignores case in some databases, so the levels are compared again.
             out.extend(levels.filter(|l| l.starts_with(below)));
         }
         Ok(out)

@@ -1,4 +1,4 @@
-//! What updates make of a table's metadata: the work of a catalog that takes commits as requirements and updates.
+//! Applies updates to a table's metadata, as a catalog does that takes commits as requirements and updates.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::spec::metadata_json::highest_partition_field_id;
 use crate::iceberg::spec::snapshot::{SnapshotRef, StatisticsFile, StatisticsKind};
 
-/// The metadata after these updates, made at `now_ms`. The metadata log stays as it is.
+/// The metadata after these updates, made at `now_ms`. The metadata log does not change.
 ///
 /// # Errors
 /// `InvalidInput`, `NotFound` or `CommitConflict` for an update that the metadata does not allow.
@@ -151,7 +151,7 @@ impl State {
         Ok(())
     }
 
-    /// Removes snapshots with their statistics and references. The log loses what lies before a snapshot that is gone.
+    /// Removes snapshots with their statistics and references. The log is cut after the last removed snapshot.
     fn remove_snapshots(&mut self, ids: &[i64]) {
         let next = &mut self.next;
         next.snapshots.retain(|s| !ids.contains(&s.id));

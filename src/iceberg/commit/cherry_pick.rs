@@ -1,8 +1,8 @@
-//! Publishes a staged snapshot, or one of another branch, on `main`. `main` moves there if that is enough. Otherwise a new
-//! snapshot repeats the change.
+//! Publishes a staged snapshot, or one of another branch, on `main`. If possible, `main` just moves to the snapshot.
+//! Otherwise a new snapshot repeats the change.
 //!
-//! As Java's `CherryPickOperation`: appends can be done again anywhere; overwrites of whole partitions where these have not
-//! changed; other changes only by moving `main`.
+//! This follows Java's `CherryPickOperation`. An append can always be repeated. An overwrite of whole partitions can be
+//! repeated if these have not changed. Other changes can only be published by moving `main`.
 
 use std::sync::Arc;
 
@@ -20,43 +20,45 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::{Location, Store};
 
-/// One snapshot to publish, from the first attempt to the last.
+/// The publication of one snapshot, over all attempts.
 #[derive(Debug)]
 pub struct CherryPick {
     store: Arc<dyn Store>,
     snapshot_id: i64,
-    /// The id of a snapshot that does the same again.
+    /// The id of the snapshot that repeats the change.
     own_id: i64,
-    /// What does the same again, once that was needed.
+    /// The change that repeats the snapshot, once an attempt needed it.
     change: Option<SnapshotProducer>,
 }
 
 impl CherryPick {
-    /// Of the snapshot with this id.
+    /// Creates the publication of the snapshot with this id.
     pub fn new(store: Arc<dyn Store>, snapshot_id: i64) -> CherryPick {
         CherryPick { store, snapshot_id, own_id: new_snapshot_id(), change: None }
     }
 
-    /// The two candidates for `main`: the snapshot to publish, and one that repeats its change.
+    /// The two snapshots that `main` may move to: the published one, and the one that repeats its change.
     pub fn snapshot_ids(&self) -> [i64; 2] {
         [self.snapshot_id, self.own_id]
     }
 
-    /// The change that does the same again, if one was needed so far.
+    /// The change that repeats the snapshot, if an attempt needed it.
     pub fn change(&self) -> Option<&SnapshotProducer> {
         self.change.as_ref()
     }
 
-    /// As [`CherryPick::change`].
+    /// Mutable form of [`CherryPick::change`].
     pub fn change_mut(&mut self) -> Option<&mut SnapshotProducer> {
         self.change.as_mut()
     }
 
-    /// The metadata with what the snapshot did on `main`.
+    /// Builds the metadata with the snapshot's change on `main`.
     ///
     /// # Errors
-    /// `NotFound` if there is no such snapshot; `InvalidInput` if it is published already or can't be picked;
-    /// `CommitConflict` if the partitions that it replaces have changed; as [`SnapshotProducer::prepare`].
+    /// - `NotFound` if the snapshot does not exist.
+    /// - `InvalidInput` if it is already published or can't be published this way.
+    /// - `CommitConflict` if the partitions that it replaces have changed.
+    /// - Errors of [`SnapshotProducer::prepare`].
     pub fn prepare(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
         let id = self.snapshot_id;
         let picked = base.snapshot_by_id(id).cloned();
@@ -80,7 +82,7 @@ impl CherryPick {
         }
     }
 
-    /// A change that does what the snapshot did.
+    /// Builds a change that repeats the snapshot.
     fn redo(&self, base: &TableMetadata, picked: &Snapshot, is_ancestor: bool) -> Result<SnapshotProducer> {
         let replaces = picked.summary.get(REPLACE_PARTITIONS).is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let change = match picked.operation() {
@@ -101,7 +103,7 @@ impl CherryPick {
             }
             Some("overwrite") if replaces => {
                 return Err(Error::invalid(
-                    "the snapshot replaces partitions of a version that `main` does not come from",
+                    "the snapshot replaces partitions of a version that is not an ancestor of `main`",
                 )
                 .hint("Run the overwrite again on the newest version"));
             }
@@ -139,7 +141,7 @@ impl CherryPick {
     }
 }
 
-/// Refuses a snapshot that `main` has, or whose work it has under another id.
+/// Fails if `main` already has the snapshot, or a snapshot that repeats it.
 fn check_unpublished(picked: &Snapshot, ancestors: &[&Arc<Snapshot>]) -> Result<()> {
     let source = picked.id.to_string();
     let wap = picked.summary.get(WAP_ID).filter(|id| !id.is_empty());

@@ -1,7 +1,7 @@
-//! Which snapshots and references a table no longer keeps, and its metadata without them.
+//! Finds expired snapshots and references, and builds the table's metadata without them.
 //!
-//! A branch keeps its young snapshots, and a minimum number of the newest. A tag keeps its own. References other than `main`
-//! are removed when their snapshot is too old. So is a snapshot that no reference leads to.
+//! A branch keeps its recent snapshots and a minimum number of the newest. A tag keeps its own snapshot. References
+//! other than `main` are removed when their snapshot is too old. Snapshots that no reference leads to are removed too.
 //!
 //! Source: Iceberg specification, "Snapshot Retention Policy"; where it is silent, Java's `RemoveSnapshots`.
 
@@ -13,13 +13,13 @@ use crate::format::evolution::RefKind;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::spec::snapshot::SnapshotRef;
 
-/// How old snapshots get where nothing else is said: five days, milliseconds.
+/// The property with the maximum age of snapshots, and its default: five days in milliseconds.
 const MAX_SNAPSHOT_AGE_MS: (&str, i64) = ("history.expire.max-snapshot-age-ms", 5 * 24 * 60 * 60 * 1000);
 
-/// How many snapshots a branch keeps however old they are.
+/// The property with the number of snapshots that a branch keeps whatever their age.
 const MIN_SNAPSHOTS_TO_KEEP: (&str, i64) = ("history.expire.min-snapshots-to-keep", 1);
 
-/// How old references get, milliseconds.
+/// The property with the maximum age of references, in milliseconds.
 const MAX_REF_AGE_MS: (&str, i64) = ("history.expire.max-ref-age-ms", i64::MAX);
 
 /// The rules as numbers.
@@ -52,7 +52,7 @@ impl Rules {
         name == MAIN_BRANCH || age.is_some_and(|age| age <= most)
     }
 
-    /// The snapshots that a branch keeps: from its head on, up to the first that is neither needed nor young.
+    /// The snapshots that a branch keeps: from its head to the first snapshot that is neither needed nor recent.
     fn kept_by_branch(&self, base: &TableMetadata, branch: &SnapshotRef) -> Vec<i64> {
         let oldest = branch.max_snapshot_age_ms.map_or(self.older_than_ms, |age| self.now_ms.saturating_sub(age));
         let keep = branch.min_snapshots_to_keep.map_or(self.keep, i64::from);
@@ -61,11 +61,12 @@ impl Rules {
     }
 }
 
-/// The table without what has expired at `now_ms`, milliseconds since the epoch; equal to `base` if nothing has.
+/// The table without snapshots and references that have expired at `now_ms` (milliseconds since the epoch). Equal to
+/// `base` if nothing has expired.
 ///
 /// # Errors
-/// `InvalidInput` for a snapshot that is to go but has a reference that stays, fewer than one snapshot to keep, or a
-/// property that is no number.
+/// `InvalidInput` if a snapshot to remove has a reference that stays, if fewer than one snapshot would be kept, or if a
+/// property is not a number.
 pub fn expire(base: &TableMetadata, expiry: &Expiry, now_ms: i64) -> Result<TableMetadata> {
     let rules = Rules::of(base, expiry, now_ms)?;
     let kept_refs: BTreeMap<String, SnapshotRef> = (base.refs.iter())
@@ -74,7 +75,7 @@ pub fn expire(base: &TableMetadata, expiry: &Expiry, now_ms: i64) -> Result<Tabl
         .collect();
     let named: HashSet<i64> = expiry.snapshot_ids.iter().copied().collect();
     if let Some((name, r)) = kept_refs.iter().find(|(_, r)| named.contains(&r.snapshot_id)) {
-        return Err(Error::invalid("a snapshot that a branch or tag is at can't expire")
+        return Err(Error::invalid("a snapshot of a branch or tag can't expire")
             .with("snapshot", r.snapshot_id)
             .with("ref", name)
             .hint("Drop or move the branch or tag first"));
@@ -93,8 +94,8 @@ pub fn expire(base: &TableMetadata, expiry: &Expiry, now_ms: i64) -> Result<Tabl
     Ok(without(base, &kept, kept_refs, now_ms))
 }
 
-/// The metadata with these snapshots and references only. The log loses what lies before a snapshot that is gone, so that
-/// it never shows a history with holes (as in Java).
+/// The metadata with only these snapshots and references. The log is cut after the last removed snapshot, so that it
+/// never shows a history with gaps (as in Java).
 fn without(
     base: &TableMetadata,
     kept: &HashSet<i64>,

@@ -1,8 +1,8 @@
-//! Messages are committed once: one that comes again, alone or with others, must not add its rows a second time.
+//! Detects commit messages that were committed before, so that their rows are not added a second time.
 //!
-//! The summary of a commit tells which messages it had, so that only one that may have had the same is looked into. What was
-//! committed before a file was written can't have it. Where commits since then have expired, the newest snapshot's manifests
-//! that are as young are looked into instead.
+//! The summary of a commit identifies its messages. Only commits that may have had the same messages are examined. A
+//! commit made before a file was written can't contain it. If commits since then have expired, the manifests of the
+//! newest snapshot that are new enough are examined instead.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -19,25 +19,25 @@ use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::{Location, Store};
 use crate::types::hash::murmur3_bytes;
 
-/// The member of a snapshot's summary that names the messages it was made of.
+/// The summary key that identifies the messages of a commit.
 const MESSAGES: &str = "frazil.messages";
 
-/// For more messages than this number, the value says only this.
+/// With more messages than this number, the value is only this word.
 const MANY: (usize, &str) = (32, "many");
 
-/// How much clocks may differ, in milliseconds.
+/// The largest expected clock difference between machines, in milliseconds.
 const SKEW_MS: i64 = 3_600_000;
 
 /// The messages of one commit.
 #[derive(Debug, Clone, Default)]
 pub struct CommitFingerprint {
     files: Vec<String>,
-    /// What tells a change without files from others.
+    /// Names that identify changes without files.
     names: Vec<String>,
     messages: BTreeSet<String>,
-    /// The earliest; 0 if a message does not tell.
+    /// The earliest time at which a file was written; 0 if a message does not record it.
     written: Option<WrittenAt>,
-    /// Manifests that have none of the files.
+    /// Manifests that hold none of the files.
     checked: HashSet<String>,
 }
 
@@ -57,7 +57,7 @@ impl CommitFingerprint {
         known.time_ms = known.time_ms.min(at.time_ms);
     }
 
-    /// Adds what tells a change without files from others.
+    /// Adds a name that identifies a change without files.
     pub fn add_name(&mut self, name: String) {
         self.names.push(name);
     }
@@ -66,13 +66,13 @@ impl CommitFingerprint {
         self.files.is_empty() && self.names.is_empty()
     }
 
-    /// What the change is known by: its files, if it has any.
+    /// The names that identify the change: its files, if it has any.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let names = if self.files.is_empty() { &self.names } else { &self.files };
         names.iter().map(String::as_str)
     }
 
-    /// What the summary says of the messages, if there are any with files.
+    /// The summary entry for the messages, if any of them has files.
     pub(crate) fn member(&self) -> Option<(String, String)> {
         let ids: Vec<&str> = self.messages.iter().map(String::as_str).collect();
         let value = match ids.len() {
@@ -83,10 +83,10 @@ impl CommitFingerprint {
         Some((MESSAGES.to_owned(), value))
     }
 
-    /// Refuses messages with files that the branch has or had: for a staged commit, that any snapshot has.
+    /// Fails if the branch has or had a file of the messages. For a staged commit, fails if any snapshot has one.
     ///
     /// # Errors
-    /// `InvalidInput` naming the file; of the store; `CorruptTable` if a manifest is.
+    /// `InvalidInput` with the file; errors of the store; `CorruptTable` if a manifest is damaged.
     pub(crate) fn check(
         &mut self,
         store: &dyn Store,
@@ -127,11 +127,11 @@ impl CommitFingerprint {
         Ok(())
     }
 
-    /// Whether a snapshot may have one of the messages, by what it says.
+    /// Whether, according to its summary, a snapshot may contain one of the messages.
     fn may_be_of(&self, snapshot: &Snapshot) -> bool {
         match snapshot.summary.get(MESSAGES) {
             Some(ids) => ids == MANY.1 || ids.split(',').any(|id| self.messages.contains(id)),
-            // What a staged commit did was done again.
+            // This snapshot repeats a staged commit.
             None => snapshot.summary.contains_key(SOURCE_ID),
         }
     }

@@ -1,4 +1,4 @@
-//! What the manifests of a table hold.
+//! Lookup of files in a table's manifests.
 
 use std::collections::HashSet;
 
@@ -14,10 +14,10 @@ use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::location::{normalise, normalised};
 use crate::store::{Location, Store, in_parallel};
 
-/// Those of `paths` that are live in some snapshot of the table.
+/// The paths among `paths` that are live in some snapshot of the table.
 ///
 /// # Errors
-/// Of the store; `CorruptTable` if a manifest is.
+/// Errors of the store; `CorruptTable` if a manifest is damaged.
 pub fn live_files<P: AsRef<str>>(store: &dyn Store, metadata: &TableMetadata, paths: &[P]) -> Result<Vec<String>> {
     let (mut seen, mut manifests) = (HashSet::new(), Vec::new());
     for snapshot in &metadata.snapshots {
@@ -27,26 +27,26 @@ pub fn live_files<P: AsRef<str>>(store: &dyn Store, metadata: &TableMetadata, pa
     named_in(store, &manifests, paths, false)
 }
 
-/// Those of `paths` that are live in a snapshot.
+/// The paths among `paths` that are live in a snapshot.
 ///
 /// # Errors
-/// As [`live_files`].
+/// Errors of [`live_files`].
 pub fn live_in_snapshot<P: AsRef<str>>(store: &dyn Store, snapshot: &Snapshot, paths: &[P]) -> Result<Vec<String>> {
     let manifests = load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)?;
     named_in(store, &manifests, paths, false)
 }
 
-/// Those of `paths` that manifests have as live files, or as deleted ones too.
+/// The paths among `paths` that manifests list as live files, or also as deleted files.
 ///
 /// # Errors
-/// As [`live_files`].
+/// Errors of [`live_files`].
 pub(super) fn named_in<P: AsRef<str>>(
     store: &dyn Store,
     manifests: &[ManifestFile],
     paths: &[P],
     deleted_too: bool,
 ) -> Result<Vec<String>> {
-    // Others may have recorded the same file with a scheme.
+    // Other writers may have recorded the same file with a scheme.
     let wanted: HashSet<String> = paths.iter().map(|p| normalise(p.as_ref())).collect();
     let of = |i: usize| -> Result<Vec<String>> {
         let m = &manifests[i];
@@ -61,7 +61,7 @@ pub(super) fn named_in<P: AsRef<str>>(
     Ok(in_parallel(store, manifests.len(), of)?.into_iter().flatten().collect())
 }
 
-/// Fills in the counts that a v1 list may lack and later versions require, by counting the manifest's entries.
+/// Fills in counts that a v1 list may lack and later versions require. It counts the manifest's entries.
 pub(super) fn fill_counts(store: &dyn Store, m: &mut ManifestFile) -> Result<()> {
     let known = [m.added_files_count, m.existing_files_count, m.deleted_files_count];
     let rows = [m.added_rows_count, m.existing_rows_count, m.deleted_rows_count];

@@ -1,4 +1,4 @@
-//! The manifests and manifest lists that a commit writes, and the entries of those it rewrites.
+//! The manifests and manifest lists that a commit writes, and the entries of manifests that it rewrites.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,33 +15,33 @@ use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::{Store, location};
 
-/// How manifests are compressed: `gzip` (default), `zstd`, `snappy` or `uncompressed`.
+/// The property with the compression of manifests: `gzip` (default), `zstd`, `snappy` or `uncompressed`.
 const CODEC: &str = "write.manifest.compression-codec";
 
-/// How hard.
+/// The property with the compression level.
 const LEVEL: &str = "write.manifest.compression-level";
 
-/// How large manifests should be that are made of others.
+/// The property with the target size of merged manifests.
 const TARGET_BYTES: &str = "commit.manifest.target-size-bytes";
 
-/// How large manifests should be that are made of others, by the table's properties.
+/// The target size of merged manifests, from the table's properties.
 ///
 /// # Errors
-/// `InvalidInput` if the property is no number.
+/// `InvalidInput` if the property is not a number.
 pub(super) fn target_bytes(base: &TableMetadata) -> Result<i64> {
     base.int_property(TARGET_BYTES, 8 << 20)
 }
 
-/// The sequence number of a manifest that no list has given one yet.
+/// The sequence number of a manifest that is not in a manifest list yet.
 pub(super) const UNASSIGNED: i64 = -1;
 
-/// An id that, but for chance, no other snapshot has.
+/// A random id for a snapshot. A collision is very unlikely.
 pub(super) fn new_snapshot_id() -> i64 {
     let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
     ((high ^ low) & i64::MAX as u64) as i64
 }
 
-/// Writes the metadata files of one commit, and knows which they are.
+/// Writes the metadata files of one commit and keeps their paths.
 #[derive(Debug)]
 pub(super) struct ManifestWriter {
     pub store: Arc<dyn Store>,
@@ -64,12 +64,12 @@ impl ManifestWriter {
         }
     }
 
-    /// Removes those of the files written that `unneeded` names, and forgets them.
+    /// Deletes the written files that `unneeded` selects, and forgets them.
     pub fn delete(&self, unneeded: impl Fn(&str) -> bool) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.retain(|path| {
             if unneeded(path) {
-                // A left-over is a harmless orphan; the outcome of the commit matters more.
+                // A leftover file is harmless. The outcome of the commit matters more.
                 let _ = self.store.delete(path);
             }
             !unneeded(path)
@@ -83,7 +83,7 @@ impl ManifestWriter {
         Ok(path)
     }
 
-    /// Writes a manifest of this commit. Its sequence numbers are those of the list that first names it.
+    /// Writes a manifest of this commit. It gets its sequence numbers from the first list that names it.
     pub fn write(
         &self,
         base: &TableMetadata,
@@ -133,7 +133,7 @@ impl ManifestWriter {
         self.put(base, &name, &encode_manifest_list(manifests, header)?)
     }
 
-    /// An entry that adds a file. Row ids come with the commit (specification, "Row Lineage").
+    /// An entry that adds a file. The commit assigns row ids (specification, "Row Lineage").
     pub fn added(&self, file: &DataFile, sequence_number: Option<i64>) -> ManifestEntry {
         ManifestEntry {
             status: ADDED,
@@ -144,8 +144,8 @@ impl ManifestWriter {
         }
     }
 
-    /// All entries of a manifest, with what they inherit from the list; those of a manifest of this very commit as they
-    /// are, because what they inherit is not settled.
+    /// Reads all entries of a manifest, with the values inherited from the list. Entries of a manifest of this commit
+    /// stay as they are, because their inherited values are not known yet.
     pub fn read(&self, base: &TableMetadata, m: &ManifestFile) -> Result<Vec<ManifestEntry>> {
         let bytes = self.store.get(&m.path)?;
         self.entries(base, m, &bytes).with("path", &m.path)
@@ -191,7 +191,7 @@ impl ManifestWriter {
     }
 }
 
-/// What the entries of a manifest inherit.
+/// The values that the entries of a manifest inherit.
 pub(super) fn inherited(m: &ManifestFile) -> Inherited {
     Inherited { snapshot_id: m.added_snapshot_id, sequence_number: m.sequence_number }
 }

@@ -1,8 +1,9 @@
-//! Merging small manifests, so that plans of a table with many commits stay quick.
+//! Merges small manifests, so that planning stays fast for tables with many commits.
 //!
-//! Manifests of one kind and spec are packed, from the oldest on and without changing their order, into bins of the target
-//! size. A bin of several is written as one manifest; the bin of the newest only once it holds enough of them, so that an
-//! append does not rewrite what the last one wrote. As Java's `ManifestMergeManager`.
+//! Manifests of one kind and spec are packed into bins of the target size, from the oldest on and without changing
+//! their order. A bin of several manifests is written as one manifest. The newest bin is written only when it holds
+//! enough manifests, so that an append does not rewrite the previous append's result. This follows Java's
+//! `ManifestMergeManager`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -19,14 +20,14 @@ use crate::store::in_parallel;
 const ENABLED: &str = "commit.manifest-merge.enabled";
 const MIN_COUNT: &str = "commit.manifest.min-count-to-merge";
 
-/// How manifests are merged.
+/// The settings for merging manifests.
 struct Policy {
     target_bytes: i64,
     min_count: i64,
 }
 
 impl Policy {
-    /// `None` if the table's properties say that none are.
+    /// Reads the settings. `None` if the table's properties turn merging off.
     fn of(base: &TableMetadata) -> Result<Option<Policy>> {
         let enabled = match base.properties.get(ENABLED).map(|v| v.trim().to_ascii_lowercase()).as_deref() {
             None | Some("true") => true,
@@ -43,22 +44,23 @@ impl Policy {
     }
 }
 
-/// Merges manifests of one kind, and remembers what earlier attempts merged.
+/// Merges manifests of one kind, and keeps the results of earlier attempts.
 #[derive(Debug, Default)]
 pub(super) struct Merger {
     known: HashMap<Vec<Source>, ManifestFile>,
 }
 
 impl Merger {
-    /// Forgets what earlier attempts merged.
+    /// Forgets the results of earlier attempts.
     pub fn forget(&mut self) {
         self.known.clear();
     }
 
-    /// The manifests, newest first, merged where they should be; and how many of earlier snapshots went into others.
+    /// Returns the manifests, newest first, merged where necessary. Also returns the number of earlier snapshots'
+    /// manifests that were merged into others.
     ///
     /// # Errors
-    /// Of the store; `CorruptTable` if a manifest is; `InvalidInput` for a property that is no number.
+    /// Errors of the store; `CorruptTable` if a manifest is damaged; `InvalidInput` if a property is not a number.
     pub fn merge(
         &mut self,
         writer: &ManifestWriter,
@@ -99,7 +101,7 @@ impl Merger {
     }
 }
 
-/// Bins of neighbours, filled from the end, so that the first one is the one with room.
+/// Packs neighbours into bins. Bins are filled from the end, so that the first bin is the one with free space.
 fn pack(manifests: Vec<ManifestFile>, target_bytes: i64) -> Vec<Vec<ManifestFile>> {
     let mut bins: Vec<Vec<ManifestFile>> = Vec::new();
     let mut taken = 0i64;

@@ -1,9 +1,11 @@
-//! A commit as requirements and updates: the difference between two versions of a table's metadata, worked out once.
+//! A commit as requirements and updates: the difference between two versions of a table's metadata. It is computed
+//! once.
 //!
-//! Catalogs that keep metadata files write [`MetadataCommit::next`]. A REST catalog gets [`MetadataCommit::to_json`] and makes
-//! the next version itself, as [`super::apply_updates::apply`] does.
+//! Catalogs that keep metadata files write [`MetadataCommit::next`]. A REST catalog receives
+//! [`MetadataCommit::to_json`] and builds the next version itself, as [`super::apply_updates::apply`] does.
 //!
-//! Source: `CommitTableRequest` of Iceberg's REST catalog specification; requirements as Java's `UpdateRequirements`.
+//! Source: `CommitTableRequest` of Iceberg's REST catalog specification; requirements as in Java's
+//! `UpdateRequirements`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -18,16 +20,16 @@ use crate::iceberg::spec::snapshot::{Snapshot, SnapshotLogEntry, SnapshotRef, St
 /// A commit that is ready to be published.
 #[derive(Clone, Debug)]
 pub struct MetadataCommit {
-    /// What must still be true of the table.
+    /// The conditions that the table must still meet.
     pub requirements: Vec<MetadataRequirement>,
     /// The changes, in order.
     pub updates: Vec<MetadataUpdate>,
-    /// The version that the updates lead to, with the log of earlier metadata files.
+    /// The version that the updates produce, with the log of earlier metadata files.
     pub next: TableMetadata,
 }
 
 impl MetadataCommit {
-    /// The commit that makes `next` of `base`.
+    /// The commit that turns `base` into `next`.
     pub fn between(base: &TableMetadata, next: TableMetadata) -> MetadataCommit {
         let updates = updates(base, &next);
         let commit = MetadataCommit { requirements: requirements(base, &updates), updates, next };
@@ -36,7 +38,7 @@ impl MetadataCommit {
         commit
     }
 
-    /// The commit that makes a new table.
+    /// The commit that creates a table.
     pub fn creating(table: TableMetadata) -> MetadataCommit {
         let mut updates = Vec::new();
         updates.extend(table.table_uuid.clone().map(MetadataUpdate::AssignUuid));
@@ -61,9 +63,9 @@ impl MetadataCommit {
     }
 }
 
-/// The changes that make `next` of `base`, in an order in which a catalog can make them.
+/// The changes that turn `base` into `next`, in an order in which a catalog can apply them.
 ///
-/// The metadata log and the time of the update are not among them: whoever publishes the commit sets them.
+/// They don't include the metadata log and the time of the update. The publisher of the commit sets those.
 fn updates(base: &TableMetadata, next: &TableMetadata) -> Vec<MetadataUpdate> {
     let mut out = Vec::new();
     if let Some(uuid) = next.table_uuid.as_ref().filter(|_| base.table_uuid != next.table_uuid) {
@@ -96,12 +98,12 @@ fn updates(base: &TableMetadata, next: &TableMetadata) -> Vec<MetadataUpdate> {
     out
 }
 
-/// The id as an update names it: [`LAST_ADDED`] if the value is the one that the commit added last.
+/// The id as an update refers to it: [`LAST_ADDED`] if the commit added the value last.
 fn named(id: i32, last_added: Option<i32>) -> i32 {
     if last_added == Some(id) { LAST_ADDED } else { id }
 }
 
-/// New schemas, specs and sort orders, and which of them are used.
+/// Adds new schemas, specs and sort orders, and the choice of the current ones.
 fn add_layout(base: &TableMetadata, next: &TableMetadata, out: &mut Vec<MetadataUpdate>) {
     let mut last = None;
     for schema in next.schemas.iter().filter(|s| base.schemas.iter().all(|b| b.id != s.id)) {
@@ -155,7 +157,7 @@ fn add_properties(base: &TableMetadata, next: &TableMetadata, out: &mut Vec<Meta
     }
 }
 
-/// Raises the format version, after the new snapshots that are of the lower one. Returns the other new snapshots.
+/// Raises the format version, after the new snapshots of the lower version. Returns the other new snapshots.
 fn add_upgrades(base: &TableMetadata, next: &TableMetadata, out: &mut Vec<MetadataUpdate>) -> Vec<Arc<Snapshot>> {
     let old: HashSet<i64> = base.snapshots.iter().map(|s| s.id).collect();
     let mut new: Vec<_> = next.snapshots.iter().filter(|s| !old.contains(&s.id)).cloned().collect();
@@ -175,7 +177,7 @@ fn add_upgrades(base: &TableMetadata, next: &TableMetadata, out: &mut Vec<Metada
     new
 }
 
-/// Whether a snapshot was made before the format version was raised from this one.
+/// Whether a snapshot was made before the table was upgraded from this format version.
 fn is_of_version(snapshot: &Snapshot, version: u8) -> bool {
     match version {
         1 => snapshot.sequence_number == 0,
@@ -184,7 +186,7 @@ fn is_of_version(snapshot: &Snapshot, version: u8) -> bool {
     }
 }
 
-/// References, then the snapshots that are removed: no reference ever names a snapshot that the table lacks.
+/// Adds references, then removals of snapshots. This way no reference ever names a missing snapshot.
 fn add_refs(base: &TableMetadata, next: &TableMetadata, out: &mut Vec<MetadataUpdate>) {
     add_main(base, next, out);
     for (name, reference) in next.refs.iter().filter(|(name, _)| *name != MAIN_BRANCH) {
@@ -202,7 +204,7 @@ fn add_refs(base: &TableMetadata, next: &TableMetadata, out: &mut Vec<MetadataUp
     }
 }
 
-/// Every snapshot that `main` was at, in the order of the log, so that the log says the same afterwards.
+/// Moves `main` to every snapshot that it was at, in the order of the log, so that the catalog's log becomes the same.
 fn add_main(base: &TableMetadata, next: &TableMetadata, out: &mut Vec<MetadataUpdate>) {
     let Some(main) = next.refs.get(MAIN_BRANCH) else { return };
     let mut logged = new_log_entries(base, next).iter().map(|e| e.snapshot_id).collect::<Vec<i64>>();
@@ -217,7 +219,7 @@ fn add_main(base: &TableMetadata, next: &TableMetadata, out: &mut Vec<MetadataUp
     out.extend(logged.into_iter().map(set));
 }
 
-/// The entries of the log that `base` does not have. Removing snapshots takes entries off the front.
+/// The log entries that `base` does not have. Removing snapshots removes entries at the front.
 fn new_log_entries<'n>(base: &TableMetadata, next: &'n TableMetadata) -> &'n [SnapshotLogEntry] {
     let (old, new) = (&base.snapshot_log, &next.snapshot_log);
     let kept = (0..=old.len()).find(|from| new.starts_with(&old[*from..])).map_or(0, |from| old.len() - from);
@@ -253,7 +255,7 @@ pub(super) fn key_id(key: &Json) -> Option<&str> {
     key.get("key-id").and_then(Json::as_str)
 }
 
-/// What must be true of a table so that the updates mean the same as on `base`.
+/// The conditions under which the updates mean the same as on `base`.
 fn requirements(base: &TableMetadata, updates: &[MetadataUpdate]) -> Vec<MetadataRequirement> {
     use MetadataRequirement as R;
     use MetadataUpdate as U;
@@ -267,7 +269,7 @@ fn requirements(base: &TableMetadata, updates: &[MetadataUpdate]) -> Vec<Metadat
             U::SetDefaultSpec(_) => vec![R::AssertDefaultSpecId(base.default_spec_id)],
             U::SetDefaultSortOrder(_) => vec![R::AssertDefaultSortOrderId(base.default_sort_order_id)],
             U::SetSnapshotRef { name, .. } | U::RemoveSnapshotRef(name) => vec![of_ref(name)],
-            // A schema or spec may have come into use on any branch.
+            // Another commit may have started to use a schema or spec on any branch.
             U::RemoveSchemas(_) => {
                 let refs = base.refs.keys().map(|name| of_ref(name));
                 refs.chain([R::AssertCurrentSchemaId(base.current_schema_id)]).collect()

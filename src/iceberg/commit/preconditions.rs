@@ -1,7 +1,7 @@
-//! What a change takes for granted about the table, checked against the commits made since it was planned.
+//! The preconditions of a change, checked against the commits made since it was planned.
 //!
-//! Each check looks only at what the new snapshots themselves wrote, and at each snapshot once: later attempts look at those
-//! that came since. Which checks an operation needs, by its isolation level, its caller says. As Java's
+//! Each check looks only at files that the new snapshots wrote. It looks at each snapshot once: later attempts check
+//! only newer snapshots. The caller selects the checks for its operation and isolation level. This follows Java's
 //! `MergingSnapshotProducer`.
 //!
 //! Source: Iceberg specification, "Commit Conflict Resolution and Retry".
@@ -27,53 +27,56 @@ use crate::store::location::{normalise, normalised};
 use crate::store::{Location, Store, in_parallel};
 use crate::types::FieldId;
 
-/// What to do after a conflict.
-pub(crate) const RUN_AGAIN: &str = "Nothing was committed. The same change can't be committed any more, but it is safe to run the operation again: it \
-     plans on the newest version";
+/// The hint after a conflict.
+pub(crate) const RUN_AGAIN: &str = "Nothing was committed. The same change can't be committed any more, but it is safe \
+     to run the operation again: it plans on the newest version";
 
-/// What must not have happened since a change was planned.
+/// The events that must not have happened since a change was planned.
 ///
-/// `serializable` isolation asks for all that touches the rows it read: [`Preconditions::no_new_data`] and
-/// [`Preconditions::no_new_deletes`]; `snapshot` isolation leaves out the former.
+/// `serializable` isolation excludes every change of the rows that were read: [`Preconditions::no_new_data`] and
+/// [`Preconditions::no_new_deletes`]. `snapshot` isolation leaves out the first.
 #[derive(Clone, Debug, Default)]
 pub struct Preconditions {
-    /// The snapshot that the change was planned on; none if the table (or branch) was empty: all of its history counts.
+    /// The snapshot that the change was planned on. `None` if the table or branch was empty; then all of its history is
+    /// checked.
     pub since: Option<i64>,
-    /// The rows that the change read: only files that may hold such rows conflict. None for all rows.
+    /// The rows that the change read. Only files that may hold such rows conflict. `None` means all rows.
     pub filter: Option<Predicate>,
-    /// Only files of these partitions conflict, where given.
+    /// If set, only files of these partitions conflict.
     pub partitions: Option<Vec<Arc<Partition>>>,
-    /// Nobody added data files (that may match).
+    /// Fails if another commit added data files (that may match).
     pub no_new_data: bool,
-    /// Nobody added delete files (that may match), nor any that reach the data files that this change removes.
+    /// Fails if another commit added delete files that may match or that apply to data files which this change removes.
     pub no_new_deletes: bool,
-    /// Nobody added deletes that reach the data files that this change removes, whatever the filter. Of equality deletes
-    /// only if [`SnapshotProducer::data_sequence_number`](super::producer::SnapshotProducer::data_sequence_number) does not keep them
-    /// reaching what is added.
+    /// Fails if another commit added deletes that apply to the data files which this change removes, whatever the
+    /// filter. Equality deletes count unless
+    /// [`SnapshotProducer::data_sequence_number`](super::producer::SnapshotProducer::data_sequence_number) keeps them
+    /// applied to the added files.
     pub no_new_deletes_of_removed: bool,
-    /// Nobody removed data files (that may match).
+    /// Fails if another commit removed data files (that may match).
     pub no_removed_data: bool,
-    /// These data files are still there: those that added position deletes refer to.
+    /// Data files that must still be in the table, because added position deletes refer to them.
     pub required: HashSet<String>,
-    /// Nobody added these data files: those that the change itself adds.
+    /// Data files that must not be in the table yet: those that the change itself adds.
     pub absent: HashSet<String>,
-    /// A required file may have gone by an operation `delete`, which removes all its rows.
+    /// Allows an operation `delete` to remove a required file, because it removes all of the file's rows.
     pub required_may_be_deleted: bool,
-    /// `since` is still among the ancestors of the newest snapshot, even if nothing else is asked.
+    /// Requires `since` to be an ancestor of the newest snapshot, even without any other check.
     pub same_history: bool,
-    /// The table has data files of these partition specs only: those that added equality deletes reach. Any if none.
+    /// The partition specs that the table's data files may have, because added equality deletes apply only to these.
+    /// `None` allows any.
     pub only_specs: Option<BTreeSet<i32>>,
 }
 
-/// What the checks need to know of the change.
+/// The data about a change that its checks need.
 pub(crate) struct Subject<'a> {
     pub store: &'a Arc<dyn Store>,
     pub removed_data: &'a [DataFile],
     /// Data files that the change adds deletion vectors for.
     pub vectors_for: HashSet<&'a str>,
-    /// The added data files keep an old data sequence number, so that new equality deletes reach them too.
+    /// The added data files keep an old data sequence number, so new equality deletes apply to them too.
     pub keeps_sequence_number: bool,
-    /// Rows move to another partition spec, where deletes of partitions of the old one don't reach them.
+    /// Rows move to another partition spec. Deletes in partitions of the old spec don't apply to them there.
     pub moves_rows: bool,
     /// Snapshots of the same transaction.
     pub own: &'a HashSet<i64>,
@@ -89,10 +92,11 @@ struct Check<'a> {
     since_number: i64,
 }
 
-/// Checks the snapshots between `assumptions.since` and `parent`, without those in `checked`; gives those it checked.
+/// Checks the snapshots between `assumptions.since` and `parent`, except those in `checked`. Returns the checked
+/// snapshots.
 ///
 /// # Errors
-/// `CommitConflict` naming snapshot, operation, file, partition and clause; of the store; `CorruptTable`.
+/// `CommitConflict` with the snapshot, operation, file, partition and clause; errors of the store; `CorruptTable`.
 pub(crate) fn check(
     assumptions: &Preconditions,
     subject: &Subject<'_>,
@@ -105,7 +109,7 @@ pub(crate) fn check(
         return Ok(Vec::new());
     }
     let between = snapshots_between(base, assumptions.since, parent).map_err(|e| {
-        Error::conflict("the snapshot that the change was planned on is not among those before the newest one")
+        Error::conflict("the snapshot that the change was planned on is not an ancestor of the newest one")
             .with("snapshot", parent.id)
             .with("since", assumptions.since.map_or_else(|| "none".to_owned(), |id| id.to_string()))
             .with("clause", "the history since the change was planned is known")
@@ -145,25 +149,25 @@ impl Preconditions {
     }
 }
 
-/// Checks that the data manifests of a version are of the specs that the change knows.
+/// Checks that a version's data manifests use only specs that the change knows.
 ///
 /// # Errors
-/// `CommitConflict` naming the spec.
+/// `CommitConflict` with the spec.
 pub(crate) fn check_specs(assumptions: &Preconditions, manifests: &[ManifestFile]) -> Result<()> {
     let Some(specs) = &assumptions.only_specs else { return Ok(()) };
     let live = |m: &&ManifestFile| m.added_files_count != Some(0) || m.existing_files_count != Some(0);
     match manifests.iter().filter(live).find(|m| !specs.contains(&m.spec_id)) {
         None => Ok(()),
         Some(m) => {
-            Err(Error::conflict("another commit added data files of a spec that the equality deletes don't reach")
+            Err(Error::conflict("another commit added data files of a spec that the equality deletes don't apply to")
                 .with("spec", m.spec_id)
-                .with("clause", "data files are of the specs that there were")
+                .with("clause", "data files have only the specs of the planned version")
                 .hint(RUN_AGAIN))
         }
     }
 }
 
-/// Whether a snapshot's operation is one of these; one that is not known may have done anything.
+/// Whether a snapshot's operation is one of these. An unknown operation counts as any of them.
 fn is_one_of(snapshot: &Snapshot, operations: &[&str]) -> bool {
     const KNOWN: [&str; 4] = ["append", "overwrite", "delete", "replace"];
     snapshot.operation().is_none_or(|op| operations.contains(&op) || !KNOWN.contains(&op))
@@ -241,7 +245,7 @@ impl Check<'_> {
         self.partitions.as_ref().is_none_or(|all| all.contains(&partition_key(partition)))
     }
 
-    /// No data files of this scope match.
+    /// Fails if a data file of this scope matches.
     fn no_files(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -257,7 +261,7 @@ impl Check<'_> {
                 let partition = &batch.group(row)?.partition;
                 if self.in_partitions(partition) {
                     let path = batch.columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default();
-                    let what = format!("another commit {did} that this change would have had to see");
+                    let what = format!("another commit {did} that conflicts with this change");
                     return Err(conflict(&what, snapshot, &path, partition, clause));
                 }
             }
@@ -265,7 +269,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// No data file of this scope is one of these.
+    /// Fails if a data file of this scope is one of these.
     fn none_of(
         &self,
         paths: &HashSet<String>,
@@ -290,7 +294,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks on the delete files that a snapshot added.
+    /// Checks the delete files that a snapshot added.
     fn deletes(&self, snapshot: &Arc<Snapshot>, own: &[ManifestFile], deletes: bool, vectors: bool) -> Result<()> {
         if self.base.format_version < 2 || !own.iter().any(|m| m.content == ManifestContent::Deletes) {
             return Ok(());
@@ -306,7 +310,7 @@ impl Check<'_> {
                 let file = file?.file;
                 let of = file.referenced_data_file.as_deref().filter(|_| file.format == FileFormat::Puffin);
                 if of.is_some_and(|of| self.subject.vectors_for.contains(of)) {
-                    let what = "another commit added a deletion vector for a data file that this change adds one for";
+                    let what = "another commit added a deletion vector for a data file to which this change adds one";
                     let clause = format!("no new deletion vector for {}", of.unwrap_or_default());
                     return Err(conflict(what, snapshot, &file.path, &file.partition, &clause));
                 }
@@ -324,7 +328,7 @@ impl Check<'_> {
             let file = file?.file;
             let everywhere = file.content == FileContent::EqualityDeletes && file.partition.values.is_empty();
             if everywhere || self.in_partitions(&file.partition) {
-                let what = "another commit added deletes that this change would have had to see";
+                let what = "another commit added deletes that conflict with this change";
                 let clause = format!("no new delete files that may match {}", self.what());
                 return Err(conflict(what, snapshot, &file.path, &file.partition, &clause));
             }
@@ -371,7 +375,7 @@ fn conflict(what: &str, snapshot: &Snapshot, file: &str, partition: &Partition, 
         .hint(RUN_AGAIN)
 }
 
-/// Data files as planning has them, all of one data sequence number, with the metrics of some columns.
+/// Builds a batch of data files as planning uses it, with one data sequence number and the metrics of some columns.
 fn batch_of(files: &[DataFile], sequence_number: i64, mut fields: Vec<FieldId>) -> Result<KeptEntries> {
     fields.sort_unstable();
     fields.dedup();

@@ -1,4 +1,4 @@
-//! Producing snapshots: what one adds and removes, its preconditions, and the manifests that say so.
+//! Producing snapshots: the files that one adds and removes, its preconditions and its manifests.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -17,16 +17,20 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`SnapshotProducer::prepare`] builds one attempt on one version of the table: it checks the [`Preconditions`] (`preconditions`),
-//! writes the manifests of what is added (once), takes what is removed out of the manifests that hold it (`removal`), merges
-//! small manifests (`merge`), sums up (`summary`) and writes the manifest list. Publishing the result, and trying again on
-//! the next version, is the business of the `transaction` module.
+//! [`SnapshotProducer::prepare`] builds one attempt on one version of the table:
+//! - it checks the [`Preconditions`] (`preconditions`);
+//! - it writes the manifests of added files, once for all attempts;
+//! - it takes removed files out of their manifests (`removal`);
+//! - it merges small manifests (`merge`);
+//! - it computes the summary (`summary`) and writes the manifest list.
 //!
-//! No step deletes a file that may be live: only a caller who knows how the commit ended calls
+//! The `transaction` module publishes the result and retries on newer versions.
+//!
+//! No step deletes a file that may be live. A caller that knows how the commit ended calls
 //! [`SnapshotProducer::clean_up`] or [`SnapshotProducer::committed`].
 //!
-//! Source: Iceberg specification, "Snapshots", "Sequence Numbers", "Row Lineage", "Commit Conflict Resolution and Retry";
-//! where it is silent, Java's `MergingSnapshotProducer`.
+//! Source: Iceberg specification, "Snapshots", "Sequence Numbers", "Row Lineage", "Commit Conflict Resolution and
+//! Retry"; where it is silent, Java's `MergingSnapshotProducer`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -51,20 +55,20 @@ use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::{Location, Store};
 use crate::types::hash::murmur3_bytes;
 
-/// Entries of a new manifest at most; more files make more manifests, so that planning can prune and share them out.
+/// The most entries of a new manifest. More files make more manifests, so that planning can skip and distribute them.
 const FILES_PER_MANIFEST: usize = 10_000;
 
-/// The member of a snapshot's summary that tells by which files an append was made, so that committing them again is seen.
+/// The summary key that identifies the files of an append. It shows when the same files are committed a second time.
 const FILES_ID: &str = "frazil.files-id";
 
-/// Produces one new snapshot: what it does, and what its attempts have written so far.
+/// Produces one new snapshot. Holds its input and the state of its attempts.
 #[derive(Debug)]
 pub struct SnapshotProducer {
     input: SnapshotInput,
     state: AttemptState,
 }
 
-/// What the attempts to commit one snapshot know of each other.
+/// State that the attempts to commit one snapshot share.
 #[derive(Debug)]
 struct AttemptState {
     writer: ManifestWriter,
@@ -73,17 +77,18 @@ struct AttemptState {
     mergers: [Merger; 2],
     rewrite: Option<ManifestRewrite>,
     first_time: Option<CommitFingerprint>,
-    /// Entries that the last attempt's rewrite of manifests wrote.
+    /// The number of entries that the last attempt's rewrite of manifests wrote.
     processed: Option<i64>,
-    /// Written at the first attempt for a format version; reused by the others.
+    /// Manifests of the added files, with their format version. The first attempt writes them and later attempts reuse
+    /// them.
     new_manifests: Option<(u8, Vec<ManifestFile>)>,
-    /// Snapshots that the preconditions hold against.
+    /// Snapshots that were already checked against the preconditions.
     checked: HashSet<i64>,
-    /// The files that the last attempt's manifest list names, and the list.
+    /// The last attempt's manifest list and the files that it names.
     used: HashSet<String>,
 }
 
-/// The manifests of one attempt, and what was counted on the way.
+/// The manifests of one attempt, and its counts.
 struct Tree {
     manifests: Vec<ManifestFile>,
     summary: Summary,
@@ -91,7 +96,7 @@ struct Tree {
 }
 
 impl SnapshotProducer {
-    /// A change of branch `main` that does nothing yet. Its files are written by `store`.
+    /// Creates an empty change of branch `main`. The store writes its files.
     pub fn new(store: Arc<dyn Store>, operation: Operation) -> SnapshotProducer {
         SnapshotProducer {
             input: SnapshotInput::new(operation),
@@ -110,7 +115,7 @@ impl SnapshotProducer {
         }
     }
 
-    /// An append of data files. Appending the very same files again later is seen and does nothing.
+    /// Creates an append of data files. A later append of exactly the same files is detected and does nothing.
     pub fn append(store: Arc<dyn Store>, files: Vec<DataFile>) -> SnapshotProducer {
         let id = files_id(files.iter().map(|f| f.path.as_str()));
         let mut change = SnapshotProducer::new(store, Operation::Append).add_files(files);
@@ -118,21 +123,21 @@ impl SnapshotProducer {
         change
     }
 
-    /// Makes no snapshot, but conflicts as one would: what a transaction found nothing to do for must stay so until it is
-    /// committed, or it would come after commits that it did not see.
+    /// Makes no snapshot, but checks for conflicts as if it made one. A transaction that found nothing to do uses this:
+    /// its finding must still be true when it is committed.
     #[must_use]
     pub fn only_checking(mut self) -> Self {
         self.input.only_checks = true;
         self
     }
 
-    /// Whether it makes no snapshot.
+    /// Whether the change makes no snapshot.
     pub fn only_checks(&self) -> bool {
         self.input.only_checks
     }
 
-    /// Makes the same change be seen when it is made again later, and do nothing: one that is known by these messages. That
-    /// some of them come again with others is refused.
+    /// Identifies the change by these messages. A later change with the same messages is detected and does nothing. A
+    /// later change with some of these messages and others fails.
     #[must_use]
     pub fn once(mut self, files: CommitFingerprint) -> Self {
         self.input.files_id = (!files.is_empty()).then(|| files_id(files.names()));
@@ -140,22 +145,23 @@ impl SnapshotProducer {
         self
     }
 
-    /// Commits to this branch instead of `main`; one that is not there yet begins at the current snapshot.
+    /// Commits to this branch instead of `main`. A new branch starts at the current snapshot.
     #[must_use]
     pub fn on_branch(mut self, name: &str) -> Self {
         self.input.target = Target::Branch(name.to_owned());
         self
     }
 
-    /// Only stages the snapshot: it is in the table, but on no branch.
+    /// Only stages the snapshot: it is in the table, but no branch has it.
     #[must_use]
     pub fn staged(mut self) -> Self {
         self.input.target = Target::Staged;
         self
     }
 
-    /// Adds data files, position and equality delete files, and deletion vectors. Sequence numbers and row ids are those of
-    /// the commit, whatever the files say; of delete files a sequence number that is set stays (rewrites of deletes).
+    /// Adds data files, position and equality delete files, and deletion vectors. The commit sets their sequence
+    /// numbers and row ids and ignores those of the files. The exception is a sequence number of a delete file, which
+    /// stays if it is set (rewrites of deletes).
     #[must_use]
     pub fn add_files(mut self, files: impl IntoIterator<Item = DataFile>) -> Self {
         let (data, deletes): (Vec<_>, Vec<_>) = files.into_iter().partition(|f| f.content == FileContent::Data);
@@ -164,8 +170,8 @@ impl SnapshotProducer {
         self
     }
 
-    /// Removes data and delete files, found by their [`FileId`]; their partition and sequence numbers tell in which manifests
-    /// they may be. All of them must still be there.
+    /// Removes data and delete files, identified by their [`FileId`]. Their partition and sequence numbers limit the
+    /// manifests to search. All of the files must still be in the table.
     #[must_use]
     pub fn remove_files(mut self, files: impl IntoIterator<Item = DataFile>) -> Self {
         for file in files {
@@ -179,7 +185,7 @@ impl SnapshotProducer {
         self
     }
 
-    /// Removes all files of these partitions that the table has when the change is committed.
+    /// Removes all files that these partitions have when the change is committed.
     #[must_use]
     pub fn remove_partitions(mut self, partitions: &[Arc<Partition>]) -> Self {
         for partition in partitions {
@@ -189,8 +195,8 @@ impl SnapshotProducer {
         self
     }
 
-    /// Removes the files of which every row matches, as the table is when the change is committed. A data file of which some
-    /// rows match and others may not is a conflict.
+    /// Removes the files in which every row matches, as of the commit. A data file in which some rows match and others
+    /// may not is a conflict.
     #[must_use]
     pub fn remove_where(mut self, filter: &Predicate) -> Self {
         self.state.data_removal.add_filter(filter.clone());
@@ -198,77 +204,77 @@ impl SnapshotProducer {
         self
     }
 
-    /// Gives added data files this data sequence number instead of the commit's: that of the snapshot that a rewrite read, so
-    /// that equality deletes made since still reach its rows.
+    /// Sets the data sequence number of added data files. Use the number of the snapshot that a rewrite read. Equality
+    /// deletes that were added since then still apply to the rewritten rows.
     #[must_use]
     pub fn data_sequence_number(mut self, number: i64) -> Self {
         self.input.data_sequence_number = Some(number);
         self
     }
 
-    /// What the change takes for granted.
+    /// Sets the preconditions of the change.
     #[must_use]
     pub fn assuming(mut self, assumptions: Preconditions) -> Self {
         self.input.assumptions = assumptions;
         self
     }
 
-    /// Tells at which format version the change was planned. What an upgrade since makes wrong is a conflict: rows that are
-    /// written anew without the ids that they have now, and position delete files. So are ids that the rows got since the
-    /// snapshot that the assumptions name.
+    /// Sets the format version at which the change was planned. After an upgrade the commit is a conflict if it
+    /// rewrites rows without their new ids or adds position delete files. It is also a conflict if rows got ids after
+    /// the snapshot that the preconditions name.
     #[must_use]
     pub fn planned_at(mut self, format_version: u8) -> Self {
         self.input.planned_version = Some(format_version);
         self
     }
 
-    /// Adds members to the snapshot's summary; they can't override what is computed.
+    /// Adds entries to the snapshot's summary. They can't override computed entries.
     #[must_use]
     pub fn with_summary(mut self, members: impl IntoIterator<Item = (String, String)>) -> Self {
         self.input.summary.extend(members);
         self
     }
 
-    /// Makes the change own the files that it adds: if it certainly fails, they are deleted.
+    /// Makes the change own the files that it adds. They are deleted if the change certainly fails.
     #[must_use]
     pub fn owning_files(mut self) -> Self {
         self.input.owns_files = true;
         self
     }
 
-    /// Takes these files out of those that it owns: who wrote them decides what becomes of them.
+    /// Excludes these files from the owned ones. Their writer decides whether to delete them.
     #[must_use]
     pub fn lending(mut self, paths: impl IntoIterator<Item = String>) -> Self {
         self.input.lent.extend(paths);
         self
     }
 
-    /// Tells which snapshots belong to the same transaction: they are no conflicts.
+    /// Names the snapshots of the same transaction. They are not conflicts.
     #[must_use]
     pub fn after(mut self, own: impl IntoIterator<Item = i64>) -> Self {
         self.input.own.extend(own);
         self
     }
 
-    /// Rewrites manifests and does nothing else.
+    /// Rewrites manifests without any other change.
     #[must_use]
     pub fn rewriting_manifests(mut self, rewrite: ManifestRewrite) -> Self {
         self.state.rewrite = Some(rewrite);
         self
     }
 
-    /// Gives the snapshot this id. Only before the first attempt.
+    /// Sets the snapshot's id. Call it only before the first attempt.
     pub(crate) fn with_snapshot_id(mut self, id: i64) -> Self {
         self.state.writer.snapshot_id = id;
         self
     }
 
-    /// The id of the snapshot, the same at every attempt.
+    /// The id of the snapshot. It is the same in every attempt.
     pub fn snapshot_id(&self) -> i64 {
         self.state.writer.snapshot_id
     }
 
-    /// Whether the table has the change already: by another attempt, or by an earlier commit of the same files.
+    /// Whether the table already has the change, from another attempt or from an earlier commit of the same files.
     pub fn is_in(&self, metadata: &TableMetadata) -> bool {
         if metadata.snapshot_by_id(self.snapshot_id()).is_some() {
             return true;
@@ -278,7 +284,7 @@ impl SnapshotProducer {
         if !metadata.snapshots.iter().any(|s| same_files(s)) {
             return false;
         }
-        // What is elsewhere, or was rolled back, is not in the branch.
+        // A change that is on another branch or was rolled back is not in this branch.
         let branch = match (&self.input.target, self.input.parent(metadata)) {
             (Target::Branch(_), Ok(Some(head))) => metadata.ancestors(head.id),
             (Target::Branch(_), _) => Vec::new(),
@@ -287,11 +293,12 @@ impl SnapshotProducer {
         branch.iter().any(|s| same_files(s))
     }
 
-    /// Builds the metadata that has the snapshot on top of `base`, writing what it needs.
+    /// Builds the metadata with the snapshot on top of `base`, and writes the files that it needs.
     ///
     /// # Errors
-    /// `CommitConflict` if an assumption does not hold or a file to remove is gone; `InvalidInput` for files that this table
-    /// can't have, or a branch that is a tag; of the store; `CorruptTable` if the base's manifests are.
+    /// - `CommitConflict` if a precondition does not hold or a file to remove is missing.
+    /// - `InvalidInput` for files that this table can't have, or a branch that is a tag.
+    /// - Errors of the store; `CorruptTable` if a manifest of the base is damaged.
     pub fn prepare(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
         self.input.check_version(base)?;
         self.check_files(base)?;
@@ -343,30 +350,31 @@ impl SnapshotProducer {
         }
     }
 
-    /// Deletes what attempts wrote, so that the change can be prepared again. Only while none of them was committed.
+    /// Deletes the files that attempts wrote, so that the change can be prepared again. Call it only if no attempt was
+    /// committed.
     pub fn undo(&mut self) {
         self.state.writer.delete(|_| true);
         self.forget_manifests();
     }
 
-    /// Deletes what attempts wrote, and added files that the change owns. Only for changes that certainly were not
-    /// committed.
+    /// Deletes the files that attempts wrote, and added files that the change owns. Call it only if the change
+    /// certainly was not committed.
     pub fn clean_up(&mut self) {
         self.undo();
         if self.input.owns_files {
             let paths: HashSet<&str> =
                 self.input.added_data.iter().chain(&self.input.added_deletes).map(|f| f.path.as_str()).collect();
             for path in paths.into_iter().filter(|path| !self.input.lent.contains(*path)) {
-                // A left-over is a harmless orphan; the commit's own error matters more.
+                // A leftover file is harmless. The commit's own error matters more.
                 let _ = self.state.writer.store.delete(path);
             }
         }
     }
 
-    /// Deletes what abandoned attempts wrote. Only for a change that `metadata` has.
+    /// Deletes the files that abandoned attempts wrote. Call it only if `metadata` has the change.
     pub fn committed(&mut self, metadata: &TableMetadata) {
         let Some(snapshot) = metadata.snapshot_by_id(self.snapshot_id()) else {
-            // The same files were committed by another change: nothing of this one is in the table.
+            // Another change committed the same files, so nothing of this one is in the table.
             if self.is_in(metadata) {
                 self.state.writer.delete(|_| true);
             }
@@ -375,7 +383,7 @@ impl SnapshotProducer {
         let list = snapshot.manifest_list.clone().unwrap_or_default();
         let mut used = std::mem::take(&mut self.state.used);
         if !used.contains(&list) {
-            // An earlier attempt made it, whose reply was lost.
+            // An earlier attempt succeeded, but its reply was lost.
             let Ok(manifests) = load_manifests(self.state.writer.store.as_ref(), &Location::recorded(), snapshot)
             else {
                 return;
@@ -385,12 +393,12 @@ impl SnapshotProducer {
         self.state.writer.delete(|path| !used.contains(path));
     }
 
-    /// What is wrong with the files for a table of this version.
+    /// Checks that a table of this version can have the files.
     fn check_files(&self, base: &TableMetadata) -> Result<()> {
         self.input.check_files(base)?;
         let removes = !self.state.data_removal.is_empty() || !self.state.delete_removal.is_empty();
         match self.input.operation == Operation::Append && (removes || !self.input.added_deletes.is_empty()) {
-            true => Err(Error::invalid("an append adds data files and nothing else")),
+            true => Err(Error::invalid("an append can only add data files")),
             false => Ok(()),
         }
     }
@@ -433,9 +441,9 @@ impl SnapshotProducer {
         crate::iceberg::commit::preconditions::check_specs(&self.input.assumptions, &data)?;
         let data = self.state.data_removal.apply(&self.state.writer, base, data, &Dangling::default())?;
         if let Some(id) = &data.unread {
-            return Err(Error::conflict("the table lists a file more often than this change has read it")
+            return Err(Error::conflict("the table lists a file more times than this change read it")
                 .with("file", id)
-                .with("clause", "all rows of removed files are written anew")
+                .with("clause", "all rows of removed files are rewritten")
                 .hint("Nothing was committed. Compact the table with rewrite_all=True, then run the operation again"));
         }
         let dangling = self.dangling(base, &data);
@@ -449,7 +457,7 @@ impl SnapshotProducer {
         let [data_merger, delete_merger] = &mut self.state.mergers;
         for (merger, new, old) in [(data_merger, new_data, data), (delete_merger, new_deletes, deletes)] {
             let mut all = new;
-            // What holds no live file any more drops out, except for the commit that says so.
+            // Manifests without live files are dropped, except those of this commit that record the removal.
             let has_live = |m: &ManifestFile| m.added_files_count != Some(0) || m.existing_files_count != Some(0);
             all.extend(old.manifests.into_iter().filter(|m| has_live(m) || self.state.writer.is_own(m)));
             let (merged, replaced) = merger.merge(&self.state.writer, base, all)?;
@@ -459,7 +467,7 @@ impl SnapshotProducer {
         Ok(tree)
     }
 
-    /// The parent's manifests, with the counts that a v1 list may lack and later versions require.
+    /// The parent's manifests. Fills in counts that a v1 list may lack and later versions require.
     fn kept_manifests(&self, base: &TableMetadata, parent: &Snapshot) -> Result<Vec<ManifestFile>> {
         let store = self.state.writer.store.as_ref();
         let mut all = load_manifests(store, &Location::recorded(), parent).with("snapshot", parent.id)?;
@@ -469,7 +477,7 @@ impl SnapshotProducer {
         Ok(all)
     }
 
-    /// The delete files that reach nothing once the data files are gone.
+    /// The delete files that apply to nothing after the data files are removed.
     fn dangling(&self, base: &TableMetadata, data: &Outcome) -> Dangling {
         let live =
             data.manifests.iter().filter(|m| m.added_files_count != Some(0) || m.existing_files_count != Some(0));
@@ -489,11 +497,11 @@ impl SnapshotProducer {
         }
     }
 
-    /// Manifests of what is added, written at the first attempt.
+    /// The manifests of added files, written at the first attempt.
     fn own_manifests(&mut self, base: &TableMetadata) -> Result<Vec<ManifestFile>> {
         match &self.state.new_manifests {
             Some((version, done)) if *version == base.format_version => return Ok(done.clone()),
-            // The table was upgraded meanwhile.
+            // The table was upgraded after the last attempt.
             Some(_) => self.forget_manifests(),
             None => {}
         }
@@ -559,7 +567,7 @@ impl SnapshotProducer {
     }
 }
 
-/// A number that, but for chance, only these files have: their names hold UUIDs.
+/// A number that identifies these files. File names hold UUIDs, so a collision is very unlikely.
 fn files_id<'f>(paths: impl Iterator<Item = &'f str>) -> String {
     let mut paths: Vec<&str> = paths.collect();
     paths.sort_unstable();
@@ -571,14 +579,14 @@ fn in_kinds(manifests: Vec<ManifestFile>) -> (Vec<ManifestFile>, Vec<ManifestFil
     manifests.into_iter().partition(|m| m.content == ManifestContent::Data)
 }
 
-/// Gives every data manifest without a first row id one, counting from `first`; returns how many rows were numbered
+/// Assigns a first row id, counting from `first`, to every data manifest without one. Returns the number of rows
 /// (specification, "Row Lineage", "First Row ID Assignment").
 fn number_rows(manifests: &mut [ManifestFile], first: i64) -> Result<i64> {
     let mut next = first;
     for m in manifests.iter_mut().filter(|m| m.content == ManifestContent::Data && m.first_row_id.is_none()) {
         let rows = m.added_rows_count.zip(m.existing_rows_count).and_then(|(a, e)| a.checked_add(e));
         let rows = rows.filter(|r| *r >= 0).ok_or_else(|| {
-            Error::unsupported("the manifest list does not give the rows of a manifest, so its rows can't be numbered")
+            Error::unsupported("the manifest list has no row count for a manifest, so its rows can't get ids")
                 .with("path", &m.path)
                 .hint("Rewrite the table's manifests before upgrading it to version 3")
         })?;

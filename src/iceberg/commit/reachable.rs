@@ -1,7 +1,7 @@
-//! Which files the snapshots of a table lead to, without keeping their paths.
+//! The files that the snapshots of a table lead to, found without keeping their paths.
 //!
-//! Paths are compared by keyed hashes of 64 bits, so a table of a million files takes megabytes. Whoever deletes files errs on
-//! the safe side by that: two paths with the same hash pass for one, and what may be reachable stays.
+//! Paths are compared by keyed 64-bit hashes, so a table of a million files needs only megabytes. This is safe for
+//! deletion. Two paths with the same hash count as one path, so a file that may be reachable stays.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -33,10 +33,10 @@ use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::check_cancelled;
 use crate::store::{Store, in_parallel};
 
-/// Folders whose real names are remembered at most.
+/// The most folders whose real names are cached.
 const FOLDERS: usize = 100_000;
 
-/// Hashes of paths in a store, for the length of one call.
+/// Hashes of paths in a store, valid for one call.
 #[derive(Debug)]
 pub struct PathKeys<'s> {
     store: &'s dyn Store,
@@ -45,13 +45,13 @@ pub struct PathKeys<'s> {
 }
 
 impl<'s> PathKeys<'s> {
-    /// Of paths that this store opens.
+    /// Creates hashes for the paths of this store.
     pub fn new(store: &'s dyn Store) -> PathKeys<'s> {
         PathKeys { store, state: RandomState::new(), folders: Mutex::default() }
     }
 
-    /// The same for all spellings of a path: with or without the scheme `file:`, with more slashes than are needed, or by way
-    /// of links to folders.
+    /// The hash of a path. All spellings of a path have the same hash: with or without the scheme `file:`, with extra
+    /// slashes, or through links to folders.
     pub fn of(&self, path: &str) -> u64 {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         self.state.hash_one((self.folder(folder), name))
@@ -74,21 +74,21 @@ impl<'s> PathKeys<'s> {
     }
 }
 
-/// A manifest of some snapshot.
+/// A manifest of at least one snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestPath {
-    /// Where it is, as recorded.
+    /// Its path, as recorded.
     pub path: String,
-    /// Whether it may have live files, by the counts of its list.
+    /// Whether it may have live files, by the counts in the manifest list.
     pub may_be_live: bool,
 }
 
-/// Whether a manifest list or manifest that is gone ends the search.
+/// Whether a missing manifest list or manifest is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// By an error.
+    /// The search fails.
     Fails,
-    /// It was deleted before. What it led to does not matter.
+    /// The file was deleted before, and is skipped with everything it led to.
     IsSkipped,
 }
 
@@ -101,10 +101,10 @@ impl Missing {
     }
 }
 
-/// The manifests of these snapshots, each once, without those whose keys are in `known`.
+/// The manifests of these snapshots, each once, without those with keys in `known`.
 ///
 /// # Errors
-/// Of the store; `CorruptTable` if a manifest list is; a cancellation.
+/// Errors of the store; `CorruptTable` if a manifest list is damaged; cancellation.
 pub fn manifests_of(
     keys: &PathKeys<'_>,
     snapshots: &[Arc<Snapshot>],
@@ -138,10 +138,10 @@ fn listed(store: &dyn Store, snapshot: &Snapshot) -> Result<Vec<ManifestPath>> {
     Ok(manifests.into_iter().map(one).collect())
 }
 
-/// Gives the paths of a manifest's live files to `see`.
+/// Calls `see` with the path of each live file of a manifest.
 ///
 /// # Errors
-/// Of the store; `CorruptTable` if the manifest is.
+/// Errors of the store; `CorruptTable` if the manifest is damaged.
 pub fn each_live_file(store: &dyn Store, path: &str, mut see: impl FnMut(&str, FileContent)) -> Result<()> {
     let bytes = store.get(path)?;
     let manifest = Manifest::parse(&bytes).with("path", path)?;
@@ -157,7 +157,7 @@ pub fn each_live_file(store: &dyn Store, path: &str, mut see: impl FnMut(&str, F
     Ok(())
 }
 
-/// Files that only snapshots which are gone lead to: paths as recorded, each once.
+/// Files that only removed snapshots lead to, each once, with paths as recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unreachable {
     /// Data and delete files.
@@ -168,13 +168,13 @@ pub struct Unreachable {
     pub manifest_lists: Vec<String>,
 }
 
-/// What the snapshots `gone` lead to and those of `after` do not.
+/// The files that the snapshots `gone` lead to and the snapshots of `after` do not.
 ///
-/// What was deleted from `gone` before is skipped; of `after` everything must be there, since what can't be read can't be
-/// spared.
+/// Missing files of `gone` are skipped. All metadata files of `after` must exist: the search can't protect files that
+/// it can't read.
 ///
 /// # Errors
-/// Of the store; `CorruptTable` if a file of metadata is; a cancellation.
+/// Errors of the store; `CorruptTable` if a metadata file is damaged; cancellation.
 pub fn only_in(keys: &PathKeys<'_>, gone: &[Arc<Snapshot>], after: &TableMetadata) -> Result<Unreachable> {
     let kept = manifests_of(keys, &after.snapshots, &HashSet::new(), Missing::Fails)?;
     let kept_lists = after.snapshots.iter().filter_map(|s| s.manifest_list.as_deref());
@@ -189,8 +189,8 @@ pub fn only_in(keys: &PathKeys<'_>, gone: &[Arc<Snapshot>], after: &TableMetadat
     Ok(Unreachable { files, manifests: manifests.into_iter().map(|m| m.path).collect(), manifest_lists: lists })
 }
 
-/// The live files of `manifests` that are live in none of `kept`. Those of `manifests` are read twice, so that no path is
-/// kept that need not be.
+/// The live files of `manifests` that are not live in any of `kept`. The search reads `manifests` twice, so that it
+/// keeps only the paths that it returns.
 fn files_only_in(
     keys: &PathKeys<'_>,
     manifests: &[ManifestPath],
@@ -227,7 +227,7 @@ fn files_only_in(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// A set of keys. Any thread can mark a key, once.
+/// A set of keys. Any thread can mark each key once.
 #[derive(Debug, Default)]
 pub struct Marked {
     keys: Vec<u64>,
@@ -235,7 +235,7 @@ pub struct Marked {
 }
 
 impl Marked {
-    /// None of them is marked.
+    /// Creates a set without marked keys.
     pub fn new(mut keys: Vec<u64>) -> Marked {
         keys.sort_unstable();
         keys.dedup();
@@ -248,7 +248,7 @@ impl Marked {
         self.keys.binary_search(&key).is_ok()
     }
 
-    /// Marks a key; whether it is in the set and was not marked before.
+    /// Marks a key. Returns true if the set has the key and it was not yet marked.
     pub fn mark(&self, key: u64) -> bool {
         let Ok(at) = self.keys.binary_search(&key) else { return false };
         let bit = 1u64 << (at % 64);

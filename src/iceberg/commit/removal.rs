@@ -1,8 +1,9 @@
-//! Removes files from a snapshot: finds the manifests that hold them, and rewrites these.
+//! Removes files from a snapshot: finds and rewrites the manifests that hold them.
 //!
-//! A manifest is opened only if it may hold a removed file, by what the list says. It is rewritten only if it does.
-//! What stays becomes EXISTING with the numbers it had, what goes DELETED by this snapshot; entries that were deleted before
-//! drop out. As in Java's `ManifestFilterManager`; a manifest read once is not read again by a later attempt.
+//! A manifest is opened only if, according to the list, it may hold a removed file. It is rewritten only if it does.
+//! Entries that stay become EXISTING and keep their numbers. Removed entries become DELETED by this snapshot. Entries
+//! that were deleted before are dropped. This follows Java's `ManifestFilterManager`. Later attempts don't read a
+//! manifest again.
 //!
 //! Source: Iceberg specification, "Manifest Entry Fields" and "Sequence Number Inheritance".
 
@@ -26,17 +27,17 @@ use crate::iceberg::plan::specs::Specs;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::in_parallel;
 
-/// What tells a file of a table from all others: its path, and of a deletion vector also its place in that file.
+/// Identifies a file of a table: its path and, for a deletion vector, its position in that file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId {
-    /// The file.
+    /// The file's path.
     pub path: String,
     /// First byte and length of a deletion vector.
     pub blob: Option<(i64, i64)>,
 }
 
 impl FileId {
-    /// Of a file.
+    /// The identity of a file.
     pub fn of(file: &DataFile) -> FileId {
         let vector = file.content == FileContent::PositionDeletes && file.format == FileFormat::Puffin;
         let blob = file.content_offset.zip(file.content_size_bytes).filter(|_| vector);
@@ -53,31 +54,31 @@ impl std::fmt::Display for FileId {
     }
 }
 
-/// The files to remove: named ones, those of some partitions, and those whose rows all match a filter.
+/// The files to remove: named files, all files of some partitions, and files in which all rows match a filter.
 #[derive(Debug, Default)]
 pub(super) struct Removal {
-    /// The named files, and how many entries of each were read. A table may list a file more than once.
+    /// The named files, with the number of entries that were read of each. A table may list a file more than once.
     files: HashMap<FileId, usize>,
-    /// Where the named files are, by partition.
+    /// The sequence numbers of the named files, by partition.
     places: BTreeMap<Vec<u8>, Place>,
     partitions: HashMap<Vec<u8>, Arc<Partition>>,
     filter: Option<Predicate>,
-    /// What became of manifests in earlier attempts.
+    /// The results for manifests from earlier attempts.
     known: HashMap<Source, Filtered>,
-    /// Under which schema the filter was judged, and of which data files deletion vectors went.
+    /// The schema under which the filter was evaluated, and the data files that lost their deletion vectors.
     known_for: (i32, Dangling),
 }
 
 #[derive(Debug)]
 struct Place {
     partition: Arc<Partition>,
-    /// The highest data sequence number: a manifest of younger files only holds none of them.
+    /// The highest data sequence number of the files. A manifest with only newer files holds none of them.
     newest: i64,
-    /// The lowest sequence number of the commits that added them: no older manifest holds one.
+    /// The lowest sequence number of the commits that added the files. No older manifest holds any of them.
     added: i64,
 }
 
-/// A manifest as a list had it: its entries inherit from the list.
+/// A manifest as a list described it. Its entries inherit from the list.
 pub(super) type Source = (String, i64, Option<i64>);
 
 pub(super) fn source_of(m: &ManifestFile) -> Source {
@@ -87,22 +88,22 @@ pub(super) fn source_of(m: &ManifestFile) -> Source {
 /// A manifest after the removal.
 #[derive(Clone, Debug)]
 pub(super) struct Filtered {
-    /// As it was, or rewritten.
+    /// The manifest, unchanged or rewritten.
     pub manifest: ManifestFile,
-    /// Files that went from it, without their metrics.
+    /// The files removed from it, without their metrics.
     pub removed: Arc<Vec<DataFile>>,
-    /// Further entries of such files.
+    /// Repeated entries of the removed files.
     repeated: Arc<Vec<DataFile>>,
 }
 
-/// Delete files that go because nothing is left that they could reach.
+/// Delete files that are removed because they apply to no remaining data file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Dangling {
-    /// Deletion vectors of these data files.
+    /// Removes the deletion vectors of these data files.
     pub data_files: Arc<HashSet<String>>,
-    /// By partition.
+    /// Removes delete files of these partitions.
     pub partitions: Arc<HashMap<Vec<u8>, Arc<Partition>>>,
-    /// Delete files of lower data sequence numbers, where a manifest is opened anyhow.
+    /// Removes delete files with lower data sequence numbers, if their manifest is opened for another reason.
     pub older_than: i64,
 }
 
@@ -112,19 +113,19 @@ pub(super) struct Outcome {
     pub manifests: Vec<ManifestFile>,
     pub removed: Vec<Arc<Vec<DataFile>>>,
     repeated: Vec<Arc<Vec<DataFile>>>,
-    /// A named file that lost more entries than were read.
+    /// A named file that lost more entries than the change had read.
     pub unread: Option<FileId>,
     /// Manifests of earlier snapshots that were rewritten.
     pub replaced: usize,
 }
 
 impl Outcome {
-    /// The files that went.
+    /// The removed files.
     pub fn files(&self) -> impl Iterator<Item = &DataFile> {
         self.removed.iter().flat_map(|files| files.iter())
     }
 
-    /// Further entries of files that one manifest lists more than once. Java counts them apart.
+    /// Repeated entries of files that one manifest lists more than once. Java counts them separately.
     pub fn duplicates(&self) -> impl Iterator<Item = &DataFile> {
         self.repeated.iter().flat_map(|files| files.iter())
     }
@@ -138,12 +139,12 @@ struct Attempt<'a> {
     specs: Specs,
     filter: Arc<BoundPredicate>,
     dangling: &'a Dangling,
-    /// Entries of named files that are not found yet.
+    /// Entries of named files that were not found yet.
     missing: Mutex<HashMap<&'a FileId, usize>>,
 }
 
 impl Removal {
-    /// Names a file: a data file once for each of its entries, a delete file as often as it is met.
+    /// Names a file to remove. Call it once for each entry of a data file, and any number of times for a delete file.
     pub fn add_file(&mut self, file: &DataFile) {
         let entries = self.files.entry(FileId::of(file)).or_insert(0);
         *entries = if file.content == FileContent::Data { *entries + 1 } else { 1 };
@@ -165,21 +166,22 @@ impl Removal {
         });
     }
 
-    /// Whether no file can go.
+    /// Whether there is nothing to remove.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.partitions.is_empty() && self.filter.is_none()
     }
 
-    /// Forgets what earlier attempts found.
+    /// Forgets the results of earlier attempts.
     pub fn forget(&mut self) {
         self.known.clear();
     }
 
-    /// The manifests without the files that go.
+    /// Returns the manifests without the removed files.
     ///
     /// # Errors
-    /// `CommitConflict` for a named file that is not there, or a data file of which some rows match the filter and others
-    /// may not; of the store; `CorruptTable` if a manifest is.
+    /// - `CommitConflict` if a named file is missing, or if some rows of a data file match the filter and others may
+    ///   not.
+    /// - Errors of the store; `CorruptTable` if a manifest is damaged.
     pub fn apply(
         &mut self,
         writer: &ManifestWriter,
@@ -241,7 +243,7 @@ impl Removal {
         in_parallel(writer.store.as_ref(), manifests.len(), |i| attempt.filter(&manifests[i]))
     }
 
-    /// All entries that were read of named files must have been found. Returns a file that had more.
+    /// Checks that all entries that were read of named files were found. Returns a file with more entries than that.
     fn check_found(&self, out: &Outcome) -> Result<Option<FileId>> {
         let mut found: HashMap<FileId, usize> = HashMap::new();
         for id in out.files().chain(out.duplicates()).map(FileId::of) {
@@ -258,7 +260,7 @@ impl Removal {
     }
 }
 
-/// Takes an entry off those that are missing.
+/// Subtracts an entry from the missing ones.
 fn find(missing: &mut HashMap<&FileId, usize>, id: &FileId) {
     match missing.get_mut(id) {
         Some(n) if *n > 1 => *n -= 1,
@@ -267,7 +269,7 @@ fn find(missing: &mut HashMap<&FileId, usize>, id: &FileId) {
 }
 
 impl Filtered {
-    /// The entries that went.
+    /// The removed entries.
     fn entries(&self) -> impl Iterator<Item = FileId> + '_ {
         self.removed.iter().chain(self.repeated.iter()).map(FileId::of)
     }
@@ -291,7 +293,7 @@ impl<'a> Attempt<'a> {
         if goes.contains(&true) { self.rewrite(m, &goes).with("path", &m.path) } else { Ok(unchanged()) }
     }
 
-    /// Whether a file of the manifest may go, by what the list says of it.
+    /// Whether, according to the list, the manifest may hold a file to remove.
     fn may_lose(&self, m: &ManifestFile) -> Result<bool> {
         if !EntryScope::Live.may_be_in(m) {
             return Ok(false);
@@ -314,7 +316,7 @@ impl<'a> Attempt<'a> {
         Ok(removal.filter.is_some() && self.specs.summary_may_match(m, &self.filter)?)
     }
 
-    /// Whether each live entry goes.
+    /// Decides for each live entry whether it is removed.
     fn loses(&self, m: &ManifestFile, bytes: &[u8]) -> Result<Vec<bool>> {
         let manifest = Manifest::parse(bytes)?;
         let mut metric_fields = self.filter.field_ids();
@@ -373,7 +375,7 @@ impl<'a> Attempt<'a> {
         vector && of.is_some_and(|path| self.dangling.data_files.contains(path))
     }
 
-    /// Whether every row matches the filter. A delete file goes only if its partition alone proves that.
+    /// Whether every row matches the filter. A delete file matches only if its partition alone proves it.
     fn matches(&self, columns: &EntryColumns, row: usize, group: Option<&PartitionGroup>) -> Result<bool> {
         let Some(group) = group else { return Ok(false) };
         if *group.residual == BoundPredicate::True {
@@ -396,7 +398,7 @@ impl<'a> Attempt<'a> {
             .hint(crate::iceberg::commit::preconditions::RUN_AGAIN))
     }
 
-    /// `goes` tells of each live entry whether it goes.
+    /// Rewrites a manifest. `goes` says for each live entry whether it is removed.
     fn rewrite(&self, m: &ManifestFile, goes: &[bool]) -> Result<Filtered> {
         let entries = self.writer.read(self.base, m)?.into_iter().filter(|e| e.status != DELETED);
         let (mut written, mut removed, mut seen, mut repeated) = (Vec::new(), Vec::new(), HashSet::new(), Vec::new());

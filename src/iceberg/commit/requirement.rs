@@ -1,4 +1,4 @@
-//! What a catalog checks before it makes a commit, with its JSON.
+//! The conditions that a catalog checks before it commits, with their JSON.
 //!
 //! Source: the `TableRequirement` schemas of Iceberg's REST catalog specification.
 
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::iceberg::spec::members::Members;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 
-/// What must be true of a table for a commit to be made.
+/// A condition that a table must meet before a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetadataRequirement {
     /// The table does not exist yet.
@@ -22,11 +22,11 @@ pub enum MetadataRequirement {
         /// Its snapshot.
         snapshot_id: Option<i64>,
     },
-    /// The highest column id ever given.
+    /// The highest column id ever assigned.
     AssertLastAssignedFieldId(i32),
     /// The schema in use.
     AssertCurrentSchemaId(i32),
-    /// The highest partition field id ever given.
+    /// The highest partition field id ever assigned.
     AssertLastAssignedPartitionId(i32),
     /// The spec that writers use.
     AssertDefaultSpecId(i32),
@@ -34,17 +34,17 @@ pub enum MetadataRequirement {
     AssertDefaultSortOrderId(i32),
 }
 
-/// The snapshot of a reference. Tables of old writers have a current snapshot, and no reference `main`.
+/// The snapshot of a reference. Tables of old writers have a current snapshot but no reference `main`.
 pub(super) fn snapshot_of(metadata: &TableMetadata, name: &str) -> Option<i64> {
     let current = metadata.current_snapshot_id.filter(|_| name == MAIN_BRANCH);
     metadata.refs.get(name).map(|r| r.snapshot_id).or(current)
 }
 
 impl MetadataRequirement {
-    /// Checks a table; `None` if there is no such table.
+    /// Checks a table. `None` means that the table does not exist.
     ///
     /// # Errors
-    /// `CommitConflict` naming what differs.
+    /// `CommitConflict` that names the difference.
     pub fn check(&self, metadata: Option<&TableMetadata>) -> Result<()> {
         use MetadataRequirement as R;
         let Some(m) = metadata else {

@@ -1,8 +1,9 @@
-//! Rewrites manifests so that each holds neighbouring partitions. Plans with a filter on partitions then open few.
+//! Rewrites manifests so that each holds neighbouring partitions. A plan with a filter on partitions then opens few
+//! manifests.
 //!
-//! No file is added or removed: entries keep their snapshots, sequence numbers and row ids, and become EXISTING. Manifests of
-//! one kind and spec are read twice, first for the partitions alone, which gives every entry its place, then in waves that
-//! hold a bounded number of entries. As Java's `RewriteManifests`.
+//! No file is added or removed. Entries keep their snapshots, sequence numbers and row ids, and become EXISTING.
+//! Manifests of one kind and spec are read twice. The first pass reads only the partitions and assigns every entry its
+//! place. The second pass writes the entries in waves of a bounded size. This follows Java's `RewriteManifests`.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,15 +21,15 @@ use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::in_parallel;
 
-/// Entries in memory at most, but for those of one new manifest and of one old one for each thread.
+/// The most entries in memory, besides those of one new manifest and of one old manifest for each thread.
 const WAVE: u64 = if cfg!(test) { 4 } else { 100_000 };
 
-/// Which manifests to rewrite, and what earlier attempts wrote.
+/// The manifests to rewrite, and those that earlier attempts wrote.
 #[derive(Clone, Debug, Default)]
 pub struct ManifestRewrite {
-    /// Only those of this partition spec; of all if none.
+    /// Rewrites only the manifests of this partition spec; all manifests if `None`.
     pub spec_id: Option<i32>,
-    /// How large the new ones should be; the property `commit.manifest.target-size-bytes` if none.
+    /// The target size of new manifests. `None` uses the property `commit.manifest.target-size-bytes`.
     pub target_bytes: Option<i64>,
     known: HashMap<Vec<Source>, Vec<ManifestFile>>,
 }
@@ -36,28 +37,29 @@ pub struct ManifestRewrite {
 /// All manifests of a snapshot after the rewrite.
 pub(super) struct Rewritten {
     pub manifests: Vec<ManifestFile>,
-    /// Manifests that went into others.
+    /// The number of old manifests that were replaced.
     pub replaced: usize,
-    /// Entries that were written.
+    /// The number of entries that were written.
     pub entries: i64,
 }
 
-/// Where the entries of one manifest go.
+/// The new places of one manifest's entries.
 struct Places {
-    /// By partition: the place of the first entry, and how many there are.
+    /// For each partition: the place of its first entry, and its number of entries.
     by_partition: HashMap<Vec<u8>, (u64, u64)>,
 }
 
 impl ManifestRewrite {
-    /// A rewrite of the manifests of one partition spec or of all.
+    /// Creates a rewrite of the manifests of one partition spec, or of all.
     pub fn new(spec_id: Option<i32>, target_bytes: Option<i64>) -> ManifestRewrite {
         ManifestRewrite { spec_id, target_bytes, known: HashMap::new() }
     }
 
-    /// The manifests to rewrite, and into how many: one list for each kind and spec. One that would become one stays.
+    /// The manifests to rewrite, one list for each kind and spec, with the number of new manifests. A single manifest
+    /// that would become one manifest again stays.
     ///
     /// # Errors
-    /// `InvalidInput` if the target is no number above 0, or the table has no such spec.
+    /// `InvalidInput` if the target is not a number above 0, or if the table has no such spec.
     pub fn groups(&self, base: &TableMetadata, manifests: &[ManifestFile]) -> Result<Vec<(Vec<ManifestFile>, u64)>> {
         let target = self.target_bytes.map_or_else(|| target_bytes(base), Ok)?;
         if target < 1 {
@@ -78,10 +80,10 @@ impl ManifestRewrite {
         Ok(counted.filter(|(group, count)| group.len() > 1 || *count > 1).collect())
     }
 
-    /// The snapshot's manifests with those of each group rewritten, data before deletes.
+    /// Returns the snapshot's manifests with those of each group rewritten, data before deletes.
     ///
     /// # Errors
-    /// As [`ManifestRewrite::groups`]; of the store; `CorruptTable` if a manifest is.
+    /// Errors of [`ManifestRewrite::groups`] and of the store; `CorruptTable` if a manifest is damaged.
     pub(super) fn apply(
         &mut self,
         writer: &ManifestWriter,
@@ -137,7 +139,7 @@ fn rewrite(
     Ok(out)
 }
 
-/// Gives every live entry its place: by partition, then in the order of the manifests.
+/// Assigns every live entry its place: by partition, then in the order of the manifests.
 fn place(writer: &ManifestWriter, base: &TableMetadata, group: &[ManifestFile]) -> Result<(Vec<Places>, u64)> {
     let counted = in_parallel(writer.store.as_ref(), group.len(), |i| {
         count(writer, base, &group[i]).with("path", &group[i].path)
@@ -161,10 +163,10 @@ fn place(writer: &ManifestWriter, base: &TableMetadata, group: &[ManifestFile]) 
     Ok((places, next))
 }
 
-/// Partitions by their keys, with how many live entries each has.
+/// Partitions by key, each with its number of live entries.
 type Counts = HashMap<Vec<u8>, (Arc<Partition>, u64)>;
 
-/// Live entries of a manifest by partition.
+/// Counts the live entries of a manifest by partition.
 fn count(writer: &ManifestWriter, base: &TableMetadata, m: &ManifestFile) -> Result<Counts> {
     let bytes = writer.store.get(&m.path)?;
     let manifest = Manifest::parse(&bytes)?;
@@ -183,7 +185,7 @@ fn count(writer: &ManifestWriter, base: &TableMetadata, m: &ManifestFile) -> Res
     Ok(out)
 }
 
-/// By the values of the fields one after another, nulls first.
+/// Compares the values of the fields one after another, nulls first.
 fn in_order(a: &Partition, b: &Partition) -> Ordering {
     let fields = a.values.iter().zip(&b.values);
     let each = fields.map(|(a, b)| match (&a.value, &b.value) {
@@ -194,7 +196,7 @@ fn in_order(a: &Partition, b: &Partition) -> Ordering {
 }
 
 impl Places {
-    /// The entries whose places are in a range.
+    /// Reads the entries with places in a range.
     fn entries(
         &self,
         writer: &ManifestWriter,

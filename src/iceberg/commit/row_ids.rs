@@ -1,4 +1,4 @@
-//! Rewritten rows keep their ids. So no row may have got its id after it was read.
+//! Checks that rewritten rows keep their ids: no row may have got its id after it was read.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::format::task::FileContent;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 
-/// The rows of a table that was upgraded to version 3 get their ids with the first snapshot made since. Those that were
-/// read before have none to keep, and would get others once more.
+/// After an upgrade to version 3, the rows of a table get their ids with the next snapshot. Rows that were read before
+/// have no id to keep. Rewriting them would give them a second id.
 ///
 /// # Errors
-/// `CommitConflict` for rows that were planned at a snapshot without ids if another commit gave them some.
+/// `CommitConflict` if the rows were planned at a snapshot without ids and another commit gave them ids.
 pub(super) fn check(input: &SnapshotInput, base: &TableMetadata, parent: Option<&Arc<Snapshot>>) -> Result<()> {
     let moves =
         !input.removed_data.is_empty() || input.added_deletes.iter().any(|f| f.content == FileContent::PositionDeletes);
@@ -26,14 +26,14 @@ pub(super) fn check(input: &SnapshotInput, base: &TableMetadata, parent: Option<
         return Ok(());
     }
     let later = base.ancestors(parent.id).into_iter().take_while(|s| s.id != since);
-    // Of snapshots of the same transaction the change knows the ids.
+    // The change knows the ids of snapshots of its own transaction.
     let given = later.filter(|s| s.first_row_id.is_some() && !input.own.contains(&s.id)).last();
     match given {
         None => Ok(()),
-        Some(snapshot) => Err(Error::conflict("the table's rows were given ids since they were read")
+        Some(snapshot) => Err(Error::conflict("the table's rows got ids after they were read")
             .with("snapshot", snapshot.id)
             .with("operation", snapshot.operation().unwrap_or("none"))
-            .with("clause", "rows that are written anew keep their ids")
+            .with("clause", "rewritten rows keep their ids")
             .hint(format!("Read the rows again, at snapshot {} or later. {RUN_AGAIN}", snapshot.id))),
     }
 }

@@ -1,4 +1,4 @@
-//! What a new snapshot does, as it was planned. No attempt to commit it changes this.
+//! The planned content of a new snapshot. No attempt to commit it changes it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::iceberg::commit::removal::FileId;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::spec::snapshot::Snapshot;
 
-/// What a snapshot does to the table's rows.
+/// The effect of a snapshot on the table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Adds data files.
     Append,
-    /// Adds data files, and removes rows: by removing files or adding delete files.
+    /// Adds data files and removes rows, by removing files or adding delete files.
     Overwrite,
     /// Removes rows only.
     Delete,
@@ -25,7 +25,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// As a summary says it.
+    /// The operation's name in the summary.
     pub fn as_str(self) -> &'static str {
         match self {
             Operation::Append => "append",
@@ -36,16 +36,16 @@ impl Operation {
     }
 }
 
-/// Where the new snapshot goes.
+/// The place of the new snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// To the head of a branch. One that is not there yet begins at the table's current snapshot.
+    /// The head of a branch. A new branch starts at the table's current snapshot.
     Branch(String),
-    /// Into the table, on no branch: to be audited and published later.
+    /// In the table but on no branch, to be audited and published later.
     Staged,
 }
 
-/// What a new snapshot adds and removes, where it goes, and what must not have changed before it.
+/// The files that a new snapshot adds and removes, its place, and its preconditions.
 #[derive(Debug)]
 pub(super) struct SnapshotInput {
     pub operation: Operation,
@@ -60,16 +60,16 @@ pub(super) struct SnapshotInput {
     pub summary: BTreeMap<String, String>,
     pub files_id: Option<String>,
     pub owns_files: bool,
-    /// Added files that it does not own, although it owns the others.
+    /// Added files that the change does not own, although it owns the others.
     pub lent: HashSet<String>,
-    /// Whether it makes no snapshot: it found nothing to do, and relies on that.
+    /// Whether it makes no snapshot, because it found nothing to do and only checks that this is still true.
     pub only_checks: bool,
     /// Snapshots of the same transaction.
     pub own: HashSet<i64>,
 }
 
 impl SnapshotInput {
-    /// A change of branch `main` that does nothing yet.
+    /// Creates an empty change of branch `main`.
     pub fn new(operation: Operation) -> SnapshotInput {
         SnapshotInput {
             operation,
@@ -89,7 +89,7 @@ impl SnapshotInput {
         }
     }
 
-    /// What is wrong with the files for a table of this version.
+    /// Checks that a table of this version can have the files.
     pub fn check_files(&self, base: &TableMetadata) -> Result<()> {
         let mut ids = HashSet::new();
         let mut vectors_for = HashSet::new();
@@ -107,12 +107,12 @@ impl SnapshotInput {
                     return bad("a v2 table can't have deletion vectors".into());
                 }
                 (FileContent::PositionDeletes, v) if v > 2 && !vector => {
-                    return bad(format!("a v{v} table takes deletion vectors, no new position delete files"));
+                    return bad(format!("a v{v} table takes deletion vectors, not new position delete files"));
                 }
                 _ => {}
             }
             if vector && !file.referenced_data_file.as_deref().is_some_and(|of| vectors_for.insert(of)) {
-                return bad("a deletion vector names no data file, or one that another names too".into());
+                return bad("a deletion vector names no data file, or the same data file as another one".into());
             }
             if file.content == FileContent::EqualityDeletes && file.equality_ids.as_ref().is_none_or(Vec::is_empty) {
                 return bad("an equality delete file needs key columns".into());
@@ -121,7 +121,7 @@ impl SnapshotInput {
         Ok(())
     }
 
-    /// Rows have ids, and deletes are vectors, from version 3 on.
+    /// Checks for an upgrade since planning. From version 3 on, rows have ids, and deletes are deletion vectors.
     pub fn check_version(&self, base: &TableMetadata) -> Result<()> {
         let upgraded = self.planned_version.is_some_and(|v| v < 3) && base.format_version >= 3;
         let rewrites = !self.added_data.is_empty() && !self.removed_data.is_empty();
@@ -130,12 +130,12 @@ impl SnapshotInput {
             false => Ok(()),
             true => Err(Error::conflict("the table was upgraded since this change was planned")
                 .with("format-version", base.format_version)
-                .with("clause", "rows that are written anew keep their ids, and deletes are of the table's format")
+                .with("clause", "rewritten rows keep their ids, and deletes have the table's format")
                 .hint(RUN_AGAIN)),
         }
     }
 
-    /// The snapshot that the new one follows.
+    /// The parent of the new snapshot.
     pub fn parent(&self, base: &TableMetadata) -> Result<Option<Arc<Snapshot>>> {
         let Target::Branch(name) = &self.target else { return Ok(base.current_snapshot().cloned()) };
         match base.refs.get(name) {
@@ -147,7 +147,7 @@ impl SnapshotInput {
         }
     }
 
-    /// Whether the files of a rewrite are of other partition specs than those that they replace.
+    /// Whether a rewrite's new files have other partition specs than the files that they replace.
     pub fn moves_rows(&self) -> bool {
         let specs = |files: &[DataFile]| files.iter().map(|f| f.partition.spec_id).collect::<BTreeSet<i32>>();
         let added = specs(&self.added_data);

@@ -1,4 +1,4 @@
-//! The summary of a snapshot, member by member as Java's `SnapshotSummary` has it.
+//! The summary of a snapshot, with the same keys as Java's `SnapshotSummary`.
 //!
 //! Source: Iceberg specification, Appendix F, "Snapshot summary".
 
@@ -9,25 +9,25 @@ use crate::format::task::{DataFile, FileContent, FileFormat};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 
-/// The member of a staged snapshot's summary that names the audit it waits for.
+/// The summary key of a staged snapshot. It names the audit that the snapshot waits for.
 pub(crate) const WAP_ID: &str = "wap.id";
 
-/// The member that names the `wap.id` of the staged snapshot that this one publishes.
+/// The summary key with the `wap.id` of the staged snapshot that this one publishes.
 pub(super) const PUBLISHED_WAP_ID: &str = "published-wap-id";
 
-/// The member that names the snapshot whose changes this one repeats.
+/// The summary key with the id of the snapshot that this one repeats.
 pub(super) const SOURCE_ID: &str = "source-snapshot-id";
 
-/// The member that marks a dynamic overwrite.
+/// The summary key that marks a dynamic overwrite.
 pub(crate) const REPLACE_PARTITIONS: &str = "replace-partitions";
 
-/// The property that says up to how many changed partitions each gets a summary of its own.
+/// The property with the largest number of changed partitions that still get their own summaries.
 const PARTITION_LIMIT: &str = "write.summary.partition-limit";
 
-/// Before the names of changed partitions.
+/// The prefix of the keys of changed partitions.
 const PARTITION_PREFIX: &str = "partitions.";
 
-/// Each total with what raises and what lowers it.
+/// Each total with the keys that raise and lower it.
 const TOTALS: [(&str, &str, &str); 6] = [
     ("total-records", "added-records", "deleted-records"),
     ("total-files-size", "added-files-size", "removed-files-size"),
@@ -37,7 +37,7 @@ const TOTALS: [(&str, &str, &str); 6] = [
     ("total-equality-deletes", "added-equality-deletes", "removed-equality-deletes"),
 ];
 
-/// What is counted, in the order in which Java lists it.
+/// The keys of counts, in Java's order.
 const MEMBERS: [&str; 18] = [
     "added-data-files",
     "deleted-data-files",
@@ -59,12 +59,12 @@ const MEMBERS: [&str; 18] = [
     "removed-equality-deletes",
 ];
 
-/// Numbers by member; those that are zero are not written.
+/// Numbers by key. Zeros are not written.
 #[derive(Clone, Debug, Default)]
 struct Counts([i64; MEMBERS.len()]);
 
 impl Counts {
-    /// Counts a file; `removed` is 0 or 1, the place of the second of each pair of members.
+    /// Counts a file. `removed` is 0 or 1 and selects the first or second key of each pair.
     fn count(&mut self, file: &DataFile, removed: usize) {
         let bytes = file.content_size_bytes.filter(|_| file.format == FileFormat::Puffin).unwrap_or(file.size_bytes);
         let rows = file.record_count;
@@ -105,7 +105,7 @@ pub(super) struct Summary {
     by_partition: BTreeMap<String, Counts>,
     /// Removed entries that repeat a file, because a manifest lists it more than once.
     pub duplicates: usize,
-    /// Rows of such data files.
+    /// Rows of these repeated data files.
     pub duplicate_rows: i64,
 }
 
@@ -123,15 +123,16 @@ impl Summary {
         self.by_partition.entry(file.partition.path()).or_default().count(file, removed);
     }
 
-    /// The value of a member; 0 if it is not written.
+    /// The value of a key; 0 if it is not written.
     pub fn get(&self, member: &str) -> i64 {
         self.all.members().find(|(name, _)| *name == member).map_or(0, |(_, n)| n)
     }
 
-    /// Adds the members to `out`, replacing others of the same name, and the totals carried on from `parent`.
+    /// Adds the keys to `out` and replaces others of the same name. Also adds the totals, computed from those of
+    /// `parent`.
     ///
     /// # Errors
-    /// `InvalidInput` if the property that limits partition summaries is no number.
+    /// `InvalidInput` if the property that limits partition summaries is not a number.
     pub fn write(
         &self,
         base: &TableMetadata,
@@ -160,7 +161,7 @@ impl Summary {
         Ok(())
     }
 
-    /// A total after the commit; unknown if the parent does not say it, or it would come out negative.
+    /// A total after the commit. `None` if the parent does not record it, or if the result would be negative.
     fn total(&self, parent: Option<&Snapshot>, total: &str, added: &str, removed: &str) -> Option<i64> {
         let before = match parent {
             None => 0,
@@ -171,7 +172,7 @@ impl Summary {
     }
 }
 
-/// Whether a member is computed, so that no caller may give it.
+/// Whether a key is computed, so that callers can't set it.
 fn is_computed(key: &str) -> bool {
     let others = [
         "operation",

@@ -1,4 +1,4 @@
-//! Changes of a table's metadata as a REST catalog takes them, with their JSON.
+//! Changes of a table's metadata, in the form and JSON that a REST catalog takes.
 //!
 //! Source: the `TableUpdate` schemas of Iceberg's REST catalog specification.
 
@@ -15,7 +15,7 @@ use crate::iceberg::spec::sort_order::{sort_order_from_json, sort_order_to_json}
 use crate::types::schema_json::{schema_from_json, schema_to_json};
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
-/// The id that stands for the schema, spec or sort order that the same commit added last.
+/// The id that refers to the schema, spec or sort order that the same commit added last.
 pub const LAST_ADDED: i32 = -1;
 
 /// One change of a table's metadata.
@@ -29,10 +29,10 @@ pub enum MetadataUpdate {
     AddSchema {
         /// The schema.
         schema: Arc<Schema>,
-        /// The highest column id ever given. The catalog works it out if this is absent.
+        /// The highest column id ever assigned. The catalog computes it if it is absent.
         last_column_id: Option<i32>,
     },
-    /// Sets the schema in use; [`LAST_ADDED`] is possible.
+    /// Sets the current schema; [`LAST_ADDED`] is possible.
     SetCurrentSchema(i32),
     /// Adds a partition spec.
     AddSpec(Arc<PartitionSpec>),
@@ -42,9 +42,9 @@ pub enum MetadataUpdate {
     AddSortOrder(Arc<SortOrder>),
     /// Sets the order that writers use; [`LAST_ADDED`] is possible.
     SetDefaultSortOrder(i32),
-    /// Adds a snapshot. No branch moves.
+    /// Adds a snapshot. No branch moves to it.
     AddSnapshot(Arc<Snapshot>),
-    /// Makes a branch or tag, or changes it.
+    /// Creates or changes a branch or tag.
     SetSnapshotRef {
         /// Its name.
         name: String,
@@ -63,7 +63,7 @@ pub enum MetadataUpdate {
     RemoveProperties(Vec<String>),
     /// Sets the statistics file of a snapshot.
     SetStatistics(Arc<StatisticsFile>),
-    /// Removes the statistics file of a snapshot.
+    /// Removes the statistics file of a snapshot with this id.
     RemoveStatistics(i64),
     /// Sets the file with statistics of a snapshot's partitions.
     SetPartitionStatistics(Arc<StatisticsFile>),
@@ -162,7 +162,7 @@ impl MetadataUpdate {
             "assign-uuid" => U::AssignUuid(m.required_string("uuid")?),
             "upgrade-format-version" => {
                 let version = u8::try_from(m.required_int("format-version")?);
-                U::UpgradeFormatVersion(version.map_err(|_| m.error("format-version", "is no format version"))?)
+                U::UpgradeFormatVersion(version.map_err(|_| m.error("format-version", "is not a format version"))?)
             }
             "add-schema" => U::AddSchema {
                 schema: Arc::new(schema_from_json(&m.required("schema")?)?),
@@ -199,18 +199,18 @@ impl MetadataUpdate {
     }
 }
 
-/// A list of integers that must be there.
+/// Reads a required list of integers.
 fn ids<T: TryFrom<i64>>(m: &mut Members, key: &str) -> Result<Vec<T>> {
     let list = m.list(key)?.ok_or_else(|| m.error(key, "is missing"))?;
     let id = |json: &Json| json.as_i64().and_then(|id| T::try_from(id).ok());
-    list.iter().map(|json| id(json).ok_or_else(|| m.error(key, "holds a value that is no id"))).collect()
+    list.iter().map(|json| id(json).ok_or_else(|| m.error(key, "holds a value that is not an id"))).collect()
 }
 
-/// A list of texts that must be there.
+/// Reads a required list of strings.
 fn names(m: &mut Members, key: &str) -> Result<Vec<String>> {
     let list = m.list(key)?.ok_or_else(|| m.error(key, "is missing"))?;
     let name = |json: &Json| json.as_str().map(str::to_owned);
-    list.iter().map(|json| name(json).ok_or_else(|| m.error(key, "holds a value that is no text"))).collect()
+    list.iter().map(|json| name(json).ok_or_else(|| m.error(key, "holds a value that is not a string"))).collect()
 }
 
 #[cfg(test)]

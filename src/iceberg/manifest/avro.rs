@@ -1,6 +1,7 @@
-//! The Avro schemas that manifests and manifest lists are written with: names, ids, docs and order as Java writes them.
+//! The Avro schemas of manifests and manifest lists. Names, ids, docs and order are as in Java.
 //!
-//! Source: Iceberg specification, "Manifests" and "Manifest Lists"; names of partition fields as in Java's Avro mapping.
+//! Source: Iceberg specification, "Manifests" and "Manifest Lists"; names of partition fields as in Java's Avro
+//! mapping.
 
 use std::collections::HashSet;
 
@@ -9,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::codec::avro::primitive::primitive_type;
 use crate::types::{PartitionField, PrimitiveType};
 
-/// A field of a record. An optional one is a union with null and has the default null.
+/// A field of a record. An optional field is a union with null, and null is its default.
 fn field(name: &str, ty: Json, doc: Option<&str>, optional: bool, id: i32) -> Json {
     let mut out = Map::new();
     out.insert("name".into(), json!(name));
@@ -37,7 +38,7 @@ fn record(name: &str, fields: Vec<Json>) -> Json {
     json!({"type": "record", "name": name, "fields": fields})
 }
 
-/// An integer-keyed map: an array of pairs.
+/// A map with integer keys: an array of pairs.
 fn map(key_id: i32, value_id: i32, value: &str) -> Json {
     let pair = vec![
         json!({"name": "key", "type": "int", "field-id": key_id}),
@@ -46,7 +47,7 @@ fn map(key_id: i32, value_id: i32, value: &str) -> Json {
     json!({"type": "array", "items": record(&format!("k{key_id}_v{value_id}"), pair), "logicalType": "map"})
 }
 
-/// The schema of a manifest list of that format version.
+/// The schema of a manifest list of this format version.
 pub fn manifest_list_schema(format_version: u8) -> Json {
     let int = || json!("int");
     let long = || json!("long");
@@ -95,7 +96,7 @@ pub fn manifest_list_schema(format_version: u8) -> Json {
     record("manifest_file", fields)
 }
 
-/// The schema of a manifest of that format version whose partition tuples have these fields and types.
+/// The schema of a manifest of this format version, with these fields and types of partition tuples.
 pub fn manifest_entry_schema(format_version: u8, fields: &[PartitionField], types: &[PrimitiveType]) -> Json {
     let long = || json!("long");
     let mut entry = vec![field("status", json!("int"), None, false, 0), field("snapshot_id", long(), None, true, 1)];
@@ -174,7 +175,7 @@ fn partition_record(fields: &[PartitionField], types: &[PrimitiveType]) -> Json 
         if let Json::Object(out) = &mut out
             && name != f.name
         {
-            // Java puts the real name right before the id.
+            // Java puts the real name directly before the id.
             let id = out.shift_remove("field-id").unwrap_or_default();
             out.insert("iceberg-field-name".into(), json!(f.name));
             out.insert("field-id".into(), id);
@@ -188,17 +189,17 @@ fn partition_record(fields: &[PartitionField], types: &[PrimitiveType]) -> Json 
 /// The Avro type of a partition value.
 fn partition_type(ty: &PrimitiveType, named: &mut HashSet<String>) -> Json {
     match ty {
-        // No transform makes such a value.
+        // No transform gives such a value.
         PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. } => json!("null"),
         ty => primitive_type(ty, named),
     }
 }
 
-/// A name that Avro allows: what is no letter, digit or underscore becomes `_x` and its UTF-16 code in hexadecimal
-/// digits; a digit in front gets an underscore.
+/// A valid Avro name. Characters other than letters, digits and underscores become `_x` and their UTF-16 code in
+/// hexadecimal digits. A digit at the start gets an underscore before it.
 ///
-/// Java keeps every Unicode letter and digit. Here letters of rarer scripts are escaped as well, so that no reader's
-/// idea of a letter matters; readers go by field id.
+/// Java keeps every Unicode letter and digit. This function also escapes letters of rarer scripts, because readers may
+/// disagree about them. Readers use the field id, so the name does not matter to them.
 pub fn sanitize(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for (i, c) in name.chars().enumerate() {
@@ -247,7 +248,7 @@ mod tests {
 
     #[test]
     fn decimal_lengths() {
-        // 2^(8n-1) - 1 has 2, 4, 6, 9, 11, 14, 16, 18 … digits in full.
+        // 2^(8n-1) - 1 has this many full decimal digits: 2, 4, 6, 9, 11, 14, 16, 18, …
         for (precision, length) in [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (9, 4), (18, 8), (19, 9), (38, 16)] {
             assert_eq!(bytes_of_precision(precision), length, "{precision}");
         }

@@ -29,17 +29,17 @@ use crate::format::task::{DataFile, FileContent, FileMetrics, Partition, Partiti
 use crate::format::wire::plain::PlainFile;
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, temporal};
 
-/// A manifest over the bytes of a whole file: the header is read, the entries are not.
+/// A manifest as the bytes of a whole file. The header has been read, the entries have not.
 #[derive(Debug)]
 pub struct Manifest<'a> {
     pub(crate) container: Container<'a>,
     layout: Arc<Layout>,
     /// `partition-spec-id`; v1 may lack it.
     pub spec_id: Option<i32>,
-    /// The fields of partition tuples: those of the header's spec, then any that only the entries have (source id 0,
+    /// The fields of partition tuples: those of the header's spec, then fields that only the entries have (source id 0,
     /// unknown transform).
     pub spec_fields: Arc<[PartitionField]>,
-    /// The types of partition tuples as the file has them; `Unknown` for a field that its entries lack.
+    /// The types of partition tuples in the file; `Unknown` for a field that its entries don't have.
     pub partition_types: Arc<[PrimitiveType]>,
     /// `content`; data in v1.
     pub content: ManifestContent,
@@ -53,17 +53,17 @@ impl<'a> Manifest<'a> {
     /// Reads the header and finds the blocks.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are no whole manifest; `Unsupported` for an unknown codec or content, or partition
-    /// values of a type that Iceberg does not have.
+    /// `CorruptTable` if the bytes are not a complete manifest; `Unsupported` for an unknown codec or content, or for
+    /// partition values of a type that Iceberg does not have.
     pub fn parse(bytes: &'a [u8]) -> Result<Manifest<'a>> {
         Manifest::parse_like(bytes, None)
     }
 
-    /// As [`Manifest::parse`], sharing what was compiled for another manifest if both have the same header. Manifests of a
-    /// table mostly do, and reading the header is most of the work for small ones.
+    /// Like [`Manifest::parse`], but reuses the compiled header of another manifest if both headers are equal. The
+    /// manifests of a table usually have equal headers. Reading the header is most of the work for small ones.
     ///
     /// # Errors
-    /// As [`Manifest::parse`].
+    /// Errors of [`Manifest::parse`].
     pub fn parse_like(bytes: &'a [u8], other: Option<&Arc<Layout>>) -> Result<Manifest<'a>> {
         let container = Container::parse(bytes)?;
         let spec = container.metadata_text("partition-spec")?;
@@ -74,7 +74,7 @@ impl<'a> Manifest<'a> {
         };
         let number = |key: &str| -> Result<Option<i32>> {
             let Some(text) = container.metadata_text(key)? else { return Ok(None) };
-            let bad = |_| Error::corrupt(format!("'{key}' of the manifest is '{text}', which is no number"));
+            let bad = |_| Error::corrupt(format!("'{key}' of the manifest is '{text}', which is not a number"));
             text.trim().parse().map(Some).map_err(bad)
         };
         let version = number("format-version")?.unwrap_or(1);
@@ -96,25 +96,26 @@ impl<'a> Manifest<'a> {
         })
     }
 
-    /// What was compiled from the header, for [`Manifest::parse_like`].
+    /// The compiled header, for [`Manifest::parse_like`].
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
     }
 
-    /// The table schema at the time of writing, as JSON text.
+    /// The table's schema when the manifest was written, as JSON text.
     ///
     /// # Errors
-    /// `CorruptTable` if it is not UTF-8.
+    /// `CorruptTable` if the text is not UTF-8.
     pub fn schema_json(&self) -> Result<Option<&'a str>> {
         self.container.metadata_text("schema")
     }
 
-    /// Blocks, which can be decoded independently.
+    /// The number of blocks. Blocks can be decoded independently.
     pub fn block_count(&self) -> usize {
         self.container.blocks.len()
     }
 
-    /// Entries in some blocks, as claimed by the file; more than it has bytes is a lie that [`Manifest::decode`] finds.
+    /// The number of entries in some blocks, as the file claims. [`Manifest::decode`] detects a number that is too
+    /// large.
     pub fn entry_count(&self, blocks: Range<usize>) -> u64 {
         let blocks = self.container.blocks.get(blocks).unwrap_or_default();
         blocks.iter().fold(0, |n, b| n.saturating_add(b.count))
@@ -122,20 +123,21 @@ impl<'a> Manifest<'a> {
 
     /// Decodes the entries of some blocks, in the order of the file.
     ///
-    /// A missing snapshot id becomes the manifest's. A missing sequence number becomes the manifest's for status ADDED or
-    /// where that is 0; in manifests without the column it is 0; otherwise it stays unknown, as in Java.
+    /// A missing snapshot id becomes the manifest's. A missing sequence number becomes the manifest's if the status is
+    /// ADDED or the manifest's number is 0. In manifests without the column it is 0. Otherwise it stays unknown, as in
+    /// Java.
     ///
     /// # Errors
-    /// `CorruptTable` with the number of the block if its bytes are not what they claim; `Unsupported` for an unknown file
-    /// format or content; `InvalidInput` if there is no such block.
+    /// `CorruptTable` with the number of the block if its bytes are invalid; `Unsupported` for an unknown file format
+    /// or content; `InvalidInput` if a block does not exist.
     pub fn decode(&self, blocks: Range<usize>, request: &EntryRequest, inherited: &Inherited) -> Result<EntryColumns> {
         self.decode_with(&mut Inflater::default(), blocks, request, inherited)
     }
 
-    /// As [`Manifest::decode`], with a decompressor that serves several calls.
+    /// Like [`Manifest::decode`], with a decompressor that several calls share.
     ///
     /// # Errors
-    /// As [`Manifest::decode`].
+    /// Errors of [`Manifest::decode`].
     pub fn decode_with(
         &self,
         inflater: &mut Inflater,
@@ -148,7 +150,7 @@ impl<'a> Manifest<'a> {
         Ok(columns)
     }
 
-    /// As [`Manifest::decode_with`], with nothing inherited: what the file alone says.
+    /// Like [`Manifest::decode_with`], but without inherited values: only the content of the file.
     pub(crate) fn decode_plain(
         &self,
         inflater: &mut Inflater,
@@ -159,11 +161,11 @@ impl<'a> Manifest<'a> {
     }
 }
 
-/// Gives the live entries of one manifest their row ids: each without one gets `first` plus the rows of those before it
-/// that had none either. `batches` are all its blocks in order. For manifests that have a first row id (v3).
+/// Assigns row ids to the live entries of one manifest with a first row id (v3). An entry without an id gets `first`
+/// plus the rows of earlier entries without ids. `batches` are all blocks of the manifest in order.
 ///
 /// # Errors
-/// `CorruptTable` if the ids run out of range.
+/// `CorruptTable` if the ids overflow.
 pub fn assign_first_row_ids<'b>(batches: impl IntoIterator<Item = &'b mut EntryColumns>, first: i64) -> Result<()> {
     let mut next = first;
     for batch in batches {
@@ -177,18 +179,18 @@ pub fn assign_first_row_ids<'b>(batches: impl IntoIterator<Item = &'b mut EntryC
     Ok(())
 }
 
-/// Takes the row ids of entries away: in a manifest without a first row id they mean nothing, as in Java.
+/// Clears the row ids of entries. In a manifest without a first row id they have no meaning, as in Java.
 pub fn clear_first_row_ids<'b>(batches: impl IntoIterator<Item = &'b mut EntryColumns>) {
     batches.into_iter().for_each(|b| b.first_row_id.fill(None));
 }
 
 impl EntryColumns {
-    /// The file of one row, with the partition that [`partition_of`] made for it. Metrics only if they were kept.
+    /// The file of one row, with the partition from [`partition_of`]. Includes metrics only if they were kept.
     ///
     /// # Errors
-    /// `InvalidInput` if there is no such row; `CorruptTable` if an equality id is no field id.
+    /// `InvalidInput` if the row does not exist; `CorruptTable` if an equality id is not a field id.
     pub fn data_file(&self, row: usize, partition: Arc<Partition>) -> Result<DataFile> {
-        let no_row = || Error::invalid(format!("there is no entry {row}"));
+        let no_row = || Error::invalid(format!("the entry {row} does not exist"));
         let text = |bytes: Option<&[u8]>| {
             bytes.map(|b| std::str::from_utf8(b).map(str::to_owned).map_err(no_path)).transpose()
         };
@@ -208,7 +210,7 @@ impl EntryColumns {
             key_metadata: self.key_metadata.get(row).map(<[u8]>::to_vec),
             split_offsets: self.split_offsets.get(row).map(<[i64]>::to_vec),
             equality_ids: equality_ids
-                .map_err(|e| Error::corrupt("an equality id is no field id").because(e).with("file", &path))?,
+                .map_err(|e| Error::corrupt("an equality id is not a field id").because(e).with("file", &path))?,
             sort_order_id: self.sort_order_id.get(row).copied().flatten(),
             first_row_id: self.first_row_id.get(row).copied().flatten(),
             referenced_data_file: text(self.referenced_data_file.get(row))?,
@@ -219,7 +221,7 @@ impl EntryColumns {
         })
     }
 
-    /// Whether [`EntryColumns::plain_file`] has all of a row.
+    /// Whether [`EntryColumns::plain_file`] has all values of a row.
     pub(crate) fn is_plain(&self, row: usize) -> bool {
         let has_more = self.key_metadata.get(row).is_some()
             || self.equality_ids.get(row).is_some()
@@ -231,12 +233,12 @@ impl EntryColumns {
         self.is_data(row) && !has_more
     }
 
-    /// A data file that has nothing else ([`EntryColumns::is_plain`]).
+    /// A data file without any other values ([`EntryColumns::is_plain`]).
     ///
     /// # Errors
-    /// As [`EntryColumns::data_file`].
+    /// Errors of [`EntryColumns::data_file`].
     pub fn plain_file(&self, row: usize) -> Result<PlainFile<'_>> {
-        let no_row = || Error::invalid(format!("there is no entry {row}"));
+        let no_row = || Error::invalid(format!("the entry {row} does not exist"));
         let path = self.path.get(row).ok_or_else(no_row)?;
         Ok(PlainFile {
             path: std::str::from_utf8(path).map_err(no_path)?,
@@ -268,10 +270,10 @@ fn no_path(e: std::str::Utf8Error) -> Error {
     Error::corrupt("a file's path is not UTF-8").because(e)
 }
 
-/// The partition of files under a table's spec, from a tuple of a manifest.
+/// Converts a manifest's tuple to the partition of files under a table's spec.
 ///
-/// Fields meet by id, never by position. A value is widened to the type that the field has now; where the source column
-/// is dropped, or the value does not fit, the type is the file's.
+/// Fields are matched by id, never by position. A value is widened to the field's current type. If the source column
+/// was dropped, or the value does not fit, it keeps the file's type.
 pub fn partition_of(
     spec: &PartitionSpec,
     schema: &Schema,
@@ -304,7 +306,7 @@ pub fn partition_of(
     Partition { spec_id: spec.id, values: spec.fields.iter().map(value).collect() }
 }
 
-/// The value as one of type `to`, or the value itself if that can't be.
+/// Widens the value to the type `to`. Returns the value itself if that is not possible.
 fn widen(value: Value, from: &PrimitiveType, to: &PrimitiveType) -> Result<Value, Value> {
     use PrimitiveType as P;
     Ok(match (value, to) {

@@ -1,7 +1,7 @@
-//! The hot path: manifest entries from Avro bytes straight into columns.
+//! The hot path: decodes manifest entries from Avro bytes directly into columns.
 //!
-//! The writer's schema and the request compile to one list of steps; each entry runs through it once. What is not wanted
-//! is hopped over without looking at it. Nothing is allocated for an entry but what stays in the columns.
+//! The writer's schema and the request are compiled to one list of steps, which runs once for each entry. Unwanted
+//! values are skipped. Decoding an entry allocates only what stays in the columns.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,23 +16,23 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{ColumnMetrics, FileContent, FileFormat};
 use crate::types::FieldId;
 
-/// What to do with the next member of a record.
+/// The action for the next member of a record.
 enum Step {
     Read(Column, Optional),
     Skip(Skip),
-    /// Here the metrics maps begin.
+    /// The metrics maps begin here.
     BeginMetrics,
-    /// Here they end.
+    /// The metrics maps end here.
     EndMetrics,
 }
 
-/// The compiled walk over one entry.
+/// The compiled steps for one entry.
 struct Program {
     entry: Vec<Step>,
     file: Vec<Step>,
-    /// Over the whole data file, for entries that are dropped.
+    /// Skips the whole data file, for dropped entries.
     skip_file: Skip,
-    /// Over the partition tuple, its union included.
+    /// Skips the partition tuple, including its union.
     skip_partition: Skip,
     lookup: Lookup,
     keep_all: bool,
@@ -82,12 +82,12 @@ impl Program {
     }
 }
 
-/// Field ids up to here are found by one index.
+/// Field ids up to this one are found by a single index.
 const DENSE_IDS: usize = 4096;
 
 const NOT_WANTED: u32 = u32::MAX;
 
-/// Finds the place of a wanted field among the requested ones.
+/// Finds the place of a wanted field among the requested fields.
 struct Lookup {
     dense: Vec<u32>,
     sparse: HashMap<i64, u32>,
@@ -124,7 +124,7 @@ impl Lookup {
     }
 }
 
-/// Metrics of one wanted field in the entry at hand.
+/// Metrics of one wanted field in the current entry.
 #[derive(Clone)]
 struct FieldMetrics<'a> {
     /// Values, nulls, NaNs.
@@ -137,7 +137,7 @@ impl FieldMetrics<'_> {
     const NONE: Self = FieldMetrics { counts: [MISSING; 3], bounds: [None; 2] };
 }
 
-/// The entry at hand.
+/// The current entry.
 #[derive(Default)]
 struct Row<'a> {
     status: i64,
@@ -162,7 +162,7 @@ struct Row<'a> {
     metrics: Option<&'a [u8]>,
 }
 
-/// Decodes the entries of some blocks, as they are in the file: nothing is inherited.
+/// Decodes the entries of some blocks as they are in the file, without inherited values.
 pub(crate) fn decode(
     container: &Container<'_>,
     layout: &Arc<Layout>,
@@ -176,13 +176,13 @@ pub(crate) fn decode(
     let compressed = listed.iter().map(|b| b.range.len()).sum::<usize>();
     let claimed = listed.iter().fold(0u64, |n, b| n.saturating_add(b.count));
     let claimed = usize::try_from(claimed).unwrap_or(usize::MAX);
-    // Entries take a hundred bytes and more; a claim that the bytes don't cover is not believed.
+    // An entry takes at least a hundred bytes, so larger claimed counts are not trusted.
     sink.columns.reserve(claimed.min(compressed / 16));
     for index in blocks {
         let mut decode = || -> Result<()> {
             let data = inflater.inflate(container.codec, container.block_data(index)?)?;
             let count = container.blocks.get(index).map_or(0, |b| b.count);
-            // An entry has a status at least; a greater count lies.
+            // An entry takes at least one byte for its status, so a larger count is wrong.
             if count > data.len() as u64 {
                 return Err(Error::corrupt(format!("the block claims {count} entries in {} bytes", data.len())));
             }
@@ -193,7 +193,7 @@ pub(crate) fn decode(
     Ok(sink.columns)
 }
 
-/// The pass over one block. The cursor goes from hand to hand by value, so that it stays in registers.
+/// The pass over one block. The cursor is passed by value, so that it stays in registers.
 struct Walk<'a, 'p> {
     program: &'p Program,
     metrics: Vec<FieldMetrics<'a>>,
@@ -308,7 +308,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         Ok(cursor)
     }
 
-    /// A metrics map, into the wanted fields' places or whole or both.
+    /// Decodes a metrics map into the places of wanted fields, or as a whole, or both.
     fn metrics(&mut self, column: Column, cursor: Cursor<'a>) -> Result<Cursor<'a>> {
         if self.program.keep_all {
             let after = read_all(column, cursor.clone(), &mut self.all)?;
@@ -386,7 +386,7 @@ fn read_list<'a>(mut cursor: Cursor<'a>, out: &mut Vec<i64>) -> Result<Cursor<'a
     Ok(cursor)
 }
 
-/// Where entries go: columns, with partition tuples interned.
+/// The destination of entries: columns with interned partition tuples.
 struct Sink<'m> {
     layout: &'m Layout,
     columns: EntryColumns,
@@ -472,7 +472,7 @@ impl<'m> Sink<'m> {
         Ok(())
     }
 
-    /// The index of a partition tuple, by its bytes.
+    /// The index of a partition tuple, found by its bytes.
     #[inline]
     fn partition(&mut self, raw: &[u8]) -> Result<u32> {
         let recent = recent_slot(raw);
@@ -498,10 +498,10 @@ impl<'m> Sink<'m> {
     }
 }
 
-/// Slots for tuples seen lately, so that most need no hashing that withstands chosen keys.
+/// Slots for recent tuples. Most look-ups then need no hash that resists chosen keys.
 const RECENT_SLOTS: usize = 1024;
 
-/// Where a tuple would be among the recent ones: a quick mix of its last bytes, where neighbours differ.
+/// The slot of a tuple among the recent ones: a fast mix of its last bytes, where neighbours differ.
 #[inline]
 fn recent_slot(raw: &[u8]) -> usize {
     let tail = match raw.last_chunk::<8>() {

@@ -1,4 +1,4 @@
-//! Writing manifests as Java does: same schema, same metadata, with the counts and summaries for the manifest list.
+//! Writes manifests as Java does: the same schema and metadata, with the counts and summaries for the manifest list.
 //!
 //! Source: Iceberg specification, "Manifests" and "Manifest Lists".
 
@@ -22,17 +22,17 @@ use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, 
 pub struct ManifestEntry {
     /// [`EXISTING`], [`ADDED`] or [`DELETED`].
     pub status: u8,
-    /// The snapshot that added the file, or deleted it; `None` is inherited.
+    /// The snapshot that added or deleted the file. `None` is inherited.
     pub snapshot_id: Option<i64>,
-    /// Data sequence number; `None`, which is inherited, only if added.
+    /// The data sequence number. `None` is inherited, and only allowed for added files.
     pub sequence_number: Option<i64>,
-    /// Sequence number of the commit that added the file.
+    /// The sequence number of the commit that added the file.
     pub file_sequence_number: Option<i64>,
     /// The file.
     pub file: DataFile,
 }
 
-/// What the header of a manifest says.
+/// The data of a manifest's header.
 #[derive(Clone, Debug)]
 pub struct ManifestHeader<'a> {
     /// 1, 2 or 3.
@@ -41,19 +41,19 @@ pub struct ManifestHeader<'a> {
     pub schema: &'a Schema,
     /// The spec of every entry.
     pub spec: &'a PartitionSpec,
-    /// What the files hold.
+    /// The kind of files.
     pub content: ManifestContent,
-    /// How blocks are compressed; Java's default is deflate.
+    /// The compression of blocks. Java's default is deflate.
     pub codec: Codec,
-    /// The codec's level; `None` for a balanced one.
+    /// The codec's level. `None` means a balanced one.
     pub compression_level: Option<i32>,
 }
 
-/// A manifest and what a manifest list says of it.
+/// A manifest, and the data for its entry in a manifest list.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct EncodedManifest {
-    /// The file.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
     pub added_files_count: i64,
     pub existing_files_count: i64,
@@ -61,18 +61,18 @@ pub struct EncodedManifest {
     pub added_rows_count: i64,
     pub existing_rows_count: i64,
     pub deleted_rows_count: i64,
-    /// One for each field of the spec. `None` if they can't be given for every reader: Java orders UUIDs as pairs of signed
-    /// numbers, others as unsigned bytes, and these values have other bounds in each order.
+    /// One summary for each field of the spec. `None` if no summary is right for every reader: Java orders UUIDs as
+    /// pairs of signed numbers, other readers order them as unsigned bytes, and the bounds of these values differ.
     pub partitions: Option<Vec<FieldSummary>>,
-    /// The lowest data sequence number of live entries; `None` if each inherits it.
+    /// The lowest data sequence number of live entries. `None` if every entry inherits it.
     pub min_sequence_number: Option<i64>,
 }
 
 /// Writes a manifest.
 ///
 /// # Errors
-/// `InvalidInput` if an entry lacks what the format version requires, can't be in this manifest, or has a partition value
-/// that is not of the field's type; `Unsupported` for another format version.
+/// `InvalidInput` if an entry lacks a value that the format version requires, can't be in this manifest, or has a
+/// partition value of the wrong type; `Unsupported` for an unknown format version.
 pub fn encode_manifest(entries: &[ManifestEntry], header: &ManifestHeader<'_>) -> Result<EncodedManifest> {
     let version = header.format_version;
     if !(1..=3).contains(&version) {
@@ -120,7 +120,7 @@ fn header_metadata(header: &ManifestHeader<'_>) -> Vec<(&'static str, String)> {
     out
 }
 
-/// The type now; of a dropped source column the type that the files have.
+/// The current type. For a dropped source column, the type in the files.
 fn field_type(field: &PartitionField, schema: &Schema, entries: &[ManifestEntry]) -> PrimitiveType {
     let now = field.result_type(schema);
     if now != PrimitiveType::Unknown {
@@ -151,7 +151,7 @@ fn check(entry: &ManifestEntry, header: &ManifestHeader<'_>) -> Result<()> {
         return Err(Error::invalid("a file has a negative size or number of rows"));
     }
     if entry.status > DELETED {
-        return Err(Error::invalid(format!("there is no entry status {}", entry.status)));
+        return Err(Error::invalid(format!("{} is not an entry status", entry.status)));
     }
     if header.format_version == 1 && entry.snapshot_id.is_none() {
         return Err(Error::invalid("an entry of a v1 manifest needs a snapshot id"));
@@ -177,7 +177,7 @@ fn count(out: &mut EncodedManifest, entry: &ManifestEntry) {
     }
 }
 
-/// What v1 readers are told of block sizes, as Java does.
+/// The block size that v1 manifests record for readers, as in Java.
 const V1_BLOCK_SIZE: i64 = 64 << 20;
 
 fn put_entry(
@@ -266,7 +266,7 @@ fn put_metrics(out: &mut Vec<u8>, metrics: Option<&ColumnMetrics>) {
 
 fn put_partition_value(out: &mut Vec<u8>, value: Option<ValueRef<'_>>, ty: &PrimitiveType) -> Result<()> {
     use PrimitiveType as P;
-    let misfit = |value: ValueRef<'_>| Error::invalid(format!("{value:?} is no partition value of type {ty}"));
+    let misfit = |value: ValueRef<'_>| Error::invalid(format!("{value:?} is not a partition value of type {ty}"));
     let Some(value) = value else {
         // A field of unknown type is written as Avro's null, without a union.
         if *ty != P::Unknown {
@@ -298,7 +298,7 @@ fn put_partition_value(out: &mut Vec<u8>, value: Option<ValueRef<'_>>, ty: &Prim
     Ok(())
 }
 
-/// Null, NaN, least and greatest of one field over the entries.
+/// Null, NaN, least and greatest value of one field over the entries.
 #[derive(Clone, Default)]
 struct Summary<'a> {
     nulls: bool,
@@ -322,7 +322,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// `None` if readers disagree on what is least and greatest.
+    /// The summary. `None` if readers disagree about the least and greatest value.
     fn finish(self) -> Option<FieldSummary> {
         if let (Some((ValueRef::Uuid(least), ValueRef::Uuid(greatest))), Some(java)) = (self.range, self.java_range)
             && (least, greatest) != java
@@ -343,12 +343,13 @@ fn widen<T: Copy>(range: Option<(T, T)>, v: T, below: impl Fn(T, T) -> bool) -> 
     (if below(v, least) { v } else { least }, if below(greatest, v) { v } else { greatest })
 }
 
-/// What Java's order of UUIDs compares.
+/// The numbers that Java's order of UUIDs compares.
 fn java_uuid(uuid: u128) -> (i64, i64) {
     ((uuid >> 64) as i64, uuid as i64)
 }
 
-/// The order of bounds: as that of values, but -0.0 is below 0.0, so that bounds hold for readers of either opinion.
+/// The order of bounds. It is the order of values, except that -0.0 is below 0.0. Bounds are then valid for readers
+/// with or without this distinction.
 fn is_below(a: ValueRef<'_>, b: ValueRef<'_>) -> bool {
     match (a, b) {
         (ValueRef::Float(a), ValueRef::Float(b)) => a.total_cmp(&b).is_lt(),

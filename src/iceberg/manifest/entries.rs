@@ -1,4 +1,4 @@
-//! Manifest entries as columns: what decoding gives and planning prunes. No object per entry.
+//! Manifest entries as columns, for decoding and planning. No object is created per entry.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use crate::format::task::{FileContent, FileFormat};
 use crate::iceberg::manifest::layout::Layout;
 use crate::types::{FieldId, Value};
 
-/// A count that the manifest does not give.
+/// A count that is not in the manifest.
 pub const MISSING: i64 = -1;
 
-/// Metrics of one column over the entries of a batch. Counts are [`MISSING`] where absent or negative in the file.
+/// Metrics of one column for the entries of a batch. Counts are [`MISSING`] if absent or negative in the file.
 #[derive(Clone, Debug, Default)]
 pub struct MetricColumn {
     /// The column.
@@ -35,21 +35,21 @@ pub const ADDED: u8 = 1;
 /// `status` of an entry.
 pub const DELETED: u8 = 2;
 
-/// What decoding should keep of the entries.
+/// The values of the entries that decoding keeps.
 #[derive(Clone, Debug, Default)]
 pub struct EntryRequest {
-    /// Columns whose metrics are wanted in [`EntryColumns::metrics`], ascending.
+    /// Columns with metrics in [`EntryColumns::metrics`], ascending.
     pub metric_fields: Vec<FieldId>,
     /// Keep every metrics map of every entry in [`EntryColumns::all_metrics`] (rewriting, metadata tables).
     pub all_metrics: bool,
-    /// Keep the metrics maps as they are in the file, in [`EntryColumns::encoded_metrics`]: much cheaper, for tasks that
-    /// may be asked for them.
+    /// Keep the metrics maps in their file form, in [`EntryColumns::encoded_metrics`]. This is much cheaper, and tasks
+    /// can decode them on request.
     pub encoded_metrics: bool,
-    /// Keep entries of status DELETED too (changelogs, metadata tables).
+    /// Also keep entries of status DELETED (changelogs, metadata tables).
     pub deleted_too: bool,
 }
 
-/// What entries take from the manifest list's entry of their manifest.
+/// The values that entries inherit from their manifest's entry in the manifest list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inherited {
     /// `added_snapshot_id`.
@@ -58,8 +58,8 @@ pub struct Inherited {
     pub sequence_number: i64,
 }
 
-/// A batch of entries. All columns have [`EntryColumns::len`] rows, in the order of the file; inherited values are filled
-/// in. `i64` columns that may be null use `Option`.
+/// A batch of entries. All columns have [`EntryColumns::len`] rows, in the order of the file, with inherited values
+/// filled in. `i64` columns with nulls use `Option`.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct EntryColumns {
@@ -76,7 +76,7 @@ pub struct EntryColumns {
     pub partition: Vec<u32>,
     /// The distinct partition tuples of the batch, values in the order of the manifest's own spec.
     pub partitions: Vec<Vec<Option<Value>>>,
-    /// The same tuples as the manifest has them.
+    /// The same tuples in their encoded form.
     pub(crate) encoded_partitions: BytesColumn,
     /// One for each requested field, in the order of the request.
     pub metrics: Vec<MetricColumn>,
@@ -92,12 +92,12 @@ pub struct EntryColumns {
     pub all_metrics: Vec<crate::format::task::ColumnMetrics>,
     /// Only with [`EntryRequest::encoded_metrics`], else empty.
     pub encoded_metrics: BytesColumn,
-    /// What decodes them.
+    /// The layout that decodes them.
     pub(crate) layout: Option<Arc<Layout>>,
 }
 
 impl EntryColumns {
-    /// Entries in the batch.
+    /// The number of entries in the batch.
     pub fn len(&self) -> usize {
         self.status.len()
     }
@@ -107,7 +107,7 @@ impl EntryColumns {
         self.status.is_empty()
     }
 
-    /// Makes room for more entries.
+    /// Reserves space for more entries.
     pub(crate) fn reserve(&mut self, entries: usize) {
         self.status.reserve(entries);
         self.snapshot_id.reserve(entries);
@@ -130,7 +130,7 @@ impl EntryColumns {
         }
     }
 
-    /// Some rows of the columns that judge entries (those that a cached manifest is judged by), in that order.
+    /// Some rows of the columns that checks of a cached manifest use, in that order.
     pub(crate) fn take(&self, rows: &[u32]) -> EntryColumns {
         fn pick<T: Clone>(column: &[T], rows: &[u32]) -> Vec<T> {
             rows.iter().filter_map(|row| column.get(*row as usize).cloned()).collect()
@@ -157,9 +157,9 @@ impl EntryColumns {
         }
     }
 
-    /// Fills in what entries take from the manifest list: a missing snapshot id is the manifest's; a missing sequence
-    /// number is the manifest's for status ADDED, and 0 where there were none (v1: the list says 0, or the manifest
-    /// `has_sequence_numbers` not, wherever it is listed).
+    /// Fills in the values that entries inherit from the manifest list. A missing snapshot id becomes the manifest's. A
+    /// missing sequence number becomes the manifest's for status ADDED. It becomes 0 if there were no sequence numbers
+    /// (v1): the list says 0, or `has_sequence_numbers` is false.
     pub(crate) fn inherit(&mut self, inherited: &Inherited, has_sequence_numbers: bool) {
         let default = (inherited.sequence_number == 0 || !has_sequence_numbers).then_some(0);
         self.snapshot_id.iter_mut().for_each(|id| *id = id.or(inherited.snapshot_id));

@@ -1,4 +1,4 @@
-//! What a manifest's header says: its partition spec, and how the writer's schema lays an entry out.
+//! The content of a manifest's header: its partition spec, and the writer's layout of an entry.
 //!
 //! Source: Iceberg specification, "Manifests".
 
@@ -10,7 +10,7 @@ use crate::iceberg::manifest::avro::sanitize;
 use crate::iceberg::spec::partition::spec_from_json;
 use crate::types::{FieldId, PartitionField, PrimitiveType, Transform, Value, decimal};
 
-/// What one value of an entry is.
+/// The meaning of one value of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
     Status,
@@ -72,13 +72,13 @@ pub(crate) const FILE_COLUMNS: &[(FieldId, &str, Column)] = &[
 ];
 
 impl Column {
-    /// Whether every entry must have it.
+    /// Whether every entry must have this value.
     pub(crate) fn is_required(self) -> bool {
         use Column::*;
         matches!(self, Status | DataFile | Path | Format | RecordCount | SizeBytes)
     }
 
-    /// Whether it can be read from values of that Avro type.
+    /// Whether the value can be read from this Avro type.
     fn fits(self, node: &Node) -> bool {
         use Column::*;
         let list = |node: &Node| matches!(&node.shape, Shape::Array(items) if items.is_integer());
@@ -100,23 +100,24 @@ impl Column {
 /// One member of the entry's or data file's record, in the order of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
-    /// What it is; `None` for what Frazil does not know.
+    /// Its meaning; `None` if Frazil does not know it.
     pub column: Option<Column>,
     pub optional: Optional,
-    /// The whole type, the union included: to skip it.
+    /// The whole type, including the union, to skip it.
     pub node: Node,
 }
 
 static LAYOUTS: Compiled<Layout> = Compiled::new();
 
-/// How one manifest's entries are laid out. Manifests with the same header text share one.
+/// The layout of a manifest's entries. Manifests with the same header text share one.
 #[derive(Debug)]
 pub struct Layout {
-    /// Text that it was made from: schema and partition spec.
+    /// The header text that it was compiled from: schema and partition spec.
     source: (String, Option<String>),
     pub(crate) entry: Vec<Slot>,
     pub(crate) file: Vec<Slot>,
-    /// Where in the tuple each field of the Avro record goes, and how it is read. Tuples are as long as `fields`.
+    /// For each field of the Avro record: its place in the tuple and how to read it. Tuples have the length of
+    /// `fields`.
     pub(crate) partition: Vec<PartitionReader>,
     pub(crate) fields: Arc<[PartitionField]>,
     pub(crate) types: Arc<[PrimitiveType]>,
@@ -124,12 +125,12 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The text that it was made from: schema and partition spec.
+    /// The header text that it was compiled from: schema and partition spec.
     pub(crate) fn source(&self) -> (&str, Option<&str>) {
         (&self.source.0, self.source.1.as_deref())
     }
 
-    /// Whether a manifest with this header is laid out so.
+    /// Whether a manifest with this header has this layout.
     pub(crate) fn is_of(&self, schema: &str, spec: Option<&str>) -> bool {
         self.source.0 == schema && self.source.1.as_deref() == spec
     }
@@ -137,8 +138,8 @@ impl Layout {
     /// The layout of manifests with this header.
     ///
     /// # Errors
-    /// `CorruptTable` if it lacks a column that there must be, or is no header; `Unsupported` for partition values of a
-    /// type that Iceberg does not have.
+    /// `CorruptTable` if the header is invalid or lacks a required column; `Unsupported` for partition values of a type
+    /// that Iceberg does not have.
     pub(crate) fn of(schema: &str, spec: Option<&str>) -> Result<Arc<Layout>> {
         let bytes = schema.len().saturating_add(spec.map_or(0, str::len));
         LAYOUTS.get(bytes, |layout| layout.is_of(schema, spec), || Layout::new(schema, spec))
@@ -146,7 +147,7 @@ impl Layout {
 
     fn new(schema: &str, spec: Option<&str>) -> Result<Layout> {
         let root = Node::parse(schema)?;
-        let members = root.members().ok_or_else(|| Error::corrupt("the manifest's schema is no record"))?;
+        let members = root.members().ok_or_else(|| Error::corrupt("the manifest's schema is not a record"))?;
         let entry = slots(members, ENTRY_COLUMNS)?;
         let file_node = entry.iter().find(|s| s.column == Some(Column::DataFile)).map(|s| s.node.optional().1.clone());
         let file_node = file_node.ok_or_else(|| missing("data_file"))?;
@@ -224,11 +225,11 @@ pub(crate) struct PartitionReader {
 
 type PartitionLayout = (Vec<PartitionField>, Vec<PrimitiveType>, Vec<PartitionReader>);
 
-/// More would let few bytes of an entry become much memory.
+/// The most partition fields. With more, a few bytes of an entry could take much memory.
 const MAX_PARTITION_FIELDS: usize = 1000;
 
-/// Brings the Avro record and the header's spec together: fields in the order of the header, then those of the record
-/// that the header does not know. They meet by field id, or by name and position if the record has no ids.
+/// Combines the Avro record with the header's spec. Fields are in the order of the header, then the record's fields
+/// that the header does not have. They are matched by field id, or by name and position if the record has no ids.
 fn partition_layout(record: &[Member], header: Vec<PartitionField>) -> Result<PartitionLayout> {
     if record.len().max(header.len()) > MAX_PARTITION_FIELDS {
         return Err(Error::unsupported(format!("a manifest has more than {MAX_PARTITION_FIELDS} partition fields")));
@@ -319,7 +320,7 @@ impl PartitionReader {
             (Shape::Bytes, PrimitiveType::Decimal { .. }) => decimal(cursor.bytes()?)?,
             (Shape::Fixed(n), PrimitiveType::Decimal { .. }) => decimal(cursor.take(*n)?)?,
             (Shape::String, PrimitiveType::Uuid) => {
-                let bad = |e| Error::corrupt("a partition value is no UUID").because(e);
+                let bad = |e| Error::corrupt("a partition value is not a UUID").because(e);
                 Value::Uuid(uuid::Uuid::parse_str(cursor.string()?).map_err(bad)?.as_u128())
             }
             (Shape::Fixed(n), PrimitiveType::Uuid) => {
@@ -336,6 +337,6 @@ impl PartitionReader {
 
 /// Reads the header's `partition-spec`: a list of fields, or the whole spec object.
 fn spec_fields(text: &str) -> Result<Vec<PartitionField>> {
-    let bad = |e| Error::corrupt("the manifest's partition spec is no JSON").because(e);
+    let bad = |e| Error::corrupt("the manifest's partition spec is not valid JSON").because(e);
     Ok(spec_from_json(&serde_json::from_str(text).map_err(bad)?, 0)?.fields)
 }

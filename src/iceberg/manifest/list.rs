@@ -9,7 +9,7 @@ use crate::codec::avro::{
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::manifest::avro::manifest_list_schema;
 
-/// What the files of a manifest hold.
+/// The kind of files in a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum ManifestContent {
     /// Data files.
@@ -19,31 +19,31 @@ pub enum ManifestContent {
     Deletes,
 }
 
-/// What a manifest's files have in one partition field.
+/// The values of one partition field in a manifest's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSummary {
-    /// Some file has a null.
+    /// At least one file has a null.
     pub contains_null: bool,
-    /// Some file has a NaN; `None` if not known.
+    /// At least one file has a NaN; `None` if unknown.
     pub contains_nan: Option<bool>,
-    /// Least value that is neither null nor NaN, in its binary form (Appendix D).
+    /// The least value that is neither null nor NaN, in binary form (Appendix D).
     pub lower: Option<Vec<u8>>,
-    /// Greatest such value.
+    /// The greatest value that is neither null nor NaN, in binary form.
     pub upper: Option<Vec<u8>>,
 }
 
 /// One manifest of a snapshot. A count of `None` is unknown, which means "maybe some".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManifestFile {
-    /// Where it is, as recorded.
+    /// Its path, as recorded.
     pub path: String,
-    /// Its length.
+    /// Its length in bytes.
     pub length_bytes: i64,
     /// The partition spec of its files.
     pub spec_id: i32,
-    /// What its files hold; data in v1.
+    /// The kind of its files; data in v1.
     pub content: ManifestContent,
-    /// Of the commit that added it; 0 in v1.
+    /// The sequence number of the commit that added it; 0 in v1.
     pub sequence_number: i64,
     /// The lowest data sequence number of its live files; 0 in v1.
     pub min_sequence_number: i64,
@@ -65,7 +65,7 @@ pub struct ManifestFile {
     pub partitions: Option<Vec<FieldSummary>>,
     /// Encryption key metadata, opaque.
     pub key_metadata: Option<Vec<u8>>,
-    /// Where the row ids of its files without one begin (v3).
+    /// The first row id for its files without row ids (v3).
     pub first_row_id: Option<i64>,
 }
 
@@ -89,7 +89,7 @@ enum Column {
     FirstRowId,
 }
 
-/// By field id; by name in files without ids. The counts had other names once.
+/// Columns by field id, or by name in files without ids. The counts had other names in old files.
 const COLUMNS: &[(i32, &str, Column)] = &[
     (500, "manifest_path", Column::Path),
     (501, "manifest_length", Column::Length),
@@ -129,11 +129,12 @@ const SUMMARY_COLUMNS: &[(i32, &str, SummaryColumn)] = &[
 
 /// Reads a manifest list of any format version.
 ///
-/// Columns are found by field id. What an older version lacks becomes `None`; content becomes data, sequence numbers 0.
+/// Columns are found by field id. Values that an older version lacks become `None`; content becomes data and sequence
+/// numbers 0.
 ///
 /// # Errors
-/// `CorruptTable` if the bytes are no manifest list or a required value is missing or impossible; `Unsupported` for an
-/// unknown codec.
+/// `CorruptTable` if the bytes are not a manifest list, or a required value is missing or impossible; `Unsupported` for
+/// an unknown codec.
 pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
     let file = OpenFile::parse(bytes)?;
     let head = file.head()?;
@@ -153,7 +154,7 @@ struct Layout {
 impl Layout {
     fn new(schema_json: &str) -> Result<Layout> {
         let schema = Node::parse(schema_json)?;
-        let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is no record"))?;
+        let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is not a record"))?;
         let (mut summary, mut budget) = (Vec::new(), Budget::default());
         for m in members {
             if m.pick(COLUMNS) == Some(Column::Partitions)
@@ -161,7 +162,7 @@ impl Layout {
                 && let Some(members) = items.members()
             {
                 if items.min_bytes == 0 {
-                    // Such records could repeat without end.
+                    // Records without fields take no bytes, so their number would be unlimited.
                     return Err(Error::corrupt("the partition summaries of the manifest list have no fields"));
                 }
                 summary = compile(members, SUMMARY_COLUMNS, &mut budget, |column, node| match column {
@@ -247,7 +248,7 @@ impl Layout {
     }
 
     fn summary(&self, cursor: &mut Cursor<'_>) -> Result<FieldSummary> {
-        // Without the column nothing is known: nulls are possible.
+        // If the column is missing, nulls are possible.
         let mut out = FieldSummary { contains_null: true, ..FieldSummary::default() };
         for step in &self.summary {
             match step.wanted(cursor)? {
@@ -262,12 +263,12 @@ impl Layout {
     }
 }
 
-/// A negative count says nothing.
+/// Reads a count. A negative count means unknown.
 fn count(cursor: &mut Cursor<'_>) -> Result<Option<i64>> {
     Ok(Some(cursor.long()?).filter(|n| *n >= 0))
 }
 
-/// What a manifest list says of its snapshot.
+/// The header data of a manifest list about its snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct ManifestListHeader {
     /// 1, 2 or 3.
@@ -282,10 +283,10 @@ pub struct ManifestListHeader {
     pub first_row_id: Option<i64>,
 }
 
-/// Writes a manifest list as Java does: deflate, every value assigned.
+/// Writes a manifest list as Java does: with deflate, and with all values assigned.
 ///
 /// # Errors
-/// `InvalidInput` if a manifest lacks what the format version requires, or can't be in it.
+/// `InvalidInput` if a manifest lacks a value that the format version requires, or can't be in this list.
 pub fn encode_manifest_list(manifests: &[ManifestFile], header: &ManifestListHeader) -> Result<Vec<u8>> {
     let version = header.format_version;
     if !(1..=3).contains(&version) {

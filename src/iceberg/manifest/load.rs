@@ -7,10 +7,10 @@ use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::check_cancelled;
 use crate::store::{Location, Store};
 
-/// The manifests of a snapshot: from its manifest list, or the inline list of v1.
+/// Loads the manifests of a snapshot from its manifest list, or from the inline list of v1.
 ///
 /// # Errors
-/// As the store's and [`decode_manifest_list`]'s, naming the file; a cancellation.
+/// Errors of the store and of [`decode_manifest_list`], with the file; cancellation.
 pub fn load_manifests(store: &dyn Store, location: &Location, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
     if let Some(path) = &snapshot.manifest_list {
         let bytes = store.get(&location.resolve(path)?)?;
@@ -21,7 +21,7 @@ pub fn load_manifests(store: &dyn Store, location: &Location, snapshot: &Snapsho
     opened.collect()
 }
 
-/// What a manifest list would say of a manifest that v1 lists inline: nothing is known but its spec and length.
+/// The entry of a manifest that v1 lists inline. Only its spec and length are known.
 fn inline_manifest(store: &dyn Store, location: &Location, path: &str, snapshot_id: i64) -> Result<ManifestFile> {
     let bytes = store.get(&location.resolve(path)?)?;
     let manifest = Manifest::parse(&bytes).with("path", location.found(path))?;

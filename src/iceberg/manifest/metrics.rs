@@ -20,7 +20,7 @@ pub(crate) fn read_all<'a>(column: Column, cursor: Cursor<'a>, all: &mut ColumnM
     }
 }
 
-/// The last value of a repeated key stays.
+/// Reads a map. If a key is repeated, its last value is used.
 fn read_map<'a, T>(
     mut cursor: Cursor<'a>,
     out: &mut Option<FieldMap<T>>,
@@ -43,7 +43,7 @@ fn is_metric(column: Option<Column>) -> bool {
 }
 
 impl Layout {
-    /// From the first to behind the last member of a data file that is a metrics map.
+    /// The range from the first metrics map of a data file's record to the end of the last one.
     pub(crate) fn metrics_span(&self) -> Option<Range<usize>> {
         let first = self.file.iter().position(|s| is_metric(s.column))?;
         let last = self.file.iter().rposition(|s| is_metric(s.column))?;

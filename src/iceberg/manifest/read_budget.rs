@@ -1,11 +1,11 @@
-//! How many bytes of manifests a plan may read in all.
+//! The limit on the bytes of manifests that a plan may read.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::format::manifest_count::ManifestCount;
 
-/// What a plan may read and what it has set out to read so far. The stages of one plan share it.
+/// The limit of a plan and the amount that it has used so far. The stages of one plan share it.
 #[derive(Debug, Default)]
 pub struct ReadBudget {
     most: Option<u64>,
@@ -14,15 +14,15 @@ pub struct ReadBudget {
 }
 
 impl ReadBudget {
-    /// A budget of this many bytes; `None` has no limit.
+    /// Creates a budget of this many bytes. `None` means no limit.
     pub fn new(most: Option<u64>) -> ReadBudget {
         ReadBudget { most, ..ReadBudget::default() }
     }
 
-    /// Counts these data manifests and delete manifests, which are about to be read.
+    /// Counts data manifests and delete manifests before they are read.
     ///
     /// # Errors
-    /// `InvalidInput` if they are more than may be read, together with those before.
+    /// `InvalidInput` if they and the earlier ones exceed the limit.
     pub fn take(&self, manifests: [ManifestCount; 2]) -> Result<()> {
         let Some(most) = self.most else { return Ok(()) };
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);

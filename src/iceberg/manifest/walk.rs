@@ -1,8 +1,8 @@
-//! Walking a table's metadata for its metadata tables: the manifests of one snapshot or of all, each read once, with every
-//! entry and all metrics; and the partition type that unites all specs.
+//! Walks a table's metadata for its metadata tables. Reads the manifests of one snapshot or of all, each once, with
+//! every entry and all metrics. Also gives the partition type that unites all specs.
 //!
-//! Nothing here knows Arrow: [`MetadataWalk::entries`] hands each stretch of decoded entries to the caller, on the thread
-//! that decoded it, so that what is kept is what the caller makes of it.
+//! This module does not depend on Arrow. [`MetadataWalk::entries`] calls the caller's function with each section of
+//! decoded entries, on the thread that decoded it. Only the function's results stay in memory.
 //!
 //! Source: Iceberg specification, "Manifests", "Sequence Number Inheritance", "First Row ID Inheritance".
 
@@ -23,34 +23,34 @@ use crate::parallel::{check_cancelled, in_parallel};
 use crate::store::{self, Location, Store};
 use crate::types::{Field, FieldId, PartitionField, PrimitiveType, Transform};
 
-/// Manifest bytes that are in memory at one time.
+/// The largest number of manifest bytes in memory at one time.
 const WAVE_BYTES: i64 = 32 << 20;
-/// Blocks that become one stretch.
+/// The number of blocks in one section.
 const BLOCKS_PER_PIECE: usize = 64;
 
-/// What is walked.
+/// The table to walk.
 #[derive(Clone, Copy)]
 pub struct MetadataWalk<'a> {
-    /// Where the files are.
+    /// The store of the files.
     pub store: &'a dyn Store,
-    /// How recorded paths are found.
+    /// Translates recorded paths to real ones.
     pub location: &'a Location,
     /// The table.
     pub metadata: &'a TableMetadata,
 }
 
-/// A stretch of the entries of one manifest, in its order, with inherited values filled in.
+/// A section of one manifest's entries, in order, with inherited values filled in.
 #[derive(Debug)]
 pub struct EntryBatch<'a> {
     /// The manifest.
     pub manifest: &'a ManifestFile,
     /// The entries.
     pub columns: EntryColumns,
-    /// By [`EntryColumns::partition`], with values of the types that the table's current schema gives them.
+    /// By [`EntryColumns::partition`], with values of the types in the table's current schema.
     pub partitions: Vec<Partition>,
 }
 
-/// What one thread decodes at a time.
+/// The entries that one thread decodes at a time.
 struct Piece {
     manifest: usize,
     blocks: Range<usize>,
@@ -60,35 +60,35 @@ impl<'a> MetadataWalk<'a> {
     /// The manifests of a snapshot.
     ///
     /// # Errors
-    /// As [`load_manifests`]'s, with the snapshot.
+    /// Errors of [`load_manifests`], with the snapshot.
     pub fn manifests(&self, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
         check_cancelled()?;
         load_manifests(self.store, self.location, snapshot).with("snapshot", snapshot.id)
     }
 
-    /// The manifests of every snapshot, in the order that the table records its snapshots.
+    /// The manifests of every snapshot, in the order in which the table records its snapshots.
     ///
     /// # Errors
-    /// As [`MetadataWalk::manifests`].
+    /// Errors of [`MetadataWalk::manifests`].
     pub fn manifests_of_all(&self) -> Result<Vec<(i64, Vec<ManifestFile>)>> {
         let snapshots = &self.metadata.snapshots;
         store::in_parallel(self.store, snapshots.len(), |i| Ok((snapshots[i].id, self.manifests(&snapshots[i])?)))
     }
 
-    /// The manifests that any snapshot lists, each once: where its path is met first.
+    /// The manifests that any snapshot lists, each once, at its first appearance.
     ///
     /// # Errors
-    /// As [`MetadataWalk::manifests`].
+    /// Errors of [`MetadataWalk::manifests`].
     pub fn reachable(&self) -> Result<Vec<ManifestFile>> {
         let mut seen = HashSet::new();
         let all = self.manifests_of_all()?.into_iter().flat_map(|(_, manifests)| manifests);
         Ok(all.filter(|m| seen.insert(m.path.clone())).collect())
     }
 
-    /// Decodes the entries of manifests in parallel and gives what `convert` makes of each stretch, in order.
+    /// Decodes the entries of manifests in parallel. Returns the results of `convert` for each section, in order.
     ///
     /// # Errors
-    /// The store's, `CorruptTable` or `Unsupported` naming the manifest, those of `convert`, or a cancellation.
+    /// Errors of the store and of `convert`; `CorruptTable` or `Unsupported` with the manifest; cancellation.
     pub fn entries<T: Send>(
         &self,
         manifests: &[ManifestFile],
@@ -130,7 +130,7 @@ impl<'a> MetadataWalk<'a> {
         let mut pieces: Vec<Piece> = Vec::new();
         for (manifest, m) in parsed.iter().enumerate() {
             let blocks = m.block_count();
-            // Row ids count up over a whole manifest, so one thread goes through it.
+            // Row ids count over a whole manifest, so one thread reads all of it.
             let step = if wave[manifest].first_row_id.is_some() { blocks.max(1) } else { BLOCKS_PER_PIECE };
             let ranges = (0..blocks).step_by(step).map(|b| b..(b + step).min(blocks));
             pieces.extend(ranges.map(|blocks| Piece { manifest, blocks }));
@@ -171,7 +171,7 @@ impl<'a> MetadataWalk<'a> {
     }
 }
 
-/// Gives the live entries their row ids and returns the one that follows; none where the manifest has none.
+/// Assigns row ids to the live entries and returns the next id; `None` if the manifest has no row ids.
 fn number_rows(columns: &mut EntryColumns, first: Option<i64>) -> Result<Option<i64>> {
     let Some(first) = first else {
         clear_first_row_ids([columns]);
@@ -184,13 +184,14 @@ fn number_rows(columns: &mut EntryColumns, first: Option<i64>) -> Result<Option<
     Ok(Some(next))
 }
 
-/// The fields that any of the table's specs partitions by, ascending by field id: the type of the column `partition`.
+/// The fields that any of the table's specs partitions by, ascending by field id. This is the type of the column
+/// `partition`.
 ///
-/// A field has the name that the newest spec gives it. Fields whose source column is dropped are left out, as in Java.
-/// Values of transforms that this version does not know are text.
+/// A field has its name in the newest spec. Fields with a dropped source column are left out, as in Java. Values of
+/// unknown transforms are text.
 ///
 /// # Errors
-/// `Unsupported` if two specs use one field id for different things, which old v1 tables may do.
+/// `Unsupported` if two specs use one field id for different fields, which is possible in old v1 tables.
 pub fn partition_type(metadata: &TableMetadata) -> Result<Vec<Field>> {
     let schema = metadata.schema()?;
     let mut specs: Vec<_> = metadata.partition_specs.iter().collect();
@@ -218,7 +219,7 @@ pub fn partition_type(metadata: &TableMetadata) -> Result<Vec<Field>> {
     Ok(united.into_values().map(|f| Field::new(f.field_id, &f.name, false, f.result_type(schema))).collect())
 }
 
-/// The type of a partition field's values; of a dropped source column by the newest schema that still has it.
+/// The type of a partition field's values. For a dropped source column, the newest schema with the column is used.
 pub fn field_type(metadata: &TableMetadata, field: &PartitionField) -> PrimitiveType {
     let schemas = metadata.schema().into_iter().chain(metadata.schemas.iter().rev());
     let source = schemas.map(Arc::as_ref).find(|s| s.field(field.source_id).is_some());

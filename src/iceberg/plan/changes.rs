@@ -1,13 +1,15 @@
-//! What happened between two snapshots: files appended, and the changelog of rows.
+//! The changes between two snapshots: appended files, and the changelog of rows.
 //!
-//! A commit's manifests say what it did: entries that it added or deleted carry its id. Together with what it left alone
-//! they also give the files and deletes that were there before it, so the parent snapshot itself is not needed and may have
-//! expired. A file that came is an insert of the rows that the deletes after the commit leave of it; one that went is a
-//! delete of the rows that were left before it. A file that stayed, but whose deletes changed, is a delete of the rows that
-//! were left before and are not after, and an insert of those that are left only after.
+//! A commit's manifests record what it did: entries that it added or deleted have its id. Together with the unchanged
+//! entries they also describe the files and deletes before the commit. The parent snapshot is therefore not needed and
+//! may have expired. The rows of the changelog are:
+//! - An added file inserts the rows that are live after the commit.
+//! - A removed file deletes the rows that were live before the commit.
+//! - A file that stayed but got other deletes deletes the rows that were live only before. It inserts the rows that are
+//!   live only after.
 //!
-//! Source: Iceberg specification, "Scan Planning" and "Row Lineage"; order and numbering as Java's
-//! `BaseIncrementalAppendScan` and `BaseIncrementalChangelogScan`, which refuses delete files.
+//! Source: Iceberg specification, "Scan Planning" and "Row Lineage"; order and numbering as in Java's
+//! `BaseIncrementalAppendScan` and `BaseIncrementalChangelogScan`, which does not support delete files.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -30,11 +32,11 @@ use crate::parallel::check_cancelled;
 use crate::types::value::decode_bound;
 use crate::types::{FieldId, Value, ValueRef};
 
-/// The snapshots after `since` up to `at`, oldest first; all that are still there if `since` is `None`.
+/// The snapshots after `since` up to `at`, oldest first. If `since` is `None`, all that have not expired.
 ///
 /// # Errors
-/// `InvalidInput` if `at` does not come from `since`. A `since` that has expired will do if it is the parent of the oldest
-/// ancestor that is still there.
+/// `InvalidInput` if `since` is not an ancestor of `at`. An expired `since` is accepted if it is the parent of the
+/// oldest ancestor that has not expired.
 pub fn snapshots_between(metadata: &TableMetadata, since: Option<i64>, at: &Snapshot) -> Result<Vec<Arc<Snapshot>>> {
     let ancestors = metadata.ancestors(at.id);
     let mut out = Vec::new();
@@ -54,30 +56,30 @@ pub fn snapshots_between(metadata: &TableMetadata, since: Option<i64>, at: &Snap
         return Ok(out);
     }
     let hint = match metadata.snapshot_by_id(since) {
-        None => "It has expired, perhaps; table.snapshots lists those that are left",
-        Some(_) => "It is newer, on another branch, or was rolled back; begin at a snapshot that both have in common",
+        None => "It may have expired; table.snapshots lists the existing snapshots",
+        Some(_) => "It is newer, on another branch, or was rolled back; start at a common ancestor",
     };
-    Err(Error::invalid(format!("snapshot {since} is not among those that snapshot {} comes from", at.id))
+    Err(Error::invalid(format!("snapshot {since} is not an ancestor of snapshot {}", at.id))
         .with("table", &metadata.location)
         .with("since", since)
         .with("at", at.id)
         .hint(hint))
 }
 
-/// Plans the files that the appends among these snapshots added; `input.entries` does not matter.
+/// Plans the files that the appends among these snapshots added. Ignores `input.entries`.
 ///
 /// # Errors
-/// As [`Plan::start`].
+/// Errors of [`Plan::start`].
 pub fn plan_appends(input: PlanInput, snapshots: &[Arc<Snapshot>]) -> Result<Plan> {
     let began = Instant::now();
     let (input, manifests) = list_appends(input, snapshots)?;
     Plan::over(input, manifests, began)
 }
 
-/// What [`plan_appends`] plans: the manifests that the appends wrote, oldest first, and which of their entries.
+/// The input of [`plan_appends`]: the manifests that the appends wrote, oldest first, and the entries to plan.
 ///
 /// # Errors
-/// As [`Plan::start`].
+/// Errors of [`Plan::start`].
 pub fn list_appends(input: PlanInput, snapshots: &[Arc<Snapshot>]) -> Result<(PlanInput, Vec<ManifestFile>)> {
     let appends: Vec<&Arc<Snapshot>> = snapshots.iter().filter(|s| s.operation() == Some("append")).collect();
     let load = |i: usize| {
@@ -101,14 +103,14 @@ pub(crate) fn manifests_of(input: &PlanInput, snapshot: &Snapshot) -> Result<Vec
     Ok(manifests)
 }
 
-/// Whether a snapshot wrote this manifest, so that it may have entries added or deleted by it.
+/// Whether a snapshot wrote this manifest, so that the manifest may have entries that the snapshot added or deleted.
 pub(crate) fn is_by(m: &ManifestFile, snapshot_id: i64) -> bool {
     m.added_snapshot_id.is_none_or(|id| id == snapshot_id)
 }
 
-/// A plan of any kind: yields batches of files.
+/// A plan of either kind. It yields batches of files.
 pub enum AnyPlan {
-    /// Files of one version, or appended ones.
+    /// The files of one version, or appended files.
     Files(Box<Plan>),
     /// A changelog.
     Changes(Box<ChangesPlan>),
@@ -135,38 +137,38 @@ impl AnyPlan {
     }
 }
 
-/// The plan of a changelog under way: commit by commit, oldest first; of each commit the files that went, those whose
-/// deletes changed, and those that came.
+/// The running plan of a changelog. It goes commit by commit, oldest first. For each commit it gives removed files,
+/// files with changed deletes, and added files.
 pub struct ChangesPlan {
     input: PlanInput,
     commits: VecDeque<(i32, Arc<Snapshot>)>,
     current: Option<CommitPlan>,
     ready: VecDeque<PlannedBatch>,
     counters: PlanCounters,
-    /// The deletes after the last commit: those before the next one, most often.
+    /// The deletes after the last commit. They are usually the deletes before the next one.
     last: Option<(i64, Option<Arc<DeleteIndex>>)>,
-    /// Whether tasks tell what else their commit did.
+    /// Whether tasks include the other changes of their commit.
     with_commits: bool,
-    /// Which manifests were looked at, for who explains the plan.
+    /// The manifests that were looked at, to explain the plan.
     looks: Option<Vec<Look>>,
 }
 
-/// Manifests that planning one commit looked at for some of their entries.
+/// Manifests that the plan of one commit looked at for some of their entries.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// The commit's place in the changelog.
+    /// The commit's number in the changelog.
     pub ordinal: i32,
     /// The commit.
     pub snapshot: Arc<Snapshot>,
-    /// The entries.
+    /// The entries that it looked for.
     pub scope: EntryScope,
-    /// All of data or all of deletes, oldest first.
+    /// The manifests, all of data or all of deletes, oldest first.
     pub manifests: Vec<ManifestFile>,
 }
 
 impl ChangesPlan {
-    /// Of these snapshots, oldest first. Those that only replaced files by others with the same rows are left out and get
-    /// no ordinal.
+    /// Creates a plan of these snapshots, oldest first. Snapshots that only replaced files by others with the same rows
+    /// are skipped and get no number.
     pub fn new(input: PlanInput, snapshots: &[Arc<Snapshot>]) -> ChangesPlan {
         let commits = snapshots.iter().filter(|s| s.operation() != Some("replace")).cloned();
         let commits = (0..).zip(commits).collect();
@@ -182,25 +184,26 @@ impl ChangesPlan {
         }
     }
 
-    /// The commits to come with their ordinals.
+    /// The remaining commits with their numbers.
     pub fn commits(&self) -> impl Iterator<Item = &(i32, Arc<Snapshot>)> {
         self.commits.iter()
     }
 
-    /// From now on remembers which manifests it looks at, and does not look for what else a task's commit did.
+    /// Starts to record the manifests that the plan looks at. The plan then does not look for the other changes of a
+    /// task's commit.
     pub fn remember_looks(&mut self) {
         (self.looks, self.with_commits) = (Some(Vec::new()), false);
     }
 
-    /// What it remembers.
+    /// The recorded manifests.
     pub fn looks(&self) -> &[Look] {
         self.looks.as_deref().unwrap_or_default()
     }
 
-    /// The next batch; all its files have the same change. After an error there is nothing more.
+    /// The next batch. All its files have the same kind of change. After an error the plan yields nothing more.
     ///
     /// # Errors
-    /// As [`Plan::start`]; a cancellation.
+    /// Errors of [`Plan::start`]; cancellation.
     pub fn next_batch(&mut self) -> Result<Option<PlannedBatch>> {
         let next = self.advance();
         if next.is_err() {
@@ -288,7 +291,7 @@ impl ChangesPlan {
         Ok(CommitPlan { snapshot, ordinal, commit, deletes, stages })
     }
 
-    /// All that a commit did, if it both removed and added rows and rows keep their ids.
+    /// All changes of a commit, if it both removed and added rows and rows keep their ids.
     fn commit_changes(
         &self,
         ordinal: i32,
@@ -351,7 +354,7 @@ impl CommitPlan {
                 Ok(vec![batch])
             }
             What::Added => {
-                // Older deletes can only reach a file that claims to be older than its commit.
+                // Older deletes can apply only to a file that claims to be older than its commit.
                 let number = Some(self.snapshot.sequence_number);
                 let is_new = |row: &u32| batch.columns.sequence_number.get(*row as usize).copied().flatten() == number;
                 let index = match batch.rows.iter().all(is_new) {
@@ -366,7 +369,7 @@ impl CommitPlan {
         }
     }
 
-    /// Of files that stayed those whose deletes changed: first the rows removed, then the rows that came back.
+    /// For files that stayed and got other deletes: first the removed rows, then the rows that came back.
     fn row_changes(&mut self, mut batch: PlannedBatch) -> Result<Vec<PlannedBatch>> {
         let added = attach(self.deletes.added.as_ref(), &batch)?;
         let removed = attach(self.deletes.removed.as_ref(), &batch)?;
@@ -413,7 +416,7 @@ impl CommitPlan {
     }
 }
 
-/// Whether a manifest may have files of a partition, by what the manifest list says of it.
+/// Whether a manifest may have files of a partition, according to the manifest list.
 pub(crate) fn may_hold(m: &ManifestFile, partition: &Partition) -> bool {
     let values = &partition.values;
     let summaries = m.partitions.as_ref().filter(|s| s.len() == values.len());
@@ -421,7 +424,7 @@ pub(crate) fn may_hold(m: &ManifestFile, partition: &Partition) -> bool {
         let Some(value) = v.value.as_ref().map(Value::as_ref) else { return summary.contains_null };
         let bound = |bytes: &Option<Vec<u8>>, outside: Ordering| {
             let bound = bytes.as_ref().and_then(|b| decode_bound(b, &v.ty).ok().flatten());
-            // NaN is no part of the bounds, and of uuids Java Iceberg gives them in the order of signed numbers.
+            // Bounds don't include NaN. Java Iceberg orders the bounds of uuids as signed numbers.
             let comparable = !value.is_nan() && !matches!(value, ValueRef::Uuid(_));
             bound.is_some_and(|b| comparable && !b.is_nan() && value.sql_cmp(b) == Some(outside))
         };
@@ -434,12 +437,12 @@ fn attach(index: Option<&Arc<DeleteIndex>>, batch: &PlannedBatch) -> Result<Atta
     index.map_or_else(|| Ok(AttachedDeletes::default()), |index| index.attach(batch))
 }
 
-/// Those of the rows whose place is wanted.
+/// The rows at the wanted places.
 fn pick(rows: &[u32], wanted: impl Fn(usize) -> bool) -> Vec<u32> {
     rows.iter().enumerate().filter(|(k, _)| wanted(*k)).map(|(_, row)| *row).collect()
 }
 
-/// Whether each of `deletes` is among `all`.
+/// Whether `all` contains each of `deletes`.
 fn covers(all: &[DeleteRef], deletes: &[DeleteRef]) -> bool {
     fn place(d: &DeleteRef) -> (&str, Option<i64>, Option<i64>) {
         (&d.file.path, d.file.content_offset, d.file.content_size_bytes)
@@ -448,18 +451,18 @@ fn covers(all: &[DeleteRef], deletes: &[DeleteRef]) -> bool {
     deletes.iter().all(|d| all.contains(&place(d)))
 }
 
-/// The delete files around a commit; the large sets are loaded when first asked for.
+/// The delete files before and after a commit. The large sets are loaded at the first use.
 struct CommitDeletes {
     input: PlanInput,
     snapshot_id: i64,
     manifests: Vec<ManifestFile>,
-    /// Those that the commit added.
+    /// The deletes that the commit added.
     added: Option<Arc<DeleteIndex>>,
-    /// Those that it removed.
+    /// The deletes that the commit removed.
     removed: Option<Arc<DeleteIndex>>,
     before: Option<Option<Arc<DeleteIndex>>>,
     after: Option<Option<Arc<DeleteIndex>>>,
-    /// What reading them saw.
+    /// Counters of the loading.
     counters: PlanCounters,
 }
 
@@ -496,7 +499,7 @@ impl CommitDeletes {
         self.added.is_some() || self.removed.is_some()
     }
 
-    /// The partitions in which rows may have changed; `None` for all.
+    /// The partitions in which rows may have changed; `None` means all.
     fn partitions_reached(&self) -> Option<HashMap<Vec<u8>, Arc<Partition>>> {
         let indexes = [&self.added, &self.removed].into_iter().flatten();
         let all: Option<Vec<_>> = indexes.map(|index| index.partitions_reached()).collect();
@@ -515,7 +518,7 @@ impl CommitDeletes {
     fn load_after(&mut self) -> Result<Option<Arc<DeleteIndex>>> {
         let index = match self.after.take() {
             Some(index) => index,
-            // What did not change is the same as before.
+            // Nothing changed, so the deletes are the same as before.
             None if !self.have_changed() && self.before.is_some() => self.load_before()?,
             None => self.load(EntryScope::Live, false)?,
         };

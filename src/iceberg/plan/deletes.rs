@@ -1,9 +1,11 @@
-//! Which delete files apply to which data files.
+//! Matches delete files with the data files that they apply to.
 //!
-//! Equality deletes reach strictly older data of their partition, or of the whole table if their spec is unpartitioned;
-//! position deletes and deletion vectors reach data as old as themselves. A deletion vector replaces position deletes.
-//! The index is built from decoded columns and gives numbers of delete files; an object for a delete file is made once,
-//! when a task that needs it is. A look-up is a binary search or a hash, plus the files that it attaches.
+//! Equality deletes apply to strictly older data of their partition. If their spec is unpartitioned, they apply to the
+//! whole table. Position deletes and deletion vectors apply to data that is as old as they are, or older. A deletion
+//! vector replaces position deletes.
+//!
+//! The index is built from decoded columns and returns numbers of delete files. The object of a delete file is created
+//! once, when a task needs it. A look-up is a binary search or a hash look-up, plus the files that it attaches.
 //!
 //! Source: Iceberg specification, "Scan Planning"; where it is silent, Java's `DeleteFileIndex`.
 
@@ -24,25 +26,25 @@ use crate::types::{Field, FieldId, Schema, Value, ValueRef};
 /// Field id of `file_path` in position delete files.
 pub const PATH_FIELD: FieldId = 2_147_483_546;
 
-/// The delete files of a snapshot, by what they apply to.
+/// The delete files of a snapshot, indexed by the data that they apply to.
 #[derive(Debug, Default)]
 pub struct DeleteIndex {
     batches: Vec<KeptEntries>,
     files: Vec<DeleteFile>,
     global: Vec<EqualityDelete>,
-    /// Numbers of the partitions that delete files are of.
+    /// Numbers of the partitions that have delete files.
     partitions: HashMap<Vec<u8>, u32>,
-    /// By number of the partition.
+    /// Deletes by partition number.
     of_partition: Vec<PartitionDeletes>,
     positions_by_path: PathMap,
     vectors: PathMap,
 }
 
-/// One delete file: where its entry is, and its object once somebody needed it.
+/// One delete file: the place of its entry, and its object after the first use.
 #[derive(Debug)]
 struct DeleteFile {
     batch: u32,
-    /// Among the survivors of the batch.
+    /// Its place among the kept entries of the batch.
     place: u32,
     sequence_number: i64,
     partition: u32,
@@ -58,65 +60,65 @@ struct PartitionDeletes {
 
 #[derive(Debug)]
 struct EqualityDelete {
-    /// The last data sequence number that it reaches.
+    /// The last data sequence number that it applies to.
     reaches: i64,
     file: u32,
     keys: Vec<KeyColumn>,
 }
 
-/// The deletes attached to the survivors of a batch.
+/// The deletes attached to the kept files of a batch.
 #[derive(Clone, Debug, Default)]
 pub struct AttachedDeletes {
     index: Option<Arc<DeleteIndex>>,
-    /// Start and end of each survivor's numbers in `files`. Survivors with the same deletes share them.
+    /// Start and end of each kept file's numbers in `files`. Files with the same deletes share a range.
     ranges: Vec<(u32, u32)>,
     files: Vec<u32>,
 }
 
-/// Shorter lists are not shared: finding them again costs more than they take.
+/// The shortest list that is shared. Finding a shorter list again costs more than storing it.
 const LEAST_SHARED: usize = 4;
-/// Files between two checks for cancellation.
+/// The number of files between two checks for cancellation.
 const FILES_BETWEEN: usize = 256;
 
 impl AttachedDeletes {
-    /// The numbers of the delete files of the `k`-th survivor.
+    /// The numbers of the delete files of the `k`-th kept file.
     fn of(&self, k: usize) -> &[u32] {
         let (start, end) = self.ranges.get(k).copied().unwrap_or_default();
         self.files.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// How many delete files the `k`-th survivor has.
+    /// The number of delete files of the `k`-th kept file.
     pub fn count(&self, k: usize) -> usize {
         self.of(k).len()
     }
 
-    /// The numbers of the delete files of all survivors, one after the other: their places among the delete files that
-    /// planning kept.
+    /// The numbers of the delete files of all kept files, one after the other. A number is a place among the delete
+    /// files that planning kept.
     pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.ranges.len()).flat_map(|k| self.of(k).iter().copied())
     }
 
-    /// Of how many survivors the deletes are known.
+    /// The number of kept files with known deletes.
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Whether there are no survivors.
+    /// Whether there are no kept files.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// How many numbers it holds.
+    /// The number of stored delete-file numbers.
     pub(crate) fn held(&self) -> usize {
         self.files.len()
     }
 
-    /// How many there are in all, counted once for each survivor.
+    /// The total number of attached deletes, counted once for each kept file.
     pub fn total(&self) -> usize {
         (0..self.ranges.len()).map(|k| self.count(k)).sum()
     }
 
-    /// The delete files of the `k`-th survivor.
+    /// The delete files of the `k`-th kept file.
     ///
     /// # Errors
     /// `CorruptTable` if one has a path that is not UTF-8 or an impossible equality id.
@@ -128,11 +130,11 @@ impl AttachedDeletes {
     }
 }
 
-/// Lists by their hash.
+/// Ranges of lists by their hash.
 type KnownLists = HashMap<u64, (u32, u32)>;
 
 impl AttachedDeletes {
-    /// Adds a survivor whose numbers are the last ones; takes them off again if an earlier one has the same.
+    /// Adds a kept file with the last numbers. Removes the numbers again if an earlier file has the same list.
     fn push(&mut self, range: (u32, u32), known: &mut KnownLists) {
         let list = |(start, end): (u32, u32)| self.files.get(start as usize..end as usize).unwrap_or_default();
         let own = list(range);
@@ -140,7 +142,7 @@ impl AttachedDeletes {
             self.ranges.push(range);
             return;
         }
-        // Neighbours are alike most often; comparing is cheaper than hashing.
+        // Neighbours usually have the same list, and comparing is cheaper than hashing.
         if let Some(last) = self.ranges.last().copied().filter(|last| list(*last) == own) {
             self.files.truncate(range.0 as usize);
             self.ranges.push(last);
@@ -159,11 +161,12 @@ impl AttachedDeletes {
 }
 
 impl DeleteIndex {
-    /// Indexes the survivors of delete manifests. Their columns hold the metrics of [`PATH_FIELD`] and of all key columns.
+    /// Indexes the kept entries of delete manifests. Their columns hold the metrics of [`PATH_FIELD`] and of all key
+    /// columns.
     ///
     /// # Errors
-    /// `CorruptTable` for a deletion vector without its data file, two for one data file, an equality delete file
-    /// without key columns, or a data file in a delete manifest; a cancellation.
+    /// `CorruptTable` for a deletion vector without a data file, two deletion vectors for one data file, an equality
+    /// delete file without key columns, or a data file in a delete manifest; cancellation.
     pub fn new(batches: Vec<KeptEntries>, schema: &Schema, metadata: &TableMetadata) -> Result<DeleteIndex> {
         let (mut index, mut named) = (DeleteIndex::default(), Vec::new());
         for (b, batch) in batches.iter().enumerate() {
@@ -184,7 +187,7 @@ impl DeleteIndex {
                 index.add(batch, row, schema, metadata, &mut named)?;
             }
         }
-        // Oldest first, so that each is the newest of its path so far.
+        // Oldest first, so that each file is the newest for its path so far.
         named.sort_by_key(|(_, sequence_number, _)| *sequence_number);
         for (path, sequence_number, file) in named {
             index.positions_by_path.insert(path, sequence_number, file);
@@ -198,12 +201,12 @@ impl DeleteIndex {
         Ok(index)
     }
 
-    /// Whether nothing is deleted.
+    /// Whether the index has no delete files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Delete files in the index.
+    /// The number of delete files in the index.
     pub fn len(&self) -> usize {
         self.files.len()
     }
@@ -213,13 +216,14 @@ impl DeleteIndex {
         (0..self.files.len() as u32).map(|number| self.file(number))
     }
 
-    /// Key columns of the equality deletes: their metrics in data files narrow the matches.
+    /// Key columns of the equality deletes. Their metrics in data files reduce the matches.
     pub fn key_fields(&self) -> impl Iterator<Item = FieldId> + '_ {
         let all = self.global.iter().chain(self.of_partition.iter().flat_map(|p| &p.equality));
         all.flat_map(|d| d.keys.iter().map(KeyColumn::field_id))
     }
 
-    /// The partitions whose data files the deletes can reach, by a key of their values; `None` if some reach all.
+    /// The partitions with data files that the deletes may apply to, by a key of their values. `None` if some deletes
+    /// apply to all partitions.
     pub fn partitions_reached(&self) -> Option<HashMap<Vec<u8>, Arc<Partition>>> {
         let groups = self.batches.iter().flat_map(|b| b.groups.iter().flatten());
         let by_key = |g: &PartitionGroup| (partition_key(&g.partition), g.partition.clone());
@@ -235,7 +239,7 @@ impl DeleteIndex {
         number
     }
 
-    /// Adds the file that was numbered last.
+    /// Adds the file with the last number.
     fn add<'b>(
         &mut self,
         batch: &'b KeptEntries,
@@ -268,7 +272,7 @@ impl DeleteIndex {
         Err(Error::corrupt("a data file has two deletion vectors").with("data_file", String::from_utf8_lossy(path)))
     }
 
-    /// Gives back the path of a file that names but one, for [`DeleteIndex::positions_by_path`].
+    /// Returns the path if the file's deletes are all for one data file, for [`DeleteIndex::positions_by_path`].
     fn add_positions<'c>(&mut self, file: u32, columns: &'c EntryColumns, row: usize) -> Option<(&'c [u8], i64, u32)> {
         let paths = columns.metrics.iter().find(|m| m.field_id == PATH_FIELD);
         let (lower, upper) = (paths.and_then(|m| m.lower.get(row)), paths.and_then(|m| m.upper.get(row)));
@@ -314,7 +318,7 @@ impl DeleteIndex {
         self.files.get(file as usize).map_or(0, |f| f.sequence_number)
     }
 
-    /// The delete file of that number; made when first asked for.
+    /// The delete file with this number. It is created at the first use.
     fn file(&self, number: u32) -> Result<DeleteRef> {
         let no_file = || Error::internal("there is no such delete file");
         let file = self.files.get(number as usize).ok_or_else(no_file)?;
@@ -325,7 +329,7 @@ impl DeleteIndex {
         let row = *batch.rows.get(file.place as usize).ok_or_else(no_file)? as usize;
         let mut made = batch.columns.data_file(row, batch.group(row)?.partition.clone())?;
         if let Some(metrics) = made.metrics.take() {
-            // Only what matching uses, as Java's delete files have it.
+            // Keeps only the metrics that matching uses, like Java's delete files.
             let mut metrics = metrics.get().with("path", &made.path)?.clone();
             let keys = made.equality_ids.as_deref();
             metrics.retain(|id| keys.map_or(id == PATH_FIELD, |keys| keys.contains(&id)));
@@ -334,19 +338,19 @@ impl DeleteIndex {
         Ok(file.made.get_or_init(|| DeleteRef { file: Arc::new(made) }).clone())
     }
 
-    /// The deletes of each survivor of a batch of data files.
+    /// The deletes of each kept file of a batch of data files.
     ///
     /// # Errors
-    /// `CorruptTable` if a deletion vector or a path's position delete is of another partition than its data file, or a
-    /// deletion vector is older; a cancellation.
+    /// `CorruptTable` if a deletion vector, or a position delete for one path, has another partition than its data
+    /// file; also if a deletion vector is older than its data file; cancellation.
     pub fn attach(self: &Arc<Self>, batch: &KeptEntries) -> Result<AttachedDeletes> {
         self.attach_some(batch, usize::MAX)
     }
 
-    /// As [`DeleteIndex::attach`], but stops after the survivor with which more than `most` numbers are held.
+    /// Like [`DeleteIndex::attach`], but stops after the file at which more than `most` numbers are stored.
     ///
     /// # Errors
-    /// As [`DeleteIndex::attach`].
+    /// Errors of [`DeleteIndex::attach`].
     pub(crate) fn attach_some(self: &Arc<Self>, batch: &KeptEntries, most: usize) -> Result<AttachedDeletes> {
         let number = |g: &PartitionGroup| self.partitions.get(&partition_key(&g.partition)).copied();
         let partitions: Vec<Option<u32>> = batch.groups.iter().map(|g| g.as_ref().and_then(number)).collect();
@@ -409,7 +413,7 @@ impl DeleteIndex {
         }
     }
 
-    /// A delete that names its data file must be of the same partition; otherwise the metadata is broken.
+    /// Checks that a delete file that names its data file has the same partition. Otherwise the metadata is corrupt.
     fn check_partition(&self, file: u32, partition: Option<u32>, data_file: &[u8]) -> Result<()> {
         if self.files.get(file as usize).map(|f| f.partition) == partition {
             return Ok(());
@@ -429,7 +433,7 @@ impl EqualityDelete {
     }
 }
 
-/// The data sequence number of an entry. Without it nobody knows which deletes reach which rows.
+/// The data sequence number of an entry. Without it, nobody knows which deletes apply to which rows.
 fn sequence_number(columns: &EntryColumns, row: usize) -> Result<i64> {
     columns.sequence_number.get(row).copied().flatten().ok_or_else(|| {
         let path = columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default();
@@ -438,8 +442,8 @@ fn sequence_number(columns: &EntryColumns, row: usize) -> Result<i64> {
     })
 }
 
-/// Bytes that are equal exactly for equal partitions: the spec's id and its values, integers at one width, floats by bits
-/// with all NaNs alike.
+/// Bytes that are equal exactly if the partitions are equal. They hold the spec's id and the values. Integers have one
+/// width, floats are compared by bits, and all NaNs are the same.
 pub(crate) fn partition_key(partition: &Partition) -> Vec<u8> {
     let mut key = partition.spec_id.to_le_bytes().to_vec();
     let float = |d: f64| if d.is_nan() { f64::NAN.to_bits() } else { d.to_bits() };

@@ -1,4 +1,4 @@
-//! Whether an equality delete file can delete any row of a data file, as far as the metrics of one key column tell.
+//! Decides whether an equality delete file can delete any row of a data file, by the metrics of one key column.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use crate::iceberg::plan::file_bounds::uuid_bounds_hold;
 use crate::types::value::decode_bound;
 use crate::types::{Field, FieldId, PrimitiveType, Value, ValueRef};
 
-/// What an equality delete file says of one of its key columns.
+/// The metrics of an equality delete file for one of its key columns.
 #[derive(Debug)]
 pub(crate) struct KeyColumn {
     field_id: FieldId,
@@ -20,12 +20,12 @@ pub(crate) struct KeyColumn {
 }
 
 impl KeyColumn {
-    /// `path` leads from a column of the table to the key. `None` for a key that is no primitive, of which no metrics are
-    /// kept.
+    /// `path` leads from a column of the table to the key. `None` if the key is not primitive, because it has no
+    /// metrics.
     pub fn new(path: &[&Field], columns: &EntryColumns, row: usize) -> Option<KeyColumn> {
         let field = path.last()?;
         let ty = field.ty.as_primitive()?.clone();
-        // A required member of a struct is null where the struct is.
+        // A required field of a struct is null if the struct is null.
         let required = path.iter().all(|f| f.required);
         let metric = metric(columns, field.id);
         let (values, nulls) = metric.map_or((None, None), |m| counts(m, columns, row));
@@ -45,7 +45,7 @@ impl KeyColumn {
         self.field_id
     }
 
-    /// Whether no row of the data file can have a key that this delete file deletes, as far as this column tells.
+    /// Whether this column proves that no row of the data file has a key that the delete file deletes.
     pub fn excludes(&self, data: &EntryColumns, row: usize) -> bool {
         let Some(metric) = metric(data, self.field_id) else { return false };
         let (values, nulls) = counts(metric, data, row);
@@ -57,7 +57,7 @@ impl KeyColumn {
         if (data_all_null && self.no_null) || (self.all_null && !data_has_null) {
             return true;
         }
-        // Bounds leave NaNs out, and NaN equals NaN.
+        // Bounds leave out NaNs, and NaN equals NaN.
         if !self.no_nan && count(&metric.nan_count, row) != Some(0) {
             return false;
         }
@@ -68,7 +68,7 @@ impl KeyColumn {
         };
         let (lower, upper) = (lower.as_ref(), upper.as_ref());
         let above = |a: ValueRef<'_>, b: ValueRef<'_>| a.sql_cmp(b) == Some(Ordering::Greater);
-        // Bounds that contradict themselves (unsigned order taken as signed, say) prove nothing.
+        // Bounds in the wrong order prove nothing. An unsigned order that is read as signed, for example, causes this.
         let sane = !above(data_lower, data_upper) && !above(lower, upper);
         sane && (above(data_lower, upper) || above(lower, data_upper))
     }
@@ -79,7 +79,7 @@ fn metric(columns: &EntryColumns, field: FieldId) -> Option<&MetricColumn> {
     columns.metrics.get(at)
 }
 
-/// Values and nulls of a file. Rows that the writer did not count are null: those of null structs in ORC.
+/// Counts of values and nulls in a file. Uncounted rows are null: those of null structs in ORC.
 fn counts(metric: &MetricColumn, columns: &EntryColumns, row: usize) -> (Option<i64>, Option<i64>) {
     let (values, nulls) = (count(&metric.value_count, row), count(&metric.null_count, row));
     let records = count(&columns.record_count, row).or(values);

@@ -1,4 +1,4 @@
-//! What planning will cost, from the manifest list alone.
+//! Estimates the cost of planning from the manifest list alone.
 
 use crate::format::estimate::Estimate;
 use std::collections::HashSet;
@@ -16,20 +16,20 @@ use crate::iceberg::plan::why::{Judge, ManifestVerdict, Stage};
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::check_cancelled;
 
-/// Memory of an entry decoded: its fixed columns, and a path of usual length.
+/// Memory of a decoded entry: its fixed columns and a path of average length.
 const ENTRY_BYTES: u64 = 300;
-/// More for each column of the filter: counts and bounds.
+/// Additional memory for each column of the filter: counts and bounds.
 const METRIC_BYTES: u64 = 80;
-/// Memory of a task in a table, compressed by no dictionary: numbers and a path of usual length.
+/// Memory of a task in a result table without dictionary compression: numbers and a path of average length.
 const TASK_BYTES: u64 = 200;
-/// Memory of a delete file in the index, without its entry.
+/// Memory of a delete file in the index, not counting its entry.
 const DELETE_BYTES: u64 = 300;
 
-/// Manifests to open, each with the entries that are looked for in it.
+/// The manifests to open, each with the entries to search for.
 type Opened<'m> = Vec<(&'m ManifestFile, &'m EntryScope)>;
 
 impl Estimate {
-    /// Of a plan of these entries with this filter over manifests, judged.
+    /// Estimates a plan of these entries with this filter over the judged manifests.
     pub fn new(
         verdicts: &[ManifestVerdict],
         scope: &EntryScope,
@@ -78,7 +78,7 @@ impl Estimate {
         self.total_bytes = self.total_bytes.saturating_add(m.length_bytes.max(0).unsigned_abs());
     }
 
-    /// Adds a plan that comes after this one: its memory is free by then, but for the tasks that are held.
+    /// Adds a plan that runs after this one. Only the tasks of this one are still in memory then.
     fn add(&mut self, then: &Estimate) {
         let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
         self.bytes = self.bytes.saturating_add(then.bytes);
@@ -95,7 +95,7 @@ impl Estimate {
         self.table_memory_bytes = sum(larger, tasks);
     }
 
-    /// Streamed, a wave of manifests is in memory at once, with the index of all deletes.
+    /// Estimates memory. A streamed plan holds one wave of manifests and the index of all deletes.
     fn estimate_memory(&mut self, data_bytes: u64, filter: &BoundPredicate) {
         let (Some(files), Some(deletes)) = (self.data_files, self.delete_files) else { return };
         let entry = METRIC_BYTES.saturating_mul(filter.field_ids().len() as u64).saturating_add(ENTRY_BYTES);
@@ -108,11 +108,11 @@ impl Estimate {
     }
 }
 
-/// Of a changelog over these snapshots. What the deletes of a commit reach is not known before they are read: bytes and
-/// manifests are upper bounds.
+/// Estimates the changelog of these snapshots. The data files to which a commit's deletes apply are not known before
+/// reading. Bytes and manifests are therefore upper bounds.
 ///
 /// # Errors
-/// As the manifest lists'; a cancellation.
+/// Errors of reading the manifest lists; cancellation.
 pub fn estimate_changes(input: &PlanInput, snapshots: &[Arc<Snapshot>]) -> Result<Estimate> {
     let zero = Some(0);
     let mut out = Estimate {
@@ -136,7 +136,7 @@ pub fn estimate_changes(input: &PlanInput, snapshots: &[Arc<Snapshot>]) -> Resul
     Ok(out)
 }
 
-/// The looks that planning takes at the manifests of one commit, at most.
+/// The largest number of times that planning looks at the manifests of one commit.
 fn estimate_commit(input: &PlanInput, snapshot: &Snapshot, all: &[ManifestFile]) -> Result<Estimate> {
     let this = Arc::new(HashSet::from([snapshot.id]));
     let (added, removed) = (EntryScope::AddedBy(this.clone()), EntryScope::RemovedBy(this));
@@ -147,7 +147,7 @@ fn estimate_commit(input: &PlanInput, snapshot: &Snapshot, all: &[ManifestFile])
     let adds_deletes = deletes.iter().filter(own).any(|m| added.may_be_in(m));
     let drops_deletes = deletes.iter().filter(own).any(|m| removed.may_be_in(m));
     let changes = adds_deletes || drops_deletes;
-    // Files that claim to be older than their commit may be reached by older deletes.
+    // Older deletes may apply to files that claim to be older than their commit.
     let older = data.iter().filter(own).any(|m| added.may_be_in(m) && m.min_sequence_number < snapshot.sequence_number);
     let looks = [
         (&data, &removed, true, true),
@@ -170,13 +170,13 @@ fn estimate_commit(input: &PlanInput, snapshot: &Snapshot, all: &[ManifestFile])
         }
     }
     let mut out = Estimate::of(&of_data, &of_deletes, &input.filter, input.cache.as_deref());
-    // A file whose deletes are replaced gives a task for the rows that went and one for those that came back. Position
-    // delete files count as replaced where a deletion vector comes, and as new where it goes.
+    // A file whose deletes are replaced gives two tasks: one for rows that disappeared and one for rows that came back.
+    // A new deletion vector replaces position delete files. A removed one makes them count again.
     let has_vectors = input.metadata.format_version >= 3;
     if adds_deletes && drops_deletes || changes && has_vectors {
         out.data_files = out.data_files.map(|files| files.saturating_mul(2));
     }
-    // Where rows keep their ids, a commit that adds and removes rows is planned once more, to tell updates.
+    // If rows keep their ids, a commit that adds and removes rows is planned a second time, to detect updates.
     let both = (changes || removes) && data.iter().filter(own).any(|m| added.may_be_in(m));
     if snapshot.first_row_id.is_some() && both {
         let (files, rows) = (out.data_files, out.rows);
@@ -219,10 +219,10 @@ mod tests {
         assert_eq!((e.total_bytes, e.total_manifests), (3000, 3));
         assert_eq!((e.data_files, e.delete_files, e.rows), (Some(8), Some(3), Some(i64::MAX as u64 + 5)));
         assert!(e.table_memory_bytes > e.streamed_memory_bytes);
-        // Delete manifests are opened only where there are files to delete from.
+        // Delete manifests are opened only if there are files that they may apply to.
         let e = of(&[pruned, deletes]);
         assert_eq!((e.bytes, e.data_manifests, e.delete_manifests, e.delete_files), (0, 0, 0, Some(0)));
-        // A list of an old writer has no counts.
+        // The list of an old writer has no counts.
         let e = of(&[kept, manifest(Data, None, Stage::Kept)]);
         assert_eq!((e.bytes, e.data_files, e.streamed_memory_bytes), (2000, None, None));
     }

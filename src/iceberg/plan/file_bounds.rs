@@ -1,4 +1,4 @@
-//! What the column metrics of a manifest entry tell about the rows of its file.
+//! Bounds of a file's rows, from the column metrics of its manifest entry.
 //!
 //! Source: Iceberg specification, "Manifests" (`data_file`) and Appendix D, "Binary single-value serialization".
 
@@ -11,7 +11,7 @@ use crate::types::metadata_columns::FILE;
 use crate::types::value::decode_bound;
 use crate::types::{FieldId, PrimitiveType, ValueRef};
 
-/// The rows of one data file, by its metrics and path. Columns without metrics tell nothing.
+/// The rows of one data file, described by its metrics and path. Columns without metrics prove nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricsBounds<'e> {
     columns: &'e EntryColumns,
@@ -66,17 +66,17 @@ impl Bounds for MetricsBounds<'_> {
     }
 }
 
-/// Whether bounds may prove that a filter keeps every row. Some writers ordered uuids as signed numbers, which shows in
-/// a pair of bounds only sometimes.
+/// Whether bounds may prove that a filter keeps every row. Some writers ordered uuids as signed numbers, and a pair of
+/// bounds shows that only sometimes.
 pub(crate) fn strict(filter: &BoundPredicate) -> bool {
     let mut strict = true;
     filter.for_each_leaf(&mut |leaf| strict &= leaf.term.source_primitive() != Some(&PrimitiveType::Uuid));
     strict
 }
 
-/// Whether the bounds of a uuid are what they should be. Java Iceberg orders uuids as pairs of signed numbers. Within a row
-/// group of Parquet the order is that of the file format, right; but of the row groups' bounds it picks the wrong ones if
-/// there are several, and that does not always show.
+/// Whether the bounds of a uuid are valid. Java Iceberg orders uuids as pairs of signed numbers. Within a Parquet row
+/// group the order is the correct one of the file format. With several row groups, Java picks the wrong bounds among
+/// theirs, and that does not always show.
 pub(crate) fn uuid_bounds_hold(columns: &EntryColumns, row: usize) -> bool {
     let parquet = columns.format.get(row).is_none_or(|f| *f == FileFormat::Parquet);
     !parquet || columns.split_offsets.get(row).is_some_and(|offsets| offsets.len() == 1)
@@ -101,8 +101,9 @@ impl Counts {
         }
     }
 
-    /// Writers of ORC count a struct's members only where the struct is not null: fewer values than rows. The rows not
-    /// counted are null; a null count of zero proves nothing about them, one of all counted values is one of all rows.
+    /// ORC writers count a struct's fields only in rows where the struct is not null, so there are fewer values than
+    /// rows. The uncounted rows are null. A null count of zero proves nothing about them. If all counted values are
+    /// null, all rows are null.
     fn nulls(&self, records: Option<i64>) -> Presence {
         let every_row_counted = match (self.values, records) {
             (Some(values), Some(records)) => values >= records,

@@ -1,4 +1,4 @@
-//! What to plan: the table, its version, the filter, and which entries of the manifests count.
+//! The input of planning: the table, its version, the filter, and the entries to plan.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::store::{Location, Store};
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{FieldId, Schema};
 
-/// What is planned.
+/// The input of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanInput {
-    /// Where the files are.
+    /// The store of the files.
     pub store: Arc<dyn Store>,
-    /// How recorded paths are found.
+    /// Translates recorded paths to real ones.
     pub location: Location,
     /// The table.
     pub metadata: Arc<TableMetadata>,
@@ -29,39 +29,39 @@ pub struct PlanInput {
     pub schema: Arc<Schema>,
     /// The filter.
     pub filter: Arc<BoundPredicate>,
-    /// Which entries count.
+    /// The entries to plan.
     pub entries: EntryScope,
-    /// Columns whose metrics the batches keep, in addition to the filter's.
+    /// Columns with metrics that the batches keep, in addition to those of the filter.
     pub metric_fields: Vec<FieldId>,
-    /// How many bytes of manifests may be read; what would read more is refused before it opens one.
+    /// The limit on bytes of manifests to read. A plan that would exceed it fails before it opens a manifest.
     pub budget: Arc<ReadBudget>,
-    /// Whether files get their column metrics (still encoded).
+    /// Whether files get their column metrics, still encoded.
     pub column_metrics: bool,
-    /// Whether files get the deletes of all their rows, not of those alone that the filter may keep: for who writes files
-    /// anew, rows that the filter does not keep too.
+    /// Whether files get the deletes of all their rows. Otherwise they get only the deletes of rows that the filter may
+    /// keep. A caller that rewrites files needs all, because it also writes rows that the filter excludes.
     pub all_deletes: bool,
-    /// Where decoded manifests are kept.
+    /// The cache of decoded manifests.
     pub cache: Option<Arc<PlanCache>>,
 }
 
-/// Which entries of the manifests are planned.
+/// The manifest entries to plan.
 #[derive(Clone, Debug, Default)]
 pub enum EntryScope {
-    /// Files that the snapshot has.
+    /// Files of the snapshot.
     #[default]
     Live,
     /// Files that one of these snapshots added (status ADDED).
     AddedBy(Arc<HashSet<i64>>),
     /// Files that one of these snapshots removed (status DELETED).
     RemovedBy(Arc<HashSet<i64>>),
-    /// In the manifests of this snapshot: the files that were there before it.
+    /// In the manifests of this snapshot: the files of the table before it.
     Before(i64),
-    /// In the manifests of this snapshot: the files that were there before it and still are.
+    /// In the manifests of this snapshot: the files of the table before it that it kept.
     KeptBy(i64),
 }
 
 impl EntryScope {
-    /// Whether a manifest can have such entries, by its counts. Absent counts mean that there may be any.
+    /// Whether a manifest can have such entries, by its counts. A missing count means that it can.
     pub(crate) fn may_be_in(&self, m: &ManifestFile) -> bool {
         let some = |count: Option<i64>| count != Some(0);
         let (added, existing) = (some(m.added_files_count), some(m.existing_files_count));
@@ -73,7 +73,7 @@ impl EntryScope {
         }
     }
 
-    /// How many such entries a manifest has at most, by its counts of entries added, existing and deleted.
+    /// The largest possible number of such entries in a manifest, by its counts of added, existing and deleted entries.
     pub(crate) fn count(&self, added: Option<i64>, existing: Option<i64>, deleted: Option<i64>) -> Option<u64> {
         let counts: &[Option<i64>] = match self {
             EntryScope::Live | EntryScope::KeptBy(_) => &[added, existing],
@@ -97,8 +97,8 @@ impl EntryScope {
     }
 }
 
-/// The columns whose metrics planning or its caller needs, ascending. Those of metadata columns prove nothing: where a file
-/// stores null in one, the row has an inherited value.
+/// The columns with metrics that planning or its caller needs, ascending. Metrics of metadata columns prove nothing: a
+/// null in such a column means that the row has an inherited value.
 pub(crate) fn metric_fields(input: &PlanInput) -> Vec<FieldId> {
     let mut ids = input.filter.field_ids();
     ids.extend(&input.metric_fields);

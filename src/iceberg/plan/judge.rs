@@ -1,4 +1,4 @@
-//! Decodes a stretch of a manifest and judges its entries.
+//! Decodes a section of a manifest and applies the filter to its entries.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch, count, survivors};
 use crate::iceberg::plan::specs::Specs;
 
-/// What the entries of all manifests of a plan are judged with.
+/// Everything that the entries of a plan's manifests are judged with.
 pub(crate) struct Judge {
     pub input: PlanInput,
     pub specs: Specs,
@@ -30,7 +30,7 @@ impl Judge {
         Judge { input, specs, layout: OnceLock::new() }
     }
 
-    /// What the entries of a manifest are judged by.
+    /// The filter for the entries of a manifest of this content.
     pub fn filter_of(&self, content: ManifestContent) -> Arc<BoundPredicate> {
         match self.input.all_deletes && content == ManifestContent::Deletes {
             true => Arc::new(BoundPredicate::True),
@@ -38,7 +38,7 @@ impl Judge {
         }
     }
 
-    /// Decodes and judges one stretch of a manifest.
+    /// Decodes one section of a manifest and applies the filter to it.
     pub fn decode_piece(
         &self,
         file: &ManifestFile,

@@ -1,4 +1,4 @@
-//! Entries that survived planning, before any delete file is matched with them.
+//! Entries that planning kept, before delete files are matched with them.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use crate::expr::BoundPredicate;
 use crate::format::task::Partition;
 use crate::iceberg::manifest::entries::EntryColumns;
 
-/// A partition tuple and what the filter still asks of its files.
+/// A partition tuple and the residual filter for its files.
 #[derive(Clone, Debug)]
 pub struct PartitionGroup {
     /// The tuple.
     pub partition: Arc<Partition>,
-    /// The filter with the clauses decided that the tuple decides.
+    /// The filter without the clauses that the tuple decides.
     pub residual: Arc<BoundPredicate>,
 }
 
-/// Decoded entries of one stretch of a manifest, with those that survived.
+/// Decoded entries of one section of a manifest, and the kept ones among them.
 #[derive(Debug, Default)]
 pub struct KeptEntries {
-    /// All entries decoded; from the plan cache, the survivors alone.
+    /// All decoded entries. From the plan cache, only the kept ones.
     pub columns: EntryColumns,
-    /// The survivors, ascending.
+    /// The rows of the kept entries, ascending.
     pub rows: Vec<u32>,
-    /// By [`EntryColumns::partition`]; `None` where the tuple was pruned.
+    /// By [`EntryColumns::partition`]; `None` if the tuple was pruned.
     pub groups: Vec<Option<PartitionGroup>>,
 }
 
 impl KeptEntries {
-    /// The group of a row that survived.
+    /// The group of a kept row.
     pub fn group(&self, row: usize) -> Result<&PartitionGroup> {
         let index = self.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
         (self.groups.get(index).and_then(Option::as_ref))

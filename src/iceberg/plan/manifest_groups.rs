@@ -1,9 +1,11 @@
-//! The manifests that a plan would open, in groups for planners that work apart: each group's data manifests with the
-//! delete manifests that may concern them.
+//! The manifests that a plan would open, in groups for planners that work separately. Each group has data manifests and
+//! the delete manifests that may apply to them.
 //!
-//! Only the manifest list is read. A delete manifest is left out of a group if its sequence number is below those of all
-//! the group's data files, or if it is of a partitioned spec of which the group has no data manifest, or none whose
-//! partitions can be the same. Those of an unpartitioned spec may hold equality deletes that reach every partition.
+//! Only the manifest list is read. A group leaves out a delete manifest in these cases:
+//! - Its sequence number is below those of all data files of the group.
+//! - Its spec is partitioned, and the group has no data manifest of this spec with overlapping partitions.
+//!
+//! Delete manifests of an unpartitioned spec may hold equality deletes that apply to every partition.
 //!
 //! Source: Iceberg specification, "Scan Planning" and "Manifest Lists".
 
@@ -19,20 +21,20 @@ use crate::parallel::check_cancelled;
 use crate::types::value::decode_bound;
 use crate::types::{PartitionField, PrimitiveType, Transform, ValueRef};
 
-/// Manifests to be planned together, as the manifest list has them.
+/// Manifests to plan together, as the manifest list describes them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ManifestGroup {
     /// Data manifests, oldest first.
     pub data: Vec<ManifestFile>,
-    /// The delete manifests that may concern their files, oldest first.
+    /// The delete manifests that may apply to their files, oldest first.
     pub deletes: Vec<ManifestFile>,
 }
 
-/// Reads and prunes the manifest list and groups what is left, oldest first, so that a group's data manifests have about
-/// `group_bytes` together. If all of them have at most `whole_bytes`, they are one group. No group is empty.
+/// Reads and prunes the manifest list and groups the remaining manifests, oldest first. A group's data manifests have
+/// about `group_bytes` together. If all of them have at most `whole_bytes`, they are one group. No group is empty.
 ///
 /// # Errors
-/// As [`load_manifests`]; `CorruptTable` for a manifest of a spec that the table does not have.
+/// Errors of [`load_manifests`]; `CorruptTable` for a manifest of a spec that the table does not have.
 pub fn group_manifests(input: &PlanInput, group_bytes: i64, whole_bytes: i64) -> Result<Vec<ManifestGroup>> {
     let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
     let loaded = load_manifests(input.store.as_ref(), &input.location, snapshot);
@@ -56,7 +58,7 @@ fn bytes(m: &ManifestFile) -> i64 {
     m.length_bytes.max(0)
 }
 
-/// Neighbours with at most this many bytes together, or one alone.
+/// Groups of neighbours with at most this many bytes together. A larger manifest is alone.
 fn in_groups(manifests: Vec<ManifestFile>, most: i64) -> Vec<Vec<ManifestFile>> {
     let mut out: Vec<Vec<ManifestFile>> = Vec::new();
     let mut room = 0;
@@ -91,7 +93,7 @@ fn with_deletes(data: Vec<ManifestFile>, deletes: &[ManifestFile], specs: &Specs
     let mut kept = Vec::new();
     for m in deletes {
         let spec = specs.get(m.spec_id).with("path", &m.path)?;
-        // A list without sequence numbers says nothing.
+        // A list without sequence numbers proves nothing.
         let reaches = |sequence_number: i64| m.sequence_number == 0 || m.sequence_number >= sequence_number;
         let wanted = match extents.get(&m.spec_id) {
             _ if spec.spec.is_unpartitioned() => reaches(lowest),
@@ -105,7 +107,7 @@ fn with_deletes(data: Vec<ManifestFile>, deletes: &[ManifestFile], specs: &Specs
     Ok(ManifestGroup { data, deletes: kept })
 }
 
-/// What manifests of one spec may hold.
+/// The partition values that manifests of one spec may hold.
 struct Extent<'m> {
     min_sequence_number: i64,
     /// By partition field; `None` if not known.
@@ -128,7 +130,7 @@ impl<'m> Extent<'m> {
         };
     }
 
-    /// Whether both may hold a file of the same partition.
+    /// Whether both may hold files of the same partition.
     fn meets(&self, other: &Extent<'_>) -> bool {
         match (&self.fields, &other.fields) {
             (Some(a), Some(b)) => a.iter().zip(b).all(|(a, b)| a.meets(b)),
@@ -156,13 +158,13 @@ enum Values<'m> {
 impl<'m> FieldExtent<'m> {
     fn of(summary: &'m FieldSummary, field: &PartitionField, ty: &PrimitiveType) -> FieldExtent<'m> {
         let nulls = summary.contains_null;
-        // Of a dropped column or an unknown transform nobody knows the type: values may be of any kind, NaN among them.
+        // The type is unknown for a dropped column or an unknown transform. Values may be of any kind, including NaN.
         if *ty == PrimitiveType::Unknown || matches!(field.transform, Transform::Unknown(_)) {
             return FieldExtent { nulls, nans: true, values: Values::Any };
         }
         let nans = ty.is_float() && summary.contains_nan != Some(false);
         let values = match (&summary.lower, &summary.upper) {
-            // The bounds are missing exactly where there is no other value.
+            // The bounds are missing exactly if there is no other value.
             (None, None) if nulls || nans => Values::None,
             (Some(lower), Some(upper)) => Values::between(lower, upper, ty),
             _ => Values::Any,
@@ -183,7 +185,7 @@ impl<'m> FieldExtent<'m> {
 impl<'m> Values<'m> {
     fn between(lower: &'m [u8], upper: &'m [u8], ty: &PrimitiveType) -> Values<'m> {
         match (decode_bound(lower, ty), decode_bound(upper, ty)) {
-            // Java orders uuids as two signed numbers, so that only equal bounds tell something.
+            // Java orders uuids as two signed numbers, so only equal bounds prove something.
             (Ok(Some(low)), Ok(Some(high))) if *ty == PrimitiveType::Uuid && low != high => Values::Any,
             (Ok(Some(low)), Ok(Some(high))) if not_above(low, high) && !low.is_nan() && !high.is_nan() => {
                 Values::Between(low, high)

@@ -1,6 +1,6 @@
-//! What planning knows of the metadata columns `_spec_id` and `_partition`: they have one value in all rows of a file.
+//! Bounds of the metadata columns `_spec_id` and `_partition`. They have one value in all rows of a file.
 //!
-//! That is told of data files alone: the deletes of one file may be of another spec and partition than the file.
+//! These bounds exist only for data files: the deletes of a file may have another spec and partition than the file.
 
 use super::partition_bounds::PartitionBounds;
 use crate::expr::bounds::{Bounds, ColumnBounds, Presence};
@@ -9,11 +9,11 @@ use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::types::metadata_columns::{FILE, SPEC_ID};
 use crate::types::{FieldId, PrimitiveType, Transform, ValueRef};
 
-/// The bounds of a column that has one value in all rows; null if `None`.
+/// The bounds of a column with one value in all rows. `None` means null.
 pub(crate) fn constant(value: Option<ValueRef<'_>>) -> ColumnBounds<'_> {
     match value {
         None => ColumnBounds { nulls: Presence::Everywhere, nans: Presence::Absent, ..ColumnBounds::default() },
-        // Bounds say nothing of NaN.
+        // Bounds don't cover NaN.
         Some(ValueRef::Float(f)) if f.is_nan() => ColumnBounds::default(),
         Some(ValueRef::Double(f)) if f.is_nan() => ColumnBounds::default(),
         Some(value) => ColumnBounds {
@@ -31,7 +31,7 @@ pub(crate) struct NamedBounds<'p> {
     columns: PartitionBounds<'p>,
     /// `None` for delete files.
     partition: Option<&'p Partition>,
-    /// The ids of the members of `_partition`.
+    /// The ids of the fields of `_partition`.
     members: &'p [FieldId],
 }
 
@@ -51,7 +51,7 @@ impl Bounds for NamedBounds<'_> {
         match self.partition {
             Some(partition) if field == SPEC_ID => constant(Some(ValueRef::Int(partition.spec_id))),
             Some(partition) if self.members.contains(&field) => {
-                // The sign tells them from columns of the same id.
+                // The ids are negative, to distinguish them from columns with the same id.
                 match partition.values.iter().find(|v| v.field_id == field.saturating_abs()) {
                     Some(v) if matches!(v.transform, Transform::Unknown(_)) => ColumnBounds::default(),
                     Some(v) => constant(v.value.as_ref().map(|v| v.as_ref())),
@@ -71,7 +71,7 @@ impl Bounds for NamedBounds<'_> {
     }
 }
 
-/// The rows of all data files of a manifest, by its spec alone.
+/// The rows of all data files of a manifest, described by its spec alone.
 pub(crate) struct OfSpec(Option<i32>);
 
 impl OfSpec {
@@ -89,7 +89,7 @@ impl Bounds for OfSpec {
     }
 }
 
-/// A data file, by its path alone.
+/// The rows of a data file, described by its path alone.
 pub(crate) struct OfFile<'p>(pub &'p str);
 
 impl Bounds for OfFile<'_> {

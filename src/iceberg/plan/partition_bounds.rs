@@ -1,8 +1,8 @@
-//! What partition values tell about the columns they come from: a file's tuple ([`PartitionBounds`]) and a manifest's
-//! summaries ([`SummaryBounds`]).
+//! Bounds of columns, derived from partition values: a file's tuple ([`PartitionBounds`]) or a manifest's summaries
+//! ([`SummaryBounds`]).
 //!
-//! Each partition value is mapped back to the range of source values it may stand for, so that filters on columns are
-//! decided by the one algorithm in [`crate::expr::bounds`], with no projection of predicates.
+//! Each partition value is mapped back to the range of source values that it may stand for. The one algorithm in
+//! [`crate::expr::bounds`] can then decide filters on columns. Predicates need not be projected.
 
 use std::cmp::Ordering;
 
@@ -20,8 +20,8 @@ pub struct PartitionBounds<'p> {
 }
 
 impl<'p> PartitionBounds<'p> {
-    /// The fields of the file's own spec, the types of their values (`Unknown` where the source column was dropped) and
-    /// the values, all in the order of the spec. A field without a value tells nothing.
+    /// Takes the fields of the file's own spec, the types of their values (`Unknown` if the source column was dropped)
+    /// and the values, all in the order of the spec. A field without a value proves nothing.
     pub fn new(fields: &'p [PartitionField], types: &'p [PrimitiveType], values: &'p [Option<Value>]) -> Self {
         PartitionBounds { fields, types, values }
     }
@@ -76,9 +76,8 @@ pub struct SummaryBounds<'p> {
 }
 
 impl<'p> SummaryBounds<'p> {
-    /// The fields of the manifest's spec, the types of their values (`Unknown` where the source column was dropped) and
-    /// their summaries, all in the order of the spec. A field without summary, or with one that can't be decoded, tells
-    /// nothing.
+    /// Takes the fields of the manifest's spec, the types of their values (`Unknown` if the source column was dropped)
+    /// and their summaries, all in the order of the spec. A missing or undecodable summary proves nothing.
     pub fn new(fields: &'p [PartitionField], types: &'p [PrimitiveType], summaries: &'p [FieldSummary]) -> Self {
         SummaryBounds { fields, types, summaries }
     }
@@ -149,7 +148,7 @@ impl<'p> Stored<'p> {
         if *ty == PrimitiveType::Uuid {
             (lower, upper) = of_uuids(lower, upper);
         }
-        // The bounds are missing exactly where there is no value but nulls and NaNs.
+        // The bounds are missing exactly if all values are nulls and NaNs.
         let no_values = summary.lower.is_none() && summary.upper.is_none();
         let nan_free = !ty.is_float() || summary.contains_nan == Some(false);
         let nulls = match summary.contains_null {
@@ -182,8 +181,8 @@ impl<'p> Stored<'p> {
     }
 }
 
-/// Java summarises uuids in the order of two signed numbers. Bounds made so are crossed, which shows only if both are
-/// there, or right in their upper halves.
+/// Java summarises uuids in the order of two signed numbers. The order of such bounds is wrong, which shows only if
+/// both exist, or they are right in their upper halves.
 fn of_uuids<'a>(
     lower: Option<ValueRef<'a>>,
     upper: Option<ValueRef<'a>>,
@@ -206,8 +205,8 @@ const ALL_NULL: ColumnBounds<'static> = ColumnBounds {
 
 const NO_NULL: ColumnBounds<'static> = ColumnBounds { nulls: Presence::Absent, ..ALL_NULL };
 
-/// Whether values of this field tell anything about a column of type `ty`. A source column whose id was given to a
-/// column of another kind does not accept the transform any more.
+/// Whether values of this field prove anything about a column of type `ty`. If the source column's id was given to
+/// another kind of column, that column does not accept the transform.
 fn tells(field: &PartitionField, ty: &PrimitiveType) -> bool {
     field.transform != Transform::Void && field.transform.accepts(ty)
 }
@@ -223,7 +222,7 @@ fn of_value<'a>(field: &PartitionField, value: Option<ValueRef<'a>>, ty: &Primit
     }
 }
 
-/// The source values that a transform takes to one value; no bounds where that is not known.
+/// The source values that a transform maps to one value; no bounds if they are not known.
 #[derive(Clone, Copy, Default)]
 struct Sources<'a> {
     lower: Option<ValueRef<'a>>,
@@ -246,8 +245,8 @@ fn sources_of<'a>(transform: &Transform, v: ValueRef<'a>, ty: &PrimitiveType) ->
     }
 }
 
-/// A cut number stands for `width` numbers, or for the lowest of all if it wrapped. Cut text of the full width stands for
-/// all that begins with it, shorter text for itself.
+/// A truncated number stands for `width` numbers, or for the lowest numbers of its type if it wrapped around. Truncated
+/// text of the full width stands for all texts with this prefix; shorter text stands for itself.
 fn sources_of_cut(v: ValueRef<'_>, width: u32) -> Sources<'_> {
     let last = i64::from(width) - 1;
     let (lower, upper) = match v {
@@ -269,7 +268,7 @@ fn sources_of_cut(v: ValueRef<'_>, width: u32) -> Sources<'_> {
     Sources { lower: Some(lower), upper: Some(upper), upper_is_prefix: false }
 }
 
-/// The first and last number that are cut to `v`.
+/// The first and last number that are truncated to `v`.
 fn multiple_or_wrapped(v: i128, width: u32, bits: &[u32]) -> Option<(i128, i128)> {
     let width = i128::from(width);
     if v.rem_euclid(width) == 0 {
@@ -279,8 +278,8 @@ fn multiple_or_wrapped(v: i128, width: u32, bits: &[u32]) -> Option<(i128, i128)
     Some((wrapped.first, wrapped.last))
 }
 
-/// The one cut integer that wraps, because the multiple of the width below the type's minimum is none of its values.
-/// Files written before a promotion to `long` wrapped at the minimum of `int`.
+/// The one truncated integer that wraps around, because the multiple of the width lies below the type's minimum. Files
+/// written before a promotion to `long` wrapped at the minimum of `int`.
 struct Wrapped {
     value: i128,
     first: i128,
@@ -302,7 +301,7 @@ fn sources_of_prefix(v: ValueRef<'_>, length: usize, width: u32) -> Sources<'_> 
     }
 }
 
-/// Whether a range of cut integers may hold one that wrapped, whose sources are far from the range.
+/// Whether a range of truncated integers may hold one that wrapped. Its source values are far from the range.
 fn may_hide_wrapped(transform: &Transform, stored: &Stored<'_>, ty: &PrimitiveType) -> bool {
     let Transform::Truncate(width) = transform else { return false };
     if !matches!(ty, PrimitiveType::Int | PrimitiveType::Long) {
@@ -318,8 +317,8 @@ fn may_hide_wrapped(transform: &Transform, stored: &Stored<'_>, ty: &PrimitiveTy
     wrapped.map(|w| w.value).any(|v| (low..=high).contains(&v))
 }
 
-/// Whether cut `long`s from `low` to `high` may hold the one that wrapped when the column was `int`. The column's value now
-/// is cut to another number.
+/// Whether truncated `long`s from `low` to `high` may hold the one that wrapped when the column was `int`. The source
+/// value is now truncated to another number.
 fn may_be_of_ints(transform: &Transform, low: ValueRef<'_>, high: ValueRef<'_>) -> bool {
     let (Transform::Truncate(width), ValueRef::Long(low), ValueRef::Long(high)) = (transform, low, high) else {
         return false;
@@ -328,7 +327,7 @@ fn may_be_of_ints(transform: &Transform, low: ValueRef<'_>, high: ValueRef<'_>) 
     wrapped.is_some_and(|w| (i128::from(low)..=i128::from(high)).contains(&w.value))
 }
 
-/// All of a year, month, day or hour, in the units of `ty`. `None` if the type has none.
+/// The whole year, month, day or hour, in the units of `ty`. `None` if the type has none.
 fn sources_of_period(transform: &Transform, n: i32, ty: &PrimitiveType) -> Option<Sources<'static>> {
     use PrimitiveType as P;
     let per_day: i128 = match ty {
@@ -358,8 +357,8 @@ fn sources_of_period(transform: &Transform, n: i32, ty: &PrimitiveType) -> Optio
     Some(Sources { lower: Some(value(starts(first))), upper: Some(value(starts(n + 1) - 1)), upper_is_prefix: false })
 }
 
-/// Java Iceberg up to 0.10 rounded times before 1970 up instead of down, so that a period at or before the epoch may
-/// hold rows of the one before; the reference still allows for that, and so does this.
+/// Java Iceberg up to 0.10 rounded times before 1970 up instead of down. A period at or before the epoch may therefore
+/// hold rows of the previous period. The Java implementation still allows for that, and so does this function.
 fn with_old_bug<'a>(transform: &Transform, v: ValueRef<'a>) -> ValueRef<'a> {
     match (transform, v) {
         (Transform::Year | Transform::Month | Transform::Day | Transform::Hour, ValueRef::Int(n)) if n <= 0 => {
@@ -369,7 +368,7 @@ fn with_old_bug<'a>(transform: &Transform, v: ValueRef<'a>) -> ValueRef<'a> {
     }
 }
 
-/// Adds what another partition field of the same column tells.
+/// Adds the bounds from another partition field of the same column.
 fn intersect<'a>(known: &mut ColumnBounds<'a>, more: ColumnBounds<'a>) {
     known.nulls = narrower(known.nulls, more.nulls);
     known.nans = narrower(known.nans, more.nans);
@@ -389,7 +388,7 @@ fn narrower(a: Presence, b: Presence) -> Presence {
     if a == Presence::Possible { b } else { a }
 }
 
-/// Whether upper bound `a` excludes more than `b`; each with whether it is a prefix.
+/// Whether upper bound `a` excludes more than `b`. Each comes with a flag that says whether it is a prefix.
 fn tighter((a, a_prefix): (ValueRef<'_>, bool), (b, b_prefix): (ValueRef<'_>, bool)) -> bool {
     match a.sql_cmp(b) {
         Some(Ordering::Less) => !(a_prefix && b.starts_with(a)),

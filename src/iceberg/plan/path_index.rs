@@ -1,10 +1,10 @@
-//! Position deletes by the data files that they name: exactly ([`PathMap`]) or by a range of paths ([`PathRanges`]).
+//! Position deletes by the data files that they name: exactly ([`PathMap`]), or by a range of paths ([`PathRanges`]).
 
 use std::hash::{BuildHasher, Hasher};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// From a path to the delete files that name it, in time that grows only with those found.
+/// Maps a path to the delete files that name it. The time of a search depends only on the number of files found.
 #[derive(Debug, Default)]
 pub(crate) struct PathMap {
     hasher: DefaultHashBuilder,
@@ -21,7 +21,7 @@ struct Entry {
     end: usize,
     sequence_number: i64,
     file: u32,
-    /// The next older one of the path.
+    /// The path's next older entry.
     older: Option<u32>,
 }
 
@@ -40,7 +40,7 @@ impl PathMap {
         self.heads.find(hash, is_it).copied()
     }
 
-    /// Adds a delete file; false if another one named the path before. Quick if none that did is newer.
+    /// Adds a delete file. Returns false if another one named the path before. Fast if none of these is newer.
     pub fn insert(&mut self, path: &[u8], sequence_number: i64, file: u32) -> bool {
         let (hash, new) = (self.hash(path), self.entries.len() as u32);
         if let Some(head) = self.head(path, hash) {
@@ -55,8 +55,8 @@ impl PathMap {
         true
     }
 
-    /// Puts a new entry into the chain that begins at `head`, newest first. The head keeps its place in the table: if the
-    /// new entry is newer, the two change their contents.
+    /// Inserts a new entry into the chain that starts at `head`, newest first. The head keeps its place in the table.
+    /// If the new entry is newer, the two swap their contents.
     fn link(&mut self, head: u32, new: u32, sequence_number: i64, file: u32) {
         let (mut at, mut before) = (Some(head), None);
         while let Some(entry) = at.and_then(|e| self.entries.get(e as usize)) {
@@ -65,7 +65,7 @@ impl PathMap {
             }
             (before, at) = (at, entry.older);
         }
-        // Without an older place for it, it becomes the head, and the head moves on.
+        // If no older entry precedes it, it becomes the head, and the old head moves.
         let place = before.unwrap_or(head);
         let Some(entry) = self.entries.get_mut(place as usize) else { return };
         let mut added = Entry { sequence_number, file, older: at, ..*entry };
@@ -100,24 +100,24 @@ impl PathMap {
     }
 }
 
-/// From a path to the delete files whose range of paths holds it: a balanced tree of intervals in an array.
+/// Maps a path to the delete files with a range of paths that holds it: a balanced tree of intervals in an array.
 #[derive(Debug, Default)]
 pub(crate) struct PathRanges {
-    /// Ascending by lower bound once closed.
+    /// Ascending by lower bound, after closing.
     ranges: Vec<PathRange>,
 }
 
 #[derive(Debug)]
 struct PathRange {
-    /// Empty if not known, which is below every path.
+    /// Empty if unknown. The empty path is below every path.
     lower: Box<[u8]>,
-    /// `None` if not known.
+    /// `None` if unknown.
     upper: Option<Box<[u8]>>,
     sequence_number: i64,
     file: u32,
-    /// The greatest upper bound in the subtree; `None` if one of them is not known.
+    /// The greatest upper bound in the subtree; `None` if one of them is unknown.
     most: Option<Box<[u8]>>,
-    /// The newest in the subtree.
+    /// The newest sequence number in the subtree.
     newest: i64,
 }
 
@@ -134,7 +134,7 @@ impl PathRanges {
         });
     }
 
-    /// Makes ready to be searched.
+    /// Prepares the ranges for searches.
     pub fn close(&mut self) {
         self.ranges.sort_by(|a, b| a.lower.cmp(&b.lower));
         close_subtree(&mut self.ranges);
@@ -146,7 +146,7 @@ impl PathRanges {
     }
 }
 
-/// Fills in what each subtree's root knows of it. The middle of a slice is its root; depth is logarithmic.
+/// Fills in the data about each subtree at its root. The root is the middle of a slice, so the depth is logarithmic.
 fn close_subtree(ranges: &mut [PathRange]) {
     let middle = ranges.len() / 2;
     let (left, rest) = ranges.split_at_mut(middle);

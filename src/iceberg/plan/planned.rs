@@ -1,4 +1,4 @@
-//! What planning one stretch of a manifest gives: the decoded entries, those that survived, and what was counted.
+//! The result of planning one section of a manifest: the decoded entries, the kept ones among them, and the counters.
 
 use std::sync::Arc;
 
@@ -18,23 +18,23 @@ use crate::iceberg::plan::screen::Screen;
 use crate::types::metadata_columns::FILE;
 use crate::types::{FieldId, PrimitiveType};
 
-/// What each stage of planning saw and kept.
+/// The counts of every stage of planning.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct PlanCounters {
     pub data_manifests: ManifestCount,
-    /// After the counts of the manifest list.
+    /// Manifests left after the counts of the manifest list.
     pub live_manifests: ManifestCount,
-    /// After the partition summaries of the manifest list.
+    /// Manifests left after the partition summaries of the manifest list.
     pub matching_manifests: ManifestCount,
     pub delete_manifests: ManifestCount,
     pub live_delete_manifests: ManifestCount,
-    /// Read only if a data manifest matches as well.
+    /// Delete manifests left after that. They are read only if a data manifest is left too.
     pub matching_delete_manifests: ManifestCount,
     /// Live delete files decoded.
     pub delete_files: u64,
     pub delete_file_bytes: u64,
-    /// After partition tuples and key bounds, by kind.
+    /// Deletes left after partition tuples and key bounds, by kind.
     pub position_deletes: u64,
     pub equality_deletes: u64,
     pub deletion_vectors: u64,
@@ -42,27 +42,27 @@ pub struct PlanCounters {
     /// Live entries decoded.
     pub files: u64,
     pub file_bytes: u64,
-    /// After partition tuples.
+    /// Files left after partition tuples.
     pub files_in_partitions: u64,
     pub partition_bytes: u64,
-    /// After column metrics.
+    /// Files left after column metrics.
     pub files_kept: u64,
     pub bytes_kept: u64,
     pub rows_kept: u64,
-    /// Delete files attached, counted once for each task.
+    /// Attached delete files, counted once for each task.
     pub deletes_attached: u64,
-    /// Manifests that the plan cache had, of data and deletes, each time they were read.
+    /// Data and delete manifests that the plan cache served, counted at every read.
     pub from_cache: ManifestCount,
-    /// Reading the manifest list.
+    /// Time to read the manifest list.
     pub read_ms: f64,
-    /// Judging what it says of manifests.
+    /// Time to check its manifests against the filter.
     pub list_ms: f64,
     pub deletes_ms: f64,
     pub entries_ms: f64,
 }
 
 impl PlanCounters {
-    /// The manifests to open: those of deletes only where there are files to delete from.
+    /// The manifests to open. Delete manifests count only if there are data files to delete from.
     pub fn to_open(&self) -> [ManifestCount; 2] {
         let deletes = self.matching_delete_manifests;
         [
@@ -71,7 +71,7 @@ impl PlanCounters {
         ]
     }
 
-    /// Adds what was seen of deletes.
+    /// Adds the counters of deletes.
     pub(crate) fn add_deletes(&mut self, other: &PlanCounters) {
         self.delete_manifests.extend(other.delete_manifests);
         self.live_delete_manifests.extend(other.live_delete_manifests);
@@ -99,33 +99,33 @@ impl PlanCounters {
     }
 }
 
-/// Entries of one stretch of a manifest, with those that survived.
+/// Entries of one section of a manifest, and the kept ones among them.
 #[derive(Debug, Default)]
 pub struct PlannedBatch {
     /// The entries. A batch reads as them; whoever changes them names this field.
     pub entries: KeptEntries,
-    /// Deletes of each survivor.
+    /// The deletes of each kept entry.
     pub deletes: AttachedDeletes,
-    /// Whether `deletes` is filled in already, where there are any.
+    /// Whether `deletes` is already filled in.
     pub(crate) is_attached: bool,
-    /// What was seen and kept, of entries that `columns` may not hold any more as well.
+    /// The counters, including entries that `columns` no longer holds.
     pub(crate) seen: PlanCounters,
-    /// In a changelog: what a commit did to the survivors.
+    /// In a changelog: the change of the kept entries by the commit.
     pub change: Option<Box<BatchChange>>,
 }
 
-/// What a commit did to the files of a batch; see [`Change`].
+/// The change of a batch's files by a commit; see [`Change`].
 #[derive(Clone, Debug)]
 pub struct BatchChange {
     /// Added or removed.
     pub operation: ChangeOperation,
-    /// The commit's place among those of the changelog, from 0.
+    /// The commit's number in the changelog, from 0.
     pub ordinal: i32,
     /// The commit.
     pub commit_snapshot_id: i64,
-    /// Of each survivor: its deletes on the other side of the commit, where the file itself stayed.
+    /// For each kept file that stayed in the table: its deletes on the other side of the commit.
     pub removed_by: Option<AttachedDeletes>,
-    /// All that the commit did, where rows keep their ids.
+    /// All changes of the commit, if rows keep their ids.
     pub commit: Option<Arc<CommitChanges>>,
 }
 
@@ -155,10 +155,10 @@ impl PlannedBatch {
         PlannedBatch { entries, ..PlannedBatch::default() }
     }
 
-    /// What the filter still asks of the rows of a data file that survived.
+    /// The residual filter for the rows of a kept data file.
     ///
     /// # Errors
-    /// `Internal` if it did not.
+    /// `Internal` if the file was not kept.
     pub fn residual(&self, row: usize) -> Result<Arc<BoundPredicate>> {
         let of_group = &self.group(row)?.residual;
         let mut asks_file = false;
@@ -167,12 +167,12 @@ impl PlannedBatch {
         Ok(path.map_or_else(|| of_group.clone(), |path| Arc::new(residual(of_group, &OfFile(path)))))
     }
 
-    /// Whether the task of the `k`-th survivor, which is this row, is of a [`PlainFile`] and has no deletes.
+    /// Whether the task of the `k`-th kept entry, at this row, is a [`PlainFile`] without deletes.
     pub fn is_plain(&self, k: usize, row: usize) -> bool {
         self.deletes.count(k) == 0 && self.columns.is_plain(row)
     }
 
-    /// The task of the `k`-th survivor.
+    /// The task of the `k`-th kept entry.
     pub fn task(&self, k: usize) -> Result<ScanTask> {
         let row = *self.rows.get(k).ok_or_else(|| Error::internal("no such task"))? as usize;
         let group = self.group(row)?;
@@ -197,7 +197,7 @@ pub(crate) fn survivors(batch: &PlannedBatch, scope: &EntryScope, filter: &Arc<B
         batch.groups.iter().map(|g| g.as_ref().is_some_and(|g| Arc::ptr_eq(&g.residual, filter))).collect();
     let rejected = |row: usize| {
         let group = columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
-        // A delete file is judged by its keys alone.
+        // A delete file is checked by its key columns alone.
         let data = columns.content.get(row) == Some(&FileContent::Data);
         data && screen.rejects(columns, row) && whole.get(group).copied().unwrap_or_default()
     };
@@ -209,7 +209,7 @@ pub(crate) fn survivors(batch: &PlannedBatch, scope: &EntryScope, filter: &Arc<B
     rows.map(|row| row as u32).collect()
 }
 
-/// Whether the metrics of an entry let a row match what its partition left of the filter.
+/// Whether, by its metrics, an entry may have rows that match the residual filter of its partition.
 fn keeps(batch: &PlannedBatch, row: usize) -> bool {
     let index = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
     match batch.groups.get(index).and_then(Option::as_ref) {
@@ -226,7 +226,7 @@ fn keeps(batch: &PlannedBatch, row: usize) -> bool {
     }
 }
 
-/// The clause and the bound by which [`keeps`] drops an entry of a group that was kept. `None` if it keeps it.
+/// The clause and bound by which [`keeps`] drops an entry of a kept group; `None` if it keeps the entry.
 pub(crate) fn why_dropped(batch: &PlannedBatch, row: usize) -> Option<String> {
     let residual = &batch.group(row).ok()?.residual;
     let metrics = MetricsBounds::new(&batch.columns, row);
@@ -237,8 +237,8 @@ pub(crate) fn why_dropped(batch: &PlannedBatch, row: usize) -> Option<String> {
     }
 }
 
-/// Metrics of an equality delete file, of its key columns only: a row it deletes has the same keys, but other columns that
-/// it may carry need not be equal.
+/// The metrics of an equality delete file's key columns. A deleted row has the same keys, but may differ in other
+/// columns of the file.
 struct KeyMetrics<'e> {
     metrics: MetricsBounds<'e>,
     batch: &'e PlannedBatch,
@@ -252,7 +252,7 @@ impl Bounds for KeyMetrics<'_> {
     }
 }
 
-/// Counts what a batch saw and kept.
+/// Adds the counters of a batch.
 pub(crate) fn count(batch: &PlannedBatch, seen: &mut PlanCounters) {
     let columns = &batch.columns;
     for row in columns.rows() {
@@ -271,7 +271,7 @@ pub(crate) fn count(batch: &PlannedBatch, seen: &mut PlanCounters) {
     }
 }
 
-/// Counts what a batch of delete files saw and kept.
+/// Adds the counters of a batch of delete files.
 pub(crate) fn count_deletes(batch: &PlannedBatch, seen: &mut PlanCounters) {
     let columns = &batch.columns;
     seen.from_cache.extend(batch.seen.from_cache);

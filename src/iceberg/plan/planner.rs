@@ -1,9 +1,10 @@
-//! Planning: manifest list → manifests → surviving entries, column by column.
+//! Planning: manifest list → manifests → kept entries, column by column.
 //!
-//! Manifests whose counts or partition summaries exclude the filter are not opened. The others are decoded straight into
-//! columns, in waves of a bounded size and in parallel; each distinct partition tuple is judged once, giving its residual;
-//! each entry is then judged by its metrics under that residual. One evaluator serves all three
-//! ([`crate::expr::bounds`]). Nothing outlives a call: waves use scoped threads, so a process may fork between any two.
+//! Manifests that the counts or partition summaries exclude are not opened. The others are decoded directly into
+//! columns, in parallel and in waves of a bounded size. Each distinct partition tuple is checked once, which gives its
+//! residual filter. Then the metrics of each entry are checked against that residual. The same evaluator does all three
+//! checks ([`crate::expr::bounds`]). No thread outlives a call: waves use scoped threads, so a process may fork between
+//! two calls.
 //!
 //! Source: Iceberg specification, "Scan Planning".
 
@@ -29,16 +30,16 @@ use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch, count_deletes};
 use crate::parallel::{check_cancelled, in_stages};
 use crate::types::FieldId;
 
-/// Manifest bytes decoded in one wave; bounds the memory of a streamed plan.
+/// Manifest bytes decoded in one wave. This bounds the memory of a streamed plan.
 pub(crate) const WAVE_BYTES: i64 = 32 << 20;
-/// The first wave is smaller, so that the first tasks come soon.
+/// The size of the first wave. It is smaller, so that the first tasks come soon.
 const FIRST_WAVE_BYTES: i64 = 2 << 20;
 /// Numbers of attached deletes that a wave, or a batch that was left over from one, holds: 4 MiB.
 const MOST_ATTACHED: usize = 1 << 20;
-/// Blocks of a manifest that one piece of work decodes.
+/// The number of manifest blocks that one piece of work decodes.
 const BLOCKS_PER_PIECE: usize = 32;
 
-/// A plan under way: yields batches oldest manifest first, entries in the order of their manifest.
+/// A running plan. It yields batches, oldest manifest first, with entries in the order of their manifest.
 pub struct Plan {
     judge: Judge,
     request: EntryRequest,
@@ -46,16 +47,16 @@ pub struct Plan {
     deletes: Option<Arc<DeleteIndex>>,
     ready: VecDeque<PlannedBatch>,
     counters: PlanCounters,
-    /// Bytes of the next wave.
+    /// The size of the next wave in bytes.
     wave_bytes: i64,
     failed: bool,
 }
 
 impl Plan {
-    /// Reads the manifest list, prunes it, and, if any data manifest is left, reads the delete manifests that matter.
+    /// Reads the manifest list and prunes it. If data manifests remain, reads the delete manifests that matter.
     ///
     /// # Errors
-    /// `NotFound`, `CorruptTable` or `Unsupported`, naming the file and snapshot.
+    /// `NotFound`, `CorruptTable` or `Unsupported`, with the file and snapshot.
     pub fn start(input: PlanInput) -> Result<Plan> {
         let began = Instant::now();
         let manifests = match &input.snapshot {
@@ -63,15 +64,15 @@ impl Plan {
             None => Vec::new(),
         };
         let snapshot = input.snapshot.as_ref().map_or(-1, |s| s.id);
-        // Writers list the newest manifest first; files are planned in the order of their commits.
+        // Writers list the newest manifest first. Files are planned in the order of their commits.
         Plan::over(input, manifests.into_iter().rev(), began).with("snapshot", snapshot)
     }
 
-    /// As [`Plan::start`], over these manifests in this order instead of those of the snapshot. Delete manifests among
-    /// them matter only for live entries.
+    /// Like [`Plan::start`], but plans these manifests in this order instead of those of the snapshot. Delete manifests
+    /// among them matter only for live entries.
     ///
     /// # Errors
-    /// As [`Plan::start`].
+    /// Errors of [`Plan::start`].
     pub fn over(input: PlanInput, manifests: impl IntoIterator<Item = ManifestFile>, began: Instant) -> Result<Plan> {
         let read_ms = began.elapsed().as_secs_f64() * 1e3;
         let deletes_too = matches!(input.entries, EntryScope::Live);
@@ -110,10 +111,11 @@ impl Plan {
         }
     }
 
-    /// The delete files among these manifests that `input` asks for, added to `counters`; `None` without any.
+    /// Indexes the delete files among these manifests that `input` asks for, and adds them to `counters`. `None` if
+    /// there are none.
     ///
     /// # Errors
-    /// As [`Plan::start`].
+    /// Errors of [`Plan::start`].
     pub(crate) fn index_deletes<'m>(
         input: PlanInput,
         manifests: impl IntoIterator<Item = &'m ManifestFile>,
@@ -134,14 +136,14 @@ impl Plan {
         Ok(plan.deletes)
     }
 
-    /// Keeps the metrics of these columns too, for who attaches deletes keyed on them.
+    /// Also keeps the metrics of these columns, for callers that attach deletes with these key columns.
     pub(crate) fn keep_metrics(&mut self, fields: impl IntoIterator<Item = FieldId>) {
         self.request.metric_fields.extend(fields);
         self.request.metric_fields.sort_unstable();
         self.request.metric_fields.dedup();
     }
 
-    /// Whether a manifest must be opened, by what the manifest list says of it.
+    /// Whether a manifest must be opened, according to the manifest list.
     fn wants(&mut self, m: &ManifestFile) -> Result<bool> {
         let c = &mut self.counters;
         let [listed, live, matching] = match m.content {
@@ -163,10 +165,10 @@ impl Plan {
     }
 
     /// The next batch, oldest manifest first; `None` at the end. Checks for cancellation between manifests. After an
-    /// error there is nothing more.
+    /// error the plan yields nothing more.
     ///
     /// # Errors
-    /// As [`Plan::start`]; a cancellation.
+    /// Errors of [`Plan::start`]; cancellation.
     pub fn next_batch(&mut self) -> Result<Option<PlannedBatch>> {
         while self.ready.is_empty() && !self.queue.is_empty() && !self.failed {
             if let Err(e) = self.run_wave() {
@@ -185,7 +187,8 @@ impl Plan {
         Ok(Some(batch))
     }
 
-    /// Attaches deletes where they were too many to attach them all at once; of files with very many only to some of them.
+    /// Attaches deletes to a batch if there were too many to attach them during decoding. If there are still too many,
+    /// attaches them to the first files only; the other files become the next batch.
     fn attach_now(&mut self, mut batch: PlannedBatch) -> Result<PlannedBatch> {
         let Some(index) = self.deletes.as_ref().filter(|_| !batch.is_attached) else { return Ok(batch) };
         batch.deletes = index.attach_some(&batch, MOST_ATTACHED)?;
@@ -199,7 +202,7 @@ impl Plan {
         Ok(batch)
     }
 
-    /// What was seen and kept so far; complete once the iterator has ended.
+    /// The counters so far. They are complete when the plan has ended.
     pub fn counters(&self) -> &PlanCounters {
         &self.counters
     }
@@ -210,7 +213,7 @@ impl Plan {
         let mut request = self.request.clone();
         request.metric_fields.push(PATH_FIELD);
         let mut batches = self.decode_wave(&wave, &request, None)?;
-        // Equality deletes are matched by the metrics of their key columns, which the first look finds.
+        // Equality deletes are matched by the metrics of their key columns. The first pass finds these columns.
         let keys = key_fields(&batches);
         if keys.iter().any(|key| request.metric_fields.binary_search(key).is_err()) {
             request.metric_fields.extend(keys);
@@ -227,7 +230,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The next manifests up to the size of a wave, at least one.
+    /// Takes the next manifests, up to the size of a wave and at least one.
     fn take_wave(&mut self) -> Vec<ManifestFile> {
         let (mut wave, mut bytes) = (Vec::new(), 0i64);
         while let Some(m) = self.queue.front() {
@@ -254,7 +257,7 @@ impl Plan {
             }
         }
         self.counters.add_files(&seen);
-        // Now, for who takes only some of the tasks never comes to the last wave.
+        // Trim now, because a caller that stops early never reaches the last wave.
         if let Some(cache) = &self.judge.input.cache {
             cache.trim();
         }
@@ -262,8 +265,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Reads, decodes and prunes manifests in parallel; the batches keep the order of the manifests. Deletes are attached
-    /// as long as there is room for their numbers.
+    /// Reads, decodes and prunes manifests in parallel. Batches keep the order of the manifests. Deletes are attached
+    /// while there is room for their numbers.
     fn decode_wave(
         &self,
         wave: &[ManifestFile],
@@ -276,13 +279,13 @@ impl Plan {
         let prepare = |i: usize| -> Result<Vec<Range<usize>>> {
             check_cancelled()?;
             if self.judge.input.cache.is_some() {
-                // One piece, which finds out by itself what there is to read.
+                // One piece, which finds out itself what to read.
                 return Ok(even_pieces(1));
             }
             let path = &wave[i].path;
             let bytes = self.judge.input.store.get(&self.judge.input.location.resolve(path)?).with("manifest", path)?;
             let bytes = loaded[i].get_or_init(|| bytes);
-            // Most manifests of a table have the same header; what the first one's compiles to serves them.
+            // Most manifests of a table have the same header. They share what the first one compiled.
             let manifest = Manifest::parse_like(bytes, self.judge.layout.get()).with("path", found(path))?;
             self.judge.layout.get_or_init(|| manifest.layout().clone());
             let blocks = parsed[i].get_or_init(|| manifest).block_count();
@@ -317,7 +320,7 @@ impl Plan {
         let deletes = index.attach_some(&batch, left)?;
         batch.is_attached = deletes.len() == batch.rows.len();
         let taken = if batch.is_attached { deletes.held().min(left) } else { left };
-        // Threads that race may take the same room, so that a wave holds a few times as much at most.
+        // Threads in a race may take the same room, so a wave may hold a few times as much.
         room.store(left - taken, Ordering::Relaxed);
         if batch.is_attached {
             batch.deletes = deletes;
@@ -326,7 +329,7 @@ impl Plan {
     }
 }
 
-/// The key columns of the equality deletes among the survivors, ascending.
+/// The key columns of the equality deletes among the kept files, ascending.
 fn key_fields(batches: &[PlannedBatch]) -> Vec<FieldId> {
     let rows = batches.iter().flat_map(|b| b.rows.iter().map(move |row| (&b.columns, *row as usize)));
     let equality = rows.filter(|(c, row)| c.content.get(*row) == Some(&FileContent::EqualityDeletes));
@@ -335,7 +338,7 @@ fn key_fields(batches: &[PlannedBatch]) -> Vec<FieldId> {
     ids.into_iter().collect()
 }
 
-/// Row ids (v3) are counted over a whole manifest, so after its pieces are back in order.
+/// Assigns row ids (v3). They count over a whole manifest, so its pieces must be in order again.
 fn number_rows(manifest: &ManifestFile, batches: &mut [PlannedBatch]) -> Result<()> {
     let batches = batches.iter_mut().map(|b| &mut b.entries.columns);
     match manifest.first_row_id {
@@ -345,7 +348,7 @@ fn number_rows(manifest: &ManifestFile, batches: &mut [PlannedBatch]) -> Result<
     Ok(())
 }
 
-/// Blocks in pieces of about equal size.
+/// Splits blocks into pieces of about equal size.
 fn even_pieces(blocks: usize) -> Vec<Range<usize>> {
     let pieces = blocks.div_ceil(BLOCKS_PER_PIECE);
     (0..pieces).map(|p| p * blocks / pieces..(p + 1) * blocks / pieces).collect()

@@ -1,15 +1,15 @@
-//! A quick look at the metrics of one column at a time, before the one algorithm judges a file.
+//! A fast check of single columns' metrics, before the general evaluator checks a file.
 //!
-//! Most files that a comparison excludes are excluded by one bound of a number, which takes a few instructions to see
-//! and the general evaluator a few hundred. The screen rejects only what [`crate::expr::bounds`] would reject (a property
-//! test holds them together); whatever it does not understand it lets pass.
+//! If a comparison excludes a file, one bound of a number usually shows it. This check takes a few instructions; the
+//! general evaluator takes a few hundred. The screen rejects only files that [`crate::expr::bounds`] would reject; a
+//! property test compares the two. It accepts everything that it does not understand.
 
 use crate::expr::BoundPredicate;
 use crate::expr::predicate::{BoundLeaf, Op};
 use crate::iceberg::manifest::entries::{EntryColumns, MetricColumn};
 use crate::types::{PrimitiveType, Transform, Value};
 
-/// The quick comparisons of a filter. A row must satisfy them all.
+/// The fast comparisons of a filter. A row must satisfy all of them.
 #[derive(Debug, Default)]
 pub(crate) struct Screen {
     checks: Vec<Check>,
@@ -17,13 +17,13 @@ pub(crate) struct Screen {
 
 #[derive(Debug)]
 struct Check {
-    /// Which of the batch's metric columns.
+    /// The index of the batch's metric column.
     place: usize,
     op: Op,
     literal: Number,
 }
 
-/// A literal, of the width that bounds of its type have.
+/// A literal, with the width of bounds of its type.
 #[derive(Clone, Copy, Debug)]
 enum Number {
     Int(i32),
@@ -46,7 +46,7 @@ impl Screen {
         Screen { checks: parts.iter().filter_map(check).collect() }
     }
 
-    /// Whether no row of the file can match; false if that is not clear at once.
+    /// Whether no row of the file can match. False if that is not clear at once.
     #[inline]
     pub fn rejects(&self, columns: &EntryColumns, row: usize) -> bool {
         self.checks.iter().any(|c| columns.metrics.get(c.place).is_some_and(|m| c.rejects(m, row)))
@@ -83,7 +83,7 @@ impl Check {
         }
     }
 
-    /// NaN is above all numbers.
+    /// Compares numbers. NaN is above all other numbers.
     #[inline]
     fn no_nan(&self, m: &MetricColumn, row: usize) -> bool {
         !matches!(self.op, Op::Gt | Op::GtEq) || m.nan_count.get(row) == Some(&0)
@@ -92,7 +92,7 @@ impl Check {
     #[inline]
     fn outside<T: PartialOrd>(&self, bounds: Option<(T, T)>, v: T) -> bool {
         let Some((lower, upper)) = bounds else { return false };
-        // Crossed bounds and NaNs prove nothing.
+        // Bounds in the wrong order and NaNs prove nothing.
         let sane = lower <= upper;
         sane && match self.op {
             Op::Lt => lower >= v,

@@ -1,4 +1,4 @@
-//! The partition specs of a table as a scan sees them: which manifests and tuples can hold matching rows.
+//! The partition specs of a table in a scan. They decide which manifests and tuples can hold matching rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::metadata_columns::PARTITION;
 use crate::types::{FieldId, PartitionSpec, PrimitiveType, Schema, Type, Value};
 
-/// The table's specs with the types their values have under the scan's schema.
+/// The table's specs, with the types of their values under the scan's schema.
 pub(crate) struct Specs {
     by_id: HashMap<i32, SpecContext>,
 }
@@ -25,9 +25,9 @@ pub(crate) struct Specs {
 pub(crate) struct SpecContext {
     /// The spec.
     pub spec: Arc<PartitionSpec>,
-    /// The types of its values, `Unknown` where the source column was dropped.
+    /// The types of its values; `Unknown` if the source column was dropped.
     pub types: Vec<PrimitiveType>,
-    /// The ids of the members of the scan's `_partition`, if it asks for that.
+    /// The ids of the fields of the scan's `_partition`, if the scan asks for it.
     pub members: Arc<[FieldId]>,
 }
 
@@ -61,7 +61,8 @@ impl Specs {
         Ok(may_match(filter, &bounds) && may_match(filter, &OfSpec::new(m)))
     }
 
-    /// The clause and the summary by which [`Specs::summary_may_match`] excludes a manifest; `None` if it does not.
+    /// The clause and summary by which [`Specs::summary_may_match`] excludes a manifest; `None` if it does not exclude
+    /// it.
     pub fn why_excluded(&self, m: &ManifestFile, filter: &BoundPredicate) -> Result<Option<String>> {
         let spec = self.get(m.spec_id).with("path", &m.path)?;
         let summaries = m.partitions.as_ref().filter(|s| s.len() == spec.spec.fields.len());
@@ -70,14 +71,14 @@ impl Specs {
     }
 }
 
-/// The schema to look a source column up in: the scan's, or an older one that still has a column dropped since.
+/// The schema that has a source column: the scan's, or an older one if the column was dropped since.
 fn source_schema<'a>(metadata: &'a TableMetadata, schema: &'a Schema, source_id: FieldId) -> &'a Schema {
     let has = |s: &&Schema| s.field(source_id).is_some();
     Some(schema).filter(has).or_else(|| metadata.schemas.iter().map(Arc::as_ref).find(has)).unwrap_or(schema)
 }
 
 impl SpecContext {
-    /// The clause and the value by which [`SpecContext::group`] drops a tuple; `None` if it keeps it.
+    /// The clause and value by which [`SpecContext::group`] drops a tuple; `None` if it keeps it.
     pub fn why_excluded(
         &self,
         partition: &Partition,
@@ -89,7 +90,7 @@ impl SpecContext {
         explain(filter, &NamedBounds::new(bounds, partition, &self.members, content))
     }
 
-    /// Judges a tuple: `None` if no row of its files can match.
+    /// Checks a tuple. `None` if no row of its files can match.
     pub fn group(
         &self,
         partition: Partition,
@@ -102,7 +103,7 @@ impl SpecContext {
             let values: Vec<Option<Value>> = partition.values.iter().map(|v| v.value.clone()).collect();
             let bounds = PartitionBounds::new(&self.spec.fields, &self.types, &values);
             let left = residual(filter, &NamedBounds::new(bounds, &partition, &self.members, content));
-            // One object for all that the tuple says nothing about.
+            // Share one object among all tuples that decide nothing.
             if left == **filter { filter.clone() } else { Arc::new(left) }
         };
         (*left != BoundPredicate::False).then(|| PartitionGroup { partition: Arc::new(partition), residual: left })

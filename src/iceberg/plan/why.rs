@@ -1,7 +1,7 @@
-//! Why planning kept or dropped each file of a snapshot: the stage, the clause and the bound.
+//! Explains why planning kept or dropped each file of a snapshot: the stage, the clause and the bound.
 //!
-//! Planning itself keeps no reasons, and never opens what the manifest list excludes. [`Judge`] opens everything and
-//! judges each entry as planning does, stage by stage, with the same bounds.
+//! Planning itself records no reasons and does not open manifests that the manifest list excludes. [`Judge`] opens
+//! every manifest and checks each entry as planning does, stage by stage, with the same bounds.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::iceberg::plan::planned::{PlannedBatch, why_dropped};
 use crate::iceberg::plan::specs::Specs;
 use crate::parallel::check_cancelled;
 
-/// Where planning decided about a manifest or file.
+/// The stage of planning that decided about a manifest or file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// The manifest list counts no entries.
@@ -30,14 +30,14 @@ pub enum Stage {
     PartitionTuples,
     /// Bounds and counts of columns exclude the filter.
     ColumnMetrics,
-    /// A delete file that reaches no file that is kept.
+    /// The delete file applies to no kept file.
     DeleteMatching,
-    /// Nothing excluded it.
+    /// No stage excluded it.
     Kept,
 }
 
 impl Stage {
-    /// As users see it.
+    /// The name that users see.
     pub fn as_str(self) -> &'static str {
         match self {
             Stage::ManifestCounts => "manifest counts",
@@ -50,37 +50,37 @@ impl Stage {
     }
 }
 
-/// What the manifest list says of a manifest.
+/// The decision about a manifest, from the manifest list.
 #[derive(Clone, Debug)]
 pub struct ManifestVerdict {
     /// The manifest.
     pub manifest: ManifestFile,
-    /// [`Stage::Kept`] if planning opens it.
+    /// The deciding stage; [`Stage::Kept`] if planning opens the manifest.
     pub stage: Stage,
-    /// In words; empty if kept.
+    /// The reason in words; empty if kept.
     pub reason: String,
 }
 
-/// The live entries of one manifest, each with its verdict.
+/// The live entries of one manifest, each with its decision.
 #[derive(Debug, Default)]
 pub struct FileVerdicts {
-    /// The entries; metrics of the filter's columns only.
+    /// The entries, with metrics of the filter's columns only.
     pub columns: EntryColumns,
     /// By [`EntryColumns::partition`].
     pub partitions: Vec<Arc<Partition>>,
-    /// By [`EntryColumns::partition`]: what the filter still asks; `None` where the tuple excludes it.
+    /// By [`EntryColumns::partition`]: the residual filter; `None` if the tuple excludes it.
     pub residuals: Vec<Option<Arc<BoundPredicate>>>,
-    /// Where each entry was decided.
+    /// The deciding stage of each entry.
     pub stages: Vec<Stage>,
-    /// Whether the plan is about each entry: one of appends is not about files that others added.
+    /// Whether the plan is about each entry. A plan of appends, for example, skips files that other commits added.
     pub in_scope: Vec<bool>,
-    /// By [`EntryColumns::partition`]: why the tuple excludes the filter; empty where it does not.
+    /// By [`EntryColumns::partition`]: why the tuple excludes the filter; empty if it does not.
     pub tuple_reasons: Vec<String>,
-    /// For entries that their metrics exclude, in order: the entry and why.
+    /// For entries that their metrics exclude, in order: the entry and the reason.
     pub metric_reasons: Vec<(u32, String)>,
 }
 
-/// Judges manifests and their entries.
+/// Checks manifests and their entries.
 pub struct Judge<'p> {
     input: &'p PlanInput,
     specs: Specs,
@@ -88,17 +88,17 @@ pub struct Judge<'p> {
 }
 
 impl<'p> Judge<'p> {
-    /// For this plan.
+    /// Creates the judge of a plan.
     pub fn new(input: &'p PlanInput) -> Judge<'p> {
         let deleted_too = matches!(input.entries, EntryScope::RemovedBy(_) | EntryScope::Before(_));
         let request = EntryRequest { metric_fields: metric_fields(input), deleted_too, ..EntryRequest::default() };
         Judge { input, specs: Specs::new(&input.metadata, &input.schema), request }
     }
 
-    /// Judges a manifest by the manifest list alone.
+    /// Checks a manifest by the manifest list alone.
     ///
     /// # Errors
-    /// `CorruptTable` if it uses a partition spec that the table does not have.
+    /// `CorruptTable` if the manifest uses a partition spec that the table does not have.
     pub fn manifest(&self, manifest: ManifestFile) -> Result<ManifestVerdict> {
         let (stage, reason) = if !self.input.entries.may_be_in(&manifest) {
             let what = match self.input.entries {
@@ -106,7 +106,7 @@ impl<'p> Judge<'p> {
                 EntryScope::RemovedBy(_) => "deleted",
                 _ => "live",
             };
-            (Stage::ManifestCounts, format!("the manifest list counts no {what} files in it"))
+            (Stage::ManifestCounts, format!("according to the manifest list, it has no {what} files"))
         } else {
             match self.specs.why_excluded(&manifest, &self.input.filter)? {
                 Some(reason) => (Stage::PartitionSummaries, reason),
@@ -116,10 +116,10 @@ impl<'p> Judge<'p> {
         Ok(ManifestVerdict { manifest, stage, reason })
     }
 
-    /// Reads a manifest and judges its entries.
+    /// Reads a manifest and checks its entries.
     ///
     /// # Errors
-    /// As [`crate::iceberg::plan::planner::Plan::next_batch`].
+    /// Errors of [`crate::iceberg::plan::planner::Plan::next_batch`].
     pub fn files(&self, verdict: &ManifestVerdict) -> Result<FileVerdicts> {
         check_cancelled()?;
         let file = &verdict.manifest;

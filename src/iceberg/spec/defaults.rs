@@ -1,4 +1,4 @@
-//! Default values of columns, checked and in the form that metadata has them.
+//! Default values of columns: checks them and converts them to the form of table metadata.
 //!
 //! Source: Iceberg specification, "Default values" and Appendix D, "JSON single-value serialization".
 
@@ -8,28 +8,28 @@ use crate::error::{Error, Result};
 use crate::types::json::{value_from_json, value_to_json};
 use crate::types::{PrimitiveType, Type, Value, temporal};
 
-/// The default of a column of type `ty` as metadata has it. Null means no default.
+/// The default of a column of type `ty`, in the form of table metadata. Null means no default.
 ///
 /// # Errors
-/// `InvalidInput` if it is no value of the type, or the type's default must be null.
+/// `InvalidInput` if the value is not of the type, or if defaults of this type must be null.
 pub(crate) fn canonical(default: Option<&Json>, ty: &Type) -> Result<Option<Json>> {
     let Some(json) = default.filter(|j| !j.is_null()) else { return Ok(None) };
     let must_be_null = || {
         Error::invalid(format!("a column of type {ty} must default to null"))
-            .hint("Leave the default out; members of a struct have defaults of their own")
+            .hint("Leave out the default; the fields of a struct can have their own defaults")
     };
     let ty = ty.as_primitive().ok_or_else(must_be_null)?;
     use PrimitiveType as P;
     if matches!(ty, P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. }) {
         return Err(must_be_null());
     }
-    let no_value = || Error::invalid(format!("the default {json} is no value of type {ty}"));
+    let no_value = || Error::invalid(format!("the default {json} is not a value of type {ty}"));
     let value = value_from_json(json, ty).map_err(|e| no_value().because(e))?;
     let value = value.filter(|v| fits(v, ty, json)).ok_or_else(no_value)?;
     Ok(Some(value_to_json(value.as_ref(), ty)))
 }
 
-/// Whether a value is within the range of its type.
+/// Whether a value is in the range of its type.
 fn fits(value: &Value, ty: &PrimitiveType, json: &Json) -> bool {
     match (value, ty) {
         (Value::Decimal(unscaled), PrimitiveType::Decimal { precision, .. }) => {
@@ -40,10 +40,10 @@ fn fits(value: &Value, ty: &PrimitiveType, json: &Json) -> bool {
     }
 }
 
-/// A default after the promotion of its column.
+/// The default after its column got a wider type.
 ///
 /// # Errors
-/// `InvalidInput` if it has no value in the new type.
+/// `InvalidInput` if the new type can't hold the value.
 pub(crate) fn promoted(default: Option<&Json>, from: &Type, to: &Type) -> Result<Option<Json>> {
     let (Some(json), Some(from), Some(to)) = (default, from.as_primitive(), to.as_primitive()) else { return Ok(None) };
     let no_value = || Error::invalid(format!("the default {json} has no value of type {to}"));

@@ -1,4 +1,4 @@
-//! The members of a JSON object, taken out one by one: what is left is what this version does not know.
+//! Takes the members of a JSON object one by one. The remaining members are those unknown to this version.
 //!
 //! An explicit `null` counts as absent. Nothing is copied: strings and lists are moved out of the object.
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::{Error, Result};
 
-/// An object being read. Errors name the member and what the object is.
+/// An object that is being read. Errors name the member and the object.
 #[derive(Debug)]
 pub struct Members {
     what: &'static str,
@@ -16,14 +16,14 @@ pub struct Members {
 }
 
 impl Members {
-    /// The members of `json`, which messages call `what` ("the table metadata").
+    /// The members of `json`. Messages call the object `what`, such as "the table metadata".
     ///
     /// # Errors
-    /// `CorruptTable` if it is no object.
+    /// `CorruptTable` if `json` is not an object.
     pub fn of(json: Json, what: &'static str) -> Result<Members> {
         match json {
             Json::Object(map) => Ok(Members { what, map }),
-            _ => Err(Error::corrupt(format!("{what} is no JSON object"))),
+            _ => Err(Error::corrupt(format!("{what} is not a JSON object"))),
         }
     }
 
@@ -37,7 +37,7 @@ impl Members {
         self.map.remove(key).filter(|v| !v.is_null())
     }
 
-    /// Takes a member that must be there.
+    /// Takes a required member.
     ///
     /// # Errors
     /// `CorruptTable` if it is absent.
@@ -51,10 +51,10 @@ impl Members {
     /// `CorruptTable` if it is something else or out of range.
     pub fn long(&mut self, key: &str) -> Result<Option<i64>> {
         let Some(v) = self.take(key) else { return Ok(None) };
-        v.as_i64().map(Some).ok_or_else(|| self.error(key, "is no 64-bit integer"))
+        v.as_i64().map(Some).ok_or_else(|| self.error(key, "is not a 64-bit integer"))
     }
 
-    /// Takes a 64-bit integer that must be there.
+    /// Takes a required 64-bit integer.
     ///
     /// # Errors
     /// `CorruptTable` if it is absent or as [`Members::long`].
@@ -80,10 +80,10 @@ impl Members {
     pub fn int(&mut self, key: &str) -> Result<Option<i32>> {
         let Some(v) = self.take(key) else { return Ok(None) };
         let v = v.as_i64().and_then(|v| i32::try_from(v).ok());
-        v.map(Some).ok_or_else(|| self.error(key, "is no 32-bit integer"))
+        v.map(Some).ok_or_else(|| self.error(key, "is not a 32-bit integer"))
     }
 
-    /// Takes a 32-bit integer that must be there.
+    /// Takes a required 32-bit integer.
     ///
     /// # Errors
     /// `CorruptTable` if it is absent or as [`Members::int`].
@@ -99,14 +99,14 @@ impl Members {
         match self.take(key) {
             None => Ok(None),
             Some(Json::String(s)) => Ok(Some(s)),
-            Some(_) => Err(self.error(key, "is no string")),
+            Some(_) => Err(self.error(key, "is not a string")),
         }
     }
 
-    /// Takes a string that must be there.
+    /// Takes a required string.
     ///
     /// # Errors
-    /// `CorruptTable` if it is absent or no string.
+    /// `CorruptTable` if it is absent or not a string.
     pub fn required_string(&mut self, key: &str) -> Result<String> {
         self.string(key)?.ok_or_else(|| self.error(key, "is missing"))
     }
@@ -119,7 +119,7 @@ impl Members {
         match self.take(key) {
             None => Ok(None),
             Some(Json::Array(items)) => Ok(Some(items)),
-            Some(_) => Err(self.error(key, "is no list")),
+            Some(_) => Err(self.error(key, "is not a list")),
         }
     }
 
@@ -131,15 +131,14 @@ impl Members {
         match self.take(key) {
             None => Ok(None),
             Some(Json::Object(map)) => Ok(Some(map)),
-            Some(_) => Err(self.error(key, "is no object")),
+            Some(_) => Err(self.error(key, "is not an object")),
         }
     }
 
-    /// Takes an object of texts. Numbers and booleans, which some writers put there, become their text; nulls are left
-    /// out.
+    /// Takes an object of strings. Some writers store numbers and booleans; these become strings. Nulls are left out.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no object, or a value is a list or an object.
+    /// `CorruptTable` if it is not an object, or if a value is a list or an object.
     pub fn texts(&mut self, key: &str) -> Result<BTreeMap<String, String>> {
         let mut out = BTreeMap::new();
         for (name, value) in self.object(key)?.unwrap_or_default() {
@@ -148,14 +147,14 @@ impl Members {
                 Json::String(s) => s,
                 Json::Number(n) => n.to_string(),
                 Json::Bool(b) => b.to_string(),
-                _ => return Err(self.error(key, &format!("holds '{name}', which is no text"))),
+                _ => return Err(self.error(key, &format!("holds '{name}', which is not a string"))),
             };
             out.insert(name, text);
         }
         Ok(out)
     }
 
-    /// What was not taken.
+    /// The members that were not taken.
     pub fn rest(self) -> Map<String, Json> {
         self.map
     }

@@ -1,7 +1,7 @@
-//! Table metadata: what a table is at one version, as its metadata file says.
+//! Table metadata: one version of a table, as its metadata file describes it.
 //!
-//! `metadata_json` reads it from bytes, `metadata_encode` writes it, `metadata_build` makes new versions. No code changes a
-//! value that others hold. A clone is cheap: the long lists hold [`Arc`]s.
+//! `metadata_json` reads it, `metadata_encode` writes it, and `metadata_build` makes new versions. Values are immutable
+//! once shared. A clone is cheap, because the long lists hold [`Arc`]s.
 //!
 //! Source: Iceberg specification, "Table Metadata".
 
@@ -15,10 +15,10 @@ use crate::error::{Error, Result};
 use crate::types::temporal::format_instant;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
-/// The branch that a table's readers see unless they ask for another.
+/// The branch that readers see by default.
 pub const MAIN_BRANCH: &str = "main";
 
-/// The folder of metadata in a table's root.
+/// The name of the metadata folder in a table's root.
 pub const METADATA_FOLDER: &str = "metadata";
 
 /// One version of a table.
@@ -28,23 +28,23 @@ pub struct TableMetadata {
     pub format_version: u8,
     /// The table's identity; may be absent in v1.
     pub table_uuid: Option<String>,
-    /// The table's root, without a slash at the end.
+    /// The table's root, without a trailing slash.
     pub location: String,
-    /// The highest sequence number given; 0 in v1.
+    /// The highest sequence number ever assigned; 0 in v1.
     pub last_sequence_number: i64,
-    /// When this version was made: milliseconds since the epoch.
+    /// The time of this version: milliseconds since the epoch.
     pub last_updated_ms: i64,
-    /// The highest column id ever given.
+    /// The highest column id ever assigned.
     pub last_column_id: i32,
     /// All schemas.
     pub schemas: Vec<Arc<Schema>>,
-    /// The id of the schema in use.
+    /// The id of the current schema.
     pub current_schema_id: i32,
     /// All partition specs.
     pub partition_specs: Vec<Arc<PartitionSpec>>,
     /// The id of the spec that writers use.
     pub default_spec_id: i32,
-    /// The highest partition field id ever given; 999 if none.
+    /// The highest partition field id ever assigned; 999 if there is none.
     pub last_partition_id: i32,
     /// All sort orders.
     pub sort_orders: Vec<Arc<SortOrder>>,
@@ -52,11 +52,11 @@ pub struct TableMetadata {
     pub default_sort_order_id: i32,
     /// The table's properties.
     pub properties: BTreeMap<String, String>,
-    /// The snapshot that `main` is at.
+    /// The current snapshot of `main`.
     pub current_snapshot_id: Option<i64>,
-    /// The snapshots that are still there, in the order recorded.
+    /// The snapshots that have not expired, in the recorded order.
     pub snapshots: Vec<Arc<Snapshot>>,
-    /// What was current when; in the order recorded, which need not be that of time.
+    /// The history of current snapshots, in the recorded order. That order may differ from the order of time.
     pub snapshot_log: Vec<SnapshotLogEntry>,
     /// Earlier metadata files, oldest first.
     pub metadata_log: Vec<MetadataLogEntry>,
@@ -66,27 +66,28 @@ pub struct TableMetadata {
     pub statistics: Vec<Arc<StatisticsFile>>,
     /// Files with statistics of partitions.
     pub partition_statistics: Vec<Arc<StatisticsFile>>,
-    /// The first row id not yet given (v3).
+    /// The next row id to assign (v3).
     pub next_row_id: Option<i64>,
     /// Key objects as recorded (v3).
     pub encryption_keys: Vec<Json>,
-    /// Top-level members that this version does not know, kept for rewriting.
+    /// Unknown top-level members, kept for rewriting.
     pub extra: Map<String, Json>,
-    /// How schemas, specs and sort orders were recorded.
+    /// The recorded form of schemas, specs and sort orders.
     pub recorded: Arc<Recorded>,
 }
 
-/// The JSON that schemas, specs and sort orders were read from, by id, so that members unknown to us survive a rewrite.
+/// The JSON that schemas, specs and sort orders were read from, by id. It keeps unknown members when metadata is
+/// rewritten.
 ///
-/// Each is kept with the value that it gave. It is used only while the table still holds that very value. All are equal,
-/// because they are no part of what the table means.
+/// Each JSON is stored with the value that was read from it. It is used only while the table still holds exactly this
+/// value. All instances compare equal, because they are not part of the table's meaning.
 #[derive(Debug, Default)]
 pub struct Recorded {
-    /// Of schemas.
+    /// JSON of schemas.
     pub schemas: HashMap<i32, (Arc<Schema>, Json)>,
-    /// Of partition specs, in the object form.
+    /// JSON of partition specs, in the object form.
     pub specs: HashMap<i32, (Arc<PartitionSpec>, Json)>,
-    /// Of sort orders.
+    /// JSON of sort orders.
     pub sort_orders: HashMap<i32, (Arc<SortOrder>, Json)>,
 }
 
@@ -101,10 +102,10 @@ fn unknown(what: &str, id: impl std::fmt::Display) -> Error {
 }
 
 impl TableMetadata {
-    /// The schema in use.
+    /// The current schema.
     ///
     /// # Errors
-    /// `CorruptTable` if `current_schema_id` names none, which parsing rules out.
+    /// `CorruptTable` if `current_schema_id` names no schema. Parsing rules this out.
     pub fn schema(&self) -> Result<&Arc<Schema>> {
         self.schema_by_id(self.current_schema_id)
     }
@@ -120,7 +121,7 @@ impl TableMetadata {
     /// The spec that writers use.
     ///
     /// # Errors
-    /// `CorruptTable` if `default_spec_id` names none, which parsing rules out.
+    /// `CorruptTable` if `default_spec_id` names no spec. Parsing rules this out.
     pub fn spec(&self) -> Result<&Arc<PartitionSpec>> {
         self.spec_by_id(self.default_spec_id)
     }
@@ -136,26 +137,26 @@ impl TableMetadata {
     /// The order that writers use.
     ///
     /// # Errors
-    /// `CorruptTable` if `default_sort_order_id` names none, which parsing rules out.
+    /// `CorruptTable` if `default_sort_order_id` names no order. Parsing rules this out.
     pub fn sort_order(&self) -> Result<&Arc<SortOrder>> {
         let id = self.default_sort_order_id;
         self.sort_orders.iter().find(|s| s.id == id).ok_or_else(|| unknown("sort order", id))
     }
 
-    /// The snapshot with this id, if it is still there.
+    /// The snapshot with this id, if the table still has it.
     pub fn snapshot_by_id(&self, id: i64) -> Option<&Arc<Snapshot>> {
         self.snapshots.iter().find(|s| s.id == id)
     }
 
-    /// The snapshot that `main` is at; none for a table without data.
+    /// The current snapshot of `main`; `None` for a table without data.
     pub fn current_snapshot(&self) -> Option<&Arc<Snapshot>> {
         self.snapshot_by_id(self.current_snapshot_id?)
     }
 
-    /// The snapshot that a branch or tag is at. `main` of a table without data is at none.
+    /// The snapshot of a branch or tag. `None` for `main` of a table without data.
     ///
     /// # Errors
-    /// `NotFound` if there is no such reference.
+    /// `NotFound` if the reference does not exist.
     pub fn snapshot_of_ref(&self, name: &str) -> Result<Option<&Arc<Snapshot>>> {
         match self.refs.get(name) {
             Some(r) => Ok(self.snapshot_by_id(r.snapshot_id)),
@@ -168,11 +169,11 @@ impl TableMetadata {
         }
     }
 
-    /// The snapshot that was current at a time, by the snapshot log. Of entries with one timestamp the first counts, as in
-    /// the reference.
+    /// The snapshot that was current at a time, by the snapshot log. If entries have the same timestamp, the first one
+    /// is used, as in the Java implementation.
     ///
     /// # Errors
-    /// `NotFound` if the log begins later or the snapshot has expired.
+    /// `NotFound` if the log starts later or the snapshot has expired.
     pub fn snapshot_as_of(&self, timestamp_ms: i64) -> Result<&Arc<Snapshot>> {
         let mut best: Option<&SnapshotLogEntry> = None;
         for entry in self.snapshot_log.iter().filter(|e| e.timestamp_ms <= timestamp_ms) {
@@ -194,10 +195,10 @@ impl TableMetadata {
         })
     }
 
-    /// The schema of the time when a snapshot was made; the current one if the snapshot does not say.
+    /// The schema at the time when a snapshot was made. The current schema if the snapshot does not record one.
     ///
     /// # Errors
-    /// `CorruptTable` if the snapshot names a schema that is not there.
+    /// `CorruptTable` if the snapshot names a schema that the table does not have.
     pub fn schema_of_snapshot(&self, snapshot: &Snapshot) -> Result<&Arc<Schema>> {
         match snapshot.schema_id {
             Some(id) => self.schema_by_id(id).map_err(|e| e.with("snapshot", snapshot.id)),
@@ -205,8 +206,8 @@ impl TableMetadata {
         }
     }
 
-    /// The snapshot with this id, its parent, and so on until a parent that is not there (expired) or, in a damaged
-    /// table, comes again.
+    /// The snapshot with this id, its parent, and so on. Ends before a parent that has expired or, in a damaged table,
+    /// appears a second time.
     pub fn ancestors(&self, id: i64) -> Vec<&Arc<Snapshot>> {
         let mut by_id: HashMap<i64, &Arc<Snapshot>> = self.snapshots.iter().map(|s| (s.id, s)).collect();
         let mut out = Vec::new();
@@ -221,14 +222,14 @@ impl TableMetadata {
     /// The property's value as a number; `default` if it is not set.
     ///
     /// # Errors
-    /// `InvalidInput` if it is set to something else.
+    /// `InvalidInput` if the value is not a number.
     pub fn int_property(&self, name: &str, default: i64) -> Result<i64> {
         match self.properties.get(name) {
             None => Ok(default),
             Some(text) => text
                 .trim()
                 .parse()
-                .map_err(|_| Error::invalid(format!("the table property {name} is no number: '{text}'"))),
+                .map_err(|_| Error::invalid(format!("the table property {name} is not a number: '{text}'"))),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! New versions of table metadata: a new table, and the changes that commits make. Each gives a new value and leaves the
-//! old one alone; publishing is the catalog's business.
+//! New versions of table metadata: new tables and the changes that commits make. Each function returns a new value and
+//! leaves the old one unchanged. The catalog publishes it.
 //!
 //! Source: Iceberg specification, "Table Metadata", "Snapshots", "Row Lineage".
 
@@ -18,13 +18,13 @@ use crate::error::{Error, Result};
 use crate::format::evolution::RefKind;
 use crate::types::{PartitionSpec, Schema, SortOrder, Transform};
 
-/// The property that sets the format version; not kept as a property.
+/// The property that sets the format version. It is not stored as a property.
 pub const FORMAT_VERSION: &str = "format-version";
 
-/// How many earlier metadata files the log names.
+/// The property with the number of earlier metadata files in the log.
 pub const PREVIOUS_VERSIONS_MAX: &str = "write.metadata.previous-versions-max";
 
-/// Names that look like properties but show parts of the metadata; never stored.
+/// Reserved names. They look like properties but show parts of the metadata, and are never stored.
 const RESERVED_PROPERTIES: [&str; 9] = [
     FORMAT_VERSION,
     "uuid",
@@ -37,14 +37,15 @@ const RESERVED_PROPERTIES: [&str; 9] = [
     "default-sort-order",
 ];
 
-/// Metadata of a table without snapshots.
+/// Builds the metadata of a table without snapshots.
 ///
-/// Columns get new ids in the reference's order; spec and order, which name columns of `schema` by its ids, follow them.
-/// The property `format-version` overrides `format_version`; other reserved properties are left out. As with the
-/// reference, Parquet compression is set to zstd unless the properties say otherwise.
+/// Columns get new ids in the order of the Java implementation. The spec and sort order name columns by the ids of
+/// `schema`; these are translated to the new ids. The property `format-version` overrides `format_version`; other
+/// reserved properties are left out. As in the Java implementation, Parquet compression is zstd unless the properties
+/// set another one.
 ///
 /// # Errors
-/// `InvalidInput` for a wrong schema, spec, order, location or property; `Unsupported` for a newer format version.
+/// `InvalidInput` for an invalid schema, spec, order, location or property; `Unsupported` for a newer format version.
 pub fn new_table(
     schema: &Schema,
     spec: &PartitionSpec,
@@ -104,12 +105,12 @@ fn known_format_version(version: i64) -> Result<u8> {
         Ok(v @ 1..=NEWEST_FORMAT_VERSION) => Ok(v),
         _ if version > 0 => Err(Error::unsupported(format!("format version {version} is not supported"))
             .hint(format!("Choose 1 to {NEWEST_FORMAT_VERSION}"))),
-        _ => Err(Error::invalid(format!("{version} is no format version"))),
+        _ => Err(Error::invalid(format!("{version} is not a format version"))),
     }
 }
 
 fn parse_format_version(text: &str) -> Result<u8> {
-    let version = text.trim().parse().map_err(|_| Error::invalid(format!("'{text}' is no format version")))?;
+    let version = text.trim().parse().map_err(|_| Error::invalid(format!("'{text}' is not a format version")))?;
     known_format_version(version)
 }
 
@@ -121,7 +122,9 @@ fn fresh_spec(spec: &PartitionSpec, fresh: &FreshSchema) -> Result<PartitionSpec
                 .with("partition field", &field.name)
         })?;
         if let Transform::Unknown(name) = &field.transform {
-            return Err(Error::invalid(format!("there is no transform '{name}'")).with("partition field", &field.name));
+            return Err(
+                Error::invalid(format!("the transform '{name}' does not exist")).with("partition field", &field.name)
+            );
         }
     }
     number_fields(&mut out);
@@ -147,19 +150,20 @@ impl TableMetadata {
         if self.format_version == 1 { 0 } else { self.last_sequence_number.saturating_add(1) }
     }
 
-    /// A copy updated at `now_ms`; time never runs backwards, whatever other machines' clocks said.
+    /// A copy with the update time `now_ms`. The time never goes backwards, whatever the clocks of other machines say.
     fn updated(&self, now_ms: i64) -> TableMetadata {
         TableMetadata { last_updated_ms: now_ms.max(self.last_updated_ms), ..self.clone() }
     }
 
-    /// With a new snapshot that `branch` is now at. A branch that is not there yet is made.
+    /// Adds a snapshot as the head of `branch`. A missing branch is created.
     ///
-    /// On `main` it becomes the current snapshot and is logged at its own timestamp, or at that of the log's last entry if
-    /// that is later, because readers refuse logs that run backwards.
+    /// On `main` the snapshot becomes the current one. It is logged at its own timestamp, or at that of the last log
+    /// entry if that is later. Readers reject logs that go backwards in time.
     ///
     /// # Errors
-    /// `CommitConflict` if the snapshot's sequence number or first row id is already behind the table's: rebuild it on this
-    /// metadata and try again. `InvalidInput` if its id is taken, `branch` is a tag, or it does not fit the format version.
+    /// - `CommitConflict` if the snapshot's sequence number or first row id is already behind the table's: rebuild the
+    ///   snapshot on this metadata and try again.
+    /// - `InvalidInput` if its id is taken, `branch` is a tag, or the snapshot does not fit the format version.
     pub fn add_snapshot(&self, snapshot: Snapshot, branch: &str, now_ms: i64) -> Result<TableMetadata> {
         let mut reference = match self.refs.get(branch) {
             Some(r) if r.kind == RefKind::Tag => {
@@ -179,10 +183,10 @@ impl TableMetadata {
         Ok(next)
     }
 
-    /// With a new snapshot that no reference leads to.
+    /// Adds a snapshot without a reference.
     ///
     /// # Errors
-    /// As [`TableMetadata::add_snapshot`].
+    /// Errors of [`TableMetadata::add_snapshot`].
     pub fn stage_snapshot(&self, snapshot: Snapshot, now_ms: i64) -> Result<TableMetadata> {
         let at = |e: Error| e.with("snapshot", snapshot.id);
         if self.snapshot_by_id(snapshot.id).is_some() {
@@ -197,7 +201,7 @@ impl TableMetadata {
         Ok(next)
     }
 
-    /// With `main` at a snapshot that the table has.
+    /// Moves `main` to a snapshot that the table has.
     pub(crate) fn with_current_snapshot(&self, id: i64, now_ms: i64) -> TableMetadata {
         let mut next = self.updated(now_ms);
         let main = next.refs.entry(MAIN_BRANCH.to_owned()).or_insert_with(|| SnapshotRef::new(id, RefKind::Branch));
@@ -206,7 +210,7 @@ impl TableMetadata {
         next
     }
 
-    /// Makes a snapshot the current one and logs it; the log never runs backwards.
+    /// Makes a snapshot the current one and logs it. The log never goes backwards in time.
     pub(crate) fn set_current(&mut self, id: i64, timestamp_ms: i64) {
         let timestamp_ms = self.snapshot_log.last().map_or(timestamp_ms, |e| e.timestamp_ms.max(timestamp_ms));
         self.snapshot_log.push(SnapshotLogEntry { timestamp_ms, snapshot_id: id });
@@ -228,7 +232,7 @@ impl TableMetadata {
         Ok(())
     }
 
-    /// The table's `next-row-id` with the snapshot (v3).
+    /// The table's `next-row-id` after this snapshot (v3).
     fn next_row_id_after(&self, snapshot: &Snapshot) -> Result<Option<i64>> {
         if self.format_version < 3 {
             return Ok(self.next_row_id);
@@ -242,14 +246,14 @@ impl TableMetadata {
         }
         match first.checked_add(added) {
             Some(after) if added >= 0 => Ok(Some(after)),
-            _ => Err(Error::invalid(format!("{added} is no count of added rows"))),
+            _ => Err(Error::invalid(format!("{added} is not a valid count of added rows"))),
         }
     }
 
-    /// With these properties set. `format-version` upgrades the table instead.
+    /// Sets these properties. `format-version` upgrades the table instead.
     ///
     /// # Errors
-    /// `InvalidInput` for a name that is reserved; as [`TableMetadata::upgrade_format_version`].
+    /// `InvalidInput` for a reserved name; errors of [`TableMetadata::upgrade_format_version`].
     pub fn set_properties(&self, properties: &BTreeMap<String, String>, now_ms: i64) -> Result<TableMetadata> {
         let mut next = self.updated(now_ms);
         for (name, value) in properties {
@@ -264,18 +268,18 @@ impl TableMetadata {
         Ok(next)
     }
 
-    /// Without these properties; names that are not set are no error.
+    /// Removes these properties. Names that are not set are ignored.
     pub fn remove_properties<T: AsRef<str>>(&self, names: &[T], now_ms: i64) -> TableMetadata {
         let mut next = self.updated(now_ms);
         next.properties.retain(|name, _| names.iter().all(|n| n.as_ref() != name));
         next
     }
 
-    /// With the metadata file that this version replaces added to the log, which keeps as many entries as the property
-    /// [`PREVIOUS_VERSIONS_MAX`] says (at least 1; 100 if not set).
+    /// Adds the metadata file that this version replaces to the log. The property [`PREVIOUS_VERSIONS_MAX`] limits the
+    /// number of entries (at least 1; 100 by default).
     ///
     /// # Errors
-    /// `InvalidInput` if the property is no number.
+    /// `InvalidInput` if the property is not a number.
     pub fn with_metadata_log(&self, previous_file: &str, previous_updated_ms: i64) -> Result<TableMetadata> {
         let max = self.int_property(PREVIOUS_VERSIONS_MAX, 100)?.max(1);
         let mut next = self.clone();
@@ -286,7 +290,7 @@ impl TableMetadata {
         Ok(next)
     }
 
-    /// The statistics files of a kind.
+    /// The statistics files of one kind.
     pub fn statistics_of(&self, kind: StatisticsKind) -> &[Arc<StatisticsFile>] {
         match kind {
             StatisticsKind::Columns => &self.statistics,
@@ -294,10 +298,10 @@ impl TableMetadata {
         }
     }
 
-    /// With this statistics file for its snapshot, instead of one of the kind that the snapshot has.
+    /// Sets the statistics file of a snapshot. It replaces the snapshot's earlier file of the same kind.
     ///
     /// # Errors
-    /// `CommitConflict` if the table has not got the snapshot any more.
+    /// `CommitConflict` if the table no longer has the snapshot.
     pub fn with_statistics(
         &self,
         kind: StatisticsKind,
@@ -305,8 +309,9 @@ impl TableMetadata {
         now_ms: i64,
     ) -> Result<TableMetadata> {
         if self.snapshot_by_id(file.snapshot_id).is_none() {
-            return Err(Error::conflict("the snapshot that the statistics are about has expired meanwhile")
-                .with("snapshot", file.snapshot_id));
+            return Err(
+                Error::conflict("the snapshot of the statistics has expired").with("snapshot", file.snapshot_id)
+            );
         }
         let mut next = self.updated(now_ms);
         let files = match kind {
@@ -318,7 +323,7 @@ impl TableMetadata {
         Ok(next)
     }
 
-    /// With a higher format version; the same one changes nothing.
+    /// Raises the format version. The same version changes nothing.
     ///
     /// # Errors
     /// `InvalidInput` for a lower version, `Unsupported` for one above the newest.

@@ -1,7 +1,8 @@
 //! Metadata files: [`TableMetadata`] to bytes.
 //!
-//! Writes the members that the reference writes for each format version, in its order, then those that this version does
-//! not know. One list entry at a time is turned to JSON, so that a table of many snapshots is not held twice.
+//! Writes the members that the Java implementation writes for each format version, in its order, then the unknown
+//! members. List entries are converted to JSON one at a time, so that a table with many snapshots is not in memory
+//! twice.
 //!
 //! Source: Iceberg specification, "Table Metadata" and "Appendix C".
 
@@ -57,7 +58,8 @@ pub fn encode_metadata(metadata: &TableMetadata) -> Vec<u8> {
     out.finish()
 }
 
-/// Schemas, partition specs and sort orders; in v1 also the current ones under the names that old readers know.
+/// Writes schemas, partition specs and sort orders. In v1 also writes the current ones under the names that old readers
+/// know.
 fn write_layout(m: &TableMetadata, out: &mut ObjectWriter) {
     let recorded = &m.recorded;
     let schemas = m.schemas.iter().map(|s| (s.id, as_recorded(s, recorded.schemas.get(&s.id), schema_to_json)));
@@ -79,7 +81,7 @@ fn write_layout(m: &TableMetadata, out: &mut ObjectWriter) {
     out.list("sort-orders", orders);
 }
 
-/// The JSON a value was read from if it is still that value, else newly made.
+/// The JSON that a value was read from if the value is unchanged; otherwise new JSON.
 fn as_recorded<T>(value: &Arc<T>, recorded: Option<&(Arc<T>, Json)>, make: fn(&T) -> Json) -> Json {
     match recorded {
         Some((read, json)) if Arc::ptr_eq(read, value) => json.clone(),
@@ -95,7 +97,7 @@ impl ObjectWriter {
         ObjectWriter(vec![b'{'])
     }
 
-    /// Writing JSON values to memory does not fail.
+    /// Writes a JSON value. Writing to memory does not fail.
     fn value(&mut self, value: &Json) {
         let _ = serde_json::to_writer(&mut self.0, value);
     }

@@ -1,7 +1,7 @@
 //! Metadata files: bytes to [`TableMetadata`].
 //!
-//! Format versions 1, 2 and 3, plain or gzip (told by the first bytes, not by the name). What v1 leaves out gets the
-//! specification's defaults; members unknown to this version are kept. Writing is in `metadata_encode`.
+//! Reads format versions 1, 2 and 3, plain or gzip. The first bytes decide, not the file name. Members that v1 leaves
+//! out get the specification's defaults. Unknown members are kept. `metadata_encode` writes metadata.
 //!
 //! Source: Iceberg specification, "Table Metadata", "Appendix C", "Version 2/3" changes.
 
@@ -23,17 +23,17 @@ use crate::types::{PartitionSpec, Schema, SortOrder};
 /// The newest format version that is read and written.
 pub const NEWEST_FORMAT_VERSION: u8 = 3;
 
-/// A gzip file may grow to this size, or to [`GZIP_RATIO`] times its own if that is more.
+/// The largest decompressed size of a gzip file, or [`GZIP_RATIO`] times its own size if that is more.
 const GZIP_ALLOWANCE: usize = 64 << 20;
 
-/// Metadata, repetitive as it is, compresses 10 to 50 times.
+/// The largest accepted ratio. Metadata is repetitive and usually compresses 10 to 50 times.
 const GZIP_RATIO: usize = 200;
 
 /// Reads a metadata file.
 ///
 /// # Errors
-/// `CorruptTable` if the bytes are not such a file, a member is missing, wrong or contradicts another; `Unsupported` for a
-/// newer format version or a column type that this version does not know.
+/// `CorruptTable` if the bytes are not a metadata file, or a member is missing, wrong, or contradicts another.
+/// `Unsupported` for a newer format version or an unknown column type.
 pub fn parse_metadata(bytes: &[u8]) -> Result<TableMetadata> {
     let inflated;
     let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
@@ -43,9 +43,9 @@ pub fn parse_metadata(bytes: &[u8]) -> Result<TableMetadata> {
         bytes
     };
     let json: Json = serde_json::from_slice(bytes).map_err(|e| {
-        Error::corrupt("the metadata file is no JSON")
+        Error::corrupt("the metadata file is not valid JSON")
             .because(e)
-            .hint("It may be torn; the previous version is beside it")
+            .hint("The file may be incomplete; the same folder holds the previous version")
     })?;
     metadata_from_json(json)
 }
@@ -53,7 +53,7 @@ pub fn parse_metadata(bytes: &[u8]) -> Result<TableMetadata> {
 fn gunzip(bytes: &[u8]) -> Result<Vec<u8>> {
     let limit = bytes.len().saturating_mul(GZIP_RATIO).max(GZIP_ALLOWANCE);
     let bad = |problem: &str| Error::corrupt(format!("the gzip metadata file {problem}"));
-    // The last four bytes tell the size modulo 2^32; only a hint, which may lie.
+    // The last four bytes hold the size modulo 2^32. The size is only a hint, because it may be wrong.
     let told = bytes.last_chunk::<4>().map_or(0, |b| u32::from_le_bytes(*b) as usize);
     let mut size = told.clamp(1, bytes.len().saturating_mul(32)).min(limit);
     loop {
@@ -67,7 +67,7 @@ fn gunzip(bytes: &[u8]) -> Result<Vec<u8>> {
                 size = size.saturating_mul(2).min(limit);
             }
             Err(libdeflater::DecompressionError::InsufficientSpace) => {
-                return Err(bad(&format!("inflates to more than {limit} bytes")));
+                return Err(bad(&format!("decompresses to more than {limit} bytes")));
             }
             Err(_) => return Err(bad("is damaged")),
         }
@@ -77,7 +77,7 @@ fn gunzip(bytes: &[u8]) -> Result<Vec<u8>> {
 /// Reads the JSON of a metadata file.
 ///
 /// # Errors
-/// As [`parse_metadata`].
+/// Errors of [`parse_metadata`].
 pub fn metadata_from_json(json: Json) -> Result<TableMetadata> {
     let mut m = Members::of(json, "the table metadata")?;
     let version = format_version(&mut m)?;
@@ -161,7 +161,7 @@ fn format_version(m: &mut Members) -> Result<u8> {
 
 type Schemas = (Vec<Arc<Schema>>, i32);
 
-/// `schemas`, or the `schema` of old v1 tables, which later ones repeat for old readers.
+/// Reads `schemas`, or the `schema` of old v1 tables. Later v1 tables have both, for old readers.
 fn schemas(m: &mut Members, version: u8, recorded: &mut Recorded) -> Result<Schemas> {
     let old = m.take("schema").filter(|_| version == 1);
     let current = m.int("current-schema-id")?;
@@ -185,14 +185,14 @@ fn schemas(m: &mut Members, version: u8, recorded: &mut Recorded) -> Result<Sche
         out.push(schema);
     }
     if !recorded.schemas.contains_key(&current) {
-        return Err(m.error("current-schema-id", &format!("is {current}, but there is no such schema")));
+        return Err(m.error("current-schema-id", &format!("is {current}, but no schema has this id")));
     }
     Ok((out, current))
 }
 
 type Specs = (Vec<Arc<PartitionSpec>>, i32);
 
-/// `partition-specs`, or the field list `partition-spec` of old v1 tables.
+/// Reads `partition-specs`, or the field list `partition-spec` of old v1 tables.
 fn partition_specs(m: &mut Members, version: u8, recorded: &mut Recorded) -> Result<Specs> {
     let old = m.take("partition-spec").filter(|_| version == 1);
     let default = m.int("default-spec-id")?;
@@ -211,12 +211,12 @@ fn partition_specs(m: &mut Members, version: u8, recorded: &mut Recorded) -> Res
         out.push(spec);
     }
     if !recorded.specs.contains_key(&default) {
-        return Err(m.error("default-spec-id", &format!("is {default}, but there is no such partition spec")));
+        return Err(m.error("default-spec-id", &format!("is {default}, but no partition spec has this id")));
     }
     Ok((out, default))
 }
 
-/// The highest id of the partition fields; one below the first without fields.
+/// The highest id of the partition fields. Without fields: one below the first id.
 pub(crate) fn highest_partition_field_id(specs: &[Arc<PartitionSpec>]) -> i32 {
     let ids = specs.iter().flat_map(|s| &s.fields).map(|f| f.field_id);
     ids.max().unwrap_or(FIRST_PARTITION_FIELD_ID - 1).max(FIRST_PARTITION_FIELD_ID - 1)
@@ -224,7 +224,7 @@ pub(crate) fn highest_partition_field_id(specs: &[Arc<PartitionSpec>]) -> i32 {
 
 type SortOrders = (Vec<Arc<SortOrder>>, i32);
 
-/// `sort-orders`; the unsorted one where v1 has none, or where its id is used without listing it.
+/// Reads `sort-orders`. Adds the unsorted order if v1 has none, or if its id is used but not listed.
 fn sort_orders(m: &mut Members, version: u8, recorded: &mut Recorded) -> Result<SortOrders> {
     let default = m.int("default-sort-order-id")?;
     let (list, default) = match m.list("sort-orders")? {
@@ -243,7 +243,7 @@ fn sort_orders(m: &mut Members, version: u8, recorded: &mut Recorded) -> Result<
         out.push(order);
     }
     if !recorded.sort_orders.contains_key(&default) {
-        return Err(m.error("default-sort-order-id", &format!("is {default}, but there is no such sort order")));
+        return Err(m.error("default-sort-order-id", &format!("is {default}, but no sort order has this id")));
     }
     Ok((out, default))
 }
@@ -253,7 +253,7 @@ fn check_snapshots(snapshots: &[Arc<Snapshot>], last_sequence_number: i64) -> Re
     for snapshot in snapshots {
         if !seen.insert(snapshot.id) {
             return Err(
-                Error::corrupt("the table metadata has two snapshots with one id").with("snapshot", snapshot.id)
+                Error::corrupt("the table metadata has two snapshots with the same id").with("snapshot", snapshot.id)
             );
         }
         if snapshot.sequence_number > last_sequence_number {
@@ -267,11 +267,11 @@ fn check_snapshots(snapshots: &[Arc<Snapshot>], last_sequence_number: i64) -> Re
     Ok(())
 }
 
-/// `refs`; tables written before there were any have `main` alone. Also checks that the current snapshot is there.
+/// Reads `refs`. Metadata of old writers has none and gets `main` alone. Also checks that the current snapshot exists.
 fn refs(m: &mut Members, current: Option<i64>, snapshots: &[Arc<Snapshot>]) -> Result<BTreeMap<String, SnapshotRef>> {
     let ids: HashSet<i64> = snapshots.iter().map(|s| s.id).collect();
     if let Some(id) = current.filter(|id| !ids.contains(id)) {
-        return Err(m.error("current-snapshot-id", "names a snapshot that is not there").with("snapshot", id));
+        return Err(m.error("current-snapshot-id", "names a missing snapshot").with("snapshot", id));
     }
     let Some(recorded) = m.object("refs")? else {
         let main = current.map(|id| (MAIN_BRANCH.to_owned(), SnapshotRef::new(id, RefKind::Branch)));
@@ -281,7 +281,7 @@ fn refs(m: &mut Members, current: Option<i64>, snapshots: &[Arc<Snapshot>]) -> R
     for (name, json) in recorded {
         let reference = SnapshotRef::from_json(json).map_err(|e| e.with("reference", &name))?;
         let problem = if !ids.contains(&reference.snapshot_id) {
-            Some("names a snapshot that is not there")
+            Some("names a missing snapshot")
         } else if name != MAIN_BRANCH {
             None
         } else if reference.kind != RefKind::Branch {

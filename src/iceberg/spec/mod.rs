@@ -1,4 +1,4 @@
-//! The dictionary of the specification: metadata, schemas, snapshots, partition specs, sort orders.
+//! The terms of the specification: metadata, schemas, snapshots, partition specs, sort orders.
 
 pub(crate) mod defaults;
 pub(crate) mod members;

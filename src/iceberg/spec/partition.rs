@@ -8,12 +8,12 @@ use super::members::Members;
 use crate::error::{Error, Result};
 use crate::types::{PartitionField, PartitionSpec, Transform};
 
-/// The id of the first partition field of a spec that records none.
+/// The id of the first partition field if the spec records no ids.
 pub const FIRST_PARTITION_FIELD_ID: i32 = 1000;
 
-/// Reads a spec object, or the bare list of fields of old v1 tables, whose spec gets `default_id`.
+/// Reads a spec object, or the bare list of fields of old v1 tables. A spec from a list gets `default_id`.
 ///
-/// Where no field has an id (v1), ids count up from [`FIRST_PARTITION_FIELD_ID`] by position.
+/// If no field has an id (v1), ids count up from [`FIRST_PARTITION_FIELD_ID`] by position.
 ///
 /// # Errors
 /// `CorruptTable` for a missing or wrong member, ids on some fields only, or an id used twice.
@@ -52,8 +52,8 @@ pub fn spec_from_json(json: &Json, default_id: i32) -> Result<PartitionSpec> {
     Ok(PartitionSpec { id, fields: out })
 }
 
-/// The source column and whether it is the only one: v3 may list several in `source-ids`, for transforms that this version
-/// does not know.
+/// The source column, and whether it is the only one. v3 may list several in `source-ids`, for transforms that this
+/// version does not know.
 pub(crate) fn source_id(members: &mut Members) -> Result<(i32, bool)> {
     let ids = members.list("source-ids")?.unwrap_or_default();
     if let Some(id) = members.int("source-id")? {
@@ -61,21 +61,21 @@ pub(crate) fn source_id(members: &mut Members) -> Result<(i32, bool)> {
     }
     let first = ids.first().ok_or_else(|| members.error("source-id", "is missing"))?;
     let id = first.as_i64().and_then(|v| i32::try_from(v).ok());
-    Ok((id.ok_or_else(|| members.error("source-ids", "is no list of 32-bit integers"))?, ids.len() == 1))
+    Ok((id.ok_or_else(|| members.error("source-ids", "is not a list of 32-bit integers"))?, ids.len() == 1))
 }
 
-/// The object form.
+/// The spec in its object form.
 pub fn spec_to_json(spec: &PartitionSpec) -> Json {
     json!({"spec-id": spec.id, "fields": spec_fields_to_json(&spec.fields)})
 }
 
-/// The list form, as v1 tables have it in `partition-spec`.
+/// The fields in their list form, as v1 tables have them in `partition-spec`.
 pub fn spec_fields_to_json(fields: &[PartitionField]) -> Json {
     let field = |f: &PartitionField| json!({"name": f.name, "transform": f.transform.to_string(), "source-id": f.source_id, "field-id": f.field_id});
     Json::Array(fields.iter().map(field).collect())
 }
 
-/// The recorded JSON of `spec` made complete: the object form, with every id that was left to defaults.
+/// The recorded JSON of `spec` in complete form: the object form, with every id that was left to its default.
 pub(crate) fn complete_spec_json(json: Json, spec: &PartitionSpec) -> Json {
     let mut object = match json {
         Json::Array(fields) => Map::from_iter([("fields".to_owned(), Json::Array(fields))]),

@@ -1,22 +1,22 @@
 //! The short texts of partitioning: `day(ts)`, `bucket(16, user_id)`, `truncate(4, name) as prefix`, `country`.
 //!
-//! [`parse_partition_by`] makes a spec of them, with the names that the reference gives by default. Sort-by texts share
-//! the first half of the grammar, a [`Term`]: a transform of a column, or a column alone. Columns are dotted paths; a name
-//! with odd characters is quoted with `"` or a backtick, a quote inside doubled.
+//! [`parse_partition_by`] turns them into a spec, with the default names of the Java implementation. Sort-by texts
+//! share the first half of the grammar, a [`Term`]: a transform of a column, or a column alone. Columns are dotted
+//! paths. A name with special characters is quoted with `"` or a backtick; a quote inside it is doubled.
 
 use super::partition::FIRST_PARTITION_FIELD_ID;
 use crate::error::{Error, Result};
 use crate::types::select::column_hint;
 use crate::types::{Field, PartitionField, PartitionSpec, Schema, Transform, Type};
 
-/// A transform of a column, and the words behind it.
+/// A transform of a column, and the words after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
     /// The transform; identity for a column alone.
     pub transform: Transform,
     /// The column's path.
     pub column: Vec<String>,
-    /// What follows: lower case if not quoted.
+    /// The words after it, in lower case if not quoted.
     pub rest: Vec<String>,
     /// The last word as written, for names.
     pub last: Option<String>,
@@ -24,7 +24,7 @@ pub struct Term {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Token {
-    /// A dotted path, and whether any of it was quoted.
+    /// A dotted path, and whether any part was quoted.
     Name(Vec<String>, bool),
     Open,
     Close,
@@ -32,10 +32,10 @@ enum Token {
 }
 
 impl Term {
-    /// Reads a term. A text that as a whole names a top-level column of `schema` is that column.
+    /// Reads a term. If the whole text names a top-level column of `schema`, the term is that column.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no term.
+    /// `InvalidInput` if the text is not a term.
     pub fn parse(text: &str, schema: &Schema) -> Result<Term> {
         if schema.fields.iter().any(|f| f.name == text) {
             let column = vec![text.to_owned()];
@@ -43,9 +43,9 @@ impl Term {
         }
         let tokens = tokenize(text)?;
         let bad = || {
-            Error::invalid("this is neither a column nor a transform of one")
+            Error::invalid("this is neither a column nor a transform of a column")
                 .with("text", text)
-                .hint("Write a column, or as in day(ts), bucket(16, id), truncate(4, name)")
+                .hint("Write a column, or for example day(ts), bucket(16, id), truncate(4, name)")
         };
         let (transform, column, rest) = match tokens.as_slice() {
             [Token::Name(name, false), Token::Open, Token::Name(column, _), Token::Close, rest @ ..] => {
@@ -159,10 +159,11 @@ fn quoted_part(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, quote: char
     Err(Error::invalid(format!("a quoted name lacks its closing {quote}")))
 }
 
-/// The column of a term, checked: it exists, lies below structs only, and the transform takes its type.
+/// The column of a term. Checks that the column exists, lies only inside structs, and has a type that the transform
+/// takes.
 ///
 /// # Errors
-/// `InvalidInput` if one of these fails.
+/// `InvalidInput` if a check fails.
 pub fn source_of<'a>(term: &Term, schema: &'a Schema) -> Result<&'a Field> {
     let path: Vec<&str> = term.column.iter().map(String::as_str).collect();
     let Some(field) = schema.find(&path, true) else {
@@ -173,7 +174,7 @@ pub fn source_of<'a>(term: &Term, schema: &'a Schema) -> Result<&'a Field> {
     Ok(field)
 }
 
-/// Whether the transform can take this column of `schema`.
+/// Checks that the transform takes this column of `schema`.
 ///
 /// # Errors
 /// `InvalidInput` if the column is nested, lies in a list or map, or has a type the transform does not take.
@@ -188,20 +189,21 @@ pub fn check_source(field: &Field, transform: &Transform, schema: &Schema) -> Re
     let path = schema.path(field.id).unwrap_or_default();
     let parents = &path[..path.len().saturating_sub(1)];
     if parents.iter().any(|parent| !matches!(parent.ty, Type::Struct(_))) {
-        return Err(Error::invalid("a column inside a list or map can't partition or sort a table")
+        return Err(Error::invalid("a table can't be partitioned or sorted by a column inside a list or map")
             .with("column", schema.name_of(field.id).unwrap_or_default()));
     }
     Ok(())
 }
 
-/// The spec that texts describe, in order, with id 0 and field ids from [`FIRST_PARTITION_FIELD_ID`].
+/// The spec that the texts describe, in order, with id 0 and field ids from [`FIRST_PARTITION_FIELD_ID`].
 ///
-/// Unless `as name` is given, a field is named as the reference names it: `x` for a column alone, `ts_day`,
-/// `user_id_bucket`, `name_trunc`; nested columns with their dotted name.
+/// Without `as name`, fields get the names of the Java implementation: `x` for a column alone, `ts_day`,
+/// `user_id_bucket`, `name_trunc`. Nested columns use their dotted name.
 ///
 /// # Errors
-/// `InvalidInput` if a text is no partition field, a column is missing or of the wrong type, a name is taken by another
-/// field or by a column, or two fields say the same (identity twice, or two of year, month, day and hour, of a column).
+/// `InvalidInput` if a text is not a partition field, or a column is missing or of the wrong type. Also if another
+/// field or column has the name, or two fields of one column are redundant (identity twice, or two of year, month, day
+/// and hour).
 pub fn parse_partition_by<T: AsRef<str>>(texts: &[T], schema: &Schema) -> Result<PartitionSpec> {
     let mut spec = PartitionSpec::default();
     for text in texts {
@@ -214,7 +216,7 @@ pub fn parse_partition_by<T: AsRef<str>>(texts: &[T], schema: &Schema) -> Result
     Ok(spec)
 }
 
-/// Gives the fields ids by position.
+/// Assigns field ids by position.
 pub(crate) fn number_fields(spec: &mut PartitionSpec) {
     for (field, id) in spec.fields.iter_mut().zip(FIRST_PARTITION_FIELD_ID..) {
         field.field_id = id;
@@ -229,7 +231,7 @@ fn parse_field(text: &str, schema: &Schema) -> Result<PartitionField> {
         ([keyword, _], Some(name)) if keyword == "as" => name.clone(),
         _ => {
             return Err(Error::invalid(format!("'{}' does not belong here", term.rest.join(" ")))
-                .hint("A partition field is a transform of a column, and perhaps: as name"));
+                .hint("Write a transform of a column, optionally followed by: as name"));
         }
     };
     Ok(PartitionField { source_id: source.id, field_id: 0, name, transform: term.transform })
@@ -249,10 +251,10 @@ fn default_name(column: &str, transform: &Transform) -> String {
     format!("{column}_{suffix}")
 }
 
-/// Checks a new spec against the schema it is for.
+/// Checks a new spec against its schema.
 ///
 /// # Errors
-/// `InvalidInput` as [`parse_partition_by`].
+/// `InvalidInput` as in [`parse_partition_by`].
 pub fn check_spec(spec: &PartitionSpec, schema: &Schema) -> Result<()> {
     for (i, field) in spec.fields.iter().enumerate() {
         let at = |e: Error| e.with("partition field", &field.name);
@@ -268,7 +270,7 @@ pub fn check_spec(spec: &PartitionSpec, schema: &Schema) -> Result<()> {
         let path: Vec<&str> = field.name.split('.').collect();
         let may_be_column = matches!(field.transform, Transform::Identity | Transform::Void);
         if schema.find(&path, true).is_some_and(|column| !may_be_column || column.id != field.source_id) {
-            return Err(at(Error::invalid("a partition field's name is that of another column"))
+            return Err(at(Error::invalid("a partition field has the name of another column"))
                 .hint("Give it another name: … as name"));
         }
         for earlier in &spec.fields[..i] {
@@ -276,7 +278,10 @@ pub fn check_spec(spec: &PartitionSpec, schema: &Schema) -> Result<()> {
                 return Err(at(Error::invalid("two partition fields have this name")).hint("Rename one: … as name"));
             }
             if earlier.source_id == field.source_id && redundant(&earlier.transform, &field.transform) {
-                return Err(at(Error::invalid(format!("it is redundant beside '{}'", earlier.name))));
+                return Err(at(Error::invalid(format!(
+                    "it is redundant, because the spec already has the field '{}'",
+                    earlier.name
+                ))));
             }
         }
     }

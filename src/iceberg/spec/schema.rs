@@ -9,7 +9,7 @@ use super::defaults::canonical;
 use crate::error::{Error, Result};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
-/// A schema with new ids, and what became of the old ones.
+/// A schema with new ids, and the mapping from the old ids.
 #[derive(Debug, Clone)]
 pub struct FreshSchema {
     /// The schema, with id 0.
@@ -18,11 +18,11 @@ pub struct FreshSchema {
     pub ids: HashMap<FieldId, FieldId>,
 }
 
-/// Numbers the columns from 1 as the reference does: all fields of a struct first, then what is inside each of them, in
-/// order; of a map the key before the value.
+/// Numbers the columns from 1, as the Java implementation does. All fields of a struct come first, then the fields
+/// inside each of them, in order. The key of a map comes before its value.
 ///
 /// # Errors
-/// `InvalidInput` if an id is used twice or a default is no value of its column's type.
+/// `InvalidInput` if an id is used twice, or a default is not a value of its column's type.
 pub fn assign_fresh_ids(schema: &Schema) -> Result<FreshSchema> {
     let mut fresh = FreshIds { last: 0, ids: HashMap::new() };
     let fields = fresh.fields(&schema.fields.iter().collect::<Vec<_>>())?;
@@ -77,10 +77,10 @@ impl FreshIds {
     }
 }
 
-/// Checks a new schema: names, identifier fields, and that the format version has its types and defaults.
+/// Checks a new schema: its names, its identifier fields, and that the format version supports its types and defaults.
 ///
 /// # Errors
-/// `InvalidInput` naming the column.
+/// `InvalidInput` with the column.
 pub fn check_schema(schema: &Schema, format_version: u8) -> Result<()> {
     let mut names = HashSet::new();
     check_fields(&schema.fields.iter().collect::<Vec<_>>(), "", format_version, &mut names)?;
@@ -105,7 +105,7 @@ fn check_fields(fields: &[&Field], prefix: &str, version: u8, names: &mut HashSe
             return at("a column of type unknown is always null, so it can't be required".to_owned());
         }
         if matches!(&field.ty, Type::Struct(members) if members.is_empty()) {
-            return at("a struct without members can't be stored".to_owned());
+            return at("a struct without fields can't be stored".to_owned());
         }
         if field.initial_default.is_some() && version < 3 {
             return at(format!("an initial default needs format version 3, the table has {version}"));
@@ -120,7 +120,8 @@ fn needs_version_3(ty: &PrimitiveType) -> bool {
     matches!(ty, P::TimestampNs | P::TimestamptzNs | P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. })
 }
 
-/// An identifier field is required, primitive, not floating-point, and so are the structs around it.
+/// Checks that an identifier field is required, primitive and not floating-point, and that its enclosing structs are
+/// required.
 fn check_identifier(schema: &Schema, id: FieldId) -> Result<()> {
     let path = schema.path(id).unwrap_or_default();
     let Some((field, parents)) = path.split_last() else {

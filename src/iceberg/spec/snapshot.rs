@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use super::members::Members;
 use crate::error::{Error, Result};
 
-/// The summary's key of the operation.
+/// The summary key of the operation.
 const OPERATION: &str = "operation";
 
 /// The state of a table at one time.
@@ -20,17 +20,17 @@ pub struct Snapshot {
     pub id: i64,
     /// `parent-snapshot-id`.
     pub parent_id: Option<i64>,
-    /// `sequence-number`; 0 in v1 and for snapshots from that time.
+    /// `sequence-number`; 0 in v1 and for snapshots made in v1.
     pub sequence_number: i64,
     /// `timestamp-ms`: milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// `manifest-list`: where the list of manifests is.
+    /// `manifest-list`: the path of the manifest list.
     pub manifest_list: Option<String>,
-    /// `manifests`: the manifests' paths themselves, in old v1 tables instead of a list.
+    /// `manifests`: the paths of the manifests. Old v1 tables have them instead of a list.
     pub manifests: Option<Vec<String>>,
-    /// `summary`, the operation included.
+    /// `summary`, including the operation.
     pub summary: BTreeMap<String, String>,
-    /// `schema-id`: the schema when it was made.
+    /// `schema-id`: the current schema when the snapshot was made.
     pub schema_id: Option<i32>,
     /// `first-row-id` (v3).
     pub first_row_id: Option<i64>,
@@ -38,18 +38,18 @@ pub struct Snapshot {
     pub added_rows: Option<i64>,
     /// `key-id`: the key of the encrypted manifest list (v3).
     pub key_id: Option<String>,
-    /// Members that this version does not know, kept for rewriting.
+    /// Unknown members, kept for rewriting.
     pub extra: Map<String, Json>,
 }
 
 impl Snapshot {
-    /// What made it: `append`, `replace`, `overwrite`, `delete` or a word unknown to us; none without a summary.
+    /// The operation: `append`, `replace`, `overwrite`, `delete` or an unknown word. `None` without a summary.
     pub fn operation(&self) -> Option<&str> {
         self.summary.get(OPERATION).map(String::as_str)
     }
 
-    /// Reads a snapshot of a table of this format version. A summary without operation gets `overwrite`, as in the
-    /// reference.
+    /// Reads a snapshot of a table of this format version. A summary without an operation gets `overwrite`, as in the
+    /// Java implementation.
     ///
     /// # Errors
     /// `CorruptTable` for a missing or wrong member.
@@ -89,7 +89,7 @@ impl Snapshot {
         })
     }
 
-    /// The JSON object, members in the order of the reference.
+    /// The JSON object, with its members in the order of the Java implementation.
     pub fn to_json(&self) -> Json {
         let mut out = Map::new();
         if self.sequence_number > 0 {
@@ -117,7 +117,7 @@ impl Snapshot {
 fn manifest_paths(items: Vec<Json>) -> Result<Vec<String>> {
     let string = |item| match item {
         Json::String(s) => Ok(s),
-        _ => Err(Error::corrupt("'manifests' of a snapshot holds what is no string")),
+        _ => Err(Error::corrupt("'manifests' of a snapshot holds a value that is not a string")),
     };
     items.into_iter().map(string).collect()
 }
@@ -135,18 +135,18 @@ pub struct SnapshotRef {
     pub snapshot_id: i64,
     /// Branch or tag.
     pub kind: RefKind,
-    /// Of a branch: how many snapshots expiry keeps.
+    /// For a branch: the number of snapshots that expiry keeps.
     pub min_snapshots_to_keep: Option<i32>,
-    /// Of a branch: how old snapshots may get, milliseconds.
+    /// For a branch: the maximum age of snapshots, in milliseconds.
     pub max_snapshot_age_ms: Option<i64>,
-    /// How old the reference may get, milliseconds. `main` never goes.
+    /// The maximum age of the reference, in milliseconds. `main` is never removed.
     pub max_ref_age_ms: Option<i64>,
-    /// Members that this version does not know, kept for rewriting.
+    /// Unknown members, kept for rewriting.
     pub extra: Map<String, Json>,
 }
 
 impl SnapshotRef {
-    /// A reference without retention rules.
+    /// Creates a reference without retention rules.
     pub fn new(snapshot_id: i64, kind: RefKind) -> Self {
         SnapshotRef {
             snapshot_id,
@@ -198,7 +198,7 @@ impl SnapshotRef {
 pub struct SnapshotLogEntry {
     /// Milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// The snapshot; it may be gone.
+    /// The snapshot. It may have expired.
     pub snapshot_id: i64,
 }
 
@@ -226,7 +226,7 @@ impl SnapshotLogEntry {
 pub struct MetadataLogEntry {
     /// Its `last-updated-ms`.
     pub timestamp_ms: i64,
-    /// Where it was.
+    /// The file's path.
     pub metadata_file: String,
 }
 
@@ -247,17 +247,17 @@ impl MetadataLogEntry {
     }
 }
 
-/// What a statistics file is about.
+/// The subject of a statistics file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatisticsKind {
-    /// Columns: a Puffin file, named by `statistics`.
+    /// Columns. The file is a Puffin file, listed in `statistics`.
     Columns,
-    /// Partitions: a file with a row for each, named by `partition-statistics`.
+    /// Partitions. The file has one row for each partition, and is listed in `partition-statistics`.
     Partitions,
 }
 
-/// A statistics or partition-statistics file of a snapshot: what is read of it, and the object as recorded, so that blob
-/// types unknown to us survive.
+/// A statistics or partition-statistics file of a snapshot. Holds the members that are read, and the recorded object,
+/// which keeps unknown blob types.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatisticsFile {
     /// The snapshot it describes.
@@ -277,7 +277,7 @@ impl StatisticsFile {
     /// `CorruptTable` for a missing or wrong member.
     pub fn from_json(json: Json) -> Result<Self> {
         let what = "a statistics file";
-        let Json::Object(object) = &json else { return Err(Error::corrupt(format!("{what} is no JSON object"))) };
+        let Json::Object(object) = &json else { return Err(Error::corrupt(format!("{what} is not a JSON object"))) };
         let missing = |key: &str| Error::corrupt(format!("'{key}' of {what} is missing or of the wrong type"));
         let long = |key: &str| object.get(key).and_then(Json::as_i64).ok_or_else(|| missing(key));
         let path = object.get("statistics-path").and_then(Json::as_str).ok_or_else(|| missing("statistics-path"))?;

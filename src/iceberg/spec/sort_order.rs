@@ -1,4 +1,4 @@
-//! Sort orders: their JSON, and the short text people write (`ts desc nulls last`).
+//! Sort orders: their JSON, and the short texts that users write (`ts desc nulls last`).
 //!
 //! Source: Iceberg specification, "Sorting" and Appendix C, "Sort Orders".
 
@@ -20,7 +20,7 @@ pub fn sort_order_from_json(json: &Json) -> Result<SortOrder> {
     let fields = members.list("fields")?.ok_or_else(|| members.error("fields", "is missing"))?;
     let fields = fields.into_iter().map(field_from_json).collect::<Result<Vec<_>>>()?;
     if id == 0 && !fields.is_empty() {
-        return Err(Error::corrupt("sort order 0 is that of unsorted tables, but has fields"));
+        return Err(Error::corrupt("sort order 0 must be the unsorted order, but it has fields"));
     }
     Ok(SortOrder { id, fields })
 }
@@ -54,13 +54,14 @@ pub fn sort_order_to_json(order: &SortOrder) -> Json {
     json!({"order-id": order.id, "fields": order.fields.iter().map(field).collect::<Vec<_>>()})
 }
 
-/// The sort order that texts describe, most significant first. Without texts it is the unsorted one (id 0), else id 1.
+/// The sort order that the texts describe, most significant first. Its id is 1; without texts it is the unsorted order
+/// with id 0.
 ///
-/// A text is a column or transform (as in partition-by texts), then `asc` (the default) or `desc`, then `nulls first` or
-/// `nulls last`. Left out, nulls are first where ascending and last where descending.
+/// A text is a column or transform (as in partition-by texts), then `asc` (the default) or `desc`, then `nulls first`
+/// or `nulls last`. By default nulls are first if ascending and last if descending.
 ///
 /// # Errors
-/// `InvalidInput` if a text is not that, names no column, or the column can't be sorted so.
+/// `InvalidInput` if a text has another form, names no column, or the table can't be sorted by that column.
 pub fn parse_sort_by<T: AsRef<str>>(texts: &[T], schema: &Schema) -> Result<SortOrder> {
     let fields =
         texts.iter().map(|text| parse_sort_field(text.as_ref(), schema)).collect::<Result<Vec<SortField>>>()?;
@@ -80,7 +81,7 @@ fn parse_sort_field(text: &str, schema: &Schema) -> Result<SortField> {
         ["nulls", "first"] => true,
         ["nulls", "last"] => false,
         _ => {
-            return Err(Error::invalid(format!("'{}' is no sort direction", rest.join(" ")))
+            return Err(Error::invalid(format!("'{}' is not a sort direction", rest.join(" ")))
                 .with("sort_by", text)
                 .hint("Write: column [asc|desc] [nulls first|nulls last]"));
         }

@@ -161,7 +161,7 @@ fn drops_and_changes_of_one_column_do_not_mix() {
     assert!(refused(&base, update(json!([{"do": "drop", "path": "m.key.a"}]))).contains("keys of a map"));
     assert!(refused(&base, update(json!([{"do": "drop", "path": "gone"}]))).contains("no column"));
     let empty = json!([{"do": "drop", "path": "p.lat"}, {"do": "drop", "path": "p.long"}]);
-    assert!(refused(&base, update(empty)).contains("struct without members"));
+    assert!(refused(&base, update(empty)).contains("struct without fields"));
 }
 
 #[test]

@@ -1,9 +1,11 @@
-//! A local cache of decoded manifests: planning again reads the columns that a filter needs and inflates nothing.
+//! A local cache of decoded manifests. The next plan reads only the columns that its filter needs, without
+//! decompression.
 //!
-//! Manifests never change, so their path and length say what they hold; what entries take from the manifest list (snapshot
-//! id, sequence numbers, row ids) is never stored. A file of the cache is written whole under its final name, replaced but
-//! never changed, and read by ranges: processes share it through the page cache, and one that is deleted or replaced
-//! meanwhile does no harm. Whatever is wrong with it, planning goes back to the manifest.
+//! Manifests never change, so a path and length identify the content. Values that entries inherit from the manifest
+//! list (snapshot id, sequence numbers, row ids) are not stored. A cache file is written completely before it gets its
+//! final name. It may be replaced but is never changed, and is read by ranges. Processes share it through the page
+//! cache. Deleting or replacing a file during a read does no harm. If anything is wrong with a cache file, planning
+//! reads the manifest instead.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,11 +23,11 @@ use crate::store::Store;
 use crate::types::FieldId;
 use crate::types::hash::murmur3_bytes;
 
-/// First bytes of a file of the cache; the last two are the version of the format.
+/// The first bytes of a cache file. The last two are the format version.
 const MAGIC: [u8; 8] = *b"FrazilP\x01";
 /// Magic, length and checksum of the header.
 const PREFIX_BYTES: usize = 20;
-/// No header is longer: one of a thousand columns has 200 KiB.
+/// The longest header that is accepted. A header of a thousand columns has 200 KiB.
 const MOST_HEADER_BYTES: u64 = 64 << 20;
 const SUFFIX: &str = ".plan";
 
@@ -36,12 +38,13 @@ pub struct PlanCache {
     folder: String,
     most_bytes: u64,
     grew: AtomicBool,
-    /// What went wrong last, in words.
+    /// The last failure, in words.
     trouble: Mutex<Option<String>>,
 }
 
 impl PlanCache {
-    /// The cache in a local folder, which is made when something is to be kept. It grows to about `most_bytes`.
+    /// The cache in a local folder. The folder is created when the first manifest is stored. The cache grows to about
+    /// `most_bytes`.
     pub fn new(store: Arc<dyn Store>, folder: &str, most_bytes: u64) -> PlanCache {
         PlanCache {
             store,
@@ -57,7 +60,7 @@ impl PlanCache {
         &self.folder
     }
 
-    /// Why the cache did not serve or keep something, the last time it did not; that something was not there is no reason.
+    /// The last reason why the cache failed to serve or store something. A missing entry is not a reason.
     pub fn trouble(&self) -> Option<String> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -74,7 +77,7 @@ impl PlanCache {
         }
     }
 
-    /// Whether a manifest is there, as far as its first bytes tell.
+    /// Whether the cache has a manifest, judging by the first bytes of its file.
     pub fn has(&self, m: &ManifestFile) -> bool {
         let prefix = self.note(self.store.get_range(&self.path(m), 0, PREFIX_BYTES));
         prefix.is_some_and(|prefix| parse_prefix(&prefix).is_some())
@@ -82,13 +85,13 @@ impl PlanCache {
 
     fn path(&self, m: &ManifestFile) -> String {
         let key = format!("{}\n{}", m.path, m.length_bytes);
-        // Two names for one manifest do no harm, nor do two manifests of one name: the header has the whole key.
+        // If a manifest gets two names, or two manifests get one name, no harm is done: the header has the whole key.
         let reversed: Vec<u8> = key.bytes().rev().collect();
         let name = format!("{:08x}{:08x}", murmur3_bytes(key.as_bytes()), murmur3_bytes(&reversed));
         crate::store::location::join(&self.folder, &format!("{name}{SUFFIX}"))
     }
 
-    /// The cached entries of a manifest, if they are there, whole, and have the metrics of these columns.
+    /// The cached entries of a manifest, if the file exists, is complete, and has the metrics of these columns.
     pub(crate) fn get(
         &self,
         m: &ManifestFile,
@@ -105,11 +108,11 @@ impl PlanCache {
         (is_it && fields.iter().all(|id| found.sections.fields.binary_search(id).is_ok())).then_some(found)
     }
 
-    /// Keeps the entries of a manifest, decoded with nothing inherited, and gives them as [`PlanCache::get`] would. That
-    /// they can't be kept is no error.
+    /// Stores the decoded entries of a manifest, without inherited values, and returns them as [`PlanCache::get`]
+    /// would. A failure to store them is not an error.
     ///
     /// # Errors
-    /// `Unsupported` if entries can't be cached.
+    /// `Unsupported` if the entries can't be cached.
     pub(crate) fn put(
         &self,
         m: &ManifestFile,
@@ -142,8 +145,8 @@ impl PlanCache {
         CachedManifest::parse(&header, checksum, Source::Memory(body), Some(manifest.layout()))
     }
 
-    /// Removes the oldest files if the cache outgrew its bound since it was last asked, those among them that a process
-    /// which died left half written. Other files in the folder stay.
+    /// Removes the oldest files if the cache has exceeded its bound since the last call. This includes files that a
+    /// process left incomplete when it died. Other files in the folder stay.
     pub fn trim(&self) {
         if !self.grew.swap(false, Ordering::Relaxed) {
             return;
@@ -163,7 +166,7 @@ impl PlanCache {
     }
 }
 
-/// Whether the store gave this name to a file of the cache until it is whole.
+/// Whether this is the temporary name of an incomplete cache file.
 fn is_half_written(path: &str) -> bool {
     path.strip_suffix(".tmp").and_then(|p| p.rsplit_once('.')).is_some_and(|(name, _)| name.ends_with(SUFFIX))
 }
@@ -192,7 +195,7 @@ pub(crate) struct CachedManifest {
     source: Source,
 }
 
-/// Sections that were read.
+/// Sections that were loaded.
 pub(crate) struct LoadedSections<'a> {
     of: &'a Sections,
     bytes: BTreeMap<Key, Vec<u8>>,
@@ -214,10 +217,10 @@ impl CachedManifest {
         Ok(CachedManifest { path, length_bytes, layout, sections: Sections::decode(&mut cursor)?, source })
     }
 
-    /// Reads some sections; those that are not there are left out.
+    /// Loads some sections. Missing sections are left out.
     ///
     /// # Errors
-    /// As the store's, and `CorruptTable` if the file is shorter than it says.
+    /// Errors of the store; `CorruptTable` if the file is shorter than its header says.
     pub fn load(&self, keys: impl IntoIterator<Item = Key>) -> Result<LoadedSections<'_>> {
         let known = |key: Key| self.sections.sections.get(&key).map(|s| (key, s));
         let wanted: Vec<(Key, &Section)> = keys.into_iter().filter_map(known).collect();
@@ -242,7 +245,7 @@ impl LoadedSections<'_> {
     /// One section, checked; `None` if the file has none.
     ///
     /// # Errors
-    /// `CorruptTable` if its bytes are not what was written.
+    /// `CorruptTable` if the checksum does not match.
     pub fn get(&self, key: Key) -> Result<Option<Loaded<'_>>> {
         let section = self.of.sections.get(&key).zip(self.bytes.get(&key));
         section.map(|(section, bytes)| Loaded::new(section, bytes)).transpose()

@@ -1,5 +1,5 @@
-//! Planning a manifest from the plan cache: the columns that judge it are read for all its entries, the others only for
-//! those that survive.
+//! Plans a manifest from the plan cache. Columns that the filter needs are read for all entries, the others only for
+//! kept entries.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ use crate::types::{FieldId, PrimitiveType, Transform};
 
 const METRICS: [Kind; 5] = [Kind::ValueCount, Kind::NullCount, Kind::NanCount, Kind::Lower, Kind::Upper];
 
-/// What tells whether bounds of uuids hold.
+/// The columns that decide whether bounds of uuids are valid.
 const JUDGE_UUIDS: [Kind; 2] = [Kind::Format, Kind::SplitOffsets];
 
 /// Reserved columns of delete files and row lineage that may have metrics.
 const RESERVED: [FieldId; 4] = [2_147_483_539, 2_147_483_540, 2_147_483_545, PATH_FIELD];
 
-/// The columns whose metrics the cache keeps: all that the table ever had.
+/// The columns with metrics in the cache: all columns that the table ever had.
 fn cached_fields(metadata: &TableMetadata) -> Vec<FieldId> {
     let mut ids: Vec<FieldId> = metadata.schemas.iter().flat_map(|s| s.field_ids()).chain(RESERVED).collect();
     ids.sort_unstable();
@@ -40,7 +40,8 @@ fn cached_fields(metadata: &TableMetadata) -> Vec<FieldId> {
 }
 
 impl Judge {
-    /// The survivors of one manifest, from the cache if it has it, else from the manifest, which the cache then keeps.
+    /// The kept entries of one manifest, from the cache if it has the manifest. Otherwise from the manifest, which is
+    /// then stored in the cache.
     pub(crate) fn cached_batch(
         &self,
         file: &ManifestFile,
@@ -67,7 +68,7 @@ impl Judge {
         let columns = manifest.decode_plain(inflater, 0..manifest.block_count(), &everything)?;
         match cache.put(file, &manifest, &columns) {
             Ok(kept) => self.batch_of(file, &kept, request),
-            // Numbers that the cache has no room for: plan from the manifest.
+            // The numbers are too far apart for the cache, so plan from the manifest.
             Err(_) => {
                 let mut batch = self.decode_piece(file, &manifest, 0..manifest.block_count(), request, inflater)?;
                 number_rows(file, &mut batch.entries.columns)?;
@@ -76,7 +77,7 @@ impl Judge {
         }
     }
 
-    /// Whether bounds of uuids are looked at, which hold or not by the row groups of the file.
+    /// Whether the filter uses bounds of uuids. The row groups of a file decide whether these are valid.
     fn asks_about_uuids(&self, request: &EntryRequest) -> bool {
         let ty = |id: &FieldId| self.input.schema.field(*id).and_then(|f| f.ty.as_primitive());
         request.metric_fields.iter().any(|id| ty(id) == Some(&PrimitiveType::Uuid))
@@ -103,7 +104,7 @@ impl Judge {
         let mut batch = PlannedBatch::of(KeptEntries { columns, ..KeptEntries::default() });
         batch.entries.columns.inherit(&inherited, found.layout.has_sequence_numbers);
         number_rows(file, &mut batch.entries.columns)?;
-        // Tuples that the filter does not ask about need not be looked at to judge the rows.
+        // If the filter does not ask about tuples, they are not needed to check the rows.
         let tuples_matter = asks_about(spec, &self.input.filter) || file.content == ManifestContent::Deletes;
         let tuples = Tuples { judge: self, spec, found, file };
         batch.entries.groups = if tuples_matter { tuples.judged(|_| true)? } else { tuples.unjudged() };
@@ -111,7 +112,7 @@ impl Judge {
         let mut seen = std::mem::take(&mut batch.seen);
         count(&batch, &mut seen);
         batch.seen = seen;
-        // Of delete files all are counted by kind, so all of them stay.
+        // Delete files are all counted by kind, so all of them stay.
         if file.content == ManifestContent::Data && batch.rows.len() < batch.columns.len() {
             batch.entries.columns = batch.columns.take(&batch.rows);
             let entries_of = |row: &u32| entries.as_ref().map_or(Some(*row), |e| e.get(*row as usize).copied());
@@ -144,7 +145,7 @@ struct Tuples<'t> {
 }
 
 impl Tuples<'_> {
-    /// The groups of the tuples that are wanted.
+    /// The groups of the wanted tuples.
     fn judged(&self, wanted: impl Fn(usize) -> bool) -> Result<Vec<Option<PartitionGroup>>> {
         let loaded = self.found.load([(Kind::Tuples, 0)])?;
         let tuples = texts(&loaded, (Kind::Tuples, 0), self.found.sections.tuples, None)?;
@@ -159,7 +160,7 @@ impl Tuples<'_> {
         (0..self.found.sections.tuples).map(group).collect()
     }
 
-    /// A group for every tuple as long as nobody asks which tuple it is.
+    /// A group for every tuple, for callers that don't ask which tuple it is.
     fn unjudged(&self) -> Vec<Option<PartitionGroup>> {
         let partition = Arc::new(crate::format::task::Partition { spec_id: self.file.spec_id, values: Vec::new() });
         let group = PartitionGroup { partition, residual: self.judge.input.filter.clone() };
@@ -167,7 +168,7 @@ impl Tuples<'_> {
     }
 }
 
-/// Whether the filter asks about a column that files are partitioned by, or excludes every tuple.
+/// Whether the filter uses a partition column or excludes every tuple.
 fn asks_about(spec: &SpecContext, filter: &BoundPredicate) -> bool {
     if *filter == BoundPredicate::False {
         return true;
@@ -196,7 +197,7 @@ fn ints(loaded: &LoadedSections<'_>, key: Key, rows: usize, wanted: Option<&[u32
     }
 }
 
-/// Integers with a number for null.
+/// Integers, with a number for null.
 fn longs(loaded: &LoadedSections<'_>, key: Key, rows: usize, wanted: Option<&[u32]>, null: i64) -> Result<Vec<i64>> {
     let Some(section) = loaded.get(key)? else { return Ok(vec![null; wanted.map_or(rows, <[u32]>::len)]) };
     let all = section.longs(rows, null)?;
@@ -223,7 +224,7 @@ fn incomplete() -> Error {
     Error::corrupt("a file of the plan cache lacks a column")
 }
 
-/// Integers. Null or a negative one is an error.
+/// Integers. A null or a negative number is an error.
 fn required(loaded: &LoadedSections<'_>, kind: Kind, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<i64>> {
     let all = longs(loaded, (kind, 0), rows, wanted, -1)?;
     if all.iter().any(|v| *v < 0) { Err(incomplete()) } else { Ok(all) }
@@ -233,7 +234,8 @@ fn formats(loaded: &LoadedSections<'_>, rows: usize, wanted: Option<&[u32]>) -> 
     required(loaded, Kind::Format, rows, wanted)?.iter().map(|v| format_of(*v)).collect()
 }
 
-/// The columns that judge the live entries (or all, if asked for), and which entries those are if not all.
+/// The columns that the filter needs of the live entries (or of all, if requested). Also says which entries these are,
+/// if not all.
 fn columns_to_judge(
     found: &CachedManifest,
     loaded: &LoadedSections<'_>,
@@ -273,7 +275,7 @@ fn columns_to_judge(
     Ok((entries, columns))
 }
 
-/// Reads the other columns of the entries that stay.
+/// Reads the other columns of the kept entries.
 fn fill_in(found: &CachedManifest, c: &mut EntryColumns, wanted: Option<&[u32]>, request: &EntryRequest) -> Result<()> {
     let rows = found.sections.rows;
     let encoded = request.encoded_metrics.then_some((Kind::EncodedMetrics, 0));

@@ -1,7 +1,8 @@
-//! Decoded entries as sections of bytes, one for each column: what the plan cache keeps of a manifest.
+//! Decoded entries as sections of bytes, one section for each column. The plan cache stores a manifest in this form.
 //!
-//! Integers are stored as distances from the least of them in as few bytes as hold the greatest; texts and lists as their
-//! lengths and their content. Every section has a checksum, and a reader looks only at the sections that it needs.
+//! Integers are stored as differences from the least one, in as few bytes as the greatest difference needs. Texts and
+//! lists are stored as their lengths and their content. Every section has a checksum. A reader loads only the sections
+//! that it needs.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::format::task::{FileContent, FileFormat};
 use crate::iceberg::manifest::entries::{EntryColumns, MISSING};
 use crate::types::FieldId;
 
-/// What a section holds; metrics have a field id as well.
+/// The content of a section. Sections of metrics also have a field id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -74,11 +75,11 @@ const KINDS: [Kind; 25] = [
     Upper,
 ];
 
-/// What every plan looks at before it knows which rows survive.
+/// The columns that every plan needs before it knows the kept rows.
 pub(crate) const TO_JUDGE: [Kind; 8] =
     [Status, SnapshotId, Content, RecordCount, SizeBytes, Partition, EqualityIds, FirstRowId];
 
-/// What only the survivors need.
+/// The columns that only kept rows need.
 pub(crate) const TO_KEEP: [Kind; 11] = [
     SequenceNumber,
     FileSequenceNumber,
@@ -93,25 +94,25 @@ pub(crate) const TO_KEEP: [Kind; 11] = [
     Tuples,
 ];
 
-/// Which section: a kind, and the column that metrics are of.
+/// Identifies a section: its kind, and for metrics the column.
 pub(crate) type Key = (Kind, FieldId);
 
-/// Integers as they are stored: `base` plus unsigned numbers of `width` bytes. The greatest number means null.
+/// Stored integers: `base` plus unsigned numbers of `width` bytes. The greatest number means null.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Ints {
     base: i64,
     width: u8,
 }
 
-/// Where a section is and how it is read.
+/// The place and encoding of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Section {
-    /// In the part behind the header.
+    /// Its offset after the header.
     pub offset: u64,
     pub length: u64,
     checksum: u32,
     ints: Ints,
-    /// Bytes at the end that are content; before them are the lengths, as integers.
+    /// Bytes of content at the end of the section. The lengths come before them, as integers.
     content_bytes: u64,
 }
 
@@ -120,7 +121,7 @@ pub(crate) struct Section {
 pub(crate) struct Sections {
     pub rows: usize,
     pub tuples: usize,
-    /// Columns that have metrics, ascending. A column without metrics in any entry takes no section.
+    /// Columns that have metrics, ascending. A column without any metrics has no section.
     pub fields: Vec<FieldId>,
     pub sections: BTreeMap<Key, Section>,
 }
@@ -133,7 +134,7 @@ fn broken() -> Error {
     Error::corrupt("a file of the plan cache is broken")
 }
 
-/// Writes sections one behind the other.
+/// Writes sections one after another.
 #[derive(Default)]
 struct Writer {
     sections: Sections,
@@ -141,7 +142,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Appends integers; gives how they are stored.
+    /// Appends integers and returns how they are stored.
     fn put_ints(&mut self, values: impl Iterator<Item = Option<i64>> + Clone) -> Result<Ints> {
         let known = values.clone().flatten();
         let (base, most) = known.fold((i64::MAX, i64::MIN), |(low, high), v| (low.min(v), high.max(v)));
@@ -150,7 +151,7 @@ impl Writer {
         }
         let span = most.checked_sub(base).ok_or_else(too_wide)? as u64;
         let any_null = values.clone().any(|v| v.is_none());
-        // A column of one value takes no bytes, unless some are null.
+        // A column with one value takes no bytes, unless some rows are null.
         let width = match span {
             0 if !any_null => return Ok(Ints { base, width: u8::MAX }),
             0..0xff => 1,
@@ -215,7 +216,7 @@ fn content_number(content: FileContent) -> i64 {
 
 const FORMATS: [FileFormat; 4] = [FileFormat::Parquet, FileFormat::Avro, FileFormat::Orc, FileFormat::Puffin];
 
-/// The sections of decoded entries, with nothing inherited, and their bytes.
+/// Encodes decoded entries, without inherited values, as sections and their bytes.
 ///
 /// # Errors
 /// `Unsupported` if numbers are too far apart.
@@ -282,7 +283,7 @@ impl Sections {
     /// Reads what [`Sections::encode`] wrote.
     ///
     /// # Errors
-    /// `CorruptTable` if it is not that.
+    /// `CorruptTable` if the bytes have another form.
     pub fn decode(cursor: &mut Cursor<'_>) -> Result<Sections> {
         let number = |cursor: &mut Cursor<'_>| usize::try_from(cursor.long()?).map_err(|_| broken());
         let mut out = Sections { rows: number(cursor)?, tuples: number(cursor)?, ..Sections::default() };
@@ -303,7 +304,7 @@ impl Sections {
     }
 }
 
-/// The bytes of one section, checked.
+/// The checked bytes of one section.
 pub(crate) struct Loaded<'a> {
     section: &'a Section,
     bytes: &'a [u8],
@@ -313,7 +314,7 @@ impl<'a> Loaded<'a> {
     /// Checks the bytes of a section.
     ///
     /// # Errors
-    /// `CorruptTable` if they are not what was written.
+    /// `CorruptTable` if the checksum does not match.
     pub fn new(section: &'a Section, bytes: &'a [u8]) -> Result<Loaded<'a>> {
         if bytes.len() as u64 != section.length || crc32fast::hash(bytes) != section.checksum {
             return Err(broken());
@@ -321,7 +322,7 @@ impl<'a> Loaded<'a> {
         Ok(Loaded { section, bytes })
     }
 
-    /// The integers, one for each of `rows`, with a number of the caller's for null.
+    /// The integers, one for each of `rows`. `null` is the number to use for nulls.
     ///
     /// # Errors
     /// `CorruptTable` if there are fewer.
@@ -348,13 +349,13 @@ impl<'a> Loaded<'a> {
     /// The integers of some rows, or of all.
     ///
     /// # Errors
-    /// As [`Loaded::longs`].
+    /// Errors of [`Loaded::longs`].
     pub fn optional(&self, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<Option<i64>>> {
         let Ints { base, width } = self.section.ints;
         if matches!(width, 0 | u8::MAX) {
             return Ok(vec![(width != 0).then_some(base); wanted.map_or(rows, <[u32]>::len)]);
         }
-        // No value is the least number if the base is not.
+        // If the base is not the least number, no value is the least number.
         let null = if base == i64::MIN { i64::MAX } else { i64::MIN };
         let all = self.longs(rows, null)?;
         let some = |v: i64| (v != null).then_some(v);
@@ -369,7 +370,7 @@ impl<'a> Loaded<'a> {
         self.bytes.get(start..).ok_or_else(broken)
     }
 
-    /// Where each row's content ends, and whether it has any.
+    /// The end of each row's content, and whether the row has content.
     fn ends(&self, rows: usize, unit: usize) -> Result<(Vec<i64>, Vec<usize>)> {
         let lengths = self.longs(rows, -1)?;
         let most = self.content()?.len();
@@ -383,7 +384,7 @@ impl<'a> Loaded<'a> {
         Ok((lengths, ends))
     }
 
-    /// Gives the content of some rows, or of all, in order.
+    /// Calls a function with the content of some rows, or of all, in order.
     fn each(
         &self,
         rows: usize,
@@ -408,7 +409,7 @@ impl<'a> Loaded<'a> {
     /// The texts of some rows, or of all.
     ///
     /// # Errors
-    /// `CorruptTable` if the section is not one of texts.
+    /// `CorruptTable` if the section does not hold texts.
     pub fn texts(&self, rows: usize, wanted: Option<&[u32]>) -> Result<BytesColumn> {
         let Ints { base, width } = self.section.ints;
         if let (None, u8::MAX, Ok(length)) = (wanted, width, usize::try_from(base)) {
@@ -423,7 +424,7 @@ impl<'a> Loaded<'a> {
     /// The lists of some rows, or of all.
     ///
     /// # Errors
-    /// `CorruptTable` if the section is not one of lists.
+    /// `CorruptTable` if the section does not hold lists.
     pub fn lists(&self, rows: usize, wanted: Option<&[u32]>) -> Result<ListColumn> {
         let mut out = ListColumn::default();
         if self.section.ints.width == 0 {
@@ -440,7 +441,7 @@ impl<'a> Loaded<'a> {
     }
 }
 
-/// The file content of that number.
+/// The file content with this number.
 pub(crate) fn content_of(number: i64) -> Result<FileContent> {
     [FileContent::Data, FileContent::PositionDeletes, FileContent::EqualityDeletes]
         .into_iter()
@@ -448,7 +449,7 @@ pub(crate) fn content_of(number: i64) -> Result<FileContent> {
         .ok_or_else(broken)
 }
 
-/// The file format of that number.
+/// The file format with this number.
 pub(crate) fn format_of(number: i64) -> Result<FileFormat> {
     usize::try_from(number).ok().and_then(|i| FORMATS.get(i)).copied().ok_or_else(broken)
 }
