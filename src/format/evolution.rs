@@ -40,12 +40,12 @@ pub enum Version {
     Ref(String),
     /// The snapshot that was current then, milliseconds since the epoch.
     TimestampMs(i64),
-    /// The second of two snapshots if the table has it, else the first: one that is published, and one that does the same
-    /// again where other commits came before.
+    /// The second snapshot if the table has it, else the first. The first is published directly. The second repeats its
+    /// changes after other commits.
     Picked([i64; 2]),
 }
 
-/// How long a reference and its snapshots are kept. What is none stays as it is.
+/// How long a reference and its snapshots are kept. A value of `None` does not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Retention {
     /// Of a branch: how many snapshots expiry keeps; above 0.
@@ -61,7 +61,7 @@ pub struct Retention {
 pub enum RefChange {
     /// Makes it.
     Create(RefKind, Version, Retention),
-    /// Lets it name another snapshot; its retention stays.
+    /// Points it at another snapshot; its retention stays.
     Replace(Version),
     /// Removes it.
     Drop,
@@ -103,7 +103,7 @@ pub struct SchemaUpdate {
     pub operations: Vec<SchemaOperation>,
     /// Whether names are matched exactly.
     pub case_sensitive: bool,
-    /// Whether columns may become required, which rows that are there may contradict.
+    /// Whether columns may become required, even if existing rows contradict that.
     pub allow_incompatible: bool,
 }
 
@@ -123,17 +123,17 @@ pub enum Position {
 pub struct NewColumn {
     /// Its path: that of the struct it goes into, then its name.
     pub path: ColumnPath,
-    /// Its type; ids in it count for nothing.
+    /// Its type; ids in it are ignored.
     pub ty: Type,
     /// Its comment.
     pub doc: Option<String>,
     /// Whether null is impossible.
     pub required: bool,
-    /// Its value in the rows that are there and, unless `write_default` says otherwise, in new ones that lack it.
+    /// Its value in existing rows, and in new rows that lack it unless `write_default` differs.
     pub default: Option<Json>,
     /// Its value in new rows that lack it.
     pub write_default: Option<Json>,
-    /// Where it goes; none is last.
+    /// Its position; `None` means last.
     pub position: Option<Position>,
 }
 
@@ -143,7 +143,7 @@ pub struct NewColumn {
 pub enum SchemaOperation {
     /// Adds a column.
     Add(Box<NewColumn>),
-    /// Removes a column with all that is in it.
+    /// Removes a column with all its fields.
     Drop { path: ColumnPath },
     /// Renames a column.
     Rename { path: ColumnPath, name: String },
@@ -243,10 +243,10 @@ pub fn checked_path(names: Vec<String>) -> Result<ColumnPath> {
 }
 
 fn no_column(shown: &str) -> Error {
-    Error::invalid(format!("{shown} is no column's name: a part of it is empty"))
+    Error::invalid(format!("{shown} is not a column name: a part of it is empty"))
 }
 
-/// What a reference is.
+/// The kind of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefKind {
     /// It moves with each commit to it.

@@ -1,8 +1,8 @@
 //! Record batches across the border, both ways, by the Arrow PyCapsule interface: the only `unsafe` of the crate.
 //!
-//! Out: [`Batch`] (`__arrow_c_array__`), [`Batches`] and [`BatchStream`] (`__arrow_c_stream__`). In: [`Input`], from any
-//! object with `__arrow_c_stream__` or `__arrow_c_array__`. Every capsule's name is checked before its pointer is used,
-//! and what it points at is moved out, so that the capsule's own destructor finds it released.
+//! Out: [`Batch`] (`__arrow_c_array__`), [`Batches`] and [`BatchStream`] (`__arrow_c_stream__`). In: [`Input`], from
+//! any object with `__arrow_c_stream__` or `__arrow_c_array__`. Every capsule's name is checked before its pointer is
+//! used, and what it points at is moved out, so that the capsule's own destructor finds it released.
 //!
 //! Consumers such as polars pull a stream from compiled code, where Python handles no signals; so both directions
 //! [`Watch`] for them between batches.
@@ -32,8 +32,7 @@ const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 /// What to do about data that breaks Arrow's own rules.
-const DAMAGED: &str =
-    "pyarrow's array.validate(full=True) says where; text that is not UTF-8 belongs into a binary column";
+const DAMAGED: &str = "pyarrow's array.validate(full=True) says where; put text that is not UTF-8 into a binary column";
 
 type Reader = Box<dyn RecordBatchReader + Send>;
 
@@ -525,7 +524,7 @@ fn broken(data: &ArrayData, what: impl std::fmt::Display) -> ArrowError {
     ArrowError::InvalidArgumentError(format!("an array of type {} {what}", data.data_type()))
 }
 
-/// Rows still without buffers and children. Nulls are counted anew: the count that came with the data may be wrong.
+/// Rows still without buffers and children. Nulls are counted again, because the count in the data may be wrong.
 fn rows(data: &ArrayData, offset: usize, len: usize) -> ArrayDataBuilder {
     let nulls = data.nulls().map(|nulls| nulls.slice(offset, len));
     ArrayData::builder(data.data_type().clone()).len(len).nulls(nulls)

@@ -24,9 +24,9 @@ use pyo3::prelude::*;
 
 use crate::error::Error;
 
-/// Arrow's columns are many buffers of some hundred kilobytes, made and freed batch by batch. The system's allocator maps
-/// each anew, at a page fault every 4 KB, which was a third of a full scan's processor time. This one keeps what was freed
-/// for a while (`.cargo/config.toml`).
+/// Arrow's columns are many buffers of some hundred kilobytes, made and freed batch by batch. The system's allocator
+/// maps each buffer again, with a page fault every 4 KB. That was a third of a full scan's processor time. This one
+/// keeps freed memory for a while (`.cargo/config.toml`).
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

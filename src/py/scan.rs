@@ -26,26 +26,26 @@ use crate::rows::seam;
 use crate::rows::stream::StreamRequest;
 use crate::{expr, types};
 
-/// Raises `InvalidInputError` unless the text is a filter.
+/// Raises `InvalidInputError` if the text is not a filter.
 #[pyfunction]
 pub(super) fn check_filter(py: Python<'_>, text: &str) -> PyResult<()> {
     run_attached(py, || expr::parse(text).map(drop))
 }
 
-/// Whether engines take a path as it is.
+/// Whether engines accept a path unchanged.
 #[pyfunction]
 pub(super) fn is_plain_path(path: &str) -> bool {
     crate::rows::native_read::is_plain_path(path)
 }
 
-/// Why files stay ours: all of them, or each.
+/// Why Frazil reads files itself: one reason for all, or one for each.
 #[derive(IntoPyObject)]
 enum Reasons {
     Everywhere(String),
     Each(Batches),
 }
 
-/// Splits, each by itself or packed.
+/// Splits, single or packed.
 #[derive(IntoPyObject)]
 enum Splits {
     Each(Vec<Split>),
@@ -63,7 +63,7 @@ impl From<crate::format::packed_splits::Splits> for Splits {
     }
 }
 
-/// What to read of a table; `frazil.Scan` wraps it.
+/// A scan of a table; `frazil.Scan` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Scan {
     pub(super) inner: Box<dyn seam::Scan>,
@@ -127,14 +127,15 @@ impl Scan {
         wrapped(run(py, || self.inner.splits(request))?, wrap)
     }
 
-    /// The splits; of so many and more, packed where they can be.
+    /// The splits. From this number on they are packed if possible.
     #[pyo3(signature = (pack_from=None))]
     fn splits_or_packed(&self, py: Python<'_>, pack_from: Option<usize>) -> PyResult<Splits> {
         let (request, pack_from) = (SplitRequest::default(), pack_from.unwrap_or(usize::MAX));
         Ok(run(py, || self.inner.splits_or_packed(request, pack_from))?.into())
     }
 
-    /// The wanted columns, the rest as JSON, deleted rows, why files stay ours (or why all of them do), and their splits.
+    /// The wanted columns, the rest as JSON, deleted rows, why files stay ours (or why all of them do), and their
+    /// splits.
     #[pyo3(signature = (schemes, refused, most_files, most_positions, pack_from=None))]
     fn hand_over(
         &self,
@@ -316,7 +317,7 @@ impl PackedSplits {
     }
 }
 
-/// So many new objects make Python look through old ones as well.
+/// This number of new objects makes Python collect old ones too.
 const MANY: usize = 10_000;
 
 /// Splits as Python has them: what `wrap` makes of each.
@@ -329,8 +330,8 @@ pub(super) fn wrapped<'py>(splits: Vec<task::Split>, wrap: &Bound<'py, PyAny>) -
     Ok(out)
 }
 
-/// As long as it lives, Python looks for no garbage: among so many new objects it would look time and again, and find none. Other
-/// threads may run meanwhile, so it is not for few objects.
+/// While it lives, Python collects no garbage. Among very many new objects a collection would run again and again and
+/// find nothing. Other threads may run meanwhile, so use it only for very many objects.
 struct Uncollected<'py>(Option<Bound<'py, PyModule>>);
 
 impl<'py> Uncollected<'py> {

@@ -1,4 +1,4 @@
-//! What of a scan an engine's own Parquet reader can read, as plain data.
+//! The part of a scan that an engine's own Parquet reader can read, as plain data.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use crate::store::location;
 use crate::types::json::value_to_json;
 use crate::types::{PrimitiveType, Schema, Type};
 
-/// What an engine can take.
+/// What an engine can read.
 #[derive(Clone, Debug)]
 pub struct HandOverRequest {
-    /// Schemes of the places that it reads, `file` for local ones.
+    /// Schemes of the locations that it reads; `file` for local ones.
     pub schemes: Vec<String>,
     /// Files that it can't read, by their real paths, with the reason.
     pub refused: HashMap<String, String>,
-    /// The most files; of a scan with more it gets none.
+    /// The most files. If a scan has more, the engine gets none.
     pub most_files: usize,
-    /// The most deleted positions, all files together. With 0 no file with deletes is given out.
+    /// The most deleted positions, all files together. With 0 the engine gets no file with deletes.
     pub most_positions: u64,
-    /// Where all files stay ours: of so many splits and more, all are packed.
+    /// If Frazil reads all files: from this number of splits on, all are packed.
     pub pack_from: usize,
 }
 
-/// Files of a scan, dealt out.
+/// Files of a scan, divided between the engine and Frazil.
 #[derive(Clone, Debug)]
 pub struct HandOver {
-    /// The columns that are read, those of the result first, then those that only the filter asks about.
+    /// The columns to read: first those of the result, then those that only the filter needs.
     pub wanted: Schema,
     /// The scan's filter, if any file needs it.
     pub filter: BoundPredicate,
@@ -45,7 +45,7 @@ pub struct HandOver {
     pub reasons: Reasons,
 }
 
-/// Why files stay ours.
+/// Why Frazil reads files itself.
 #[derive(Clone, Debug)]
 pub enum Reasons {
     /// All of them, for one reason.

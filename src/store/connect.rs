@@ -196,7 +196,7 @@ fn allows_http(endpoint: &str, allowed: bool) -> Result<bool> {
         return Ok(allowed);
     }
     let Some(rest) = endpoint.strip_prefix("http://") else {
-        return Err(Error::invalid("the endpoint is no URL of HTTP").hint("Begin it with https:// or http://"));
+        return Err(Error::invalid("the endpoint is not an HTTP URL").hint("Begin it with https:// or http://"));
     };
     let authority = rest.split('/').next().unwrap_or_default();
     // Before an @ stands who asks, not who is asked.

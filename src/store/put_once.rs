@@ -99,5 +99,5 @@ fn doubted(error: Error, in_doubt: bool) -> Error {
 }
 
 fn unknown(object: &Object, e: Error) -> Error {
-    Error::store("it can't be told whether the object was written").with("path", &object.path).because(e)
+    Error::store("it is unknown whether the object was written").with("path", &object.path).because(e)
 }

@@ -10,7 +10,7 @@ pub struct Options<'a>(pub &'a BTreeMap<String, String>);
 
 /// That an option's value is not what it must be.
 pub fn bad_option(key: &str, value: &str, what: &str) -> Error {
-    Error::invalid(format!("the option '{key}' is '{value}', which is no {what}"))
+    Error::invalid(format!("the option '{key}' is '{value}', which is not a {what}"))
 }
 
 impl<'a> Options<'a> {

@@ -21,8 +21,8 @@ impl Arguments {
     pub fn parse(text: &str) -> Result<Arguments> {
         match serde_json::from_str(text) {
             Ok(Json::Object(members)) => Ok(Arguments(members)),
-            Ok(_) => Err(Error::invalid("the arguments are no JSON object")),
-            Err(e) => Err(Error::invalid("the arguments are no JSON object").because(e)),
+            Ok(_) => Err(Error::invalid("the arguments are not a JSON object")),
+            Err(e) => Err(Error::invalid("the arguments are not a JSON object").because(e)),
         }
     }
 

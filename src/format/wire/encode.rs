@@ -348,7 +348,7 @@ fn metrics_members<M: SerializeMap>(m: &ColumnMetrics, file: &DataFile, out: &mu
     Ok(())
 }
 
-/// What Guava asks of a map for so many entries.
+/// The capacity that Guava requests for a map with this number of entries.
 fn guava_capacity(entries: usize) -> usize {
     (entries * 4).div_ceil(3).max(entries + 1)
 }

@@ -93,7 +93,7 @@ pub(crate) fn new_file_object(f: &PaimonNewFile) -> Json {
     })
 }
 
-/// New files, of which `files` has the rest.
+/// New files. `files` has their other members.
 pub(crate) fn new_files_of(objects: &[Json], files: &[DataFile]) -> Result<Vec<PaimonNewFile>> {
     if objects.len() != files.len() {
         return Err(wrong("paimon"));
@@ -127,7 +127,7 @@ fn new_file_of(j: &Json, file: &DataFile) -> Result<PaimonNewFile> {
     })
 }
 
-/// The keys that a writer gave a bucket: hashes are of eight digits each.
+/// The keys that a writer put into a bucket. Each hash has eight digits.
 pub(crate) fn hashes_object(h: &BucketHashes) -> Json {
     let bytes: Vec<u8> = h.hashes.iter().flat_map(|hash| hash.to_be_bytes()).collect();
     json!({"partition": hex(&h.partition), "bucket": h.bucket, "hashes": hex(&bytes)})

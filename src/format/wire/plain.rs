@@ -99,12 +99,12 @@ pub trait PlainTask<'a> {
     /// The file.
     ///
     /// # Errors
-    /// `CorruptTable` if what the manifest says is none.
+    /// `CorruptTable` if the manifest's values are not a file.
     fn file(&self) -> Result<PlainFile<'a>>;
     /// The file's partition.
     ///
     /// # Errors
-    /// `Internal` if planning kept none.
+    /// `Internal` if planning kept no partition.
     fn partition(&self) -> Result<&'a Arc<Partition>>;
     /// First byte and bytes of the range.
     fn range(&self) -> (i64, i64);
@@ -347,7 +347,7 @@ impl<'a> Shared<'a> {
 /// Reads the plain tasks of a split of a chunk.
 ///
 /// # Errors
-/// `CorruptTable` if they are none.
+/// `CorruptTable` if the bytes are not plain tasks.
 pub(crate) fn plain_split(tasks: &[u8], shared: &Sections<&[u8]>, context: &Arc<ReadContext>) -> Result<Split> {
     let rows = task_rows(tasks)?;
     let wanted = rows.iter().map(|row| row.file).collect();

@@ -31,8 +31,8 @@ use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
 /// The specification's `file-scan-task`, with the schema of the scan.
 ///
 /// # Errors
-/// `Unsupported` for a task of a changelog, which has no such form; `CorruptTable` if column metrics that were kept encoded
-/// are broken.
+/// `Unsupported` for a task of a changelog, which has no such form; `CorruptTable` if column metrics that were kept
+/// encoded are broken.
 pub fn task_to_json(task: &ScanTask, schema: &Schema) -> Result<String> {
     if task.change.is_some() {
         return Err(Error::unsupported("a task of a changelog has no JSON form in the Iceberg specification")

@@ -6,8 +6,8 @@
 //!
 //! Where changelogs outlast their snapshots, an expired snapshot becomes a changelog: `changelog/changelog-N`, a copy
 //! of its file. What tells its changes stays: its changelog files, or without a producer the files that writers added,
-//! even if they were compacted meanwhile. A changelog goes before what it leads to: what is left of a stopped expiry is
-//! orphaned, and no changelog that is there lacks a file.
+//! even if they were compacted meanwhile. A changelog is removed before its files. So a stopped expiry leaves only
+//! orphans, and each remaining changelog has all of its files.
 //!
 //! Source: Java's `ExpireSnapshotsImpl`, `SnapshotDeletion`, `ExpireChangelogImpl` and `ChangelogDeletion`; stricter
 //! than Java in that other branches, tags and changelogs keep what they have.
@@ -303,7 +303,7 @@ struct ExpiryPlanner<'a> {
 }
 
 impl ExpiryPlanner<'_> {
-    /// The snapshots of which an expiry that was stopped, under whatever options, has removed what tells their changes.
+    /// The snapshots whose change records were removed by an expiry that was stopped, whatever its options were.
     fn untold(&self, step: &ExpiryStep, lasting: i64) -> Result<BTreeSet<i64>> {
         let by_delta = !self.schema.options().produces_changelog();
         let mut out = BTreeSet::new();

@@ -163,7 +163,7 @@ impl AllowedValues {
     /// Whether the value of an option can be read.
     fn check(self, options: &Options<'_>, key: &str) -> Result<()> {
         let text = options.get(key).unwrap_or_default().trim();
-        let wrong = |what: &str| Err(Error::invalid(format!("the option '{key}' is '{text}', which is no {what}")));
+        let wrong = |what: &str| Err(Error::invalid(format!("the option '{key}' is '{text}', which is not a {what}")));
         let by_level = |fits: &dyn Fn(&str) -> bool| {
             let fits = |part: &&str| {
                 part.split_once(':').is_some_and(|(level, value)| level.trim().parse::<u16>().is_ok() && fits(value))

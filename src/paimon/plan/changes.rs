@@ -132,7 +132,7 @@ fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &Pl
         };
         found.map_err(|e| match e.kind() {
             ErrorKind::NotFound => {
-                let error = Error::not_found(format!("what snapshot {} changed has expired", commit.id));
+                let error = Error::not_found(format!("the changes of snapshot {} have expired", commit.id));
                 error.with("path", &input.root).hint(KEPT).because(e)
             }
             _ => e,

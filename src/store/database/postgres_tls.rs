@@ -87,7 +87,7 @@ impl Tls {
             (Some("require" | "verify-ca"), _) => (SslMode::Require, Trust::Authority),
             (Some("verify-full"), _) => (SslMode::Require, Trust::AuthorityAndName),
             (Some(other), _) => {
-                return Err(Error::invalid(format!("'{other}' is no sslmode"))
+                return Err(Error::invalid(format!("'{other}' is not an sslmode"))
                     .with("parameter", "sslmode")
                     .hint(MODES));
             }
