@@ -65,11 +65,11 @@ pub enum RefChange {
     Replace(Version),
     /// Removes it.
     Drop,
-    /// Gives a branch another name.
+    /// Renames a branch.
     Rename(String),
     /// Moves a branch to the snapshot of another reference, which must descend from its own.
     FastForward(String),
-    /// Says how long it is kept.
+    /// Sets how long it is kept.
     Retain(Retention),
     /// Moves a branch to any snapshot.
     SetSnapshot(Version),
@@ -107,14 +107,14 @@ pub struct SchemaUpdate {
     pub allow_incompatible: bool,
 }
 
-/// Where a column goes in its struct.
+/// The position of a column in its struct.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Position {
     /// To the front.
     First,
     /// Before another column of the struct.
     Before(ColumnPath),
-    /// Behind another column of the struct.
+    /// After another column of the struct.
     After(ColumnPath),
 }
 
@@ -157,7 +157,7 @@ pub enum SchemaOperation {
     Default { path: ColumnPath, default: Option<Json> },
     /// Moves a column within its struct.
     Move { path: ColumnPath, position: Position },
-    /// Says which columns identify a row.
+    /// Sets the columns that identify a row.
     Identifiers { paths: Vec<ColumnPath> },
     /// Adds and widens columns, by name, so that rows of another schema fit.
     Union { schema: Schema },
@@ -187,7 +187,7 @@ pub struct Source {
 pub enum SpecOperation {
     /// Adds a field, by default named as the reference names it.
     Add { source: Source, name: Option<String> },
-    /// Removes a field, by its name or by what it is.
+    /// Removes a field, by its name or by its transform.
     Remove { field: String },
     /// Renames a field.
     Rename { name: String, to: String },

@@ -9,7 +9,7 @@ use crate::rows::explanation::{CacheFacts, Clause, CommitFacts, Explain, FunnelS
 use crate::rows::statistics::{ColumnStatistics, Fact, Statistics};
 use crate::types::{PrimitiveType, Value};
 
-/// What planning did.
+/// The explanation of a plan.
 pub(super) fn explain_dict<'py>(py: Python<'py>, explain: &Explain) -> PyResult<Bound<'py, PyDict>> {
     let specs = PyDict::new(py);
     for (id, text) in &explain.specs {
@@ -95,7 +95,7 @@ fn stage_dict<'py>(py: Python<'py>, stage: &FunnelStage) -> PyResult<Bound<'py, 
     Ok(out)
 }
 
-/// What planning will cost.
+/// The estimated cost of planning.
 pub(super) fn estimate_dict<'py>(py: Python<'py>, estimate: &Estimate) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("bytes", estimate.bytes)?;
@@ -114,7 +114,7 @@ pub(super) fn estimate_dict<'py>(py: Python<'py>, estimate: &Estimate) -> PyResu
     Ok(out)
 }
 
-/// Counts and bounds; each figure as `(value, exact)`.
+/// Counts and bounds, each as `(value, exact)`.
 pub(super) fn statistics_dict<'py>(py: Python<'py>, statistics: &Statistics) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("row_count", (statistics.row_count.value, statistics.row_count.exact))?;

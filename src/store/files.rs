@@ -7,10 +7,10 @@ use super::location;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 
-/// Calls to a remote store that pay off at once.
+/// The number of concurrent calls to a remote store that pay off.
 const REMOTE_CALLS: usize = 16;
 
-/// A file as a listing shows it.
+/// A file in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileInfo {
     /// The path that opens it.
@@ -23,7 +23,7 @@ pub struct FileInfo {
 
 /// A place where files are. Implementations are shared by threads and take paths as tables record them.
 pub trait Store: Send + Sync + std::fmt::Debug {
-    /// The whole file. If `expected_size_bytes` is known, saves asking for it.
+    /// The whole file. A known `expected_size_bytes` saves a request for the size.
     ///
     /// # Errors
     /// `NotFound`, `PermissionDenied` or `Store`, each naming the path.
@@ -32,7 +32,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Bytes `offset..offset + length` of the file; an error if it ends before.
     fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>>;
 
-    /// Several ranges of one file, in the order asked for; for stores that can do better than one request each.
+    /// Several ranges of one file, in the requested order, for stores that need less than one request for each.
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
         ranges.iter().map(|r| self.get_range(path, r.start, r.end.saturating_sub(r.start) as usize)).collect()
     }
@@ -43,15 +43,15 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         let length = size.min(length);
         Ok((self.get_range(path, size - length, length as usize)?, size))
     }
-    /// Starts to fetch ranges that will be wanted soon. `None` where nothing is won by that.
+    /// Starts to fetch ranges that will be wanted soon. `None` if that saves nothing.
     fn fetch_ahead(&self, _path: &str, _ranges: &[Range<u64>]) -> Option<Box<dyn Fetching>> {
         None
     }
-    /// Whether it is behind a network, so that calls mostly wait and every one of them counts.
+    /// Whether the store is behind a network. Then calls mostly wait, and each call is expensive.
     fn is_remote(&self) -> bool {
         false
     }
-    /// How many calls pay off at once, each on a thread of its own.
+    /// The number of concurrent calls that pay off, each on its own thread.
     fn at_once(&self) -> usize {
         if self.is_remote() { REMOTE_CALLS } else { parallel::threads(usize::MAX) }
     }
@@ -70,7 +70,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()>;
 
     /// Whether an error of [`Store::put_if_absent`] proves that the file was not made and never will be: the store
-    /// refused. After any other error, a timeout say, it may appear yet.
+    /// refused. After any other error, such as a timeout, it may still appear.
     fn refused(&self, error: &Error) -> bool {
         matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidInput | ErrorKind::Unsupported)
     }
@@ -90,17 +90,17 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Makes a folder and its parents.
     fn make_folder(&self, folder: &str) -> Result<()>;
 
-    /// Whether two paths lead to the same folder, by whatever links.
+    /// Whether two paths lead to the same folder, through any links.
     fn is_same_place(&self, a: &str, b: &str) -> Result<bool> {
         Ok(location::normalise(a) == location::normalise(b))
     }
 
-    /// A folder as it is named where no link leads to it, for comparing places; as it is given if it is not there.
+    /// The real path of a folder, without links, for comparisons. If the folder does not exist, the given path.
     fn real_folder(&self, folder: &str) -> String {
         folder.trim_end_matches('/').to_owned()
     }
 
-    /// Removes a file; no error if it is not there.
+    /// Removes a file. A missing file is not an error.
     fn delete(&self, path: &str) -> Result<()>;
 
     /// Whether a path is a symbolic link, which recursive deletion must not follow. Only file systems have them.
@@ -111,25 +111,25 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Removes an empty folder.
     fn delete_folder(&self, folder: &str) -> Result<()>;
 
-    /// Gives a folder, with all that is in it, another name that is free.
+    /// Renames a folder with its contents to a free name.
     ///
     /// # Errors
-    /// `NotFound` if it is not there; `AlreadyExists` if something has the name; `Unsupported` where folders are but
-    /// parts of the names of files.
+    /// `NotFound` if it does not exist; `AlreadyExists` if the name is taken; `Unsupported` if folders are only parts
+    /// of file names.
     fn rename_folder(&self, folder: &str, _to: &str) -> Result<()> {
         Err(Error::unsupported("an object store can't rename folders").with("path", folder))
     }
 }
 
 /// The results of `f(0), …, f(n - 1)`, in order. Each mostly waits for `store`, so they run on as many threads as pay
-/// off. The first error by index wins.
+/// off. The error with the lowest index wins.
 pub fn in_parallel<T: Send>(store: &dyn Store, n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     parallel::in_parallel_on(store.at_once(), n, f)
 }
 
-/// Ranges of a file that are on their way. Dropped, they are given up.
+/// Ranges of a file that are being fetched. Dropping it cancels them.
 pub trait Fetching: Send {
-    /// Waits for them: their bytes, in the order asked for.
+    /// Waits for their bytes, in the requested order.
     fn finish(self: Box<Self>) -> Result<Vec<Vec<u8>>>;
 }
 

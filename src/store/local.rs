@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 #[derive(Debug, Clone, Copy)]
 pub struct LocalStore;
 
-/// A folder that goes with all that is in it when its owner does.
+/// A folder that is deleted with its contents when its owner is dropped.
 #[derive(Debug)]
 pub struct TemporaryFolder {
     path: PathBuf,
@@ -25,7 +25,7 @@ pub struct TemporaryFolder {
 }
 
 impl TemporaryFolder {
-    /// Makes one that only this user can look into.
+    /// Creates a folder that only this user can read.
     ///
     /// # Errors
     /// `Store` and others if the system's folder for temporary files can't be written.
@@ -45,7 +45,7 @@ impl TemporaryFolder {
 }
 
 impl Drop for TemporaryFolder {
-    /// Not in a forked process, where the owner is a mere copy.
+    /// Not in a forked process, where the owner is only a copy.
     fn drop(&mut self) {
         if std::process::id() == self.process {
             // What can't be removed stays in the system's folder for temporary files.
@@ -87,7 +87,7 @@ fn size_of(file: &File, path: &str) -> Result<u64> {
     file.metadata().map(|meta| meta.len()).map_err(|e| io_error("read", path, e))
 }
 
-/// Reads a range of an open file of `size` bytes. No memory is asked for what the file does not hold.
+/// Reads a range of an open file of `size` bytes. It allocates no memory beyond the file's size.
 fn read_range(file: &mut File, size: u64, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
     if offset.checked_add(length as u64).is_none_or(|end| end > size) {
         return Err(Error::corrupt(format!(
@@ -236,7 +236,7 @@ impl Store for LocalStore {
     }
 }
 
-/// Names and metadata in a folder; none if it is absent. Entries that vanish meanwhile or are not UTF-8 are left out.
+/// Names and metadata in a folder; empty if it is absent. Entries that vanish meanwhile or are not UTF-8 are left out.
 fn entries(folder: &str) -> Result<Vec<(String, fs::Metadata)>> {
     let read = match fs::read_dir(local_path(folder)?) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -47,7 +47,7 @@ pub fn local_path(location: &str) -> Result<PathBuf> {
     }
 }
 
-/// A plain relative path made absolute, so that it means the same in other processes; everything else as it is.
+/// Makes a plain relative path absolute, so it means the same in other processes. Other locations don't change.
 ///
 /// # Errors
 /// `InvalidInput` for an empty path; `Store` if the working directory is gone.
@@ -70,13 +70,13 @@ pub fn join(base: &str, name: &str) -> String {
     format!("{}/{name}", base.trim_end_matches('/'))
 }
 
-/// One spelling for the same place: local paths without their `file:` scheme, object stores with one of the schemes
-/// that they go by (`s3` for `s3a` and `s3n`), both without double or trailing slashes at the ends.
+/// One spelling for the same place: local paths without their `file:` scheme, object stores with one of their
+/// schemes (`s3` for `s3a` and `s3n`), both without double or trailing slashes at the ends.
 pub fn normalise(location: &str) -> String {
     normalised(location).into_owned()
 }
 
-/// As [`normalise`], without a copy where the path is as it should be.
+/// As [`normalise`], without a copy if the path is already normalised.
 pub fn normalised(location: &str) -> Cow<'_, str> {
     if scheme(location) == Some("file") {
         let path = match location.strip_prefix("file://localhost/") {
@@ -155,7 +155,7 @@ impl Location {
         Ok(format!("{to}{rest}"))
     }
 
-    /// An error about a file of the table: of a moved table it does not advise to open it as such.
+    /// An error about a file of the table. For a moved table, the hint does not suggest `moved=True` again.
     pub fn explain(&self, error: Error) -> Error {
         match &self.relocation {
             Some(Relocation { to, .. }) if error.kind() == ErrorKind::NotFound => {
@@ -165,7 +165,7 @@ impl Location {
         }
     }
 
-    /// The path that a recorded one is looked for at, to be named in errors.
+    /// The real path of a recorded one, for errors.
     pub fn found<'a>(&'a self, recorded: &'a str) -> impl fmt::Display + 'a {
         fmt::from_fn(move |f| f.write_str(self.resolve(recorded).as_deref().unwrap_or(recorded)))
     }

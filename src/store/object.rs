@@ -3,8 +3,8 @@
 //! There are no folders: a folder is the part of keys up to a slash. A folder that must exist although it is empty (a
 //! namespace) holds a hidden object, which no listing shows. A new object appears whole, at the end of its upload.
 //!
-//! Each call waits on its thread while the requests run on the runtime of the process. It checks for cancellation while it
-//! waits ([`crate::parallel::check_cancelled`]).
+//! Each call waits on its thread while the requests run on the runtime of the process. It checks for cancellation while
+//! it waits ([`crate::parallel::check_cancelled`]).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -27,10 +27,10 @@ use super::runtime::{PendingRequest, PerProcess, start};
 use super::{Fetching, FileInfo, Store, StoreWriter};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Requests under way at once for the ranges of one call.
+/// The most concurrent requests for the ranges of one call.
 const RANGES_AT_ONCE: usize = 8;
 
-/// The hidden object that makes an empty folder be there.
+/// The hidden object that keeps an empty folder.
 const FOLDER_MARK: &str = ".frazil-folder";
 
 /// How buckets are connected to.
@@ -79,7 +79,7 @@ impl ObjectFiles {
         Ok(Object { path: path.to_owned(), key: place.key, client, options: self.options.clone(), service })
     }
 
-    /// What is directly in a folder: objects and folders.
+    /// The direct contents of a folder: objects and folders.
     fn listed(&self, folder: &str) -> Result<(Path, object_store::ListResult)> {
         let object = self.object(folder)?;
         let listed = object.ask("list", |store, key| async move {
@@ -90,7 +90,7 @@ impl ObjectFiles {
     }
 }
 
-/// An error for an answer with fewer bytes than there should be.
+/// An error for an answer with too few bytes.
 fn cut_off(path: &str, range: &Range<u64>, size: u64) -> Error {
     let message =
         format!("the file ends at byte {size}, before byte {} that is wanted from byte {}", range.end, range.start);

@@ -12,10 +12,10 @@ use super::place::Service;
 use crate::error::{Error, Result};
 use crate::types::suggest::near;
 
-/// How often a request is tried again unless the option `max_retries` says otherwise.
+/// The default of the option `max_retries`.
 const RETRIES: usize = 6;
 
-/// Time after which a request is not tried again unless the option `retry_timeout` says otherwise.
+/// The default of the option `retry_timeout`: after this time a request is not retried.
 const RETRY_TIME: Duration = Duration::from_secs(15);
 
 /// What an option of PyIceberg or Java means in the words of `object_store`.
@@ -27,9 +27,9 @@ enum Means {
     Not(&'static str),
     /// This duration, in seconds.
     Seconds(&'static str),
-    /// Something that makes no difference here.
+    /// An option without effect here.
     Nothing,
-    /// Something that is not done, unless the value is `false`.
+    /// An unsupported feature, unless the value is `false`.
     Unsupported,
 }
 
@@ -108,7 +108,7 @@ const DOTTED: [(&str, Service, Means); 66] = [
 /// SAS tokens of single accounts: the account's host follows.
 const SAS_OF_ACCOUNT: &str = "adls.sas-token.";
 
-/// Options that are ours.
+/// Frazil's own options.
 const OWN: [&str; 2] = ["max_retries", "retry_timeout"];
 
 /// Names without a dot that hints list, in addition to those with a dot.
@@ -144,7 +144,7 @@ impl StoreOptions {
     /// Takes options by any of their names, in any case.
     ///
     /// # Errors
-    /// `InvalidInput` for one that no store has, with names that are near; `Unsupported` for one that is not done.
+    /// `InvalidInput` for an unknown option, with similar names; `Unsupported` for an unsupported one.
     pub fn new(options: &BTreeMap<String, String>) -> Result<StoreOptions> {
         let mut out = BTreeMap::new();
         for (name, value) in options {
@@ -161,7 +161,7 @@ impl StoreOptions {
         Ok(StoreOptions(out))
     }
 
-    /// Those among the properties of a catalog: names of other things than stores stay out.
+    /// The store options among the properties of a catalog. Other properties are ignored.
     ///
     /// # Errors
     /// As [`StoreOptions::new`], for names that begin as those of a store.
@@ -178,7 +178,7 @@ impl StoreOptions {
         StoreOptions::new(&ours.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
-    /// As they were given.
+    /// The options as given.
     pub fn as_map(&self) -> &BTreeMap<String, String> {
         &self.0
     }
@@ -186,7 +186,7 @@ impl StoreOptions {
     /// The settings of a service, for an account where there are several.
     ///
     /// # Errors
-    /// `InvalidInput` for a value that is no number of seconds or no flag.
+    /// `InvalidInput` for a value that is not a number of seconds or not a flag.
     pub(super) fn settings(&self, service: Service, account: Option<&str>) -> Result<Vec<(String, String)>> {
         let mut out = Vec::new();
         for (name, value) in &self.0 {
@@ -206,10 +206,10 @@ impl StoreOptions {
         Ok(out)
     }
 
-    /// How often a request is tried again, and for how long.
+    /// How often and how long a request is retried.
     ///
     /// # Errors
-    /// `InvalidInput` for values that are no numbers.
+    /// `InvalidInput` for values that are not numbers.
     pub(super) fn retries(&self) -> Result<(usize, Duration)> {
         let retries = match self.0.get("max_retries") {
             Some(text) => text.parse().map_err(|_| wrong("max_retries", text, "a number"))?,
@@ -222,7 +222,7 @@ impl StoreOptions {
         Ok((retries, time))
     }
 
-    /// The values that nobody may see.
+    /// The secret values.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
         const SECRET: [&str; 6] = ["key", "secret", "token", "password", "credential", "proxy"];
         let is_secret = |name: &str| SECRET.iter().any(|part| name.contains(part));
@@ -238,7 +238,7 @@ fn dotted(name: &str) -> Option<(Service, Means)> {
     DOTTED.iter().find(|(known, ..)| *known == name).map(|(_, service, means)| (*service, *means))
 }
 
-/// Whether a service has an option of this name. The bucket is told by the path.
+/// Whether a service has an option of this name. The path names the bucket.
 fn knows(service: Service, name: &str) -> bool {
     match service {
         Service::S3 => AmazonS3ConfigKey::from_str(name).is_ok_and(|key| key != AmazonS3ConfigKey::Bucket),
@@ -272,7 +272,7 @@ fn seconds(name: &str, value: &str) -> Result<Duration> {
 /// The value of a flag.
 ///
 /// # Errors
-/// `InvalidInput` if it is no valid value.
+/// `InvalidInput` if the value is invalid.
 pub(super) fn flag(name: &str, value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" | "t" | "y" => Ok(true),

@@ -15,13 +15,13 @@ use tokio::task::JoinHandle;
 use crate::error::{Error, Result};
 use crate::parallel;
 
-/// Threads that move bytes; what is done with them happens on the threads that wait.
+/// Threads that transfer bytes. The waiting threads process them.
 const THREADS: usize = 2;
 
 /// How often a thread that waits checks for cancellation.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a lock may be held by others before it is taken for one whose holder a fork left behind.
+/// How long others may hold a lock. After that, its holder is assumed to have been lost in a fork.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 static RUNTIME: PerProcess<Arc<Runtime>> = PerProcess::new();
@@ -55,7 +55,7 @@ impl<T: Clone> PerProcess<T> {
         }
     }
 
-    /// `None` if the lock can't be had: at the moment of a fork another thread held it.
+    /// `None` if the lock can't be taken, because another thread held it at the moment of a fork.
     fn lock(&self) -> Option<MutexGuard<'_, Option<(u32, T)>>> {
         let began = Instant::now();
         loop {
@@ -81,9 +81,9 @@ impl<T> Drop for PerProcess<T> {
     }
 }
 
-/// Work under way on the runtime. Dropped, it is given up.
+/// Running work on the runtime. Dropping it cancels it.
 pub(super) struct PendingRequest<T> {
-    /// `None` when it was waited for.
+    /// `None` after it was waited for.
     inner: Option<(Receiver<T>, JoinHandle<()>)>,
     process: u32,
 }
@@ -116,7 +116,7 @@ fn make() -> Result<Arc<Runtime>> {
 }
 
 impl<T> PendingRequest<T> {
-    /// Its result. Checks for cancellation while it waits ([`parallel::check_cancelled`]), and gives the work up then.
+    /// Its result. Checks for cancellation while it waits ([`parallel::check_cancelled`]), and then cancels the work.
     ///
     /// # Errors
     /// A cancellation; `Internal` if the work panicked.

@@ -10,14 +10,14 @@ use crate::format::commit::CommitOptions;
 use crate::format::deletion::Deletion;
 use crate::format::maintenance::{ExpireOptions, Expiry, OrphanOptions, PrefixMismatch};
 
-/// Arguments of an action: members of a JSON object that were not taken yet. Null counts as absent.
+/// Arguments of an action: the remaining members of a JSON object. Null counts as absent.
 pub(crate) struct Arguments(Map<String, Json>);
 
 impl Arguments {
     /// Reads an object.
     ///
     /// # Errors
-    /// `InvalidInput` if the text is no JSON object.
+    /// `InvalidInput` if the text is not a JSON object.
     pub fn parse(text: &str) -> Result<Arguments> {
         match serde_json::from_str(text) {
             Ok(Json::Object(members)) => Ok(Arguments(members)),
@@ -29,7 +29,7 @@ impl Arguments {
     /// Removes a member and returns it; `None` if it is missing or null.
     ///
     /// # Errors
-    /// `InvalidInput` if it is of the wrong type.
+    /// `InvalidInput` if its type is wrong.
     pub fn take<T>(&mut self, name: &str, read: impl FnOnce(&Json) -> Option<T>) -> Result<Option<T>> {
         match self.0.remove(name) {
             None | Some(Json::Null) => Ok(None),
@@ -50,7 +50,7 @@ impl Arguments {
     /// Checks that all members were taken.
     ///
     /// # Errors
-    /// `InvalidInput` that names one that was not.
+    /// `InvalidInput` that names a remaining member.
     pub fn check_used(&self) -> Result<()> {
         match self.0.keys().next() {
             Some(name) => Err(Error::invalid(format!("there is no argument '{name}'"))),
@@ -75,7 +75,7 @@ impl Arguments {
         })
     }
 
-    /// Options that all commits take.
+    /// Options of all commits.
     ///
     /// # Errors
     /// As [`Arguments::take`].

@@ -1,4 +1,4 @@
-//! What only tables of Paimon have, as JSON.
+//! Data that only Paimon tables have, as JSON.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub(crate) fn leveled_of(j: &Json) -> Result<BucketFile> {
     })
 }
 
-/// What a commit records of a new file beside the file itself.
+/// The additional records of a commit about a new file.
 pub(crate) fn new_file_object(f: &PaimonNewFile) -> Json {
     let stats = |s: &RowStats| json!({"min": hex(&s.min), "max": hex(&s.max), "null-counts": s.null_counts});
     json!({

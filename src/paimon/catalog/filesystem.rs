@@ -1,6 +1,6 @@
 //! The folder of a table: its schemas, snapshots, tags and branches, found by listing and by hints.
 //!
-//! The hints `LATEST` and `EARLIEST` save a listing; they are believed only where the files that they speak of agree.
+//! The hints `LATEST` and `EARLIEST` save a listing. They are used only if the files that they name agree with them.
 //!
 //! Source: Paimon specification, "Concepts: Basic Concepts"; Java's `SnapshotManager`, `SchemaManager`, `TagManager`,
 //! `HintFileUtils`.

@@ -1,7 +1,7 @@
 //! Checks of options when a table is created or changed: reading, writing and maintenance must accept them.
 //!
-//! Tables that others made are opened whatever their options say: a change is refused for what it makes wrong, not for
-//! what was.
+//! Tables of other writers open with any options. A change is refused only for options that it makes wrong, not for
+//! options that were wrong before.
 //!
 //! Source: Java's `SchemaValidation`; types and defaults of options by `CoreOptions`.
 

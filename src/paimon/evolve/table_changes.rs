@@ -1,7 +1,7 @@
 //! Changes of a table itself: schema, options, tags and branches. The requests are the same for every format.
 //!
-//! Paimon makes changes of a schema one after the other, by the names that columns have then. Here all names are those
-//! from before the update, so that renames come last.
+//! Paimon applies changes of a schema one after another, by the current names of columns. Here all names are those from
+//! before the update, so renames come last.
 
 use serde_json::Value as Json;
 

@@ -1,7 +1,7 @@
 //! Decoding manifests: entries that add or delete a file, into columns.
 //!
 //! The writer's schema and the request compile to one list of steps; each entry runs through it once, straight into
-//! columns. What is not wanted is hopped over.
+//! columns. Unwanted fields are skipped.
 //!
 //! Source: Paimon specification, "Data Manifest"; Java's `DataFileMeta` for the later fields.
 

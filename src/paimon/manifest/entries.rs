@@ -1,4 +1,4 @@
-//! Manifest entries as columns: what decoding gives and planning prunes. No object per entry.
+//! Manifest entries as columns: the result of decoding, and the input of pruning. No object is made for an entry.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Index manifests: all index files of a snapshot, those of its deletion vectors among them. Each is a whole list, not
-//! what changed.
+//! Index manifests: all index files of a snapshot, including those of its deletion vectors. Each is a complete list,
+//! not a list of changes.
 //!
 //! Source: Paimon specification, "Index Manifest"; Java's `IndexManifestEntry`.
 
