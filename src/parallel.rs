@@ -86,10 +86,10 @@ pub fn check_cancelled() -> Result<()> {
     Cancellation::current().check()
 }
 
-/// Threads to use where there is work for so many.
+/// The number of threads to use for this number of work items.
 pub fn threads(most: usize) -> usize {
-    // Asking reads several files of the system, which is much for a small plan. A forked process may be kept to other cores
-    // than its parent, so it asks for itself.
+    // The query reads several system files, which is slow for a small plan. A forked process may have other cores than
+    // its parent, so it makes its own query.
     static CORES: AtomicU64 = AtomicU64::new(0);
     let process = u64::from(std::process::id()) << 32;
     let known = CORES.load(Ordering::Relaxed);
@@ -109,7 +109,8 @@ pub fn in_parallel<T: Send>(n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> 
     in_parallel_on(threads(n), n, f)
 }
 
-/// As [`in_parallel`] on so many threads at most: for work that waits for a store rather than for the processor.
+/// As [`in_parallel`], on at most this number of threads. For work that waits for a store rather than for the
+/// processor.
 pub fn in_parallel_on<T: Send>(threads: usize, n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     let threads = threads.min(n);
     if threads <= 1 {
@@ -136,11 +137,11 @@ pub fn in_parallel_on<T: Send>(threads: usize, n: usize, f: impl Fn(usize) -> Re
     results.into_iter().map(|(_, r)| r).collect()
 }
 
-/// Work in two stages without a barrier between them: each of `n` items is prepared, which cuts it into pieces, and each
-/// piece is worked on, by whatever thread is free. Pieces go before further items, so that what was just prepared is still
-/// in the cache. Each thread keeps a scratch area over its pieces. The results are in the order of items and pieces; of
-/// errors, that of the lowest item wins. There are so many threads at most; what waits for a store wants more than there are
-/// cores.
+/// Work in two stages without a barrier between them. Each of `n` items is prepared, which cuts it into pieces. Then
+/// any free thread works on each piece. Pieces come before further items, so that prepared data is still in the
+/// processor's cache. Each thread keeps a scratch area for its pieces. The results are in the order of items and
+/// pieces. Of several errors, that of the lowest item wins. `most_threads` is the maximum; work that waits for a store
+/// needs more than the number of cores.
 pub fn in_stages<P: Send, T: Send, S>(
     most_threads: usize,
     n: usize,
@@ -190,7 +191,7 @@ pub fn in_stages<P: Send, T: Send, S>(
     Ok(out)
 }
 
-/// The same on several threads, this one among them; all that they give, in no order.
+/// The same on several threads, including this one. The results are in no order.
 fn on_threads<T: Send>(threads: usize, run: impl Fn() -> Vec<T> + Sync) -> Vec<T> {
     if threads <= 1 {
         return run();
@@ -261,7 +262,7 @@ struct Stages<P> {
 struct StagesState<P> {
     pieces: VecDeque<(usize, usize, P)>,
     next_item: usize,
-    /// Items in preparation, of which pieces may come.
+    /// Items in preparation, which may still yield pieces.
     preparing: usize,
     failed: bool,
 }

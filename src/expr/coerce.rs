@@ -83,7 +83,7 @@ pub fn value_of(literal: &Literal, ty: &PrimitiveType) -> Result<Value> {
         (LiteralPlace::Between(..), PrimitiveType::Float, Literal::Number(text)) => {
             text.trim().parse().map(Value::Float).map_err(|e| Error::invalid(format!("{text} is no number")).because(e))
         }
-        (LiteralPlace::Between(..), _, _) => Err(Error::invalid(format!("{literal} is no value of the type {ty}"))),
+        (LiteralPlace::Between(..), _, _) => Err(Error::invalid(format!("{literal} is not a value of the type {ty}"))),
     }
 }
 

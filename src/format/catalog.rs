@@ -1,8 +1,8 @@
-//! What a new table is to be.
+//! The definition of a new table.
 
 use std::collections::BTreeMap;
 
-/// What a new table is to be; see [`Catalog::create_table`].
+/// The definition of a new table; see [`Catalog::create_table`].
 #[derive(Clone, Debug, Default)]
 pub struct NewTable {
     /// Texts such as `day(ts)` or `bucket(16, user_id)`.
@@ -11,8 +11,8 @@ pub struct NewTable {
     pub sort_by: Vec<String>,
     /// Table properties; `format-version` chooses 1, 2 or 3 (default 2).
     pub properties: BTreeMap<String, String>,
-    /// Columns that together identify a row, by dotted path; `None` for those that the schema says.
+    /// Columns that together identify a row, by dotted path; `None` takes those of the schema.
     pub identifier_fields: Option<Vec<String>>,
-    /// Where it goes; a file-system catalog decides itself and refuses another place.
+    /// Its location. A file-system catalog chooses the location itself and refuses another one.
     pub location: Option<String>,
 }

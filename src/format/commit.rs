@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where a commit goes, and what its snapshot says of it.
+/// The branch of a commit, and extra entries for its snapshot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommitOptions {
-    /// The branch; `main` if none. One that is not there yet begins at the current snapshot.
+    /// The branch; `None` means `main`. A new branch begins at the current snapshot.
     pub branch: Option<String>,
-    /// Members for the snapshot's summary. With `wap.id`, a table whose property `write.wap.enabled` is true only stages
-    /// the snapshot, on no branch.
+    /// Entries for the snapshot's summary. With `wap.id`, a table whose property `write.wap.enabled` is true only
+    /// stages the snapshot, on no branch.
     pub snapshot_properties: BTreeMap<String, String>,
 }
 
@@ -18,14 +18,14 @@ pub(crate) fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
 
-/// What a transaction would do.
+/// The effect that a transaction would have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DryRun {
-    /// By the summaries' names: `added-data-files`, `deleted-records`, `total-records`, `manifests-created`, …: sums over the
-    /// snapshots that the transaction makes, and of totals the last.
+    /// By the summaries' names: `added-data-files`, `deleted-records`, `total-records`, `manifests-created`, …: sums
+    /// over the snapshots of the transaction. Totals are those of its last snapshot.
     pub counts: BTreeMap<String, i64>,
-    /// Snapshots that it makes.
+    /// Snapshots that it would make.
     pub snapshots: usize,
-    /// Bytes of the metadata file, manifest lists and manifests that it writes.
+    /// Bytes of the metadata file, manifest lists and manifests that it would write.
     pub metadata_bytes: u64,
 }

@@ -1,13 +1,13 @@
 //! The one loop of commits: prepare on the newest version, publish, and after a lost race prepare again.
 //!
-//! How a commit ends is typed: it is in the table, it certainly is not, or nobody can tell.
+//! The outcome of a commit is a type: it is in the table, it certainly is not, or that is unknown.
 
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 
-/// How often and how long to try again.
+/// How often and how long to retry.
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
     /// Attempts after the first.
@@ -23,7 +23,7 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Doubling, capped, with half of it random, so that writers that collided part.
+    /// The wait doubles up to a maximum. Half of it is random, so that colliding writers separate.
     fn wait(&self, attempt: u32) -> Duration {
         let full = self.min_wait_ms.saturating_mul(1 << attempt.min(20)).min(self.max_wait_ms).max(1);
         let random = uuid::Uuid::new_v4().as_u64_pair().1 % full;
@@ -36,14 +36,14 @@ impl RetryPolicy {
 pub enum Verdict<T> {
     /// It is in the table.
     Committed(T),
-    /// It certainly is not, and never will be: what was written for it can be removed.
+    /// It certainly is not, and never will be: its files can be removed.
     Failed(Error),
-    /// It may be: nothing may be removed.
+    /// It may be in the table: nothing may be removed.
     Unknown(Error),
 }
 
 impl<T> Verdict<T> {
-    /// The error, if it is not known to be in the table.
+    /// The error, unless the commit is known to be in the table.
     ///
     /// # Errors
     /// That of the commit.
@@ -55,63 +55,64 @@ impl<T> Verdict<T> {
     }
 }
 
-/// What one commit does at each attempt.
+/// The steps of each attempt of one commit.
 pub trait CommitAttempt {
     /// A version of the table.
     type Base;
     /// A version that is ready to be published.
     type Next;
-    /// What is known once it is.
+    /// The result once it is published.
     type Done;
 
     /// The newest version.
     ///
     /// # Errors
-    /// Of the store.
+    /// Errors of the store.
     fn newest(&mut self) -> Result<Self::Base>;
 
     /// A later version than `base`, if `error` says that `base` vanished while it was read.
     fn newer(&mut self, base: &Self::Base, error: &Error) -> Option<Self::Base>;
 
-    /// Whether a version has all changes already, whoever made them.
+    /// Whether a version already has all changes, no matter who made them.
     ///
     /// # Errors
-    /// Of the store.
+    /// Errors of the store.
     fn is_in(&mut self, base: &Self::Base) -> Result<bool>;
 
     /// The version after `base`. An error ends the commit.
     ///
     /// # Errors
-    /// `CommitConflict` if it can't be made on that version; of the store.
+    /// `CommitConflict` if the change contradicts that version; errors of the store.
     fn prepare(&mut self, base: &Self::Base) -> Result<Self::Next>;
 
     /// Makes it the table's next version.
     ///
     /// # Errors
-    /// `CommitConflict` if another is that already.
+    /// `CommitConflict` if another version is already the next one.
     fn publish(&mut self, base: &Self::Base, next: &Self::Next) -> Result<Self::Done>;
 
-    /// Whether `next` was published whatever the reply said, now that `newest` is there.
+    /// Whether `next` was published, judged by `newest` and not by the reply.
     ///
     /// # Errors
-    /// Of the store.
+    /// Errors of the store.
     fn went_through(&mut self, newest: &Self::Base, base: &Self::Base, next: &Self::Next) -> Result<bool>;
 
-    /// What is known of a version that has it.
+    /// The result for a version that contains the commit.
     ///
     /// # Errors
-    /// If that can't be told.
+    /// If the result is unknown.
     fn done(&mut self, base: Self::Base) -> Result<Self::Done>;
 
     /// Whether an error of [`CommitAttempt::publish`] proves that nothing was published.
     fn is_certain(&self, error: &Error) -> bool;
 
-    /// Whether an error of [`CommitAttempt::publish`] proves that nothing will be, unless it shows in the newest version.
+    /// Whether an error of [`CommitAttempt::publish`] proves that nothing will be, unless it shows in the newest
+    /// version.
     fn is_refused(&self, error: &Error) -> bool;
 }
 
-/// Runs a commit. Only a lost race for the next version is tried again. A change that can't be made any more ends the commit.
-/// So does a publication whose outcome is unknown.
+/// Runs a commit. Only a lost race for the next version is tried again. A change that can't be made any more ends the
+/// commit. So does a publication with an unknown outcome.
 pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> Verdict<A::Done> {
     let began = Instant::now();
     let mut base = match attempts.newest() {
@@ -134,7 +135,7 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> Verdict<
                 None => return Verdict::Failed(e),
             },
         };
-        // The last moment: what is published stays.
+        // The last chance to cancel: a published version stays.
         if let Err(stop) = parallel::check_cancelled() {
             return Verdict::Failed(stop);
         }

@@ -1,4 +1,4 @@
-//! Deleting files that nothing leads to.
+//! Deleting unused files.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::parallel::check_cancelled;
 use crate::store::{Store, in_parallel};
 
-/// A file that could not be deleted. It is left over: harmless, and found as an orphan later.
+/// A file that could not be deleted. It does no harm, and orphan removal finds it later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotDeleted {
     /// The file.
@@ -15,17 +15,17 @@ pub struct NotDeleted {
     pub reason: String,
 }
 
-/// How deleting ended.
+/// The result of a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deletion {
-    /// Whether files were deleted at all, rather than only looked for.
+    /// Whether files were deleted. In a dry run they were only listed.
     pub done: bool,
-    /// Those that could not be.
+    /// Files that could not be deleted.
     pub failed: Vec<NotDeleted>,
 }
 
 impl Deletion {
-    /// Deletes these files. One that can't be deleted does not keep the others.
+    /// Deletes these files. If one can't be deleted, the others still are.
     ///
     /// # Errors
     /// A cancellation.

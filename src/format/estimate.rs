@@ -1,9 +1,8 @@
 //! The estimated cost of a plan.
 
-/// The cost of a plan before any manifest is opened. Bytes and manifests are exact, as far as the manifest list is right,
-/// but for a changelog;
-/// files, rows and delete files are upper bounds, `None` where the list of an old writer has no counts; memory is about
-/// right.
+/// The cost of a plan before any manifest is opened. Bytes and manifests are exact if the manifest list is correct,
+/// except for a changelog. Files, rows and delete files are upper bounds. They are `None` if an old writer's list has
+/// no counts. Memory is approximate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// Bytes of manifests that planning reads.

@@ -40,12 +40,12 @@ pub enum Version {
     Ref(String),
     /// The snapshot that was current then, milliseconds since the epoch.
     TimestampMs(i64),
-    /// The second of two snapshots if the table has it, else the first: one that is published, and one that does the same
-    /// again where other commits came before.
+    /// The second snapshot if the table has it, else the first. The first is published directly. The second repeats its
+    /// changes after other commits.
     Picked([i64; 2]),
 }
 
-/// How long a reference and its snapshots are kept. What is none stays as it is.
+/// How long a reference and its snapshots are kept. A value of `None` does not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Retention {
     /// Of a branch: how many snapshots expiry keeps; above 0.
@@ -61,15 +61,15 @@ pub struct Retention {
 pub enum RefChange {
     /// Makes it.
     Create(RefKind, Version, Retention),
-    /// Lets it name another snapshot; its retention stays.
+    /// Points it at another snapshot; its retention stays.
     Replace(Version),
     /// Removes it.
     Drop,
-    /// Gives a branch another name.
+    /// Renames a branch.
     Rename(String),
     /// Moves a branch to the snapshot of another reference, which must descend from its own.
     FastForward(String),
-    /// Says how long it is kept.
+    /// Sets how long it is kept.
     Retain(Retention),
     /// Moves a branch to any snapshot.
     SetSnapshot(Version),
@@ -103,18 +103,18 @@ pub struct SchemaUpdate {
     pub operations: Vec<SchemaOperation>,
     /// Whether names are matched exactly.
     pub case_sensitive: bool,
-    /// Whether columns may become required, which rows that are there may contradict.
+    /// Whether columns may become required, even if existing rows contradict that.
     pub allow_incompatible: bool,
 }
 
-/// Where a column goes in its struct.
+/// The position of a column in its struct.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Position {
     /// To the front.
     First,
     /// Before another column of the struct.
     Before(ColumnPath),
-    /// Behind another column of the struct.
+    /// After another column of the struct.
     After(ColumnPath),
 }
 
@@ -123,17 +123,17 @@ pub enum Position {
 pub struct NewColumn {
     /// Its path: that of the struct it goes into, then its name.
     pub path: ColumnPath,
-    /// Its type; ids in it count for nothing.
+    /// Its type; ids in it are ignored.
     pub ty: Type,
     /// Its comment.
     pub doc: Option<String>,
     /// Whether null is impossible.
     pub required: bool,
-    /// Its value in the rows that are there and, unless `write_default` says otherwise, in new ones that lack it.
+    /// Its value in existing rows, and in new rows that lack it unless `write_default` differs.
     pub default: Option<Json>,
     /// Its value in new rows that lack it.
     pub write_default: Option<Json>,
-    /// Where it goes; none is last.
+    /// Its position; `None` means last.
     pub position: Option<Position>,
 }
 
@@ -143,7 +143,7 @@ pub struct NewColumn {
 pub enum SchemaOperation {
     /// Adds a column.
     Add(Box<NewColumn>),
-    /// Removes a column with all that is in it.
+    /// Removes a column with all its fields.
     Drop { path: ColumnPath },
     /// Renames a column.
     Rename { path: ColumnPath, name: String },
@@ -157,7 +157,7 @@ pub enum SchemaOperation {
     Default { path: ColumnPath, default: Option<Json> },
     /// Moves a column within its struct.
     Move { path: ColumnPath, position: Position },
-    /// Says which columns identify a row.
+    /// Sets the columns that identify a row.
     Identifiers { paths: Vec<ColumnPath> },
     /// Adds and widens columns, by name, so that rows of another schema fit.
     Union { schema: Schema },
@@ -187,7 +187,7 @@ pub struct Source {
 pub enum SpecOperation {
     /// Adds a field, by default named as the reference names it.
     Add { source: Source, name: Option<String> },
-    /// Removes a field, by its name or by what it is.
+    /// Removes a field, by its name or by its transform.
     Remove { field: String },
     /// Renames a field.
     Rename { name: String, to: String },
@@ -243,10 +243,10 @@ pub fn checked_path(names: Vec<String>) -> Result<ColumnPath> {
 }
 
 fn no_column(shown: &str) -> Error {
-    Error::invalid(format!("{shown} is no column's name: a part of it is empty"))
+    Error::invalid(format!("{shown} is not a column name: a part of it is empty"))
 }
 
-/// What a reference is.
+/// The kind of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefKind {
     /// It moves with each commit to it.

@@ -17,12 +17,13 @@ impl TableIdent {
     /// Reads `namespace.name`, the namespace of one or more levels.
     ///
     /// # Errors
-    /// `InvalidInput` if there is no namespace or a part is no valid name.
+    /// `InvalidInput` if the namespace is missing or a part is not a valid name.
     pub fn parse(text: &str) -> Result<TableIdent> {
         let mut parts = parse_namespace(text)?;
         match parts.pop() {
             Some(name) if !parts.is_empty() => Ok(TableIdent { namespace: parts, name }),
-            _ => Err(Error::invalid(format!("'{text}' names no table in a namespace")).hint("Write: namespace.table")),
+            _ => Err(Error::invalid(format!("'{text}' is not the name of a table in a namespace"))
+                .hint("Write: namespace.table")),
         }
     }
 }
@@ -36,7 +37,7 @@ impl fmt::Display for TableIdent {
 /// Reads the dotted levels of a namespace.
 ///
 /// # Errors
-/// `InvalidInput` if a level is no valid name.
+/// `InvalidInput` if a level is not a valid name.
 pub fn parse_namespace(text: &str) -> Result<Vec<String>> {
     let levels: Vec<String> = text.split('.').map(str::to_owned).collect();
     levels.iter().try_for_each(|level| check_name(level))?;
@@ -51,8 +52,8 @@ pub fn check_name(name: &str) -> Result<()> {
     let problem = match name {
         "" => Some("is empty"),
         "." | ".." => Some("is a relative path"),
-        _ if name.contains(['/', '\\']) => Some("holds a slash"),
-        _ if name.contains(char::is_control) => Some("holds a control character"),
+        _ if name.contains(['/', '\\']) => Some("contains a slash"),
+        _ if name.contains(char::is_control) => Some("contains a control character"),
         _ => None,
     };
     match problem {

@@ -1,16 +1,16 @@
-//! How many manifests there are and how long: what plans, their estimates and their budgets count.
+//! The number and length of manifests. Plans, estimates and limits use them.
 
 /// Manifests and their length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ManifestCount {
     /// Files.
     pub manifests: u64,
-    /// Of the files, as they are stored.
+    /// Bytes of the files, as they are stored.
     pub bytes: u64,
 }
 
 impl ManifestCount {
-    /// Adds a manifest of the length that its list gives; one below zero, which a list may say, is taken for none.
+    /// Adds a manifest with the length that its list records. A negative length counts as 0.
     pub fn add(&mut self, length_bytes: i64) {
         self.extend(ManifestCount { manifests: 1, bytes: length_bytes.max(0).unsigned_abs() });
     }

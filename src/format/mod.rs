@@ -1,4 +1,4 @@
-//! What every table format speaks: tasks, splits, commits, catalogs. No format is named here.
+//! Types that all table formats share: tasks, splits, commits, catalogs. No format is named here.
 
 pub mod catalog;
 pub mod commit;

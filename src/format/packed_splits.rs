@@ -1,4 +1,4 @@
-//! Splits in few bytes.
+//! Splits in a compact form.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use crate::format::task::{ReadContext, Split};
 use crate::format::wire::packed::packed_tasks_at;
 use crate::parallel::check_cancelled;
 
-/// Splits, or the same packed.
+/// Splits, single or packed.
 #[derive(Clone, Debug)]
 pub enum Splits {
-    /// Each by itself.
+    /// Single splits.
     Each(Vec<Split>),
-    /// All in few bytes.
+    /// All splits packed.
     Packed(PackedSplits),
 }
 
-/// Splits in few bytes, any of which [`packed_tasks_at`] reads.
+/// Packed splits. [`packed_tasks_at`] reads any one of them.
 #[derive(Clone, Debug)]
 pub struct PackedSplits {
     /// What they share.
     pub context: Arc<ReadContext>,
-    /// How many they are.
+    /// Their number.
     pub count: usize,
     /// Their tasks.
     pub packed: Vec<u8>,

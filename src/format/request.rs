@@ -1,4 +1,4 @@
-//! What a caller asks of a table: versions, scans, writes; and what a table tells of its snapshots.
+//! Requests of callers (versions, scans, writes), and the description of snapshots.
 
 use crate::expr::Predicate;
 use crate::format::evolution::Retention;
@@ -27,7 +27,7 @@ impl std::fmt::Display for At {
     }
 }
 
-/// What a scan is asked for; see [`Table::scan`].
+/// The request for a scan; see [`Table::scan`].
 #[derive(Clone, Debug, Default)]
 pub struct ScanRequest {
     /// Rows to keep.
@@ -36,9 +36,9 @@ pub struct ScanRequest {
     pub select: Option<Vec<String>>,
     /// The version; `None` for the current one.
     pub at: Option<At>,
-    /// Only what came after this version, of those that `at` comes from.
+    /// Only rows or changes after this version, which must be an ancestor of `at`.
     pub since: Option<At>,
-    /// Whether the rows are those that changed, rather than those that are there.
+    /// Whether the rows are changes instead of the current rows.
     pub changes: bool,
     /// Read options by the format's own names: `split-size`, `lookback`, `file-open-cost`, `case-sensitive`,
     /// `batch-rows`.
@@ -73,21 +73,21 @@ pub struct RefInfo {
     pub snapshot_id: i64,
     /// `branch` or `tag`.
     pub kind: &'static str,
-    /// How long it and its snapshots are kept, where it says so.
+    /// How long it and its snapshots are kept, if recorded.
     pub retention: Retention,
 }
 
-/// How rows are written.
+/// How to write rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteOptions {
     /// The number of the writer among those of one job.
     pub task: u64,
-    /// What the rows of each partition are sorted by, as texts (`ts desc nulls last`): the table's order if none, and not
-    /// at all if there are no texts.
+    /// The sort order within each partition, as texts (`ts desc nulls last`). `None` means the table's order; an empty
+    /// list means unsorted.
     pub sort_by: Option<Vec<String>>,
-    /// The rows are in the table already and are to replace themselves: in format version 3 they have the columns of
-    /// lineage, and keep it.
+    /// The rows are in the table already and replace themselves. In format version 3 they have the columns of lineage,
+    /// and keep their lineage.
     pub again: bool,
-    /// The rows are to take the place of others, by [`Table::commit_overwrite`]; to tables of Paimon it matters.
+    /// The rows replace others, by [`Table::commit_overwrite`]. This matters for Paimon tables only.
     pub replaces: bool,
 }

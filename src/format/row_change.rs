@@ -5,34 +5,35 @@ use crate::expr::{Literal, Op, Predicate, Term, parse};
 use crate::format::task::CommitMessage;
 use crate::types::Transform;
 
-/// What is to happen to the rows of a table.
+/// A change of the rows of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RowChange {
-    /// The rows on which the filter is true go. Files of which every row matches go by metadata alone; of the others the
-    /// rows, as property `write.delete.mode` says.
+    /// Deletes the rows that match the filter. A file in which every row matches is removed by metadata alone. For
+    /// other files the property `write.delete.mode` decides.
     Delete(Predicate),
-    /// The rows on which the filter is true go, and others come in one snapshot. Files that match in part are rewritten.
+    /// Deletes the rows that match the filter and adds new rows, in one snapshot. Files that match in part are
+    /// rewritten.
     Overwrite(Predicate),
-    /// All rows of the partitions that others come for go; of a table without partitions, all rows. Without other rows
-    /// nothing happens.
+    /// Replaces all rows of the partitions that have new rows; in a table without partitions, all rows. Without new
+    /// rows nothing happens.
     OverwritePartitions,
-    /// Columns of the rows on which the filter is true get other values (`write.update.mode`).
+    /// Sets columns of the rows that match the filter (`write.update.mode`).
     Update(Predicate, Vec<(String, Assigned)>),
-    /// Rows that match others by a key are updated or deleted, and others inserted (`write.merge.mode`).
+    /// Updates or deletes rows that match the data by key, and inserts the other rows (`write.merge.mode`).
     Merge(Merge),
-    /// Rows with a key of others in these columns go, by equality delete files, without a look at the table. No columns: the
-    /// table's identifier fields.
+    /// Deletes rows by the keys of the data in these columns, with equality delete files. It does not read the table.
+    /// Without columns, the key is the table's identifier fields.
     DeleteKeys(Vec<String>),
-    /// The same, and those others come.
+    /// The same, and adds the rows of the data.
     ReplaceKeys(Vec<String>),
-    /// Rows go that others name by data file and position.
+    /// Deletes rows by data file and position.
     DeletePositions,
 }
 
-/// Which columns of the data go where.
+/// Which column of the data goes into which column of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Columns {
-    /// Into those of the same name.
+    /// Into columns of the same name.
     ByName,
     /// `(table's column, data's column)`.
     Of(Vec<(String, String)>),
@@ -43,14 +44,14 @@ pub enum Columns {
 pub struct Merge {
     /// The key: columns that the table and the data both have. Empty: the table's identifier fields.
     pub on: Vec<String>,
-    /// Matched rows are updated; those that are equal already stay as they are.
+    /// Matched rows are updated. Rows that are already equal don't change.
     pub update: Option<Columns>,
-    /// Matched rows are deleted where this is true of the data's row. Rows of the data on which a condition is true are
-    /// never inserted; `True` is none.
+    /// Matched rows are deleted if this is true for the data's row. Rows of the data for which a condition is true are
+    /// never inserted; `True` does not count as a condition.
     pub delete: Option<Predicate>,
     /// Rows of the data without a match are inserted.
     pub insert: Option<Columns>,
-    /// Rows of the table without a match are deleted where this is true of them.
+    /// Rows of the table without a match are deleted if this is true for them.
     pub delete_missing: Option<Predicate>,
 }
 
@@ -70,12 +71,12 @@ impl Merge {
     }
 }
 
-/// What a column becomes.
+/// The new value of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Assigned {
     /// A value; `None` is null.
     Value(Option<Literal>),
-    /// What another column of the same type has.
+    /// The value of another column of the same type.
     Column(String),
 }
 
@@ -87,20 +88,20 @@ impl Assigned {
     pub fn literal(text: &str) -> Result<Assigned> {
         match parse(&format!("x = {text}"))? {
             Predicate::Leaf(_, Op::Eq, mut literals) if literals.len() == 1 => Ok(Assigned::Value(literals.pop())),
-            _ => Err(Error::invalid("this is no value").with("value", text)),
+            _ => Err(Error::invalid("the text is not a single value").with("value", text)),
         }
     }
 
     /// Reads the name of a column of the table itself, quoted as in filters.
     ///
     /// # Errors
-    /// `InvalidInput` for members of structs, and for texts that are no names.
+    /// `InvalidInput` for fields of structs, and for texts that are not names.
     pub fn column(text: &str) -> Result<Assigned> {
         match parse(&format!("{text} is null"))? {
             Predicate::Leaf(Term { path, transform: Transform::Identity }, Op::IsNull, _) if path.len() == 1 => {
                 Ok(Assigned::Column(path.concat()))
             }
-            _ => Err(Error::invalid("only columns that are not members of others can be copied").with("column", text)),
+            _ => Err(Error::invalid("only columns at the top level can be copied").with("column", text)),
         }
     }
 }
@@ -115,20 +116,20 @@ pub enum Part {
         /// Real paths of data files.
         files: Vec<String>,
     },
-    /// The rows of the source that a merge has found the matches of: see [`Table::write_part`].
+    /// The rows of the source whose matches a merge has found: see [`Table::write_part`].
     Matches {
         /// The whole change.
         merge: Merge,
-        /// True of every row of the table that the source's keys match.
+        /// True for every row of the table that the source's keys match.
         filter: Predicate,
     },
 }
 
-/// What a delete or update is parted into.
+/// The parts of a delete or update.
 #[derive(Clone, Debug)]
 pub struct ChangeFiles {
-    /// Files that go as they are; committed with the parts.
+    /// Files that are removed as a whole; committed with the parts.
     pub whole: CommitMessage,
-    /// Files whose rows must be looked at: path and size in bytes.
+    /// Files whose rows must be read: path and size in bytes.
     pub files: Vec<(String, i64)>,
 }

@@ -1,6 +1,6 @@
 //! Cutting tasks at split offsets and packing them into splits of even weight.
 //!
-//! The same groups as Java's `TableScanUtil.planTaskGroups` with its default of emitting the largest bin first.
+//! The groups equal those of Java's `TableScanUtil.planTaskGroups`, which by default emits the largest bin first.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,13 +13,13 @@ use crate::parallel::check_cancelled;
 pub struct SplitRequest {
     /// Bytes of a split (`split-size`, `read.split.target-size`, 128 MiB).
     pub split_size_bytes: Option<i64>,
-    /// Open bins that are looked at (`lookback`, `read.split.planning-lookback`, 10).
+    /// The number of open bins (`lookback`, `read.split.planning-lookback`, 10).
     pub lookback: Option<usize>,
     /// Least weight of a file (`file-open-cost`, `read.split.open-file-cost`, 4 MiB).
     pub open_file_cost_bytes: Option<i64>,
 }
 
-/// A [`SplitRequest`] with everything decided.
+/// A [`SplitRequest`] with all values set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitPlan {
     pub(crate) split_size_bytes: i64,
@@ -28,19 +28,18 @@ pub struct SplitPlan {
 }
 
 impl SplitRequest {
-    /// Fills what is not given from the scan's options, then the table's properties, then the defaults.
+    /// Takes missing values from the scan's options, then from the table's properties, then from the defaults.
     ///
     /// # Errors
-    /// `InvalidInput` if a number is no number or not positive.
+    /// `InvalidInput` if a value is not a number, or not positive.
     pub fn or(&self, options: &BTreeMap<String, String>, properties: &BTreeMap<String, String>) -> Result<SplitPlan> {
         let number = |given: Option<i64>, option: &str, property: &str, default: i64, least: i64| -> Result<i64> {
             let text = options.get(option).or_else(|| properties.get(property));
             let value = match (given, text) {
                 (Some(v), _) => v,
-                (None, Some(text)) => text
-                    .trim()
-                    .parse()
-                    .map_err(|e| Error::invalid(format!("'{text}' is no number")).with("option", option).because(e))?,
+                (None, Some(text)) => text.trim().parse().map_err(|e| {
+                    Error::invalid(format!("'{text}' is not a number")).with("option", option).because(e)
+                })?,
                 (None, None) => default,
             };
             if value < least {
@@ -59,7 +58,7 @@ impl SplitRequest {
     }
 }
 
-/// What is cut and packed: a range of a file.
+/// A range of a file, which is cut and packed.
 pub trait Piece: Sized {
     /// First byte and bytes.
     fn range(&self) -> (i64, i64);
@@ -67,11 +66,11 @@ pub trait Piece: Sized {
     fn with_range(&self, start: i64, length: i64) -> Self;
     /// The file's length.
     fn size_bytes(&self) -> i64;
-    /// Where it may be split, as it says.
+    /// The offsets where the file may be split, as recorded.
     fn split_offsets(&self) -> Option<&[i64]>;
-    /// How many delete files there are, and the bytes that are read of them.
+    /// The number of delete files, and the bytes to read from them.
     fn deletes(&self) -> (i64, i64);
-    /// Whether the other is of the same file.
+    /// Whether the other is a range of the same file.
     fn is_of_same_file(&self, other: &Self) -> bool;
 }
 
@@ -114,7 +113,7 @@ pub fn pack<T: Piece>(tasks: Vec<T>, plan: &SplitPlan) -> Result<Vec<Vec<T>>> {
     Ok(full)
 }
 
-/// Splits that are being filled, and those that are not any more.
+/// Splits that are being filled, and finished splits.
 struct Bins<'a, T> {
     open: VecDeque<Bin<T>>,
     full: Vec<Vec<T>>,
@@ -159,14 +158,14 @@ impl<T> Bin<T> {
     }
 }
 
-/// Of equally heavy bins the first, as `Collections.max` gives it.
+/// The heaviest bin. Among equal ones it is the first, as in `Collections.max`.
 fn take_largest<T>(bins: &mut VecDeque<Bin<T>>) -> Option<Bin<T>> {
     let heaviest = bins.iter().map(|b| b.weight).max()?;
     let at = bins.iter().position(|b| b.weight == heaviest)?;
     bins.remove(at)
 }
 
-/// The bytes that a task reads of a delete file: a deletion vector's own, else the file's.
+/// The bytes that a task reads from a delete file: those of the deletion vector, else the whole file.
 fn content_bytes(file: &DataFile) -> i64 {
     match file.format {
         FileFormat::Puffin => file.content_size_bytes.unwrap_or(file.size_bytes),
@@ -177,13 +176,14 @@ fn content_bytes(file: &DataFile) -> i64 {
 /// Pieces between two checks for cancellation.
 const PIECES_BETWEEN: usize = 256;
 
-/// Tasks of a split, about: there is room for so many at first.
+/// About the number of tasks in a split: the initial capacity.
 const TASKS_OF_SPLIT: usize = 4;
 
-/// Pieces of one file, about: a size that no file has must not fill the memory.
+/// About the number of pieces of one file. A wrong file size must not fill the memory.
 const MOST_PIECES: i64 = 1 << 16;
 
-/// Cuts a task at its file's offsets if these are valid, else every `split_size_bytes`. Avro, ORC and Parquet can be cut.
+/// Cuts a task at its file's offsets if these are valid, else every `split_size_bytes`. Avro, ORC and Parquet can be
+/// cut.
 fn cut<T: Piece>(task: &T, split_size_bytes: i64, mut add: impl FnMut(T) -> Result<()>) -> Result<()> {
     let (_, length) = task.range();
     let mut piece = |start: i64, end: i64| add(task.with_range(start, end - start));
@@ -201,17 +201,17 @@ fn cut<T: Piece>(task: &T, split_size_bytes: i64, mut add: impl FnMut(T) -> Resu
     }
 }
 
-/// Offsets may be wrong; then they are ignored: they must ascend strictly and lie in the file.
+/// Offsets must ascend strictly and be inside the file. Wrong offsets are ignored.
 fn valid_offsets(offsets: &[i64], size_bytes: i64) -> bool {
     let ascending = offsets.windows(2).all(|w| w[0] < w[1]);
     let inside = offsets.first().is_some_and(|o| *o >= 0) && offsets.last().is_some_and(|o| *o < size_bytes);
     ascending && inside
 }
 
-/// Joins neighbours in one file again.
+/// Joins adjacent ranges of one file.
 fn merge_adjacent<T: Piece>(mut tasks: Vec<T>) -> Vec<T> {
     tasks.dedup_by(|task, last| {
-        // Ranges are compared first: what tells files apart is elsewhere in memory.
+        // Ranges are compared first, because the identity of a file is elsewhere in memory.
         let ((first, before), (start, length)) = (last.range(), task.range());
         let joins = first + before == start && last.is_of_same_file(task);
         if joins {

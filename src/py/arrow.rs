@@ -1,11 +1,11 @@
 //! Record batches across the border, both ways, by the Arrow PyCapsule interface: the only `unsafe` of the crate.
 //!
-//! Out: [`Batch`] (`__arrow_c_array__`), [`Batches`] and [`BatchStream`] (`__arrow_c_stream__`). In: [`Input`], from any
-//! object with `__arrow_c_stream__` or `__arrow_c_array__`. Every capsule's name is checked before its pointer is used,
-//! and what it points at is moved out, so that the capsule's own destructor finds it released.
+//! Out: [`Batch`] (`__arrow_c_array__`), [`Batches`] and [`BatchStream`] (`__arrow_c_stream__`). In: [`Input`], from
+//! any object with `__arrow_c_stream__` or `__arrow_c_array__`. Every capsule's name is checked before its pointer is
+//! used, and what it points at is moved out, so that the capsule's own destructor finds it released.
 //!
-//! Consumers such as polars pull a stream from compiled code, where Python handles no signals; so both directions
-//! [`Watch`] for them between batches.
+//! Consumers such as polars pull a stream from compiled code, where Python handles no signals. So both directions
+//! [`Watch`] for signals between batches.
 
 use std::ffi::CStr;
 use std::ops::Range;
@@ -33,8 +33,7 @@ const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 /// What to do about data that breaks Arrow's own rules.
-const DAMAGED: &str =
-    "pyarrow's array.validate(full=True) says where; text that is not UTF-8 belongs into a binary column";
+const DAMAGED: &str = "pyarrow's array.validate(full=True) says where; put text that is not UTF-8 into a binary column";
 
 type Reader = Box<dyn RecordBatchReader + Send>;
 
@@ -63,7 +62,7 @@ pub(super) fn import_schema(obj: &Bound<'_, PyAny>) -> PyResult<Option<ArrowSche
     parsed.map(Some).map_err(|e| to_exception(obj.py(), &e))
 }
 
-/// Whoever takes what a capsule points at marks it as released, and may leave the rest of it as it was.
+/// A consumer marks the contents of a capsule as released, and may leave its other fields unchanged.
 fn consumed(what: &str) -> Error {
     Error::invalid(format!("the Arrow {what} was read already"))
 }
@@ -102,7 +101,7 @@ impl Batch {
     }
 }
 
-/// Batches in memory, all of one schema; streams as often as asked.
+/// Batches in memory, all with one schema. They can be streamed any number of times.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Batches {
     schema: SchemaRef,
@@ -138,7 +137,7 @@ impl Batches {
     }
 }
 
-/// Batches as they are read: iterate it, or hand it once to a consumer of `__arrow_c_stream__`.
+/// Batches as they are read. Iterate over it, or give it once to a consumer of `__arrow_c_stream__`.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct BatchStream {
     schema: SchemaRef,
@@ -173,7 +172,7 @@ impl BatchStream {
         self.pull(py)?.map(|batch| Batch { batch }).ok_or_else(|| PyStopIteration::new_err(()))
     }
 
-    /// All batches that are left, in memory; Ctrl-C works between batches.
+    /// All remaining batches, in memory. Ctrl-C works between batches.
     fn read_all(&self, py: Python<'_>) -> PyResult<Batches> {
         let mut batches = Vec::new();
         while let Some(batch) = self.pull(py)? {
@@ -204,7 +203,7 @@ impl BatchStream {
     }
 }
 
-/// A stream that a consumer pulls from compiled code. Never panics, since a panic there would end the process.
+/// A stream that a consumer pulls from compiled code. Never panics, because a panic there would end the process.
 struct Outgoing {
     schema: SchemaRef,
     batches: Option<handle::BatchStream>,
@@ -281,7 +280,7 @@ impl Input {
         Ok(Input { reader: Box::new(Watched { reader, watch: Arc::clone(&watch) }), watch })
     }
 
-    /// Runs `work` on the rows, detached. A signal's exception goes before the error that it caused.
+    /// Runs `work` on the rows, detached. A signal's exception wins over the error that it caused.
     pub(super) fn run<T: Send>(self, py: Python<'_>, work: impl FnOnce(Reader) -> Result<T> + Send) -> PyResult<T> {
         let Input { reader, watch } = self;
         run_watched(py, &watch, || work(reader))
@@ -363,7 +362,7 @@ fn failure(stream: &mut FFI_ArrowArrayStream, code: i32) -> ArrowError {
     ArrowError::CDataInterface(text.unwrap_or_else(|| format!("the stream failed with code {code}")))
 }
 
-/// The rows of imported data, checked for what other libraries need not keep: that texts are UTF-8 and offsets ascend,
+/// The rows of imported data, checked for rules that other libraries may break: texts are UTF-8, and offsets ascend
 /// within the values. Arrow's arrays rely on that.
 fn whole(fields: &Fields, data: &ArrayData) -> Result<StructArray> {
     let columns = fields.iter().zip(data.child_data()).map(|(field, column)| {
@@ -386,8 +385,8 @@ fn checked(cut: ArrayData) -> Result<ArrayData, ArrowError> {
     Ok(cut)
 }
 
-/// Checks what lies in the buffers. Not where nulls are: the table's own schema says where there may be any, and what
-/// lies under a null struct or list is void. But no schema knows of null entries of maps.
+/// Checks the values in the buffers. It does not check where nulls are, because the table's schema says where nulls are
+/// allowed, and values under a null struct or list have no meaning. But no schema covers null entries of maps.
 fn check_values(data: &ArrayData) -> Result<(), ArrowError> {
     data.validate_values()?;
     if matches!(data.data_type(), DataType::Map(_, _)) && data.child_data().iter().any(|c| c.null_count() > 0) {
@@ -522,7 +521,7 @@ fn broken(data: &ArrayData, what: impl std::fmt::Display) -> ArrowError {
     ArrowError::InvalidArgumentError(format!("an array of type {} {what}", data.data_type()))
 }
 
-/// Rows still without buffers and children. Nulls are counted anew: the count that came with the data may be wrong.
+/// Rows still without buffers and children. Nulls are counted again, because the count in the data may be wrong.
 fn rows(data: &ArrayData, offset: usize, len: usize) -> ArrayDataBuilder {
     let nulls = data.nulls().map(|nulls| nulls.slice(offset, len));
     ArrayData::builder(data.data_type().clone()).len(len).nulls(nulls)
@@ -560,8 +559,8 @@ fn batch_of(method: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     batch.map_err(|e| to_exception(py, &e))
 }
 
-/// A `pyarrow.RecordBatchReader`, which often has a generator behind it: pulled by its Python method, so that what the
-/// generator raises, Ctrl-C among it, is raised again as it is and not as text.
+/// A `pyarrow.RecordBatchReader`, which often wraps a generator. It is read by its Python method. So an exception of
+/// the generator, also that of Ctrl-C, is raised unchanged and not as text.
 struct Pulled {
     source: Py<PyAny>,
     schema: SchemaRef,

@@ -1,5 +1,5 @@
-//! The way from Python into the crate: detached from the interpreter, so that other threads run, with errors and
-//! panics mapped to exceptions.
+//! Calls from Python into the crate. They are detached from the interpreter, so other threads run. Errors and panics
+//! become exceptions.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,8 +15,8 @@ pub(super) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Se
     run_watched(py, &Watch::new(), work)
 }
 
-/// As [`run`], for `work` that shares `watch` with others. An exception of a signal goes before the error that it
-/// caused. It also goes before a result, which may contain that error.
+/// As [`run`], for `work` that shares `watch` with others. A signal's exception wins over the error that it
+/// caused. It also wins over a result, which may contain that error.
 pub(super) fn run_watched<T: Send>(
     py: Python<'_>,
     watch: &Watch,
@@ -27,12 +27,12 @@ pub(super) fn run_watched<T: Send>(
     watch.raised().map_or(done, Err)
 }
 
-/// Runs `work` where it is; for what costs less than detaching.
+/// Runs `work` without detaching; for work that costs less than detaching.
 pub(super) fn run_attached<T>(py: Python<'_>, work: impl FnOnce() -> Result<T>) -> PyResult<T> {
     guarded(work).map_err(|e| to_exception(py, &e))
 }
 
-/// Turns a panic, which is a bug of Frazil, into an error, so that no panic crosses a language border.
+/// Turns a panic, which is a bug of Frazil, into an error, so no panic crosses a language border.
 pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(internal(panic.as_ref())))
 }

@@ -9,7 +9,7 @@ use crate::error::Error;
 /// `{kind: class}` of `frazil.exceptions`.
 static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 
-/// The exception for `error`. If even the classes can't be had, the exception that says why.
+/// The exception for `error`. If the classes can't be imported, the exception of that import.
 pub(super) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
     build(py, error).unwrap_or_else(|failure| failure)
 }

@@ -26,13 +26,13 @@ use crate::rows::seam;
 use crate::rows::stream::StreamRequest;
 use crate::{expr, types};
 
-/// Raises `InvalidInputError` unless the text is a filter.
+/// Raises `InvalidInputError` if the text is not a filter.
 #[pyfunction]
 pub(super) fn check_filter(py: Python<'_>, text: &str) -> PyResult<()> {
     run_attached(py, || expr::parse(text).map(drop))
 }
 
-/// Whether engines take a path as it is.
+/// Whether engines accept a path unchanged.
 #[pyfunction]
 pub(super) fn is_plain_path(path: &str) -> bool {
     crate::rows::native_read::is_plain_path(path)

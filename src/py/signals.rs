@@ -1,4 +1,4 @@
-//! Ctrl-C during long work: Python runs a signal's handler only where its main thread asks for it.
+//! Ctrl-C during long work. Python runs a signal's handler only when its main thread checks for signals.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,12 +11,12 @@ use super::lock::lock;
 use crate::error::{Error, Result};
 use crate::parallel::Cancellation;
 
-/// Asking means attaching to the interpreter, perhaps waiting for another thread: not more often than this.
+/// The shortest time between two checks. A check attaches to the interpreter and may wait for another thread.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Looks for signals between the steps of one piece of work, and stops all its threads when one arrived.
+/// Checks for signals between the steps of one piece of work. If one arrived, it stops all threads of the work.
 ///
-/// Only the thread that made it asks Python. It is the only one on which a handler may run, and no lock is waited for that
+/// Only the thread that made it checks for signals, because a handler may run only there. It waits for no lock that
 /// another thread of the work might hold.
 #[derive(Clone)]
 pub(super) struct Watch(Arc<State>);
@@ -44,7 +44,7 @@ impl Watch {
         Cancellation::new(move || watch.check())
     }
 
-    /// An error if the work is to stop.
+    /// An error if the work must stop.
     pub(super) fn check(&self) -> Result<()> {
         if std::thread::current().id() == self.0.owner && !self.0.stopped.load(Ordering::Relaxed) {
             let mut asked = lock(&self.0.asked);

@@ -227,8 +227,8 @@ impl ScanTask {
         self.inner.change.as_ref().map(|c| c.commit_snapshot_id)
     }
 
-    /// In a changelog, where the file itself stayed: the deletes on the other side of the commit. The task's rows are those
-    /// that they remove and that `deletes` leave.
+    /// In a changelog, where the file itself stayed: the deletes on the other side of the commit. The task's rows are
+    /// those that they remove and that `deletes` leave.
     #[getter]
     fn removed_by(&self) -> Option<Vec<DeleteFile>> {
         let deletes = self.inner.change.as_ref()?.removed_by.as_ref()?;
@@ -265,7 +265,7 @@ impl ScanTask {
         run_attached(cls.py(), || {
             let split = split_from_json(text)?;
             let schema = Arc::clone(&split.context.schema);
-            let inner = split.tasks.into_iter().next().ok_or_else(|| Error::invalid("the pickle holds no task"))?;
+            let inner = split.tasks.into_iter().next().ok_or_else(|| Error::invalid("the pickle contains no task"))?;
             Ok(ScanTask { inner, schema })
         })
     }

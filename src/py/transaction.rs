@@ -20,7 +20,7 @@ use crate::rows::seam;
 /// Changes to be committed together; `frazil.Transaction` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Transaction {
-    /// `None` once it has ended.
+    /// `None` after it has ended.
     inner: Mutex<Option<Box<dyn seam::Transaction>>>,
 }
 
@@ -121,7 +121,7 @@ impl Transaction {
         run(py, || self.with(|t| t.cherry_pick(snapshot_id)))
     }
 
-    /// The table as the changes so far leave it, published nowhere.
+    /// The unpublished table after the changes so far.
     fn table(&self, py: Python<'_>) -> PyResult<Table> {
         Ok(run(py, || self.with(|t| t.table()))?.into())
     }
@@ -132,7 +132,7 @@ impl Transaction {
         Ok((done.counts, done.snapshots, done.metadata_bytes))
     }
 
-    /// Whether it was committed or given up.
+    /// Whether it was committed or abandoned.
     fn ended(&self, py: Python<'_>) -> bool {
         py.detach(|| self.lock().is_none())
     }

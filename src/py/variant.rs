@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::types::temporal::MICROS_PER_DAY;
 use crate::types::{self, PrimitiveType};
 
-/// Rows between two looks at Ctrl-C.
+/// Rows between two checks for Ctrl-C.
 const ROWS_A_LOOK: usize = 1024;
 
 /// The variants of the first column of `data` as JSON text.
@@ -23,8 +23,8 @@ pub(super) fn variant_json(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<
     Ok(Batches::new(schema, batches))
 }
 
-/// The variants of the first column of `data` as objects. `scalar(type, number)` makes what Python has no object for:
-/// dates, times and timestamps that are finer or farther away than its own.
+/// The variants of the first column of `data` as objects. `scalar(type, number)` makes values that Python has no object
+/// for: dates, times and timestamps outside of its range or precision.
 #[pyfunction]
 pub(super) fn variant_objects<'py>(
     py: Python<'py>,

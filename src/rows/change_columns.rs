@@ -8,7 +8,7 @@ use crate::types::metadata_columns::{is_metadata, metadata_column};
 use crate::types::schema::LAST_USER_FIELD_ID;
 use crate::types::{Field, Schema};
 
-/// Of the metadata columns of a version those that a scan's filter or projection names, behind the version's own.
+/// The version's columns, followed by the metadata columns that a scan's filter or projection names.
 pub(crate) fn named_columns(
     own: &Arc<Schema>,
     all: &Schema,
@@ -25,7 +25,7 @@ pub(crate) fn with_columns(schema: &Arc<Schema>, ids: &[i32]) -> Arc<Schema> {
     with_fields(schema, ids.iter().filter_map(|id| metadata_column(*id)))
 }
 
-/// The schema with more columns; its own go before others of the same name.
+/// The schema with more columns. Its own columns win over others of the same name.
 pub(crate) fn with_fields(schema: &Arc<Schema>, more: impl Iterator<Item = Field>) -> Arc<Schema> {
     let mut more = more.filter(|c| schema.fields.iter().all(|f| f.name != c.name)).peekable();
     if more.peek().is_none() {
@@ -35,10 +35,10 @@ pub(crate) fn with_fields(schema: &Arc<Schema>, more: impl Iterator<Item = Field
     Arc::new(Schema::new(schema.id, fields, schema.identifier_field_ids.clone()))
 }
 
-/// Parts a filter into what it asks of the table's columns and what it asks of those that say what happened to a row.
+/// Splits a filter into a part on the table's columns and a part on the columns that describe a change.
 ///
 /// # Errors
-/// `Unsupported` for alternatives between the two.
+/// `Unsupported` if `or` combines the two parts.
 pub(crate) fn split_filter(filter: BoundPredicate) -> Result<(BoundPredicate, BoundPredicate)> {
     let clauses = match filter {
         BoundPredicate::And(clauses) => clauses,

@@ -1,4 +1,4 @@
-//! Folds what is known of files into statistics of one column.
+//! Combines the statistics of files into statistics of one column.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use crate::rows::statistics::{ColumnStatistics, Fact};
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type, Value, ValueRef, select};
 
-/// How many rows of a file a scan has.
+/// The number of rows that a scan keeps from a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coverage {
     /// All of them.
@@ -29,7 +29,7 @@ impl Coverage {
     }
 }
 
-/// Whether bounds of files of this format are values of the column, where the column has any. Text and bytes may be cut;
+/// Whether bounds in files of this format are values of the column, if it has any. Text and bytes may be cut;
 /// uuids may be in another order; ORC keeps milliseconds of times, and infinities in place of NaNs.
 pub(crate) fn tight(ty: &PrimitiveType, format: FileFormat) -> bool {
     use PrimitiveType as P;
@@ -42,8 +42,8 @@ pub(crate) fn tight(ty: &PrimitiveType, format: FileFormat) -> bool {
     }
 }
 
-/// The columns that a scan is asked for statistics of. `shape` is its context, the columns that can be named, and whether they
-/// are by their exact names.
+/// The columns for the statistics of a scan. `shape` is the scan's context, the columns that can be named, and whether
+/// names are matched exactly.
 pub(crate) fn asked_columns(
     (context, named, case_sensitive): (&ReadContext, &Schema, bool),
     columns: &[String],
@@ -102,12 +102,12 @@ pub(crate) struct ColumnFold {
     upper: Extreme,
     /// Whether a value that is neither null nor NaN may be there.
     ordinary: bool,
-    /// Whether a NaN certainly is there, and whether one may be of which nothing is counted.
+    /// Whether a NaN certainly exists, and whether an uncounted NaN may exist.
     nan: bool,
     nan_unknown: bool,
 }
 
-/// A count, exact or at most that.
+/// A count: exact, or an upper bound.
 #[derive(Clone, Copy)]
 pub(crate) struct Count {
     pub(crate) n: u64,
@@ -122,7 +122,7 @@ impl Count {
         self.exact &= other.exact;
     }
 
-    /// Of the rows that a scan has of a file with so many in all.
+    /// A count for the rows that a scan keeps from a file with `records` rows.
     pub(crate) fn of(n: Option<u64>, records: u64, coverage: Coverage) -> Count {
         let rows_exact = !matches!(coverage, Coverage::Part(_));
         match n {
@@ -137,16 +137,16 @@ impl Count {
 /// The least or greatest value so far.
 #[derive(Default)]
 pub(crate) struct Extreme {
-    /// Of values that rows certainly have.
+    /// The extreme of values that rows certainly have.
     attained: Option<Value>,
-    /// Of bounds.
+    /// The extreme of bounds.
     bound: Option<Value>,
-    /// A file may have values of which there is no bound.
+    /// A file may have values without a bound.
     unknown: bool,
 }
 
 impl Extreme {
-    /// `better` is the order in which a value goes before the one so far.
+    /// `better` is the order in which a value replaces the current one.
     pub(crate) fn add(&mut self, bound: Option<ValueRef<'_>>, attained: bool, better: Ordering) {
         let Some(value) = bound else {
             self.unknown = true;
@@ -158,7 +158,7 @@ impl Extreme {
         }
     }
 
-    /// A bound does no harm where a value that is there goes before it.
+    /// A bound can be ignored if an existing value comes before it.
     pub(crate) fn finish(self, better: Ordering) -> Fact<Value> {
         match (self.attained, self.bound) {
             _ if self.unknown => Fact { value: None, exact: false },
@@ -198,7 +198,7 @@ impl ColumnFold {
         &self.ty
     }
 
-    /// Adds a file of so many rows.
+    /// Adds a file with `records` rows.
     pub(crate) fn add_file(&mut self, facts: &FileFacts<'_>, records: u64, coverage: Coverage) {
         self.nulls.add(Count::of(facts.nulls, records, coverage));
         let nans = Count::of(facts.nans, records, coverage);
@@ -219,7 +219,7 @@ impl ColumnFold {
         self.upper.add(facts.upper, attained, Ordering::Greater);
     }
 
-    /// `cut` says that a limit leaves only some of the rows.
+    /// `cut` says that a limit keeps only some of the rows.
     pub(crate) fn finish(self, rows: &Fact<u64>, cut: bool) -> ColumnStatistics {
         let limit = rows.value.unwrap_or(0);
         let none = limit == 0;
@@ -231,7 +231,7 @@ impl ColumnFold {
         };
         let (mut min, mut max) = (self.lower.finish(Ordering::Less), self.upper.finish(Ordering::Greater));
         if !self.ordinary {
-            // Nothing but nulls and NaNs, so that the least value is a NaN or there is none.
+            // Nothing but nulls and NaNs, so the least value is a NaN or does not exist.
             let exact = self.nan || !self.nan_unknown;
             min = Fact { value: self.nan.then(|| nan_value.clone()), exact };
             max = min.clone();

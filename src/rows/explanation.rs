@@ -1,8 +1,8 @@
-//! What `explain` tells: the funnel of a plan, its deletes, its clauses, its commits.
+//! The result of `explain`: the stages of a plan, its deletes, its clauses, its commits.
 
 use arrow::record_batch::RecordBatch;
 
-/// One stage of the funnel: what came in and what stayed.
+/// One stage of a plan: its input, and what it kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FunnelStage {
     /// `manifest counts`, `partition summaries`, `delete manifests`, `delete files`, `partition tuples`,
@@ -10,17 +10,17 @@ pub struct FunnelStage {
     pub name: &'static str,
     /// What is counted: `manifest`, `data file` or `delete file`.
     pub unit: &'static str,
-    /// How many came in.
+    /// The number of inputs.
     pub considered: u64,
-    /// How many stayed.
+    /// The number kept.
     pub kept: u64,
-    /// Bytes that came in.
+    /// Bytes of the input.
     pub considered_bytes: u64,
-    /// Bytes that stayed.
+    /// Bytes kept.
     pub kept_bytes: u64,
-    /// What decides at this stage, in words.
+    /// What decides at this stage, as text.
     pub reason: &'static str,
-    /// Wall time of the stage, milliseconds. 0 where the next stage of the same unit is measured with it.
+    /// Wall time of the stage, milliseconds. 0 if its time is included in the next stage of the same unit.
     pub time_ms: f64,
 }
 
@@ -33,9 +33,9 @@ pub struct DeleteFacts {
     pub equality: u64,
     /// Deletion vectors.
     pub vectors: u64,
-    /// Of all of them, those that reach a file that is kept.
+    /// Those of them that apply to a kept file.
     pub attached: u64,
-    /// How often they were attached, once for each data file.
+    /// How often they were attached to data files.
     pub attachments: u64,
 }
 
@@ -44,11 +44,11 @@ pub struct DeleteFacts {
 pub struct CacheFacts {
     /// Its folder.
     pub folder: String,
-    /// Manifests that it had.
+    /// Manifests that the cache had.
     pub served: u64,
-    /// Manifests that planning read, from it or from the table.
+    /// Manifests that planning read, from the cache or from the table.
     pub read: u64,
-    /// Why it could not serve or keep some, if there was a reason.
+    /// Why the cache could not return or store some of them.
     pub trouble: Option<String>,
 }
 
@@ -77,11 +77,11 @@ pub struct Explain {
     pub select: Vec<String>,
     /// What each clause of the filter can do.
     pub clauses: Vec<Clause>,
-    /// The funnel, in order.
+    /// The stages, in order.
     pub stages: Vec<FunnelStage>,
     /// Deletes.
     pub deletes: DeleteFacts,
-    /// Of a scan of what happened between versions: what each commit did, oldest first.
+    /// For a scan of changes: the changes of each commit, oldest first.
     pub commits: Vec<CommitFacts>,
     /// The plan cache, if the scan has one.
     pub cache: Option<CacheFacts>,
@@ -106,13 +106,14 @@ pub struct Explained {
 pub struct Clause {
     /// As text.
     pub text: String,
-    /// Stages that can use it: `manifest list`, `partitions`, `column metrics`. None: it is only asked of rows.
+    /// Stages that can use it: `manifest list`, `partitions`, `column metrics`. Without stages, the clause is only
+    /// checked on rows.
     pub stages: Vec<&'static str>,
-    /// What keeps it from the other stages, or limits it; empty if nothing.
+    /// Why other stages can't use it, or what limits it; empty if nothing does.
     pub limits: Vec<String>,
 }
 
-/// What one commit did to the rows that a scan asks for.
+/// What one commit did to the rows of a scan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommitFacts {
     /// The commit.
@@ -123,8 +124,8 @@ pub struct CommitFacts {
     pub operation: Option<String>,
     /// Its place in the changelog; `None` among appends.
     pub ordinal: Option<i32>,
-    /// Files with rows that came.
+    /// Files with inserted rows.
     pub inserts: u64,
-    /// Files with rows that went.
+    /// Files with deleted rows.
     pub deletes: u64,
 }

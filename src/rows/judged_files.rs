@@ -1,4 +1,4 @@
-//! Verdicts on files as Arrow columns.
+//! Decisions about files as Arrow columns.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::format::task::{DataFile, FileContent, FileFormat};
 
-/// Characters of what is left of a filter: it is said of each file, and a list of values may be long.
+/// The most characters of a residual filter. It is shown for each file, and a list of values may be long.
 pub(crate) const MOST_LEFT: usize = 200;
 
 pub(crate) fn dictionary() -> DataType {
@@ -74,7 +74,7 @@ impl Texts {
     pub(crate) fn push(&mut self, text: &str) -> Result<()> {
         self.bytes += text.len();
         if self.bytes > i32::MAX as usize {
-            return Err(Error::unsupported("what there is to say of one manifest exceeds 2 GiB"));
+            return Err(Error::unsupported("the explanation of one manifest exceeds 2 GiB"));
         }
         self.out.append_value(text);
         Ok(())
@@ -89,7 +89,7 @@ pub(crate) fn batch(schema: SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordB
     RecordBatch::try_new(schema, columns).map_err(|e| Error::internal("the explanation is no Arrow batch").because(e))
 }
 
-/// A data file of a table of Paimon, and what was decided about it.
+/// A data file of a Paimon table, and the decision about it.
 pub(crate) struct Judged<'v> {
     pub file: &'v DataFile,
     pub kept: bool,
@@ -134,7 +134,7 @@ pub(crate) fn content_of(content: Option<&FileContent>, format: Option<&FileForm
     }
 }
 
-/// What is left of the filter on a file that is kept.
+/// The residual filter of a kept file.
 pub(crate) fn left_of(residual: &BoundPredicate) -> String {
     match residual {
         BoundPredicate::True => "the filter keeps every row".to_owned(),
@@ -152,8 +152,8 @@ pub(crate) fn counted(n: u32, unit: &str) -> String {
     format!("{n} {unit}{}", if n == 1 { "" } else { "s" })
 }
 
-/// The columns of files of a changelog: those of [`file_schema`], and `operation` (`insert`, `delete`), `change_ordinal`
-/// and `commit_snapshot_id`.
+/// The columns of files of a changelog: those of [`file_schema`], and `operation` (`insert`, `delete`),
+/// `change_ordinal` and `commit_snapshot_id`.
 pub fn change_file_schema() -> SchemaRef {
     let more = [
         Field::new("operation", DataType::Utf8, false),

@@ -1,4 +1,4 @@
-//! What the verbs of all formats share: streams, shapes, keys, matching.
+//! Parts that the operations of all formats share: streams, shapes, keys, matching.
 
 pub mod change_columns;
 pub mod column_statistics;

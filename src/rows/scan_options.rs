@@ -1,4 +1,4 @@
-//! The options of a scan: texts by the names that the formats have for them.
+//! The options of a scan, as texts under the formats' names.
 
 use std::collections::BTreeMap;
 
@@ -17,20 +17,20 @@ const NAMES: [&str; 8] = [
     "plan-cache-bytes",
 ];
 
-/// Rows of a batch unless the option `batch-rows` says otherwise.
+/// The default of the option `batch-rows`.
 const BATCH_ROWS: usize = 32_768;
 
-/// How large the plan cache grows unless the option `plan-cache-bytes` says otherwise.
+/// The default of the option `plan-cache-bytes`: the maximum size of the plan cache.
 const PLAN_CACHE_BYTES: u64 = 1 << 30;
 
-/// What the options say, but for those of splits, which apply when splits are made.
+/// The parsed options, without those of splits, which apply when splits are made.
 pub(crate) struct ScanOptions {
     pub case_sensitive: bool,
     /// Most rows of a batch.
     pub batch_rows: usize,
     /// Most bytes of manifests to read.
     pub max_plan_bytes: Option<u64>,
-    /// The folder of the cache of decoded manifests, and its most bytes.
+    /// The folder of the cache of decoded manifests, and its maximum size in bytes.
     pub plan_cache: Option<(String, u64)>,
 }
 
@@ -38,7 +38,7 @@ impl ScanOptions {
     /// Reads the options.
     ///
     /// # Errors
-    /// `InvalidInput` for an unknown option or a value that is none; `Unsupported` for a cache that is not local.
+    /// `InvalidInput` for an unknown option or an invalid value; `Unsupported` for a cache that is not local.
     pub fn parse(options: &BTreeMap<String, String>) -> Result<ScanOptions> {
         if let Some(odd) = options.keys().find(|key| !NAMES.contains(&key.as_str())) {
             return Err(Error::invalid(format!("there is no scan option '{odd}'"))

@@ -1,4 +1,4 @@
-//! Which rows and columns a scan gives, whatever the format of its table.
+//! The rows and columns of a scan, for any table format.
 
 use std::sync::Arc;
 
@@ -8,29 +8,29 @@ use crate::format::task::ReadContext;
 use crate::types::metadata_columns::DELETED;
 use crate::types::{Schema, select};
 
-/// What a scan was asked for so far.
+/// The request of a scan.
 #[derive(Clone, Debug)]
 pub(crate) struct ScanShape {
     /// The version's columns.
     own: Arc<Schema>,
-    /// The columns that can be asked for.
+    /// The columns that a request may name.
     all: Arc<Schema>,
     predicate: Predicate,
     /// The filter, bound to the columns of the table.
     pub filter: Arc<BoundPredicate>,
-    /// What is shared by the tasks.
+    /// The context that the tasks share.
     pub context: Arc<ReadContext>,
     select: Option<Vec<String>>,
     /// The most rows to read.
     pub limit: Option<usize>,
     /// Whether columns are found by their exact names.
     pub case_sensitive: bool,
-    /// Whether the rows are those that changed.
+    /// Whether the rows are changes.
     of_changes: bool,
 }
 
 impl ScanShape {
-    /// All rows of `context`, whose schema has the version's columns. `all` are the columns that can be asked for.
+    /// All rows of `context`, whose schema has the version's columns. `all` are the columns that a request may name.
     pub fn new(context: ReadContext, all: Arc<Schema>, case_sensitive: bool, of_changes: bool) -> ScanShape {
         ScanShape {
             own: context.schema.clone(),
@@ -54,7 +54,7 @@ impl ScanShape {
         select.map_or(Ok(shape.clone()), |columns| shape.select(&columns))
     }
 
-    /// Keeps only rows that this filter keeps as well.
+    /// Adds a filter: a row must pass all of them.
     ///
     /// # Errors
     /// `InvalidInput` if the filter does not fit the schema.
@@ -87,12 +87,12 @@ impl ScanShape {
         Ok(ScanShape { select: Some(columns.to_vec()), ..self.clone() }.with_context(context))
     }
 
-    /// Reads at most so many rows.
+    /// Reads at most `rows` rows.
     pub fn limit(&self, rows: usize) -> ScanShape {
         ScanShape { limit: Some(self.limit.map_or(rows, |l| l.min(rows))), ..self.clone() }
     }
 
-    /// Reads so, with the metadata columns that are asked for.
+    /// Reads with this context, and with the requested metadata columns.
     fn with_context(self, context: ReadContext) -> ScanShape {
         let schema = match self.of_changes {
             true => self.own.clone(),
@@ -104,12 +104,12 @@ impl ScanShape {
         ScanShape { context: Arc::new(ReadContext { schema, keep_deleted, ..context }), ..self }
     }
 
-    /// Whether the rows are those that changed.
+    /// Whether the rows are changes.
     pub fn of_changes(&self) -> bool {
         self.of_changes
     }
 
-    /// The columns that can be asked for.
+    /// The columns that a request may name.
     pub fn all_columns(&self) -> &Arc<Schema> {
         &self.all
     }

@@ -1,14 +1,14 @@
-//! Statistics of a scan that metadata gives: counts and bounds.
+//! Statistics of a scan from metadata: counts and bounds.
 
 use crate::types::{FieldId, PrimitiveType, Value};
 
-/// A figure, exact or a bound.
+/// A value that is exact, or a bound.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fact<T> {
-    /// The figure. What a bound is: counts and maxima are at most this, minima at least. `None` where nothing is known
-    /// (not exact), or where there is no such value (exact).
+    /// The value. As a bound, it is an upper bound of counts and maxima, and a lower bound of minima. An inexact `None`
+    /// means unknown; an exact `None` means that no such value exists.
     pub value: Option<T>,
-    /// Whether it is the truth itself.
+    /// Whether the value is exact.
     pub exact: bool,
 }
 
@@ -18,7 +18,7 @@ impl<T> Fact<T> {
     }
 }
 
-/// What metadata says of one column of the rows.
+/// Statistics of one column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnStatistics {
     /// Its dotted path.
@@ -27,11 +27,11 @@ pub struct ColumnStatistics {
     pub field_id: FieldId,
     /// Its type.
     pub ty: PrimitiveType,
-    /// Values, nulls and NaNs included.
+    /// The number of values, including nulls and NaNs.
     pub value_count: Fact<u64>,
-    /// Nulls, those of structs around it included.
+    /// The number of nulls, including those of structs around it.
     pub null_count: Fact<u64>,
-    /// NaNs; exactly 0 for types without.
+    /// The number of NaNs; exactly 0 for types without NaN.
     pub nan_count: Fact<u64>,
     /// The least value: NaN only if there is no other.
     pub min: Fact<Value>,
@@ -39,13 +39,13 @@ pub struct ColumnStatistics {
     pub max: Fact<Value>,
 }
 
-/// What metadata says of the rows of a scan.
+/// Statistics of the rows of a scan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
     /// Rows.
     pub row_count: Fact<u64>,
     /// Data files that may have rows.
     pub files: u64,
-    /// In the order asked for.
+    /// Statistics of columns, in the requested order.
     pub columns: Vec<ColumnStatistics>,
 }

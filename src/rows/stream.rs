@@ -11,30 +11,30 @@ use crate::error::{Error, Result};
 use crate::format::task::Split;
 use crate::parallel::check_cancelled;
 
-/// How a stream is to be read.
+/// How to read a stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StreamRequest {
-    /// Whether batches come in the order of the tasks, each time the same, else as they are ready.
+    /// Whether batches come in the order of the tasks, the same each time. Otherwise they come as they are ready.
     pub ordered: bool,
-    /// Whether all batches are going to be kept: then threads don't wait until some are taken.
+    /// Whether the caller keeps all batches. Then threads don't wait until batches are taken.
     pub all: bool,
-    /// Threads that read, at most; 0 is as many as there are cores.
+    /// The most threads that read; 0 means the number of cores.
     pub threads: usize,
 }
 
-/// Batches of one schema, read ahead by several threads. Once it failed it gives the same error for ever: who goes on
-/// must not take the rows so far for all.
+/// Batches of one schema, read ahead by several threads. A stream that failed returns the same error again:
+/// callers must not treat a partial result as complete.
 pub struct BatchStream {
     schema: SchemaRef,
     /// `None` after the end.
     batches: Option<ReadAhead>,
     left: Option<usize>,
-    /// What it failed with.
+    /// The error of the stream.
     failed: Option<Error>,
 }
 
 impl BatchStream {
-    /// The rows of the tasks of `source`, `limit` at most.
+    /// The rows of the tasks of `source`, at most `limit`.
     ///
     /// # Errors
     /// As [`to_arrow`].
@@ -59,7 +59,7 @@ impl BatchStream {
     /// The next batch, which is not empty; `None` at the end. Checks for cancellation while it waits.
     ///
     /// # Errors
-    /// Those of planning and reading; a cancellation; the same again after any of them.
+    /// Errors of planning and reading; a cancellation. After an error, the same error again.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if let Some(error) = &self.failed {
             return Err(error.again());
@@ -85,7 +85,7 @@ impl BatchStream {
         Ok(None)
     }
 
-    /// All batches that are left.
+    /// All remaining batches.
     ///
     /// # Errors
     /// As [`BatchStream::next_batch`].
@@ -110,7 +110,7 @@ impl Iterator for BatchStream {
 /// Rows that come in batches.
 pub type RowReader = Box<dyn RecordBatchReader + Send>;
 
-/// Reads the rows of a split, in another process perhaps.
+/// Reads the rows of a split, possibly in another process.
 ///
 /// # Errors
 /// As [`Scan::read`].

@@ -14,22 +14,22 @@ use super::options::{StoreOptions, flag};
 use super::place::{Service, StoreBucket};
 use crate::error::{Error, Result};
 
-/// Requests under way at once to one bucket.
+/// The most concurrent requests to one bucket.
 const MOST_REQUESTS: usize = 64;
 
 /// The clients of one bucket.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
-    /// Tries requests again.
+    /// Retries requests.
     pub patient: Arc<dyn ObjectStore>,
-    /// Makes each request once: for what must not be done twice unnoticed.
+    /// Makes each request once, for requests that must not be repeated unnoticed.
     pub once: Arc<dyn ObjectStore>,
 }
 
-/// Connects to a bucket; nothing is asked yet.
+/// Connects to a bucket, without a request yet.
 ///
 /// # Errors
-/// `InvalidInput` for options that contradict each other or the URI, and for plain HTTP to another machine that nobody
+/// `InvalidInput` for options that contradict each other or the URI, and for plain HTTP to another machine that is not
 /// allowed.
 pub(super) fn connect(bucket: &StoreBucket, options: &StoreOptions) -> Result<Client> {
     // The provider of cryptography that was built in; one that the process has already is as good.
@@ -68,8 +68,8 @@ fn client_options() -> ClientOptions {
         .with_timeout(Duration::from_secs(180))
 }
 
-/// The settings of a bucket: the environment's, then those given, which go before them. Credentials that are given
-/// stand alone: a session token of the environment belongs to the keys there.
+/// The settings of a bucket. Given settings override those of the environment. Given credentials are used alone,
+/// because a session token of the environment belongs to the keys there.
 fn settings(bucket: &StoreBucket, options: &StoreOptions) -> Result<Vec<(String, String)>> {
     const CREDENTIALS: [&str; 13] = [
         "access_key_id",
@@ -187,16 +187,16 @@ fn azure(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConf
     Ok(builder.with_container_name(&bucket.name))
 }
 
-/// Whether an endpoint is asked by plain HTTP.
+/// Whether an endpoint uses plain HTTP.
 ///
 /// # Errors
-/// `InvalidInput` if it is, on another machine, and nobody has allowed it; for an endpoint that is no URL.
+/// `InvalidInput` for plain HTTP to another machine that is not allowed, and for an endpoint that is not a URL.
 fn allows_http(endpoint: &str, allowed: bool) -> Result<bool> {
     if endpoint.starts_with("https://") {
         return Ok(allowed);
     }
     let Some(rest) = endpoint.strip_prefix("http://") else {
-        return Err(Error::invalid("the endpoint is no URL of HTTP").hint("Begin it with https:// or http://"));
+        return Err(Error::invalid("the endpoint is not an HTTP URL").hint("Begin it with https:// or http://"));
     };
     let authority = rest.split('/').next().unwrap_or_default();
     // Before an @ stands who asks, not who is asked.

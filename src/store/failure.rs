@@ -8,20 +8,20 @@ use object_store::client::{HttpError, HttpErrorKind};
 
 use crate::error::{Error, ErrorKind};
 
-/// What to do about a file that is gone.
+/// The hint for a missing file.
 pub(super) const GONE: &str =
     "Check the path; if the table was copied, open it with moved=True; an old version may have expired";
 
-/// Text of an answer that is shown at most.
+/// The most characters of an answer that are shown.
 const MOST_TEXT: usize = 300;
 
 /// The reason of an error, as far as it may be shown.
 #[derive(Debug)]
 pub(super) struct Failure {
     text: String,
-    /// Whether the store answered, and that it has not done and will not do what it was asked; or was never asked.
+    /// Whether the request certainly had no effect: the store refused it, or never received it.
     refused: bool,
-    /// Whether it was never asked.
+    /// Whether the store never received the request.
     unsent: bool,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for Failure {
 
 impl StdError for Failure {}
 
-/// What the parts of an error tell together.
+/// The combined information of the parts of an error.
 #[derive(Debug, Default)]
 struct Told {
     /// Of the answer, if there was one.
@@ -94,7 +94,7 @@ fn answer_in(text: &str) -> Option<String> {
     }
 }
 
-/// The crate's error for one of a store, which failed to `action` (`read`, `write`, …) what is at `path`.
+/// The crate's error for a store that failed to `action` (`read`, `write`, …) the object at `path`.
 pub(super) fn failure<'s>(action: &str, path: &str, e: StoreError, secrets: impl Iterator<Item = &'s str>) -> Error {
     let told = told(&e);
     let kind = match (&e, told.status) {
@@ -129,7 +129,7 @@ pub(super) fn failure<'s>(action: &str, path: &str, e: StoreError, secrets: impl
         ErrorKind::NotFound if no_bucket => error.hint("Check the location, and the endpoint and region of the store"),
         ErrorKind::NotFound => error.hint(GONE),
         ErrorKind::PermissionDenied => {
-            error.hint("Check the credentials in storage_options or the environment, and what they may do")
+            error.hint("Check the credentials in storage_options or the environment, and their permissions")
         }
         _ if text.contains("incorrectly configured region") => error.hint("Set the region of the bucket: s3.region"),
         _ if unsent => error.hint("Check the endpoint in storage_options or the environment, and the network"),
@@ -138,17 +138,17 @@ pub(super) fn failure<'s>(action: &str, path: &str, e: StoreError, secrets: impl
     error.because(Failure { text, refused, unsent })
 }
 
-/// The status of the answer that an error tells of.
+/// The status of the answer in an error.
 pub(super) fn status(e: &StoreError) -> Option<u16> {
     told(e).status
 }
 
-/// Whether an error says that the store could not be asked at all.
+/// Whether an error says that the store could not be reached.
 pub(super) fn is_unsent(e: &Error) -> bool {
     StdError::source(e).and_then(|source| source.downcast_ref::<Failure>()).is_some_and(|failure| failure.unsent)
 }
 
-/// Whether an error says that the store refused what it was asked, or was never asked.
+/// Whether an error says that the store refused the request, or never received it.
 pub(super) fn is_refusal(e: &Error) -> bool {
     let failure = StdError::source(e).and_then(|source| source.downcast_ref::<Failure>());
     failure.map_or(matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported), |failure| failure.refused)

@@ -264,7 +264,7 @@ impl LocalWriter {
     fn create(path: &str) -> Result<Self> {
         let target = local_path(path)?;
         let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
-            return Err(Error::invalid("this is no path of a file").with("path", path));
+            return Err(Error::invalid("the path does not name a file").with("path", path));
         };
         fs::create_dir_all(folder).map_err(|e| io_error("make the folder of", path, e))?;
         let temporary = folder.join(format!(".{}.{}.tmp", name.to_string_lossy(), uuid::Uuid::new_v4().simple()));

@@ -22,7 +22,7 @@ pub fn scheme(location: &str) -> Option<&str> {
 /// `InvalidInput` for another scheme, a remote host or a NUL byte.
 pub fn local_path(location: &str) -> Result<PathBuf> {
     if location.contains('\0') {
-        return Err(Error::invalid("a path holds a NUL byte").with("path", location.escape_debug()));
+        return Err(Error::invalid("a path contains a NUL byte").with("path", location.escape_debug()));
     }
     match scheme(location) {
         None => Ok(PathBuf::from(location)),

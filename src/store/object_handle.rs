@@ -13,10 +13,10 @@ use super::place::Service;
 use super::runtime::wait;
 use crate::error::{Error, Result};
 
-/// An object, and what asks for it.
+/// An object, and the client for its requests.
 #[derive(Clone)]
 pub(super) struct Object {
-    /// As the caller has it.
+    /// The path as the caller gave it.
     pub path: String,
     pub key: Path,
     pub client: Client,
@@ -25,12 +25,12 @@ pub(super) struct Object {
 }
 
 impl Object {
-    /// The crate's error for one of the store.
+    /// The crate's error for an error of the store.
     pub(super) fn failed(&self, action: &str, e: StoreError) -> Error {
         failure(action, &self.path, e, self.options.secrets())
     }
 
-    /// Asks for something and waits for it.
+    /// Makes a request and waits for the answer.
     pub(super) fn ask<T, F>(&self, action: &str, request: impl FnOnce(Arc<dyn ObjectStore>, Path) -> F) -> Result<T>
     where
         T: Send + 'static,

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// Bytes of a part. 10,000 parts at most make an object of 80 GB.
 const PART_BYTES: usize = 8 << 20;
 
-/// Parts under way at once.
+/// The most parts that are sent at once.
 const PARTS_AT_ONCE: usize = 4;
 
 /// An object being written.
@@ -28,7 +28,7 @@ pub(super) struct ObjectWriter {
 }
 
 impl ObjectWriter {
-    /// Nothing is asked of the store yet.
+    /// Makes no request yet.
     pub(super) fn new(object: Object) -> ObjectWriter {
         let process = std::process::id();
         ObjectWriter { object, part: Vec::new(), upload: None, under_way: VecDeque::new(), written: 0, process }
@@ -102,7 +102,7 @@ impl io::Write for ObjectWriter {
 impl StoreWriter for ObjectWriter {
     fn finish(mut self: Box<Self>) -> Result<u64> {
         if self.process != std::process::id() {
-            return Err(Error::invalid("a file can't be continued in a fork of its process"));
+            return Err(Error::invalid("a file can't be continued in a forked process"));
         }
         self.complete()?;
         Ok(self.written)

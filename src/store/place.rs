@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// A kind of object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Service {
-    /// Amazon S3 and what speaks like it.
+    /// Amazon S3 and compatible stores.
     S3,
     /// Google Cloud Storage.
     Gcs,
@@ -41,15 +41,14 @@ pub(super) struct StoreBucket {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub bucket: StoreBucket,
-    /// Its key: as it is recorded, nothing is decoded.
+    /// Its key, exactly as recorded.
     pub key: Path,
 }
 
 /// The place of `scheme://bucket/key`, or with Azure's accounts `abfss://container@account.dfs.core.windows.net/key`.
 ///
 /// # Errors
-/// `InvalidInput` for what is no such URI; `Unsupported` for keys that can't be asked for: with empty parts, `.` or
-/// `..`.
+/// `InvalidInput` for other texts; `Unsupported` for keys that can't be requested: with empty parts, `.` or `..`.
 pub(super) fn place(uri: &str) -> Result<Place> {
     let wrong = |why: &str| Error::invalid(format!("the URI {why}")).with("path", uri);
     let service = scheme(uri).and_then(Service::of_scheme).ok_or_else(|| wrong("is not one of an object store"))?;
@@ -68,7 +67,7 @@ pub(super) fn place(uri: &str) -> Result<Place> {
         !name.is_empty() && name.bytes().all(ok) && !name.starts_with('.')
     };
     if !plain(name) || account.as_deref().is_some_and(|account| !plain(account)) {
-        return Err(wrong("names no bucket"));
+        return Err(wrong("has no bucket"));
     }
     let key = Path::parse(key).map_err(|e| {
         Error::unsupported("the key of an object has an empty part, '.', '..' or a control character")

@@ -66,7 +66,7 @@ pub(super) fn put_once(object: &Object, bytes: &[u8]) -> Result<()> {
     Err(Error::internal("the attempts to make an object ended"))
 }
 
-/// One request. The outer error is that of waiting for it.
+/// One request. The outer error comes from waiting for it.
 fn put(object: &Object, payload: PutPayload) -> Result<Result<(), StoreError>> {
     let (store, key) = (object.client.once.clone(), object.key.clone());
     let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
@@ -87,10 +87,10 @@ fn there(object: &Object) -> Result<Option<Vec<u8>>> {
 }
 
 fn taken(object: &Object) -> Error {
-    Error::already_exists("the object is there already").with("path", &object.path)
+    Error::already_exists("the object exists already").with("path", &object.path)
 }
 
-/// The last error, which is no refusal if an earlier request may have been carried out.
+/// The last error. It does not count as a refusal if an earlier request may have been carried out.
 fn doubted(error: Error, in_doubt: bool) -> Error {
     match in_doubt && is_refusal(&error) {
         true => Error::store("the object may have been written: the first answer was lost").because(error),
@@ -99,5 +99,5 @@ fn doubted(error: Error, in_doubt: bool) -> Error {
 }
 
 fn unknown(object: &Object, e: Error) -> Error {
-    Error::store("it can't be told whether the object was written").with("path", &object.path).because(e)
+    Error::store("it is unknown whether the object was written").with("path", &object.path).because(e)
 }

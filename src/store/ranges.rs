@@ -13,7 +13,7 @@ pub(super) fn requests(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     joined(ranges, GAP_BYTES).into_iter().flat_map(|range| pieces(range, REQUEST_BYTES)).collect()
 }
 
-/// The ranges in order, those that are no further apart than `gap` as one.
+/// The ranges in order. Ranges that are at most `gap` apart are joined.
 fn joined(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     let mut wanted: Vec<Range<u64>> = ranges.iter().filter(|r| r.start < r.end).cloned().collect();
     wanted.sort_unstable_by_key(|r| r.start);
@@ -27,7 +27,7 @@ fn joined(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     joined
 }
 
-/// A range in pieces of about equal size, which have at most `most` bytes.
+/// A range in pieces of about equal size, with at most `most` bytes each.
 fn pieces(range: Range<u64>, most: u64) -> impl Iterator<Item = Range<u64>> {
     let length = range.end - range.start;
     let count = length.div_ceil(most);

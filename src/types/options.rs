@@ -10,7 +10,7 @@ pub struct Options<'a>(pub &'a BTreeMap<String, String>);
 
 /// The error for an option with an invalid value.
 pub fn bad_option(key: &str, value: &str, what: &str) -> Error {
-    Error::invalid(format!("the option '{key}' is '{value}', which is no {what}"))
+    Error::invalid(format!("the option '{key}' is '{value}', which is not a {what}"))
 }
 
 impl<'a> Options<'a> {

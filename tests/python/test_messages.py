@@ -155,7 +155,7 @@ def test_values_of_other_types(events: fz.Table) -> None:
     """An update gives values; nothing is compared."""
     for value, hint in (("x", "a number"), (1.5, "a number"), (True, "a number"), (dt.date(2026, 1, 2), "a number")):
         text = said(lambda value=value: events.update("id = 1", {"id": value}))
-        assert "is no value of the type long (column: id)" in text
+        assert "is not a value of the type long (column: id)" in text
         assert hint in text
     assert "Use upsert or merge" in said(lambda: events.update("id = 1", {"payload": {"a": 1}}))
 

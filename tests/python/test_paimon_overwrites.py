@@ -276,6 +276,6 @@ def test_a_file_that_is_gone(catalog: fz.Catalog) -> None:
     table = made(catalog, "append")
     messages = written(table, [("a", 1, 9)], [("b", 1, 9)])
     table.abort(messages[:1])
-    with pytest.raises(fz.InvalidInputError, match="not there any more"):
+    with pytest.raises(fz.InvalidInputError, match="no longer exists"):
         table.commit_overwrite(messages)
     assert len(read(table)) == 48

@@ -137,7 +137,7 @@ impl Ids {
                 text.parse()
                     .ok()
                     .filter(|id| *id > 0)
-                    .ok_or_else(|| Error::invalid(format!("'{text}' is no field id")).with("column", field.name()))
+                    .ok_or_else(|| Error::invalid(format!("'{text}' is not a field id")).with("column", field.name()))
             }
         }
     }

@@ -334,7 +334,7 @@ fn put_object<'a>(
     if let Some(value) = value {
         check(&names.metadata, value)?;
         let (VariantValue::Object(object), _) = VariantValue::parse(value)? else {
-            return Err(Error::corrupt("a variant has shredded fields, but its value is no object"));
+            return Err(Error::corrupt("a variant has shredded fields, but its value is not an object"));
         };
         for (i, member) in members(&names.metadata, &object).enumerate() {
             let (name, bytes) = member?;
@@ -351,7 +351,9 @@ fn put_object<'a>(
 impl<'a> Typed<'a> {
     fn of(column: &'a ArrayRef, depth: usize) -> Result<Typed<'a>> {
         let group = |column: &'a ArrayRef| {
-            column.as_struct_opt().ok_or_else(|| Error::corrupt("a shredded field or element of a variant is no group"))
+            column
+                .as_struct_opt()
+                .ok_or_else(|| Error::corrupt("a shredded field or element of a variant is not a group"))
         };
         if let Some(object) = column.as_struct_opt() {
             let member = |(field, column): (&'a Arc<ArrowField>, &'a ArrayRef)| {

@@ -182,8 +182,8 @@ fn contradictions_are_refused() {
     let object = group(vec![("a", field)]);
     assert!(refusal(one(None, &object)).1.contains("lacks the name"));
     let missing = group(vec![("a", group(vec![("value", bytes(&[None]))]))]);
-    assert!(refusal(one(Some(&[0]), &missing)).1.contains("no object"));
-    assert!(refusal(one(None, &group(vec![("a", int.clone())]))).1.contains("no group"));
+    assert!(refusal(one(Some(&[0]), &missing)).1.contains("not an object"));
+    assert!(refusal(one(None, &group(vec![("a", int.clone())]))).1.contains("not a group"));
     let odd: ArrayRef = Arc::new(arrow::array::UInt32Array::from(vec![1]));
     assert_eq!(refusal(one(None, &odd)).0, ErrorKind::Unsupported);
     let none = group(vec![("metadata", bytes(&[None])), ("value", bytes(&[Some(&[0])]))]);

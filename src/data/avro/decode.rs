@@ -121,7 +121,7 @@ impl RecordDecoder {
 }
 
 fn misfit(e: ArrowError) -> Error {
-    Error::corrupt("the values of an Avro column are not what its type says").because(e)
+    Error::corrupt("the values of an Avro column don't match its type").because(e)
 }
 
 fn other_shape() -> Error {

@@ -379,7 +379,7 @@ fn impossible_claims_are_refused() {
         (&string, blocks(&member(symbols), &[(1, vec![2])]), "no symbol 1"),
         (&string, blocks(&member("\"string\""), &[(1, vec![2, 0xff])]), "type says"),
         (&int, blocks(&member(r#"["int","string"]"#), &[(1, vec![0, 2])]), "cannot be read as int"),
-        (&int, blocks("\"int\"", &[(1, vec![2])]), "no records"),
+        (&int, blocks("\"int\"", &[(1, vec![2])]), "not records"),
     ] {
         let e = fails(s, &bytes);
         assert_eq!(e.kind(), ErrorKind::CorruptTable, "{e}");

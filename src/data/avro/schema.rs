@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 /// # Errors
 /// `CorruptTable` if the file's rows are no records; `Unsupported` if the schema unfolds to absurdly many columns.
 pub(crate) fn avro_columns(rows: &Node) -> Result<ArrowSchema> {
-    let members = rows.members().ok_or_else(|| Error::corrupt("the rows of the Avro file are no records"))?;
+    let members = rows.members().ok_or_else(|| Error::corrupt("the rows of the Avro file are not records"))?;
     let mut budget = Budget::default();
     let fields = members.iter().map(|m| field(&m.name, m.id, &m.node, &mut budget));
     Ok(ArrowSchema::new(fields.collect::<Result<Fields>>()?))

@@ -118,7 +118,9 @@ impl FunctionKind {
                 let keys = options.of_column(&field.name, "nested-key").map_or(Vec::new(), split_names);
                 let limit = match options.of_column(&field.name, "count-limit") {
                     None => usize::MAX,
-                    Some(n) => n.trim().parse().map_err(|e| Error::invalid("'count-limit' is no number").because(e))?,
+                    Some(n) => {
+                        n.trim().parse().map_err(|e| Error::invalid("'count-limit' is not a number").because(e))?
+                    }
                 };
                 FunctionKind::Nested(Nested::update(field, &keys, limit, name == "nested_partial_update")?)
             }

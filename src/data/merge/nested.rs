@@ -69,7 +69,7 @@ impl Nested {
     /// # Errors
     /// `InvalidInput` if the column is another one, or its rows have no text to compare.
     pub fn latest_entries(field: &Field, options: &Options<'_>) -> Result<Nested> {
-        let wrong = || Error::invalid("'merge_map_with_keytime' takes maps to rows with a text that says their time");
+        let wrong = || Error::invalid("'merge_map_with_keytime' needs maps to rows that have a time as text");
         let Type::Map(_, value) = &field.ty else { return Err(wrong()) };
         let Type::Struct(members) = &value.ty else { return Err(wrong()) };
         let member = match options.of_column(&field.name, "ts-field") {

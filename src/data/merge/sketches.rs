@@ -23,7 +23,7 @@ pub(crate) fn unite_theta(kept: &[u8], next: &[u8]) -> Result<Vec<u8>> {
 /// `CorruptTable` if one of them is no sketch.
 pub(crate) fn unite_hll(kept: &[u8], next: &[u8]) -> Result<Vec<u8>> {
     guard(|| {
-        let wrong = |e| Error::corrupt("a value is no HyperLogLog sketch").because(e);
+        let wrong = |e| Error::corrupt("a value is not a HyperLogLog sketch").because(e);
         let (kept, next) = (HllSketch::deserialize(kept).map_err(wrong)?, HllSketch::deserialize(next).map_err(wrong)?);
         let mut union = HllUnion::new(next.lg_config_k()).map_err(wrong)?;
         union.update(&next);

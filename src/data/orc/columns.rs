@@ -129,7 +129,7 @@ fn values(column: &OrcColumn, streams: &mut StripeStreams) -> Result<OrcValueDec
     let encoding = streams.encoding(number)?;
     let is_text = matches!(column.kind, Kind::String | Kind::Varchar | Kind::Char);
     if encoding.is_dictionary && !is_text {
-        return Err(Error::corrupt("the ORC file has a dictionary for a column that is no string"));
+        return Err(Error::corrupt("the ORC file has a dictionary for a column that is not a string"));
     }
     if matches!(column.kind, Kind::Struct | Kind::List | Kind::Map) {
         return nested(column, streams);

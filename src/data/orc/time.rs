@@ -70,7 +70,7 @@ impl Zone {
     /// `CorruptTable` if it does not fit 64 bits or the nanoseconds are no part of a second.
     pub(crate) fn timestamp(self, base: i64, seconds: i64, nanos: i64, per_second: i64) -> Result<i64> {
         let nanos = nanoseconds(nanos as u64)?;
-        let wrong = || Error::corrupt("a timestamp in the ORC file is beyond what its type holds");
+        let wrong = || Error::corrupt("a timestamp in the ORC file is outside the range of its type");
         let mut seconds = seconds.checked_add(base).ok_or_else(wrong)?;
         // Writers round towards the epoch where a millisecond or more is left.
         if seconds < 0 && nanos > 999_999 {

@@ -88,7 +88,7 @@ fn small(properties: &Properties<'_>) -> Result<bool> {
         None => Ok(false),
         Some((_, text)) if text == "speed" => Ok(false),
         Some((_, text)) if text == "compression" => Ok(true),
-        Some((key, other)) => Err(Error::invalid(format!("'{other}' is no compression strategy"))
+        Some((key, other)) => Err(Error::invalid(format!("'{other}' is not a compression strategy"))
             .with("property", key)
             .hint("Use speed or compression")),
     }

@@ -212,7 +212,7 @@ fn value_of(value: ValueRef<'_>, from: &Declared, to: &Declared) -> Result<Optio
         ValueRef::Bytes(v) if to.ty == PrimitiveType::Binary => Ok(Some(Value::Bytes(sized_bytes(v, to)))),
         ValueRef::Bytes(v) => match std::str::from_utf8(v) {
             Ok(v) => Ok(Some(Value::String(v.to_owned()))),
-            Err(e) => Err(Error::corrupt("bytes of a column that became text are no UTF-8").because(e)),
+            Err(e) => Err(Error::corrupt("bytes of a column that became text are not UTF-8").because(e)),
         },
         ValueRef::Uuid(_) => Ok(None),
     }
@@ -404,7 +404,7 @@ fn parse_real(v: &str) -> Option<&str> {
 
 fn refused(v: &str, to: &Declared) -> Error {
     let shown: String = v.chars().take(80).collect();
-    Error::invalid(format!("'{shown}' in a file from before the column became {} is no such value", to.ty))
+    Error::invalid(format!("'{shown}' is not a valid {}; the file was written before the column got this type", to.ty))
 }
 
 /// Text as long as its type wants it, in characters.

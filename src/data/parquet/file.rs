@@ -57,7 +57,7 @@ pub(crate) struct ParquetFile {
 /// The crate's error for one of the parquet crate.
 pub(crate) fn undecodable(e: ParquetError) -> Error {
     match e {
-        ParquetError::NYI(what) => Error::unsupported(format!("the Parquet file needs what is not supported: {what}")),
+        ParquetError::NYI(what) => Error::unsupported(format!("the Parquet file needs an unsupported feature: {what}")),
         e => Error::corrupt("the Parquet data cannot be decoded").because(e),
     }
 }

@@ -35,8 +35,8 @@ const PARTLY: [i64; 2] = [i64::MIN.div_euclid(1_000_000), i64::MAX.div_euclid(1_
 /// wrapped around to the other end when nanoseconds were read. Whether they were is seen if both are read.
 #[derive(Debug, Default)]
 pub(crate) struct AtTheEnds {
-    /// For each column with values in [`PARTLY`], a digest of which of both they are, in their order. A whole file may
-    /// have them.
+    /// For each column with values in [`PARTLY`], a digest that says which of the two they are, in order. A whole file
+    /// may have them.
     columns: BTreeMap<String, DefaultHasher>,
 }
 
@@ -88,9 +88,9 @@ impl AtTheEnds {
 }
 
 fn out_of_range(column: &str) -> Error {
-    Error::unsupported("a timestamp is before 1677-09-21 or after 2262-04-11, which nanoseconds of 64 bits can't tell")
+    Error::unsupported("a timestamp is before 1677-09-21 or after 2262-04-11, which 64-bit nanoseconds can't represent")
         .with("column", column)
-        .hint("Leave the column out by select=; TIMESTAMP(6) holds all years")
+        .hint("Leave the column out with select=, or use TIMESTAMP(6), which covers all years")
 }
 
 /// The arrays right below an array.

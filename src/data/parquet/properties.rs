@@ -73,7 +73,7 @@ impl<'a> Settings<'a> {
             Some((_, v)) if ["v2", "PARQUET_2_0"].iter().any(|n| v.eq_ignore_ascii_case(n)) => {
                 Ok(WriterVersion::PARQUET_2_0)
             }
-            Some((key, other)) => Err(Error::invalid(format!("'{other}' is no version of Parquet pages"))
+            Some((key, other)) => Err(Error::invalid(format!("'{other}' is not a version of Parquet pages"))
                 .with("property", key)
                 .hint("Use v1 or v2")),
         }

@@ -162,7 +162,7 @@ impl ReadAhead {
     /// to read.
     pub fn next_batch(&self) -> Result<Option<RecordBatch>> {
         if self.process != std::process::id() {
-            return Err(Error::invalid("a stream of rows can't be continued in a fork of its process")
+            return Err(Error::invalid("a stream of rows can't be continued in a forked process")
                 .hint("Make a new stream from the scan in the new process"));
         }
         let taken = self.take();

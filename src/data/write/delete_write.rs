@@ -80,7 +80,7 @@ impl Granularity {
             // Java's core says partition, but its Spark writers take file where nothing is set.
             None | Some("file") => Ok(Granularity::File),
             Some("partition") => Ok(Granularity::Partition),
-            Some(other) => Err(Error::invalid(format!("'{other}' is no granularity of delete files"))
+            Some(other) => Err(Error::invalid(format!("'{other}' is not a granularity of delete files"))
                 .with("property", GRANULARITY)
                 .hint("Use file or partition")),
         }

@@ -34,7 +34,7 @@ pub(crate) fn format_of(properties: &BTreeMap<String, String>, deletes: bool) ->
     let given = keys.iter().find_map(|key| properties.get(*key).map(|format| (*key, format)));
     let Some((key, text)) = given else { return Ok(FileFormat::Parquet) };
     FileFormat::parse(text.trim()).filter(|format| *format != FileFormat::Puffin).ok_or_else(|| {
-        Error::invalid(format!("'{text}' is no format of files with rows"))
+        Error::invalid(format!("'{text}' is not a format of data files"))
             .with("property", key)
             .hint("Use parquet, avro or orc")
     })

@@ -20,13 +20,13 @@ pub(crate) fn size_property(properties: &BTreeMap<String, String>, key: &str, de
     }
 }
 
-/// The value of a property that must be `what` and fit.
+/// The value of a property. It must be a `what`, and `fits` must accept it.
 ///
 /// # Errors
 /// `InvalidInput`, naming the property, if it is something else.
 pub(crate) fn parse<T: std::str::FromStr>(key: &str, text: &str, what: &str, fits: impl Fn(&T) -> bool) -> Result<T> {
     let parsed = text.trim().parse().ok().filter(fits);
-    parsed.ok_or_else(|| Error::invalid(format!("'{text}' is no {what}")).with("property", key))
+    parsed.ok_or_else(|| Error::invalid(format!("'{text}' is not a {what}")).with("property", key))
 }
 
 /// The properties of one kind of file.
@@ -85,5 +85,5 @@ impl<'a> Properties<'a> {
 
 /// A codec that files of a format do not have.
 pub(crate) fn no_codec(key: String, codec: &str, usable: &str) -> Error {
-    Error::invalid(format!("'{codec}' is no compression codec")).with("property", key).hint(format!("Use {usable}"))
+    Error::invalid(format!("'{codec}' is not a compression codec")).with("property", key).hint(format!("Use {usable}"))
 }

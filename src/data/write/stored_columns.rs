@@ -28,7 +28,7 @@ pub(crate) fn check_keys(schema: &Schema, ids: &[FieldId]) -> Result<()> {
                 );
             }
             Some((_, ty)) if ty.is_float() => {
-                return Err(Error::invalid(format!("a column of type {ty} is no key column")).with("column", name));
+                return Err(Error::invalid(format!("a column of type {ty} can't be a key column")).with("column", name));
             }
             Some(_) => {}
         }

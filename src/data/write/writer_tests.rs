@@ -408,11 +408,11 @@ fn wrong_properties_and_types_are_refused_at_once() {
     assert!(refused(&[("write.target-file-size-bytes", "0")]).contains("property: write.target-file-size-bytes"));
     assert!(refused(&[("write.parquet.page-size-bytes", "1 MB")]).contains("write.parquet.page-size-bytes"));
     assert!(refused(&[("write.parquet.compression-codec", "lzo")]).contains("not written with lzo"));
-    assert!(refused(&[("write.parquet.compression-codec", "lz5")]).contains("'lz5' is no compression codec"));
+    assert!(refused(&[("write.parquet.compression-codec", "lz5")]).contains("'lz5' is not a compression codec"));
     let brotli = ("write.parquet.compression-codec", "brotli");
     assert!(refused(&[brotli, ("write.parquet.compression-level", "99")]).contains("no such level"));
     assert!(refused(&[("write.parquet.compression-level", "x")]).contains("no whole number"));
-    assert!(refused(&[("write.format.default", "csv")]).contains("'csv' is no format"));
+    assert!(refused(&[("write.format.default", "csv")]).contains("'csv' is not a format"));
     let nothing = Type::List(Arc::new(Field::new(2, "element", false, P::Unknown)));
     let unknown = Arc::new(Schema::new(0, vec![Field::new(1, "v", false, nothing)], vec![]));
     let e = DataWriter::new(Arc::new(LocalStore), context(&dir, unknown, PartitionSpec::default(), &[])).err().unwrap();

@@ -1,4 +1,4 @@
-//! Files, tasks and splits as texts, without a value of JSON for each: a scan may have hundreds of thousands.
+//! Files, tasks and splits as JSON texts, without a JSON value for each: a scan may have hundreds of thousands.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,12 +18,12 @@ use crate::types::FieldId;
 use crate::types::json::value_to_json;
 use crate::types::value::hex_upper;
 
-/// Whether to write only the specification's members or all that a reader in another process needs.
+/// Whether to write only the specification's members, or all members that another process needs.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Form {
     Specification,
     Complete,
-    /// Complete, and each file tells the types of its partition values, in which files of one spec differ.
+    /// Complete, and each file has the types of its partition values, which may differ between files of one spec.
     Typed,
 }
 
@@ -44,12 +44,12 @@ fn value(object: &impl Serialize) -> Result<Json> {
     serde_json::to_value(object).map_err(|e| Error::internal("a task has no JSON").because(e))
 }
 
-/// An entry that is left out if there is no value.
+/// An entry that is omitted if it has no value.
 fn optional<M: SerializeMap>(out: &mut M, key: &str, value: Option<impl Serialize>) -> Result<(), M::Error> {
     value.map_or(Ok(()), |value| out.serialize_entry(key, &value))
 }
 
-/// A split, with its context if other processes shall read it by itself.
+/// A split, with its context if another process will read it alone.
 pub(crate) struct SplitObject<'a> {
     specs: Vec<SpecObject<'a>>,
     commits: Vec<Json>,
@@ -70,7 +70,7 @@ impl<'a> SplitObject<'a> {
         })
     }
 
-    /// Leaves out the partition specs that are in `shared`; those of other ids go there.
+    /// Omits the partition specs that are in `shared`, and adds specs with other ids to it.
     pub fn share_specs(&mut self, shared: &mut BTreeMap<i32, SpecObject<'a>>) {
         self.specs.retain(|spec| !same_fields(shared.entry(spec.0.spec_id).or_insert(*spec).0, spec.0));
     }
@@ -87,7 +87,7 @@ impl Serialize for SplitObject<'_> {
     }
 }
 
-/// A task: of the specification's `file-scan-task` what is not shared.
+/// A task: the members of the specification's `file-scan-task` that are not shared.
 pub(crate) struct TaskObject<'a> {
     task: &'a ScanTask,
     data_file: FileObject<'a>,
@@ -189,13 +189,13 @@ fn commit_object(id: i64, commit: &CommitChanges, form: Form) -> Result<Json> {
     }))
 }
 
-/// All files that a task names, but for those it is merged with, which are of the same partition.
+/// All files that a task names, except those it is merged with: they have the same partition.
 fn files_of(task: &ScanTask) -> impl Iterator<Item = &Arc<DataFile>> {
     let removed_by = task.change.iter().filter_map(|c| c.removed_by.as_ref()).flatten();
     std::iter::once(&task.data_file).chain(task.deletes.iter().chain(removed_by).map(|d| &d.file))
 }
 
-/// Whether partitions have the same fields. Even those of one spec may differ, in the type of a column that is gone.
+/// Whether partitions have the same fields. Even with one spec, the types of a dropped column may differ.
 pub(crate) fn same_fields(a: &Partition, b: &Partition) -> bool {
     let same = |(a, b): (&PartitionValue, &PartitionValue)| {
         (a.field_id, a.source_id, &a.name) == (b.field_id, b.source_id, &b.name)
@@ -348,7 +348,7 @@ fn metrics_members<M: SerializeMap>(m: &ColumnMetrics, file: &DataFile, out: &mu
     Ok(())
 }
 
-/// What Guava asks of a map for so many entries.
+/// The capacity that Guava requests for a map with this number of entries.
 fn guava_capacity(entries: usize) -> usize {
     (entries * 4).div_ceil(3).max(entries + 1)
 }

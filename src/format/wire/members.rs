@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 // ---- reading
 
 pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<Json> {
-    serde_json::from_slice(text.as_ref()).map_err(|e| Error::invalid("this is no JSON of a task").because(e))
+    serde_json::from_slice(text.as_ref()).map_err(|e| Error::invalid("the text is not the JSON of a task").because(e))
 }
 
 pub(crate) fn wrong(key: &str) -> Error {

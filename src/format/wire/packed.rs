@@ -1,18 +1,19 @@
-//! Tasks of very many splits in few bytes, any of which is read by itself. Texts are much alike, so they are compressed
-//! by the chunk; to read one, only its chunk is decompressed. Plain tasks are small as they are: to compress them took more
-//! time than to write them.
+//! Tasks of very many splits in a compact form. Each split can be read alone. Texts are similar, so they are compressed
+//! in chunks; reading one split decompresses only its chunk. Plain tasks are small: compressing them took more time
+//! than writing them.
 //!
 //! ```text
 //! pack:  magic, CRC-32 of what follows up to the first chunk, number of chunks, a place for each chunk, the chunks
 //! place: number of splits up to the chunk's end, bytes of its content, where it ends among the chunks (of eight bytes)
 //! chunk: a zstandard frame, with a checksum, of the content; of plain tasks, for which the place says 0 bytes, the
 //!        content and its CRC-32
-//! content: the splits, what they share (a section for texts, four for plain tasks), where each of these ends, number of
+//! content: the splits, what they share (a section for texts, four for plain tasks), where each of these ends, number
+//! of
 //!          splits
 //! split:   a text, or of plain tasks (see `plain`) a zero and they
 //! ```
 //!
-//! Numbers are little-endian, of four bytes where nothing else is said.
+//! Numbers are little-endian and have four bytes, unless stated otherwise.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ use crate::parallel::{check_cancelled, in_parallel};
 const MAGIC: [u8; 4] = *b"FZT3";
 const LEVEL: i32 = 1;
 
-/// What a split of plain tasks begins with, and no text.
+/// The first byte of a split of plain tasks. No text begins with it.
 const PLAIN: u8 = 0;
 
 /// Sections that the splits of a chunk share.
@@ -41,13 +42,13 @@ const SHARED: usize = 5;
 /// Splits that a thread packs at once.
 const GROUP: usize = 2048;
 
-/// A chunk of so many bytes takes no more splits.
+/// A chunk of this number of bytes takes no more splits.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// What a place says of a chunk that is not compressed.
+/// The value in the place of a chunk that is not compressed.
 const NOT_COMPRESSED: u32 = 0;
 
-/// More than zstandard can make of a byte.
+/// More bytes than zstandard can expand one byte to.
 const MOST_RATIO: usize = 65_536;
 
 /// The tasks of splits of one scan, for [`packed_tasks_at`].
@@ -59,7 +60,7 @@ pub fn pack_tasks(splits: &[Arc<Split>]) -> Result<Vec<u8>> {
     pack_with(splits, |chunk, split| chunk.add(split))
 }
 
-/// The same of splits of plain tasks.
+/// The same for splits of plain tasks.
 ///
 /// # Errors
 /// As [`PlainTask::file`] and [`PlainTask::partition`]; a cancellation.
@@ -76,10 +77,10 @@ fn pack_with<'a, S: Sync>(
     written(&chunks.into_iter().flatten().collect::<Vec<_>>())
 }
 
-/// Reads a split's tasks out of what [`pack_tasks`] gave.
+/// Reads a split's tasks from the result of [`pack_tasks`].
 ///
 /// # Errors
-/// `InvalidInput` if it is not that, or has no split of that number.
+/// `InvalidInput` if the bytes are something else, or have no split with that number.
 pub fn packed_tasks_at(packed: &[u8], index: usize, context: &Arc<ReadContext>) -> Result<Split> {
     let place = find(packed, index)?;
     let content = place.content()?;
@@ -92,7 +93,7 @@ pub fn packed_tasks_at(packed: &[u8], index: usize, context: &Arc<ReadContext>) 
 
 #[cold]
 fn damaged() -> Error {
-    Error::invalid("these are no packed tasks, or they are damaged")
+    Error::invalid("the data is not packed tasks, or it is damaged")
 }
 
 // ---- writing
@@ -265,7 +266,7 @@ fn find(packed: &[u8], index: usize) -> Result<Place<'_>> {
     let at = entries.partition_point(|entry| Ends::read(entry).is_some_and(|ends| ends.splits <= index));
     let Some(chunk) = ends(at) else {
         let splits = entries.last().and_then(Ends::read).map_or(0, |last| last.splits);
-        return Err(Error::invalid(format!("there is no split {index}: packed are {splits}")));
+        return Err(Error::invalid(format!("split {index} does not exist: the pack has {splits} splits")));
     };
     let before = at.checked_sub(1).and_then(ends).unwrap_or(Ends { splits: 0, content_bytes: 0, data: 0 });
     Ok(Place {

@@ -64,7 +64,7 @@ fn comes_back(splits: &[Arc<Split>]) {
         assert_eq!(packed_tasks_at(&packed, i, &split.context).unwrap(), **split, "{i}");
     }
     let e = packed_tasks_at(&packed, splits.len(), &one_split().context).unwrap_err();
-    assert!(e.message().contains(&format!("packed are {}", splits.len())), "{e}");
+    assert!(e.message().contains(&format!("the pack has {} splits", splits.len())), "{e}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What only tables of Paimon have, as JSON.
+//! Data that only Paimon tables have, as JSON.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub(crate) fn leveled_of(j: &Json) -> Result<BucketFile> {
     })
 }
 
-/// What a commit records of a new file beside the file itself.
+/// The additional records of a commit about a new file.
 pub(crate) fn new_file_object(f: &PaimonNewFile) -> Json {
     let stats = |s: &RowStats| json!({"min": hex(&s.min), "max": hex(&s.max), "null-counts": s.null_counts});
     json!({
@@ -93,7 +93,7 @@ pub(crate) fn new_file_object(f: &PaimonNewFile) -> Json {
     })
 }
 
-/// New files, of which `files` has the rest.
+/// New files. `files` has their other members.
 pub(crate) fn new_files_of(objects: &[Json], files: &[DataFile]) -> Result<Vec<PaimonNewFile>> {
     if objects.len() != files.len() {
         return Err(wrong("paimon"));
@@ -127,7 +127,7 @@ fn new_file_of(j: &Json, file: &DataFile) -> Result<PaimonNewFile> {
     })
 }
 
-/// The keys that a writer gave a bucket: hashes are of eight digits each.
+/// The keys that a writer put into a bucket. Each hash has eight digits.
 pub(crate) fn hashes_object(h: &BucketHashes) -> Json {
     let bytes: Vec<u8> = h.hashes.iter().flat_map(|hash| hash.to_be_bytes()).collect();
     json!({"partition": hex(&h.partition), "bucket": h.bucket, "hashes": hex(&bytes)})

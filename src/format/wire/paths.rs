@@ -1,5 +1,5 @@
-//! Paths of files that follow each other, each as what it has beside those before. Most have a UUID in their name, which
-//! is random: as text it would be half of what is left of a path.
+//! Paths of consecutive files. Each is stored as its difference from the paths before it. Most names have a random
+//! UUID: as text it would be half of the remaining path.
 //!
 //! ```text
 //! path: number (bytes that its head shares with the head before, times eight, and what follows), the head's others
@@ -7,7 +7,7 @@
 //!       1: a UUID. 2: a UUID, and a tail. 3: nothing, the UUID is the last one. 4: a tail, the UUID is the last one
 //! ```
 //!
-//! The tail is the last one where there is none. Paths without a UUID leave both as they were.
+//! If the path has no tail of its own, the last tail is used. Paths without a UUID leave UUID and tail unchanged.
 
 use uuid::Uuid;
 
@@ -28,7 +28,7 @@ const SAME_UUID_NEW_TAIL: i64 = 4;
 const KIND_SHIFT: u32 = 3;
 const KIND_BITS: i64 = 7;
 
-/// The most bytes that a path takes from those before: what a few bytes stand for has a bound.
+/// The most bytes that a path takes from earlier paths. This limits how much a few bytes can expand to.
 const MOST_SHARED: usize = 4096;
 
 /// Writes paths.
@@ -67,7 +67,8 @@ impl<'a> PathWriter<'a> {
         (self.uuid, self.tail) = (uuid, tail);
     }
 
-    /// What is before a UUID, the UUID, and what is behind it. Names are alike: it is looked for first where the last was.
+    /// The text before a UUID, the UUID, and the text after it. Names are similar, so the search starts at the position
+    /// of the last one.
     fn uuid_of(&self, path: &'a [u8]) -> Option<(&'a [u8], [u8; BINARY], &'a [u8])> {
         let at = |start: usize| {
             let (head, rest) = path.split_at_checked(start)?;
@@ -90,7 +91,7 @@ fn has_tail(kind: i64) -> bool {
     matches!(kind, NEW_UUID_AND_TAIL | SAME_UUID_NEW_TAIL)
 }
 
-/// How many bytes two have in common at the beginning.
+/// The number of bytes that both have in common at the beginning.
 fn shared(one: &[u8], other: &[u8]) -> usize {
     let (ones, others) = (one.as_chunks::<16>().0, other.as_chunks::<16>().0);
     let chunks = ones.iter().zip(others).take_while(|(a, b)| a == b).count() * 16;
@@ -119,7 +120,7 @@ impl PathReader {
     /// Reads a path.
     ///
     /// # Errors
-    /// `CorruptTable` if there is none.
+    /// `CorruptTable` if the bytes are not a path.
     pub fn step(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let first = cursor.long()?;
         let (shared, kind) = (usize::try_from(first >> KIND_SHIFT).unwrap_or(usize::MAX), first & KIND_BITS);
@@ -144,7 +145,7 @@ impl PathReader {
     /// The path that was read last.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no text.
+    /// `CorruptTable` if it is not UTF-8.
     pub fn path(&self) -> Result<String> {
         let mut path = Vec::with_capacity(self.head.len() + TEXT + self.tail.len());
         path.extend_from_slice(&self.head);

@@ -1,5 +1,5 @@
-//! Tasks of files without deletes in few bytes: what most tasks of most scans are. A chunk of a pack has each of their
-//! files, partitions, specs and residuals once, and tasks name them by number.
+//! Tasks of files without deletes in a compact form. Most tasks of most scans are like that. A chunk of a pack has each
+//! file, partition, spec and residual once, and tasks refer to them by number.
 //!
 //! ```text
 //! task:      number of its file, as the distance from that behind the task's before in the split, times eight, and two
@@ -52,7 +52,7 @@ const HAS_OFFSETS: u16 = 1 << 5;
 const SAME_NUMBERS: u16 = 1 << 6;
 const SAME_OFFSETS: u16 = 1 << 7;
 
-/// More offsets than these are never said to be the last ones: what a few bytes stand for has a bound.
+/// Longer lists of offsets are always written out. This limits how much a few bytes can expand to.
 const MOST_SAME_OFFSETS: usize = 64;
 
 /// Numbers that every file has, and those that it may lack.
@@ -67,7 +67,7 @@ const RANGE_BITS: i64 = 3;
 const HAS_RESIDUAL: i64 = 4;
 const TASK_SHIFT: u32 = 3;
 
-/// A data file that has nothing else than this.
+/// A data file that has only these members.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainFile<'a> {
     /// Where it is, as recorded.
@@ -92,19 +92,19 @@ pub struct PlainFile<'a> {
     pub split_offsets: Option<&'a [i64]>,
 }
 
-/// A task that reads a range of a [`PlainFile`] and has nothing else than a residual.
+/// A task that reads a range of a [`PlainFile`] and has only a residual.
 pub trait PlainTask<'a> {
     /// Tells files apart while `'a` lasts.
     fn file_key(&self) -> (usize, usize);
     /// The file.
     ///
     /// # Errors
-    /// `CorruptTable` if what the manifest says is none.
+    /// `CorruptTable` if the manifest's values are not a file.
     fn file(&self) -> Result<PlainFile<'a>>;
     /// The file's partition.
     ///
     /// # Errors
-    /// `Internal` if planning kept none.
+    /// `Internal` if planning kept no partition.
     fn partition(&self) -> Result<&'a Arc<Partition>>;
     /// First byte and bytes of the range.
     fn range(&self) -> (i64, i64);
@@ -173,11 +173,11 @@ pub(crate) fn is_plain(task: &ScanTask) -> bool {
 pub(crate) struct Shared<'a> {
     files: HashMap<(usize, usize), (i64, i64)>,
     partitions: HashMap<usize, i64>,
-    /// By address. They are kept, so that no other takes the address.
+    /// By address. They are kept, so no other value gets the address.
     residuals: HashMap<usize, (i64, Arc<BoundPredicate>)>,
-    /// By what they say: partitions have residuals of their own, which are mostly alike.
+    /// By content: each partition has its own residuals, and most are equal.
     residual_texts: HashMap<Vec<u8>, i64>,
-    /// That of the next task is mostly the last one.
+    /// The next task mostly has the same one.
     last_residual: Option<(Arc<BoundPredicate>, i64)>,
     specs: Vec<&'a Partition>,
     paths: PathWriter<'a>,
@@ -323,12 +323,12 @@ impl<'a> Shared<'a> {
         })
     }
 
-    /// Bytes, about.
+    /// About the number of bytes.
     pub fn len(&self) -> usize {
         self.out.partitions.len() + self.out.residuals.len() + self.out.files.len()
     }
 
-    /// The sections; there is nothing shared any more.
+    /// Returns the sections and clears the shared values.
     pub fn take(&mut self) -> Result<Sections<Vec<u8>>> {
         let specs: Vec<_> = self.specs.iter().map(|spec| SpecObject::complete(spec)).collect();
         add_text(&specs, &mut self.out.specs)?;
@@ -347,7 +347,7 @@ impl<'a> Shared<'a> {
 /// Reads the plain tasks of a split of a chunk.
 ///
 /// # Errors
-/// `CorruptTable` if they are none.
+/// `CorruptTable` if the bytes are not plain tasks.
 pub(crate) fn plain_split(tasks: &[u8], shared: &Sections<&[u8]>, context: &Arc<ReadContext>) -> Result<Split> {
     let rows = task_rows(tasks)?;
     let wanted = rows.iter().map(|row| row.file).collect();
@@ -423,7 +423,7 @@ fn at<T>(all: &[T], number: i64) -> Option<&T> {
     all.get(usize::try_from(number).ok()?)
 }
 
-/// The partitions of a chunk, those that were asked for.
+/// The requested partitions of a chunk.
 struct Partitions<'a> {
     specs: Vec<SpecShape>,
     tuples: Vec<&'a [u8]>,

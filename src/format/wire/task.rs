@@ -31,8 +31,8 @@ use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
 /// The specification's `file-scan-task`, with the schema of the scan.
 ///
 /// # Errors
-/// `Unsupported` for a task of a changelog, which has no such form; `CorruptTable` if column metrics that were kept encoded
-/// are broken.
+/// `Unsupported` for a task of a changelog, which has no such form; `CorruptTable` if column metrics that were kept
+/// encoded are broken.
 pub fn task_to_json(task: &ScanTask, schema: &Schema) -> Result<String> {
     if task.change.is_some() {
         return Err(Error::unsupported("a task of a changelog has no JSON form in the Iceberg specification")
@@ -44,7 +44,7 @@ pub fn task_to_json(task: &ScanTask, schema: &Schema) -> Result<String> {
 /// Reads what [`task_to_json`] or Java wrote. Sequence numbers are not part of that form.
 ///
 /// # Errors
-/// `InvalidInput` if it is not that.
+/// `InvalidInput` if the text is something else.
 pub fn task_from_json(text: &str) -> Result<(ScanTask, Schema)> {
     let j = parse(text)?;
     let schema = schema_from_json(member(&j, "schema")?)?;
@@ -61,7 +61,7 @@ pub fn split_to_json(split: &Split) -> Result<String> {
     text(&SplitObject::new(split, Some(context_to_json(&split.context)))?)
 }
 
-/// The tasks of a split alone, for [`tasks_from_json`]: what they share may be known where they go.
+/// The tasks of a split alone, for [`tasks_from_json`]: the receiver may know their shared context already.
 ///
 /// # Errors
 /// As [`task_to_json`].
@@ -69,10 +69,10 @@ pub fn tasks_to_json(split: &Split) -> Result<String> {
     text(&SplitObject::new(split, None)?)
 }
 
-/// As [`tasks_to_json`] of splits of one scan: of very many, on all cores.
+/// As [`tasks_to_json`], for very many splits of one scan, on all cores.
 ///
 /// # Errors
-/// `Internal` if they are not of one scan; a cancellation.
+/// `Internal` if they belong to several scans; a cancellation.
 pub fn all_tasks_to_json(splits: &[Arc<Split>]) -> Result<Vec<String>> {
     check_scan(splits)?;
     in_parallel(splits.len(), |i| {
@@ -92,12 +92,12 @@ pub(crate) fn check_scan(splits: &[Arc<Split>]) -> Result<()> {
 /// Reads what [`tasks_to_json`] wrote.
 ///
 /// # Errors
-/// `InvalidInput` if it is not that.
+/// `InvalidInput` if the text is something else.
 pub fn tasks_from_json(text: &str, context: &Arc<ReadContext>) -> Result<Split> {
     split_of(&parse(text)?, BTreeMap::new(), context.clone())
 }
 
-/// What tasks share, complete.
+/// The shared context of tasks, complete.
 pub fn context_to_json(c: &ReadContext) -> Json {
     let relocation = c.location.relocation.as_ref().map(|r| json!({"from": r.from, "to": r.to}));
     json!({
@@ -118,7 +118,7 @@ pub fn context_to_json(c: &ReadContext) -> Json {
 /// Reads what [`split_to_json`] wrote.
 ///
 /// # Errors
-/// `InvalidInput` if it is not that.
+/// `InvalidInput` if the text is something else.
 pub fn split_from_json(text: &str) -> Result<Split> {
     let j = parse(text)?;
     let context = context_from_json(member(&j, "context")?)?;
@@ -146,7 +146,7 @@ pub(crate) fn split_of(j: &Json, mut specs: BTreeMap<i32, SpecShape>, context: A
 /// Reads what [`context_to_json`] gave.
 ///
 /// # Errors
-/// `InvalidInput` if it is not that.
+/// `InvalidInput` if the text is something else.
 pub fn context_from_json(c: &Json) -> Result<ReadContext> {
     let options = member(c, "storage-options")?.as_object().ok_or_else(|| wrong("storage-options"))?;
     let relocation = c.get("relocation").filter(|r| !r.is_null());
@@ -221,7 +221,7 @@ pub fn message_to_json(message: &CommitMessage) -> Result<String> {
 /// Reads what [`message_to_json`] wrote.
 ///
 /// # Errors
-/// `InvalidInput` if it is not that.
+/// `InvalidInput` if the text is something else.
 pub fn message_from_json(text: &str) -> Result<CommitMessage> {
     let j = parse(text)?;
     let specs = SpecShape::parse_all(member(&j, "specs")?)?;
@@ -336,7 +336,7 @@ pub(crate) fn task_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schem
     })
 }
 
-/// The columns that a filter on changes may ask about.
+/// The columns that a filter on changes may use.
 fn section_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<MergeSection> {
     let run = |run: &Json| {
         let tasks = run.as_array().ok_or_else(|| wrong("merge"))?;

@@ -104,8 +104,7 @@ impl TableFolder {
         self.alter_checked(changes, &|_, _| Ok(()))
     }
 
-    /// As [`TableFolder::alter`], if `check` has nothing against it: it is given the schema that is there and the new
-    /// one.
+    /// As [`TableFolder::alter`], if `check` returns no error. `check` gets the current schema and the new one.
     ///
     /// # Errors
     /// As [`TableFolder::alter`]; those of `check`.
@@ -344,7 +343,7 @@ fn check_option(old: &TableSchema, key: &str, value: Option<&str>, has_snapshots
     }
 }
 
-/// Options that are true or false, of which some go one way only. All of them are false by default.
+/// Checks options that are true or false. Some of them can change in one direction only. All are false by default.
 fn check_flags(old: &TableSchema, key: &str, current: Option<&str>, value: &str) -> Result<()> {
     let is_true = |text: &str| text.trim().eq_ignore_ascii_case("true");
     let (then, now) = (current.is_some_and(is_true), is_true(value));

@@ -1,8 +1,8 @@
 //! Changelogs that outlast their snapshots: files `changelog/changelog-N`, copies of the files of snapshots that
 //! expired.
 //!
-//! Such a copy leads to what tells the changes of its commit; of the table's state at that time there may be nothing
-//! left.
+//! Such a copy refers to the files with the changes of its commit. The files of the table's state at that time may be
+//! removed.
 //!
 //! Source: Java's `ChangelogManager`, `Changelog`, `NextSnapshotFetcher` and `RollbackHelper`.
 

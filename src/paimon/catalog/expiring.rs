@@ -1,7 +1,7 @@
-//! Which snapshots an expiry has begun to remove. `snapshot/EXPIRING` says it, a file of Frazil's own that is there
-//! while one is at work, and is left by one that died. Others take no notice of it.
+//! The snapshots that an expiry has begun to remove. Frazil's own file `snapshot/EXPIRING` lists them while an expiry
+//! runs. If the expiry dies, the file stays. Other engines ignore it.
 //!
-//! The hint `EARLIEST` says nothing of that: Java leaves whole snapshots before it, where a branch was merged.
+//! The hint `EARLIEST` can't be used for that: Java keeps whole snapshots before it, if a branch was merged.
 
 use serde_json::{Value as Json, json};
 

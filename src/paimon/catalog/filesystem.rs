@@ -1,6 +1,6 @@
 //! The folder of a table: its schemas, snapshots, tags and branches, found by listing and by hints.
 //!
-//! The hints `LATEST` and `EARLIEST` save a listing; they are believed only where the files that they speak of agree.
+//! The hints `LATEST` and `EARLIEST` save a listing. They are used only if the files that they name agree with them.
 //!
 //! Source: Paimon specification, "Concepts: Basic Concepts"; Java's `SnapshotManager`, `SchemaManager`, `TagManager`,
 //! `HintFileUtils`.
@@ -135,8 +135,8 @@ impl TableFolder {
         TableFolder { branch: name.to_owned(), ..self.clone() }
     }
 
-    /// Whether the branch has all of its schemas. It gets the lowest last and loses it first, so one of which the
-    /// making or the removal was interrupted has not.
+    /// Whether the branch has all of its schemas. The lowest schema is written last and removed first. So a branch
+    /// whose creation or removal was interrupted lacks it.
     ///
     /// # Errors
     /// Those of the store.
@@ -212,11 +212,11 @@ impl TableFolder {
     /// A schema.
     ///
     /// # Errors
-    /// `CorruptTable`, naming the file, if it is none or has another number; those of the store.
+    /// `CorruptTable`, naming the file, if it is not a schema or has another number; errors of the store.
     pub fn schema(&self, id: i64) -> Result<TableSchema> {
         let path = self.schema_path(id);
         let bytes = self.store.get(&path).map_err(|e| match e.kind() {
-            ErrorKind::NotFound => e.hint("A snapshot or a data file was written with a schema that is not there"),
+            ErrorKind::NotFound => e.hint("A snapshot or a data file was written with a schema that does not exist"),
             _ => e,
         })?;
         let schema = TableSchema::parse(&bytes).with("path", &path)?;
@@ -229,7 +229,7 @@ impl TableFolder {
     fn no_schema(&self) -> Error {
         Error::not_found("there is no table: it has no schema")
             .with("path", self.folder("schema"))
-            .hint("It may have been dropped since it was opened: look for it again")
+            .hint("It may have been dropped since it was opened: open it again")
     }
 
     /// All schemas of the branch by their numbers.
@@ -401,8 +401,8 @@ impl TableFolder {
         Ok(found)
     }
 
-    /// The earliest snapshot whose watermark is at a time or after it (milliseconds since the epoch); `None` if there
-    /// is none.
+    /// The earliest snapshot whose watermark is at a time or after it (milliseconds since the epoch); `None` if no
+    /// snapshot has one.
     ///
     /// # Errors
     /// As [`TableFolder::snapshot`].

@@ -1,7 +1,7 @@
 //! Options that name columns. They follow a renamed column; a column that they name can't be dropped.
 //!
-//! Source: Java's `SchemaManager.applyRenameColumnsToOptions`, `SchemaValidation.validateFieldsPrefix`. Besides, the
-//! options are renamed in that Java leaves as they are, though it refuses the table then, or writers do.
+//! Source: Java's `SchemaManager.applyRenameColumnsToOptions`, `SchemaValidation.validateFieldsPrefix`. In addition,
+//! this module renames columns in options that Java leaves unchanged. Java or its writers then refuse the table.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -207,7 +207,7 @@ fn collect(
     folders: &mut Vec<String>,
 ) -> Result<()> {
     if store.is_link(folder)? {
-        return Err(Error::unsupported("what lies behind a symbolic link is not deleted")
+        return Err(Error::unsupported("files behind a symbolic link are not deleted")
             .with("path", folder)
             .hint("Delete it where it really is"));
     }

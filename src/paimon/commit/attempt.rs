@@ -162,9 +162,7 @@ impl SnapshotAttempt {
             let Some(new) = self.input.changes.added.get(i) else { return Ok(()) };
             let path = &new.file.path;
             store.size(path).map(drop).map_err(|e| match e.kind() {
-                ErrorKind::NotFound => {
-                    Error::invalid("a written file is not there any more").with("path", path).hint(GONE)
-                }
+                ErrorKind::NotFound => Error::invalid("a written file no longer exists").with("path", path).hint(GONE),
                 _ => e,
             })
         };

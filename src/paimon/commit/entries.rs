@@ -195,7 +195,7 @@ fn place_of(entry: &FileEntry) -> FilePlace {
 fn in_partition(schema: &TableSchema, row: &[u8], values: &[(String, Option<Value>)]) -> Result<bool> {
     let partition = partition_of(schema, row)?;
     for (name, wanted) in values {
-        let none = || Error::invalid(format!("'{name}' is no partition column"));
+        let none = || Error::invalid(format!("'{name}' is not a partition column"));
         if partition.values.iter().find(|v| v.name == *name).ok_or_else(none)?.value != *wanted {
             return Ok(false);
         }

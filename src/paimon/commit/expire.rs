@@ -1,16 +1,16 @@
 //! Expiry: removes snapshots and changelogs, and the files that only they need.
 //!
-//! A data file goes once a commit up to the first kept snapshot took it out, unless a tag or another branch has it.
-//! Files go first and snapshots last, so that an expiry that was stopped is completed by the next one. Which snapshots
-//! go is said before (`catalog/expiring.rs`), and none of them is tagged, gone back to or needed from then on.
+//! A data file is removed if a commit up to the first kept snapshot removed it from the table, unless a tag or another
+//! branch has it. Files are removed first and snapshots last, so the next expiry completes one that was stopped. The
+//! snapshots are listed before (`catalog/expiring.rs`). From then on they can't be tagged or restored.
 //!
 //! Where changelogs outlast their snapshots, an expired snapshot becomes a changelog: `changelog/changelog-N`, a copy
-//! of its file. What tells its changes stays: its changelog files, or without a producer the files that writers added,
-//! even if they were compacted meanwhile. A changelog goes before what it leads to: what is left of a stopped expiry is
-//! orphaned, and no changelog that is there lacks a file.
+//! of its file. Files with its changes stay: its changelog files, or without a producer the files that writers added,
+//! even if they were compacted meanwhile. A changelog is removed before its files. So a stopped expiry leaves only
+//! orphans, and each remaining changelog has all of its files.
 //!
 //! Source: Java's `ExpireSnapshotsImpl`, `SnapshotDeletion`, `ExpireChangelogImpl` and `ChangelogDeletion`; stricter
-//! than Java in that other branches, tags and changelogs keep what they have.
+//! than Java: other branches, tags and changelogs keep their files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -303,7 +303,7 @@ struct ExpiryPlanner<'a> {
 }
 
 impl ExpiryPlanner<'_> {
-    /// The snapshots of which an expiry that was stopped, under whatever options, has removed what tells their changes.
+    /// The snapshots whose change records were removed by an expiry that was stopped, whatever its options were.
     fn untold(&self, step: &ExpiryStep, lasting: i64) -> Result<BTreeSet<i64>> {
         let by_delta = !self.schema.options().produces_changelog();
         let mut out = BTreeSet::new();

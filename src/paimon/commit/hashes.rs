@@ -1,7 +1,7 @@
 //! The hash index of a new snapshot: the keys of each bucket, for tables with dynamic buckets.
 //!
-//! Source: Java's `DynamicBucketIndexMaintainer`. Stricter than Java, which lets the last writer's index take the place
-//! of all others: what commits did meanwhile is kept, and a key that they gave another bucket ends the commit.
+//! Source: Java's `DynamicBucketIndexMaintainer`. In Java the last writer's index replaces all
+//! others. Here the changes of other commits are kept, and a key that they put into another bucket ends the commit.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The index files of a new snapshot: those of the snapshot before, with the changes of the commit.
 //!
-//! Source: Java's `IndexManifestFileHandler`. Stricter than Java: an index file takes the place of another only if the
-//! commit removes that one, so that of two writers that changed the same index none loses what it did.
+//! Source: Java's `IndexManifestFileHandler`. Stricter than Java: an index file replaces another only if the
+//! commit removes that one. So if two writers change the same index, neither loses its changes.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,12 +1,12 @@
 //! Orphan files: files that no version of a table needs, left behind by failed or killed writers.
 //!
-//! The folders are listed before anything is read: what a commit adds in between is found in its snapshot, and what no
-//! commit has added yet is young. A file stays if any snapshot, tag or kept changelog of any branch names it, be it as
-//! one that was removed. Only the table's own folders are looked at: those of manifests, index files, statistics,
-//! buckets, and of the branches' snapshots and changelogs.
+//! The folders are listed before anything is read. Files that a commit adds in between are in its snapshot, and files
+//! without a commit are young. A file stays if any snapshot, tag or kept changelog of any branch names it, even as a
+//! removed one. Only the table's own folders are searched: those of manifests, index files, statistics, buckets, and of
+//! the branches' snapshots and changelogs.
 //!
-//! Source: Java's `OrphanFilesClean` and `LocalOrphanFilesClean`; stricter than Java in that a file which is missing
-//! though its snapshot is there stops everything.
+//! Source: Java's `OrphanFilesClean` and `LocalOrphanFilesClean`; stricter than Java: if a file of an existing
+//! snapshot is missing, nothing is removed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};

@@ -89,8 +89,8 @@ impl RetentionLimits {
         Err(Error::invalid(wrong).hint(format!("Set by retain_last= and the table's options {options}")))
     }
 
-    /// The first of `ids`, which ascend, that stays; none if none is to stay. They are counted from the `latest`
-    /// snapshot back; those from `cap` on stay in any case, and so do those of which `time_of` tells no time.
+    /// The first of the ascending `ids` that stays; `None` if all are removed. Ids are counted back from the `latest`
+    /// snapshot. Ids from `cap` on always stay, and so do those without a time in `time_of`.
     pub(crate) fn first_kept(
         &self,
         ids: &[i64],

@@ -1,7 +1,7 @@
 //! Checks of options when a table is created or changed: reading, writing and maintenance must accept them.
 //!
-//! Tables that others made are opened whatever their options say: a change is refused for what it makes wrong, not for
-//! what was.
+//! Tables of other writers open with any options. A change is refused only for options that it makes wrong, not for
+//! options that were wrong before.
 //!
 //! Source: Java's `SchemaValidation`; types and defaults of options by `CoreOptions`.
 
@@ -163,7 +163,7 @@ impl AllowedValues {
     /// Whether the value of an option can be read.
     fn check(self, options: &Options<'_>, key: &str) -> Result<()> {
         let text = options.get(key).unwrap_or_default().trim();
-        let wrong = |what: &str| Err(Error::invalid(format!("the option '{key}' is '{text}', which is no {what}")));
+        let wrong = |what: &str| Err(Error::invalid(format!("the option '{key}' is '{text}', which is not a {what}")));
         let by_level = |fits: &dyn Fn(&str) -> bool| {
             let fits = |part: &&str| {
                 part.split_once(':').is_some_and(|(level, value)| level.trim().parse::<u16>().is_ok() && fits(value))

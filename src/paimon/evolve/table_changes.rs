@@ -1,7 +1,7 @@
 //! Changes of a table itself: schema, options, tags and branches. The requests are the same for every format.
 //!
-//! Paimon makes changes of a schema one after the other, by the names that columns have then. Here all names are those
-//! from before the update, so that renames come last.
+//! Paimon applies changes of a schema one after another, by the current names of columns. Here all names are those from
+//! before the update, so renames come last.
 
 use serde_json::Value as Json;
 
@@ -102,7 +102,7 @@ fn schema_changes(schema: &TableSchema, update: &SchemaUpdate) -> Result<Vec<Sch
                 if *required && !update.allow_incompatible {
                     return Err(Error::invalid("a column can't become required: existing rows may have nulls")
                         .with("column", path.join("."))
-                        .hint("Set allow_incompatible_changes=True if there are none"));
+                        .hint("Set allow_incompatible_changes=True if no row has a null there"));
                 }
                 out.push(SchemaChange::SetNullable { path: names.path(path), nullable: !required });
             }
@@ -414,7 +414,7 @@ fn fast_forward(folder: &TableFolder, name: &str, to: &str) -> Result<()> {
                     "the branch '{to}' does not descend from the snapshot of '{name}'"
                 ))
                 .with("snapshot", id)
-                .hint(format!("To lose what it has since, take '{name}' back first: rollback(to={first})")));
+                .hint(format!("To discard its later commits, roll back '{name}' first: rollback(to={first})")));
             }
         }
     }

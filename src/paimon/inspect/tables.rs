@@ -1,7 +1,7 @@
 //! Metadata tables of Apache Paimon, with the columns of Java's system tables.
 //!
-//! Points in time are of UTC; Java shows them in the zone of its process. Creation times of files are recorded by the
-//! clock of their writer, whatever its zone.
+//! Times are in UTC; Java shows them in the zone of its process. Creation times of files come from the clock of their
+//! writer, in any zone.
 //!
 //! Source: Java's `SnapshotsTable`, `SchemasTable`, `OptionsTable`, `TagsTable`, `BranchesTable`, `ConsumersTable`.
 

@@ -1,7 +1,7 @@
 //! Postponed buckets: gives waiting rows their buckets by the hashes of their keys.
 //!
-//! They are written into files of level 0 as if they came in now, in the order in which they came, by as many buckets
-//! as their partition has. What compactions make of those files is not told here.
+//! The rows are written into files of level 0 as if they arrived now, in their order of arrival, with the number of
+//! buckets of their partition. Later compactions of those files are not reported here.
 //!
 //! Source: Java's `PostponeBucketCompactSplitSource`, `SparkPostponeCompactProcedure` and `PostponeUtils`.
 

@@ -1,7 +1,7 @@
 //! Decoding manifests: entries that add or delete a file, into columns.
 //!
 //! The writer's schema and the request compile to one list of steps; each entry runs through it once, straight into
-//! columns. What is not wanted is hopped over.
+//! columns. Unwanted fields are skipped.
 //!
 //! Source: Paimon specification, "Data Manifest"; Java's `DataFileMeta` for the later fields.
 
@@ -119,7 +119,7 @@ impl DecodeProgram {
     /// `CorruptTable` if a column is missing or has another type; as [`Node::parse`].
     pub fn new(schema_json: &str) -> Result<DecodeProgram> {
         let schema = Node::parse(schema_json)?;
-        let members = schema.members().ok_or_else(|| Error::corrupt("the manifest's schema is no record"))?;
+        let members = schema.members().ok_or_else(|| Error::corrupt("the manifest's schema is not a record"))?;
         let mut budget = Budget::default();
         let entry = compile(members, ENTRY, &mut budget, fits)?;
         require(&entry, ENTRY, "manifest")?;

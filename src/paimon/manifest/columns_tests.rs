@@ -144,5 +144,5 @@ fn a_manifest_that_lacks_a_column_is_refused() {
         {"name":"_TOTAL_BUCKETS","type":"int"}"#;
     assert!(error(&record(&format!("{head},{file}"))).message().contains("_FILE_SIZE"));
     assert!(error(&record(&head.replace("bytes", "int"))).message().contains("another type"));
-    assert!(error(r#""int""#).message().contains("no record"));
+    assert!(error(r#""int""#).message().contains("not a record"));
 }

@@ -1,4 +1,4 @@
-//! Manifest entries as columns: what decoding gives and planning prunes. No object per entry.
+//! Manifest entries as columns: the result of decoding, and the input of pruning. No object is made for an entry.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -69,8 +69,8 @@ pub struct EntryColumns {
     pub max_sequence_number: Vec<i64>,
     pub schema_id: Vec<i64>,
     pub level: Vec<i32>,
-    /// Names of extra files, one after another, each with its length; see [`EntryColumns::extra_files`]. Null if there
-    /// are none.
+    /// Names of extra files, one after another, each with its length; see [`EntryColumns::extra_files`]. Null without
+    /// extra files.
     pub(crate) extra_files: BytesColumn,
     /// Milliseconds since the epoch.
     pub creation_time_ms: Vec<Option<i64>>,

@@ -1,7 +1,7 @@
 //! Hash indexes: index files with the hashes of the keys of a bucket, in tables with dynamic buckets.
 //!
-//! A file holds the hashes of one bucket, each four bytes, most significant first. A key is where its hash is, so that
-//! keys of one hash always share a bucket.
+//! A file holds the hashes of one bucket, each four bytes, most significant first. Keys with the same
+//! hash always share a bucket.
 //!
 //! Source: Java's `HashIndexFile` and `PartitionIndex`.
 

@@ -1,5 +1,5 @@
-//! Index manifests: all index files of a snapshot, those of its deletion vectors among them. Each is a whole list, not
-//! what changed.
+//! Index manifests: all index files of a snapshot, including those of its deletion vectors. Each is a complete list,
+//! not a list of changes.
 //!
 //! Source: Paimon specification, "Index Manifest"; Java's `IndexManifestEntry`.
 
@@ -173,7 +173,10 @@ pub(crate) fn decode_entries<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<I
 pub fn decode_hashes(bytes: &[u8]) -> Result<Vec<i32>> {
     match bytes.as_chunks::<4>() {
         (hashes, []) => Ok(hashes.iter().map(|h| i32::from_be_bytes(*h)).collect()),
-        _ => Err(Error::corrupt(format!("a hash index has {} bytes, which are no whole hashes", bytes.len()))),
+        _ => Err(Error::corrupt(format!(
+            "a hash index has {} bytes, which is not a whole number of hashes",
+            bytes.len()
+        ))),
     }
 }
 
@@ -193,7 +196,7 @@ struct IndexLayout {
 impl IndexLayout {
     fn new(schema_json: &str) -> Result<IndexLayout> {
         let schema = Node::parse(schema_json)?;
-        let members = schema.members().ok_or_else(|| Error::corrupt("the index manifest's schema is no record"))?;
+        let members = schema.members().ok_or_else(|| Error::corrupt("the index manifest's schema is not a record"))?;
         let mut budget = Budget::default();
         let steps = compile(members, COLUMNS, &mut budget, |column, node| match column {
             IndexColumn::Partition | IndexColumn::IndexType | IndexColumn::FileName | IndexColumn::ExternalPath => {

@@ -106,7 +106,7 @@ impl<T> ListEnds<T> {
 impl ListLayout {
     fn new(schema_json: &str) -> Result<ListLayout> {
         let schema = Node::parse(schema_json)?;
-        let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is no record"))?;
+        let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is not a record"))?;
         let mut budget = Budget::default();
         let steps = compile(members, COLUMNS, &mut budget, |column, node| match column {
             ManifestListColumn::FileName => node.is_prefixed(),

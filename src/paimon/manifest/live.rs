@@ -1,7 +1,7 @@
-//! The live files of a snapshot: what its manifests added and none of them deleted afterwards.
+//! The live files of a snapshot: files that its manifests added and did not delete afterwards.
 //!
-//! The manifests that delete something are read for that first; then each manifest's additions stand alone, so that
-//! manifests can be read side by side and no more is kept than what was deleted.
+//! First the deletions of all manifests are read. After that the additions of each manifest are independent, so
+//! manifests can be read in parallel, and only the deletions stay in memory.
 //!
 //! Source: Paimon specification, "Data Manifest"; Java's `FileEntry.readDeletedEntries`.
 

@@ -1,11 +1,10 @@
-//! What happened between two snapshots: the files that appends added, the changelog files that commits wrote, or the
+//! The changes between two snapshots: the files that appends added, the changelog files that commits wrote, or the
 //! difference of two states.
 //!
-//! Files of appends and changelogs are read each for itself, their rows as they are; deletion vectors don't apply. A
-//! difference is taken bucket by bucket, of the files that only one of both states has, as Java does.
+//! Files of appends and changelogs are read one by one, with their rows unchanged; deletion vectors don't apply. A
+//! difference is taken bucket by bucket, from the files that only one of the states has, as in Java.
 //!
-//! Commits whose snapshots have expired count as long as their changelogs are kept, for which Java has to read a
-//! stream.
+//! Commits with expired snapshots count as long as their changelogs are kept. In Java only streams read those.
 //!
 //! Source: Java's `IncrementalDeltaStartingScanner`, `IncrementalDiffStartingScanner`, `SnapshotReaderImpl` and
 //! `NextSnapshotFetcher`.
@@ -132,7 +131,7 @@ fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &Pl
         };
         found.map_err(|e| match e.kind() {
             ErrorKind::NotFound => {
-                let error = Error::not_found(format!("what snapshot {} changed has expired", commit.id));
+                let error = Error::not_found(format!("the changes of snapshot {} have expired", commit.id));
                 error.with("path", &input.root).hint(KEPT).because(e)
             }
             _ => e,

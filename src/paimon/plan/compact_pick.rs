@@ -1,7 +1,7 @@
 //! Which files of a bucket are compacted, and to which level.
 //!
-//! A bucket is a tree of levels: each file of level 0 is a sorted run of its own, younger ones first; each other level
-//! is one run. What is compacted is some of the first runs, together.
+//! A bucket is a tree of levels. Each file of level 0 is a separate sorted run, younger ones first; each other level is
+//! one run. A compaction takes some of the first runs together.
 //!
 //! Source: Java's `Levels`, `UniversalCompaction`, `EarlyFullCompaction`, `ForceUpLevel0Compaction`,
 //! `CompactStrategy.pickFullCompaction` and `MergeTreeCompactManager.triggerCompaction`.

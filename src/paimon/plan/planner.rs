@@ -1,8 +1,8 @@
 //! Planning: manifest lists → manifests → live files → splits.
 //!
-//! Manifests are pruned by what their list says of partitions, buckets and levels; files by partition, bucket, level,
-//! key, statistics of values and file index, each manifest on a thread of its own. What is left is put together bucket
-//! by bucket: files of a primary-key table that overlap become sections to be merged. Splits are Java's.
+//! Manifests are pruned by the partitions, buckets and levels in their list. Files are pruned by partition, bucket,
+//! level, key, statistics of values and file index, each manifest on its own thread. The remaining files are grouped by
+//! bucket. Overlapping files of a primary-key table become sections to merge. Splits equal Java's.
 //!
 //! Source: Java's `KeyValueFileStoreScan`, `AppendOnlyFileStoreScan` and `SnapshotReaderImpl`.
 

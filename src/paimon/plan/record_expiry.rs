@@ -1,7 +1,7 @@
 //! Rows of tables with a primary key that expire after some time: compactions drop them.
 //!
-//! The column `record-level.time-field` says of when a row is, `record-level.expire-time` how long it stays. A row
-//! without a time stays.
+//! The column `record-level.time-field` has the time of a row, and `record-level.expire-time` says how long it stays. A
+//! row without a time stays.
 //!
 //! Source: Java's `RecordLevelExpire`.
 

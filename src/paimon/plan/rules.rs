@@ -1,7 +1,8 @@
 //! Rules of planning by the kind of table: visible levels, and whether files may be pruned one by one.
 //!
-//! Of a primary-key table a file must not be left out because its rows don't match: they may take the place of older
-//! ones that do. So statistics of values judge single files only where files don't overlap, and whole buckets else.
+//! In a primary-key table, a file must not be skipped because its rows don't match: they may replace older rows that
+//! do. So statistics of values decide about single files only if files don't overlap. Otherwise they decide about whole
+//! buckets.
 //!
 //! Source: Java's `DataTableBatchScan` and `KeyValueFileStoreScan`.
 

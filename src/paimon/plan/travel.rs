@@ -99,9 +99,9 @@ pub fn place(
             | "full"
             | "latest",
             Some(key),
-        ) => Err(Error::invalid(format!("the scan mode '{mode}' does not read what the option '{key}' names"))
+        ) => Err(Error::invalid(format!("the scan mode '{mode}' does not use the option '{key}'"))
             .hint("Leave out one of them")),
-        ("incremental", _) => Err(Error::invalid("the scan mode 'incremental' is asked for by name, not by an option")
+        ("incremental", _) => Err(Error::invalid("the scan mode 'incremental' can't be set by an option")
             .hint("Use table.changes(since=..., at=...) or table.scan(since=..., at=...)")),
         ("compacted-full", _) => compacted(folder, latest, options),
         ("from-file-creation-time", _) => Ok(latest.of_files_since(number(options, FILE_CREATION_MILLIS)?)),
@@ -168,7 +168,7 @@ fn local_millis(text: &str) -> Result<i64> {
         text.trim().replacen(' ', "T", 1)
     };
     let parsed = parse_timestamp(&whole, 1000).map(|(millis, _)| millis);
-    parsed.ok_or_else(|| Error::invalid(format!("'{text}' is no time")).hint("Write 2026-01-02 03:04:05.678"))
+    parsed.ok_or_else(|| Error::invalid(format!("'{text}' is not a time")).hint("Write 2026-01-02 03:04:05.678"))
 }
 
 /// The latest snapshot of a compaction, or of a full one where the table makes those at intervals; else `latest`, which

@@ -1,7 +1,7 @@
 //! Why planning kept or left out each file of a snapshot: the stage, the clause and the bound.
 //!
-//! Planning itself keeps no reasons, and never opens what the manifest list excludes. Here everything is opened and
-//! judged as planning does, stage by stage.
+//! Planning itself keeps no reasons, and never opens manifests that the manifest list excludes. This module opens all
+//! of them and applies the stages of planning.
 
 use std::collections::HashSet;
 use std::sync::Arc;

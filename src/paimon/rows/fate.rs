@@ -1,4 +1,4 @@
-//! What becomes of the rows that a change finds.
+//! The result for the rows that a change finds.
 
 use crate::rows::row_changes::assignments::Assignments;
 use crate::rows::row_changes::matcher::Matcher;

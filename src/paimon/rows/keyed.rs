@@ -1,7 +1,7 @@
 //! Checks whether a table with a primary key accepts rows that update others.
 //!
-//! Source: Java's `SupportsRowLevelOperation` in Paimon's Spark commands; stricter than Java where its update would
-//! change other values than those that were named.
+//! Source: Java's `SupportsRowLevelOperation` in Paimon's Spark commands; stricter than Java: it refuses updates
+//! that would change other values than the named ones.
 
 use crate::error::{Error, Result};
 use crate::format::row_change::Assigned;

@@ -1,8 +1,8 @@
 //! Merging rows into a table: those that match by key are updated or deleted, the others inserted.
 //!
-//! The data is held in memory; of the table, all rows in the range of its keys are read. Tables without primary key are
-//! matched by any columns, and change as they do by a filter; tables with one are matched by that, and get rows of kind
-//! `-D`, `+U` and `+I`.
+//! The data is held in memory. All rows of the table in the range of its keys are read. Tables without primary key are
+//! matched by any columns, and change as they do by a filter. Tables with a primary key are matched by it, and get rows
+//! of kind `-D`, `+U` and `+I`.
 //!
 //! Source: Java's `MergeIntoPaimonTable`.
 

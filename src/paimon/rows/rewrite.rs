@@ -1,7 +1,7 @@
 //! Rewriting files without deleted rows, or with other rows in their place.
 //!
-//! In tables that track rows, rows keep their ids, and those that stay as they are the commit that changed them last:
-//! then files have two columns more, `_ROW_ID` and `_SEQUENCE_NUMBER`, and no row ids of their own.
+//! In tables that track rows, rows keep their ids. Unchanged rows also keep the commit that last changed them. Such
+//! files have two more columns, `_ROW_ID` and `_SEQUENCE_NUMBER`, and no first row id.
 //!
 //! Source: Java's `PaimonSparkWriter.withRowTracking`, `SpecialFields.rowTypeWithRowTracking`.
 

@@ -1,8 +1,8 @@
 //! Index files of deletion vectors: those that a change writes, and those that it replaces.
 //!
-//! An index file is never changed. One that has a vector of a data file that the change touches goes; its other vectors
-//! come with the new ones. A bucket has one index file; tables without buckets have any number in a partition, of about
-//! the same size.
+//! An index file is never changed. If it has a vector of a data file that the change touches, it is removed, and its
+//! other vectors are written with the new ones. A bucket has one index file. Tables without buckets have any number of
+//! them in a partition, of about the same size.
 //!
 //! Source: Java's `BaseAppendDeleteFileMaintainer`, `DeletionVectorIndexFileWriter`.
 

@@ -1,4 +1,4 @@
-//! The pruning funnel of a scan of Paimon.
+//! The pruning stages of a scan of Paimon.
 
 use std::collections::HashMap;
 use std::time::Instant;

@@ -109,11 +109,12 @@ fn scan(table: &PaimonTable, request: ScanRequest) -> Result<PaimonScan> {
     let request = if branch.is_some() { ScanRequest { at: None, ..request } } else { request };
     let options = plain_options(table, &request.options)?;
     let names_changes = |key: &String| matches!(key.as_str(), "incremental-between" | "incremental-between-timestamp");
-    // What the table says of versions is for scans that say nothing.
+    // The table's own options choose a version only if the scan chooses none.
     let says_nothing = request.at.is_none() && request.since.is_none() && !request.changes;
     if request.options.keys().any(names_changes) || (says_nothing && options.keys().any(names_changes)) {
-        return Err(Error::invalid("scans of what changed are asked for by name, not by options")
-            .hint("Use table.changes(since=..., at=...)"));
+        return Err(
+            Error::invalid("options can't ask for a scan of changes").hint("Use table.changes(since=..., at=...)")
+        );
     }
     if request.changes { changes(table, request, options) } else { version(table, request, options) }
 }

@@ -1,6 +1,6 @@
 //! Row counts and column statistics of scans of Apache Paimon's tables.
 //!
-//! Rows that are merged are counted at most: of rows with one key, one remains.
+//! The count of merged rows is an upper bound: one row of each key remains.
 
 use std::collections::HashMap;
 

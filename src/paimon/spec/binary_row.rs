@@ -56,7 +56,7 @@ pub(crate) fn header_bytes(arity: usize) -> usize {
 
 #[cold]
 fn torn(what: &str) -> Error {
-    Error::corrupt(format!("a binary row is torn: {what} lies outside of it"))
+    Error::corrupt(format!("a binary row is damaged: {what} is outside of it"))
 }
 
 impl<'a> BinaryRow<'a> {

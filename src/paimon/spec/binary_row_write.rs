@@ -75,7 +75,7 @@ impl RowBuilder {
             let at = header + 8 * i;
             match values.next().flatten() {
                 Some(v) if put_value(&mut self.bytes, at, v, &ty.kind)? => {}
-                Some(v) => return Err(Error::invalid(format!("{v:?} is no value of the type {ty}"))),
+                Some(v) => return Err(Error::invalid(format!("{v:?} is not a value of the type {ty}"))),
                 None => put_null(&mut self.bytes, at, i, ty)?,
             }
         }
@@ -165,7 +165,7 @@ fn put_decimal(out: &mut Vec<u8>, at: usize, unscaled: i128, precision: u8) -> R
 }
 
 fn put(out: &mut Vec<u8>, at: usize, datum: &Datum, ty: &DataType) -> Result<()> {
-    let bad = || Error::invalid(format!("{datum:?} is no value of the type {ty}"));
+    let bad = || Error::invalid(format!("{datum:?} is not a value of the type {ty}"));
     match (datum, &ty.kind) {
         (Datum::Value(v), kind) => {
             put_value(out, at, v.as_ref(), kind).and_then(|fits| if fits { Ok(()) } else { Err(bad()) })

@@ -1,5 +1,5 @@
-//! Paimon's types, exactly: what [`types::Schema`](crate::types::Schema) does not keep (lengths, narrow integers,
-//! precisions) matters for binary rows, casts, hashes and for writing schemas.
+//! Paimon's exact types. [`types::Schema`](crate::types::Schema) does not keep lengths, narrow integers and precisions,
+//! but binary rows, casts, hashes and written schemas need them.
 //!
 //! Source: Paimon specification, "Schema"; Java's `DataTypes` for the JSON form.
 

@@ -48,7 +48,7 @@ impl DataType {
         let object = match json {
             Json::String(text) => return parse_type_text(text),
             Json::Object(object) => object,
-            _ => return Err(Error::corrupt(format!("{json} is no type of the schema"))),
+            _ => return Err(Error::corrupt(format!("{json} is not a type of the schema"))),
         };
         let bad = |what: &str| Error::corrupt(format!("a type of the schema has no {what}"));
         let text = object.get("type").and_then(Json::as_str).ok_or_else(|| bad("name"))?;

@@ -23,7 +23,7 @@ struct TypeParser<'a> {
 
 impl<'a> TypeParser<'a> {
     fn bad(&self) -> Error {
-        Error::corrupt(format!("'{}' is no type of the schema", self.text))
+        Error::corrupt(format!("'{}' is not a type of the schema", self.text))
     }
 
     /// The next word without taking it.

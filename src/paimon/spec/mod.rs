@@ -1,4 +1,4 @@
-//! The words of the specification: types, schemas, snapshots, options, binary rows, partitions, buckets, statistics.
+//! The types of the specification: types, schemas, snapshots, options, binary rows, partitions, buckets, statistics.
 
 pub mod binary_row;
 pub mod binary_row_write;

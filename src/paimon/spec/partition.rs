@@ -81,7 +81,7 @@ pub fn value_text(value: &Value, ty: &DataType, as_object: bool) -> String {
 pub fn checked_name(name: &str) -> Result<&str> {
     let odd = memchr::memchr3(b'/', b'\\', 0, name.as_bytes()).is_some();
     if name.is_empty() || name == "." || name == ".." || odd {
-        return Err(Error::corrupt(format!("'{}' is no name of a file", name.escape_debug())));
+        return Err(Error::corrupt(format!("'{}' is not a file name", name.escape_debug())));
     }
     Ok(name)
 }

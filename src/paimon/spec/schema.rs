@@ -105,7 +105,7 @@ impl TableSchema {
     /// that are not known.
     pub fn parse(bytes: &[u8]) -> Result<TableSchema> {
         let json = serde_json::from_slice(bytes).map_err(|e| Error::corrupt("the schema is not JSON").because(e))?;
-        let Json::Object(raw) = json else { return Err(Error::corrupt("the schema is no JSON object")) };
+        let Json::Object(raw) = json else { return Err(Error::corrupt("the schema is not a JSON object")) };
         TableSchema::from_json(raw)
     }
 

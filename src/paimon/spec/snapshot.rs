@@ -106,7 +106,7 @@ impl Snapshot {
     /// `CorruptTable` if it is no snapshot; `Unsupported` for a version that is not known.
     pub fn parse(bytes: &[u8]) -> Result<Snapshot> {
         let json = serde_json::from_slice(bytes).map_err(|e| Error::corrupt("the snapshot is not JSON").because(e))?;
-        let Json::Object(raw) = json else { return Err(Error::corrupt("the snapshot is no JSON object")) };
+        let Json::Object(raw) = json else { return Err(Error::corrupt("the snapshot is not a JSON object")) };
         Snapshot::from_json(raw)
     }
 

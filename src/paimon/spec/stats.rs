@@ -189,8 +189,8 @@ impl<'a> StatsBounds<'a> {
         StatsBounds { hides_nans, ..self }
     }
 
-    /// Bounds of a column with its numbers of nulls. A NaN as the greatest value says nothing of the others; any other
-    /// value there says that there are none.
+    /// Bounds of a column with its number of nulls. If the greatest value is a NaN, nothing is known of the other
+    /// values. If it is another value, the column has no NaN.
     fn bounded(&self, index: usize, then: &DataType, ty: &PrimitiveType) -> ColumnBounds<'a> {
         // One that was cut is rounded up, so that it is a bound all the same.
         let (lower, upper) = (bound(self.min, index, then, ty), bound(self.max, index, then, ty));

@@ -52,7 +52,7 @@ fn check(ty: &DataType, column: &ArrayRef) -> Result<()> {
 }
 
 fn beyond(ty: &DataType, value: impl std::fmt::Display) -> Error {
-    Error::invalid(format!("{value} is no value of the type {}", ty.kind.clone().nullable()))
+    Error::invalid(format!("{value} is not a value of the type {}", ty.kind.clone().nullable()))
 }
 
 fn range(ty: &DataType, column: &ArrayRef, least: i32, greatest: i32) -> Result<()> {

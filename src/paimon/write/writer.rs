@@ -191,7 +191,7 @@ fn check_written(schema: &TableSchema, kind: WriteKind) -> Result<()> {
     let options = schema.options();
     let no = |what: &str| Err(Error::unsupported(format!("{what} are not written yet")));
     if !schema.has_primary_key() && kind == WriteKind::Delete {
-        return Err(Error::invalid("rows are deleted by their primary key, and the table has none"));
+        return Err(Error::invalid("rows are deleted by their primary key, but the table has no primary key"));
     }
     if schema.fields.iter().any(|f| f.ty.kind == TypeKind::Blob) {
         return no("tables with columns of type BLOB");

@@ -279,7 +279,7 @@ fn values_beyond_their_type_are_refused() {
     };
     let texts = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
     let e = of("TINYINT", Arc::new(Int32Array::from(vec![128])));
-    assert!(e.contains("128 is no value of the type TINYINT") && e.contains("column: v"), "{e}");
+    assert!(e.contains("128 is not a value of the type TINYINT") && e.contains("column: v"), "{e}");
     assert!(of("VARCHAR(2)", texts("äöü")).contains("VARCHAR(2)"));
     assert!(of("TIMESTAMP(3)", Arc::new(TimestampMicrosecondArray::from(vec![1]))).contains("TIMESTAMP(3)"));
     assert!(of("INT NOT NULL", Arc::new(Int32Array::from(vec![None]))).contains("null"));

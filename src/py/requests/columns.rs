@@ -29,7 +29,7 @@ pub(in crate::py) enum SchemaOperation {
     Rename { path: Path, name: String },
     /// Widens a column's type.
     Retype { path: Path, column_type: ColumnType },
-    /// Says whether null is impossible.
+    /// Makes a column required or optional.
     Require { path: Path, required: bool },
     /// Sets or removes a comment.
     Comment { path: Path, doc: Option<String> },
@@ -37,13 +37,13 @@ pub(in crate::py) enum SchemaOperation {
     SetDefault { path: Path, default: Option<Single> },
     /// Moves a column within its struct.
     Move { path: Path, position: Position },
-    /// Says which columns identify a row.
+    /// Sets the columns that identify a row.
     Identify { paths: Vec<Path> },
     /// Adds and widens columns so that rows of another schema fit.
     Union { schema: Py<Schema> },
 }
 
-/// Where a column stands in its struct.
+/// The position of a column in its struct.
 #[pyclass(frozen, from_py_object, module = "frazil._core")]
 #[derive(Clone)]
 pub(in crate::py) enum Position {
@@ -51,7 +51,7 @@ pub(in crate::py) enum Position {
     First {},
     /// Before another column.
     Before { path: Path },
-    /// Behind another column.
+    /// After another column.
     After { path: Path },
 }
 
@@ -60,7 +60,7 @@ pub(in crate::py) enum Position {
 pub(in crate::py) enum SpecOperation {
     /// Adds a field.
     Add { source: String, transform: Option<String>, name: Option<String> },
-    /// Removes a field, by its name or by what it is.
+    /// Removes a field, by its name or by its transform.
     Remove { field: String },
     /// Renames a field.
     Rename { name: String, to: String },
@@ -92,7 +92,7 @@ pub(in crate::py) enum Path {
     Names(Vec<String>),
 }
 
-/// A type: a text, or that of the only column of a schema.
+/// A type: a text, or the type of the only column of a schema.
 #[derive(FromPyObject, IntoPyObject, IntoPyObjectRef)]
 pub(in crate::py) enum ColumnType {
     /// Such as `list<string>`.
@@ -104,7 +104,7 @@ pub(in crate::py) enum ColumnType {
 /// A single value as the specification writes it in JSON.
 #[derive(Clone, FromPyObject, IntoPyObject)]
 pub(in crate::py) enum Single {
-    /// A truth value.
+    /// A boolean.
     Boolean(bool),
     /// An integer.
     Long(i64),

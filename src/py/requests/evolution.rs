@@ -31,15 +31,15 @@ pub(in crate::py) enum Evolution {
     CreateBranch { name: String, at: Option<At>, retention: Retention },
     /// Creates a tag.
     CreateTag { name: String, at: Option<At>, retention: Retention },
-    /// Lets a branch or tag name another snapshot.
+    /// Points a branch or tag at another snapshot.
     ReplaceRef { name: String, at: Option<At> },
     /// Removes a branch or tag.
     DropRef { name: String },
-    /// Gives a branch another name.
+    /// Renames a branch.
     RenameBranch { name: String, to: String },
     /// Moves a branch forward to the snapshot of another reference.
     FastForward { name: String, to: String },
-    /// Says what expiry keeps of a branch or tag.
+    /// Sets what expiry keeps of a branch or tag.
     SetRetention { name: String, retention: Retention },
     /// Moves a branch to any snapshot.
     SetSnapshot { branch: String, to: Option<At> },
@@ -82,7 +82,7 @@ impl Retention {
 }
 
 impl Evolution {
-    /// The change as the crate takes it.
+    /// The change as a value of the crate.
     ///
     /// # Errors
     /// `InvalidInput` if a path or type in it can't be read, or a number is too large.

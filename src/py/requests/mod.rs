@@ -1,4 +1,4 @@
-//! What Python asks for, as typed values: classes whose members are read here and nowhere else. No logic lives here.
+//! Requests from Python as typed values: classes whose members are read only here. No logic lives here.
 
 pub(super) mod columns;
 pub(super) mod conversions;

@@ -1,4 +1,5 @@
-//! Changes of rows. Filters, values and columns are texts of the filter language; they are parsed when the change is made.
+//! Changes of rows. Filters, values and columns are texts of the filter language; they are parsed when the change is
+//! made.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -48,12 +49,12 @@ pub(in crate::py) enum Assigned {
     Column { name: String },
 }
 
-/// Which columns of the data go where.
+/// Which column of the data goes into which column of the table.
 #[derive(Clone, PartialEq, FromPyObject, IntoPyObject)]
 pub(in crate::py) enum Columns {
-    /// Into those of the same name; false is none.
+    /// Into columns of the same name; `false` means no columns.
     ByName(bool),
-    /// From the table's columns to the data's.
+    /// From columns of the table to columns of the data.
     Of(Pairs<String>),
 }
 
@@ -92,7 +93,7 @@ impl Assigned {
 }
 
 impl RowChange {
-    /// The change as the crate takes it.
+    /// The change as a value of the crate.
     ///
     /// # Errors
     /// `InvalidInput` if a filter, value or column can't be read.
@@ -139,7 +140,7 @@ impl RowChange {
             row_change::RowChange::Merge(merge) => {
                 Ok(row_change::Part::Matches { merge, filter: expr::parse(filter)? })
             }
-            _ => Err(Error::invalid("only a merge takes rows that were matched")),
+            _ => Err(Error::invalid("only a merge accepts matched rows")),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::rows::row_changes::patch::{Patch, Patched};
 use crate::rows::row_changes::source::no_column;
 use crate::types::{Field, PrimitiveType, Schema, Value};
 
-/// What every column of the table becomes.
+/// The new value of every column of the table.
 pub(crate) enum New {
     Same,
     Constant(Option<Value>),
@@ -27,21 +27,21 @@ pub(crate) struct Assignments {
     new: Vec<New>,
 }
 
-/// Numbers of rows as members of a summary.
+/// Numbers of rows as entries of a summary.
 pub(crate) fn row_counts(updated: u64, inserted: u64, deleted: u64) -> [(String, String); 3] {
     [("updated", updated), ("inserted", inserted), ("deleted", deleted)]
         .map(|(what, n)| (format!("frazil.rows-{what}"), n.to_string()))
 }
 
 impl Assignments {
-    /// Of columns of a schema.
+    /// Checks assignments to columns of a schema.
     ///
     /// # Errors
-    /// `InvalidInput` for none, and for columns and values that do not fit the schema; `Unsupported` for values of structs, lists
-    /// and maps.
+    /// `InvalidInput` if the list is empty, or if columns and values do not fit the schema; `Unsupported` for values of
+    /// structs, lists and maps.
     pub fn new(schema: &Schema, assigned: &[(String, Assigned)]) -> Result<Assignments> {
         if assigned.is_empty() {
-            return Err(Error::invalid("an update needs columns to give values to"));
+            return Err(Error::invalid("an update needs at least one column with a value"));
         }
         let mut new: Vec<New> = schema.fields.iter().map(|_| New::Same).collect();
         let find = |name: &str| {
@@ -61,7 +61,7 @@ impl Assignments {
                     New::Constant(Some(value.with("column", name)?))
                 }
                 (Assigned::Value(_), None) => {
-                    return Err(Error::unsupported("columns that are structs, lists or maps can't be given a value")
+                    return Err(Error::unsupported("an update can't set columns that are structs, lists or maps")
                         .with("column", name)
                         .hint("Use upsert or merge with rows that have the new values"));
                 }
@@ -100,7 +100,7 @@ impl Assignments {
     }
 }
 
-/// The error in words of a value that is given, not compared.
+/// The error, worded for a value that is assigned, not compared.
 pub(crate) fn no_value(error: &Error, literal: &Literal, ty: &PrimitiveType) -> Error {
     let hint = match ty {
         PrimitiveType::Timestamp
@@ -129,7 +129,7 @@ pub(crate) fn no_value(error: &Error, literal: &Literal, ty: &PrimitiveType) -> 
         PrimitiveType::Decimal { .. } => "Give a decimal.Decimal with no more digits than the type has".to_owned(),
         _ => "Give bytes".to_owned(),
     };
-    Error::invalid(format!("{literal} is no value of the type {ty}")).hint(hint)
+    Error::invalid(format!("{literal} is not a value of the type {ty}")).hint(hint)
 }
 
 impl Patch for Assignments {

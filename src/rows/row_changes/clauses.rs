@@ -20,12 +20,12 @@ pub(crate) struct Clauses {
     /// The source's rows by their number.
     rows: Numbered,
     pub updates: Option<(Mapping, Numbered)>,
-    /// Rows of the source that delete what they match.
+    /// Rows of the source that delete the rows that they match.
     pub deletes: Option<Vec<BooleanBuffer>>,
 }
 
 impl Clauses {
-    /// Of the rows of a source.
+    /// The clauses for the rows of a source.
     ///
     /// # Errors
     /// `InvalidInput` if columns and filters do not fit the table and the data.
@@ -42,19 +42,19 @@ impl Clauses {
         Ok(Clauses { schema: schema.clone(), rows: Numbered::new(source.batches.clone()), updates, deletes })
     }
 
-    /// Whether anything happens to what a row of the source matches.
+    /// Whether a row of the source changes the row that it matches.
     pub fn act_on(&self, row: u32) -> bool {
         self.updates.is_some() || self.deletes(row)
     }
 
-    /// Whether a row of the source deletes what it matches.
+    /// Whether a row of the source deletes the row that it matches.
     pub fn deletes(&self, row: u32) -> bool {
         let (batch, at) = self.rows.place(row);
         self.deletes.as_ref().and_then(|all| all.get(batch)).is_some_and(|mask| mask.value(at))
     }
 }
 
-/// What can't be inserted is refused before anything is written.
+/// Refuses rows that can't be inserted, before anything is written.
 ///
 /// # Errors
 /// `InvalidInput` if rows to be inserted lack a required column without a default, or have one that the table lacks.
@@ -68,7 +68,7 @@ pub(crate) fn check_insert(schema: &Schema, merge: &Merge, source: &Source) -> R
     }
 }
 
-/// The columns of the table that are given, and by which of the data.
+/// The columns of the table that get values, each with its column of the data.
 ///
 /// # Errors
 /// `InvalidInput` for a column that the table lacks.
@@ -108,8 +108,8 @@ impl Patch for Clauses {
     }
 }
 
-/// Rows of a table with the values that rows of the data give them, and which of them are as before. `places` are those of the
-/// data's rows, one for each of the table's, whose first columns are those of the schema.
+/// Rows of a table with their new values from rows of the data, and which rows have not changed. `places` has the place
+/// of the data's row for each row of the table. The first columns of the table's rows are those of the schema.
 ///
 /// # Errors
 /// `Internal` for rows of another table.
@@ -134,7 +134,7 @@ pub(crate) fn updated(
     Ok((RecordBatch::try_new(own.into(), new).map_err(misfit)?, equal))
 }
 
-/// Which rows of two arrays of one type are equal, null being equal to null. Where that can't be told, none is.
+/// Which rows of two arrays of one type are equal. Null equals null. If the type can't be compared, no row is equal.
 fn equal_rows(a: &ArrayRef, b: &ArrayRef) -> BooleanBuffer {
     if let Ok(same) = not_distinct(a, b) {
         return same.values().clone();

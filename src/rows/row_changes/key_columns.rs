@@ -1,7 +1,7 @@
 //! The columns of a key, which may be members of structs.
 //!
-//! Beside the table's columns there is a flat form of the keys: each by its own, under its full name. Where a struct is null,
-//! so are its members.
+//! Beside the table's columns there is a flat form of the keys: each by its own, under its full name. Where a struct is
+//! null, so are its members.
 
 use std::sync::Arc;
 
@@ -29,13 +29,13 @@ impl KeyColumns {
     /// Those named, else the table's identifier fields.
     ///
     /// # Errors
-    /// `InvalidInput` if there are none such, or one is named twice; `Unsupported` for types that can't be compared, and for
-    /// what is inside lists and maps.
+    /// `InvalidInput` if a column does not exist or is named twice; `Unsupported` for types that can't be compared, and
+    /// for values inside lists and maps.
     pub fn new(schema: &Schema, on: &[String]) -> Result<KeyColumns> {
         KeyColumns::of(schema, on, false)
     }
 
-    /// The same, to be found in rows with all columns of the table.
+    /// The same, for rows with all columns of the table.
     ///
     /// # Errors
     /// As [`KeyColumns::new`].
@@ -68,7 +68,7 @@ impl KeyColumns {
         Ok(KeyColumns { paths, flat: Arc::new(Schema::new(0, flat, Vec::new())), kept, places })
     }
 
-    /// Each by its own, under its full name.
+    /// Each as a separate field, under its full name.
     pub fn flat(&self) -> &Arc<Schema> {
         &self.flat
     }
@@ -83,15 +83,15 @@ impl KeyColumns {
         self.flat.fields.iter().map(|f| f.id).collect()
     }
 
-    /// What to read of the table to see them.
+    /// The columns to read from the table for them.
     pub fn read(&self) -> &[Field] {
         &self.kept.fields
     }
 
-    /// Refuses members of structs where equality deletes are to be written.
+    /// Refuses fields of structs if equality deletes are to be written.
     ///
     /// # Errors
-    /// `Unsupported` if there are such.
+    /// `Unsupported` if a key is a field of a struct.
     pub fn check_deletable(&self) -> Result<()> {
         match self.paths.iter().zip(self.flat.fields.iter()).find(|(path, _)| path.len() > 1) {
             None => Ok(()),
@@ -113,7 +113,7 @@ impl KeyColumns {
         self.places.iter().map(|place| column_at(rows, place)).collect()
     }
 
-    /// The keys of rows of the data, as they are there, under their full names.
+    /// The keys of rows of the data, in their types, under their full names.
     ///
     /// # Errors
     /// `InvalidInput` if the data has no such columns, or several of a name.
@@ -157,7 +157,7 @@ fn check(path: &[&Field]) -> Result<()> {
     use PrimitiveType as P;
     let Some((key, around)) = path.split_last() else { return Err(unlike()) };
     if around.iter().any(|f| !matches!(f.ty, Type::Struct(_))) {
-        return Err(Error::unsupported("what is inside a list or map can't be a key").with("column", name_of(path)));
+        return Err(Error::unsupported("a value inside a list or map can't be a key").with("column", name_of(path)));
     }
     let ty = key.ty.as_primitive();
     if ty.is_none_or(|t| matches!(t, P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. })) {
@@ -174,13 +174,13 @@ fn check(path: &[&Field]) -> Result<()> {
     Ok(())
 }
 
-/// A key by its own: null where a struct around it is.
+/// A key as a separate array: null where a struct around it is null.
 fn flattened(path: &[&Field]) -> Option<Field> {
     let leaf = path.last()?;
     Some(Field { name: name_of(path), required: path.iter().all(|f| f.required), ..(*leaf).clone() })
 }
 
-/// Where a column is, step by step.
+/// The path to a column, step by step.
 fn place_of(path: &[&Field], columns: &[Field]) -> Result<Vec<usize>> {
     let mut siblings: Vec<&Field> = columns.iter().collect();
     path.iter()

@@ -1,7 +1,7 @@
-//! Which files can hold a row with one of the source's keys.
+//! Which files can contain a row with one of the source's keys.
 //!
-//! A file is left out if no key lies between its bounds of a key column, or if no key falls into its partition. The keys are
-//! sorted once, and each file is a binary search; no expression is built for a key.
+//! A file is left out if no key lies between its bounds of a key column, or if no key falls into its partition. The
+//! keys are sorted once, and each file is a binary search; no expression is built for a key.
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,20 +29,20 @@ pub(crate) struct KeyColumn {
     /// From the top-level column down.
     path: Vec<Field>,
     pub(crate) field: Field,
-    /// Ascending, without nulls and NaNs. None if the values can't be sorted.
+    /// Ascending, without nulls and NaNs. `None` if the values can't be sorted.
     sorted: Option<ArrayRef>,
     has_nan: bool,
 }
 
 impl KeyRanges {
-    /// Of keys, without a look at partitions.
+    /// For keys alone, without partitions.
     pub fn of_values(keys: &KeyColumns, batches: &[RecordBatch]) -> KeyRanges {
         let paths = keys.paths().iter().enumerate();
         let columns = paths.filter_map(|(at, path)| KeyColumn::new(path, at, batches)).collect();
         KeyRanges { columns, partitions: HashMap::new() }
     }
 
-    /// A filter that is true of every row whose key the source has; true of all rows if there is no better one.
+    /// A filter that is true for every row whose key the source has. It may be true for all rows.
     ///
     /// # Errors
     /// `Internal` if a value has no text.

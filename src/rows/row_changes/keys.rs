@@ -14,7 +14,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use crate::data::deletes::long_keys::{as_longs, fits_longs};
 use crate::error::{Error, Result};
 
-/// Bits for each key in a bitmap that tells most keys that are not there at a glance.
+/// Bits for each key in a bitmap, which excludes most missing keys quickly.
 const FILTER_BITS: usize = 16;
 
 /// The rows of the source by their keys.
@@ -29,7 +29,7 @@ pub(crate) struct KeyIndex {
     rows: u32,
 }
 
-/// The key of every row of the source; of rows with a null in it, none that counts.
+/// The key of every row of the source. The key of a row with a null in it is not used.
 enum Keys {
     /// One column whose values fit 64 bits.
     Longs(Vec<i64>),
@@ -79,13 +79,13 @@ impl KeyIndex {
     /// Adds the next rows of the source.
     ///
     /// # Errors
-    /// `InvalidInput` for a key that was there already, and for more than 2³² - 1 rows.
+    /// `InvalidInput` for a repeated key, and for more than 2³² - 1 rows.
     pub fn add(&mut self, columns: &[ArrayRef]) -> Result<()> {
         let columns: Vec<ArrayRef> = columns.iter().map(canonical).collect();
         let count = columns.first().map_or(0, |c| c.len());
         let nulls = nulls_of(&columns);
         let first = self.rows;
-        let too_many = || Error::invalid("the data has 2^32 rows or more; change the table by parts of it");
+        let too_many = || Error::invalid("the data has 2^32 rows or more; change the table in several parts");
         self.rows = u32::try_from(count).ok().and_then(|n| first.checked_add(n)).ok_or_else(too_many)?;
         match &mut self.keys {
             Keys::Longs(longs) => {
@@ -114,14 +114,14 @@ impl KeyIndex {
             if let Some(other) = table.find(code, |other| same(*other, row)) {
                 return Err(Error::invalid("two rows of the data have the same key")
                     .with("rows", format!("{other} and {row}"))
-                    .hint("Each row of the table can be matched by one row of the data at most: leave one out"));
+                    .hint("A row of the table can match only one row of the data: remove one of the rows"));
             }
             table.insert_unique(code, row, |other| hash(*other));
         }
         Ok(())
     }
 
-    /// Prepares it to be asked, when all rows are there.
+    /// Prepares the index for look-ups, after all rows were added.
     pub fn seal(&mut self) {
         let Keys::Longs(longs) = &self.keys else { return };
         let bits = (self.table.len() * FILTER_BITS).next_power_of_two().max(64);
@@ -173,7 +173,7 @@ impl KeyIndex {
     }
 }
 
-/// Fibonacci hashing; the table, which is asked about what passes, has a hash that no one can foresee.
+/// Fibonacci hashing. Keys that pass are looked up in the table, whose hash nobody can predict.
 fn bit(key: i64, shift: u32) -> u64 {
     (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift
 }

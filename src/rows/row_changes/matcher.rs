@@ -1,6 +1,7 @@
-//! What a merge makes of rows of a table, whatever found them.
+//! The result of a merge for rows of a table, however they were found.
 //!
-//! A [`Matcher`] is asked about the table's rows batch by batch, and afterwards for the rows of the data that none matched.
+//! A [`Matcher`] is asked about the table's rows batch by batch, and afterwards for the rows of the data that none
+//! matched.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,11 +22,11 @@ use crate::format::row_change::Merge;
 use crate::rows::row_changes::patch::NO_SOURCE;
 use crate::types::Schema;
 
-/// The rows that a merge brings, to be matched any number of times.
+/// The rows of a merge's data. They can be matched any number of times.
 pub(crate) struct MergeRows(Source);
 
 impl MergeRows {
-    /// Takes a stream to its end.
+    /// Reads a stream to its end.
     ///
     /// # Errors
     /// `InvalidInput` if the stream fails; a cancellation.
@@ -34,7 +35,7 @@ impl MergeRows {
     }
 }
 
-/// A merge with its data, ready to be asked.
+/// A merge with its data, ready to match rows.
 pub(crate) struct Matcher {
     schema: Arc<Schema>,
     source: Source,
@@ -45,19 +46,19 @@ pub(crate) struct Matcher {
     inserts: Option<Mapping>,
     /// Whether rows of the data that delete what they match may be inserted.
     deletes_all: bool,
-    /// Rows without a match go where this is true.
+    /// Rows without a match are deleted if this is true.
     missing: Option<BoundPredicate>,
     /// Rows of the data that match a row of the table.
     matched: Vec<AtomicBool>,
 }
 
-/// What becomes of some rows of the table.
+/// The result for some rows of the table.
 pub(crate) struct Fates {
-    /// Rows that don't stay as they are.
+    /// Rows that change.
     pub changed: BooleanBuffer,
-    /// Those of them that others take the place of.
+    /// Those of them that are replaced.
     pub replaced: BooleanBuffer,
-    /// Those others, in order, with the columns of the table.
+    /// The new rows, in order, with the columns of the table.
     pub rows: RecordBatch,
 }
 
@@ -65,8 +66,8 @@ impl Matcher {
     /// For rows with all columns of a schema.
     ///
     /// # Errors
-    /// `InvalidInput` for columns and conditions that don't fit, two rows of the data with one key, and required columns that
-    /// rows to be inserted lack; `Unsupported` for keys that can't be compared.
+    /// `InvalidInput` for columns and conditions that don't fit, two rows of the data with one key, and required
+    /// columns that rows to be inserted lack; `Unsupported` for keys that can't be compared.
     pub fn new(schema: &Arc<Schema>, merge: &Merge, rows: &MergeRows) -> Result<Matcher> {
         let source = rows.0.clone();
         let keys = KeyColumns::whole(schema, &merge.on)?;
@@ -100,12 +101,12 @@ impl Matcher {
         })
     }
 
-    /// True of all rows that anything may happen to.
+    /// True for all rows that may change.
     pub fn filter(&self) -> &Predicate {
         &self.ranges
     }
 
-    /// The columns that updates give values, and those that inserts do.
+    /// The columns that updates set, and those that inserts set.
     pub fn updated_columns(&self) -> impl Iterator<Item = &str> {
         self.clauses.updates.iter().flat_map(|(columns, _)| columns).map(|(field, _)| field.name.as_str())
     }
@@ -120,7 +121,7 @@ impl Matcher {
         self.clauses.deletes.is_some() || self.missing.is_some()
     }
 
-    /// What becomes of rows, whose first columns are those of the table.
+    /// The result for rows whose first columns are those of the table.
     ///
     /// # Errors
     /// `Internal` for rows of another table.
@@ -158,7 +159,7 @@ impl Matcher {
         Ok(Fates { changed: &deleted | &replaced, replaced, rows: rows_of(&new, !&equal)? })
     }
 
-    /// Which rows would go if they had no match.
+    /// Which rows would be deleted if they had no match.
     fn is_missing(&self, rows: &RecordBatch) -> Result<Option<BooleanBuffer>> {
         let Some(filter) = &self.missing else { return Ok(None) };
         let column = |id| {
@@ -168,7 +169,7 @@ impl Matcher {
         matches(filter, rows.num_rows(), &column).map(Some)
     }
 
-    /// The rows of the data that match none of those that were asked about and are to be inserted, by the table's names.
+    /// The rows of the data to insert, under the table's names: those that matched none of the rows so far.
     ///
     /// # Errors
     /// `Internal` for a mask of another length.

@@ -1,4 +1,4 @@
-//! Changing rows, whatever the format: keys, the source's rows, clauses, what becomes of a row.
+//! Changing rows in any format: keys, the source's rows, clauses, the result for a row.
 
 pub mod assignments;
 pub(crate) mod clauses;

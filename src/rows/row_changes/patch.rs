@@ -1,4 +1,4 @@
-//! What becomes of rows that a change found: replaced, kept or removed.
+//! The result for the rows that a change found: replaced, kept or removed.
 
 use arrow::array::RecordBatch;
 use arrow::buffer::BooleanBuffer;
@@ -8,33 +8,33 @@ use crate::error::Result;
 /// In place of a row of the source.
 pub(crate) const NO_SOURCE: u32 = u32::MAX;
 
-/// What becomes of some rows. A row that neither stays nor is replaced goes.
+/// The result for some rows. A row that is neither kept nor replaced is removed.
 pub(crate) struct Patched {
-    /// Rows that stay as they are after all.
+    /// Rows that don't change.
     pub same: BooleanBuffer,
-    /// Rows that others take the place of.
+    /// Rows that are replaced.
     pub replaced: BooleanBuffer,
-    /// Those others, in order. They have the columns of the rows that they replace, but for lineage.
+    /// The new rows, in order. They have the columns of the replaced rows, without lineage.
     pub rows: Option<RecordBatch>,
 }
 
 impl Patched {
-    /// All rows go.
+    /// Removes all rows.
     pub fn gone(rows: usize) -> Patched {
         Patched { same: BooleanBuffer::new_unset(rows), replaced: BooleanBuffer::new_unset(rows), rows: None }
     }
 }
 
-/// Says what becomes of rows.
+/// Decides the result for rows.
 pub(crate) trait Patch: Sync {
     /// `rows` are some of the hits of a file, with all columns of the table; `sources` those of [`Hits`] that belong to
     /// them.
     fn patch(&self, rows: &RecordBatch, sources: &[u32]) -> Result<Patched>;
 
-    /// Whether no hit stays as it is.
+    /// Whether every hit changes.
     fn changes_all(&self) -> bool;
 
-    /// Whether all hits go, so that nobody need look at them.
+    /// Whether all hits are removed, so they need not be read.
     fn removes_all(&self) -> bool {
         false
     }

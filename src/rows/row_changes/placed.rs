@@ -11,19 +11,19 @@ use crate::error::{Error, Result};
 
 /// Rows of one file.
 pub(crate) struct Placed {
-    /// Their places in the file, ascending.
+    /// Their positions in the file, ascending.
     pub positions: Int64Array,
-    /// The columns asked for.
+    /// The requested columns.
     pub rows: RecordBatch,
 }
 
 /// The rows of a file, batch by batch.
 pub(crate) type PlacedRows = Box<dyn Iterator<Item = Result<Placed>> + Send>;
 
-/// Takes the last column, the positions, off rows.
+/// Removes the last column, the positions, from rows.
 ///
 /// # Errors
-/// `Internal` if they have none.
+/// `Internal` if the rows have no positions.
 pub(crate) fn placed(batch: RecordBatch) -> Result<Placed> {
     let at = batch.num_columns().checked_sub(1);
     let positions = at.and_then(|at| batch.column(at).as_primitive_opt::<Int64Type>().cloned());

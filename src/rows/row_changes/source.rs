@@ -1,4 +1,4 @@
-//! The rows that a merge brings.
+//! The rows of a merge's data.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::types::select::column_hint;
 use crate::types::suggest::suggestion_hint;
 use crate::types::{Field, Schema};
 
-/// Which columns of the data go into which of the table: `(table's, data's)`.
+/// Columns of the table, each with its column of the data: `(table's, data's)`.
 pub(crate) type Mapping = Vec<(Field, String)>;
 
-/// All rows of the data, as they came. Cheap to clone.
+/// All rows of the data, unchanged. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Source {
     schema: SchemaRef,
@@ -31,7 +31,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Takes the stream to its end.
+    /// Reads the stream to its end.
     ///
     /// # Errors
     /// `InvalidInput` if the stream fails; a cancellation.
@@ -98,7 +98,7 @@ impl Source {
         Ok(out)
     }
 
-    /// On which rows a filter of the data's columns is true.
+    /// The rows for which a filter on the data's columns is true.
     ///
     /// # Errors
     /// `InvalidInput` if the filter does not fit the columns; `Unsupported` for columns that a table can't have.
@@ -115,8 +115,9 @@ impl Source {
             let columns: HashMap<_, _> = schema.fields.iter().map(|f| f.id).zip(batch.columns()).collect();
             if let Some(id) = bound.field_ids().iter().find(|id| !columns.contains_key(*id)) {
                 let name = schema.name_of(*id).unwrap_or_default();
-                return Err(Error::unsupported("a condition on the data can't ask about members of structs")
-                    .with("column", name));
+                return Err(
+                    Error::unsupported("a condition on the data can't use fields of structs").with("column", name)
+                );
             }
             matches(&bound, batch.num_rows(), &|id| columns.get(&id).map(|c| (*c).clone()))
         });
@@ -127,7 +128,7 @@ impl Source {
 /// Columns of the data under the names that they have in the table.
 ///
 /// # Errors
-/// `InvalidInput` if the data has no such column, or several.
+/// `InvalidInput` if the data lacks the column, or has several of that name.
 pub(crate) fn renamed(batch: &RecordBatch, columns: &Mapping) -> Result<RecordBatch> {
     let (mut fields, mut arrays): (Vec<ArrowField>, Vec<ArrayRef>) = Default::default();
     let schema = batch.schema();
@@ -178,7 +179,7 @@ impl Numbered {
         Numbered { batches, starts }
     }
 
-    /// Where a row is.
+    /// The place of a row.
     pub fn place(&self, row: u32) -> (usize, usize) {
         let batch = self.starts.partition_point(|start| *start <= row).saturating_sub(1);
         let start = self.starts.get(batch).copied().unwrap_or_default();

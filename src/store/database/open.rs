@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// SQLAlchemy's names of drivers (`postgresql+psycopg2:`) or JDBC's prefix. `None` for SQLite's databases in memory.
 ///
 /// # Errors
-/// `InvalidInput` for text that is no URI; `Unsupported` for other databases.
+/// `InvalidInput` for text that is not a URI; `Unsupported` for other databases.
 pub fn open_database(uri: &str, user: Option<&str>, password: Option<&str>) -> Result<Option<Arc<dyn Database>>> {
     let (uri, of_java) = match uri.strip_prefix("jdbc:") {
         Some(rest) => (rest, true),

@@ -74,9 +74,8 @@ impl Postgres {
                 *c == SqlState::INVALID_PASSWORD || *c == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
             });
             let error = match refused {
-                true if self.tls.mode == SslMode::Disable => {
-                    Error::denied("the database refused the user").hint("If it wants TLS, give sslmode=require")
-                }
+                true if self.tls.mode == SslMode::Disable => Error::denied("the database refused the user")
+                    .hint("If the server requires TLS, set sslmode=require"),
                 true => Error::denied("the database refused the user"),
                 false => self.unreachable(),
             };
@@ -86,7 +85,7 @@ impl Postgres {
 
     fn unreachable(&self) -> Error {
         Error::store("the database can't be reached").hint(match self.tls.mode {
-            SslMode::Disable => "If it wants TLS, give sslmode=require or sslmode=verify-full in the uri",
+            SslMode::Disable => "If the server requires TLS, set sslmode=require or sslmode=verify-full in the uri",
             SslMode::Require => {
                 "It must offer TLS with a certificate that sslmode and sslrootcert of the uri allow; one that is verified must be \
                  of X.509 version 3"

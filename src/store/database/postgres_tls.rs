@@ -36,7 +36,7 @@ use crate::error::{Error, Result};
 
 const MODES: &str = "Use disable, prefer, require, verify-ca or verify-full";
 
-/// How far a certificate is looked at.
+/// How thoroughly a certificate is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trust {
     Anyone,
@@ -44,7 +44,7 @@ enum Trust {
     AuthorityAndName,
 }
 
-/// What a URI says of TLS.
+/// The TLS settings of a URI.
 pub(super) struct Tls {
     /// For the client.
     pub mode: SslMode,
@@ -53,11 +53,11 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Takes the parameters about TLS out of a URI; returns the rest of it.
+    /// Removes the TLS parameters from a URI and returns the rest.
     ///
     /// # Errors
-    /// `InvalidInput` for a mode that there is not, or that is weaker than the certificates need, for parameters that
-    /// are not encoded as URIs are, and for certificates that can't be read; `Unsupported` for certificates of clients.
+    /// `InvalidInput` for an unknown mode or one that is too weak for the certificates, for parameters that are not
+    /// URI-encoded, and for unreadable certificates; `Unsupported` for client certificates.
     pub fn of_uri(uri: &str) -> Result<(Tls, String)> {
         let (place, query) = uri.split_once('?').unwrap_or((uri, ""));
         let (mut mode, mut root, mut rest) = (None, None, Vec::new());
@@ -87,7 +87,7 @@ impl Tls {
             (Some("require" | "verify-ca"), _) => (SslMode::Require, Trust::Authority),
             (Some("verify-full"), _) => (SslMode::Require, Trust::AuthorityAndName),
             (Some(other), _) => {
-                return Err(Error::invalid(format!("'{other}' is no sslmode"))
+                return Err(Error::invalid(format!("'{other}' is not an sslmode"))
                     .with("parameter", "sslmode")
                     .hint(MODES));
             }
@@ -109,7 +109,7 @@ impl Tls {
         Connector { connector: self.connector.clone(), needs_name, name: None, failed: Arc::default() }
     }
 
-    /// Whether a connection is to be tried without TLS: by the meaning of `prefer`, where none came about with it.
+    /// Whether to try a connection without TLS. `prefer` does so if the connection with TLS failed.
     pub fn may_do_without(&self, tried: &Connector) -> bool {
         self.mode == SslMode::Prefer && tried.failed.load(Ordering::Relaxed)
     }
@@ -136,7 +136,7 @@ fn decoded(name: &str, text: &str) -> Result<String> {
     String::from_utf8(out).ok().filter(|text| !text.contains('\0')).ok_or_else(wrong)
 }
 
-/// Looks at a server's certificate.
+/// Checks a server's certificate.
 #[derive(Debug)]
 struct Verifier {
     trust: Trust,
@@ -184,8 +184,8 @@ type Signature = fn(
 ) -> Result<HandshakeSignatureValid, rustls::Error>;
 
 impl Verifier {
-    /// Where anyone is trusted, whoever stands between may show a certificate of his own: its key tells nothing. So it
-    /// is not read, and may be of a kind that is not known here (X.509 version 1).
+    /// If anyone is trusted, an attacker in between may show a certificate of their own, so its key proves nothing. The
+    /// certificate is then not parsed, and may be of an unknown kind (X.509 version 1).
     fn signature(
         &self,
         check: Signature,

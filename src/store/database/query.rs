@@ -1,4 +1,4 @@
-//! What a database can do.
+//! The operations of a database.
 
 use crate::error::Result;
 
@@ -23,20 +23,20 @@ pub type TextRow = Vec<Option<String>>;
 
 /// A database whose values are all texts.
 pub trait Database: Send + Sync + std::fmt::Debug {
-    /// The rows that a statement gives.
+    /// The rows that a statement returns.
     ///
     /// # Errors
     /// `Store` if the database can't be reached or refuses the statement.
     fn query(&self, statement: &Statement) -> Result<Vec<TextRow>>;
 
-    /// Runs statements in one transaction, and says how many rows each changed.
+    /// Runs statements in one transaction, and returns the number of rows that each changed.
     ///
     /// # Errors
-    /// `AlreadyExists` if a row with a key that must be unique is there; `CommitStateUnknown` if it can't be told
-    /// whether the transaction was committed; after every other error it certainly was not.
+    /// `AlreadyExists` if a unique key exists already; `CommitStateUnknown` if it is unknown whether the transaction
+    /// was committed. After any other error it certainly was not.
     fn execute(&self, statements: &[Statement]) -> Result<Vec<u64>>;
 
-    /// The columns of a table, none if there is no such table.
+    /// The columns of a table; empty if the table does not exist.
     ///
     /// # Errors
     /// As [`Database::query`].

@@ -54,7 +54,7 @@ impl Sqlite {
                 Error::store("the database can't be opened").hint("Is its folder there, and may it be written?")
             }
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Error::denied("the database can't be written"),
-            Some(ErrorCode::NotADatabase) => Error::invalid("the file is no SQLite database"),
+            Some(ErrorCode::NotADatabase) => Error::invalid("the file is not a SQLite database"),
             _ => Error::store("the database failed"),
         };
         kind.with("database", &self.path).because(error)

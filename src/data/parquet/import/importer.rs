@@ -129,7 +129,7 @@ impl Importer {
                 )
                 .with("columns", all.num_columns())
                 .with("of the right form", known)
-                .hint("Was a setting of Parquet files changed meanwhile? engine='arrow' needs none"));
+                .hint("Check whether a Parquet setting of Spark changed meanwhile, or use engine='arrow'"));
             }
             self.checked(&parquet, &columns, path, Some(partition))
         };
@@ -352,7 +352,7 @@ impl Importer {
             return Ok(None);
         }
         let unknown = || {
-            Error::invalid("the file's statistics do not tell which partition its rows belong to")
+            Error::invalid("the file's statistics do not show which partition its rows belong to")
                 .hint("Append its rows instead, or write it with statistics")
         };
         let source = self.schema.field(f.source_id).and_then(|f| f.ty.as_primitive()).ok_or_else(unknown)?;

@@ -26,7 +26,7 @@ pub(crate) struct BucketRoom {
     pub target_rows: i64,
     /// `dynamic-bucket.max-buckets`; none if there is no limit but that of numbers.
     pub most_buckets: Option<i32>,
-    /// `dynamic-bucket.initial-buckets`: keys are parted among so many lanes, each with buckets of its own.
+    /// `dynamic-bucket.initial-buckets`: the number of lanes that keys are divided into. Each has its own buckets.
     pub lanes: i32,
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn check_deletable(schema: &TableSchema) -> Result<()> {
 pub(crate) struct DeleteOrder {
     /// Columns that must all have values.
     each: Vec<usize>,
-    /// Columns of which at least one must have a value; may be empty.
+    /// At least one of these columns must have a value. The list may be empty.
     one: Vec<usize>,
 }
 
@@ -105,7 +105,7 @@ impl PaimonTable {
     pub(crate) fn check_key(&self, on: &[String]) -> Result<()> {
         let key = &self.table_schema().primary_keys;
         if key.is_empty() {
-            return Err(Error::invalid("rows are found by their primary key, and the table has none")
+            return Err(Error::invalid("rows are found by their primary key, but the table has no primary key")
                 .with("table", self.location()));
         }
         let (own, given): (HashSet<_>, HashSet<_>) = (key.iter().collect(), on.iter().collect());

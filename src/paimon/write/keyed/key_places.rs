@@ -71,7 +71,7 @@ pub(crate) struct KeyPlaces {
     /// Whether all rows take others away: wherever those are.
     deletes: bool,
     moved: Moved,
-    /// What another writer moved of the same rows: its deletions are none of the rows.
+    /// What another writer moved of the same rows. Its deletions do not count as deletions of these rows.
     undone: Moved,
 }
 

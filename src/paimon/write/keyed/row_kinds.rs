@@ -93,7 +93,7 @@ fn kind_of(text: Option<&str>) -> Result<i32> {
         Some("-U") => Ok(UPDATE_BEFORE),
         Some("+U") => Ok(UPDATE),
         Some("-D") => Ok(DELETE),
-        _ => Err(Error::invalid(format!("'{}' is no kind of row", text.unwrap_or("null")))
+        _ => Err(Error::invalid(format!("'{}' is not a row kind", text.unwrap_or("null")))
             .hint("The column that 'rowkind.field' names has +I, -U, +U or -D")),
     }
 }
