@@ -38,7 +38,7 @@ pub(super) fn is_plain_path(path: &str) -> bool {
     crate::rows::native_read::is_plain_path(path)
 }
 
-/// What to read of a table; `frazil.Scan` wraps it.
+/// A scan of a table; `frazil.Scan` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Scan {
     pub(super) inner: Box<dyn seam::Scan>,
