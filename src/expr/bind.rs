@@ -12,7 +12,7 @@ use crate::types::suggest::suggest;
 use crate::types::value::unhex;
 use crate::types::{Field, PrimitiveType, Schema, Transform, Type, Value, temporal};
 
-/// How deep a filter may nest.
+/// The deepest nesting of a filter.
 const MAX_DEPTH: usize = 500;
 
 /// Binds `filter` to `schema`.
@@ -169,7 +169,7 @@ fn leaf(term: BoundTerm, op: Op, values: Vec<Value>) -> BoundPredicate {
     BoundPredicate::Leaf(BoundLeaf { term, op, values })
 }
 
-/// A transform gives null exactly for null, so the question is about the column itself.
+/// A transform gives null exactly for null, so test the column itself.
 fn null_test(term: &BoundTerm, null: bool) -> BoundPredicate {
     let always_null = term.source.as_primitive() == Some(&PrimitiveType::Unknown);
     if term.required || always_null {
@@ -183,8 +183,8 @@ fn not_null(term: &BoundTerm) -> BoundPredicate {
     null_test(term, false)
 }
 
-/// As [`place`]; a day may be given as its number, as other transforms' results are, years, months and hours as text,
-/// and a decimal cut to a width may have a digit more than its type.
+/// Like [`place`], with more forms of literals. A day may be given as its number, like other transforms' results.
+/// Years, months and hours may be given as text. A truncated decimal may have one more digit than its type.
 fn place_in(term: &BoundTerm, literal: &Literal, ty: &PrimitiveType) -> Result<LiteralPlace> {
     match (&term.transform, literal, ty) {
         (Transform::Day, Literal::Number(_), _) => place(literal, &PrimitiveType::Int),
@@ -273,7 +273,7 @@ fn set(term: BoundTerm, op: Op, literals: &[Literal], ty: &PrimitiveType) -> Res
     })
 }
 
-/// Null fails every comparison, so a null test next to a comparison is redundant.
+/// Null fails every comparison, so a null test combined with a comparison is redundant.
 fn drop_not_null(p: BoundPredicate) -> BoundPredicate {
     match p {
         BoundPredicate::And(parts) => BoundPredicate::all(

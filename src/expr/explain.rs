@@ -5,12 +5,12 @@ use crate::expr::predicate::{BoundLeaf, BoundPredicate, Op};
 use crate::expr::text::Shown;
 use crate::types::{PrimitiveType, Transform, ValueRef};
 
-/// How many parts of a disjunction are spelled out, and how long a clause may be.
+/// The most parts of a disjunction that are shown, and the longest clause.
 const PARTS: usize = 3;
 const CLAUSE: usize = 120;
 
-/// The clause of `filter` that no row can satisfy and the bound that says so, as in `id < 5: lower bound 10`. `None` if
-/// some row may match.
+/// The clause of `filter` that no row can satisfy, and the bound that proves it, as in `id < 5: lower bound 10`. `None`
+/// if some row may match.
 pub fn explain(filter: &BoundPredicate, bounds: &dyn Bounds) -> Option<String> {
     match filter {
         BoundPredicate::True => None,

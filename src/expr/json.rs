@@ -1,7 +1,8 @@
 //! Filters as the JSON of the REST catalog protocol and of scan tasks.
 //!
-//! Source: Iceberg "Expressions Spec", Appendix B. Written is the form with `term` that every client reads; the newer
-//! form with `child`, `left` and `right` is read as well. Values are single values (specification, Appendix D).
+//! Source: Iceberg "Expressions Spec", Appendix B. Filters are written in the form with `term`, which every client
+//! reads. The newer form with `child`, `left` and `right` can be read as well. Values are single values (specification,
+//! Appendix D).
 
 use serde_json::{Value as Json, json};
 
@@ -10,7 +11,7 @@ use crate::expr::predicate::{BoundLeaf, BoundPredicate, BoundTerm, Literal, Op, 
 use crate::types::json::value_to_json;
 use crate::types::{PrimitiveType, Transform};
 
-/// How deep JSON may nest.
+/// The deepest nesting of JSON.
 const MAX_DEPTH: usize = 500;
 
 const NAMES: [(&str, Op); 14] = [
@@ -30,7 +31,7 @@ const NAMES: [(&str, Op); 14] = [
     ("not-starts-with", Op::NotStartsWith),
 ];
 
-/// Writes a filter. Long conjunctions and disjunctions become balanced trees, for readers that bound nesting.
+/// Writes a filter. Long conjunctions and disjunctions become balanced trees, for readers that limit nesting.
 pub fn predicate_to_json(filter: &BoundPredicate) -> Json {
     match filter {
         BoundPredicate::True => json!(true),
@@ -77,7 +78,7 @@ fn term_to_json(term: &BoundTerm) -> Json {
 /// Reads a filter.
 ///
 /// # Errors
-/// `InvalidInput` if the JSON is no filter; `Unsupported` for references by id and for functions.
+/// `InvalidInput` if the JSON is not a filter; `Unsupported` for references by id and for functions.
 pub fn predicate_from_json(json: &Json) -> Result<Predicate> {
     read(json, 0)
 }
@@ -138,7 +139,7 @@ fn read_leaf(json: &Json, op: Op) -> Result<Predicate> {
 }
 
 fn read_term(json: &Json) -> Result<Term> {
-    // Names are split at dots; a column whose own name holds a dot is found by the joined name.
+    // Names are split at dots. A column with a dot in its own name is found by the joined name.
     let path = |name: &str| name.split('.').map(str::to_owned).collect();
     if let Some(name) = json.as_str() {
         return Ok(Term { path: path(name), transform: Transform::Identity });

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::types::value::unhex;
 
-/// Text of a filter longer than this is refused.
+/// The longest text of a filter.
 const MAX_TEXT: usize = 64 << 20;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -91,12 +91,12 @@ impl Lexer<'_> {
         Ok(true)
     }
 
-    /// Whether a dot here parts two names.
+    /// Whether this dot separates two names.
     fn after_name(&self) -> bool {
         matches!(self.out.last().map(|t| &t.token), Some(Token::Word(_) | Token::Quoted(_)))
     }
 
-    /// What stands between quotes; a doubled quote is one.
+    /// The text between quotes. A doubled quote is one quote.
     fn quoted(&mut self, quote: char, what: &str) -> Result<String> {
         let open = self.at;
         self.at += 1;

@@ -1,10 +1,10 @@
-//! What is left of a filter on rows that are partly known. Leaves that the bounds decide become constants.
+//! The residual of a filter on rows with known bounds. Leaves that the bounds decide become constants.
 
 use crate::expr::bounds::{Bounds, Verdict, evaluate_leaf};
 use crate::expr::predicate::BoundPredicate;
 
-/// The filter simplified by what `bounds` say. On the rows they describe it is true exactly where `filter` is;
-/// elsewhere it means nothing. `True` if every row matches.
+/// The filter simplified by `bounds`. On the rows that they describe it is true exactly if `filter` is. On other rows
+/// it has no meaning. `True` if every row matches.
 pub fn residual(filter: &BoundPredicate, bounds: &dyn Bounds) -> BoundPredicate {
     match filter {
         BoundPredicate::True | BoundPredicate::False => filter.clone(),

@@ -1,4 +1,4 @@
-//! Filters as text. The text can be parsed and bound again, and means the same.
+//! Filters as text. Parsing and binding the text again gives a filter with the same meaning.
 
 use std::fmt;
 
@@ -169,7 +169,7 @@ fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str, quote: char) -> fmt::Res
     f.write_char(quote)
 }
 
-/// A typed value as the literal that binds to it.
+/// A typed value as a literal that binds to the same value.
 pub(super) struct Shown<'a>(pub ValueRef<'a>, pub &'a PrimitiveType);
 
 impl fmt::Display for Shown<'_> {
@@ -179,7 +179,8 @@ impl fmt::Display for Shown<'_> {
             (ValueRef::Bytes(b), _) => write!(f, "x'{}'", hex(b)),
             (ValueRef::Float(v), _) if !v.is_finite() => write_infinite(f, f64::from(v)),
             (ValueRef::Double(v), _) if !v.is_finite() => write_infinite(f, v),
-            // The literal is read as a double and then narrowed; rounding twice may miss the shortest digits' float.
+            // The literal is read as a double and then narrowed. Rounding twice may give another float than the
+            // shortest digits.
             (ValueRef::Float(v), _) => match format!("{v:?}") {
                 short if short.parse().is_ok_and(|d: f64| d as f32 == v) => f.write_str(&short),
                 _ => write!(f, "{:?}", f64::from(v)),
@@ -207,7 +208,7 @@ fn write_infinite(f: &mut fmt::Formatter<'_>, v: f64) -> fmt::Result {
     })
 }
 
-/// Types as people read them in errors: `a struct`, not its fields.
+/// Types in readable form for errors: `a struct`, without its fields.
 pub(super) fn kind_of(ty: &Type) -> String {
     match ty {
         Type::Primitive(p) => p.to_string(),

@@ -1,31 +1,31 @@
-//! Compiled forms of the schemas that were seen last, for all threads. The manifests of a table mostly have one schema,
-//! and compiling it is much of the work of a small plan.
+//! Compiled forms of recent schemas, shared by all threads. The manifests of a table usually have one schema, and
+//! compiling it is much of the work of a small plan.
 
 use std::sync::{Arc, Mutex, TryLockError};
 
 use crate::error::Result;
 
-/// Schemas kept: a few tables with a few kinds of manifests and lists.
+/// The number of cached schemas: enough for a few tables with a few kinds of manifests and lists.
 const MOST: usize = 16;
 
-/// Text of a schema above which it is not kept, so that a hostile one is forgotten with its file.
+/// The longest schema text that is cached, so that a hostile schema is freed with its file.
 const MOST_BYTES: usize = 128 << 10;
 
-/// Compiled schemas, the last one used first.
+/// Compiled schemas, the most recently used first.
 #[derive(Debug)]
 pub struct Compiled<T>(Mutex<Vec<Arc<T>>>);
 
 impl<T> Compiled<T> {
-    /// None yet.
+    /// Creates an empty cache.
     #[allow(clippy::new_without_default)] // a static can't be made of a default
     pub const fn new() -> Compiled<T> {
         Compiled(Mutex::new(Vec::new()))
     }
 
-    /// The one that `is_it` knows again, or what `compile` makes of `bytes` bytes of schema.
+    /// The schema that `is_it` recognises. Otherwise the result of `compile` for `bytes` bytes of schema.
     ///
     /// # Errors
-    /// Those of `compile`.
+    /// Errors of `compile`.
     pub fn get(&self, bytes: usize, is_it: impl Fn(&T) -> bool, compile: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
         let found = self.with(|known| {
             let place = known.iter().position(|one| is_it(one))?;
@@ -45,7 +45,7 @@ impl<T> Compiled<T> {
         Ok(made)
     }
 
-    /// Without waiting: in a forked process a thread that is not there any more may hold the lock for ever.
+    /// Never waits: in a forked process, a thread that no longer exists may hold the lock forever.
     fn with<O>(&self, work: impl FnOnce(&mut Vec<Arc<T>>) -> O) -> Option<O> {
         match self.0.try_lock() {
             Ok(mut known) => Some(work(&mut known)),
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(compiled, MOST as u32);
         assert_eq!(*get(&known, "0", &mut compiled), "0");
         assert_eq!(compiled, MOST as u32);
-        // One more goes in the place of the one that was not used for longest.
+        // A new schema replaces the least recently used one.
         get(&known, "more", &mut compiled);
         get(&known, "0", &mut compiled);
         assert_eq!(compiled, MOST as u32 + 1);

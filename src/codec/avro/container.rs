@@ -20,7 +20,7 @@ pub const SYNC_LENGTH: usize = 16;
 /// How blocks are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Codec {
-    /// Not at all.
+    /// No compression.
     Null,
     /// Raw deflate (Java Iceberg's `gzip`).
     #[default]
@@ -35,7 +35,7 @@ impl Codec {
     /// Reads `avro.codec`.
     ///
     /// # Errors
-    /// `Unsupported` for codecs that are not here.
+    /// `Unsupported` for unknown codecs.
     pub fn parse(name: &str) -> Result<Codec> {
         match name {
             "null" | "" => Ok(Codec::Null),
@@ -61,9 +61,9 @@ impl Codec {
 /// One block of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Records in it, as claimed.
+    /// The number of records, as claimed.
     pub count: u64,
-    /// Where its compressed bytes are in the file.
+    /// The range of its compressed bytes in the file.
     pub range: Range<usize>,
 }
 
@@ -73,11 +73,11 @@ pub struct Container<'a> {
     bytes: &'a [u8],
     sync: [u8; SYNC_LENGTH],
     metadata: Vec<(&'a str, &'a [u8])>,
-    /// Bytes of the header.
+    /// The size of the header in bytes.
     pub header_length: usize,
     /// How the blocks are compressed.
     pub codec: Codec,
-    /// In the order of the file; their sync markers are checked.
+    /// The blocks in the order of the file. Their sync markers are checked.
     pub blocks: Vec<Block>,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Container<'a> {
     /// Reads the header and finds the blocks; decompresses nothing.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are no whole container; `Unsupported` for an unknown codec.
+    /// `CorruptTable` if the bytes are not a complete container; `Unsupported` for an unknown codec.
     pub fn parse(bytes: &'a [u8]) -> Result<Container<'a>> {
         let mut container = Container::head(bytes)?;
         let mut cursor = Cursor::new(bytes.get(container.header_length..).unwrap_or_default());
@@ -98,10 +98,10 @@ impl<'a> Container<'a> {
         Ok(container)
     }
 
-    /// Reads the header alone; the bytes may end anywhere behind it.
+    /// Reads only the header. The bytes may end anywhere after it.
     ///
     /// # Errors
-    /// As [`Container::parse`].
+    /// Errors of [`Container::parse`].
     pub fn head(bytes: &'a [u8]) -> Result<Container<'a>> {
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| Error::corrupt("the file does not begin as Avro does"))?;
         let mut cursor = Cursor::new(rest);
@@ -122,7 +122,7 @@ impl<'a> Container<'a> {
         self.sync
     }
 
-    /// A metadata value; the last one of a repeated key.
+    /// A metadata value. If a key is repeated, its last value.
     pub fn metadata(&self, key: &str) -> Option<&'a [u8]> {
         self.metadata.iter().rev().find(|(k, _)| *k == key).map(|(_, v)| *v)
     }
@@ -139,7 +139,7 @@ impl<'a> Container<'a> {
     /// The writer's schema as JSON text.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are no container file.
+    /// `CorruptTable` if the bytes are not a container file.
     pub fn schema_json(&self) -> Result<&'a str> {
         self.metadata_text("avro.schema")?.ok_or_else(|| Error::corrupt("the Avro header has no schema"))
     }
@@ -147,7 +147,7 @@ impl<'a> Container<'a> {
     /// The writer's schema.
     ///
     /// # Errors
-    /// As [`Node::parse`] and [`Container::schema_json`].
+    /// Errors of [`Node::parse`] and [`Container::schema_json`].
     pub fn schema(&self) -> Result<Node> {
         Node::parse(self.schema_json()?)
     }
@@ -155,7 +155,7 @@ impl<'a> Container<'a> {
     /// The compressed bytes of a block.
     ///
     /// # Errors
-    /// `InvalidInput` if there is no such block.
+    /// `InvalidInput` if the block does not exist.
     pub fn block_data(&self, index: usize) -> Result<&'a [u8]> {
         (self.blocks.get(index).and_then(|b| self.bytes.get(b.range.clone())))
             .ok_or_else(|| Error::invalid(format!("the Avro file has no block {index}")))
@@ -180,7 +180,7 @@ fn read_metadata<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<(&'a str, &'a [u8])>
 /// Reads the head of a block: its records and compressed bytes, both as claimed.
 ///
 /// # Errors
-/// `CorruptTable` if the bytes end before, or a number is negative.
+/// `CorruptTable` if the bytes end earlier, or a number is negative.
 pub fn block_head(cursor: &mut Cursor<'_>) -> Result<(u64, u64)> {
     let (count, length) = (cursor.long()?, cursor.long()?);
     let claims = |what: &str| Error::corrupt(format!("a block of the Avro file claims {what}"));
@@ -189,10 +189,10 @@ pub fn block_head(cursor: &mut Cursor<'_>) -> Result<(u64, u64)> {
     Ok((count, length))
 }
 
-/// Checks the marker with which the bytes behind a block begin.
+/// Checks the sync marker after a block.
 ///
 /// # Errors
-/// `CorruptTable` if it is not the file's.
+/// `CorruptTable` if it is not the file's marker.
 pub fn check_sync(found: &[u8], sync: &[u8; SYNC_LENGTH]) -> Result<()> {
     match found.starts_with(sync) {
         true => Ok(()),
@@ -209,27 +209,27 @@ fn read_block(cursor: &mut Cursor<'_>, file_length: usize, sync: &[u8; SYNC_LENG
     Ok(Block { count, range: end - length..end })
 }
 
-/// No block may become larger than this.
+/// The largest size of a decompressed block.
 const MAX_BLOCK: usize = 1 << 30;
 
-/// Deflate can't expand bytes by more than this factor.
+/// The largest factor by which deflate can expand bytes.
 const DEFLATE_RATIO: usize = 1032;
 
-/// Zstandard can't either: of its blocks, none holds more than 128 KiB, and none takes less than a header and a byte
+/// The largest factor for zstandard: one of its blocks holds at most 128 KiB and takes at least a header and a byte
 /// (RFC 8878, 3.1.1.2).
 const ZSTD_RATIO: usize = (128 << 10) / 4;
 
-/// More than deflate could, zstandard may repeat up to this size: a block holds one record, or some of them in 64,000
-/// bytes.
+/// The largest decompressed size at which zstandard may exceed deflate's factor. A block holds one record, or some
+/// records in 64,000 bytes.
 const MAX_REPEATED: usize = 128 << 20;
 
-/// Blocks up to this size are allowed whatever their ratio.
+/// The block size that is allowed at any ratio.
 const ALWAYS_ALLOWED: usize = 1 << 20;
 
-/// Java writes blocks of 64,000 bytes and one record.
+/// The block size of Java: 64,000 bytes and one record.
 const FIRST_GUESS: usize = 96 << 10;
 
-/// Decompresses blocks, one after another, into one buffer. Make one for each thread.
+/// Decompresses blocks one after another into one buffer. Create one for each thread.
 #[derive(Default)]
 pub struct Inflater {
     deflate: Option<Decompressor>,
@@ -240,11 +240,11 @@ pub struct Inflater {
 impl Inflater {
     /// The uncompressed bytes of a block, valid until the next call.
     ///
-    /// Memory is bounded by 1 GiB and by the larger of 1 MiB and 1032 times the input; with zstandard, by what
-    /// zstandard can make of the input, at most 128 MiB.
+    /// Memory is bounded by 1 GiB and by the larger of 1 MiB and 1032 times the input. With zstandard it is bounded by
+    /// what zstandard can make of the input, at most 128 MiB.
     ///
     /// # Errors
-    /// `CorruptTable` if the data is not what the codec makes, fails its checksum, or exceeds the bound.
+    /// `CorruptTable` if the data is invalid for the codec, fails its checksum, or exceeds the bound.
     pub fn inflate<'b>(&'b mut self, codec: Codec, data: &'b [u8]) -> Result<&'b [u8]> {
         let repeated = if codec == Codec::Zstd { data.len().saturating_mul(ZSTD_RATIO).min(MAX_REPEATED) } else { 0 };
         let limit = data.len().saturating_mul(DEFLATE_RATIO).clamp(ALWAYS_ALLOWED, MAX_BLOCK).max(repeated);
@@ -290,7 +290,7 @@ impl Inflater {
         let claimed = zstd_safe::get_frame_content_size(data).ok().flatten();
         let first = match claimed.map(|n| usize::try_from(n).unwrap_or(usize::MAX)) {
             Some(n) if n > limit => return Err(too_large(limit)),
-            // What is claimed beyond reason gets its memory once there is so much.
+            // An unusually large claimed size gets its memory only as the data arrives.
             Some(n) => n.min(data.len().saturating_mul(DEFLATE_RATIO).max(ALWAYS_ALLOWED)),
             None => first_size(data.len(), limit),
         };

@@ -1,6 +1,6 @@
 //! A cursor over Avro's binary encoding, and compiled steps that skip values.
 //!
-//! No memory is allocated by what the bytes claim, and every loop consumes at least one byte per turn.
+//! Lengths claimed by the bytes never cause an allocation. Every loop consumes at least one byte per turn.
 
 use super::schema::{Node, Optional, Shape};
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// The top bit of each byte of a word.
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// A position in encoded bytes. Every read fails with `CorruptTable` where the bytes end early.
+/// A position in encoded bytes. Every read fails with `CorruptTable` if the bytes end early.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     rest: &'a [u8],
@@ -17,18 +17,19 @@ pub struct Cursor<'a> {
 /// A run of array items or map entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkipRun {
-    /// Items; not to be trusted for allocation.
+    /// The number of items. Don't allocate memory by it.
     pub count: u64,
-    /// Their length in bytes, where the writer gave it; it fits the bytes that are left.
+    /// The length in bytes, if the writer gave it. It never exceeds the remaining bytes.
     pub bytes: Option<usize>,
 }
 
 impl SkipRun {
-    /// Checks that the items took the bytes that the writer gave, if any: those who skip rely on it.
+    /// Checks that the items took as many bytes as the writer gave, if it gave a length. Skipping relies on this
+    /// length.
     ///
     /// # Errors
-    /// `CorruptTable` if not. `before` is the number of bytes left at the first item, `after` the cursor behind the
-    /// last.
+    /// `CorruptTable` if not. `before` is the number of bytes left at the first item, `after` is the cursor after the
+    /// last item.
     #[inline(always)]
     pub fn check(&self, before: usize, after: &Cursor<'_>) -> Result<()> {
         match self.bytes {
@@ -65,7 +66,7 @@ fn zigzag(v: u64) -> i64 {
     (v >> 1) as i64 ^ -((v & 1) as i64)
 }
 
-/// The 7-bit groups of eight bytes put together.
+/// Combines the 7-bit groups of eight bytes.
 #[inline]
 fn join_groups(w: u64) -> u64 {
     let w = (w & 0x007f_007f_007f_007f) | (w & 0x7f00_7f00_7f00_7f00) >> 1;
@@ -73,7 +74,7 @@ fn join_groups(w: u64) -> u64 {
     (w & 0x0000_0000_0fff_ffff) | (w & 0x0fff_ffff_0000_0000) >> 4
 }
 
-/// A varint near the end of the bytes or of more than eight bytes, and what follows it.
+/// A varint near the end of the bytes, or of more than eight bytes, and the bytes after it.
 #[inline(never)]
 fn long_varint(bytes: &[u8]) -> Result<(u64, &[u8])> {
     let mut value = 0u64;
@@ -89,7 +90,7 @@ fn long_varint(bytes: &[u8]) -> Result<(u64, &[u8])> {
     Err(ended())
 }
 
-/// What follows `count` varints.
+/// The bytes after `count` varints.
 #[inline(never)]
 fn after_varints(bytes: &[u8], count: u64) -> Result<&[u8]> {
     let (mut rest, mut left) = (bytes, count);
@@ -126,7 +127,7 @@ impl<'a> Cursor<'a> {
         Cursor { rest: bytes }
     }
 
-    /// What is not read yet.
+    /// The bytes that are not read yet.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
@@ -221,7 +222,7 @@ impl<'a> Cursor<'a> {
     /// `bytes`, or a `string` unchecked.
     ///
     /// # Errors
-    /// `CorruptTable` if the length is negative or more than is left.
+    /// `CorruptTable` if the length is negative or exceeds the remaining bytes.
     #[inline(always)]
     pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let length = self.long()?;
@@ -236,7 +237,7 @@ impl<'a> Cursor<'a> {
     /// A `string`.
     ///
     /// # Errors
-    /// As [`Cursor::bytes`]; `CorruptTable` too if it is not UTF-8.
+    /// Errors of [`Cursor::bytes`]; `CorruptTable` if it is not UTF-8.
     pub fn string(&mut self) -> Result<&'a str> {
         std::str::from_utf8(self.bytes()?).map_err(|e| Error::corrupt("an Avro string is not UTF-8").because(e))
     }
@@ -244,7 +245,7 @@ impl<'a> Cursor<'a> {
     /// The head of the next run of an array or map; `None` at its end.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes end, or a length is negative or more than is left.
+    /// `CorruptTable` if the bytes end, or a length is negative or exceeds the remaining bytes.
     #[inline(always)]
     pub fn run(&mut self) -> Result<Option<SkipRun>> {
         let count = self.long()?;
@@ -287,13 +288,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Hops over one varint.
+    /// Skips one varint.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes end.
     #[inline(always)]
     pub fn skip_varint(&mut self) -> Result<()> {
-        // Branches on the length let the processor run ahead where lengths repeat, as those of counts do.
+        // Branches on the length help the processor to predict repeated lengths, as counts have them.
         if let Some(&[a, b, c, d]) = self.rest.first_chunk::<4>() {
             let length = if a < 0x80 {
                 1
@@ -323,7 +324,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// What follows pairs of a varint and a length-prefixed value: the entries of a map from integers to bytes.
+/// The bytes after pairs of a varint and a length-prefixed value: the entries of a map from integers to bytes.
 fn after_pairs(mut cursor: Cursor<'_>, count: u64) -> Result<Cursor<'_>> {
     for _ in 0..count {
         cursor.skip_varint()?;
@@ -332,7 +333,7 @@ fn after_pairs(mut cursor: Cursor<'_>, count: u64) -> Result<Cursor<'_>> {
     Ok(cursor)
 }
 
-/// What follows numbers that may be null.
+/// The bytes after nullable numbers.
 fn after_numbers_or_nulls(mut cursor: Cursor<'_>, count: u64) -> Result<Cursor<'_>> {
     for _ in 0..count {
         match cursor.long()? {
@@ -344,7 +345,7 @@ fn after_numbers_or_nulls(mut cursor: Cursor<'_>, count: u64) -> Result<Cursor<'
     Ok(cursor)
 }
 
-/// How many steps a schema may compile to; shared named types could otherwise multiply without end.
+/// The most steps of a compiled schema. Shared named types could otherwise multiply without limit.
 #[derive(Debug)]
 pub struct Budget(usize);
 
@@ -356,7 +357,7 @@ impl Default for Budget {
     }
 }
 
-/// How to hop over a value. Every step but [`Skip::Nothing`] consumes at least one byte.
+/// The steps to skip a value. Every step except [`Skip::Nothing`] consumes at least one byte.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Skip {
     /// No bytes.
@@ -379,7 +380,7 @@ impl Budget {
     /// Takes one step.
     ///
     /// # Errors
-    /// `Unsupported` if none is left.
+    /// `Unsupported` if no step is left.
     pub fn spend(&mut self) -> Result<()> {
         self.0 = self
             .0
@@ -390,10 +391,10 @@ impl Budget {
 }
 
 impl Skip {
-    /// Compiles the steps over a value of that schema, at the expense of a budget for all parts of a file's schema.
+    /// Compiles the steps that skip a value of this schema. They count against a budget for the whole schema of a file.
     ///
     /// # Errors
-    /// `Unsupported` if there are absurdly many.
+    /// `Unsupported` if the budget is exceeded.
     pub fn of(node: &Node, budget: &mut Budget) -> Result<Skip> {
         budget.spend()?;
         if node.min_bytes == 0 {
@@ -419,7 +420,7 @@ impl Skip {
         })
     }
 
-    /// Several steps as one, neighbours fused.
+    /// Combines several steps into one, and fuses neighbours.
     pub fn sequence(steps: Vec<Skip>) -> Skip {
         let mut out: Vec<Skip> = Vec::with_capacity(steps.len());
         for step in steps {
@@ -438,10 +439,10 @@ impl Skip {
         }
     }
 
-    /// Hops over a value: the cursor behind it. Taking and giving it by value keeps it in registers.
+    /// Skips a value and returns the cursor after it. Passing the cursor by value keeps it in registers.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are not such a value; integers that are hopped over are not checked for their width.
+    /// `CorruptTable` if the bytes are not such a value. The width of skipped integers is not checked.
     pub fn run<'a>(&self, mut cursor: Cursor<'a>) -> Result<Cursor<'a>> {
         let Skip::Sequence(steps) = self else { return self.step(cursor) };
         for step in steps {
@@ -450,7 +451,7 @@ impl Skip {
         Ok(cursor)
     }
 
-    /// As [`Skip::run`], in line for what records mostly consist of.
+    /// Like [`Skip::run`], inlined for the most common steps of records.
     #[inline(always)]
     fn step<'a>(&self, mut cursor: Cursor<'a>) -> Result<Cursor<'a>> {
         match self {

@@ -54,7 +54,7 @@ pub fn put_optional<T>(out: &mut Vec<u8>, v: Option<T>, put: impl FnOnce(&mut Ve
     }
 }
 
-/// Appends an array, or a map whose entries `put` writes, in one run.
+/// Appends an array or map in one run. `put` writes its entries.
 pub fn put_items<I: ExactSizeIterator>(out: &mut Vec<u8>, items: I, mut put: impl FnMut(&mut Vec<u8>, I::Item)) {
     if items.len() > 0 {
         put_long(out, items.len() as i64);
@@ -63,7 +63,7 @@ pub fn put_items<I: ExactSizeIterator>(out: &mut Vec<u8>, items: I, mut put: imp
     put_long(out, 0);
 }
 
-/// A block is closed when it has this number of bytes, as in Java.
+/// The size in bytes at which a block is closed, as in Java.
 const BLOCK_SIZE: usize = 64_000;
 
 /// Builds a container.
@@ -79,7 +79,7 @@ pub struct ContainerWriter {
 }
 
 impl ContainerWriter {
-    /// A container with the schema's JSON text, further metadata and codec.
+    /// Creates a container with the schema's JSON text, further metadata and a codec.
     pub fn new(schema: &str, metadata: &[(&str, &str)], codec: Codec) -> Self {
         let sync = *uuid::Uuid::new_v4().as_bytes();
         let mut out = MAGIC.to_vec();
@@ -92,8 +92,8 @@ impl ContainerWriter {
         ContainerWriter { out, sync, codec, level: None, deflate: None, block: Vec::new(), count: 0, failure: None }
     }
 
-    /// Sets the codec's compression level: of deflate 0 to 12, or -1 for a balanced one, as is the default; of zstd
-    /// any, which takes the nearest that it has.
+    /// Sets the codec's compression level. For deflate: 0 to 12, or -1 for a balanced one (the default). For zstd: any
+    /// level; the nearest existing one is used.
     pub fn with_level(mut self, level: Option<i32>) -> Self {
         self.level = level;
         self
@@ -108,19 +108,19 @@ impl ContainerWriter {
         }
     }
 
-    /// Ends the block in progress, if it has records.
+    /// Ends the current block, if it has records.
     pub fn end_block(&mut self) {
         if self.count > 0 {
             self.close_block();
         }
     }
 
-    /// Uncompressed bytes of the block in progress.
+    /// The number of uncompressed bytes in the current block.
     pub fn waiting(&self) -> usize {
         self.block.len()
     }
 
-    /// What is done of the file since the last call, the header at first: for files that are not held in memory.
+    /// Takes the finished bytes since the last call, at first with the header. For files that are not kept in memory.
     ///
     /// # Errors
     /// `InvalidInput` if the compression level does not exist; `Internal` if the codec fails.
@@ -131,10 +131,10 @@ impl ContainerWriter {
         }
     }
 
-    /// The file, but for what was taken of it.
+    /// The file, without the bytes that were taken.
     ///
     /// # Errors
-    /// As [`ContainerWriter::take_blocks`].
+    /// Errors of [`ContainerWriter::take_blocks`].
     pub fn finish(mut self) -> Result<Vec<u8>> {
         self.end_block();
         self.take_blocks()

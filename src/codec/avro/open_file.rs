@@ -1,7 +1,7 @@
-//! Containers that threads share, and a cache of those that were read. A table that is planned again loads and
-//! decompresses nothing that its last plan did.
+//! Containers that threads share, and a cache of containers that were read. The next plan of a table does not load or
+//! decompress the files of the last plan again.
 //!
-//! The cache looks at names only, so it is for files that never change, such as manifests.
+//! The cache identifies files by name only, so it is for files that never change, such as manifests.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use super::container::{Block, Codec, Container, Inflater};
 use super::decode::Cursor;
 use crate::error::{Error, Result, ResultExt};
 
-/// Bytes that a table keeps by default: the manifests of some 50,000 files.
+/// The default number of bytes that a table keeps: the manifests of about 50,000 files.
 const MOST_BYTES: usize = 64 << 20;
 
 /// A container and its blocks.
@@ -23,45 +23,45 @@ pub struct OpenFile<B = Vec<u8>> {
     kept: Option<KeptFile>,
 }
 
-/// What is kept of a file besides its bytes: blocks that were decompressed before, from the second round on that asks
-/// for it. A plan that is made once has nothing of them.
+/// The cached parts of a file besides its bytes: decompressed blocks, from the second round on that asks for them. A
+/// plan that runs only once does not cache blocks.
 #[derive(Debug)]
 struct KeptFile {
     blocks: Vec<OnceLock<Box<[u8]>>>,
     asked_again: AtomicBool,
     room: Arc<CacheRoom>,
-    /// What this file takes of the room.
+    /// The number of bytes that this file takes in the cache.
     bytes: AtomicUsize,
 }
 
 impl<B: AsRef<[u8]>> OpenFile<B> {
-    /// A container whose blocks are not kept.
+    /// A container that does not cache its blocks.
     ///
     /// # Errors
-    /// As [`Container::parse`].
+    /// Errors of [`Container::parse`].
     pub fn parse(bytes: B) -> Result<OpenFile<B>> {
         let container = Container::parse(bytes.as_ref())?;
         let (codec, blocks) = (container.codec, container.blocks);
         Ok(OpenFile { bytes, codec, blocks, kept: None })
     }
 
-    /// What its header says.
+    /// The content of its header.
     ///
     /// # Errors
-    /// As [`Container::head`].
+    /// Errors of [`Container::head`].
     pub fn head(&self) -> Result<Container<'_>> {
         Container::head(self.bytes.as_ref())
     }
 
-    /// In the order of the file.
+    /// The blocks, in the order of the file.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// The decompressed bytes of a block, which the inflater may hold.
+    /// The decompressed bytes of a block. The inflater may hold them.
     ///
     /// # Errors
-    /// `InvalidInput` if there is no such block; as [`Inflater::inflate`].
+    /// `InvalidInput` if the block does not exist; errors of [`Inflater::inflate`].
     pub fn block<'b>(&'b self, index: usize, inflater: &'b mut Inflater) -> Result<&'b [u8]> {
         let place = self.kept.as_ref().and_then(|kept| kept.blocks.get(index));
         if let Some(block) = place.and_then(OnceLock::get) {
@@ -81,10 +81,10 @@ impl<B: AsRef<[u8]>> OpenFile<B> {
         Ok(block)
     }
 
-    /// Every record of every block in order, as `read` reads one.
+    /// Reads every record of every block in order. `read` reads one record.
     ///
     /// # Errors
-    /// `CorruptTable` if a block cannot be decompressed or holds more than its records; those of `read`, naming the
+    /// `CorruptTable` if a block can't be decompressed or holds more than its records; errors of `read`, with the
     /// block.
     pub fn decode_records<T>(&self, mut read: impl FnMut(&mut Cursor<'_>) -> Result<T>) -> Result<Vec<T>> {
         let mut inflater = Inflater::default();
@@ -127,12 +127,12 @@ impl Drop for KeptFile {
     }
 }
 
-/// Bytes that all kept files share.
+/// The space that all cached files share.
 #[derive(Debug)]
 struct CacheRoom {
     most: usize,
     used: AtomicUsize,
-    /// Whether something found no place since it was last asked.
+    /// Whether something did not fit since the last call.
     short: AtomicBool,
 }
 
@@ -147,10 +147,11 @@ impl CacheRoom {
     }
 }
 
-/// Files, and the last round in which each was asked for.
+/// Files, and the last round that asked for each.
 type ByPath = HashMap<Box<str>, (Arc<OpenFile>, u64)>;
 
-/// Files that stay in memory for the next plan. Bounded: what finds no room is loaded and decompressed each time.
+/// Files that stay in memory for the next plan. The size is bounded. Files that don't fit are loaded and decompressed
+/// each time.
 #[derive(Debug)]
 pub struct ManifestCache {
     room: Arc<CacheRoom>,
@@ -166,16 +167,16 @@ impl Default for ManifestCache {
 }
 
 impl ManifestCache {
-    /// A cache of at most `most_bytes` bytes. Files count, and so do their decompressed blocks.
+    /// A cache of at most `most_bytes` bytes, for files and their decompressed blocks.
     pub fn new(most_bytes: usize) -> ManifestCache {
         let room = CacheRoom { most: most_bytes, used: AtomicUsize::new(0), short: AtomicBool::new(false) };
         ManifestCache { room: Arc::new(room), files: Mutex::default(), round: AtomicU64::new(0) }
     }
 
-    /// The file at a path, which must never change; `load` gives its bytes if it is not here.
+    /// The file at a path. The file must never change. `load` reads its bytes if it is not cached.
     ///
     /// # Errors
-    /// Those of `load`; as [`Container::parse`].
+    /// Errors of `load` and of [`Container::parse`].
     pub fn open(&self, path: &str, load: impl FnOnce() -> Result<Vec<u8>>) -> Result<Arc<OpenFile>> {
         let round = self.round.load(Ordering::Relaxed);
         let found = self.with(|files| {
@@ -204,12 +205,12 @@ impl ManifestCache {
         Ok(Arc::new(file))
     }
 
-    /// Lets a file go: it could not be read, and may have been read badly.
+    /// Removes a file that could not be parsed, because its bytes may have been read wrongly.
     pub fn forget(&self, path: &str) {
         self.with(|files| files.remove(path));
     }
 
-    /// Ends a round: if something found no room in it, what it did not ask for goes.
+    /// Ends a round. If something did not fit, removes the files that the round did not ask for.
     pub fn end_round(&self) {
         let round = self.round.fetch_add(1, Ordering::Relaxed);
         if self.room.short.swap(false, Ordering::Relaxed) {
@@ -217,7 +218,7 @@ impl ManifestCache {
         }
     }
 
-    /// Without waiting: in a forked process a thread that is not there any more may hold the lock for ever.
+    /// Never waits: in a forked process, a thread that no longer exists may hold the lock forever.
     fn with<O>(&self, work: impl FnOnce(&mut ByPath) -> O) -> Option<O> {
         match self.files.try_lock() {
             Ok(mut files) => Some(work(&mut files)),

@@ -4,17 +4,18 @@ use super::decode::{Budget, Cursor, Skip};
 use super::schema::{Member, Node, Optional};
 use crate::error::{Error, Result};
 
-/// What to do with the next member of a record.
+/// The action for the next member of a record.
 #[derive(Clone, Debug)]
 pub enum RecordStep<T> {
-    /// Read it, if it is there.
+    /// Read it, if it has a value.
     Read(Optional, T),
-    /// Hop over it.
+    /// Skip it.
     Skip(Skip),
 }
 
 impl<T: Copy> RecordStep<T> {
-    /// The meaning of the next member, if it is wanted and has a value, which then comes next; hops over it otherwise.
+    /// The meaning of the next member, if it is wanted and has a value; the value comes next. Otherwise skips the
+    /// member.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes end.
@@ -29,11 +30,11 @@ impl<T: Copy> RecordStep<T> {
     }
 }
 
-/// The steps over a record. Members are found in a table of (field id, name, meaning) as [`Member::pick`] does; `fits`
-/// says whether a member's type is what its meaning needs.
+/// The steps for a record. Members are found in a table of (field id, name, meaning) as in [`Member::pick`]. `fits`
+/// says whether a member has the right type for its meaning.
 ///
 /// # Errors
-/// `CorruptTable` if a wanted member has another type; `Unsupported` if the schema is absurdly large.
+/// `CorruptTable` if a wanted member has another type; `Unsupported` if the schema is too large.
 pub fn compile<T: Copy>(
     members: &[Member],
     table: &[(i32, &str, T)],

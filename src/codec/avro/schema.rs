@@ -1,4 +1,4 @@
-//! Avro schemas: JSON to a tree that keeps what Iceberg adds (`field-id` and its kin).
+//! Avro schemas: parses JSON to a tree that keeps Iceberg's attributes (`field-id` and similar ones).
 //!
 //! Source: Apache Avro 1.12 specification, "Schema Declaration"; Iceberg specification, Appendix A, "Avro".
 
@@ -9,19 +9,19 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::{Error, Result};
 
-/// Types nest at most so deep.
+/// The deepest nesting of types.
 const MAX_DEPTH: usize = 64;
 
 /// A schema. Cheap to clone: children are shared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// How it is encoded.
+    /// Its encoding.
     pub shape: Shape,
-    /// What it means.
+    /// Its meaning.
     pub logical: Logical,
     /// `element-id` of an array, `key-id` and `value-id` of a map.
     pub inner_ids: [Option<i32>; 2],
-    /// Fewest bytes that a value takes; 0 only if every value takes none.
+    /// The fewest bytes of a value; 0 only if every value takes none.
     pub min_bytes: usize,
 }
 
@@ -91,12 +91,12 @@ pub enum Logical {
     Other(String),
 }
 
-/// Whether a value may be null, and which branch of its union says so.
+/// Whether a value may be null, and the branch of its union for null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Optional {
-    /// There is never a value: the type is null.
+    /// Always null: the type is null.
     Never,
-    /// No union: a value always follows.
+    /// Not a union: a value always follows.
     #[default]
     Always,
     /// `[null, T]`.
@@ -109,7 +109,7 @@ impl Node {
     /// Reads a schema's JSON text.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no Avro schema; `Unsupported` for recursive types.
+    /// `CorruptTable` if it is not an Avro schema; `Unsupported` for recursive types.
     pub fn parse(json: &str) -> Result<Node> {
         let json: Json =
             serde_json::from_str(json).map_err(|e| Error::corrupt("an Avro schema is not JSON").because(e))?;
@@ -137,8 +137,7 @@ impl Node {
         Ok(Node { inner_ids: [id(keys[0])?, id(keys[1])?], ..self })
     }
 
-    /// Takes an optional union apart: whether null is possible, and the type of the value. Other unions stay as they
-    /// are.
+    /// Splits an optional union: whether null is possible, and the type of the value. Other unions stay unchanged.
     pub fn optional(&self) -> (Optional, &Node) {
         match &self.shape {
             Shape::Null => (Optional::Never, self),
@@ -180,7 +179,7 @@ impl Node {
 }
 
 impl Member {
-    /// Finds what this member is in a table of (field id, name, meaning): by id, or by name if it has no id.
+    /// Finds this member in a table of (field id, name, meaning): by id, or by name if it has no id.
     pub fn pick<T: Copy>(&self, table: &[(i32, &str, T)]) -> Option<T> {
         table
             .iter()
@@ -189,7 +188,7 @@ impl Member {
     }
 }
 
-/// Named types seen so far; one that is not finished yet is `None`.
+/// Named types so far. An unfinished type is `None`.
 #[derive(Default)]
 struct SchemaParser {
     named: HashMap<String, Option<Node>>,
@@ -310,7 +309,7 @@ fn full_name(name: &str, namespace: &str) -> String {
     if name.contains('.') || namespace.is_empty() { name.to_owned() } else { format!("{namespace}.{name}") }
 }
 
-/// Full name of a named type, and the namespace of what is inside.
+/// The full name of a named type, and the namespace for its content.
 fn own_name(j: &Map<String, Json>, enclosing: &str) -> Result<(String, String)> {
     let name = j.get("name").and_then(Json::as_str).ok_or_else(|| bad("has a named type without a name"))?;
     let namespace = j.get("namespace").and_then(Json::as_str).unwrap_or(enclosing);
