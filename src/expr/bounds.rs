@@ -77,8 +77,8 @@ pub trait Bounds {
         Presence::Possible
     }
 
-    /// The facts about a column under a transform, if they are stored in this form (a partition field of the same source
-    /// and transform). If `None`, the algorithm derives what it can from [`Bounds::column`].
+    /// The facts about a column under a transform, if they are stored in this form (a partition field of the same
+    /// source and transform). If `None`, the algorithm derives what it can from [`Bounds::column`].
     fn transformed<'a>(&'a self, _field: FieldId, _transform: &Transform) -> Option<ColumnBounds<'a>> {
         None
     }
