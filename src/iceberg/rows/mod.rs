@@ -1,11 +1,8 @@
 //! Changing rows: delete, update, upsert, merge, overwrite.
 
 pub(crate) mod apply;
-pub(crate) mod by_key;
-pub(crate) mod by_position;
 pub mod change_rows;
 pub(crate) mod delete;
-pub(crate) mod delta;
 pub(crate) mod effect;
 pub mod inserts;
 pub(crate) mod key_files;
@@ -17,6 +14,7 @@ pub(crate) mod overwrite;
 pub mod parts;
 pub(crate) mod plan;
 pub(crate) mod positions;
+pub(crate) mod row_delta;
 pub(crate) mod settle;
 pub(crate) mod update;
 pub(crate) mod view;

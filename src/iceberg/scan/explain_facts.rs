@@ -78,28 +78,8 @@ fn funnel(c: &PlanCounters, deletes: &DeleteFacts, [asks_spec, asks_file]: [bool
             time_ms: c.list_ms,
         },
     ];
-    let [_, opened] = c.to_open();
     if c.delete_manifests.manifests > 0 {
-        stages.push(FunnelStage {
-            name: "delete manifests",
-            unit: "manifest",
-            considered: c.delete_manifests.manifests,
-            kept: opened.manifests,
-            considered_bytes: c.delete_manifests.bytes,
-            kept_bytes: opened.bytes,
-            reason: "counts and ranges",
-            time_ms: 0.0,
-        });
-        stages.push(FunnelStage {
-            name: "delete files",
-            unit: "delete file",
-            considered: c.delete_files,
-            kept: deletes.position + deletes.equality + deletes.vectors,
-            considered_bytes: c.delete_file_bytes,
-            kept_bytes: c.delete_bytes_kept,
-            reason: "partitions, keys",
-            time_ms: c.deletes_ms,
-        });
+        stages.extend(delete_stages(c, deletes));
     }
     stages.extend(file_stages(c, asks_file));
     if c.delete_manifests.manifests > 0 {
@@ -115,6 +95,32 @@ fn funnel(c: &PlanCounters, deletes: &DeleteFacts, [asks_spec, asks_file]: [bool
         });
     }
     stages
+}
+
+fn delete_stages(c: &PlanCounters, deletes: &DeleteFacts) -> [FunnelStage; 2] {
+    let [_, opened] = c.to_open();
+    [
+        FunnelStage {
+            name: "delete manifests",
+            unit: "manifest",
+            considered: c.delete_manifests.manifests,
+            kept: opened.manifests,
+            considered_bytes: c.delete_manifests.bytes,
+            kept_bytes: opened.bytes,
+            reason: "counts and ranges",
+            time_ms: 0.0,
+        },
+        FunnelStage {
+            name: "delete files",
+            unit: "delete file",
+            considered: c.delete_files,
+            kept: deletes.position + deletes.equality + deletes.vectors,
+            considered_bytes: c.delete_file_bytes,
+            kept_bytes: c.delete_bytes_kept,
+            reason: "partitions, keys",
+            time_ms: c.deletes_ms,
+        },
+    ]
 }
 
 fn file_stages(c: &PlanCounters, asks_file: bool) -> [FunnelStage; 2] {

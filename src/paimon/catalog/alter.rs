@@ -15,6 +15,9 @@ use crate::paimon::spec::snapshot::Snapshot;
 use crate::types::options::Options;
 
 /// How often a new schema is tried while other writers make schemas too.
+///
+/// The loop of commits would not fit. The store creates the one file of a schema, or says that it is there already:
+/// nothing else was written, so nothing has to be looked for or removed, and the next attempt needs no wait.
 const ATTEMPTS: usize = 100;
 
 /// Types nest at most so deep.

@@ -9,6 +9,9 @@ use crate::paimon::state::PaimonTable;
 use crate::parallel::check_cancelled;
 
 /// How often a change is planned again at most, after other commits came first.
+///
+/// Each attempt runs the loop of commits, which publishes a plan and reports a conflict if the plan no longer holds.
+/// Only then are rows read and planned again, so this loop stands around that one.
 const ATTEMPTS: i64 = 10;
 
 /// A commit, and what its snapshot says of rows.

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::DataType;
 
-use super::view::View;
 use crate::data::write::conform::Conformer;
 use crate::data::write::context::WriteContext;
 use crate::data::write::delete_write::DeleteForm;
@@ -23,6 +22,7 @@ use crate::expr::Predicate;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::rows::effect::{Delta, Effect};
+use crate::iceberg::rows::view::View;
 use crate::parallel::check_cancelled;
 use crate::rows::row_changes::key_columns::KeyColumns;
 use crate::rows::row_changes::keys::KeyIndex;

@@ -4,12 +4,12 @@
 
 use super::by_key::by_key;
 use super::by_position::by_position;
-use super::view::View;
 use crate::error::{Error, Result};
 use crate::format::row_change::RowChange;
 use crate::format::task::CommitMessage;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::rows::effect::Delta;
+use crate::iceberg::rows::view::View;
 use crate::iceberg::state::Table;
 use crate::iceberg::write::commit_messages::row_delta;
 use crate::rows::stream::RowReader;

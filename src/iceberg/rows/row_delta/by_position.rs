@@ -6,8 +6,6 @@ use std::sync::Arc;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, SchemaRef};
 
-use super::positions::{DeletedRows, check_listed_once, write_deletes};
-use super::view::View;
 use crate::codec::bitmap::PositionSet;
 use crate::data::write::conform::Conformer;
 use crate::data::write::delete_write::DeleteForm;
@@ -16,6 +14,8 @@ use crate::expr::Predicate;
 use crate::iceberg::commit::live::live_files;
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::rows::effect::{Delta, Effect};
+use crate::iceberg::rows::positions::{DeletedRows, check_listed_once, write_deletes};
+use crate::iceberg::rows::view::View;
 use crate::parallel::check_cancelled;
 use crate::rows::row_changes::source::renamed;
 use crate::rows::stream::RowReader;
