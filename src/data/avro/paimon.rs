@@ -3,8 +3,10 @@
 //! Source: Java's `AvroSchemaConverter`. Records are named after their path, timestamps with a zone are Avro's local
 //! ones, and decimals are bytes.
 
-use serde_json::{Map, Value as Json, json};
+use apache_avro::Schema as AvroSchema;
+use apache_avro::schema::{DecimalSchema, InnerDecimalSchema, RecordField};
 
+use crate::codec::avro::declare::{self, Zones, array, field, map, map_of_pairs, optional_field, record};
 use crate::data::paimon_types::stored::{ExactLeaf, ExactTypes};
 use crate::error::{Error, Result};
 use crate::types::{Field, PrimitiveType, Schema, Type};
@@ -18,73 +20,66 @@ const NAMESPACE: &str = "org.apache.paimon.avro.generated";
 /// # Errors
 /// `Unsupported` for types and names that Avro doesn't have.
 pub(crate) fn paimon_avro(schema: &Schema, exact: &ExactTypes) -> Result<String> {
-    let mut out = Map::new();
-    out.insert("type".to_owned(), json!("record"));
-    out.insert("name".to_owned(), json!(ROW));
-    out.insert("namespace".to_owned(), json!(NAMESPACE));
-    out.insert("fields".to_owned(), members(ROW, &schema.fields, exact)?);
-    Ok(Json::Object(out).to_string())
+    let rows = record(&format!("{NAMESPACE}.{ROW}"), members(ROW, &schema.fields, exact))?;
+    declare::text(&rows, Zones::ByName)
 }
 
-fn members(record: &str, fields: &[Field], exact: &ExactTypes) -> Result<Json> {
-    let member = |f: &Field| {
+fn members(record: &str, fields: &[Field], exact: &ExactTypes) -> impl Iterator<Item = Result<RecordField>> {
+    fields.iter().map(move |f| {
         let fits = |(i, c): (usize, char)| c == '_' || c.is_ascii_alphabetic() || (i > 0 && c.is_ascii_digit());
         if f.name.is_empty() || !f.name.chars().enumerate().all(fits) {
             return Err(Error::unsupported("Avro files can't have a column of this name").with("column", &f.name));
         }
-        let ty = optional(&format!("{record}_{}", f.name), f, exact).map_err(|e| e.with("column", &f.name))?;
-        Ok(match f.required {
-            true => json!({"name": f.name, "type": ty}),
-            false => json!({"name": f.name, "type": ty, "default": null}),
-        })
-    };
-    Ok(Json::Array(fields.iter().map(member).collect::<Result<_>>()?))
-}
-
-fn optional(name: &str, f: &Field, exact: &ExactTypes) -> Result<Json> {
-    let ty = of_type(name, f, exact)?;
-    Ok(if f.required { ty } else { json!(["null", ty]) })
-}
-
-fn of_type(name: &str, f: &Field, exact: &ExactTypes) -> Result<Json> {
-    Ok(match &f.ty {
-        Type::Primitive(p) => primitive(p, exact.leaf(f.id, p))?,
-        Type::Struct(fields) => json!({"type": "record", "name": name, "fields": members(name, fields, exact)?}),
-        Type::List(element) => json!({"type": "array", "items": optional(name, element, exact)?}),
-        Type::Map(key, value) if key.ty == Type::Primitive(PrimitiveType::String) => {
-            json!({"type": "map", "values": optional(name, value, exact)?})
-        }
-        Type::Map(key, value) => {
-            let key = json!({"name": "key", "type": of_type(&format!("{name}_key"), key, exact)?});
-            let of_value = optional(&format!("{name}_value"), value, exact)?;
-            let value = match value.required {
-                true => json!({"name": "value", "type": of_value}),
-                false => json!({"name": "value", "type": of_value, "default": null}),
-            };
-            let entry = json!({"type": "record", "name": name, "fields": [key, value]});
-            json!({"type": "array", "items": entry, "logicalType": "map"})
-        }
+        member(&f.name, &format!("{record}_{}", f.name), f, exact).map_err(|e| e.with("column", &f.name))
     })
 }
 
-fn primitive(p: &PrimitiveType, stored: ExactLeaf) -> Result<Json> {
+/// The member of a record for a field. `path` is the way to its type.
+fn member(name: &str, path: &str, f: &Field, exact: &ExactTypes) -> Result<RecordField> {
+    let ty = of_type(path, f, exact)?;
+    if f.required { Ok(field(name, ty)) } else { optional_field(name, ty) }
+}
+
+fn optional(path: &str, f: &Field, exact: &ExactTypes) -> Result<AvroSchema> {
+    let ty = of_type(path, f, exact)?;
+    if f.required { Ok(ty) } else { declare::optional(ty) }
+}
+
+fn of_type(path: &str, f: &Field, exact: &ExactTypes) -> Result<AvroSchema> {
+    match &f.ty {
+        Type::Primitive(p) => primitive(p, exact.leaf(f.id, p)),
+        Type::Struct(fields) => record(path, members(path, fields, exact)),
+        Type::List(element) => Ok(array(optional(path, element, exact)?, &[])),
+        Type::Map(key, value) if key.ty == Type::Primitive(PrimitiveType::String) => {
+            Ok(map(optional(path, value, exact)?, &[]))
+        }
+        Type::Map(key, value) => {
+            let key = field("key", of_type(&format!("{path}_key"), key, exact)?);
+            map_of_pairs(path, [Ok(key), member("value", &format!("{path}_value"), value, exact)])
+        }
+    }
+}
+
+fn primitive(p: &PrimitiveType, stored: ExactLeaf) -> Result<AvroSchema> {
     use PrimitiveType as P;
-    let unit = if stored == ExactLeaf::Millis { "millis" } else { "micros" };
-    let timestamp = |name: &str| json!({"type": "long", "logicalType": format!("{name}-{unit}")});
+    let millis = stored == ExactLeaf::Millis;
     Ok(match p {
-        P::Boolean => json!("boolean"),
-        P::Int => json!("int"),
-        P::Long => json!("long"),
-        P::Float => json!("float"),
-        P::Double => json!("double"),
-        P::Date => json!({"type": "int", "logicalType": "date"}),
-        P::Time => json!({"type": "int", "logicalType": "time-millis"}),
-        P::Timestamp => timestamp("timestamp"),
-        P::Timestamptz => timestamp("local-timestamp"),
-        P::String => json!("string"),
-        P::Binary => json!("bytes"),
+        P::Boolean => AvroSchema::Boolean,
+        P::Int => AvroSchema::Int,
+        P::Long => AvroSchema::Long,
+        P::Float => AvroSchema::Float,
+        P::Double => AvroSchema::Double,
+        P::Date => AvroSchema::Date,
+        P::Time => AvroSchema::TimeMillis,
+        P::Timestamp if millis => AvroSchema::TimestampMillis,
+        P::Timestamp => AvroSchema::TimestampMicros,
+        P::Timestamptz if millis => AvroSchema::LocalTimestampMillis,
+        P::Timestamptz => AvroSchema::LocalTimestampMicros,
+        P::String => AvroSchema::String,
+        P::Binary => AvroSchema::Bytes,
         P::Decimal { precision, scale } => {
-            json!({"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale})
+            let (precision, scale) = (usize::from(*precision), usize::from(*scale));
+            AvroSchema::Decimal(DecimalSchema { precision, scale, inner: InnerDecimalSchema::Bytes })
         }
         _ => {
             return Err(Error::unsupported(format!("columns of type {p} can't be written to Avro files"))
