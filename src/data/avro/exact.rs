@@ -7,7 +7,7 @@ use apache_avro::Schema as AvroSchema;
 use apache_avro::schema::{DecimalSchema, InnerDecimalSchema, RecordField};
 
 use crate::codec::avro::declare::{self, Zones, array, field, map, map_of_pairs, optional_field, record};
-use crate::data::paimon_types::stored::{ExactLeaf, ExactTypes};
+use crate::data::declared_types::stored::{ExactLeaf, ExactTypes};
 use crate::error::{Error, Result};
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
@@ -19,7 +19,7 @@ const NAMESPACE: &str = "org.apache.paimon.avro.generated";
 ///
 /// # Errors
 /// `Unsupported` for types and names that Avro doesn't have.
-pub(crate) fn paimon_avro(schema: &Schema, exact: &ExactTypes) -> Result<String> {
+pub(crate) fn exact_avro(schema: &Schema, exact: &ExactTypes) -> Result<String> {
     let rows = record(&format!("{NAMESPACE}.{ROW}"), members(ROW, &schema.fields, exact))?;
     declare::text(&rows, Zones::ByName)
 }
