@@ -2,6 +2,8 @@
 //!
 //! Decoding is on one thread. Plans (`prune`, `deletes`) use every core, and read their manifests from the page cache.
 
+#![expect(clippy::expect_used, reason = "a benchmark stops at a surprise")]
+
 mod input;
 
 use std::sync::Arc;

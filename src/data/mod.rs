@@ -15,7 +15,7 @@
 //! Folders:
 //!
 //! - [`arrow`] has the Arrow types of table types, transforms of columns, and variants.
-//! - [`paimon_types`] has the exact types of Paimon's columns, and the casts between them.
+//! - [`declared_types`] has exact types of columns, as a table declares them, and the casts between them.
 //! - [`parquet`], [`avro`] and [`orc`] decode and encode one file format each.
 //! - [`read`] reads files and tasks, also many tasks on several threads.
 //! - [`deletes`] reads delete files and tests rows against them.
@@ -26,15 +26,15 @@
 
 pub mod arrow;
 pub mod avro;
+#[cfg(test)]
+mod bucket_read_tests;
+#[cfg(test)]
+mod bucket_testing;
 pub(crate) mod changes;
+pub mod declared_types;
 pub mod deletes;
 pub mod merge;
 pub mod orc;
-#[cfg(test)]
-mod paimon_read_tests;
-#[cfg(test)]
-mod paimon_testing;
-pub mod paimon_types;
 pub mod parquet;
 pub mod read;
 #[cfg(test)]

@@ -149,7 +149,7 @@ pub fn projecting(schema: &Schema, projection: &Schema) -> Arc<ReadContext> {
         name_mapping: None,
         keep_deleted: false,
         batch_rows: 7,
-        paimon: None,
+        buckets: None,
     })
 }
 

@@ -254,11 +254,11 @@ pub struct DataFile {
     pub content_offset: Option<i64>,
     /// The length of a deletion vector in its Puffin file.
     pub content_size_bytes: Option<i64>,
-    /// What Paimon records of a data file beside all that.
+    /// The file's place in its bucket, in tables with buckets.
     pub leveled: Option<Box<BucketFile>>,
 }
 
-/// A data file's place in the bucket of a Paimon table (Paimon specification, "Data file metadata").
+/// A data file's place in its bucket (Paimon specification, "Data file metadata").
 #[derive(Clone, Debug, PartialEq)]
 pub struct BucketFile {
     /// The bucket; 0 where a table has none, -2 where rows wait to be given one.
@@ -293,7 +293,7 @@ pub struct RowStats {
     pub null_counts: Vec<Option<i64>>,
 }
 
-/// Who made a data file of a Paimon table.
+/// Who made a data file of a table with buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileSource {
     /// A writer of rows.
@@ -302,9 +302,9 @@ pub enum FileSource {
     Compact,
 }
 
-/// A data or changelog file that a writer made for a Paimon table, with all that a commit records of it.
+/// A new data or changelog file of a table with buckets, with everything that a commit records about it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PaimonNewFile {
+pub struct NewBucketFile {
     /// The file, with [`DataFile::leveled`]. Its path is in the folder of its bucket, unless it is `external`.
     pub file: DataFile,
     /// Of the key columns; of no columns in tables without primary key.
@@ -469,17 +469,17 @@ pub struct ReadContext {
     pub keep_deleted: bool,
     /// Most rows in a batch.
     pub batch_rows: usize,
-    /// What else the data files of a Paimon table are read by.
-    pub paimon: Option<Arc<PaimonContext>>,
+    /// What readers of files in buckets need in addition. `None` for other tables.
+    pub buckets: Option<Arc<BucketContext>>,
 }
 
-/// How the data files of a Paimon table are read.
+/// How the files of a table with buckets are read: by the schema of each file, and merged by key.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PaimonContext {
+pub struct BucketContext {
     /// The table's schemas by id, since files are of the schema they were written with.
     pub schemas: BTreeMap<i64, Arc<Schema>>,
-    /// By schema and column, what a Paimon type says beyond the type in `schemas`, as Paimon writes it (`TINYINT`,
-    /// `CHAR(3)`, `TIMESTAMP(3)`): values of columns whose type was changed are cast by it. Others may be left out.
+    /// By schema and column, the declared type where it says more than the type in `schemas` (`TINYINT`, `CHAR(3)`,
+    /// `TIMESTAMP(3)`). Values of columns whose type was changed are cast by it. Other columns may be left out.
     pub declared: BTreeMap<i64, Arc<BTreeMap<FieldId, String>>>,
     /// The columns that files are sorted by and rows merged by: the primary key without partition columns. Empty in tables
     /// without one.
@@ -511,17 +511,24 @@ pub struct CommitMessage {
     pub rewrites: Option<u8>,
     /// When they were written: no earlier commit has them.
     pub written_at: Option<WrittenAt>,
-    /// Of a table of Paimon: the same files, with all that a commit records of them.
-    pub paimon: Vec<PaimonNewFile>,
-    /// Of a table of Paimon: files of the changelog.
-    pub paimon_changelog: Vec<PaimonNewFile>,
-    /// Of a table of Paimon: the keys that were given buckets as they came.
-    pub paimon_hashes: Vec<BucketHashes>,
-    /// Of a table of Paimon: the writer did not heed what is there, since the rows are to take the place of others.
-    pub paimon_replaces: bool,
+    /// What a commit of files in buckets needs in addition. Empty for other tables.
+    pub buckets: BucketMessage,
 }
 
-/// The keys of rows that a writer gave a bucket, in tables of Paimon whose buckets follow from no rule.
+/// The part of a commit message that only tables with buckets have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BucketMessage {
+    /// The message's data files, with everything that a commit records about them.
+    pub added: Vec<NewBucketFile>,
+    /// Files of the changelog.
+    pub changelog: Vec<NewBucketFile>,
+    /// The keys that the writer assigned to buckets.
+    pub hashes: Vec<BucketHashes>,
+    /// Whether the rows replace others. The writer then ignored the rows that the table had.
+    pub replaces: bool,
+}
+
+/// The keys that a writer assigned to a bucket, in tables whose buckets follow no rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BucketHashes {
     /// The partition: a binary row after its number of fields.
@@ -541,10 +548,7 @@ impl CommitMessage {
             delta: None,
             rewrites: None,
             written_at,
-            paimon: Vec::new(),
-            paimon_changelog: Vec::new(),
-            paimon_hashes: Vec::new(),
-            paimon_replaces: false,
+            buckets: BucketMessage::default(),
         }
     }
 }

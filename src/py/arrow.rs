@@ -54,6 +54,7 @@ pub(super) fn import_schema(obj: &Bound<'_, PyAny>) -> PyResult<Option<ArrowSche
     let pointer = capsule.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
     // SAFETY: a capsule of this name points at an initialised `ArrowSchema` (Arrow PyCapsule interface), which it owns
     // and which stays valid while `capsule` lives; nothing else refers to it.
+    #[expect(unsafe_code, reason = "Arrow's C interface passes pointers")]
     let schema = unsafe { FFI_ArrowSchema::from_raw(pointer.as_ptr()) };
     let parsed = guarded(|| match schema.release {
         Some(_) => ArrowSchema::try_from(&schema).map_err(from_arrow),
@@ -293,6 +294,7 @@ fn stream_of(method: &Bound<'_, PyAny>) -> PyResult<Reader> {
     let pointer = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
     // SAFETY: a capsule of this name points at an initialised `ArrowArrayStream`, which it owns and which stays valid
     // while `capsule` lives; nothing else refers to it.
+    #[expect(unsafe_code, reason = "Arrow's C interface passes pointers")]
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
     run(py, || Ok(Box::new(Imported::new(stream)?) as Reader))
 }
@@ -310,6 +312,7 @@ impl Imported {
         };
         let mut schema = FFI_ArrowSchema::empty();
         // SAFETY: the stream is initialised and not released (Arrow C stream interface), and `schema` is to be written.
+        #[expect(unsafe_code, reason = "Arrow's C interface passes pointers")]
         let code = unsafe { get_schema(&mut stream, &mut schema) };
         let schema = match code {
             0 => ArrowSchema::try_from(&schema).map_err(from_arrow)?,
@@ -322,6 +325,7 @@ impl Imported {
         let Some(get_next) = self.stream.get_next else { return Ok(None) };
         let mut array = FFI_ArrowArray::empty();
         // SAFETY: as in `new`.
+        #[expect(unsafe_code, reason = "Arrow's C interface passes pointers")]
         let code = unsafe { get_next(&mut self.stream, &mut array) };
         if code != 0 {
             return Err(failure(&mut self.stream, code));
@@ -330,6 +334,7 @@ impl Imported {
             return Ok(None);
         }
         // SAFETY: the stream's arrays are structs of its schema (Arrow C stream interface).
+        #[expect(unsafe_code, reason = "Arrow's C interface passes pointers")]
         let data = unsafe { from_ffi_and_data_type(array, DataType::Struct(self.schema.fields().clone())) }?;
         let rows = whole(self.schema.fields(), &data).map_err(|e| ArrowError::ExternalError(Box::new(e)))?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
@@ -355,6 +360,7 @@ impl RecordBatchReader for Imported {
 /// What a stream says about its failure.
 fn failure(stream: &mut FFI_ArrowArrayStream, code: i32) -> ArrowError {
     // SAFETY: asked right after a call that failed; the text is null or ends with NUL, and stays until the next call.
+    #[expect(unsafe_code, reason = "Arrow's C interface passes pointers")]
     let text = unsafe {
         let text = stream.get_last_error.map(|ask| ask(stream)).filter(|text| !text.is_null());
         text.map(|text| CStr::from_ptr(text).to_string_lossy().into_owned())
@@ -527,6 +533,7 @@ fn rows(data: &ArrayData, offset: usize, len: usize) -> ArrayDataBuilder {
     ArrayData::builder(data.data_type().clone()).len(len).nulls(nulls)
 }
 
+#[expect(unsafe_code, reason = "the checks of the safe way come later, in `whole`")]
 fn built(rows: ArrayDataBuilder) -> ArrayData {
     // SAFETY: only `cut` and `whole` build so. What `cut` gives, `whole` checks before anything reads it, and its own
     // rows are of columns that are checked and as long.
@@ -545,6 +552,7 @@ fn batch_of(method: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
     // SAFETY: capsules of these names point at initialised structs, which they own and which stay valid while they live;
     // the schema describes the array (Arrow PyCapsule interface), as `from_ffi` requires.
+    #[expect(unsafe_code, reason = "Arrow's C interface passes pointers")]
     let imported = guarded(|| unsafe {
         let (schema, array) = (FFI_ArrowSchema::from_raw(schema.as_ptr()), FFI_ArrowArray::from_raw(array.as_ptr()));
         if schema.release.is_none() || array.is_released() {

@@ -282,7 +282,7 @@ impl ScanTask {
             name_mapping: None,
             keep_deleted: false,
             batch_rows: 1,
-            paimon: None,
+            buckets: None,
         };
         let split = task::Split { context: Arc::new(context), tasks: vec![self.inner.clone()] };
         Ok((py.get_type::<ScanTask>().getattr("unpickle")?, (run_attached(py, || split_to_json(&split))?,)))

@@ -2,6 +2,7 @@
 
 pub mod decimal;
 pub mod hash;
+pub mod hash_kernels;
 pub(crate) mod java;
 pub mod json;
 pub mod metadata_columns;

@@ -1,8 +1,10 @@
 //! Writes Avro: primitives appended to a buffer, and the container around them.
 
 use libdeflater::{CompressionLvl, Compressor};
+use serde::Serialize;
 
 use super::container::{Codec, MAGIC};
+use super::serialize::RecordEncoder;
 use crate::error::{Error, Result};
 
 /// Appends an `int` or `long`.
@@ -106,6 +108,17 @@ impl ContainerWriter {
         if self.block.len() >= BLOCK_SIZE {
             self.close_block();
         }
+    }
+
+    /// Appends a record by its encoder. Nothing stays of a record that fails.
+    ///
+    /// # Errors
+    /// As [`RecordEncoder::put`].
+    pub(crate) fn append(&mut self, encoder: &RecordEncoder<'_>, record: &impl Serialize) -> Result<()> {
+        let before = self.block.len();
+        encoder.put(&mut self.block, record).inspect_err(|_| self.block.truncate(before))?;
+        self.record(|_| {});
+        Ok(())
     }
 
     /// Ends the current block, if it has records.

@@ -15,19 +15,23 @@
 //! ```
 //!
 //! [`Container`] finds the blocks, [`Inflater`] decompresses one, [`Cursor`] reads primitives, [`Skip`] hops over what
-//! is not wanted, [`Node`] is a parsed schema, [`ContainerWriter`] writes. There is no generic value tree: users decode
-//! into their own columns.
+//! is not wanted, [`Node`] is a parsed schema. There is no generic value tree: users decode into their own columns.
+//!
+//! [`ContainerWriter`] writes blocks. The crate `apache-avro` encodes the records of manifests and lists
+//! (`serialize`), by schemas that are values of that crate (`declare`).
 //!
 //! Source: Apache Avro 1.12 specification.
 
 pub mod compiled;
 pub mod container;
+pub(crate) mod declare;
 pub mod decode;
 pub mod encode;
 pub mod open_file;
-pub mod primitive;
+pub(crate) mod primitive;
 pub mod record;
 pub mod schema;
+pub(crate) mod serialize;
 
 pub use compiled::Compiled;
 pub use container::{Block, Codec, Container, Inflater};
@@ -36,3 +40,4 @@ pub use encode::ContainerWriter;
 pub use open_file::{ManifestCache, OpenFile};
 pub use record::{RecordStep, compile};
 pub use schema::{Logical, Member, Node, Optional, Shape};
+pub(crate) use serialize::{AvroBytes, AvroItems, RecordEncoder};

@@ -11,7 +11,7 @@ use arrow::datatypes::{
 
 use crate::error::{Error, Result};
 use crate::types::PrimitiveType;
-use crate::types::hash::{Buckets, murmur3_16, murmur3_bytes, murmur3_decimal, murmur3_long};
+use crate::types::hash_kernels::{Buckets, kernel_16, kernel_bytes, kernel_decimal, kernel_long};
 
 /// The bucket of every value of a column of type `source`, null for null. Takes large and view layouts too.
 ///
@@ -22,23 +22,23 @@ pub fn bucket_array(array: &ArrayRef, source: &PrimitiveType, buckets: u32) -> R
     let into = Buckets::new(buckets)
         .ok_or_else(|| Error::invalid(format!("a bucket transform can't have {buckets} buckets")))?;
     let bucketed = match source {
-        P::Int => array.as_primitive_opt::<Int32Type>().map(|a| primitives(a, into, |v| murmur3_long(v.into()))),
-        P::Date => array.as_primitive_opt::<Date32Type>().map(|a| primitives(a, into, |v| murmur3_long(v.into()))),
-        P::Long => array.as_primitive_opt::<Int64Type>().map(|a| primitives(a, into, murmur3_long)),
-        P::Time => array.as_primitive_opt::<Time64MicrosecondType>().map(|a| primitives(a, into, murmur3_long)),
+        P::Int => array.as_primitive_opt::<Int32Type>().map(|a| primitives(a, into, |v| kernel_long(v.into()))),
+        P::Date => array.as_primitive_opt::<Date32Type>().map(|a| primitives(a, into, |v| kernel_long(v.into()))),
+        P::Long => array.as_primitive_opt::<Int64Type>().map(|a| primitives(a, into, kernel_long)),
+        P::Time => array.as_primitive_opt::<Time64MicrosecondType>().map(|a| primitives(a, into, kernel_long)),
         P::Timestamp | P::Timestamptz => match array.data_type() {
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
-                array.as_primitive_opt::<TimestampMicrosecondType>().map(|a| primitives(a, into, murmur3_long))
+                array.as_primitive_opt::<TimestampMicrosecondType>().map(|a| primitives(a, into, kernel_long))
             }
             _ => None,
         },
         P::TimestampNs | P::TimestamptzNs => match array.data_type() {
             DataType::Timestamp(TimeUnit::Nanosecond, _) => array
                 .as_primitive_opt::<TimestampNanosecondType>()
-                .map(|a| primitives(a, into, |v| murmur3_long(v.div_euclid(1000)))),
+                .map(|a| primitives(a, into, |v| kernel_long(v.div_euclid(1000)))),
             _ => None,
         },
-        P::Decimal { .. } => array.as_primitive_opt::<Decimal128Type>().map(|a| primitives(a, into, murmur3_decimal)),
+        P::Decimal { .. } => array.as_primitive_opt::<Decimal128Type>().map(|a| primitives(a, into, kernel_decimal)),
         P::String | P::Uuid | P::Fixed(_) | P::Binary => bytes(array, source == &P::String, into),
         _ => None,
     };
@@ -54,18 +54,22 @@ fn bytes(array: &ArrayRef, text: bool, into: Buckets) -> Option<Result<Int32Arra
         DataType::Utf8 if text => array.as_string_opt::<i32>().map(|a| slices(a, into)),
         DataType::LargeUtf8 if text => array.as_string_opt::<i64>().map(|a| slices(a, into)),
         DataType::Utf8View if text => array.as_string_view_opt().map(|a| {
-            let hashes = a.iter().map(|s| s.map_or(0, |s| murmur3_bytes(s.as_bytes())));
+            let hashes = a.iter().map(|s| s.map_or(0, |s| hash_bytes(s.as_bytes())));
             collect(hashes, a.nulls(), into)
         }),
         DataType::Binary if !text => array.as_binary_opt::<i32>().map(|a| slices(a, into)),
         DataType::LargeBinary if !text => array.as_binary_opt::<i64>().map(|a| slices(a, into)),
         DataType::BinaryView if !text => array.as_binary_view_opt().map(|a| {
-            let hashes = a.iter().map(|b| b.map_or(0, murmur3_bytes));
+            let hashes = a.iter().map(|b| b.map_or(0, hash_bytes));
             collect(hashes, a.nulls(), into)
         }),
         DataType::FixedSizeBinary(_) if !text => array.as_fixed_size_binary_opt().map(|a| fixed(a, into)),
         _ => None,
     }
+}
+
+fn hash_bytes(bytes: &[u8]) -> u32 {
+    kernel_bytes(0, bytes)
 }
 
 /// Hashes what null slots hold too, which is cheaper than asking.
@@ -79,20 +83,20 @@ fn primitives<T: ArrowPrimitiveType>(
 
 fn slices<T: ByteArrayType>(a: &GenericByteArray<T>, into: Buckets) -> Result<Int32Array> {
     let (offsets, data) = (a.value_offsets(), a.value_data());
-    let hash = |w: &[T::Offset]| data.get(w[0].as_usize()..w[1].as_usize()).map_or(0, murmur3_bytes);
+    let hash = |w: &[T::Offset]| data.get(w[0].as_usize()..w[1].as_usize()).map_or(0, hash_bytes);
     collect(offsets.windows(2).map(hash), a.nulls(), into)
 }
 
 fn fixed(a: &FixedSizeBinaryArray, into: Buckets) -> Result<Int32Array> {
     match a.value_size() {
-        0 => collect((0..a.len()).map(|_| murmur3_bytes(&[])), a.nulls(), into),
+        0 => collect((0..a.len()).map(|_| hash_bytes(&[])), a.nulls(), into),
         16 => {
             let values = a.value_data().as_chunks::<16>().0.iter().take(a.len());
-            collect(values.map(|v| murmur3_16(*v)), a.nulls(), into)
+            collect(values.map(|v| kernel_16(*v)), a.nulls(), into)
         }
         size => {
             let values = a.value_data().chunks_exact(size).take(a.len());
-            collect(values.map(murmur3_bytes), a.nulls(), into)
+            collect(values.map(hash_bytes), a.nulls(), into)
         }
     }
 }

@@ -5,7 +5,7 @@
 //! differs in files of Paimon tables.
 
 pub(crate) mod decode;
-pub(crate) mod paimon;
+pub(crate) mod exact;
 pub(crate) mod read;
 pub(crate) mod rows;
 pub(crate) mod schema;

@@ -5,8 +5,11 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value as Json, json};
+use apache_avro::Schema as AvroSchema;
+use apache_avro::schema::RecordField;
+use serde_json::{Value as Json, json};
 
+use crate::codec::avro::declare::{self, FIELD_ID, Zones, array, map, map_of_pairs};
 use crate::codec::avro::primitive::primitive_type;
 use crate::data::parquet::schema::avro_name;
 use crate::error::{Error, Result};
@@ -18,41 +21,40 @@ use crate::types::{Field, PrimitiveType, Schema, Type};
 /// `Unsupported` for two columns whose names Avro can't tell apart.
 pub(crate) fn avro_schema_json(schema: &Schema) -> Result<String> {
     let mut named = HashSet::new();
-    Ok(record("table", &schema.fields, &mut named)?.to_string())
+    declare::text(&record("table", &schema.fields, &mut named)?, Zones::AdjustToUtc)
 }
 
 /// A record. Columns have names that Avro allows, and keep their own in an attribute.
-fn record(name: &str, fields: &[Field], named: &mut HashSet<String>) -> Result<Json> {
+fn record(name: &str, fields: &[Field], named: &mut HashSet<String>) -> Result<AvroSchema> {
     let mut taken = HashSet::new();
-    let mut members = Vec::with_capacity(fields.len());
-    for f in fields {
+    let members = fields.iter().map(|f| {
         let name = avro_name(&f.name);
         if !taken.insert(name.clone()) {
             let clash = format!("two columns would both be '{name}' in an Avro file");
             return Err(Error::unsupported(clash).with("column", &f.name).hint("Rename one of them"));
         }
-        let mut member = Map::new();
-        member.insert("type".to_owned(), optional(f, named)?);
-        if let Some(doc) = &f.doc {
-            member.insert("doc".to_owned(), json!(doc));
-        }
-        if !f.required {
-            member.insert("default".to_owned(), Json::Null);
-        }
+        let mut member = with_id(&name, optional(f, named)?, f);
+        member.doc.clone_from(&f.doc);
         if name != f.name {
-            member.insert("iceberg-field-name".to_owned(), json!(f.name));
+            member.custom_attributes.insert("iceberg-field-name".to_owned(), json!(f.name));
         }
-        member.insert("field-id".to_owned(), json!(f.id));
-        member.insert("name".to_owned(), json!(name));
-        members.push(Json::Object(member));
-    }
-    Ok(json!({"type": "record", "name": name, "fields": members}))
+        Ok(member)
+    });
+    declare::record(name, members)
+}
+
+/// A member with the id of a field, and the default of one that is not required.
+fn with_id(name: &str, ty: AvroSchema, f: &Field) -> RecordField {
+    let mut out = declare::field(name, ty);
+    out.default = (!f.required).then_some(Json::Null);
+    out.custom_attributes.insert(FIELD_ID.to_owned(), json!(f.id));
+    out
 }
 
 /// The type of a field: a union with null if there may be none.
-fn optional(f: &Field, named: &mut HashSet<String>) -> Result<Json> {
+fn optional(f: &Field, named: &mut HashSet<String>) -> Result<AvroSchema> {
     let ty = of_type(f, named)?;
-    Ok(if is_optional(f) { json!(["null", ty]) } else { ty })
+    if is_optional(f) { declare::optional(ty) } else { Ok(ty) }
 }
 
 /// Whether a value of the field says first if it is there.
@@ -65,32 +67,29 @@ fn has_text_keys(key: &Field) -> bool {
     key.ty == Type::Primitive(PrimitiveType::String)
 }
 
-fn of_type(f: &Field, named: &mut HashSet<String>) -> Result<Json> {
-    Ok(match &f.ty {
+fn of_type(f: &Field, named: &mut HashSet<String>) -> Result<AvroSchema> {
+    match &f.ty {
         Type::Primitive(PrimitiveType::Variant) => {
-            let part = |name: &str| json!({"name": name, "type": "bytes"});
-            let parts = [part("metadata"), part("value")];
-            json!({"type": "record", "name": format!("r{}", f.id), "fields": parts, "logicalType": "variant"})
+            let part = |name: &str| Ok(declare::field(name, AvroSchema::Bytes));
+            let mut variant = declare::record(&format!("r{}", f.id), [part("metadata"), part("value")])?;
+            if let AvroSchema::Record(record) = &mut variant {
+                record.attributes.insert("logicalType".to_owned(), json!("variant"));
+            }
+            Ok(variant)
         }
         Type::Primitive(p) => primitive_type(p, named),
-        Type::Struct(fields) => record(&format!("r{}", f.id), fields, named)?,
-        Type::List(element) => {
-            json!({"type": "array", "items": optional(element, named)?, "element-id": element.id})
-        }
+        Type::Struct(fields) => record(&format!("r{}", f.id), fields, named),
+        Type::List(element) => Ok(array(optional(element, named)?, &[("element-id", json!(element.id))])),
         Type::Map(key, value) if has_text_keys(key) => {
-            json!({"type": "map", "values": optional(value, named)?, "key-id": key.id, "value-id": value.id})
+            Ok(map(optional(value, named)?, &[("key-id", json!(key.id)), ("value-id", json!(value.id))]))
         }
         Type::Map(key, value) => {
-            let key_member = json!({"name": "key", "type": of_type(key, named)?, "field-id": key.id});
-            let mut value_member = json!({"name": "value", "type": optional(value, named)?, "field-id": value.id});
-            if !value.required {
-                value_member["default"] = Json::Null;
-            }
-            let name = format!("k{}_v{}", key.id, value.id);
-            let entry = json!({"type": "record", "name": name, "fields": [key_member, value_member]});
-            json!({"type": "array", "items": entry, "logicalType": "map"})
+            let mut key_member = with_id("key", of_type(key, named)?, key);
+            key_member.default = None;
+            let value_member = with_id("value", optional(value, named)?, value);
+            map_of_pairs(&format!("k{}_v{}", key.id, value.id), [Ok(key_member), Ok(value_member)])
         }
-    })
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
-use super::paimon::paimon_avro;
+use super::exact::exact_avro;
 use super::rows::AvroRows;
 use super::schema_json::avro_schema_json;
 use crate::codec::avro::{Codec, ContainerWriter};
@@ -49,7 +49,7 @@ impl AvroSettings {
         let (codec, level) = compression(&properties)?;
         let mut metadata = purpose.metadata();
         let json = match purpose.exact() {
-            Some(exact) => paimon_avro(schema, exact)?,
+            Some(exact) => exact_avro(schema, exact)?,
             None => {
                 metadata.push(("iceberg.schema".to_owned(), schema_to_json(purpose.named(schema)).to_string()));
                 avro_schema_json(schema)?

@@ -42,7 +42,7 @@ pub(crate) fn read_vector(
     let length = i32::try_from(bytes).ok().and_then(|n| usize::try_from(n).ok()).ok_or_else(wrong)?;
     let load = || {
         let path = context.location.resolve(&file.path)?;
-        let set = match &context.paimon {
+        let set = match &context.buckets {
             None => PositionSet::from_vector(&bytes_at(store, &path, start, length)?)?,
             Some(_) => {
                 // What a table records of a vector of 32-bit positions leaves out two words around it.
@@ -52,7 +52,7 @@ pub(crate) fn read_vector(
             }
         };
         // Old writers of Paimon record no number of positions.
-        let is_known = context.paimon.is_none() || file.record_count >= 0;
+        let is_known = context.buckets.is_none() || file.record_count >= 0;
         if is_known && i64::try_from(set.len()) != Ok(file.record_count) {
             let (has, recorded) = (set.len(), file.record_count);
             return Err(Error::corrupt(format!("a deletion vector has {has} positions instead of {recorded}")));

@@ -17,7 +17,7 @@ use crate::data::read::live::live_rows;
 use crate::data::read::rows::Batches;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
-use crate::format::task::{MergeSection, PaimonContext, ReadContext, ScanTask};
+use crate::format::task::{BucketContext, MergeSection, ReadContext, ScanTask};
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{Field, FieldId};
 
@@ -27,7 +27,8 @@ use crate::types::{Field, FieldId};
 /// As [`live_rows`]; `CorruptTable` if the files have different numbers of rows; `Unsupported` for deletes.
 pub(crate) fn read_aligned(reading: MergeInput<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
     let context = reading.context;
-    let paimon = context.paimon.as_deref().ok_or_else(|| Error::internal("only files of Paimon tables are aligned"))?;
+    let buckets =
+        context.buckets.as_deref().ok_or_else(|| Error::internal("only files of Paimon tables are aligned"))?;
     let mut files: Vec<&ScanTask> = section.runs.iter().flatten().collect();
     files.sort_by_key(|file| Reverse(file.data_file.leveled.as_ref().map_or(0, |f| f.max_sequence_number)));
     if files.iter().any(|file| !file.deletes.is_empty()) {
@@ -36,7 +37,7 @@ pub(crate) fn read_aligned(reading: MergeInput<'_>, task: &ScanTask, section: &M
     let fields = wanted_fields(context, task)?;
     let mut owners = Vec::with_capacity(fields.len());
     for field in &fields {
-        owners.push(owner(paimon, &files, field.id)?);
+        owners.push(owner(buckets, &files, field.id)?);
     }
     let mut parts: Vec<AlignedPart> = Vec::new();
     let mut columns = vec![(0, 0); fields.len()];
@@ -77,14 +78,14 @@ fn wanted_fields(context: &ReadContext, task: &ScanTask) -> Result<Vec<Field>> {
 }
 
 /// The newest file that has a column; the newest of all if none has, and for what is true of rows.
-fn owner(paimon: &PaimonContext, files: &[&ScanTask], id: FieldId) -> Result<usize> {
+fn owner(buckets: &BucketContext, files: &[&ScanTask], id: FieldId) -> Result<usize> {
     if is_metadata(id) {
         return Ok(0);
     }
     for (index, file) in files.iter().enumerate() {
         let leveled = file.data_file.leveled.as_ref();
         let leveled = leveled.ok_or_else(|| Error::internal("a file of a Paimon table has no schema"))?;
-        if columns_of(paimon, leveled)?.iter().any(|f| f.id == id) {
+        if columns_of(buckets, leveled)?.iter().any(|f| f.id == id) {
             return Ok(index);
         }
     }

@@ -17,8 +17,8 @@ fn table() -> Schema {
 
 fn of_table(schema: &Schema) -> Arc<ReadContext> {
     let schemas = BTreeMap::from([(0, Arc::new(table()))]);
-    let paimon = PaimonContext { schemas, ..PaimonContext::default() };
-    Arc::new(ReadContext { paimon: Some(Arc::new(paimon)), ..context(schema).as_ref().clone() })
+    let buckets = BucketContext { schemas, ..BucketContext::default() };
+    Arc::new(ReadContext { buckets: Some(Arc::new(buckets)), ..context(schema).as_ref().clone() })
 }
 
 /// A file of some columns of the rows from the hundredth on.

@@ -21,14 +21,14 @@ use super::rules::{Engine, MergeRules};
 use super::runs::{DELETE, INSERT, LoadedBatch, MergeLayout, is_added};
 use crate::data::read::leveled_columns::{KIND_ID, key_value_columns};
 use crate::error::{Error, Result};
-use crate::format::task::PaimonContext;
+use crate::format::task::BucketContext;
 use crate::types::options::Options;
 use crate::types::{Field, FieldId, Schema, Value};
 
 /// Merges rows that have all columns of a table, then a sequence number and a kind.
 pub struct BufferMerge {
     schema: Arc<Schema>,
-    paimon: PaimonContext,
+    buckets: BucketContext,
     /// Where the key columns are.
     key: Vec<usize>,
     rules: MergeRules,
@@ -45,15 +45,15 @@ impl BufferMerge {
     ///
     /// # Errors
     /// `InvalidInput` for options that contradict each other; `Internal` for a key that the schema lacks.
-    pub fn new(schema: Arc<Schema>, paimon: PaimonContext) -> Result<BufferMerge> {
-        let rules = MergeRules::new(&Options(&paimon.options), &schema)?;
+    pub fn new(schema: Arc<Schema>, buckets: BucketContext) -> Result<BufferMerge> {
+        let rules = MergeRules::new(&Options(&buckets.options), &schema)?;
         let place = |id: &i32| {
             let at = schema.fields.iter().position(|f| f.id == *id);
             at.ok_or_else(|| Error::internal(format!("the schema has no column {id}, which rows are merged by")))
         };
-        let key = paimon.key.iter().map(place).collect::<Result<Vec<_>>>()?;
+        let key = buckets.key.iter().map(place).collect::<Result<Vec<_>>>()?;
         let order = rules.order.iter().map(place).collect::<Result<Vec<_>>>()?;
-        Ok(BufferMerge { schema, paimon, key, rules, order })
+        Ok(BufferMerge { schema, buckets, key, rules, order })
     }
 
     /// The columns that rows have behind those of the table: sequence number and kind.
@@ -165,12 +165,12 @@ impl BufferMerge {
     fn column_merge(&self) -> Result<ColumnMerge> {
         let fields = &self.schema.fields;
         // Partition columns of the primary key are not in `key`.
-        let fixed: Vec<FieldId> = self.paimon.key.iter().chain(&self.schema.identifier_field_ids).copied().collect();
-        let functions = self.rules.functions(&Options(&self.paimon.options), fields, &fixed)?;
+        let fixed: Vec<FieldId> = self.buckets.key.iter().chain(&self.schema.identifier_field_ids).copied().collect();
+        let functions = self.rules.functions(&Options(&self.buckets.options), fields, &fixed)?;
         let functions = functions
             .into_iter()
             .zip(fields.iter())
-            .map(|(function, field)| function.map(|f| f.with_bits(bits(&self.paimon, &self.schema, field))));
+            .map(|(function, field)| function.map(|f| f.with_bits(bits(&self.buckets, &self.schema, field))));
         Ok(ColumnMerge {
             functions: functions.collect(),
             types: fields.iter().map(|f| f.ty.clone()).collect(),
@@ -189,7 +189,7 @@ impl BufferMerge {
         let Some(function) = plan.functions.get(at).and_then(Option::as_ref) else {
             return Err(error.hint("Make the column nullable"));
         };
-        let ignores = Options(&self.paimon.options).boolean_of_column(name, "ignore-retract")?;
+        let ignores = Options(&self.buckets.options).boolean_of_column(name, "ignore-retract")?;
         let hint = match ignores || self.all_added(rows)? {
             true => "Make the column nullable".to_owned(),
             false => format!("Set 'fields.{name}.ignore-retract' to 'true' for the table, or make the column nullable"),

@@ -18,8 +18,8 @@ fn buffer(v: Field, w: Field, primary_key: &[FieldId], options: &[(&str, &str)])
     let fields = vec![required(0, "k", PrimitiveType::Long), field(1, "seq", PrimitiveType::Int), v, w];
     let schema = Schema::new(0, fields, primary_key.to_vec());
     let options = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    let paimon = PaimonContext { key: vec![0], options, ..PaimonContext::default() };
-    BufferMerge::new(Arc::new(schema), paimon).unwrap()
+    let buckets = BucketContext { key: vec![0], options, ..BucketContext::default() };
+    BufferMerge::new(Arc::new(schema), buckets).unwrap()
 }
 
 /// The same with columns that may be null.

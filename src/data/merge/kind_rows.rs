@@ -91,7 +91,7 @@ impl Label {
             schema: to_arrow(&context.projection)?,
             ids: context.projection.fields.iter().map(|f| f.id).collect(),
             filter: context.change_filter.clone(),
-            has_key: context.paimon.as_ref().is_some_and(|paimon| !paimon.key.is_empty()),
+            has_key: context.buckets.as_ref().is_some_and(|buckets| !buckets.key.is_empty()),
         })
     }
 

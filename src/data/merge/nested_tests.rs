@@ -9,7 +9,7 @@ use crate::data::merge::read::SectionMerge;
 use crate::data::testing::{context, field, list, required, rows, schema, structure, task};
 use crate::error::ErrorKind;
 use crate::expr::BoundPredicate;
-use crate::format::task::{PaimonContext, ReadContext};
+use crate::format::task::{BucketContext, ReadContext};
 
 const ADD: i32 = 0;
 const DELETE: i32 = 3;
@@ -25,8 +25,8 @@ fn merged(ty: Type, options: &[(&str, &str)], values: Vec<(ArrayRef, i32)>) -> R
     let table = schema(vec![required(0, "k", PrimitiveType::Int), field(1, "x", ty)]);
     let own = options.iter().map(|(k, v)| (format!("fields.x.{k}"), (*v).to_owned()));
     let options = own.chain([("merge-engine".to_owned(), "aggregation".to_owned())]).collect();
-    let paimon = PaimonContext { key: vec![0], options, ..PaimonContext::default() };
-    let context = ReadContext { paimon: Some(Arc::new(paimon)), ..context(&table).as_ref().clone() };
+    let buckets = BucketContext { key: vec![0], options, ..BucketContext::default() };
+    let context = ReadContext { buckets: Some(Arc::new(buckets)), ..context(&table).as_ref().clone() };
     let merge = SectionMerge::plan(&Arc::new(context), &task("nowhere", BoundPredicate::True), false, false)?;
     let schema = to_arrow(&merge.context.projection)?;
     let run = |(sequence, (value, kind)): (usize, (ArrayRef, i32))| {

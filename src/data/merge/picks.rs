@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, Int32Array, MutableArrayData, make_array, ne
 use arrow::compute::{concat, interleave};
 use arrow::datatypes::DataType;
 
-use crate::data::paimon_types::declared_cast::array_of;
+use crate::data::declared_types::declared_cast::array_of;
 use crate::error::{Error, Result};
 use crate::types::{Type, Value};
 

@@ -22,9 +22,9 @@ use super::picks::{MergedValue, Picks, RowPlace, added};
 use super::rules::{Engine, MergeRules, SequenceGroup};
 use super::runs::{INSERT, MergeLayout, MergeStep, SortedRuns, is_added};
 use crate::data::arrow::schema::to_arrow;
+use crate::data::declared_types::declared_cast::Declared;
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::deletes::positions::RowPositions;
-use crate::data::paimon_types::declared_cast::Declared;
 use crate::data::read::constants::Constants;
 use crate::data::read::file_columns::FileColumns;
 use crate::data::read::filter::matches;
@@ -36,7 +36,7 @@ use crate::data::read::row_columns::RowFacts;
 use crate::data::read::rows::Batches;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
-use crate::format::task::{MergeSection, PaimonContext, ReadContext, ScanTask};
+use crate::format::task::{BucketContext, MergeSection, ReadContext, ScanTask};
 use crate::store::Store;
 use crate::types::metadata_columns::{DELETED, POS, is_metadata};
 use crate::types::options::Options;
@@ -101,12 +101,12 @@ impl SectionMerge {
     /// For a task with a section. With `whole`, merged rows have all columns of the table; with `has_kind`, they say
     /// what they are.
     pub fn plan(context: &Arc<ReadContext>, task: &ScanTask, whole: bool, has_kind: bool) -> Result<SectionMerge> {
-        let paimon = context.paimon.as_deref();
-        let paimon = paimon.ok_or_else(|| Error::internal("only files of Paimon tables are merged"))?;
-        let options = Options(&paimon.options);
+        let buckets = context.buckets.as_deref();
+        let buckets = buckets.ok_or_else(|| Error::internal("only files of Paimon tables are merged"))?;
+        let options = Options(&buckets.options);
         let schema = &context.schema;
         let rules = MergeRules::new(&options, schema)?;
-        let mut key: Vec<FieldId> = paimon.key.clone();
+        let mut key: Vec<FieldId> = buckets.key.clone();
         let partition = task.data_file.partition.values.iter().map(|v| v.source_id);
         let fixed: Vec<FieldId> = key.iter().copied().chain(partition).collect();
         let mut fields = needed_fields(context, task, &rules, &key, whole)?;
@@ -114,7 +114,7 @@ impl SectionMerge {
         let functions: Vec<Option<Function>> = functions
             .into_iter()
             .zip(&fields)
-            .map(|(f, field)| f.map(|f| f.with_bits(bits(paimon, schema, field))))
+            .map(|(f, field)| f.map(|f| f.with_bits(bits(buckets, schema, field))))
             .collect();
         // A function that looks into values needs all of them.
         for (field, function) in fields.iter_mut().zip(&functions) {
@@ -294,8 +294,8 @@ fn needed_fields(
 }
 
 /// Bits of an integer column that has fewer than its type.
-pub(crate) fn bits(paimon: &PaimonContext, schema: &Schema, field: &Field) -> Option<u32> {
-    let declared = paimon.declared.get(&i64::from(schema.id)).and_then(|types| types.get(&field.id));
+pub(crate) fn bits(buckets: &BucketContext, schema: &Schema, field: &Field) -> Option<u32> {
+    let declared = buckets.declared.get(&i64::from(schema.id)).and_then(|types| types.get(&field.id));
     Declared::new(field.ty.as_primitive()?, declared.map(String::as_str)).narrow_bits()
 }
 

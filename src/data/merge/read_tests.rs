@@ -32,8 +32,8 @@ fn merge(options: &[(&str, &str)], batch_rows: usize) -> Result<SectionMerge> {
         field(3, "u", PrimitiveType::Int),
     ]);
     let options = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    let paimon = PaimonContext { key: vec![0], options, ..PaimonContext::default() };
-    let context = ReadContext { paimon: Some(Arc::new(paimon)), batch_rows, ..context(&table).as_ref().clone() };
+    let buckets = BucketContext { key: vec![0], options, ..BucketContext::default() };
+    let context = ReadContext { buckets: Some(Arc::new(buckets)), batch_rows, ..context(&table).as_ref().clone() };
     SectionMerge::plan(&Arc::new(context), &task("nowhere", BoundPredicate::True), false, false)
 }
 

@@ -4,7 +4,7 @@
 
 use crate::codec::orc::Kind;
 use crate::codec::orc::encode::{KindStatistics, TypeOut};
-use crate::data::paimon_types::stored::{ExactLeaf, ExactTypes};
+use crate::data::declared_types::stored::{ExactLeaf, ExactTypes};
 use crate::error::{Error, Result};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 

@@ -15,8 +15,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::dictionary;
+use super::exact::exact_parquet;
 use super::int96::RowWriter;
-use super::paimon::paimon_parquet;
 use super::properties::writer_properties;
 use super::schema::to_parquet;
 use crate::data::write::metrics::{MetricsConfig, file_metrics, split_offsets};
@@ -59,7 +59,7 @@ impl ParquetSettings {
     ) -> Result<Self> {
         let mut metadata = purpose.metadata();
         let parquet = match purpose.exact() {
-            Some(exact) => paimon_parquet(&schema, exact)?,
+            Some(exact) => exact_parquet(&schema, exact)?,
             None => {
                 metadata.push(("iceberg.schema".to_owned(), schema_to_json(purpose.named(&schema)).to_string()));
                 to_parquet(&schema)?

@@ -18,7 +18,7 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 
 use crate::data::arrow::schema::arrow_primitive;
-use crate::data::paimon_types::declared_cast::DeclaredCast;
+use crate::data::declared_types::declared_cast::DeclaredCast;
 use crate::error::{Error, Result};
 use crate::types::{PrimitiveType, Value, temporal};
 

@@ -201,7 +201,7 @@ fn open_at(
 fn identified(file: &mut dyn FormatFile, context: &ReadContext, data_file: &DataFile) -> Result<FileColumns> {
     let mut columns = FileColumns::new(file.schema());
     columns.identify(context, data_file)?;
-    if context.paimon.is_some() {
+    if context.buckets.is_some() {
         let nanos = columns.nano_leaves(&context.schema);
         if !nanos.is_empty() {
             file.read_nanos(&nanos)?;

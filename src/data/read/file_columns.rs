@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, FieldRef, Schema as ArrowSchema};
 
 use super::cast::Cast;
 use crate::data::arrow::schema::FIELD_ID_KEY;
-use crate::data::paimon_types::declared_cast::DeclaredCast;
+use crate::data::declared_types::declared_cast::DeclaredCast;
 use crate::error::{Error, Result};
 use crate::types::{FieldId, PrimitiveType, Schema};
 

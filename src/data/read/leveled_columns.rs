@@ -7,9 +7,9 @@
 //! Source: Paimon specification, "Schema"; where it is silent, Java's `FormatReaderMapping` and `SpecialFields`.
 
 use super::file_columns::{FileColumn, FileColumns};
-use crate::data::paimon_types::declared_cast::{Declared, DeclaredCast};
+use crate::data::declared_types::declared_cast::{Declared, DeclaredCast};
 use crate::error::{Error, Result};
-use crate::format::task::{BucketFile, PaimonContext};
+use crate::format::task::{BucketContext, BucketFile};
 use crate::types::metadata_columns::{LAST_UPDATED, ROW_ID};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
@@ -35,8 +35,8 @@ pub(crate) fn key_value_columns() -> [Field; 2] {
 ///
 /// # Errors
 /// `CorruptTable` if the table has no such schema.
-pub(crate) fn columns_of<'a>(paimon: &'a PaimonContext, file: &BucketFile) -> Result<Vec<&'a Field>> {
-    let schema = paimon.schemas.get(&file.schema_id);
+pub(crate) fn columns_of<'a>(buckets: &'a BucketContext, file: &BucketFile) -> Result<Vec<&'a Field>> {
+    let schema = buckets.schemas.get(&file.schema_id);
     let schema = schema.ok_or_else(|| Error::corrupt(format!("the table has no schema {}", file.schema_id)))?;
     let is_written = |f: &&Field| file.write_columns.as_ref().is_none_or(|names| names.contains(&f.name));
     Ok(schema.fields.iter().filter(is_written).collect())
@@ -49,18 +49,18 @@ impl FileColumns {
     /// As [`columns_of`]; `Unsupported` for types that are not cast to what their column has now.
     pub(crate) fn identify_leveled(
         &mut self,
-        paimon: &PaimonContext,
+        buckets: &BucketContext,
         file: &BucketFile,
         wanted: &Schema,
     ) -> Result<()> {
-        let written = columns_of(paimon, file)?;
-        let namer = Namer { paimon, file_schema: file.schema_id, wanted };
+        let written = columns_of(buckets, file)?;
+        let namer = Namer { buckets, file_schema: file.schema_id, wanted };
         for column in &mut self.0 {
             column.forget_ids();
             let name = column.field.name().as_str();
             match written.iter().find(|f| f.name == *name) {
                 Some(field) => namer.identify(column, field).map_err(|e| e.with("column", &field.name))?,
-                None => column.id = reserved_id(name, !paimon.key.is_empty()),
+                None => column.id = reserved_id(name, !buckets.key.is_empty()),
             }
         }
         Ok(())
@@ -78,7 +78,7 @@ fn reserved_id(name: &str, has_key: bool) -> Option<FieldId> {
 }
 
 struct Namer<'a> {
-    paimon: &'a PaimonContext,
+    buckets: &'a BucketContext,
     file_schema: i64,
     wanted: &'a Schema,
 }
@@ -108,7 +108,7 @@ impl Namer<'_> {
     /// The cast from the type that a leaf column had to the one it has.
     fn cast(&self, stored: &PrimitiveType, id: FieldId) -> Result<Option<DeclaredCast>> {
         let Some(Type::Primitive(wanted)) = self.wanted.field(id).map(|f| &f.ty) else { return Ok(None) };
-        let declared = |schema: i64| self.paimon.declared.get(&schema).and_then(|types| types.get(&id));
+        let declared = |schema: i64| self.buckets.declared.get(&schema).and_then(|types| types.get(&id));
         let from = Declared::new(stored, declared(self.file_schema).map(String::as_str));
         let to = Declared::new(wanted, declared(i64::from(self.wanted.id)).map(String::as_str));
         DeclaredCast::plan(&from, &to)

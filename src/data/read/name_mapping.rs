@@ -21,8 +21,8 @@ impl FileColumns {
     /// # Errors
     /// `CorruptTable` if the table's name mapping cannot be read; as [`FileColumns::identify_leveled`].
     pub(crate) fn identify(&mut self, context: &ReadContext, file: &DataFile) -> Result<()> {
-        if let (Some(paimon), Some(leveled)) = (&context.paimon, &file.leveled) {
-            return self.identify_leveled(paimon, leveled, &context.schema);
+        if let (Some(buckets), Some(leveled)) = (&context.buckets, &file.leveled) {
+            return self.identify_leveled(buckets, leveled, &context.schema);
         }
         if self.has_ids() {
             return Ok(());

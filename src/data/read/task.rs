@@ -43,16 +43,16 @@ fn batches_of(
     task: &ScanTask,
     cache: &DeleteCache,
 ) -> Result<Batches> {
-    if let (Some(change), Some(_)) = (&task.change, &context.paimon) {
+    if let (Some(change), Some(_)) = (&task.change, &context.buckets) {
         return read_kinds(MergeInput { store, context, cache }, task, change);
     }
     if let Some(change) = &task.change {
         return read_changes(store, context, task, change, cache);
     }
     check_supported(task).with("path", &task.data_file.path)?;
-    if let (Some(section), Some(paimon)) = (&task.merge, &context.paimon) {
+    if let (Some(section), Some(buckets)) = (&task.merge, &context.buckets) {
         let reading = MergeInput { store, context, cache };
-        return match paimon.key.is_empty() {
+        return match buckets.key.is_empty() {
             true => read_aligned(reading, task, section),
             false => read_section(reading, task, section),
         };

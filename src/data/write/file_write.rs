@@ -12,8 +12,8 @@ use super::metrics::MetricsConfig;
 use super::new_file::{FileObserver, NewFile, ObservedFile, Purpose};
 use crate::data::arrow::schema::to_arrow;
 use crate::data::avro::write::{AvroSettings, NewAvroFile};
+use crate::data::declared_types::stored::ExactTypes;
 use crate::data::orc::write::{NewOrcFile, OrcSettings};
-use crate::data::paimon_types::stored::ExactTypes;
 use crate::data::parquet::schema::without_unknown;
 use crate::data::parquet::write::{NewParquetFile, ParquetSettings};
 use crate::error::{Error, Result};
@@ -93,11 +93,11 @@ impl FileSettings {
         Ok(FileSettings { arrow, form, observed: None })
     }
 
-    /// Settings for rows of a Paimon table, of these exact types.
+    /// Settings for rows whose columns have these exact types.
     ///
     /// # Errors
     /// As [`FileSettings::new`].
-    pub fn of_paimon(
+    pub fn of_exact(
         format: FileFormat,
         schema: Arc<Schema>,
         exact: &ExactTypes,
@@ -108,7 +108,7 @@ impl FileSettings {
         // What a manifest records of the columns is for the observer to find out.
         let metrics = MetricsConfig::new(&schema, &BTreeMap::new(), &[]);
         let settings =
-            FileSettings::new(format, schema, stored.clone(), properties, metrics, Purpose::PaimonRows(exact))?;
+            FileSettings::new(format, schema, stored.clone(), properties, metrics, Purpose::ExactRows(exact))?;
         Ok(FileSettings { arrow, observed: Some((observer, stored)), ..settings })
     }
 

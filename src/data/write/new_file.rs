@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use crate::data::paimon_types::stored::{ExactTypes, stored_rows};
+use crate::data::declared_types::stored::{ExactTypes, stored_rows};
 use crate::error::{Error, Result};
 use crate::format::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition};
 use crate::store::StoreWriter;
@@ -56,8 +56,8 @@ pub trait NewFile: Send {
 pub enum Purpose<'a> {
     /// Rows of a table of this schema.
     Rows(&'a Schema),
-    /// Rows of a Paimon table, whose columns are stored as these types want it.
-    PaimonRows(&'a ExactTypes),
+    /// Rows of a table whose columns are stored by these exact types.
+    ExactRows(&'a ExactTypes),
     /// Positions of deleted rows.
     PositionDeletes,
     /// Keys of deleted rows, in these columns.
@@ -67,7 +67,7 @@ pub enum Purpose<'a> {
 impl<'a> Purpose<'a> {
     /// Whether it is a delete file.
     pub(crate) fn is_delete(self) -> bool {
-        !matches!(self, Purpose::Rows(_) | Purpose::PaimonRows(_))
+        !matches!(self, Purpose::Rows(_) | Purpose::ExactRows(_))
     }
 
     /// The columns that the file names. Of a table's rows they are all, also those that files of the format do not
@@ -79,16 +79,16 @@ impl<'a> Purpose<'a> {
         }
     }
 
-    /// The exact types of a Paimon table's columns.
+    /// The exact types of the columns, if the table declares them.
     pub(crate) fn exact(self) -> Option<&'a ExactTypes> {
-        if let Purpose::PaimonRows(exact) = self { Some(exact) } else { None }
+        if let Purpose::ExactRows(exact) = self { Some(exact) } else { None }
     }
 
     /// What the file says of it: the words are Java's.
     pub(crate) fn metadata(self) -> Vec<(String, String)> {
         let of_type = |name: &str| ("delete-type".to_owned(), name.to_owned());
         match self {
-            Purpose::Rows(_) | Purpose::PaimonRows(_) => vec![],
+            Purpose::Rows(_) | Purpose::ExactRows(_) => vec![],
             Purpose::PositionDeletes => vec![of_type("position")],
             Purpose::EqualityDeletes(ids) => {
                 let ids: Vec<String> = ids.iter().map(FieldId::to_string).collect();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value as Json, json};
 
-use super::paimon;
+use super::buckets;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::json::predicate_to_json;
 use crate::format::task::{
@@ -298,7 +298,7 @@ impl Serialize for FileObject<'_> {
             optional(&mut out, "sequence-number", f.sequence_number)?;
             optional(&mut out, "file-sequence-number", f.file_sequence_number)?;
             optional(&mut out, "snapshot-id", f.snapshot_id)?;
-            optional(&mut out, "leveled", f.leveled.as_deref().map(paimon::leveled_object))?;
+            optional(&mut out, "leveled", f.leveled.as_deref().map(buckets::leveled_object))?;
         }
         out.end()
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::paimon;
+use super::buckets;
 use crate::error::{Error, Result};
 use crate::expr::json::{predicate_from_json, predicate_to_json};
 use crate::expr::{BoundPredicate, bind};
@@ -111,7 +111,7 @@ pub fn context_to_json(c: &ReadContext) -> Json {
         "name-mapping": c.name_mapping,
         "keep-deleted": c.keep_deleted,
         "batch-rows": c.batch_rows,
-        "paimon": c.paimon.as_deref().map(paimon::context_object),
+        "paimon": c.buckets.as_deref().map(buckets::context_object),
     })
 }
 
@@ -169,7 +169,7 @@ pub fn context_from_json(c: &Json) -> Result<ReadContext> {
         name_mapping: c.get("name-mapping").and_then(Json::as_str).map(str::to_owned),
         keep_deleted: c.get("keep-deleted").and_then(Json::as_bool).unwrap_or(false),
         batch_rows: member(c, "batch-rows")?.as_u64().ok_or_else(|| wrong("batch-rows"))? as usize,
-        paimon: c.get("paimon").filter(|p| !p.is_null()).map(paimon::context_of).transpose()?.map(Arc::new),
+        buckets: c.get("paimon").filter(|p| !p.is_null()).map(buckets::context_of).transpose()?.map(Arc::new),
     })
 }
 
@@ -201,20 +201,7 @@ pub fn message_to_json(message: &CommitMessage) -> Result<String> {
     if let Some(at) = &message.written_at {
         out["written-at"] = json!({"sequence-number": at.sequence_number, "timestamp-ms": at.time_ms});
     }
-    if !message.paimon.is_empty() {
-        out["paimon"] = message.paimon.iter().map(paimon::new_file_object).collect();
-    }
-    if !message.paimon_changelog.is_empty() {
-        let files: Vec<DataFile> = message.paimon_changelog.iter().map(|f| f.file.clone()).collect();
-        out["paimon-changelog-files"] = files_of(&files)?.into();
-        out["paimon-changelog"] = message.paimon_changelog.iter().map(paimon::new_file_object).collect();
-    }
-    if !message.paimon_hashes.is_empty() {
-        out["paimon-hashes"] = message.paimon_hashes.iter().map(paimon::hashes_object).collect();
-    }
-    if message.paimon_replaces {
-        out["paimon-replaces"] = json!(true);
-    }
+    buckets::put_buckets(&mut out, &message.buckets, files_of)?;
     Ok(out.to_string())
 }
 
@@ -236,24 +223,9 @@ pub fn message_from_json(text: &str) -> Result<CommitMessage> {
         Ok(WrittenAt { sequence_number: number("sequence-number")?, time_ms: number("timestamp-ms")? })
     });
     let message = CommitMessage::new(text_of(&j, "table-uuid")?, files(&j, "files")?, written_at.transpose()?);
-    let paimon = match j.get("paimon") {
-        None => Vec::new(),
-        Some(_) => paimon::new_files_of(array(&j, "paimon")?, &message.files)?,
-    };
-    let paimon_changelog = match j.get("paimon-changelog") {
-        None => Vec::new(),
-        Some(_) => paimon::new_files_of(array(&j, "paimon-changelog")?, &files(&j, "paimon-changelog-files")?)?,
-    };
-    let paimon_hashes = match j.get("paimon-hashes") {
-        None => Vec::new(),
-        Some(_) => array(&j, "paimon-hashes")?.iter().map(paimon::hashes_of).collect::<Result<_>>()?,
-    };
-    let paimon_replaces = match j.get("paimon-replaces") {
-        None => false,
-        Some(replaces) => replaces.as_bool().ok_or_else(|| wrong("paimon-replaces"))?,
-    };
+    let buckets = buckets::buckets_of(&j, &message.files, files)?;
     let rewrites = rewrites.transpose()?;
-    Ok(CommitMessage { delta, rewrites, paimon, paimon_changelog, paimon_hashes, paimon_replaces, ..message })
+    Ok(CommitMessage { delta, rewrites, buckets, ..message })
 }
 
 fn delta_of(j: &Json, removed: Vec<DataFile>) -> Result<RowDelta> {
@@ -437,7 +409,7 @@ fn file_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
         referenced_data_file: j.get("referenced-data-file").and_then(Json::as_str).map(str::to_owned),
         content_offset: long("content-offset"),
         content_size_bytes: long("content-size-in-bytes"),
-        leveled: j.get("leveled").map(paimon::leveled_of).transpose()?.map(Box::new),
+        leveled: j.get("leveled").map(buckets::leveled_of).transpose()?.map(Box::new),
     })
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::format::task::{BucketFile, MergeSection, PaimonContext};
+use crate::format::task::{BucketContext, BucketFile, MergeSection};
 use crate::types::Field;
 
 fn day() -> PartitionValue {
@@ -66,7 +66,7 @@ pub(crate) fn split() -> Split {
         name_mapping: Some("[]".into()),
         keep_deleted: true,
         batch_rows: 100,
-        paimon: None,
+        buckets: None,
     };
     Split { context: Arc::new(context), tasks: vec![task] }
 }
@@ -129,8 +129,8 @@ fn files_to_be_merged_survive_the_journey() {
     let schemas = BTreeMap::from([(3, s.context.schema.clone())]);
     let options = BTreeMap::from([("merge-engine".into(), "first-row".into())]);
     let declared = BTreeMap::from([(3, Arc::new(BTreeMap::from([(1, "TINYINT".into()), (2, "CHAR(3)".into())])))]);
-    let paimon = Some(Arc::new(PaimonContext { schemas, declared, key: vec![1], options }));
-    s.context = Arc::new(ReadContext { paimon, ..s.context.as_ref().clone() });
+    let buckets = Some(Arc::new(BucketContext { schemas, declared, key: vec![1], options }));
+    s.context = Arc::new(ReadContext { buckets, ..s.context.as_ref().clone() });
     assert_eq!(split_from_json(&split_to_json(&s).unwrap()).unwrap(), s);
 }
 

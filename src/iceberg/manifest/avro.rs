@@ -5,81 +5,78 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value as Json, json};
+use apache_avro::Schema as AvroSchema;
+use apache_avro::schema::RecordField;
+use serde_json::{Value as Json, json};
 
+use crate::codec::avro::declare::{self, FIELD_ID, array, map_of_pairs, record};
 use crate::codec::avro::primitive::primitive_type;
+use crate::error::Result;
 use crate::types::{PartitionField, PrimitiveType};
 
 /// A field of a record. An optional field is a union with null, and null is its default.
-fn field(name: &str, ty: Json, doc: Option<&str>, optional: bool, id: i32) -> Json {
-    let mut out = Map::new();
-    out.insert("name".into(), json!(name));
-    let union = optional && ty != json!("null");
-    out.insert("type".into(), if union { json!(["null", ty]) } else { ty });
-    if let Some(doc) = doc {
-        out.insert("doc".into(), json!(doc));
-    }
-    if optional {
-        out.insert("default".into(), Json::Null);
-    }
-    out.insert("field-id".into(), json!(id));
-    Json::Object(out)
+fn field(name: &str, ty: AvroSchema, doc: Option<&str>, optional: bool, id: i32) -> Result<RecordField> {
+    let union = optional && !matches!(ty, AvroSchema::Null);
+    let mut out = declare::field(name, if union { declare::optional(ty)? } else { ty });
+    out.doc = doc.map(str::to_owned);
+    out.default = optional.then_some(Json::Null);
+    out.custom_attributes.insert(FIELD_ID.to_owned(), json!(id));
+    Ok(out)
 }
 
-fn required(name: &str, ty: Json, doc: &str, id: i32) -> Json {
+fn required(name: &str, ty: AvroSchema, doc: &str, id: i32) -> Result<RecordField> {
     field(name, ty, Some(doc), false, id)
 }
 
-fn optional(name: &str, ty: Json, doc: &str, id: i32) -> Json {
+fn optional(name: &str, ty: AvroSchema, doc: &str, id: i32) -> Result<RecordField> {
     field(name, ty, Some(doc), true, id)
 }
 
-fn record(name: &str, fields: Vec<Json>) -> Json {
-    json!({"type": "record", "name": name, "fields": fields})
+/// A field that holds a map by field ids: an array of pairs.
+fn map(name: &str, value: AvroSchema, doc: &str, id: i32, key_id: i32, value_id: i32) -> Result<RecordField> {
+    let pair = [field("key", AvroSchema::Int, None, false, key_id), field("value", value, None, false, value_id)];
+    optional(name, map_of_pairs(&format!("k{key_id}_v{value_id}"), pair)?, doc, id)
 }
 
-/// A map with integer keys: an array of pairs.
-fn map(key_id: i32, value_id: i32, value: &str) -> Json {
-    let pair = vec![
-        json!({"name": "key", "type": "int", "field-id": key_id}),
-        json!({"name": "value", "type": value, "field-id": value_id}),
-    ];
-    json!({"type": "array", "items": record(&format!("k{key_id}_v{value_id}"), pair), "logicalType": "map"})
+/// A field that holds a list.
+fn list(name: &str, items: AvroSchema, doc: &str, id: i32, element_id: i32) -> Result<RecordField> {
+    optional(name, array(items, &[("element-id", json!(element_id))]), doc, id)
 }
 
 /// The schema of a manifest list of this format version.
-pub fn manifest_list_schema(format_version: u8) -> Json {
-    let int = || json!("int");
-    let long = || json!("long");
-    let count = |name: &str, ty: Json, doc: &str, id: i32| field(name, ty, Some(doc), format_version == 1, id);
-    let summary = vec![
-        required("contains_null", json!("boolean"), "True if any file has a null partition value", 509),
-        optional("contains_nan", json!("boolean"), "True if any file has a nan partition value", 518),
-        optional("lower_bound", json!("bytes"), "Partition lower bound for all files", 510),
-        optional("upper_bound", json!("bytes"), "Partition upper bound for all files", 511),
+///
+/// # Errors
+/// `Internal` if it is no Avro schema.
+pub fn manifest_list_schema(format_version: u8) -> Result<AvroSchema> {
+    use AvroSchema::{Boolean, Bytes, Int, Long, String};
+    let count = |name: &str, ty: AvroSchema, doc: &str, id: i32| field(name, ty, Some(doc), format_version == 1, id);
+    let summary = [
+        required("contains_null", Boolean, "True if any file has a null partition value", 509),
+        optional("contains_nan", Boolean, "True if any file has a nan partition value", 518),
+        optional("lower_bound", Bytes, "Partition lower bound for all files", 510),
+        optional("upper_bound", Bytes, "Partition upper bound for all files", 511),
     ];
-    let summaries = json!({"type": "array", "items": record("r508", summary), "element-id": 508});
-    let partitions = optional("partitions", summaries, "Summary for each partition", 507);
+    let partitions = list("partitions", record("r508", summary)?, "Summary for each partition", 507, 508);
     let mut fields = vec![
-        required("manifest_path", json!("string"), "Location URI with FS scheme", 500),
-        required("manifest_length", long(), "Total file size in bytes", 501),
-        required("partition_spec_id", int(), "Spec ID used to write", 502),
+        required("manifest_path", String, "Location URI with FS scheme", 500),
+        required("manifest_length", Long, "Total file size in bytes", 501),
+        required("partition_spec_id", Int, "Spec ID used to write", 502),
     ];
     if format_version > 1 {
-        fields.push(required("content", int(), "Contents of the manifest: 0=data, 1=deletes", 517));
-        fields.push(required("sequence_number", long(), "Sequence number when the manifest was added", 515));
-        fields.push(required("min_sequence_number", long(), "Lowest sequence number in the manifest", 516));
+        fields.push(required("content", Int, "Contents of the manifest: 0=data, 1=deletes", 517));
+        fields.push(required("sequence_number", Long, "Sequence number when the manifest was added", 515));
+        fields.push(required("min_sequence_number", Long, "Lowest sequence number in the manifest", 516));
     }
     fields.extend([
-        required("added_snapshot_id", long(), "Snapshot ID that added the manifest", 503),
-        count("added_files_count", int(), "Added entry count", 504),
-        count("existing_files_count", int(), "Existing entry count", 505),
-        count("deleted_files_count", int(), "Deleted entry count", 506),
+        required("added_snapshot_id", Long, "Snapshot ID that added the manifest", 503),
+        count("added_files_count", Int, "Added entry count", 504),
+        count("existing_files_count", Int, "Existing entry count", 505),
+        count("deleted_files_count", Int, "Deleted entry count", 506),
     ]);
     let rows = [
-        count("added_rows_count", long(), "Added rows count", 512),
-        count("existing_rows_count", long(), "Existing rows count", 513),
-        count("deleted_rows_count", long(), "Deleted rows count", 514),
+        count("added_rows_count", Long, "Added rows count", 512),
+        count("existing_rows_count", Long, "Existing rows count", 513),
+        count("deleted_rows_count", Long, "Deleted rows count", 514),
     ];
     if format_version == 1 {
         fields.push(partitions);
@@ -88,109 +85,107 @@ pub fn manifest_list_schema(format_version: u8) -> Json {
         fields.extend(rows);
         fields.push(partitions);
     }
-    fields.push(optional("key_metadata", json!("bytes"), "Encryption key metadata blob", 519));
+    fields.push(optional("key_metadata", Bytes, "Encryption key metadata blob", 519));
     if format_version > 2 {
         let doc = "Starting row ID to assign to new rows in ADDED data files";
-        fields.push(optional("first_row_id", long(), doc, 520));
+        fields.push(optional("first_row_id", Long, doc, 520));
     }
     record("manifest_file", fields)
 }
 
 /// The schema of a manifest of this format version, with these fields and types of partition tuples.
-pub fn manifest_entry_schema(format_version: u8, fields: &[PartitionField], types: &[PrimitiveType]) -> Json {
-    let long = || json!("long");
-    let mut entry = vec![field("status", json!("int"), None, false, 0), field("snapshot_id", long(), None, true, 1)];
+///
+/// # Errors
+/// `Internal` if it is no Avro schema.
+pub fn manifest_entry_schema(
+    format_version: u8,
+    fields: &[PartitionField],
+    types: &[PrimitiveType],
+) -> Result<AvroSchema> {
+    use AvroSchema::{Int, Long};
+    let mut entry = vec![field("status", Int, None, false, 0), field("snapshot_id", Long, None, true, 1)];
     if format_version > 1 {
-        entry.push(field("sequence_number", long(), None, true, 3));
-        entry.push(field("file_sequence_number", long(), None, true, 4));
+        entry.push(field("sequence_number", Long, None, true, 3));
+        entry.push(field("file_sequence_number", Long, None, true, 4));
     }
-    entry.push(field("data_file", record("r2", file_fields(format_version, fields, types)), None, false, 2));
+    let file = record("r2", file_fields(format_version, fields, types)?)?;
+    entry.push(field("data_file", file, None, false, 2));
     record("manifest_entry", entry)
 }
 
-fn file_fields(format_version: u8, fields: &[PartitionField], types: &[PrimitiveType]) -> Vec<Json> {
-    let (int, long) = (|| json!("int"), || json!("long"));
+fn file_fields(
+    format_version: u8,
+    fields: &[PartitionField],
+    types: &[PrimitiveType],
+) -> Result<Vec<Result<RecordField>>> {
+    use AvroSchema::{Bytes, Int, Long, String};
     let mut out = Vec::new();
     if format_version > 1 {
         let doc = "Contents of the file: 0=data, 1=position deletes, 2=equality deletes";
-        out.push(required("content", int(), doc, 134));
+        out.push(required("content", Int, doc, 134));
     }
     let partition_doc = (format_version > 1).then_some("Partition data tuple, schema based on the partition spec");
     out.extend([
-        required("file_path", json!("string"), "Location URI with FS scheme", 100),
-        required("file_format", json!("string"), "File format name: avro, orc, or parquet", 101),
-        field("partition", partition_record(fields, types), partition_doc, false, 102),
-        required("record_count", long(), "Number of records in the file", 103),
-        required("file_size_in_bytes", long(), "Total file size in bytes", 104),
+        required("file_path", String, "Location URI with FS scheme", 100),
+        required("file_format", String, "File format name: avro, orc, or parquet", 101),
+        field("partition", partition_record(fields, types)?, partition_doc, false, 102),
+        required("record_count", Long, "Number of records in the file", 103),
+        required("file_size_in_bytes", Long, "Total file size in bytes", 104),
     ]);
     if format_version == 1 {
-        out.push(field("block_size_in_bytes", long(), None, false, 105));
+        out.push(field("block_size_in_bytes", Long, None, false, 105));
     }
+    let nulls = "Map of column id to null value count";
+    let values = "Map of column id to total count, including null and NaN";
+    let nans = "Map of column id to number of NaN values in the column";
     out.extend([
-        optional("column_sizes", map(117, 118, "long"), "Map of column id to total size on disk", 108),
-        optional("value_counts", map(119, 120, "long"), "Map of column id to total count, including null and NaN", 109),
-        optional("null_value_counts", map(121, 122, "long"), "Map of column id to null value count", 110),
-        optional(
-            "nan_value_counts",
-            map(138, 139, "long"),
-            "Map of column id to number of NaN values in the column",
-            137,
-        ),
-        optional("lower_bounds", map(126, 127, "bytes"), "Map of column id to lower bound", 125),
-        optional("upper_bounds", map(129, 130, "bytes"), "Map of column id to upper bound", 128),
-        optional("key_metadata", json!("bytes"), "Encryption key metadata blob", 131),
-        optional(
-            "split_offsets",
-            json!({"type": "array", "items": "long", "element-id": 133}),
-            "Splittable offsets",
-            132,
-        ),
+        map("column_sizes", Long, "Map of column id to total size on disk", 108, 117, 118),
+        map("value_counts", Long, values, 109, 119, 120),
+        map("null_value_counts", Long, nulls, 110, 121, 122),
+        map("nan_value_counts", Long, nans, 137, 138, 139),
+        map("lower_bounds", Bytes, "Map of column id to lower bound", 125, 126, 127),
+        map("upper_bounds", Bytes, "Map of column id to upper bound", 128, 129, 130),
+        optional("key_metadata", Bytes, "Encryption key metadata blob", 131),
+        list("split_offsets", Long, "Splittable offsets", 132, 133),
     ]);
     if format_version > 1 {
-        let ids = json!({"type": "array", "items": "int", "element-id": 136});
-        out.push(optional("equality_ids", ids, "Equality comparison field IDs", 135));
+        out.push(list("equality_ids", Int, "Equality comparison field IDs", 135, 136));
     }
-    out.push(optional("sort_order_id", int(), "Sort order ID", 140));
+    out.push(optional("sort_order_id", Int, "Sort order ID", 140));
     if format_version > 2 {
         let doc = "The first row ID assigned to the first row in the data file";
-        out.push(optional("first_row_id", long(), doc, 142));
+        out.push(optional("first_row_id", Long, doc, 142));
     }
     if format_version > 1 {
         let doc = "Fully qualified location (URI with FS scheme) of a data file that all deletes reference";
-        out.push(optional("referenced_data_file", json!("string"), doc, 143));
+        out.push(optional("referenced_data_file", String, doc, 143));
     }
     if format_version > 2 {
         let doc = "The length of referenced content stored in the file";
-        out.push(optional("content_offset", long(), "The offset in the file where the content starts", 144));
-        out.push(optional("content_size_in_bytes", long(), doc, 145));
+        out.push(optional("content_offset", Long, "The offset in the file where the content starts", 144));
+        out.push(optional("content_size_in_bytes", Long, doc, 145));
     }
-    out
+    Ok(out)
 }
 
-fn partition_record(fields: &[PartitionField], types: &[PrimitiveType]) -> Json {
+fn partition_record(fields: &[PartitionField], types: &[PrimitiveType]) -> Result<AvroSchema> {
     let mut named = HashSet::new();
     let members = fields.iter().zip(types).map(|(f, ty)| {
         let name = sanitize(&f.name);
-        let mut out = field(&name, partition_type(ty, &mut named), None, true, f.field_id);
-        if let Json::Object(out) = &mut out
-            && name != f.name
-        {
-            // Java puts the real name directly before the id.
-            let id = out.shift_remove("field-id").unwrap_or_default();
-            out.insert("iceberg-field-name".into(), json!(f.name));
-            out.insert("field-id".into(), id);
+        let mut out = field(&name, partition_type(ty, &mut named)?, None, true, f.field_id)?;
+        if name != f.name {
+            out.custom_attributes.insert("iceberg-field-name".to_owned(), json!(f.name));
         }
-        out
+        Ok(out)
     });
-    let members = members.collect();
     record("r102", members)
 }
 
 /// The Avro type of a partition value.
-fn partition_type(ty: &PrimitiveType, named: &mut HashSet<String>) -> Json {
+fn partition_type(ty: &PrimitiveType, named: &mut HashSet<String>) -> Result<AvroSchema> {
     match ty {
         // No transform gives such a value.
-        PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. } => json!("null"),
+        PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. } => Ok(AvroSchema::Null),
         ty => primitive_type(ty, named),
     }
 }
@@ -225,7 +220,8 @@ fn is_letter(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::avro::Node;
+    use crate::codec::avro::declare::Zones;
+    use crate::codec::avro::{Node, RecordEncoder};
     use crate::types::Transform;
     use crate::types::decimal::bytes_of_precision;
 
@@ -290,11 +286,13 @@ mod tests {
             })
             .collect();
         for version in 1..=3 {
-            let entry = manifest_entry_schema(version, &fields, &types).to_string();
-            Node::parse(&entry).unwrap();
-            apache_avro::Schema::parse_str(&entry).unwrap();
-            let list = manifest_list_schema(version).to_string();
-            apache_avro::Schema::parse_str(&list).unwrap();
+            for schema in [manifest_entry_schema(version, &fields, &types), manifest_list_schema(version)] {
+                let schema = schema.unwrap();
+                let text = declare::text(&schema, Zones::AdjustToUtc).unwrap();
+                Node::parse(&text).unwrap();
+                AvroSchema::parse_str(&text).unwrap();
+                RecordEncoder::new(&schema).unwrap();
+            }
         }
     }
 }

@@ -5,32 +5,17 @@
 use super::avro::manifest_entry_schema;
 use super::entries::{ADDED, DELETED, EXISTING};
 use super::list::{FieldSummary, ManifestContent};
-use crate::codec::avro::encode::{
-    put_boolean, put_bytes, put_double, put_float, put_int, put_items, put_long, put_optional,
-};
-use crate::codec::avro::{Codec, ContainerWriter};
+use super::record::{EntryRecord, fits};
+use crate::codec::avro::declare::{self, Zones};
+use crate::codec::avro::{Codec, ContainerWriter, RecordEncoder};
 use crate::error::{Error, Result, ResultExt};
-use crate::format::task::{ColumnMetrics, DataFile, FieldMap, FileContent, FileMetrics};
+use crate::format::task::{DataFile, FileContent, FileMetrics};
 use crate::iceberg::spec::partition::spec_fields_to_json;
-use crate::types::decimal::bytes_of_precision;
 use crate::types::schema_json::schema_to_json;
 use crate::types::value::encode_bound;
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, ValueRef};
 
-/// An entry to write. Its snapshot id and sequence numbers are written, not those in `file`.
-#[derive(Clone, Debug)]
-pub struct ManifestEntry {
-    /// [`EXISTING`], [`ADDED`] or [`DELETED`].
-    pub status: u8,
-    /// The snapshot that added or deleted the file. `None` is inherited.
-    pub snapshot_id: Option<i64>,
-    /// The data sequence number. `None` is inherited, and only allowed for added files.
-    pub sequence_number: Option<i64>,
-    /// The sequence number of the commit that added the file.
-    pub file_sequence_number: Option<i64>,
-    /// The file.
-    pub file: DataFile,
-}
+pub use super::record::ManifestEntry;
 
 /// The data of a manifest's header.
 #[derive(Clone, Debug)]
@@ -83,21 +68,25 @@ pub fn encode_manifest(entries: &[ManifestEntry], header: &ManifestHeader<'_>) -
     }
     let fields = &header.spec.fields;
     let types: Vec<PrimitiveType> = fields.iter().map(|f| field_type(f, header.schema, entries)).collect();
-    let schema = manifest_entry_schema(version, fields, &types).to_string();
+    let schema = manifest_entry_schema(version, fields, &types)?;
+    let encoder = RecordEncoder::new(&schema)?;
+    let schema = declare::text(&schema, Zones::AdjustToUtc)?;
     let metadata = header_metadata(header);
     let metadata: Vec<(&str, &str)> = metadata.iter().map(|(k, v)| (*k, v.as_str())).collect();
     let mut writer = ContainerWriter::new(&schema, &metadata, header.codec).with_level(header.compression_level);
     let mut out = EncodedManifest::default();
     let mut summaries = vec![Summary::default(); fields.len()];
-    let mut record = Vec::new();
     for entry in entries {
         let tuple = tuple_of(&entry.file, fields);
-        record.clear();
         check(entry, header)
-            .and_then(|()| put_entry(&mut record, entry, header, &tuple, &types))
+            .and_then(|()| check_tuple(&tuple, &types, fields))
+            .and_then(|()| {
+                let metrics = entry.file.metrics.as_ref().map(FileMetrics::get).transpose()?;
+                let record = EntryRecord { version, entry, metrics, tuple: &tuple, types: &types };
+                writer.append(&encoder, &record)
+            })
             .with("file", &entry.file.path)?;
         tuple.iter().zip(&mut summaries).for_each(|(value, summary)| summary.add(*value));
-        writer.record(|block| block.extend_from_slice(&record));
         count(&mut out, entry);
     }
     out.partitions = summaries.into_iter().map(Summary::finish).collect();
@@ -162,6 +151,17 @@ fn check(entry: &ManifestEntry, header: &ManifestHeader<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Whether the partition values are of their fields' types.
+fn check_tuple(tuple: &[Option<ValueRef<'_>>], types: &[PrimitiveType], fields: &[PartitionField]) -> Result<()> {
+    for ((value, ty), field) in tuple.iter().zip(types).zip(fields) {
+        if let Some(value) = value.filter(|value| !fits(*value, ty)) {
+            return Err(Error::invalid(format!("{value:?} is no partition value of type {ty}"))
+                .with("partition field", &field.name));
+        }
+    }
+    Ok(())
+}
+
 fn count(out: &mut EncodedManifest, entry: &ManifestEntry) {
     let (files, rows) = match entry.status {
         ADDED => (&mut out.added_files_count, &mut out.added_rows_count),
@@ -175,127 +175,6 @@ fn count(out: &mut EncodedManifest, entry: &ManifestEntry) {
     {
         out.min_sequence_number = Some(out.min_sequence_number.map_or(number, |m| m.min(number)));
     }
-}
-
-/// The block size that v1 manifests record for readers, as in Java.
-const V1_BLOCK_SIZE: i64 = 64 << 20;
-
-fn put_entry(
-    out: &mut Vec<u8>,
-    entry: &ManifestEntry,
-    header: &ManifestHeader<'_>,
-    tuple: &[Option<ValueRef<'_>>],
-    types: &[PrimitiveType],
-) -> Result<()> {
-    let (version, file) = (header.format_version, &entry.file);
-    put_int(out, i32::from(entry.status));
-    put_optional(out, entry.snapshot_id, put_long);
-    if version > 1 {
-        put_optional(out, entry.sequence_number, put_long);
-        put_optional(out, entry.file_sequence_number, put_long);
-        put_int(out, content_number(file.content));
-    }
-    put_bytes(out, file.path.as_bytes());
-    put_bytes(out, file.format.as_str().to_ascii_uppercase().as_bytes());
-    for ((value, ty), field) in tuple.iter().zip(types).zip(&header.spec.fields) {
-        put_partition_value(out, *value, ty).with("partition field", &field.name)?;
-    }
-    put_long(out, file.record_count);
-    put_long(out, file.size_bytes);
-    if version == 1 {
-        put_long(out, V1_BLOCK_SIZE);
-    }
-    put_metrics(out, file.metrics.as_ref().map(FileMetrics::get).transpose()?);
-    put_optional(out, file.key_metadata.as_deref(), put_bytes);
-    put_optional(out, file.split_offsets.as_deref(), |out, list| {
-        put_items(out, list.iter(), |out, v| put_long(out, *v));
-    });
-    if version > 1 {
-        put_optional(out, file.equality_ids.as_deref(), |out, list| {
-            put_items(out, list.iter(), |out, v| put_int(out, *v));
-        });
-    }
-    put_optional(out, file.sort_order_id, put_int);
-    let positions = file.content == FileContent::PositionDeletes;
-    if version > 2 {
-        put_optional(out, file.first_row_id.filter(|_| file.content == FileContent::Data), put_long);
-    }
-    if version > 1 {
-        let referenced = file.referenced_data_file.as_deref().filter(|_| positions);
-        put_optional(out, referenced.map(str::as_bytes), put_bytes);
-    }
-    if version > 2 {
-        put_optional(out, file.content_offset.filter(|_| positions), put_long);
-        put_optional(out, file.content_size_bytes.filter(|_| positions), put_long);
-    }
-    Ok(())
-}
-
-fn content_number(content: FileContent) -> i32 {
-    match content {
-        FileContent::Data => 0,
-        FileContent::PositionDeletes => 1,
-        FileContent::EqualityDeletes => 2,
-    }
-}
-
-fn put_metrics(out: &mut Vec<u8>, metrics: Option<&ColumnMetrics>) {
-    let counts = |out: &mut Vec<u8>, map: Option<&FieldMap<i64>>| {
-        put_optional(out, map, |out, map| {
-            put_items(out, map.iter(), |out, (id, n)| {
-                put_int(out, *id);
-                put_long(out, *n);
-            });
-        });
-    };
-    let bounds = |out: &mut Vec<u8>, map: Option<&FieldMap<Vec<u8>>>| {
-        put_optional(out, map, |out, map| {
-            put_items(out, map.iter(), |out, (id, bound)| {
-                put_int(out, *id);
-                put_bytes(out, bound);
-            });
-        });
-    };
-    counts(out, metrics.and_then(|m| m.column_sizes.as_ref()));
-    counts(out, metrics.and_then(|m| m.value_counts.as_ref()));
-    counts(out, metrics.and_then(|m| m.null_value_counts.as_ref()));
-    counts(out, metrics.and_then(|m| m.nan_value_counts.as_ref()));
-    bounds(out, metrics.and_then(|m| m.lower_bounds.as_ref()));
-    bounds(out, metrics.and_then(|m| m.upper_bounds.as_ref()));
-}
-
-fn put_partition_value(out: &mut Vec<u8>, value: Option<ValueRef<'_>>, ty: &PrimitiveType) -> Result<()> {
-    use PrimitiveType as P;
-    let misfit = |value: ValueRef<'_>| Error::invalid(format!("{value:?} is not a partition value of type {ty}"));
-    let Some(value) = value else {
-        // A field of unknown type is written as Avro's null, without a union.
-        if *ty != P::Unknown {
-            put_long(out, 0);
-        }
-        return Ok(());
-    };
-    put_long(out, 1);
-    match (value, ty) {
-        (ValueRef::Boolean(v), P::Boolean) => put_boolean(out, v),
-        (ValueRef::Int(v), P::Int | P::Date) => put_int(out, v),
-        (ValueRef::Long(v), P::Long | P::Time | P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs) => {
-            put_long(out, v)
-        }
-        (ValueRef::Float(v), P::Float) => put_float(out, v),
-        (ValueRef::Double(v), P::Double) => put_double(out, v),
-        (ValueRef::String(v), P::String) => put_bytes(out, v.as_bytes()),
-        (ValueRef::Bytes(v), P::Binary) => put_bytes(out, v),
-        (ValueRef::Bytes(v), P::Fixed(n)) if v.len() == *n as usize => out.extend_from_slice(v),
-        (ValueRef::Uuid(v), P::Uuid) => out.extend_from_slice(&v.to_be_bytes()),
-        (ValueRef::Decimal(v), P::Decimal { precision, .. }) => {
-            let too_wide = v.unsigned_abs() >= 10u128.saturating_pow(u32::from(*precision));
-            let bytes = v.to_be_bytes();
-            let tail = bytes.get(16usize.saturating_sub(bytes_of_precision(*precision))..).filter(|_| !too_wide);
-            out.extend_from_slice(tail.ok_or_else(|| misfit(value))?);
-        }
-        _ => return Err(misfit(value)),
-    }
-    Ok(())
 }
 
 /// Null, NaN, least and greatest value of one field over the entries.

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::format::task::FieldMap;
+use crate::codec::avro::encode::{put_bytes, put_int, put_items, put_long, put_optional};
+use crate::format::task::{ColumnMetrics, FieldMap};
 use crate::format::task::{FileFormat, Partition, PartitionValue};
 use crate::iceberg::manifest::columns::{Manifest, partition_of};
 use crate::iceberg::manifest::entries::EntryRequest;
@@ -236,8 +237,22 @@ proptest! {
         let one = Some(FieldMap::from([(1, 3)]));
         let bound = Some(FieldMap::from([(1, vec![0; 8]), (2, vec![])]));
         let m = ColumnMetrics { value_counts: one, lower_bounds: bound, ..Default::default() };
-        let mut written = Vec::new();
-        put_metrics(&mut written, Some(&m));
+        // Null but for the value counts and the lower bounds.
+        let mut written = vec![0];
+        put_optional(&mut written, m.value_counts.as_ref(), |out, map| {
+            put_items(out, map.iter(), |out, (id, n)| {
+                put_int(out, *id);
+                put_long(out, *n);
+            });
+        });
+        written.extend([0, 0]);
+        put_optional(&mut written, m.lower_bounds.as_ref(), |out, map| {
+            put_items(out, map.iter(), |out, (id, bound)| {
+                put_int(out, *id);
+                put_bytes(out, bound);
+            });
+        });
+        written.push(0);
         let whole = FileMetrics::encoded(&written, layout.clone());
         prop_assert_eq!(whole.get().unwrap(), &m);
         let at = usize::from(damage.0) % written.len();

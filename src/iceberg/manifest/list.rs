@@ -2,9 +2,13 @@
 //!
 //! Source: Iceberg specification, "Manifest Lists".
 
-use crate::codec::avro::encode::{put_boolean, put_bytes, put_int, put_items, put_long, put_optional};
+use serde::ser::SerializeTupleStruct;
+use serde::{Serialize, Serializer};
+
+use crate::codec::avro::declare::{self, Zones};
 use crate::codec::avro::{
-    Budget, Codec, Compiled, ContainerWriter, Cursor, Node, OpenFile, RecordStep, Shape, compile,
+    AvroBytes, AvroItems, Budget, Codec, Compiled, ContainerWriter, Cursor, Node, OpenFile, RecordEncoder, RecordStep,
+    Shape, compile,
 };
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::manifest::avro::manifest_list_schema;
@@ -306,65 +310,94 @@ pub fn encode_manifest_list(manifests: &[ManifestFile], header: &ManifestListHea
         metadata.push(("first-row-id", first.to_string()));
     }
     let metadata: Vec<(&str, &str)> = metadata.iter().map(|(k, v)| (*k, v.as_str())).collect();
-    let mut writer = ContainerWriter::new(&manifest_list_schema(version).to_string(), &metadata, Codec::Deflate);
+    let schema = manifest_list_schema(version)?;
+    let encoder = RecordEncoder::new(&schema)?;
+    let text = declare::text(&schema, Zones::AdjustToUtc)?;
+    let mut writer = ContainerWriter::new(&text, &metadata, Codec::Deflate);
     for m in manifests {
-        let record = encode_manifest_file(m, version).with("manifest", &m.path)?;
-        writer.record(|out| out.extend_from_slice(&record));
+        let record = ManifestRecord::new(m, version);
+        record.and_then(|record| writer.append(&encoder, &record)).with("manifest", &m.path)?;
     }
     writer.finish()
 }
 
-fn encode_manifest_file(m: &ManifestFile, version: u8) -> Result<Vec<u8>> {
-    let out = &mut Vec::new();
-    put_bytes(out, m.path.as_bytes());
-    put_long(out, m.length_bytes);
-    put_int(out, m.spec_id);
-    if version > 1 {
-        put_int(out, i32::from(m.content == ManifestContent::Deletes));
-        put_long(out, m.sequence_number);
-        put_long(out, m.min_sequence_number);
-    } else if m.content == ManifestContent::Deletes {
-        return Err(Error::invalid("a v1 table can't have delete manifests"));
-    }
-    put_long(out, m.added_snapshot_id.ok_or_else(|| Error::invalid("a manifest has no snapshot id"))?);
-    let files = [m.added_files_count, m.existing_files_count, m.deleted_files_count];
-    let rows = [m.added_rows_count, m.existing_rows_count, m.deleted_rows_count];
-    for n in files {
-        if n.is_some_and(|n| i32::try_from(n).is_err()) {
-            return Err(Error::invalid("a manifest has more files than a manifest list can count"));
-        }
-    }
-    if version == 1 {
-        files.iter().for_each(|n| put_optional(out, *n, put_long));
-        put_summaries(out, m);
-        rows.iter().for_each(|n| put_optional(out, *n, put_long));
-    } else {
-        for n in files.iter().chain(&rows) {
-            let missing =
-                || Error::invalid("a manifest has no counts").hint("Rewrite the manifest to count its entries");
-            put_long(out, n.ok_or_else(missing)?);
-        }
-        put_summaries(out, m);
-    }
-    put_optional(out, m.key_metadata.as_deref(), put_bytes);
-    if version > 2 {
-        if m.content == ManifestContent::Data && m.first_row_id.is_none() {
-            return Err(Error::invalid("a data manifest of a v3 table has no first row id"));
-        }
-        put_optional(out, m.first_row_id.filter(|_| m.content == ManifestContent::Data), put_long);
-    }
-    Ok(std::mem::take(out))
+/// A manifest that can be in a list of the format version.
+struct ManifestRecord<'a> {
+    manifest: &'a ManifestFile,
+    version: u8,
+    added_snapshot_id: i64,
+    /// Files added, existing and deleted.
+    files: [Option<i32>; 3],
 }
 
-fn put_summaries(out: &mut Vec<u8>, m: &ManifestFile) {
-    put_optional(out, m.partitions.as_ref(), |out, summaries| {
-        put_items(out, summaries.iter(), |out, s| {
-            put_boolean(out, s.contains_null);
-            put_optional(out, s.contains_nan, put_boolean);
-            put_optional(out, s.lower.as_deref(), put_bytes);
-            put_optional(out, s.upper.as_deref(), put_bytes);
-        });
-    });
+impl<'a> ManifestRecord<'a> {
+    fn new(m: &'a ManifestFile, version: u8) -> Result<ManifestRecord<'a>> {
+        if version == 1 && m.content == ManifestContent::Deletes {
+            return Err(Error::invalid("a v1 table can't have delete manifests"));
+        }
+        let added_snapshot_id = m.added_snapshot_id.ok_or_else(|| Error::invalid("a manifest has no snapshot id"))?;
+        let mut files = [None; 3];
+        for (file, n) in files.iter_mut().zip([m.added_files_count, m.existing_files_count, m.deleted_files_count]) {
+            let n = n.map(i32::try_from).transpose();
+            *file = n.map_err(|_| Error::invalid("a manifest has more files than a manifest list can count"))?;
+        }
+        let record = ManifestRecord { manifest: m, version, added_snapshot_id, files };
+        if version > 1 && (files.contains(&None) || record.rows().contains(&None)) {
+            return Err(Error::invalid("a manifest has no counts").hint("Rewrite the manifest to count its entries"));
+        }
+        if version > 2 && m.content == ManifestContent::Data && m.first_row_id.is_none() {
+            return Err(Error::invalid("a data manifest of a v3 table has no first row id"));
+        }
+        Ok(record)
+    }
+
+    /// Rows added, existing and deleted.
+    fn rows(&self) -> [Option<i64>; 3] {
+        let m = self.manifest;
+        [m.added_rows_count, m.existing_rows_count, m.deleted_rows_count]
+    }
+}
+
+impl Serialize for ManifestRecord<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ManifestRecord { manifest: m, version, .. } = *self;
+        let fields = match version {
+            1 => 12,
+            2 => 15,
+            _ => 16,
+        };
+        let mut out = serializer.serialize_tuple_struct("manifest_file", fields)?;
+        out.serialize_field(&m.path)?;
+        out.serialize_field(&m.length_bytes)?;
+        out.serialize_field(&m.spec_id)?;
+        if version > 1 {
+            out.serialize_field(&i32::from(m.content == ManifestContent::Deletes))?;
+            out.serialize_field(&m.sequence_number)?;
+            out.serialize_field(&m.min_sequence_number)?;
+        }
+        out.serialize_field(&self.added_snapshot_id)?;
+        let summaries = m.partitions.as_ref().map(|p| AvroItems(p.iter().map(summary_record)));
+        if version == 1 {
+            self.files.iter().try_for_each(|n| out.serialize_field(n))?;
+            out.serialize_field(&summaries)?;
+            self.rows().iter().try_for_each(|n| out.serialize_field(n))?;
+        } else {
+            self.files.iter().flatten().try_for_each(|n| out.serialize_field(n))?;
+            self.rows().iter().flatten().try_for_each(|n| out.serialize_field(n))?;
+            out.serialize_field(&summaries)?;
+        }
+        out.serialize_field(&m.key_metadata.as_deref().map(AvroBytes))?;
+        if version > 2 {
+            out.serialize_field(&m.first_row_id.filter(|_| m.content == ManifestContent::Data))?;
+        }
+        out.end()
+    }
+}
+
+type SummaryRecord<'a> = (bool, Option<bool>, Option<AvroBytes<'a>>, Option<AvroBytes<'a>>);
+
+fn summary_record(s: &FieldSummary) -> SummaryRecord<'_> {
+    (s.contains_null, s.contains_nan, s.lower.as_deref().map(AvroBytes), s.upper.as_deref().map(AvroBytes))
 }
 
 #[cfg(test)]

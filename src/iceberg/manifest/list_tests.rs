@@ -194,8 +194,11 @@ fn torn_or_flipped_bytes_never_panic() {
     }
     // Uncompressed, so that flips reach the records.
     let list = decode_manifest_list(&bytes).unwrap();
-    let mut writer = ContainerWriter::new(&manifest_list_schema(2).to_string(), &[], Codec::Null);
-    list.iter().for_each(|m| writer.record(|out| out.extend(encode_manifest_file(m, 2).unwrap())));
+    let schema = manifest_list_schema(2).unwrap();
+    let text = declare::text(&schema, Zones::AdjustToUtc).unwrap();
+    let mut writer = ContainerWriter::new(&text, &[], Codec::Null);
+    let encoder = RecordEncoder::new(&schema).unwrap();
+    list.iter().for_each(|m| writer.append(&encoder, &ManifestRecord::new(m, 2).unwrap()).unwrap());
     let plain = writer.finish().unwrap();
     assert_eq!(decode_manifest_list(&plain).unwrap(), list);
     for at in 0..plain.len() {

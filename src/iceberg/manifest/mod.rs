@@ -10,4 +10,5 @@ pub mod list;
 pub mod load;
 pub(crate) mod metrics;
 pub mod read_budget;
+mod record;
 pub mod walk;

@@ -13,7 +13,8 @@ use crate::iceberg::manifest::list::{FieldSummary, ManifestContent, ManifestFile
 use crate::iceberg::spec::metadata_json::parse_metadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::Store;
-use crate::types::hash::{hash_value, murmur3_decimal};
+use crate::types::hash::{hash_value, murmur3_bytes};
+use crate::types::hash_kernels::kernel_decimal;
 use crate::types::value::encode_bound;
 use crate::types::{Field, PartitionField, PartitionSpec, PrimitiveType, Schema, Transform, Value, ValueRef};
 use PrimitiveType as P;
@@ -137,8 +138,8 @@ fn traps_02_03_04_buckets_of_dates_decimals_and_nanoseconds() {
         assert_eq!(table.paths(&format!("x = {literal}")), [bucket(hash).to_string()], "{ty}");
     }
     // One byte for each of these.
-    assert_eq!(murmur3_decimal(-1), crate::types::hash::murmur3_bytes(&[0xff]));
-    assert_eq!(murmur3_decimal(-128), crate::types::hash::murmur3_bytes(&[0x80]));
+    assert_eq!(kernel_decimal(-1), murmur3_bytes(&[0xff]));
+    assert_eq!(kernel_decimal(-128), murmur3_bytes(&[0x80]));
     // Before 1970 nanoseconds round down.
     let at = |ns: i64| hash_value(ValueRef::Long(ns), &P::TimestampNs);
     assert_eq!(at(-1), hash_value(ValueRef::Long(-1), &P::Timestamp));

@@ -82,7 +82,7 @@ impl Scan {
             name_mapping: metadata.properties.get("schema.name-mapping.default").cloned(),
             keep_deleted: false,
             batch_rows: options.batch_rows,
-            paimon: None,
+            buckets: None,
         };
         let all = history.all_columns(&schema, metadata);
         let of_changes = matches!(history, History::Changes(_));

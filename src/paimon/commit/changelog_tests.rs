@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::tests::{check_logs, check_whole, commit, file, names, now, set, set_options, table_with};
 use super::*;
-use crate::format::task::{FileSource, PaimonNewFile};
+use crate::format::task::{FileSource, NewBucketFile};
 use crate::paimon::catalog::refs::RollbackTo;
 use crate::paimon::commit::changes::Changes;
 use crate::paimon::commit::producer::Commit;
@@ -23,7 +23,7 @@ fn table(dir: &tempfile::TempDir, options: &[(&str, &str)]) -> TableFolder {
 
 /// A file that a compaction made of others, all of which are really there.
 pub(super) fn compacted(t: &TableFolder, removed: &[&str], added: &str) {
-    let new = PaimonNewFile { source: FileSource::Compact, ..put(t, added) };
+    let new = NewBucketFile { source: FileSource::Compact, ..put(t, added) };
     let removed = removed.iter().map(|name| file(t, name).file).collect();
     let changes = Changes { added: vec![new], removed, ..Changes::default() };
     Commit::new(t, changes).compacting().run().into_result().unwrap();
@@ -36,7 +36,7 @@ pub(super) fn logged(t: &TableFolder, name: &str) {
     Commit::new(t, changes).run().into_result().unwrap();
 }
 
-fn put(t: &TableFolder, name: &str) -> PaimonNewFile {
+fn put(t: &TableFolder, name: &str) -> NewBucketFile {
     for name in [format!("{name}.parquet"), format!("{name}.index")] {
         t.store().put_if_absent(&format!("{}/bucket-0/{name}", t.root()), b"x").unwrap();
     }

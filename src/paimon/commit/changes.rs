@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::format::task::{BucketHashes, DataFile, PaimonNewFile, WrittenAt};
+use crate::format::task::{BucketHashes, DataFile, NewBucketFile, WrittenAt};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::manifest::index_manifest::IndexEntry;
 use crate::types::Value;
@@ -36,13 +36,13 @@ impl CommitKind {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     /// Data files to add.
-    pub added: Vec<PaimonNewFile>,
+    pub added: Vec<NewBucketFile>,
     /// Data files to take out, as planning gave them. All must still be there.
     pub removed: Vec<DataFile>,
     /// Data files that move to another level unchanged.
     pub moved: Vec<(DataFile, i32)>,
     /// Changelog files.
-    pub changelog: Vec<PaimonNewFile>,
+    pub changelog: Vec<NewBucketFile>,
     /// Index files to add and to remove. One that takes the place of another (the hashes of a bucket, the deletion
     /// vectors of a data file) needs an entry that removes that.
     pub index: Vec<IndexEntry>,

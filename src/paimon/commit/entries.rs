@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::changes::{Changes, Replaced};
 use super::merge::ALL;
 use crate::error::{Error, Result};
-use crate::format::task::{DataFile, PaimonNewFile, Partition};
+use crate::format::task::{DataFile, NewBucketFile, Partition};
 use crate::paimon::manifest::entries::{ADD, APPEND, DELETE, EntryRequest};
 use crate::paimon::manifest::file_entry::{FileEntry, partition_row};
 use crate::paimon::manifest::folder::ManifestFolder;
@@ -58,7 +58,7 @@ impl<'a> ChangeEntries<'a> {
     ///
     /// # Errors
     /// `InvalidInput` for a file that is not the table's, or outside of what is replaced.
-    pub(super) fn added(&mut self, files: &[PaimonNewFile]) -> Result<Vec<FileEntry>> {
+    pub(super) fn added(&mut self, files: &[NewBucketFile]) -> Result<Vec<FileEntry>> {
         let mut out = Vec::with_capacity(files.len());
         for new in files {
             let row = self.rows.of(self.schema, &new.file.partition)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::format::task::{
-    BucketFile, DataFile, FileContent, FileFormat, FileSource, PaimonNewFile, Partition, RowStats,
+    BucketFile, DataFile, FileContent, FileFormat, FileSource, NewBucketFile, Partition, RowStats,
 };
 use crate::paimon::catalog::refs::RollbackTo;
 use crate::paimon::catalog::warehouse::create_table;
@@ -43,7 +43,7 @@ pub(super) fn set_options(t: &TableFolder, change: &dyn Fn(&mut BTreeMap<String,
     t.store().put(&t.schema_path(schema.id), &schema.encode()).unwrap();
 }
 
-pub(super) fn file(t: &TableFolder, name: &str) -> PaimonNewFile {
+pub(super) fn file(t: &TableFolder, name: &str) -> NewBucketFile {
     let path = format!("{}/bucket-0/{name}.parquet", t.root());
     let partition = Arc::new(Partition { spec_id: 0, values: Vec::new() });
     let mut file = DataFile::new(FileContent::Data, path, FileFormat::Parquet, partition);
@@ -59,7 +59,7 @@ pub(super) fn file(t: &TableFolder, name: &str) -> PaimonNewFile {
         delete_row_count: None,
         write_columns: None,
     }));
-    PaimonNewFile {
+    NewBucketFile {
         file,
         key_stats: RowStats::default(),
         value_stats: RowStats::default(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::tests::{file, now, set_options, table_with};
 use super::*;
-use crate::format::task::{FileSource, PaimonNewFile};
+use crate::format::task::{FileSource, NewBucketFile};
 use crate::paimon::catalog::filesystem::MAIN_BRANCH;
 use crate::paimon::catalog::refs::RollbackTo;
 use crate::paimon::commit::changes::Changes;
@@ -96,7 +96,7 @@ impl History {
     }
 
     /// A new file that is really there.
-    fn put(&mut self, t: &TableFolder, prefix: &str) -> (String, PaimonNewFile) {
+    fn put(&mut self, t: &TableFolder, prefix: &str) -> (String, NewBucketFile) {
         self.files += 1;
         let name = format!("{prefix}{}", self.files);
         for name in [format!("{name}.parquet"), format!("{name}.index")] {

@@ -126,7 +126,10 @@ impl MetadataFiles {
         let mut out = Vec::new();
         let mut open: Option<NewManifest<'_>> = None;
         for entry in entries {
-            let manifest = open.get_or_insert_with(|| NewManifest::new(layout));
+            let manifest = match &mut open {
+                Some(manifest) => manifest,
+                none => none.insert(NewManifest::new(layout)?),
+            };
             manifest.add(entry)?;
             if manifest.entries.is_multiple_of(SIZE_CHECK_ENTRIES)
                 && manifest.writer.size_bytes()? as i64 >= layout.target_bytes
@@ -162,18 +165,18 @@ struct NewManifest<'l> {
 }
 
 impl NewManifest<'_> {
-    fn new(layout: &ManifestLayout) -> NewManifest<'_> {
-        NewManifest {
-            writer: ManifestWriter::new(layout.codec),
+    fn new(layout: &ManifestLayout) -> Result<NewManifest<'_>> {
+        Ok(NewManifest {
+            writer: ManifestWriter::new(layout.codec)?,
             entries: 0,
             file: ManifestFile { schema_id: i64::MIN, ..ManifestFile::default() },
             partitions: PartitionStats::new(&layout.partition_types),
             has_row_ids: true,
-        }
+        })
     }
 
     fn add(&mut self, entry: &FileEntry) -> Result<()> {
-        self.writer.add(entry);
+        self.writer.add(entry)?;
         self.entries += 1;
         let file = &mut self.file;
         match entry.kind {
@@ -279,7 +282,7 @@ impl<'t> PartitionStats<'t> {
 /// What a list says of a manifest of these entries.
 #[cfg(test)]
 pub(crate) fn manifest_of(entries: &[FileEntry], layout: &ManifestLayout) -> Result<ManifestFile> {
-    let mut manifest = NewManifest::new(layout);
+    let mut manifest = NewManifest::new(layout)?;
     entries.iter().try_for_each(|entry| manifest.add(entry))?;
     Ok(manifest.finish()?.1)
 }

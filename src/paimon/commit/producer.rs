@@ -3,8 +3,8 @@
 //! ```no_run
 //! # use frazil::error::Result;
 //! # use frazil::paimon::catalog::filesystem::TableFolder;
-//! # use frazil::format::task::{DataFile, PaimonNewFile};
-//! # fn f(folder: &TableFolder, old: Vec<DataFile>, new: Vec<PaimonNewFile>) -> Result<()> {
+//! # use frazil::format::task::{DataFile, NewBucketFile};
+//! # fn f(folder: &TableFolder, old: Vec<DataFile>, new: Vec<NewBucketFile>) -> Result<()> {
 //! use frazil::paimon::commit::{changes::Changes, producer::Commit};
 //!
 //! let changes = Changes { added: new, removed: old, ..Changes::default() };

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::ErrorKind;
 use crate::format::task::DataFile;
-use crate::format::task::PaimonNewFile;
+use crate::format::task::NewBucketFile;
 use crate::format::task::{BucketFile, FileContent, FileFormat, FileSource, RowStats};
 use crate::paimon::catalog::warehouse::create_table;
 use crate::paimon::manifest::entries::ADD;
@@ -109,7 +109,7 @@ fn row(value: i32) -> Vec<u8> {
 
 impl Setup {
     /// A new file of so many rows; with keys from `keys.0` to `keys.1` at `level`, if the table has some.
-    fn file(&self, name: &str, p: i32, rows: i64, (level, keys): (i32, (i32, i32))) -> PaimonNewFile {
+    fn file(&self, name: &str, p: i32, rows: i64, (level, keys): (i32, (i32, i32))) -> NewBucketFile {
         let partition = Arc::new(partition_of(&self.schema, &row(p)).unwrap());
         let path = format!("{}/p={p}/bucket-0/{name}.parquet", self.folder.root());
         let mut file = DataFile::new(FileContent::Data, path, FileFormat::Parquet, partition);
@@ -129,7 +129,7 @@ impl Setup {
             write_columns: None,
         }));
         let stats = RowStats { min: key(keys.0), max: key(keys.1), null_counts: vec![Some(0); usize::from(keyed)] };
-        PaimonNewFile {
+        NewBucketFile {
             file,
             key_stats: stats,
             value_stats: RowStats::default(),
@@ -142,7 +142,7 @@ impl Setup {
         }
     }
 
-    fn plain(&self, name: &str, p: i32) -> PaimonNewFile {
+    fn plain(&self, name: &str, p: i32) -> NewBucketFile {
         self.file(name, p, 10, (0, (0, 9)))
     }
 
@@ -183,7 +183,7 @@ impl Setup {
     }
 }
 
-fn adding(files: impl IntoIterator<Item = PaimonNewFile>) -> Changes {
+fn adding(files: impl IntoIterator<Item = NewBucketFile>) -> Changes {
     Changes { added: files.into_iter().collect(), ..Changes::default() }
 }
 
@@ -269,7 +269,7 @@ fn compactions_that_meet_are_told() {
     let t = setup(true, &[("bucket", "1")]);
     Commit::new(&t.folder, adding([t.plain("a", 1), t.plain("b", 1)])).run().into_result().unwrap();
     let compacted = |name: &str, keys| {
-        let new = PaimonNewFile { source: FileSource::Compact, ..t.file(name, 1, 10, (5, keys)) };
+        let new = NewBucketFile { source: FileSource::Compact, ..t.file(name, 1, 10, (5, keys)) };
         Changes { removed: vec![t.plain("a", 1).file], ..adding([new]) }
     };
     let first = Commit::new(&t.folder, compacted("m", (0, 9))).compacting().run().into_result().unwrap();
@@ -384,7 +384,7 @@ fn compactions_by_key_know_of_each_others_vectors() {
     let at = |name: &str, level: i32, from: i32| t.file(name, 1, 10, (level, (from, from + 9)));
     let files = [at("top", 5, 0), at("low", 4, 100), at("new", 0, 0), at("newer", 0, 50)];
     Commit::new(&t.folder, adding(files)).run().into_result().unwrap();
-    let run = |added: Vec<PaimonNewFile>, removed: &[PaimonNewFile], index: Vec<IndexEntry>| {
+    let run = |added: Vec<NewBucketFile>, removed: &[NewBucketFile], index: Vec<IndexEntry>| {
         let removed = removed.iter().map(|f| f.file.clone()).collect();
         Commit::new(&t.folder, Changes { removed, index, ..adding(added) }).compacting().run()
     };

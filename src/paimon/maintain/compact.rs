@@ -94,13 +94,13 @@ impl CompactJob {
         check_compacted(&schema, &Options(&options)).map_err(|e| e.with("table", table.location()))?;
         let filter = partition_filter(&table, compaction.filter.as_ref())?;
         let context = table.scan_newest(ScanRequest::default())?.context().clone();
-        let paimon = context.paimon.as_deref().cloned();
-        let paimon = paimon.map(|p| Arc::new(crate::format::task::PaimonContext { options: options.clone(), ..p }));
+        let buckets = context.buckets.as_deref().cloned();
+        let buckets = buckets.map(|b| Arc::new(crate::format::task::BucketContext { options: options.clone(), ..b }));
         let projection = match !schema.has_primary_key() && Options(&options).row_tracking()? {
             true => with_ids(schema.columns()),
             false => schema.columns().clone(),
         };
-        let context = Arc::new(ReadContext { projection, paimon, ..context.as_ref().clone() });
+        let context = Arc::new(ReadContext { projection, buckets, ..context.as_ref().clone() });
         let expiry = match schema.has_primary_key() {
             true => RecordExpiry::new(&schema, &Options(&options), now_ms())?,
             false => None,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::codec::bitmap::PositionSet;
 use crate::data::deletes::cache::DeleteCache;
 use crate::expr::BoundPredicate;
-use crate::format::task::{DataFile, PaimonNewFile, ReadContext, ScanTask};
+use crate::format::task::{DataFile, NewBucketFile, ReadContext, ScanTask};
 use crate::paimon::plan::compact_plan::{BucketFiles, CompactStep};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
@@ -40,10 +40,10 @@ impl KeyedWork {
 pub(crate) struct CompactOutcome {
     /// Files to remove.
     pub(crate) removed: Vec<DataFile>,
-    pub(crate) added: Vec<PaimonNewFile>,
+    pub(crate) added: Vec<NewBucketFile>,
     /// Files that get another level.
     pub(crate) moved: Vec<(DataFile, i32)>,
-    pub(crate) changelog: Vec<PaimonNewFile>,
+    pub(crate) changelog: Vec<NewBucketFile>,
     /// Rows that are deleted from now on, by the paths of files that stay.
     pub(crate) deleted: HashMap<Arc<str>, PositionSet>,
 }

@@ -3,11 +3,18 @@
 //! Source: Paimon specification, "Manifest"; Java's `ManifestEntrySerializer`, `DataFileMetaSerializer`,
 //! `ManifestFileMetaSerializer`, `IndexManifestEntrySerializer`, release 1.4.
 
+use std::sync::OnceLock;
+
+use apache_avro::Schema as AvroSchema;
+use apache_avro::schema::RecordField;
+use serde::ser::SerializeTupleStruct;
+use serde::{Serialize, Serializer};
+
 use super::file_entry::FileEntry;
 use super::index_manifest::{DeletionVectorRange, GlobalIndex, IndexEntry};
 use super::list::ManifestFile;
-use crate::codec::avro::encode::{put_bytes, put_int, put_items, put_long, put_optional};
-use crate::codec::avro::{Codec, ContainerWriter};
+use crate::codec::avro::declare::{self, Zones, array, field, optional_field, record};
+use crate::codec::avro::{AvroBytes, AvroItems, Codec, ContainerWriter, RecordEncoder};
 use crate::error::{Error, Result};
 use crate::paimon::spec::stats::{SimpleStats, UNKNOWN_NULLS};
 use crate::types::options::Options;
@@ -19,120 +26,128 @@ const VERSION: i32 = 2;
 const INDEX_VERSION: i32 = 1;
 
 /// Java's name for the outermost record.
-const NAMESPACE: &str = "org.apache.paimon.avro.generated";
+const OUTERMOST: &str = "org.apache.paimon.avro.generated.record";
 
-fn record(name: &str, fields: &[String]) -> String {
-    format!(r#"{{"type":"record","name":"{name}","fields":[{}]}}"#, fields.join(","))
+/// A nested record. It has the namespace of the outermost.
+const FILE: &str = "record__FILE";
+
+/// The schema of a kind of file, made once.
+struct Kept {
+    schema: AvroSchema,
+    text: String,
 }
 
-fn outermost(fields: &[String]) -> String {
-    let fields = fields.join(",");
-    format!(r#"{{"type":"record","name":"record","namespace":"{NAMESPACE}","fields":[{fields}]}}"#)
+fn kept(place: &'static OnceLock<Kept>, make: fn() -> Result<AvroSchema>) -> Result<&'static Kept> {
+    if let Some(kept) = place.get() {
+        return Ok(kept);
+    }
+    let schema = make()?;
+    let text = declare::text(&schema, Zones::ByName)?;
+    Ok(place.get_or_init(|| Kept { schema, text }))
 }
 
-/// A field; `ty` is JSON.
-fn field(name: &str, ty: &str) -> String {
-    format!(r#"{{"name":"{name}","type":{ty}}}"#)
+static LIST: OnceLock<Kept> = OnceLock::new();
+static MANIFEST: OnceLock<Kept> = OnceLock::new();
+static INDEX: OnceLock<Kept> = OnceLock::new();
+
+fn required(name: &str, ty: AvroSchema) -> Result<RecordField> {
+    Ok(field(name, ty))
 }
 
-/// A field that may be null.
-fn optional(name: &str, ty: &str) -> String {
-    format!(r#"{{"name":"{name}","type":["null",{ty}],"default":null}}"#)
+fn strings() -> AvroSchema {
+    array(AvroSchema::String, &[])
 }
 
-const BYTES: &str = r#""bytes""#;
-const INT: &str = r#""int""#;
-const LONG: &str = r#""long""#;
-const STRING: &str = r#""string""#;
-const STRINGS: &str = r#"{"type":"array","items":"string"}"#;
-const COUNTS: &str = r#"{"type":"array","items":["null","long"]}"#;
-
-fn stats_schema(name: &str) -> String {
-    record(name, &[field("_MIN_VALUES", BYTES), field("_MAX_VALUES", BYTES), optional("_NULL_COUNTS", COUNTS)])
+fn stats_schema(name: &str) -> Result<AvroSchema> {
+    use AvroSchema::{Bytes, Long};
+    let counts = array(declare::optional(Long)?, &[]);
+    record(
+        name,
+        [required("_MIN_VALUES", Bytes), required("_MAX_VALUES", Bytes), optional_field("_NULL_COUNTS", counts)],
+    )
 }
 
-fn list_schema() -> String {
-    outermost(&[
-        field("_VERSION", INT),
-        field("_FILE_NAME", STRING),
-        field("_FILE_SIZE", LONG),
-        field("_NUM_ADDED_FILES", LONG),
-        field("_NUM_DELETED_FILES", LONG),
-        field("_PARTITION_STATS", &stats_schema("record__PARTITION_STATS")),
-        field("_SCHEMA_ID", LONG),
-        optional("_MIN_BUCKET", INT),
-        optional("_MAX_BUCKET", INT),
-        optional("_MIN_LEVEL", INT),
-        optional("_MAX_LEVEL", INT),
-        optional("_MIN_ROW_ID", LONG),
-        optional("_MAX_ROW_ID", LONG),
-    ])
+fn list_schema() -> Result<AvroSchema> {
+    use AvroSchema::{Int, Long, String};
+    let fields = [
+        required("_VERSION", Int),
+        required("_FILE_NAME", String),
+        required("_FILE_SIZE", Long),
+        required("_NUM_ADDED_FILES", Long),
+        required("_NUM_DELETED_FILES", Long),
+        required("_PARTITION_STATS", stats_schema("record__PARTITION_STATS")?),
+        required("_SCHEMA_ID", Long),
+        optional_field("_MIN_BUCKET", Int),
+        optional_field("_MAX_BUCKET", Int),
+        optional_field("_MIN_LEVEL", Int),
+        optional_field("_MAX_LEVEL", Int),
+        optional_field("_MIN_ROW_ID", Long),
+        optional_field("_MAX_ROW_ID", Long),
+    ];
+    record(OUTERMOST, fields)
 }
 
-fn manifest_schema() -> String {
-    let file = record(
-        "record__FILE",
-        &[
-            field("_FILE_NAME", STRING),
-            field("_FILE_SIZE", LONG),
-            field("_ROW_COUNT", LONG),
-            field("_MIN_KEY", BYTES),
-            field("_MAX_KEY", BYTES),
-            field("_KEY_STATS", &stats_schema("record__FILE__KEY_STATS")),
-            field("_VALUE_STATS", &stats_schema("record__FILE__VALUE_STATS")),
-            field("_MIN_SEQUENCE_NUMBER", LONG),
-            field("_MAX_SEQUENCE_NUMBER", LONG),
-            field("_SCHEMA_ID", LONG),
-            field("_LEVEL", INT),
-            field("_EXTRA_FILES", STRINGS),
-            optional("_CREATION_TIME", r#"{"type":"long","logicalType":"timestamp-millis"}"#),
-            optional("_DELETE_ROW_COUNT", LONG),
-            optional("_EMBEDDED_FILE_INDEX", BYTES),
-            optional("_FILE_SOURCE", INT),
-            optional("_VALUE_STATS_COLS", STRINGS),
-            optional("_EXTERNAL_PATH", STRING),
-            optional("_FIRST_ROW_ID", LONG),
-            optional("_WRITE_COLS", STRINGS),
-        ],
-    );
-    outermost(&[
-        field("_VERSION", INT),
-        field("_KIND", INT),
-        field("_PARTITION", BYTES),
-        field("_BUCKET", INT),
-        field("_TOTAL_BUCKETS", INT),
-        field("_FILE", &file),
-    ])
+fn manifest_schema() -> Result<AvroSchema> {
+    use AvroSchema::{Bytes, Int, Long, String, TimestampMillis};
+    let file = [
+        required("_FILE_NAME", String),
+        required("_FILE_SIZE", Long),
+        required("_ROW_COUNT", Long),
+        required("_MIN_KEY", Bytes),
+        required("_MAX_KEY", Bytes),
+        required("_KEY_STATS", stats_schema("record__FILE__KEY_STATS")?),
+        required("_VALUE_STATS", stats_schema("record__FILE__VALUE_STATS")?),
+        required("_MIN_SEQUENCE_NUMBER", Long),
+        required("_MAX_SEQUENCE_NUMBER", Long),
+        required("_SCHEMA_ID", Long),
+        required("_LEVEL", Int),
+        required("_EXTRA_FILES", strings()),
+        optional_field("_CREATION_TIME", TimestampMillis),
+        optional_field("_DELETE_ROW_COUNT", Long),
+        optional_field("_EMBEDDED_FILE_INDEX", Bytes),
+        optional_field("_FILE_SOURCE", Int),
+        optional_field("_VALUE_STATS_COLS", strings()),
+        optional_field("_EXTERNAL_PATH", String),
+        optional_field("_FIRST_ROW_ID", Long),
+        optional_field("_WRITE_COLS", strings()),
+    ];
+    let fields = [
+        required("_VERSION", Int),
+        required("_KIND", Int),
+        required("_PARTITION", Bytes),
+        required("_BUCKET", Int),
+        required("_TOTAL_BUCKETS", Int),
+        required("_FILE", record(FILE, file)?),
+    ];
+    record(OUTERMOST, fields)
 }
 
-fn index_schema() -> String {
-    let range = record(
-        "record__DELETIONS_VECTORS_RANGES",
-        &[field("f0", STRING), field("f1", INT), field("f2", INT), optional("_CARDINALITY", LONG)],
-    );
-    let global = record(
-        "record__GLOBAL_INDEX",
-        &[
-            field("_ROW_RANGE_START", LONG),
-            field("_ROW_RANGE_END", LONG),
-            field("_INDEX_FIELD_ID", INT),
-            optional("_EXTRA_FIELD_IDS", r#"{"type":"array","items":"int"}"#),
-            optional("_INDEX_META", BYTES),
-        ],
-    );
-    outermost(&[
-        field("_VERSION", INT),
-        field("_KIND", INT),
-        field("_PARTITION", BYTES),
-        field("_BUCKET", INT),
-        field("_INDEX_TYPE", STRING),
-        field("_FILE_NAME", STRING),
-        field("_FILE_SIZE", LONG),
-        field("_ROW_COUNT", LONG),
-        optional("_DELETIONS_VECTORS_RANGES", &format!(r#"{{"type":"array","items":["null",{range}]}}"#)),
-        optional("_EXTERNAL_PATH", STRING),
-        optional("_GLOBAL_INDEX", &global),
-    ])
+fn index_schema() -> Result<AvroSchema> {
+    use AvroSchema::{Bytes, Int, Long, String};
+    let range =
+        [required("f0", String), required("f1", Int), required("f2", Int), optional_field("_CARDINALITY", Long)];
+    let range = record("record__DELETIONS_VECTORS_RANGES", range)?;
+    let global = [
+        required("_ROW_RANGE_START", Long),
+        required("_ROW_RANGE_END", Long),
+        required("_INDEX_FIELD_ID", Int),
+        optional_field("_EXTRA_FIELD_IDS", array(Int, &[])),
+        optional_field("_INDEX_META", Bytes),
+    ];
+    let fields = [
+        required("_VERSION", Int),
+        required("_KIND", Int),
+        required("_PARTITION", Bytes),
+        required("_BUCKET", Int),
+        required("_INDEX_TYPE", String),
+        required("_FILE_NAME", String),
+        required("_FILE_SIZE", Long),
+        required("_ROW_COUNT", Long),
+        optional_field("_DELETIONS_VECTORS_RANGES", array(declare::optional(range)?, &[])),
+        optional_field("_EXTERNAL_PATH", String),
+        optional_field("_GLOBAL_INDEX", record("record__GLOBAL_INDEX", global)?),
+    ];
+    record(OUTERMOST, fields)
 }
 
 /// How manifests of a table are compressed: `manifest.compression`.
@@ -155,9 +170,10 @@ pub fn manifest_codec(options: Options<'_>) -> Result<Codec> {
     }
 }
 
-/// The level of zstandard, as Java's default.
-fn writer(schema: &str, codec: Codec) -> ContainerWriter {
-    ContainerWriter::new(schema, &[], codec).with_level((codec == Codec::Zstd).then_some(1))
+/// A file being written, and what encodes its records. The level of zstandard is Java's default.
+fn writer(kept: &'static Kept, codec: Codec) -> Result<(ContainerWriter, RecordEncoder<'static>)> {
+    let container = ContainerWriter::new(&kept.text, &[], codec).with_level((codec == Codec::Zstd).then_some(1));
+    Ok((container, RecordEncoder::new(&kept.schema)?))
 }
 
 /// Writes a manifest list.
@@ -165,21 +181,24 @@ fn writer(schema: &str, codec: Codec) -> ContainerWriter {
 /// # Errors
 /// `Internal` if the codec fails.
 pub fn encode_manifest_list(manifests: &[ManifestFile], codec: Codec) -> Result<Vec<u8>> {
-    let mut out = writer(&list_schema(), codec);
+    let (mut out, encoder) = writer(kept(&LIST, list_schema)?, codec)?;
     for m in manifests {
-        out.record(|out| {
-            put_int(out, VERSION);
-            put_bytes(out, m.file_name.as_bytes());
-            [m.file_size, m.added_files, m.deleted_files].into_iter().for_each(|n| put_long(out, n));
-            put_stats(out, &m.partition_stats);
-            put_long(out, m.schema_id);
-            for ends in [m.buckets, m.levels] {
-                put_optional(out, ends.map(|e| e.0), put_int);
-                put_optional(out, ends.map(|e| e.1), put_int);
-            }
-            put_optional(out, m.row_ids.map(|e| e.0), put_long);
-            put_optional(out, m.row_ids.map(|e| e.1), put_long);
-        });
+        let record = (
+            VERSION,
+            &m.file_name,
+            m.file_size,
+            m.added_files,
+            m.deleted_files,
+            stats_record(&m.partition_stats),
+            m.schema_id,
+            m.buckets.map(|e| e.0),
+            m.buckets.map(|e| e.1),
+            m.levels.map(|e| e.0),
+            m.levels.map(|e| e.1),
+            m.row_ids.map(|e| e.0),
+            m.row_ids.map(|e| e.1),
+        );
+        out.append(&encoder, &record)?;
     }
     out.finish()
 }
@@ -187,18 +206,27 @@ pub fn encode_manifest_list(manifests: &[ManifestFile], codec: Codec) -> Result<
 /// Builds a manifest, entry by entry.
 pub struct ManifestWriter {
     writer: ContainerWriter,
+    encoder: RecordEncoder<'static>,
     bytes: Vec<u8>,
 }
 
 impl ManifestWriter {
     /// An empty manifest.
-    pub fn new(codec: Codec) -> ManifestWriter {
-        ManifestWriter { writer: writer(&manifest_schema(), codec), bytes: Vec::new() }
+    ///
+    /// # Errors
+    /// `Internal` if the schema of manifests is no Avro schema.
+    pub fn new(codec: Codec) -> Result<ManifestWriter> {
+        let (writer, encoder) = writer(kept(&MANIFEST, manifest_schema)?, codec)?;
+        Ok(ManifestWriter { writer, encoder, bytes: Vec::new() })
     }
 
     /// Appends an entry.
-    pub fn add(&mut self, entry: &FileEntry) {
-        self.writer.record(|out| put_entry(out, entry));
+    ///
+    /// # Errors
+    /// `Internal` if it is unlike the schema of manifests.
+    pub fn add(&mut self, e: &FileEntry) -> Result<()> {
+        let record = (VERSION, i32::from(e.kind), AvroBytes(&e.partition), e.bucket, e.total_buckets, FileRecord(e));
+        self.writer.append(&self.encoder, &record)
     }
 
     /// Bytes so far, without those of the block in progress.
@@ -225,49 +253,49 @@ impl ManifestWriter {
 /// # Errors
 /// `Internal` if the codec fails.
 pub fn encode_manifest(entries: &[FileEntry], codec: Codec) -> Result<Vec<u8>> {
-    let mut out = ManifestWriter::new(codec);
-    entries.iter().for_each(|entry| out.add(entry));
+    let mut out = ManifestWriter::new(codec)?;
+    entries.iter().try_for_each(|entry| out.add(entry))?;
     out.finish()
 }
 
-fn put_texts(out: &mut Vec<u8>, texts: &[String]) {
-    put_items(out, texts.iter(), |out, text| put_bytes(out, text.as_bytes()));
+fn stats_record(stats: &SimpleStats) -> impl Serialize {
+    let count = |n: &i64| (*n != UNKNOWN_NULLS).then_some(*n);
+    (
+        AvroBytes(&stats.min),
+        AvroBytes(&stats.max),
+        stats.null_counts.as_ref().map(move |n| AvroItems(n.iter().map(count))),
+    )
 }
 
-fn put_stats(out: &mut Vec<u8>, stats: &SimpleStats) {
-    put_bytes(out, &stats.min);
-    put_bytes(out, &stats.max);
-    put_optional(out, stats.null_counts.as_deref(), |out, counts| {
-        put_items(out, counts.iter(), |out, n| put_optional(out, (*n != UNKNOWN_NULLS).then_some(*n), put_long));
-    });
-}
+/// The member `_FILE` of an entry.
+struct FileRecord<'a>(&'a FileEntry);
 
-fn put_entry(out: &mut Vec<u8>, e: &FileEntry) {
-    put_int(out, VERSION);
-    put_int(out, i32::from(e.kind));
-    put_bytes(out, &e.partition);
-    put_int(out, e.bucket);
-    put_int(out, e.total_buckets);
-    put_bytes(out, e.file_name.as_bytes());
-    put_long(out, e.file_size);
-    put_long(out, e.row_count);
-    put_bytes(out, &e.min_key);
-    put_bytes(out, &e.max_key);
-    put_stats(out, &e.key_stats);
-    put_stats(out, &e.value_stats);
-    put_long(out, e.min_sequence_number);
-    put_long(out, e.max_sequence_number);
-    put_long(out, e.schema_id);
-    put_int(out, e.level);
-    put_texts(out, &e.extra_files);
-    put_optional(out, e.creation_time_ms, put_long);
-    put_optional(out, e.delete_row_count, put_long);
-    put_optional(out, e.embedded_index.as_deref(), put_bytes);
-    put_optional(out, e.file_source.map(i32::from), put_int);
-    put_optional(out, e.value_stats_cols.as_deref(), put_texts);
-    put_optional(out, e.external_path.as_deref().map(str::as_bytes), put_bytes);
-    put_optional(out, e.first_row_id, put_long);
-    put_optional(out, e.write_cols.as_deref(), put_texts);
+impl Serialize for FileRecord<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let e = self.0;
+        let mut out = serializer.serialize_tuple_struct(FILE, 20)?;
+        out.serialize_field(&e.file_name)?;
+        out.serialize_field(&e.file_size)?;
+        out.serialize_field(&e.row_count)?;
+        out.serialize_field(&AvroBytes(&e.min_key))?;
+        out.serialize_field(&AvroBytes(&e.max_key))?;
+        out.serialize_field(&stats_record(&e.key_stats))?;
+        out.serialize_field(&stats_record(&e.value_stats))?;
+        out.serialize_field(&e.min_sequence_number)?;
+        out.serialize_field(&e.max_sequence_number)?;
+        out.serialize_field(&e.schema_id)?;
+        out.serialize_field(&e.level)?;
+        out.serialize_field(&e.extra_files)?;
+        out.serialize_field(&e.creation_time_ms)?;
+        out.serialize_field(&e.delete_row_count)?;
+        out.serialize_field(&e.embedded_index.as_deref().map(AvroBytes))?;
+        out.serialize_field(&e.file_source.map(i32::from))?;
+        out.serialize_field(&e.value_stats_cols.as_deref())?;
+        out.serialize_field(&e.external_path)?;
+        out.serialize_field(&e.first_row_id)?;
+        out.serialize_field(&e.write_cols.as_deref())?;
+        out.end()
+    }
 }
 
 /// Writes an index manifest.
@@ -275,50 +303,41 @@ fn put_entry(out: &mut Vec<u8>, e: &FileEntry) {
 /// # Errors
 /// `InvalidInput` for a deletion vector beyond 2 GiB of its file; `Internal` if the codec fails.
 pub fn encode_index_manifest(entries: &[IndexEntry], codec: Codec) -> Result<Vec<u8>> {
-    let ranges = entries.iter().flat_map(|e| e.deletion_vectors.iter().flatten());
-    for range in ranges {
-        if i32::try_from(range.offset).is_err() || i32::try_from(range.length).is_err() {
-            return Err(Error::invalid("a deletion vector lies beyond 2 GiB").with("file", &range.data_file));
-        }
-    }
-    let mut out = writer(&index_schema(), codec);
+    let (mut out, encoder) = writer(kept(&INDEX, index_schema)?, codec)?;
     for e in entries {
-        out.record(|out| put_index_entry(out, e));
+        let ranges = e.deletion_vectors.as_deref();
+        let ranges = ranges.map(|ranges| ranges.iter().map(range_record).collect::<Result<Vec<_>>>()).transpose()?;
+        let record = (
+            INDEX_VERSION,
+            i32::from(e.kind),
+            AvroBytes(&e.partition),
+            e.bucket,
+            &e.index_type,
+            &e.file_name,
+            e.file_size,
+            e.row_count,
+            ranges,
+            &e.external_path,
+            e.global.as_ref().map(global_record),
+        );
+        out.append(&encoder, &record)?;
     }
     out.finish()
 }
 
-fn put_index_entry(out: &mut Vec<u8>, e: &IndexEntry) {
-    put_int(out, INDEX_VERSION);
-    put_int(out, i32::from(e.kind));
-    put_bytes(out, &e.partition);
-    put_int(out, e.bucket);
-    put_bytes(out, e.index_type.as_bytes());
-    put_bytes(out, e.file_name.as_bytes());
-    put_long(out, e.file_size);
-    put_long(out, e.row_count);
-    put_optional(out, e.deletion_vectors.as_deref(), |out, ranges| {
-        put_items(out, ranges.iter(), |out, range| put_optional(out, Some(range), put_range));
-    });
-    put_optional(out, e.external_path.as_deref().map(str::as_bytes), put_bytes);
-    put_optional(out, e.global.as_ref(), put_global);
+/// Data file, offset, length and number of rows of a deletion vector. The array's items may be null.
+type RangeRecord<'a> = Option<(&'a str, i32, i32, Option<i64>)>;
+
+fn range_record(range: &DeletionVectorRange) -> Result<RangeRecord<'_>> {
+    let (Ok(offset), Ok(length)) = (i32::try_from(range.offset), i32::try_from(range.length)) else {
+        return Err(Error::invalid("a deletion vector lies beyond 2 GiB").with("file", &range.data_file));
+    };
+    Ok(Some((&range.data_file, offset, length, range.cardinality)))
 }
 
-fn put_range(out: &mut Vec<u8>, range: &DeletionVectorRange) {
-    put_bytes(out, range.data_file.as_bytes());
-    put_long(out, range.offset);
-    put_long(out, range.length);
-    put_optional(out, range.cardinality, put_long);
-}
-
-fn put_global(out: &mut Vec<u8>, global: &GlobalIndex) {
-    put_long(out, global.first_row_id);
-    put_long(out, global.last_row_id);
-    put_int(out, global.field_id);
-    put_optional(out, global.extra_field_ids.as_deref(), |out, ids| {
-        put_items(out, ids.iter(), |out, id| put_int(out, *id))
-    });
-    put_optional(out, global.meta.as_deref(), put_bytes);
+fn global_record(global: &GlobalIndex) -> impl Serialize {
+    let (ids, meta) = (global.extra_field_ids.as_ref(), global.meta.as_deref().map(AvroBytes));
+    (global.first_row_id, global.last_row_id, global.field_id, ids, meta)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::entries::{ADD, APPEND, COMPACT, EMPTY_ROW, EntryColumns};
 use crate::error::{Error, Result, ResultExt};
-use crate::format::task::{FileSource, PaimonNewFile, Partition, RowStats};
+use crate::format::task::{FileSource, NewBucketFile, Partition, RowStats};
 use crate::paimon::spec::binary_row_write::{encode_values, prefixed};
 use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::schema::TableSchema;
@@ -84,7 +84,7 @@ impl FileEntry {
     ///
     /// # Errors
     /// `InvalidInput` if it lacks what a Paimon file has, or its path has no name.
-    pub fn adding(new: &PaimonNewFile, partition: Arc<[u8]>) -> Result<FileEntry> {
+    pub fn adding(new: &NewBucketFile, partition: Arc<[u8]>) -> Result<FileEntry> {
         let file = &new.file;
         let bad = |what: &str| Error::invalid(what).with("file", &file.path);
         let leveled = file.leveled.as_deref().ok_or_else(|| bad("a new file has no bucket and level"))?;

@@ -20,7 +20,7 @@ use crate::error::{ErrorKind, Result};
 use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
 use crate::format::row_change::Assigned;
-use crate::format::task::PaimonNewFile;
+use crate::format::task::NewBucketFile;
 use crate::paimon::commit::changes::{Changes, Replaced};
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::state::{PaimonTable, unsupported};
@@ -112,7 +112,7 @@ impl PaimonTable {
         &self,
         filter: &Predicate,
         fate: Fate<'_>,
-        added: Vec<PaimonNewFile>,
+        added: Vec<NewBucketFile>,
     ) -> Result<Option<PlannedCommit>> {
         let store = self.folder().store().as_ref();
         let new = Unpublished { store, data: added, index: Vec::new() };

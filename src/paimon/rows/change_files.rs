@@ -12,7 +12,7 @@ use super::{rewrite, vectors};
 use crate::error::Result;
 use crate::expr::{Predicate, bind};
 use crate::format::request::ScanRequest;
-use crate::format::task::{DataFile, PaimonNewFile};
+use crate::format::task::{DataFile, NewBucketFile};
 use crate::paimon::commit::changes::Changes;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::scan::handle::PaimonScan;
@@ -22,12 +22,12 @@ use crate::store::Store;
 /// Files that were written for a commit that has not taken them over; they are deleted unless it does.
 pub(crate) struct Unpublished<'a> {
     pub(crate) store: &'a dyn Store,
-    pub(crate) data: Vec<PaimonNewFile>,
+    pub(crate) data: Vec<NewBucketFile>,
     pub(crate) index: Vec<String>,
 }
 
 impl Unpublished<'_> {
-    pub(crate) fn taken(&mut self) -> Vec<PaimonNewFile> {
+    pub(crate) fn taken(&mut self) -> Vec<NewBucketFile> {
         self.index.clear();
         std::mem::take(&mut self.data)
     }

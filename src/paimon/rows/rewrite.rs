@@ -19,7 +19,7 @@ use super::tracking::with_tracking;
 use crate::data::read::read_ahead::TaskReader;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
-use crate::format::task::{PaimonNewFile, ScanTask};
+use crate::format::task::{NewBucketFile, ScanTask};
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::write_plan::WriteKind;
@@ -42,7 +42,7 @@ pub(crate) fn rewritten(
     scan: &PaimonScan,
     hits: &[FileHits],
     fate: Fate<'_>,
-) -> Result<Vec<PaimonNewFile>> {
+) -> Result<Vec<NewBucketFile>> {
     let mut out = Rewriter::new(table, scan)?;
     for hit in hits.iter().filter(|h| !matches!(fate, Fate::Gone) || !h.is_whole()) {
         let all = ScanTask { residual: BoundPredicate::True.into(), ..hit.task.clone() };
@@ -64,7 +64,7 @@ pub(crate) fn updated(
     scan: &PaimonScan,
     hits: &[FileHits],
     fate: Fate<'_>,
-) -> Result<Vec<PaimonNewFile>> {
+) -> Result<Vec<NewBucketFile>> {
     let mut out = Rewriter::new(table, scan)?;
     for hit in hits {
         for rows in out.reader.read(&hit.task)? {
@@ -165,7 +165,7 @@ impl Rewriter {
         self.writer.write(&rows)
     }
 
-    fn finish(self) -> Result<Vec<PaimonNewFile>> {
+    fn finish(self) -> Result<Vec<NewBucketFile>> {
         let mut files = self.writer.finish()?.added;
         if let Some((_, names)) = self.tracked {
             for file in &mut files {

@@ -7,7 +7,7 @@ use super::handle::{PaimonScan, Selection};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
 use crate::format::request::{At, ScanRequest};
-use crate::format::task::{PaimonContext, ReadContext};
+use crate::format::task::{BucketContext, ReadContext};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::plan::changes::earliest_told;
 use crate::paimon::plan::travel::{Between, ChangeMode, End, between, change_mode, place};
@@ -307,7 +307,7 @@ fn new_scan(
     let own = request.options.iter().filter(|(key, _)| OWN_OPTIONS.contains(&key.as_str()));
     let own = ScanOptions::parse(&own.map(|(k, v)| (k.clone(), v.clone())).collect())?;
     let schemas = &table.metadata().schemas;
-    let paimon = PaimonContext {
+    let buckets = BucketContext {
         schemas: schemas.iter().map(|(id, schema)| (*id, schema.columns().clone())).collect(),
         declared: schemas.iter().map(|(id, schema)| (*id, schema.declared().clone())).collect(),
         key: schema.key_fields().map(|f| f.id).collect(),
@@ -327,7 +327,7 @@ fn new_scan(
         name_mapping: None,
         keep_deleted: false,
         batch_rows: own.batch_rows,
-        paimon: Some(Arc::new(paimon)),
+        buckets: Some(Arc::new(buckets)),
     };
     let shape = ScanShape::new(context, all, own.case_sensitive, matches!(selection, Selection::Changes(_)));
     Ok(PaimonScan {

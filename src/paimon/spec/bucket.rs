@@ -8,7 +8,7 @@ use super::data_type::{DataType, TypeKind};
 use super::options::BucketFunction;
 use super::schema::TableSchema;
 use crate::error::{Error, Result};
-use crate::types::hash::murmur3_seeded;
+use crate::types::hash_kernels::kernel_bytes;
 use crate::types::{Value, ValueRef};
 
 /// The bucket of rows of an append table without buckets.
@@ -22,7 +22,7 @@ const SEED: u32 = 42;
 
 /// Java's hash of a binary row, without its number of fields.
 pub fn row_hash(row: &[u8]) -> i32 {
-    murmur3_seeded(SEED, row) as i32
+    kernel_bytes(SEED, row) as i32
 }
 
 /// Gives keys their buckets.

@@ -22,7 +22,7 @@ use crate::data::write::file_write::FileSettings;
 use crate::data::write::new_file::{NewFile, Written};
 use crate::error::{Error, Result};
 use crate::format::commit::now_ms;
-use crate::format::task::{BucketFile, DataFile, FileContent, FileFormat, FileSource, PaimonNewFile, Partition};
+use crate::format::task::{BucketFile, DataFile, FileContent, FileFormat, FileSource, NewBucketFile, Partition};
 use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::store::Store;
@@ -70,7 +70,7 @@ pub(crate) struct BucketWriter<'a> {
     target_bytes: u64,
     open: Option<Box<dyn NewFile>>,
     rows: i64,
-    new_files: Vec<PaimonNewFile>,
+    new_files: Vec<NewBucketFile>,
 }
 
 impl<'a> BucketWriter<'a> {
@@ -187,7 +187,7 @@ impl<'a> BucketWriter<'a> {
         Ok(())
     }
 
-    fn recorded(&mut self, path: String, written: Written) -> Result<PaimonNewFile> {
+    fn recorded(&mut self, path: String, written: Written) -> Result<NewBucketFile> {
         let facts = self.found.take(&path)?;
         let (level, source) = match self.role {
             BucketRole::Level(level) => (level, FileSource::Compact),
@@ -216,7 +216,7 @@ impl<'a> BucketWriter<'a> {
             delete_row_count: Some(facts.deletes),
             write_columns: None,
         };
-        Ok(PaimonNewFile {
+        Ok(NewBucketFile {
             file: DataFile {
                 record_count: written.record_count,
                 size_bytes: written.size_bytes,
@@ -238,7 +238,7 @@ impl<'a> BucketWriter<'a> {
     ///
     /// # Errors
     /// As [`BucketWriter::write`].
-    pub fn finish(mut self) -> Result<Vec<PaimonNewFile>> {
+    pub fn finish(mut self) -> Result<Vec<NewBucketFile>> {
         self.end_file()?;
         Ok(self.new_files)
     }

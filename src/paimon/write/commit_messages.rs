@@ -9,7 +9,7 @@ use super::writer::WrittenFiles;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::commit::{CommitOptions, now_ms};
 use crate::format::row_change::RowChange;
-use crate::format::task::{CommitMessage, WrittenAt};
+use crate::format::task::{BucketMessage, CommitMessage, WrittenAt};
 use crate::paimon::commit::changes::Replaced;
 use crate::paimon::commit::orphans::files_in_use;
 use crate::paimon::commit::producer::Commit;
@@ -27,7 +27,7 @@ impl PaimonTable {
         self.check_messages_allowed()?;
         self.metadata().check_same_table()?;
         let new = self.new_files(rows, WriteKind::Add, replaces)?;
-        Ok(CommitMessage { paimon_replaces: replaces, ..self.message(new) })
+        Ok(self.message(new, replaces))
     }
 
     /// As [`PaimonTable::write`], for rows whose keys replace or delete other rows.
@@ -43,7 +43,7 @@ impl PaimonTable {
             _ => return Err(unsupported("this change of rows").with("table", self.location())),
         };
         let new = self.new_files(rows, kind, false)?;
-        Ok(self.message(new))
+        Ok(self.message(new, false))
     }
 
     /// Commits what writers wrote, in one snapshot.
@@ -52,7 +52,7 @@ impl PaimonTable {
     /// `InvalidInput` for messages of another table, of rows that are to replace others, or that were committed before;
     /// as [`PaimonTable::append`].
     pub fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<PaimonTable> {
-        if messages.iter().any(|m| m.paimon_replaces) {
+        if messages.iter().any(|m| m.buckets.replaces) {
             return Err(Error::invalid("these messages replace rows, so they can't be appended")
                 .hint("Give them to commit_overwrite(), or write with writer() without overwrite"));
         }
@@ -74,7 +74,7 @@ impl PaimonTable {
     ) -> Result<PaimonTable> {
         let table = self.newest_of(options.branch.as_deref())?;
         let replaced = table.check_overwrite(change)?;
-        if messages.iter().any(|m| !m.paimon_replaces) {
+        if messages.iter().any(|m| !m.buckets.replaces) {
             return Err(Error::invalid(
                 "the messages come from writers that append or delete, so they can't replace rows",
             )
@@ -97,9 +97,9 @@ impl PaimonTable {
         let by_several = messages.len() > 1;
         let mut files = WrittenFiles::default();
         for message in messages {
-            files.added.extend(message.paimon);
-            files.changelog.extend(message.paimon_changelog);
-            files.hashes.extend(message.paimon_hashes);
+            files.added.extend(message.buckets.added);
+            files.changelog.extend(message.buckets.changelog);
+            files.hashes.extend(message.buckets.hashes);
         }
         if files.added.is_empty() && matches!(replaced, None | Some(Replaced::PartitionsOfAdded)) {
             return self.refresh();
@@ -129,7 +129,7 @@ impl PaimonTable {
     /// [`files_in_use`]; the first file that could not be deleted.
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
         self.check_messages(messages)?;
-        let paths = messages.iter().flat_map(|m| &m.paimon).map(|new| new.file.path.clone());
+        let paths = messages.iter().flat_map(|m| &m.buckets.added).map(|new| new.file.path.clone());
         if let Some(path) = files_in_use(self.folder(), paths)?.first() {
             return Err(
                 Error::invalid("a file of the messages is in the table, so nothing was deleted").with("path", path)
@@ -140,7 +140,7 @@ impl PaimonTable {
             Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
             _ => Ok(()),
         };
-        let files = messages.iter().flat_map(|m| m.paimon.iter().chain(&m.paimon_changelog));
+        let files = messages.iter().flat_map(|m| m.buckets.added.iter().chain(&m.buckets.changelog));
         let deleted: Vec<Result<()>> = files.flat_map(paths_of).map(delete).collect();
         deleted.into_iter().collect()
     }
@@ -160,15 +160,13 @@ impl PaimonTable {
         }
     }
 
-    fn message(&self, new: PendingFiles) -> CommitMessage {
+    fn message(&self, new: PendingFiles, replaces: bool) -> CommitMessage {
         let WrittenFiles { added, changelog, hashes } = new.files;
         let files = added.iter().map(|f| f.file.clone()).collect();
         let sequence_number = self.metadata().snapshot.as_ref().map_or(0, |snapshot| snapshot.id);
         let written_at = Some(WrittenAt { sequence_number, time_ms: now_ms() });
         CommitMessage {
-            paimon: added,
-            paimon_changelog: changelog,
-            paimon_hashes: hashes,
+            buckets: BucketMessage { added, changelog, hashes, replaces },
             ..CommitMessage::new(self.metadata().identity(), files, written_at)
         }
     }

@@ -8,7 +8,7 @@ use arrow::array::{Array, ArrayRef, RecordBatch, Scalar, StringArray};
 use arrow::compute::is_not_null;
 use arrow::compute::kernels::zip::zip;
 
-use crate::data::paimon_types::declared_cast::{Declared, DeclaredCast};
+use crate::data::declared_types::declared_cast::{Declared, DeclaredCast};
 use crate::error::{Error, Result, ResultExt};
 use crate::paimon::spec::data_type::DataField;
 use crate::paimon::spec::schema::TableSchema;

@@ -7,7 +7,7 @@ use super::names::split_bucket;
 use super::written::{WrittenBuckets, partition_row};
 use crate::error::{Error, Result};
 use crate::format::commit::now_ms;
-use crate::format::task::{BucketFile, DataFile, FileSource, PaimonNewFile};
+use crate::format::task::{BucketFile, DataFile, FileSource, NewBucketFile};
 use crate::paimon::spec::schema::TableSchema;
 
 /// New files are of this level.
@@ -34,12 +34,12 @@ impl Recorder {
     ///
     /// # Errors
     /// `InvalidInput` if the table's number of buckets was changed and the rows don't replace existing ones.
-    pub fn record(&mut self, files: Vec<DataFile>) -> Result<Vec<PaimonNewFile>> {
+    pub fn record(&mut self, files: Vec<DataFile>) -> Result<Vec<NewBucketFile>> {
         let now = now_ms();
         files.into_iter().map(|file| self.file(file, now)).collect()
     }
 
-    fn file(&mut self, file: DataFile, now: i64) -> Result<PaimonNewFile> {
+    fn file(&mut self, file: DataFile, now: i64) -> Result<NewBucketFile> {
         let facts = self.found.take(&file.path)?;
         let (partition, bucket) = split_bucket(&file.partition, self.bucket)?;
         let row = partition_row(&self.table, &partition)?;
@@ -69,7 +69,7 @@ impl Recorder {
             delete_row_count: Some(facts.deletes),
             write_columns: None,
         };
-        Ok(PaimonNewFile {
+        Ok(NewBucketFile {
             file: DataFile {
                 partition: Arc::new(partition),
                 leveled: Some(Box::new(leveled)),

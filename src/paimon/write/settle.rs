@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expr::BoundPredicate;
 use crate::format::commit_loop::Verdict;
 use crate::format::request::ScanRequest;
-use crate::format::task::{PaimonNewFile, ScanTask};
+use crate::format::task::{NewBucketFile, ScanTask};
 use crate::paimon::commit::changes::{Changes, Replaced};
 use crate::paimon::commit::hashes::are_misplaced;
 use crate::paimon::commit::producer::Commit;
@@ -147,7 +147,7 @@ impl PaimonTable {
     }
 }
 
-fn task_of(file: &PaimonNewFile) -> ScanTask {
+fn task_of(file: &NewBucketFile) -> ScanTask {
     ScanTask {
         start: 0,
         length: file.file.size_bytes,
@@ -160,7 +160,7 @@ fn task_of(file: &PaimonNewFile) -> ScanTask {
 }
 
 /// The path of a file, and the paths of its extra files.
-pub(crate) fn paths_of(new: &PaimonNewFile) -> impl Iterator<Item = String> {
+pub(crate) fn paths_of(new: &NewBucketFile) -> impl Iterator<Item = String> {
     let folder = new.file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     [new.file.path.clone()].into_iter().chain(new.extra_files.iter().map(move |name| join(folder, name)))
 }

@@ -20,17 +20,17 @@ use super::properties;
 use super::stats::StatsConfig;
 use super::written::WrittenBuckets;
 use crate::data::arrow::schema::to_arrow;
+use crate::data::declared_types::stored::ExactTypes;
 use crate::data::merge::buffer::BufferMerge;
 use crate::data::merge::kind_rows::with_kind;
 use crate::data::merge::rules::ignores_deletes;
-use crate::data::paimon_types::stored::ExactTypes;
 use crate::data::write::context::{RowOrder, Sorting, WriteContext};
 use crate::data::write::file_write::FileSettings;
 use crate::data::write::locations::FileLocations;
 use crate::data::write::table_rows::TableFiles;
 use crate::data::write::writer::DataWriter;
 use crate::error::{Error, Result};
-use crate::format::task::{FileFormat, PaimonContext};
+use crate::format::task::{BucketContext, FileFormat};
 use crate::paimon::manifest::hash_index::HashIndexes;
 use crate::paimon::manifest::index_manifest::read_index_manifest;
 use crate::paimon::spec::bucket::{POSTPONE_BUCKET, UNAWARE_BUCKET};
@@ -234,7 +234,7 @@ impl<'t> WritePlan<'t> {
 
     fn settings(&self, stored: Schema, exact: &ExactTypes, finder: FactFinder) -> Result<FileSettings> {
         let properties = properties::writer_properties(&self.options, self.format, self.level)?;
-        FileSettings::of_paimon(self.format, Arc::new(stored), exact, &properties, Arc::new(finder))
+        FileSettings::of_exact(self.format, Arc::new(stored), exact, &properties, Arc::new(finder))
     }
 
     pub(crate) fn append_files(&self, found: &Arc<FoundFacts>) -> Result<(FileSettings, Schema)> {
@@ -353,9 +353,9 @@ impl<'t> WritePlan<'t> {
         Ok((files, if postponed { RowOrder::Any } else { RowOrder::By(Sorting::Order(order)) }))
     }
 
-    fn merge_context(&self) -> PaimonContext {
+    fn merge_context(&self) -> BucketContext {
         let (id, table) = (self.table.id, self.table);
-        PaimonContext {
+        BucketContext {
             schemas: BTreeMap::from([(id, self.columns.clone())]),
             declared: BTreeMap::from([(id, table.declared().clone())]),
             key: table.key_fields().map(|f| f.id).collect(),

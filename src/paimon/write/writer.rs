@@ -25,7 +25,7 @@ use super::written::WrittenBuckets;
 use crate::data::write::context::RowOrder;
 use crate::data::write::writer::DataWriter;
 use crate::error::{Error, Result};
-use crate::format::task::{BucketHashes, PaimonNewFile};
+use crate::format::task::{BucketHashes, NewBucketFile};
 use crate::paimon::spec::bucket::POSTPONE_BUCKET;
 use crate::paimon::spec::data_type::TypeKind;
 use crate::paimon::spec::schema::TableSchema;
@@ -36,9 +36,9 @@ use crate::types::options::Options;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WrittenFiles {
     /// Data files.
-    pub added: Vec<PaimonNewFile>,
+    pub added: Vec<NewBucketFile>,
     /// Files of the changelog.
-    pub changelog: Vec<PaimonNewFile>,
+    pub changelog: Vec<NewBucketFile>,
     /// The keys that were given buckets as they came.
     pub hashes: Vec<BucketHashes>,
 }

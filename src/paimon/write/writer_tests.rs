@@ -42,13 +42,13 @@ fn table(folder: &Path, fields: &[(&str, &str)], keys: [&[&str]; 2], options: &[
     PaimonTable::find(&store, location, &BTreeMap::new()).unwrap().unwrap()
 }
 
-fn write(table: &PaimonTable, kind: WriteKind, batches: &[RecordBatch]) -> Vec<PaimonNewFile> {
+fn write(table: &PaimonTable, kind: WriteKind, batches: &[RecordBatch]) -> Vec<NewBucketFile> {
     let mut writer = PaimonWriter::new(table, kind, false).unwrap();
     batches.iter().for_each(|batch| writer.write(batch).unwrap());
     writer.finish().unwrap().added
 }
 
-fn task(file: &PaimonNewFile) -> ScanTask {
+fn task(file: &NewBucketFile) -> ScanTask {
     let file = file.file.clone();
     ScanTask {
         start: 0,
@@ -175,7 +175,7 @@ fn people(ids: &[i32], names: &[&str]) -> RecordBatch {
 }
 
 /// The rows that are left of some files of one bucket.
-fn merged(table: &PaimonTable, files: &[&PaimonNewFile]) -> Vec<(i32, String)> {
+fn merged(table: &PaimonTable, files: &[&NewBucketFile]) -> Vec<(i32, String)> {
     let runs = files.iter().map(|file| vec![task(file)]).collect();
     let section = MergeSection { runs, before: None };
     let rows = read(table, &ScanTask { merge: Some(Arc::new(section)), ..task(files[0]) });
@@ -194,7 +194,7 @@ fn rows_with_one_key_become_one_and_deletes_stay() {
             let added =
                 write(&table, WriteKind::Add, &[people(&[3, 1, 3], &["a", "b", "c"]), people(&[2, 1], &["d", "e"])]);
             let gone = write(&table, WriteKind::Delete, &[people(&[2, 9], &["", ""])]);
-            let facts = |file: &PaimonNewFile| {
+            let facts = |file: &NewBucketFile| {
                 let leveled = file.file.leveled.clone().unwrap();
                 let key = |row: &[u8]| {
                     BinaryRow::from_prefixed(row)

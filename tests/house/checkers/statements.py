@@ -1,4 +1,4 @@
-"""Rules for what code of the crate may say, and where: no panics, one home for `unsafe`, no JSON in the Python face."""
+"""Rules for what code of the crate may say, and where: one home for `unsafe`, no JSON in the Python face."""
 
 from __future__ import annotations
 
@@ -11,15 +11,6 @@ from rust_graph import graph
 from rust_source import library
 
 UNSAFE_HOME = "src/py/arrow.rs"
-# `expect(…)?` is a method of a parser that gives an error.
-PANICS = r"\.unwrap\(\)|\.expect\([^()]*\)(?!\?)|\b(?:panic|unreachable|todo|unimplemented)!"
-
-
-@rule("panics")
-def panics(root: Path) -> Iterator[Offence]:
-    for file in library(root):
-        if calls := re.findall(PANICS, file.code):
-            yield Offence(file.name, f"{', '.join(sorted(set(calls)))}: return an error instead")
 
 
 @rule("unsafe")

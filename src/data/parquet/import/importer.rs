@@ -265,7 +265,7 @@ impl Importer {
             name_mapping: Some(name_mapping.to_owned()),
             keep_deleted: false,
             batch_rows: 8_192,
-            paimon: None,
+            buckets: None,
         };
         let task = ScanTask {
             data_file: Arc::new(file.clone()),

@@ -10,8 +10,8 @@ use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as P
 use parquet::errors::ParquetError;
 use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
 
-use super::schema::leaf as iceberg_leaf;
-use crate::data::paimon_types::stored::{ExactLeaf, ExactTypes};
+use super::schema::leaf as plain_leaf;
+use crate::data::declared_types::stored::{ExactLeaf, ExactTypes};
 use crate::error::{Error, Result};
 use crate::types::{Field, PrimitiveType, Schema, Type, decimal};
 
@@ -22,7 +22,7 @@ const VARIANT_PARTS: [(&str, i32); 2] = [("value", 0), ("metadata", 1)];
 ///
 /// # Errors
 /// `Unsupported` for types that can't be written.
-pub(crate) fn paimon_parquet(schema: &Schema, exact: &ExactTypes) -> Result<SchemaDescriptor> {
+pub(crate) fn exact_parquet(schema: &Schema, exact: &ExactTypes) -> Result<SchemaDescriptor> {
     let fields = schema.fields.iter().map(|f| field(f, &f.name, exact)).collect::<Result<Vec<_>>>()?;
     let root = ParquetType::group_type_builder("paimon_schema").with_fields(fields).build();
     Ok(SchemaDescriptor::new(Arc::new(root.map_err(|e| refused(e, "paimon_schema"))?)))
@@ -99,7 +99,7 @@ fn leaf(p: &PrimitiveType, stored: ExactLeaf) -> Result<(Physical, Option<Logica
         P::Timestamptz => timestamp(true),
         P::TimestampNs | P::TimestamptzNs => (Physical::INT96, None),
         P::Boolean | P::Int | P::Long | P::Float | P::Double | P::Decimal { .. } | P::Date | P::String | P::Binary => {
-            return iceberg_leaf(p);
+            return plain_leaf(p);
         }
         _ => return Err(Error::unsupported(format!("Paimon has no columns of type {p}"))),
     })

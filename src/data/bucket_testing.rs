@@ -15,7 +15,7 @@ use crate::expr::bind::bind;
 use crate::expr::parse::parse;
 use crate::expr::{BoundPredicate, Predicate};
 use crate::format::task::{
-    BucketFile, DataFile, DeleteRef, FileContent, FileFormat, MergeSection, PaimonContext, Partition, PartitionValue,
+    BucketContext, BucketFile, DataFile, DeleteRef, FileContent, FileFormat, MergeSection, Partition, PartitionValue,
     ReadContext, ScanTask,
 };
 use crate::types::temporal::{format_date, format_time, format_timestamp};
@@ -87,7 +87,7 @@ pub struct Described<'a> {
 }
 
 impl Described<'_> {
-    fn schemas(&self) -> PaimonContext {
+    fn schemas(&self) -> BucketContext {
         let (mut schemas, mut declared) = (BTreeMap::new(), BTreeMap::new());
         for schema in self.said["schemas"].as_array().unwrap() {
             let id = schema["id"].as_i64().unwrap();
@@ -96,12 +96,12 @@ impl Described<'_> {
             schemas.insert(id, Arc::new(Schema::new(id as i32, fields.collect::<Vec<_>>(), Vec::new())));
             declared.insert(id, Arc::new(types));
         }
-        PaimonContext { schemas, declared, ..PaimonContext::default() }
+        BucketContext { schemas, declared, ..BucketContext::default() }
     }
 
     /// How a read is done: with the newest schema that has its columns.
     pub fn context(&self, read: &Json) -> Arc<ReadContext> {
-        let PaimonContext { schemas, declared, .. } = self.schemas();
+        let BucketContext { schemas, declared, .. } = self.schemas();
         let columns: Vec<&str> = read["columns"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
         let has_all = |s: &&Arc<Schema>| columns.iter().all(|c| s.fields.iter().any(|f| f.name == *c));
         let snapshot = read["options"]["scan.snapshot-id"].as_str();
@@ -127,9 +127,9 @@ impl Described<'_> {
             let part = part.as_object().into_iter().flatten();
             options.extend(part.map(|(k, v)| (k.clone(), v.as_str().unwrap().to_owned())));
         }
-        let paimon = PaimonContext { key: key.map(id).collect(), schemas, declared, options };
+        let buckets = BucketContext { key: key.map(id).collect(), schemas, declared, options };
         let base = context(&plain_schema(vec![]));
-        let base = ReadContext { schema, projection, paimon: Some(Arc::new(paimon)), ..base.as_ref().clone() };
+        let base = ReadContext { schema, projection, buckets: Some(Arc::new(buckets)), ..base.as_ref().clone() };
         Arc::new(base)
     }
 
@@ -141,7 +141,7 @@ impl Described<'_> {
             let files = split["files"].as_array().unwrap().iter();
             let tasks: Vec<ScanTask> = files.map(|f| self.task(context, split, f, &residual)).collect();
             let raw = split["rawConvertible"] == json!(true);
-            let has_key = context.paimon.as_ref().is_some_and(|p| !p.key.is_empty());
+            let has_key = context.buckets.as_ref().is_some_and(|p| !p.key.is_empty());
             if apart || raw || (!has_key && self.said["spec"]["options"]["data-evolution.enabled"].is_null()) {
                 out.extend(tasks);
             } else if has_key {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::paimon_testing::{Described, expected, merged, printed};
+use super::bucket_testing::{Described, expected, merged, printed};
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::read::task::read_task;
 use crate::error::{ErrorKind, Result};

@@ -1,4 +1,7 @@
-//! Data that only Paimon tables have, as JSON.
+//! The parts of tasks and messages that only tables with buckets have, as JSON.
+//!
+//! Some keys start with `paimon`, after the format that had them first. They stay, since other processes may run an
+//! older version.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,13 +9,15 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use crate::error::Result;
-use crate::format::task::{BucketFile, BucketHashes, DataFile, FileSource, PaimonContext, PaimonNewFile, RowStats};
+use crate::format::task::{
+    BucketContext, BucketFile, BucketHashes, BucketMessage, DataFile, FileSource, NewBucketFile, RowStats,
+};
 use crate::format::wire::members::{array, id_of, int_of, member, text_of, wrong};
 use crate::types::FieldId;
 use crate::types::schema_json::{schema_from_json, schema_to_json};
 use crate::types::value::{hex, unhex};
 
-pub(crate) fn context_object(c: &PaimonContext) -> Json {
+pub(crate) fn context_object(c: &BucketContext) -> Json {
     json!({
         "schemas": c.schemas.iter().map(|(id, schema)| json!([id, schema_to_json(schema)])).collect::<Vec<_>>(),
         "declared": c.declared.iter().map(|(id, types)| json!([id, types.iter().collect::<Vec<_>>()])).collect::<Vec<_>>(),
@@ -21,7 +26,7 @@ pub(crate) fn context_object(c: &PaimonContext) -> Json {
     })
 }
 
-pub(crate) fn context_of(j: &Json) -> Result<PaimonContext> {
+pub(crate) fn context_of(j: &Json) -> Result<BucketContext> {
     let schema = |pair: &Json| {
         let id = pair.get(0).and_then(Json::as_i64).ok_or_else(|| wrong("schemas"))?;
         Ok((id, Arc::new(schema_from_json(pair.get(1).ok_or_else(|| wrong("schemas"))?)?)))
@@ -34,7 +39,7 @@ pub(crate) fn context_of(j: &Json) -> Result<PaimonContext> {
         Ok((pair.get(0).and_then(Json::as_i64).ok_or_else(|| wrong("declared"))?, Arc::new(types)))
     };
     let options = member(j, "options")?.as_object().ok_or_else(|| wrong("options"))?;
-    Ok(PaimonContext {
+    Ok(BucketContext {
         schemas: array(j, "schemas")?.iter().map(schema).collect::<Result<_>>()?,
         declared: array(j, "declared")?.iter().map(declared).collect::<Result<_>>()?,
         key: array(j, "key")?.iter().map(id).collect::<Result<_>>()?,
@@ -79,7 +84,7 @@ pub(crate) fn leveled_of(j: &Json) -> Result<BucketFile> {
 }
 
 /// The additional records of a commit about a new file.
-pub(crate) fn new_file_object(f: &PaimonNewFile) -> Json {
+fn new_file_object(f: &NewBucketFile) -> Json {
     let stats = |s: &RowStats| json!({"min": hex(&s.min), "max": hex(&s.max), "null-counts": s.null_counts});
     json!({
         "key-stats": stats(&f.key_stats),
@@ -94,14 +99,14 @@ pub(crate) fn new_file_object(f: &PaimonNewFile) -> Json {
 }
 
 /// New files. `files` has their other members.
-pub(crate) fn new_files_of(objects: &[Json], files: &[DataFile]) -> Result<Vec<PaimonNewFile>> {
+fn new_files_of(objects: &[Json], files: &[DataFile]) -> Result<Vec<NewBucketFile>> {
     if objects.len() != files.len() {
         return Err(wrong("paimon"));
     }
     objects.iter().zip(files).map(|(j, file)| new_file_of(j, file)).collect()
 }
 
-fn new_file_of(j: &Json, file: &DataFile) -> Result<PaimonNewFile> {
+fn new_file_of(j: &Json, file: &DataFile) -> Result<NewBucketFile> {
     let bytes = |j: &Json, name| unhex(text_of(j, name)?).ok_or_else(|| wrong(name));
     let stats = |name| -> Result<RowStats> {
         let j = member(j, name)?;
@@ -114,7 +119,7 @@ fn new_file_of(j: &Json, file: &DataFile) -> Result<PaimonNewFile> {
     };
     let flag = |name| member(j, name)?.as_bool().ok_or_else(|| wrong(name));
     let is_there = |name| Ok::<_, crate::error::Error>(!member(j, name)?.is_null());
-    Ok(PaimonNewFile {
+    Ok(NewBucketFile {
         file: file.clone(),
         key_stats: stats("key-stats")?,
         value_stats: stats("value-stats")?,
@@ -127,13 +132,59 @@ fn new_file_of(j: &Json, file: &DataFile) -> Result<PaimonNewFile> {
     })
 }
 
+/// Adds a message's part to its JSON. `files_of` encodes data files.
+pub(crate) fn put_buckets(
+    out: &mut Json,
+    message: &BucketMessage,
+    files_of: impl Fn(&[DataFile]) -> Result<Vec<Json>>,
+) -> Result<()> {
+    if !message.added.is_empty() {
+        out["paimon"] = message.added.iter().map(new_file_object).collect();
+    }
+    if !message.changelog.is_empty() {
+        let files: Vec<DataFile> = message.changelog.iter().map(|f| f.file.clone()).collect();
+        out["paimon-changelog-files"] = files_of(&files)?.into();
+        out["paimon-changelog"] = message.changelog.iter().map(new_file_object).collect();
+    }
+    if !message.hashes.is_empty() {
+        out["paimon-hashes"] = message.hashes.iter().map(hashes_object).collect();
+    }
+    if message.replaces {
+        out["paimon-replaces"] = json!(true);
+    }
+    Ok(())
+}
+
+/// Reads what [`put_buckets`] added. `added` are the message's files, and `files_of` decodes those under a key.
+pub(crate) fn buckets_of(
+    j: &Json,
+    added: &[DataFile],
+    files_of: impl Fn(&Json, &str) -> Result<Vec<DataFile>>,
+) -> Result<BucketMessage> {
+    let replaces = match j.get("paimon-replaces") {
+        None => false,
+        Some(replaces) => replaces.as_bool().ok_or_else(|| wrong("paimon-replaces"))?,
+    };
+    let mut message = BucketMessage { replaces, ..BucketMessage::default() };
+    if j.get("paimon").is_some() {
+        message.added = new_files_of(array(j, "paimon")?, added)?;
+    }
+    if j.get("paimon-changelog").is_some() {
+        message.changelog = new_files_of(array(j, "paimon-changelog")?, &files_of(j, "paimon-changelog-files")?)?;
+    }
+    if j.get("paimon-hashes").is_some() {
+        message.hashes = array(j, "paimon-hashes")?.iter().map(hashes_of).collect::<Result<_>>()?;
+    }
+    Ok(message)
+}
+
 /// The keys that a writer put into a bucket. Each hash has eight digits.
-pub(crate) fn hashes_object(h: &BucketHashes) -> Json {
+fn hashes_object(h: &BucketHashes) -> Json {
     let bytes: Vec<u8> = h.hashes.iter().flat_map(|hash| hash.to_be_bytes()).collect();
     json!({"partition": hex(&h.partition), "bucket": h.bucket, "hashes": hex(&bytes)})
 }
 
-pub(crate) fn hashes_of(j: &Json) -> Result<BucketHashes> {
+fn hashes_of(j: &Json) -> Result<BucketHashes> {
     let bytes = |name| unhex(text_of(j, name)?).ok_or_else(|| wrong(name));
     let hashes = bytes("hashes")?;
     let (hashes, []) = hashes.as_chunks::<4>() else { return Err(wrong("hashes")) };
