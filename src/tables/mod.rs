@@ -3,3 +3,4 @@
 pub mod catalog;
 pub mod open;
 pub mod reopen;
+mod warehouse;
