@@ -53,13 +53,17 @@ impl TableFormat {
         Error::unsupported(format!("{what}: not with tables of {} yet", self.name))
     }
 
-    /// What was found for a verb, or the error of [`TableFormat::lacks`] with what to do instead.
+    /// The same for a verb that is missing altogether, with what to do instead.
+    pub fn refused(&self, verb: &str) -> Error {
+        let instead = self.instead.iter().find(|(name, _)| *name == verb).map(|(_, instead)| *instead);
+        self.lacks(verb).hint(instead.unwrap_or("docs/not-yet.md lists what tables of each format support"))
+    }
+
+    /// What was found for a verb, or the error of [`TableFormat::refused`].
     ///
     /// # Errors
     /// `Unsupported` if `found` is `None`.
     pub fn required<T>(&self, verb: &str, found: Option<T>) -> Result<T> {
-        let instead = || self.instead.iter().find(|(name, _)| *name == verb).map(|(_, instead)| *instead);
-        let hint = || instead().unwrap_or("docs/not-yet.md lists what tables of each format support");
-        found.ok_or_else(|| self.lacks(verb).hint(hint()))
+        found.ok_or_else(|| self.refused(verb))
     }
 }

@@ -21,6 +21,8 @@ use crate::rows::seam;
 pub fn table_from_json(text: &str) -> Result<Arc<dyn seam::Table>> {
     let j: Json = serde_json::from_str(text).map_err(|e| Error::invalid("this is no JSON of a table").because(e))?;
     Ok(match j.get("format").and_then(Json::as_str) {
+        #[cfg(test)]
+        Some("toy") => Arc::new(super::toy::ToyTable::from_json(&j)?),
         Some("paimon") => Arc::new(PaimonTable::from_json(&j)?),
         _ => Arc::new(iceberg_from_json(text)?),
     })

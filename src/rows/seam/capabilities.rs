@@ -1,5 +1,7 @@
-//! What a table or a scan can do, by name. The answers come from the accessors of the seam and from
-//! [`Behaviour`](crate::format::table_format::Behaviour), so they can't differ from what the verbs do.
+//! What a table or a scan can do, by name. The answers come from the accessors of the seam and from [`Behaviour`], so
+//! they can't differ from what the verbs do.
+//!
+//! [`Behaviour`]: crate::format::table_format::Behaviour
 
 use super::scan::Scan;
 use super::table::Table;
@@ -8,25 +10,25 @@ use crate::error::{Error, Result};
 /// Something that tables of some formats can do. What a variant means is said where its answer comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableCapability {
-    /// See [`Behaviour::compaction_by_arguments`](crate::format::table_format::Behaviour::compaction_by_arguments).
+    /// See `Behaviour::compaction_by_arguments`.
     CompactionByArguments,
     /// Other processes compact, rewrite deletes and find orphan files.
     MaintenanceByExecutors,
     /// Other processes find and change rows.
     RowChangesByExecutors,
-    /// See [`Behaviour::branch_writes_by_executors`](crate::format::table_format::Behaviour::branch_writes_by_executors).
+    /// See `Behaviour::branch_writes_by_executors`.
     BranchWritesByExecutors,
-    /// See [`Behaviour::independent_writers`](crate::format::table_format::Behaviour::independent_writers).
+    /// See `Behaviour::independent_writers`.
     IndependentWriters,
-    /// See [`Behaviour::distribution_modes`](crate::format::table_format::Behaviour::distribution_modes).
+    /// See `Behaviour::distribution_modes`.
     DistributionModes,
     /// An engine's own Parquet writer can write data files.
     NativeWrites,
-    /// See [`Behaviour::plan_cache`](crate::format::table_format::Behaviour::plan_cache).
+    /// See `Behaviour::plan_cache`.
     PlanCache,
-    /// See [`Behaviour::snapshot_parents`](crate::format::table_format::Behaviour::snapshot_parents).
+    /// See `Behaviour::snapshot_parents`.
     SnapshotParents,
-    /// See [`Behaviour::streams_of_appends`](crate::format::table_format::Behaviour::streams_of_appends).
+    /// See `Behaviour::streams_of_appends`.
     StreamsOfAppends,
 }
 

@@ -52,8 +52,8 @@ pub trait Catalog: Send + Sync + Debug {
     /// Creates an empty table.
     ///
     /// # Errors
-    /// `AlreadyExists`; `NotFound` if the namespace does not exist; `InvalidInput` for a wrong schema, transform, order,
-    /// property or location; `Unsupported` for a format that the catalog does not have, see [`other_format`].
+    /// `AlreadyExists`; `NotFound` if the namespace does not exist; `InvalidInput` for a wrong schema, transform,
+    /// order, property or location; `Unsupported` for a format that the catalog does not have ([`other_format`]).
     fn create_table(
         &self,
         ident: &TableIdent,

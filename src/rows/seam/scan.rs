@@ -15,8 +15,10 @@ use crate::format::packed_splits::Splits;
 use crate::format::splits::SplitRequest;
 use crate::format::table_format::TableFormat;
 use crate::format::task::{ReadContext, Split};
+use crate::parallel::check_cancelled;
 use crate::rows::explanation::Explained;
 use crate::rows::native_read::{NativeRead, NativeReadRequest};
+use crate::rows::plan_table::{encode_tasks, schema, schema_of_changes};
 use crate::rows::statistics::Statistics;
 use crate::rows::stream::{BatchStream, StreamRequest};
 
@@ -43,7 +45,9 @@ pub trait Scan: Send + Sync + Debug {
     /// The snapshot that is read; `None` for an empty table.
     fn snapshot_id(&self) -> Option<i64>;
     /// Whether the rows are those that changed.
-    fn is_of_changes(&self) -> bool;
+    fn is_of_changes(&self) -> bool {
+        false
+    }
     /// Tasks, one for each file, in a deterministic order.
     ///
     /// # Errors
@@ -53,14 +57,27 @@ pub trait Scan: Send + Sync + Debug {
     ///
     /// # Errors
     /// Those of planning.
-    fn plan_table(&self) -> Result<Vec<RecordBatch>>;
+    fn plan_table(&self) -> Result<Vec<RecordBatch>> {
+        let mut next = self.plan_files()?;
+        let tasks = std::iter::from_fn(|| next().transpose()).collect::<Result<Vec<_>>>()?;
+        Ok(vec![encode_tasks(&tasks.iter().collect::<Vec<_>>(), self.is_of_changes())?])
+    }
     /// The schema of [`Scan::plan_table`].
-    fn plan_schema(&self) -> SchemaRef;
+    fn plan_schema(&self) -> SchemaRef {
+        if self.is_of_changes() { schema_of_changes() } else { schema() }
+    }
     /// The number of tasks.
     ///
     /// # Errors
     /// Those of planning.
-    fn count_files(&self) -> Result<u64>;
+    fn count_files(&self) -> Result<u64> {
+        let mut next = self.plan_files()?;
+        let mut count = 0;
+        while next()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
     /// Splits, packed as the reference implementation packs them.
     ///
     /// # Errors
@@ -82,12 +99,16 @@ pub trait Scan: Send + Sync + Debug {
     ///
     /// # Errors
     /// Those of reading the manifest list.
-    fn estimate(&self) -> Result<Estimate>;
+    fn estimate(&self) -> Result<Estimate> {
+        Err(self.format().refused("estimates"))
+    }
     /// Counts and bounds of columns.
     ///
     /// # Errors
     /// `InvalidInput` for a column without statistics; those of planning.
-    fn statistics(&self, columns: &[String]) -> Result<Statistics>;
+    fn statistics(&self, _columns: &[String]) -> Result<Statistics> {
+        Err(self.format().refused("statistics"))
+    }
     /// The rows, one batch at a time.
     ///
     /// # Errors
@@ -97,7 +118,15 @@ pub trait Scan: Send + Sync + Debug {
     ///
     /// # Errors
     /// As [`Scan::read`].
-    fn count(&self) -> Result<u64>;
+    fn count(&self) -> Result<u64> {
+        let mut rows = self.read(StreamRequest::default())?;
+        let mut count = 0u64;
+        while let Some(batch) = rows.next_batch()? {
+            check_cancelled()?;
+            count = count.saturating_add(batch.num_rows() as u64);
+        }
+        Ok(count)
+    }
 
     /// Reads of an engine's own Parquet reader.
     fn native_reads(&self) -> Option<&dyn NativeReads> {

@@ -26,7 +26,7 @@ use crate::types::{PartitionSpec, Schema, SortOrder};
 
 use super::scan::Scan;
 
-/// A table at one version, of any format.
+/// A table at one version, of any format. A format that lacks a verb keeps the default, which refuses it.
 pub trait Table: Send + Sync + Debug {
     /// The format.
     fn format(&self) -> &'static TableFormat;
@@ -37,15 +37,23 @@ pub trait Table: Send + Sync + Debug {
     /// The metadata file that was read.
     fn metadata_location(&self) -> &str;
     /// The identity of the table; empty where the format has none.
-    fn uuid(&self) -> &str;
+    fn uuid(&self) -> &str {
+        ""
+    }
     /// The current schema.
     fn schema(&self) -> &Arc<Schema>;
     /// The partition spec that writers use.
-    fn partition_spec(&self) -> Arc<PartitionSpec>;
+    fn partition_spec(&self) -> Arc<PartitionSpec> {
+        Arc::new(PartitionSpec { id: 0, fields: Vec::new() })
+    }
     /// The sort order that writers use.
-    fn sort_order(&self) -> Arc<SortOrder>;
+    fn sort_order(&self) -> Arc<SortOrder> {
+        Arc::new(SortOrder { id: 0, fields: Vec::new() })
+    }
     /// The properties of the table.
-    fn properties(&self) -> BTreeMap<String, String>;
+    fn properties(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
     /// The current snapshot.
     fn snapshot(&self) -> Option<SnapshotInfo>;
     /// All snapshots, oldest first.
@@ -57,7 +65,9 @@ pub trait Table: Send + Sync + Debug {
     ///
     /// # Errors
     /// As [`Table::snapshots`].
-    fn refs(&self) -> Result<Vec<RefInfo>>;
+    fn refs(&self) -> Result<Vec<RefInfo>> {
+        Ok(Vec::new())
+    }
     /// The newest version of the same table.
     ///
     /// # Errors
@@ -67,7 +77,9 @@ pub trait Table: Send + Sync + Debug {
     ///
     /// # Errors
     /// `Unsupported` if the table can't be written.
-    fn writable_location(&self) -> Result<&str>;
+    fn writable_location(&self) -> Result<&str> {
+        Ok(self.location())
+    }
     /// The JSON from which the same version is opened again, in another process too.
     fn to_json(&self) -> String;
 
@@ -80,7 +92,9 @@ pub trait Table: Send + Sync + Debug {
     ///
     /// # Errors
     /// `InvalidInput` for an unknown name; those of the store.
-    fn inspect(&self, name: &str, at: Option<&At>) -> Result<Rows>;
+    fn inspect(&self, _name: &str, _at: Option<&At>) -> Result<Rows> {
+        Err(self.format().refused("metadata tables"))
+    }
 
     /// Writes rows and commits them.
     ///
@@ -98,11 +112,13 @@ pub trait Table: Send + Sync + Debug {
     /// As [`Table::change_rows`], but for the commit.
     fn write_delta(
         &self,
-        change: &RowChange,
-        rows: RowReader,
-        branch: Option<&str>,
-        task: u64,
-    ) -> Result<CommitMessage>;
+        _change: &RowChange,
+        _rows: RowReader,
+        _branch: Option<&str>,
+        _task: u64,
+    ) -> Result<CommitMessage> {
+        Err(self.format().refused("writing deletes"))
+    }
     /// Commits what writers wrote, in one snapshot.
     ///
     /// # Errors
@@ -114,15 +130,19 @@ pub trait Table: Send + Sync + Debug {
     /// As [`Table::commit`] and [`Table::check_overwrite`].
     fn commit_overwrite(
         &self,
-        change: &RowChange,
-        messages: Vec<CommitMessage>,
-        options: &CommitOptions,
-    ) -> Result<Arc<dyn Table>>;
+        _change: &RowChange,
+        _messages: Vec<CommitMessage>,
+        _options: &CommitOptions,
+    ) -> Result<Arc<dyn Table>> {
+        Err(self.format().refused("overwrites"))
+    }
     /// Refuses an overwrite that can't be committed, before its rows are written.
     ///
     /// # Errors
     /// `InvalidInput` if the filter does not fit the table; `Unsupported` for changes that the format does not have.
-    fn check_overwrite(&self, change: &RowChange) -> Result<()>;
+    fn check_overwrite(&self, _change: &RowChange) -> Result<()> {
+        Err(self.format().refused("overwrites"))
+    }
     /// Removes the files of messages that are given up.
     ///
     /// # Errors
@@ -135,20 +155,26 @@ pub trait Table: Send + Sync + Debug {
     /// `Unsupported` for changes that the format does not have; those of the store.
     fn change_rows(
         &self,
-        change: &RowChange,
-        rows: Option<RowReader>,
-        options: &CommitOptions,
-    ) -> Result<Arc<dyn Table>>;
+        _change: &RowChange,
+        _rows: Option<RowReader>,
+        _options: &CommitOptions,
+    ) -> Result<Arc<dyn Table>> {
+        Err(self.format().refused("changes of rows"))
+    }
     /// Changes the schema, the properties or the references of the table in one commit.
     ///
     /// # Errors
     /// `InvalidInput`, `NotFound`, `AlreadyExists` or `Unsupported` for a change that the format does not allow.
-    fn evolve(&self, evolutions: &[Evolution]) -> Result<Arc<dyn Table>>;
+    fn evolve(&self, _evolutions: &[Evolution]) -> Result<Arc<dyn Table>> {
+        Err(self.format().refused("changes of the table"))
+    }
     /// Runs one action of maintenance. Returns the table at its newest version, and what was done.
     ///
     /// # Errors
     /// `Unsupported` for an action that the format does not have; those of the action.
-    fn maintain(&self, action: &Maintenance) -> Result<(Arc<dyn Table>, Maintained)>;
+    fn maintain(&self, action: &Maintenance) -> Result<(Arc<dyn Table>, Maintained)> {
+        Err(self.format().refused(action.name()))
+    }
 
     /// Several changes in one commit.
     fn transactions(&self) -> Option<&dyn Transactions> {
