@@ -1,4 +1,6 @@
-//! Tables of Paimon in a file-system catalog, behind the seam ([`seam::Catalog`]): in folders `<warehouse>/<database>.db/<table>`, as in Java's catalog.
+//! Tables of Paimon in a file-system catalog, behind the seam ([`seam::Catalog`]).
+//!
+//! They are in folders `<warehouse>/<database>.db/<table>`, as in Java's catalog.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::arrow::{Batches, Input};
-use super::call::run;
+use super::call::{run, run_attached};
 use super::commit_message::{CommitMessage, taken};
 use super::pickle::{Pickled, pickle_as_json};
 use super::requests::evolution::Evolution;
