@@ -10,9 +10,11 @@ _Wrapped = TypeVar("_Wrapped")
 
 __version__: Final[str]
 DEBUG_BUILD: Final[bool]
+TABLE_FORMATS: Final[list[str]]
 
 __all__ = [
     "DEBUG_BUILD",
+    "TABLE_FORMATS",
     "Assigned",
     "At",
     "Batch",
@@ -316,6 +318,7 @@ class NativeRead:
 
 @final
 class Scan:
+    def supports(self, capability: str) -> bool: ...
     def filter(self, text: str) -> Scan: ...
     def select(self, columns: list[str]) -> Scan: ...
     def limit(self, rows: int) -> Scan: ...
@@ -1235,6 +1238,9 @@ class Table:
     def open(location: str, storage_options: dict[str, str], moved: bool) -> Table: ...
     @property
     def format(self) -> str: ...
+    @property
+    def format_name(self) -> str: ...
+    def supports(self, capability: str) -> bool: ...
     @property
     def format_version(self) -> int: ...
     @property

@@ -1,18 +1,20 @@
-"""What a table can do. Not every table format can do everything.
+"""What a table or a scan can do. Not every table format can do everything.
 
-This is the only file that looks at a table's format. Everything else asks for a capability by its name:
+The core answers. Nothing in Python looks at a table's format; everything asks for a capability by its name:
 
-    if supports(table, "native_reads"):
+    if supports(table._core, "native_writes"):
         ...
 """
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
-__all__ = ["TABLE_FORMATS", "Capability", "format_name", "supports"]
+from frazil import _core
 
-TABLE_FORMATS = ("iceberg", "paimon")
+__all__ = ["TABLE_FORMATS", "Capability", "ScanCapability", "format_name", "scan_supports", "supports"]
+
+TABLE_FORMATS: tuple[str, ...] = tuple(_core.TABLE_FORMATS)
 """The table formats that tables can be created in."""
 
 Capability: TypeAlias = Literal[
@@ -28,14 +30,10 @@ Capability: TypeAlias = Literal[
     "independent_writers",
     # Rows can be distributed by partition and sort order before they are written.
     "distribution_modes",
-    # Spark's own Parquet reader can read data files.
-    "native_reads",
     # Spark's own Parquet writer can write data files.
     "native_writes",
     # Decoded manifests can be kept in a folder.
     "plan_cache",
-    # Parts of a plan can be planned alone.
-    "planning_by_executors",
     # A snapshot names its parent, so each branch has a history.
     "snapshot_parents",
     # A stream reads the data files that each commit appended.
@@ -43,39 +41,25 @@ Capability: TypeAlias = Literal[
 ]
 """The name of something that a table may be able to do."""
 
-# Apache Paimon's tables have none of these yet.
-_FORMATS: dict[Capability, frozenset[str]] = {
-    "compaction_by_arguments": frozenset({"iceberg"}),
-    "maintenance_by_executors": frozenset({"iceberg"}),
-    "row_changes_by_executors": frozenset({"iceberg"}),
-    "branch_writes_by_executors": frozenset({"iceberg"}),
-    "independent_writers": frozenset({"iceberg"}),
-    "distribution_modes": frozenset({"iceberg"}),
-    "native_reads": frozenset({"iceberg"}),
-    "native_writes": frozenset({"iceberg"}),
-    "plan_cache": frozenset({"iceberg"}),
-    "planning_by_executors": frozenset({"iceberg"}),
-    "snapshot_parents": frozenset({"iceberg"}),
-    "streams_of_appends": frozenset({"iceberg"}),
-}
-_NAMES = {"iceberg": "Apache Iceberg", "paimon": "Apache Paimon"}
+ScanCapability: TypeAlias = Literal[
+    # Spark's own Parquet reader can read data files.
+    "native_reads",
+    # Parts of a plan can be planned alone.
+    "planning_by_executors",
+]
+"""The name of something that a scan may be able to do."""
 
 
-class _HasFormat(Protocol):
-    @property
-    def format(self) -> str: ...
+def supports(table: _core.Table, capability: Capability) -> bool:
+    """Whether a table can do something."""
+    return table.supports(capability)
 
 
-def supports(table: _HasFormat, capability: Capability) -> bool:
-    """Whether a table can do something.
-
-    Args:
-        table: A table, or the core's.
-        capability: What.
-    """
-    return table.format in _FORMATS[capability]
+def scan_supports(scan: _core.Scan, capability: ScanCapability) -> bool:
+    """Whether a scan can do something."""
+    return scan.supports(capability)
 
 
-def format_name(table: _HasFormat) -> str:
-    """The name of a table's format, for messages: `Apache Iceberg`."""
-    return _NAMES.get(table.format, table.format)
+def format_name(table: _core.Table) -> str:
+    """The name of a table's format, for messages."""
+    return table.format_name

@@ -138,7 +138,8 @@ class Catalog:
         """
         if format not in TABLE_FORMATS:
             message = f"'{format}' is not a table format"
-            raise InvalidInputError(message, {"format": str(format)}, "Use format='iceberg' or format='paimon'")
+            known = " or ".join(f"format='{known}'" for known in TABLE_FORMATS)
+            raise InvalidInputError(message, {"format": str(format)}, f"Use {known}")
         core = core_schema("schema", schema)
         return Table(
             self._core.create_table(

@@ -14,5 +14,6 @@ pub mod packed_splits;
 pub mod request;
 pub mod row_change;
 pub mod splits;
+pub mod table_format;
 pub mod task;
 pub mod wire;

@@ -10,16 +10,18 @@ use super::*;
 use crate::data::arrow::schema::to_arrow;
 use crate::format::catalog::NewTable;
 use crate::format::evolution::Evolution;
+use crate::format::ident::TableIdent;
 use crate::format::maintenance::ExpireOptions;
 use crate::format::maintenance::Expiry;
 use crate::format::request::ScanRequest;
 use crate::iceberg::catalog::metadata_files;
+use crate::iceberg::catalog_tables::IcebergCatalog;
 use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::snapshot_input::Operation;
+use crate::rows::seam::Catalog as _;
 use crate::store::Store;
 use crate::store::local::LocalStore;
 use crate::store::testing::{Change, Hooked, Hooks};
-use crate::tables::catalog::Catalog;
 use crate::types::{Field, PrimitiveType, Schema};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,10 +109,10 @@ impl Setup {
     pub fn new() -> Setup {
         let folder = tempfile::tempdir().unwrap();
         let warehouse = folder.path().to_str().unwrap().to_owned();
-        let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
-        catalog.create_namespace("db", false).unwrap();
+        let catalog = IcebergCatalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
+        catalog.create_namespace(&["db".to_owned()], &BTreeMap::new()).unwrap();
         let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
-        let table = catalog.create_table("db.t", &schema, NewTable::default()).unwrap();
+        let table = catalog.create(&TableIdent::parse("db.t").unwrap(), &schema, NewTable::default()).unwrap();
         let store = Arc::new(Hooked(Faulty { fault: Mutex::new(Fault::None) }));
         let (metadata, found) = metadata_files::load(store.as_ref(), &table.inner.root).unwrap();
         let table = Table::of(store.clone(), metadata, found, BTreeMap::new(), false).unwrap();

@@ -1,6 +1,7 @@
 //! The Iceberg tower: bytes of the format to tasks and commits.
 
 pub mod catalog;
+pub mod catalog_tables;
 pub mod commit;
 pub mod committing;
 pub mod evolve;

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::evolution::{RefKind, Retention};
 use crate::format::request::{RefInfo, SnapshotInfo};
+use crate::format::table_format::{Behaviour, TableFormat};
 use crate::format::task::WrittenAt;
 use crate::iceberg::catalog::interface::Opened;
 use crate::iceberg::catalog::metadata_files::{self, FoundMetadata};
@@ -16,6 +17,22 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::{self, Location, Store, location};
 use crate::types::{PartitionSpec, Schema, SortOrder};
+
+/// The format of Apache Iceberg.
+pub static ICEBERG: TableFormat = TableFormat {
+    id: "iceberg",
+    name: "Apache Iceberg",
+    behaviour: Behaviour {
+        compaction_by_arguments: true,
+        branch_writes_by_executors: true,
+        independent_writers: true,
+        distribution_modes: true,
+        plan_cache: true,
+        snapshot_parents: true,
+        streams_of_appends: true,
+    },
+    instead: &[],
+};
 
 impl From<&Snapshot> for SnapshotInfo {
     fn from(s: &Snapshot) -> Self {

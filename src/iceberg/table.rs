@@ -24,12 +24,13 @@ use crate::format::packed_splits::Splits;
 use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::row_change::{ChangeFiles, Part, RowChange};
 use crate::format::splits::SplitRequest;
+use crate::format::table_format::TableFormat;
 use crate::format::task::{CommitMessage, DataFile, ReadContext, Split};
 use crate::iceberg::inspect::metadata_table::MetadataTable;
 use crate::iceberg::inspect::tables::inspect;
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::scan::plan_parts::{self, PlanPart};
-use crate::iceberg::state::Table;
+use crate::iceberg::state::{ICEBERG, Table};
 use crate::iceberg::transaction::pending::Transaction;
 use crate::rows::explanation::Explained;
 use crate::rows::metadata_rows::Rows;
@@ -45,8 +46,8 @@ fn shared(table: Table) -> Arc<dyn seam::Table> {
 }
 
 impl seam::Table for Table {
-    fn format(&self) -> &'static str {
-        "iceberg"
+    fn format(&self) -> &'static TableFormat {
+        &ICEBERG
     }
 
     fn format_version(&self) -> u8 {
@@ -379,6 +380,10 @@ impl seam::FileRewrites for Table {
 }
 
 impl seam::Scan for Scan {
+    fn format(&self) -> &'static TableFormat {
+        &ICEBERG
+    }
+
     fn filter(&self, predicate: Predicate) -> Result<Box<dyn seam::Scan>> {
         Ok(Box::new(Scan::filter(self, predicate)?))
     }

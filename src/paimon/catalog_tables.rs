@@ -1,58 +1,55 @@
-//! Tables of Paimon in a file-system catalog: in folders `<warehouse>/<database>.db/<table>`, as in Java's catalog.
+//! Tables of Paimon in a file-system catalog, behind the seam ([`seam::Catalog`]).
+//!
+//! They are in folders `<warehouse>/<database>.db/<table>`, as in Java's catalog.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::catalog::NewTable;
 use crate::format::commit::now_ms;
 use crate::format::ident::TableIdent;
+use crate::format::table_format::TableFormat;
 use crate::paimon::catalog::new_schema::first_schema;
 use crate::paimon::catalog::warehouse::Warehouse;
 use crate::paimon::evolve::option_checks::check_new;
 use crate::paimon::spec::from_types::data_field;
 use crate::paimon::spec::schema::SchemaParts;
-use crate::paimon::state::PaimonTable;
-use crate::store::Store;
+use crate::paimon::state::{PAIMON, PaimonTable};
+use crate::rows::seam;
+use crate::store::{self, Store, StoreOptions};
 use crate::types::Schema;
 
 /// The tables of Paimon in a warehouse.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct PaimonCatalog {
+    name: String,
+    properties: BTreeMap<String, String>,
     warehouse: Warehouse,
     store: Arc<dyn Store>,
     storage_options: BTreeMap<String, String>,
 }
 
+impl fmt::Debug for PaimonCatalog {
+    /// Without the properties, which hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PaimonCatalog({:?})", self.name)
+    }
+}
+
 impl PaimonCatalog {
-    /// Those in the folder `root`.
+    /// Those in the folder that the property `warehouse` names.
     ///
     /// # Errors
-    /// `InvalidInput` for an empty folder.
-    pub fn new(store: Arc<dyn Store>, root: &str, storage_options: BTreeMap<String, String>) -> Result<PaimonCatalog> {
-        Ok(PaimonCatalog { warehouse: Warehouse::new(store.clone(), root)?, store, storage_options })
-    }
-
-    /// Names of databases that have a folder.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn databases(&self) -> Result<Vec<String>> {
-        self.warehouse.databases()
-    }
-
-    /// Tables in a database; none if it has no folder.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn tables(&self, namespace: &[String]) -> Result<Vec<String>> {
-        match namespace {
-            [database] => match self.warehouse.tables(database) {
-                Err(e) if e.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-                tables => tables,
-            },
-            _ => Ok(Vec::new()),
-        }
+    /// `InvalidInput` for an empty folder; `Unsupported` for other storage.
+    pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<PaimonCatalog> {
+        let root = properties.get("warehouse").map_or("", String::as_str);
+        let options = StoreOptions::of_catalog(&properties).with("catalog", name)?;
+        let store = store::open_store(root, options.as_map())?;
+        let warehouse = Warehouse::new(store.clone(), &store::location::absolute(root)?)?;
+        let storage_options = options.as_map().clone();
+        Ok(PaimonCatalog { name: name.to_owned(), properties, warehouse, store, storage_options })
     }
 
     /// Opens a table.
@@ -103,38 +100,97 @@ impl PaimonCatalog {
         self.warehouse.create_table(database, &ident.name, parts)?;
         self.load(ident)
     }
+}
 
-    /// Removes a table with all its files.
-    ///
-    /// # Errors
-    /// `NotFound` if it does not exist; as [`Warehouse::drop_table`].
-    pub fn drop(&self, ident: &TableIdent) -> Result<()> {
-        self.load(ident)?;
-        let [database] = &ident.namespace[..] else { return Ok(()) };
-        self.warehouse.drop_table(database, &ident.name)
+/// The only level of a namespace.
+fn database(namespace: &[String]) -> Result<&String> {
+    match namespace {
+        [database] => Ok(database),
+        _ => Err(Error::not_found(format!("there is no namespace {}", namespace.join(".")))
+            .hint("Databases of Apache Paimon don't nest")),
+    }
+}
+
+impl seam::Catalog for PaimonCatalog {
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    /// Gives a table another name.
-    ///
-    /// # Errors
-    /// As [`Warehouse::rename_table`].
-    pub fn rename(&self, ident: &TableIdent, to: &TableIdent) -> Result<()> {
-        self.load(ident)?;
-        match (&ident.namespace[..], &to.namespace[..]) {
-            ([from], [other]) => self.warehouse.rename_table((from, &ident.name), (other, &to.name)),
-            _ => Err(Error::invalid("Paimon's databases don't nest").with("table", to.to_string())),
+    fn properties(&self) -> &BTreeMap<String, String> {
+        &self.properties
+    }
+
+    fn check_namespace(&self, namespace: &[String]) -> Result<()> {
+        let database = database(namespace)?;
+        match self.warehouse.databases()?.contains(database) {
+            true => Ok(()),
+            false => Err(Error::not_found(format!("there is no namespace {database}"))),
+        }
+    }
+
+    /// Databases that have a folder.
+    fn list_namespaces(&self, parent: &[String]) -> Result<Vec<Vec<String>>> {
+        match parent {
+            [] => Ok(self.warehouse.databases()?.into_iter().map(|name| vec![name]).collect()),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn create_namespace(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()> {
+        match properties.is_empty() {
+            true => self.warehouse.create_database(database(namespace)?).map(drop),
+            false => Err(PAIMON.lacks("properties of namespaces")),
         }
     }
 
     /// Removes the folder of a database, if there is one.
-    ///
-    /// # Errors
-    /// `InvalidInput` if a table is in it.
-    pub fn drop_database(&self, namespace: &[String]) -> Result<()> {
-        let [database] = namespace else { return Ok(()) };
-        match self.warehouse.drop_database(database) {
+    fn drop_namespace(&self, namespace: &[String]) -> Result<()> {
+        match self.warehouse.drop_database(database(namespace)?) {
             Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
             _ => Ok(()),
+        }
+    }
+
+    fn list_tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
+        let names = self.warehouse.tables(database(namespace)?)?;
+        Ok(names.into_iter().map(|name| TableIdent { namespace: namespace.to_vec(), name }).collect())
+    }
+
+    fn load_table(&self, ident: &TableIdent) -> Result<Arc<dyn seam::Table>> {
+        Ok(Arc::new(self.load(ident)?))
+    }
+
+    fn create_table(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+    ) -> Result<Arc<dyn seam::Table>> {
+        match format.id == PAIMON.id {
+            true => Ok(Arc::new(self.create(ident, schema, &request)?)),
+            false => Err(seam::other_format(self, format)),
+        }
+    }
+
+    /// Removes a table with all its files.
+    fn drop_table(&self, ident: &TableIdent, _purge: bool) -> Result<()> {
+        self.load(ident)?;
+        self.warehouse.drop_table(database(&ident.namespace)?, &ident.name)
+    }
+
+    fn renames(&self) -> Option<&dyn seam::Renames> {
+        Some(self)
+    }
+}
+
+impl seam::Renames for PaimonCatalog {
+    /// Renames the folder of the table.
+    fn rename_table(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
+        self.load(from)?;
+        match (&from.namespace[..], &to.namespace[..]) {
+            ([database], [other]) => self.warehouse.rename_table((database, &from.name), (other, &to.name)),
+            _ => Err(Error::invalid("Paimon's databases don't nest").with("table", to.to_string())),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::codec::avro::ManifestCache;
 use crate::error::{Error, Result};
 use crate::format::evolution::Retention;
 use crate::format::request::{RefInfo, SnapshotInfo};
+use crate::format::table_format::{Behaviour, TableFormat};
 use crate::format::wire::texts::texts;
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
 use crate::paimon::catalog::metadata::TableMetadata;
@@ -16,6 +17,17 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::store::{self, Store};
 use crate::types::{PartitionField, PartitionSpec, Schema, SortOrder, Transform};
+
+/// The format of Apache Paimon.
+pub static PAIMON: TableFormat = TableFormat {
+    id: "paimon",
+    name: "Apache Paimon",
+    behaviour: Behaviour::NONE,
+    instead: &[(
+        "transactions",
+        "A commit makes one kind of change. Several writes are one commit by table.writer() and table.commit([message, ...]); on a branch others see changes only after refs.fast_forward",
+    )],
+};
 
 /// The first id of a partition field, as in Iceberg; Paimon gives them none.
 const FIRST_PARTITION_FIELD_ID: i32 = 1000;
@@ -299,9 +311,4 @@ impl PaimonTable {
             _ => self.refresh(),
         }
     }
-}
-
-/// Error for a change that tables of Apache Paimon do not take yet.
-pub(crate) fn unsupported(what: &str) -> Error {
-    Error::unsupported(format!("{what}: not with tables of Apache Paimon yet"))
 }

@@ -16,10 +16,11 @@ use crate::format::maintenance::{Maintained, Maintenance};
 use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::row_change::RowChange;
 use crate::format::splits::SplitRequest;
+use crate::format::table_format::TableFormat;
 use crate::format::task::{CommitMessage, ReadContext, Split};
 use crate::paimon::inspect::tables::inspect;
 use crate::paimon::scan::handle::PaimonScan;
-use crate::paimon::state::{PaimonTable, unsupported};
+use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::rows::explanation::Explained;
 use crate::rows::metadata_rows::Rows;
 use crate::rows::seam;
@@ -40,13 +41,13 @@ fn check_options(options: &WriteOptions) -> Result<()> {
     }
     match options.sort_by.as_deref() {
         None | Some([]) => Ok(()),
-        Some(_) => Err(unsupported("sort_by")),
+        Some(_) => Err(PAIMON.lacks("sort_by")),
     }
 }
 
 impl seam::Table for PaimonTable {
-    fn format(&self) -> &'static str {
-        "paimon"
+    fn format(&self) -> &'static TableFormat {
+        &PAIMON
     }
 
     fn format_version(&self) -> u8 {
@@ -170,22 +171,13 @@ impl seam::Table for PaimonTable {
     fn maintain(&self, action: &Maintenance) -> Result<(Arc<dyn seam::Table>, Maintained)> {
         PaimonTable::maintain(self, action).map(|(table, done)| (shared(table), done))
     }
-
-    fn missing(&self, capability: &str) -> Option<Error> {
-        let table = self.location();
-        let error = match capability {
-            "transactions" => Error::unsupported(
-                "transactions: a commit of Apache Paimon makes one kind of change, and schemas, tags and rows are not published together",
-            )
-            .hint("Several writes are one commit by table.writer() and table.commit([message, ...]); on a branch others see changes only after refs.fast_forward"),
-            other => unsupported(other)
-                .hint("docs/not-yet.md lists what tables of each format support"),
-        };
-        Some(error.with("table", table))
-    }
 }
 
 impl seam::Scan for PaimonScan {
+    fn format(&self) -> &'static TableFormat {
+        &PAIMON
+    }
+
     fn filter(&self, predicate: Predicate) -> Result<Box<dyn seam::Scan>> {
         Ok(Box::new(PaimonScan::filter(self, predicate)?))
     }

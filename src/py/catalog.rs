@@ -1,26 +1,30 @@
 //! Catalogs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 
 use super::call::run;
 use super::schema::Schema;
 use super::table::Table;
+use crate::error::{Error, ErrorKind};
 use crate::format::catalog::NewTable;
-use crate::tables::catalog;
+use crate::format::ident::{TableIdent, parse_namespace};
+use crate::rows::seam;
+use crate::tables::catalog::{self, FORMATS};
 
 /// A catalog; `frazil.Catalog` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Catalog {
-    inner: catalog::Catalog,
+    inner: Arc<dyn seam::Catalog>,
 }
 
 #[pymethods]
 impl Catalog {
     #[staticmethod]
     fn open(py: Python<'_>, name: &str, properties: BTreeMap<String, String>) -> PyResult<Catalog> {
-        Ok(Catalog { inner: run(py, || catalog::Catalog::open(name, properties))? })
+        Ok(Catalog { inner: run(py, || catalog::open(name, properties))? })
     }
 
     #[getter]
@@ -40,15 +44,22 @@ impl Catalog {
         if_not_exists: bool,
         properties: BTreeMap<String, String>,
     ) -> PyResult<()> {
-        run(py, || self.inner.create_namespace_with(namespace, if_not_exists, &properties))
+        let create = || self.inner.create_namespace(&parse_namespace(namespace)?, &properties);
+        run(py, || match create() {
+            Err(e) if if_not_exists && e.kind() == ErrorKind::AlreadyExists => Ok(()),
+            done => done,
+        })
     }
 
     fn namespace_exists(&self, py: Python<'_>, namespace: &str) -> PyResult<bool> {
-        run(py, || self.inner.namespace_exists(namespace))
+        run(py, || self.inner.namespace_exists(&parse_namespace(namespace)?))
     }
 
     fn namespace_properties(&self, py: Python<'_>, namespace: &str) -> PyResult<BTreeMap<String, String>> {
-        run(py, || self.inner.namespace_properties(namespace))
+        run(py, || {
+            let properties = self.inner.required("namespace_properties", self.inner.namespace_properties())?;
+            properties.get(&parse_namespace(namespace)?)
+        })
     }
 
     fn update_namespace_properties(
@@ -58,28 +69,33 @@ impl Catalog {
         removals: Vec<String>,
         updates: BTreeMap<String, String>,
     ) -> PyResult<()> {
-        run(py, || self.inner.update_namespace_properties(namespace, &removals, &updates))
+        run(py, || {
+            let properties = self.inner.required("update_namespace_properties", self.inner.namespace_properties())?;
+            properties.update(&parse_namespace(namespace)?, &removals, &updates)
+        })
     }
 
     fn drop_namespace(&self, py: Python<'_>, namespace: &str) -> PyResult<()> {
-        run(py, || self.inner.drop_namespace(namespace))
+        run(py, || self.inner.drop_namespace(&parse_namespace(namespace)?))
     }
 
     #[pyo3(signature = (parent=None))]
     fn list_namespaces(&self, py: Python<'_>, parent: Option<&str>) -> PyResult<Vec<String>> {
-        run(py, || self.inner.list_namespaces(parent))
+        let list = || self.inner.list_namespaces(&parent.map_or(Ok(Vec::new()), parse_namespace)?);
+        Ok(run(py, list)?.into_iter().map(|levels| levels.join(".")).collect())
     }
 
     fn list_tables(&self, py: Python<'_>, namespace: &str) -> PyResult<Vec<String>> {
-        run(py, || self.inner.list_tables(namespace))
+        let tables = run(py, || self.inner.list_tables(&parse_namespace(namespace)?))?;
+        Ok(tables.iter().map(TableIdent::to_string).collect())
     }
 
     fn table_exists(&self, py: Python<'_>, identifier: &str) -> PyResult<bool> {
-        run(py, || self.inner.table_exists(identifier))
+        run(py, || self.inner.table_exists(&TableIdent::parse(identifier)?))
     }
 
     fn load_table(&self, py: Python<'_>, identifier: &str) -> PyResult<Table> {
-        Ok(run(py, || self.inner.load(identifier))?.into())
+        Ok(run(py, || self.inner.load_table(&TableIdent::parse(identifier)?))?.into())
     }
 
     #[pyo3(signature = (identifier, schema, *, partition_by, sort_by, properties, location, identifier_fields, format))]
@@ -98,18 +114,30 @@ impl Catalog {
     ) -> PyResult<Table> {
         let schema = &schema.get().inner;
         let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
-        Ok(run(py, || self.inner.create(identifier, schema, request, format))?.into())
+        Ok(run(py, || {
+            let unknown = || Error::invalid(format!("'{format}' is not a table format"));
+            let format = FORMATS.into_iter().find(|known| known.id == format).ok_or_else(unknown)?;
+            self.inner.create_table(&TableIdent::parse(identifier)?, schema, request, format)
+        })?
+        .into())
     }
 
     fn drop_table(&self, py: Python<'_>, identifier: &str, purge: bool) -> PyResult<()> {
-        run(py, || self.inner.drop_table(identifier, purge))
+        run(py, || self.inner.drop_table(&TableIdent::parse(identifier)?, purge))
     }
 
     fn register_table(&self, py: Python<'_>, identifier: &str, metadata_location: &str) -> PyResult<Table> {
-        Ok(run(py, || self.inner.register(identifier, metadata_location))?.into())
+        Ok(run(py, || {
+            let registration = self.inner.required("register_table", self.inner.registration())?;
+            registration.register_table(&TableIdent::parse(identifier)?, metadata_location)
+        })?
+        .into())
     }
 
     fn rename_table(&self, py: Python<'_>, identifier: &str, to: &str) -> PyResult<()> {
-        run(py, || self.inner.rename_table(identifier, to))
+        run(py, || {
+            let renames = self.inner.required("rename_table", self.inner.renames())?;
+            renames.rename_table(&TableIdent::parse(identifier)?, &TableIdent::parse(to)?)
+        })
     }
 }

@@ -22,7 +22,7 @@ use crate::format::splits::SplitRequest;
 use crate::format::task;
 use crate::rows::judged_files::{change_file_schema, file_schema, manifest_schema};
 use crate::rows::native_read::NativeReadRequest;
-use crate::rows::seam;
+use crate::rows::seam::{self, ScanCapability};
 use crate::rows::stream::StreamRequest;
 use crate::{expr, types};
 
@@ -44,8 +44,20 @@ pub(super) struct Scan {
     pub(super) inner: Box<dyn seam::Scan>,
 }
 
+impl Scan {
+    /// What was found for a verb, or an `Unsupported` error that names it.
+    fn required<T>(&self, verb: &str, found: Option<T>) -> Result<T> {
+        self.inner.format().required(verb, found)
+    }
+}
+
 #[pymethods]
 impl Scan {
+    /// Whether the scan can do something; the names are those of `frazil.capabilities`.
+    fn supports(&self, py: Python<'_>, capability: &str) -> PyResult<bool> {
+        run_attached(py, || Ok(self.inner.supports(ScanCapability::parse(capability)?)))
+    }
+
     fn filter(&self, py: Python<'_>, text: &str) -> PyResult<Scan> {
         Ok(Scan { inner: run(py, || self.inner.filter(expr::parse(text)?))? })
     }
@@ -123,15 +135,14 @@ impl Scan {
         let pack_from = pack_from.unwrap_or(usize::MAX);
         let request = NativeReadRequest { schemes, refused, most_files, most_positions, pack_from };
         let packing = SplitRequest::default();
-        let found = run(py, || {
-            seam::required_of_scan("Spark's own reader", self.inner.native_reads())?.native_read(&request, packing)
-        })?;
+        let found =
+            run(py, || self.required("Spark's own reader", self.inner.native_reads())?.native_read(&request, packing))?;
         NativeRead::new(py, found)
     }
 
     fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {
         let parts = run(py, || {
-            seam::required_of_scan("plans in parts", self.inner.parted_plans())?.plan_parts(part_bytes, whole_bytes)
+            self.required("plans in parts", self.inner.parted_plans())?.plan_parts(part_bytes, whole_bytes)
         })?;
         Ok(parts.into_iter().map(|inner| PlanPart { inner }).collect())
     }
@@ -142,12 +153,12 @@ impl Scan {
     }
 
     fn reader(&self, py: Python<'_>) -> PyResult<Split> {
-        Ok(run(py, || Ok(seam::required_of_scan("plans in parts", self.inner.parted_plans())?.reader()))?.into())
+        Ok(run(py, || Ok(self.required("plans in parts", self.inner.parted_plans())?.reader()))?.into())
     }
 
     fn estimate_splits(&self, py: Python<'_>, parts: Vec<PyRef<'_, PlanPart>>) -> PyResult<u64> {
         let files = parts.iter().map(|part| u128::from(part.inner.most_files())).sum();
-        run(py, || seam::required_of_scan("plans in parts", self.inner.parted_plans())?.estimate_splits(files))
+        run(py, || self.required("plans in parts", self.inner.parted_plans())?.estimate_splits(files))
     }
 
     fn count_files(&self, py: Python<'_>) -> PyResult<u64> {

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::arrow::{Batches, Input};
-use super::call::run;
+use super::call::{run, run_attached};
 use super::commit_message::{CommitMessage, taken};
 use super::pickle::{Pickled, pickle_as_json};
 use super::requests::evolution::Evolution;
@@ -19,12 +19,12 @@ use super::results::snapshot::{RefInfo, SnapshotInfo};
 use super::scan::Scan;
 use super::schema::Schema;
 use super::task::{DataFile, DeleteFile};
-use crate::error::Result;
+use crate::error::{Result, ResultExt};
 use crate::expr;
 use crate::format::commit::CommitOptions;
 use crate::format::request::{ScanRequest, WriteOptions};
 use crate::format::task;
-use crate::rows::seam;
+use crate::rows::seam::{self, TableCapability};
 use crate::tables::open;
 use crate::tables::reopen::table_from_json;
 
@@ -52,7 +52,8 @@ impl Table {
         verb: &str,
         found: impl FnOnce(&'t dyn seam::Table) -> Option<T>,
     ) -> Result<T> {
-        seam::required(self.inner.as_ref(), verb, found(self.inner.as_ref()))
+        let required = self.inner.format().required(verb, found(self.inner.as_ref()));
+        required.with("table", self.inner.location())
     }
 }
 
@@ -65,7 +66,18 @@ impl Table {
 
     #[getter]
     fn format(&self) -> &'static str {
-        self.inner.format()
+        self.inner.format().id
+    }
+
+    /// The name of the format, for messages.
+    #[getter]
+    fn format_name(&self) -> &'static str {
+        self.inner.format().name
+    }
+
+    /// Whether the table can do something; the names are those of `frazil.capabilities`.
+    fn supports(&self, py: Python<'_>, capability: &str) -> PyResult<bool> {
+        run_attached(py, || Ok(self.inner.supports(TableCapability::parse(capability)?)))
     }
 
     #[getter]

@@ -3,3 +3,6 @@
 pub mod catalog;
 pub mod open;
 pub mod reopen;
+#[cfg(test)]
+mod toy;
+mod warehouse;

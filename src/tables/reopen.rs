@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
+use crate::format::ident::TableIdent;
 use crate::format::wire::texts::texts;
 use crate::iceberg::catalog::interface::Opened;
+use crate::iceberg::catalog::kinds::of_type;
 use crate::iceberg::scan::plan_parts::PlanPart;
 use crate::iceberg::state::Table;
 use crate::paimon::state::PaimonTable;
 use crate::rows::seam;
-use crate::tables::catalog::Catalog;
 
 /// Opens the version that [`seam::Table::to_json`] describes.
 ///
@@ -20,6 +21,8 @@ use crate::tables::catalog::Catalog;
 pub fn table_from_json(text: &str) -> Result<Arc<dyn seam::Table>> {
     let j: Json = serde_json::from_str(text).map_err(|e| Error::invalid("this is no JSON of a table").because(e))?;
     Ok(match j.get("format").and_then(Json::as_str) {
+        #[cfg(test)]
+        Some("toy") => Arc::new(super::toy::ToyTable::from_json(&j)?),
         Some("paimon") => Arc::new(PaimonTable::from_json(&j)?),
         _ => Arc::new(iceberg_from_json(text)?),
     })
@@ -44,7 +47,8 @@ fn iceberg_from_json(text: &str) -> Result<Table> {
     let member = |key: &str| kept.get(key).and_then(|v| v.as_str()).ok_or_else(wrong);
     let properties = texts(kept.get("properties")).ok_or_else(wrong)?;
     let store = table.inner.store.clone();
-    let versions = Catalog::versions(member("name")?, properties, member("identifier")?, &store)?;
+    let catalog = of_type(member("name")?, &properties)?;
+    let versions = catalog.versions(&TableIdent::parse(member("identifier")?)?, &store)?;
     let (metadata, found) = (table.inner.metadata.as_ref().clone(), table.inner.found.clone());
     Table::of_catalog(Opened { store, metadata, found, versions })
 }

@@ -181,7 +181,7 @@ def _change_by_files(spark: SparkSession, table: Table, change: RowChange.Delete
         return
     files: list[tuple[str, int]] = []
     whole: CommitMessage | None = None
-    if supports(table, "row_changes_by_executors"):
+    if supports(table._core, "row_changes_by_executors"):
         whole, files = row_requests.find_files(table._core, change, job.branch)
     most = setting(spark, DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT)
     if not files or sum(size for _, size in files) <= most:

@@ -2,6 +2,7 @@
 
 pub mod filesystem;
 pub mod interface;
+pub mod kinds;
 pub mod memory;
 pub mod metadata_files;
 pub mod metadata_pointer;

@@ -6,20 +6,22 @@ use tempfile::TempDir;
 use super::*;
 use crate::expr::{BoundLeaf, parse};
 use crate::format::catalog::NewTable;
+use crate::format::ident::TableIdent;
 use crate::format::request::ScanRequest;
+use crate::iceberg::catalog_tables::IcebergCatalog;
 use crate::iceberg::state::Table;
 use crate::rows::native_read::NativeFilter;
-use crate::tables::catalog::Catalog;
+use crate::rows::seam::Catalog as _;
 use crate::types::{PrimitiveType as P, Value};
 
 fn table(dir: &TempDir) -> Table {
     let warehouse = dir.path().to_str().unwrap().to_owned();
-    let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
-    catalog.create_namespace("db", true).unwrap();
+    let catalog = IcebergCatalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
+    catalog.create_namespace(&["db".to_owned()], &BTreeMap::new()).unwrap();
     let schema =
         Schema::new(0, vec![Field::new(1, "id", false, P::Long), Field::new(2, "p", false, P::String)], vec![]);
     let request = NewTable { partition_by: vec!["p".to_owned()], ..NewTable::default() };
-    let table = catalog.create_table("db.t", &schema, request).unwrap();
+    let table = catalog.create(&TableIdent::parse("db.t").unwrap(), &schema, request).unwrap();
     let arrow = crate::data::arrow::schema::to_arrow(table.schema()).unwrap();
     let (ids, parts) = (Int64Array::from(vec![1, 2, 3]), StringArray::from(vec!["a", "b", "b"]));
     let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(ids), Arc::new(parts)]).unwrap();
@@ -118,10 +120,10 @@ fn filters_are_said_with_names_and_types() {
 fn columns_with_names_of_our_own_stay_here() {
     let dir = TempDir::new().unwrap();
     let warehouse = dir.path().to_str().unwrap().to_owned();
-    let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
-    catalog.create_namespace("db", true).unwrap();
+    let catalog = IcebergCatalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
+    catalog.create_namespace(&["db".to_owned()], &BTreeMap::new()).unwrap();
     let schema = Schema::new(0, vec![Field::new(1, "__FRAZIL_bit", false, P::Long)], vec![]);
-    let table = catalog.create_table("db.t", &schema, NewTable::default()).unwrap();
+    let table = catalog.create(&TableIdent::parse("db.t").unwrap(), &schema, NewTable::default()).unwrap();
     let arrow = crate::data::arrow::schema::to_arrow(table.schema()).unwrap();
     let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from(vec![1]))]).unwrap();
     let rows = Box::new(RecordBatchIterator::new([Ok(batch)], arrow));

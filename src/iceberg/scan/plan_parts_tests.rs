@@ -6,18 +6,20 @@ use arrow::array::{Int64Array, RecordBatchIterator, StringArray};
 use super::*;
 use crate::expr::{Predicate, parse};
 use crate::format::catalog::NewTable;
+use crate::format::ident::TableIdent;
 use crate::format::request::ScanRequest;
 use crate::format::task::ScanTask;
+use crate::iceberg::catalog_tables::IcebergCatalog;
 use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;
-use crate::tables::catalog::Catalog;
+use crate::rows::seam::Catalog as _;
 use crate::types::{Field as Column, PrimitiveType as P};
 
 /// A table of `commits` manifests: one for each append, of two files in two partitions.
 pub(crate) fn table(folder: &Path, commits: i64, version: u8) -> Table {
     let warehouse = folder.to_str().unwrap().to_owned();
-    let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
-    catalog.create_namespace("db", true).unwrap();
+    let catalog = IcebergCatalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
+    catalog.create_namespace(&["db".to_owned()], &BTreeMap::new()).unwrap();
     let schema =
         Schema::new(0, vec![Column::new(1, "id", false, P::Long), Column::new(2, "p", false, P::String)], vec![]);
     let request = NewTable {
@@ -25,7 +27,7 @@ pub(crate) fn table(folder: &Path, commits: i64, version: u8) -> Table {
         properties: BTreeMap::from([("format-version".to_owned(), version.to_string())]),
         ..NewTable::default()
     };
-    let mut table = catalog.create_table("db.t", &schema, request).unwrap();
+    let mut table = catalog.create(&TableIdent::parse("db.t").unwrap(), &schema, request).unwrap();
     for n in 0..commits {
         let arrow = crate::data::arrow::schema::to_arrow(table.schema()).unwrap();
         let ids = Int64Array::from(vec![n * 10, n * 10 + 1]);

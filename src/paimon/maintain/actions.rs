@@ -8,7 +8,7 @@ use crate::format::maintenance::{
 use crate::paimon::commit::expire::{ExpiredFiles, expire, plan_expiry};
 use crate::paimon::commit::orphans::orphan_files;
 use crate::paimon::commit::retention::ExpiryRequest;
-use crate::paimon::state::PaimonTable;
+use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::parallel::check_cancelled;
 
 impl PaimonTable {
@@ -32,9 +32,7 @@ impl PaimonTable {
                 let (table, compacted) = self.compact(compaction)?;
                 Ok((table, Maintained::Compacted(compacted)))
             }
-            other => Err(Error::unsupported(format!("{}: not with tables of Apache Paimon yet", other.name()))
-                .with("table", self.location())
-                .hint("Java Paimon does it")),
+            other => Err(PAIMON.lacks(other.name()).with("table", self.location()).hint("Java Paimon does it")),
         }
     }
 

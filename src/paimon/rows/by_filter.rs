@@ -23,7 +23,7 @@ use crate::format::row_change::Assigned;
 use crate::format::task::NewBucketFile;
 use crate::paimon::commit::changes::{Changes, Replaced};
 use crate::paimon::commit::producer::Commit;
-use crate::paimon::state::{PaimonTable, unsupported};
+use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::paimon::write::keyed::key_deletes::check_deletable;
 use crate::paimon::write::write_plan::WriteKind;
 use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
@@ -88,7 +88,8 @@ impl PaimonTable {
     ) -> Result<PaimonTable> {
         let table = self.newest_of(options.branch.as_deref())?;
         if table.table_schema().has_primary_key() {
-            return Err(unsupported("overwriting rows that are not those of whole partitions, by a primary key")
+            return Err(PAIMON
+                .lacks("overwriting rows that are not those of whole partitions, by a primary key")
                 .with("table", table.location())
                 .hint("Delete the rows, then append the others; or name the values of partition columns"));
         }

@@ -16,7 +16,7 @@ use crate::format::task::{DataFile, NewBucketFile};
 use crate::paimon::commit::changes::Changes;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::scan::handle::PaimonScan;
-use crate::paimon::state::{PaimonTable, unsupported};
+use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::store::Store;
 
 /// Files that were written for a commit that has not taken them over; they are deleted unless it does.
@@ -53,7 +53,8 @@ impl PaimonTable {
     pub(crate) fn check_changeable(&self) -> Result<()> {
         match self.table_schema().options().data_evolution()? {
             false => Ok(()),
-            true => Err(unsupported("changes of rows of tables with 'data-evolution.enabled'")
+            true => Err(PAIMON
+                .lacks("changes of rows of tables with 'data-evolution.enabled'")
                 .with("table", self.location())
                 .hint("Whole partitions can be deleted")),
         }

@@ -7,7 +7,7 @@ use crate::format::commit::CommitOptions;
 use crate::format::row_change::RowChange;
 use crate::paimon::commit::changes::Replaced;
 use crate::paimon::spec::options::MergeEngine;
-use crate::paimon::state::{PaimonTable, unsupported};
+use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::paimon::write::write_plan::WriteKind;
 use crate::rows::stream::RowReader;
 
@@ -70,7 +70,7 @@ impl PaimonTable {
                     false => table.publish(self, files, None, options),
                 }
             }
-            _ => Err(unsupported("this change of rows").with("table", self.location())),
+            _ => Err(PAIMON.lacks("this change of rows").with("table", self.location())),
         }
     }
 
@@ -82,7 +82,8 @@ impl PaimonTable {
         }
         match schema.fields.iter().find(|f| !given.contains(f.name.as_str())) {
             None => Ok(()),
-            Some(missing) => Err(unsupported("updating some of the columns")
+            Some(missing) => Err(PAIMON
+                .lacks("updating some of the columns")
                 .with("column", &missing.name)
                 .hint("Give all columns; only with 'merge-engine' = 'partial-update' do others keep their values")),
         }

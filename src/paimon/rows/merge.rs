@@ -26,7 +26,7 @@ use crate::paimon::commit::changes::Changes;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::spec::options::MergeEngine;
-use crate::paimon::state::{PaimonTable, unsupported};
+use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::paimon::write::keyed::key_deletes::check_deletable;
 use crate::paimon::write::write_plan::WriteKind;
 use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
@@ -141,7 +141,8 @@ impl PaimonTable {
             matcher.updated_columns().filter(key).map(|name| (name.to_owned(), Assigned::Value(None))).collect();
         if !updated.is_empty() {
             if schema.options().merge_engine()? != MergeEngine::Deduplicate {
-                return Err(unsupported("merges that update rows which their table's merge engine puts together")
+                return Err(PAIMON
+                    .lacks("merges that update rows which their table's merge engine puts together")
                     .with("table", self.location())
                     .hint("upsert() and append() leave that to the merge engine"));
             }

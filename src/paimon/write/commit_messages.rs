@@ -13,7 +13,7 @@ use crate::format::task::{BucketMessage, CommitMessage, WrittenAt};
 use crate::paimon::commit::changes::Replaced;
 use crate::paimon::commit::orphans::files_in_use;
 use crate::paimon::commit::producer::Commit;
-use crate::paimon::state::{PaimonTable, unsupported};
+use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::rows::stream::RowReader;
 use crate::types::hash::murmur3_seeded;
 
@@ -40,7 +40,7 @@ impl PaimonTable {
         let kind = match change {
             RowChange::ReplaceKeys(on) => self.check_key(on).map(|()| WriteKind::Add)?,
             RowChange::DeleteKeys(on) => self.check_key(on).map(|()| WriteKind::Delete)?,
-            _ => return Err(unsupported("this change of rows").with("table", self.location())),
+            _ => return Err(PAIMON.lacks("this change of rows").with("table", self.location())),
         };
         let new = self.new_files(rows, kind, false)?;
         Ok(self.message(new, false))

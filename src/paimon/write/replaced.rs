@@ -5,7 +5,7 @@ use crate::expr::bind::bind;
 use crate::expr::{BoundLeaf, BoundPredicate, Op, Predicate};
 use crate::format::row_change::RowChange;
 use crate::paimon::commit::changes::Replaced;
-use crate::paimon::state::{PaimonTable, unsupported};
+use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::paimon::write::write_plan::is_over_partitions;
 use crate::types::{Transform, Value};
 
@@ -15,7 +15,7 @@ impl PaimonTable {
         let bound = bind(filter, self.schema(), true)?;
         let no = || {
             let named: Vec<_> = self.table_schema().partition_fields().map(|f| format!("{} = …", f.name)).collect();
-            unsupported("overwriting other rows than those of whole partitions, named by a value of each column").hint(
+            PAIMON.lacks("overwriting other rows than those of whole partitions, named by a value of each column").hint(
                 format!("Name one value of a partition column, or of several joined by 'and': {}", named.join(" and ")),
             )
         };
@@ -44,7 +44,7 @@ impl PaimonTable {
         let replaced = match change {
             RowChange::Overwrite(filter) => self.replaced(filter).with("table", self.location())?,
             RowChange::OverwritePartitions => Replaced::PartitionsOfAdded,
-            _ => return Err(unsupported("this change of rows").with("table", self.location())),
+            _ => return Err(PAIMON.lacks("this change of rows").with("table", self.location())),
         };
         if replaced != Replaced::Everything {
             self.check_partitions_replaced()?;
@@ -56,11 +56,10 @@ impl PaimonTable {
     pub(crate) fn check_partitions_replaced(&self) -> Result<()> {
         match is_over_partitions(self.table_schema()) {
             false => Ok(()),
-            true => {
-                Err(unsupported("overwriting partitions of a table whose primary key leaves out partition columns")
-                    .with("table", self.location())
-                    .hint("Overwrite all rows, or append: rows take the place of those with the same key"))
-            }
+            true => Err(PAIMON
+                .lacks("overwriting partitions of a table whose primary key leaves out partition columns")
+                .with("table", self.location())
+                .hint("Overwrite all rows, or append: rows take the place of those with the same key")),
         }
     }
 }

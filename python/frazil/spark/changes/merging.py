@@ -137,7 +137,7 @@ def merge_rows(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -
         InvalidInputError: Columns or filters do not fit, or a row of the table matches several rows of the DataFrame.
         CommitConflictError: Another commit changed what this one relies on.
     """
-    if not supports(table, "row_changes_by_executors"):
+    if not supports(table._core, "row_changes_by_executors"):
         _on_driver(df.toArrow(), table, change, job)
         return
     _check(df, table, change, job)

@@ -50,7 +50,7 @@ class Job:
 
 def history(table: Table, branch: str | None) -> list[Snapshot]:
     """The snapshots of a branch, newest first. A branch that does not exist yet has those of `main`."""
-    if not supports(table, "snapshot_parents"):
+    if not supports(table._core, "snapshot_parents"):
         return list(table.snapshots)[::-1]
     by_id = {snapshot.id: snapshot for snapshot in table.snapshots}
     if branch is not None and branch in table.refs:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from frazil import interop
-from frazil.capabilities import format_name, supports
+from frazil.capabilities import format_name, scan_supports
 from frazil.engines import Engine
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.requests.native_reads import NativeFilter, NativeGroup, find_native_files
@@ -130,7 +130,7 @@ def assign_lanes(
         raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
     if engine == "arrow":
         return all_to_arrow(scan, "engine='arrow' was given", pack_from)
-    if engine == "auto" and not supports(scan._table, "native_reads"):
+    if engine == "auto" and not scan_supports(scan._core, "native_reads"):
         return all_to_arrow(scan, f"the table is of {format_name(scan._table)}", pack_from)
     schemes = schemes_of(spark)
     most_deletes = _MOST_DELETES["native" if places else engine]

@@ -17,7 +17,7 @@ from pyspark.sql import types as st
 
 from frazil import _core
 from frazil.arguments import At
-from frazil.capabilities import supports
+from frazil.capabilities import scan_supports
 from frazil.engines import Planning
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
@@ -135,7 +135,7 @@ def parts_for_executors(spark: SparkSession, scan: Scan, planning: Planning) -> 
     if planning not in ("auto", "driver", "executors"):
         raise InvalidInputError(f"planning must be 'auto', 'driver' or 'executors', not {planning!r}")
     if not scan._core.is_of_version:
-        if planning == "executors" and not supports(scan._table, "planning_by_executors"):
+        if planning == "executors" and not scan_supports(scan._core, "planning_by_executors"):
             raise UnsupportedError(
                 "executors can only plan scans of Apache Iceberg's tables",
                 hint="Write planning='driver', or leave it out",

@@ -33,7 +33,7 @@ def keep_plans(spark: SparkSession, table: Table) -> dict[str, str]:
         InvalidInputError: The setting is not a number of bytes.
     """
     folder = _folder(spark)
-    if folder is None or not supports(table, "plan_cache"):
+    if folder is None or not supports(table._core, "plan_cache"):
         return {}
     most_bytes = setting(spark, CACHE_BYTES_CONF, _CACHE_BYTES)
     _SCANS[folder, table.location] += 1

@@ -54,7 +54,7 @@ def stream_reader(table: Table, scan: Scan, given: Mapping[str, str]) -> DataSou
         InvalidInputError: An option is wrong.
         UnsupportedError: An option needs a newer PySpark, or does not exist for tables of Apache Paimon.
     """
-    if not supports(table, "streams_of_appends"):
+    if not supports(table._core, "streams_of_appends"):
         _check_paimon(table, given)
     limited = [name for name in (_MAX_FILES, _MAX_ROWS) if name in given]
     if limits is None:
@@ -112,7 +112,9 @@ class _Reader(DataSourceStreamReader):
         self._table = table
         self._schema = scan.schema
         self._options = {name: value for name, value in options.items() if name not in (*STREAM_OPTIONS, "path")}
-        self._commits = Commits(options.get("branch")) if supports(table, "snapshot_parents") else PaimonCommits(None)
+        self._commits = (
+            Commits(options.get("branch")) if supports(table._core, "snapshot_parents") else PaimonCommits(None)
+        )
         self._from_ms = _number_option(options, FROM, 0)
         self._skipped = {kind for kind, name in _SKIP.items() if _flag_option(options, name)}
         self._max_files, self._max_rows = _number_option(options, _MAX_FILES, 1), _number_option(options, _MAX_ROWS, 1)

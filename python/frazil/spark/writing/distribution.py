@@ -40,7 +40,7 @@ def distributed(df: DataFrame, table: Table, distribution: Distribution = "auto"
         raise InvalidInputError(
             f"'{mode}' is not a distribution", hint=f"Use one of {', '.join(get_args(Distribution))}"
         )
-    if mode == "none" or not supports(table, "distribution_modes"):
+    if mode == "none" or not supports(table._core, "distribution_modes"):
         return df
     sources = _given(df, table)
     partition = _partition(table, sources)
@@ -81,7 +81,7 @@ def _partition(table: Table, sources: Mapping[int, tuple[Column, Field]]) -> lis
 
 
 def _mode(table: Table) -> str:
-    if not supports(table, "distribution_modes"):
+    if not supports(table._core, "distribution_modes"):
         return "none"
     given = table.properties.get(PROPERTY)
     if given is not None:

@@ -40,7 +40,7 @@ class WriteJob(Job):
 
         Otherwise the driver would have to write all rows again.
         """
-        if supports(table, "independent_writers") or not self.overwrites:
+        if supports(table._core, "independent_writers") or not self.overwrites:
             return False
         kind = PaimonKind.now(PaimonKind.by_schema(table))
         return kind.hidden_until_compacted and not kind.buckets_postponed
@@ -68,7 +68,7 @@ class WriteJob(Job):
         """
         if self.overwrites:
             table._check_overwrite(self.where, self.operation == "overwrite-partitions")
-        if supports(table, "independent_writers"):
+        if supports(table._core, "independent_writers"):
             return
         self.check_branch(table)
         # Writing no rows makes no file, but raises an error if one writer has to see all rows.
@@ -80,9 +80,9 @@ class WriteJob(Job):
         Raises:
             UnsupportedError: The branch belongs to a table of Apache Paimon.
         """
-        if self.branch is not None and not supports(table, "branch_writes_by_executors"):
+        if self.branch is not None and not supports(table._core, "branch_writes_by_executors"):
             raise UnsupportedError(
-                f"branches of tables of {format_name(table)} can't be changed by Spark's tasks",
+                f"branches of tables of {format_name(table._core)} can't be changed by Spark's tasks",
                 {"table": table.location},
                 "Call the table's own methods on the driver",
             )

@@ -115,8 +115,8 @@ def write_lane(df: DataFrame, table: Table, engine: Engine) -> WriteLane:
 
 def _reasons(df: DataFrame, table: Table) -> Iterator[str]:
     """Why Spark's writer can't write the rows."""
-    if not supports(table, "native_writes"):
-        yield f"the table is of {format_name(table)}"
+    if not supports(table._core, "native_writes"):
+        yield f"the table is of {format_name(table._core)}"
         return
     yield from _property_reasons(table.properties)
     folder = table._core.job_folder("x")

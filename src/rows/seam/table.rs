@@ -1,23 +1,12 @@
-//! The seam between table formats and everything above them.
-//!
-//! What every format does is a method of [`Table`] and [`Scan`]. What not every format does is a *capability*: an
-//! accessor that gives a trait object, or `None`. [`required`] turns `None` into an `Unsupported` error that names the
-//! format and says what to do instead. One dynamic call per call of a user goes through the seam, never one per file or
-//! per batch.
+//! A table of any format: what every format does, and accessors for what not every format does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
-use arrow::record_batch::RecordBatch;
-
-use crate::data::arrow::schema::to_arrow;
-use crate::data::read::read_ahead::TaskSource;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expr::Predicate;
 use crate::format::commit::{CommitOptions, DryRun};
-use crate::format::estimate::Estimate;
 use crate::format::evolution::Evolution;
 use crate::format::maintenance::{
     CompactOptions, Compacted, DeleteOptions, FileOrder, Maintained, Maintenance, OrphanOptions, Orphans,
@@ -27,22 +16,20 @@ use crate::format::maintenance_parts::{
     DeletePart, Listed, PartWriter, PartedCompaction, PartedDeletes, PartedListing, PartedMetadata, PartsDone,
     Reachable,
 };
-use crate::format::packed_splits::Splits;
 use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::row_change::{ChangeFiles, Part, RowChange};
-use crate::format::splits::SplitRequest;
-use crate::format::task::{CommitMessage, DataFile, ReadContext, Split};
-use crate::rows::explanation::Explained;
+use crate::format::table_format::TableFormat;
+use crate::format::task::{CommitMessage, DataFile, Split};
 use crate::rows::metadata_rows::Rows;
-use crate::rows::native_read::{NativeRead, NativeReadRequest};
-use crate::rows::statistics::Statistics;
-use crate::rows::stream::{BatchStream, RowReader, StreamRequest};
+use crate::rows::stream::RowReader;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
-/// A table at one version, of any format.
+use super::scan::Scan;
+
+/// A table at one version, of any format. A format that lacks a verb keeps the default, which refuses it.
 pub trait Table: Send + Sync + Debug {
-    /// The name of the format: `iceberg` or `paimon`.
-    fn format(&self) -> &'static str;
+    /// The format.
+    fn format(&self) -> &'static TableFormat;
     /// The version of the format.
     fn format_version(&self) -> u8;
     /// The recorded location of the table.
@@ -50,15 +37,23 @@ pub trait Table: Send + Sync + Debug {
     /// The metadata file that was read.
     fn metadata_location(&self) -> &str;
     /// The identity of the table; empty where the format has none.
-    fn uuid(&self) -> &str;
+    fn uuid(&self) -> &str {
+        ""
+    }
     /// The current schema.
     fn schema(&self) -> &Arc<Schema>;
     /// The partition spec that writers use.
-    fn partition_spec(&self) -> Arc<PartitionSpec>;
+    fn partition_spec(&self) -> Arc<PartitionSpec> {
+        Arc::new(PartitionSpec { id: 0, fields: Vec::new() })
+    }
     /// The sort order that writers use.
-    fn sort_order(&self) -> Arc<SortOrder>;
+    fn sort_order(&self) -> Arc<SortOrder> {
+        Arc::new(SortOrder { id: 0, fields: Vec::new() })
+    }
     /// The properties of the table.
-    fn properties(&self) -> BTreeMap<String, String>;
+    fn properties(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
     /// The current snapshot.
     fn snapshot(&self) -> Option<SnapshotInfo>;
     /// All snapshots, oldest first.
@@ -70,7 +65,9 @@ pub trait Table: Send + Sync + Debug {
     ///
     /// # Errors
     /// As [`Table::snapshots`].
-    fn refs(&self) -> Result<Vec<RefInfo>>;
+    fn refs(&self) -> Result<Vec<RefInfo>> {
+        Ok(Vec::new())
+    }
     /// The newest version of the same table.
     ///
     /// # Errors
@@ -80,7 +77,9 @@ pub trait Table: Send + Sync + Debug {
     ///
     /// # Errors
     /// `Unsupported` if the table can't be written.
-    fn writable_location(&self) -> Result<&str>;
+    fn writable_location(&self) -> Result<&str> {
+        Ok(self.location())
+    }
     /// The JSON from which the same version is opened again, in another process too.
     fn to_json(&self) -> String;
 
@@ -93,7 +92,9 @@ pub trait Table: Send + Sync + Debug {
     ///
     /// # Errors
     /// `InvalidInput` for an unknown name; those of the store.
-    fn inspect(&self, name: &str, at: Option<&At>) -> Result<Rows>;
+    fn inspect(&self, _name: &str, _at: Option<&At>) -> Result<Rows> {
+        Err(self.format().refused("metadata tables"))
+    }
 
     /// Writes rows and commits them.
     ///
@@ -111,11 +112,13 @@ pub trait Table: Send + Sync + Debug {
     /// As [`Table::change_rows`], but for the commit.
     fn write_delta(
         &self,
-        change: &RowChange,
-        rows: RowReader,
-        branch: Option<&str>,
-        task: u64,
-    ) -> Result<CommitMessage>;
+        _change: &RowChange,
+        _rows: RowReader,
+        _branch: Option<&str>,
+        _task: u64,
+    ) -> Result<CommitMessage> {
+        Err(self.format().refused("writing deletes"))
+    }
     /// Commits what writers wrote, in one snapshot.
     ///
     /// # Errors
@@ -127,15 +130,19 @@ pub trait Table: Send + Sync + Debug {
     /// As [`Table::commit`] and [`Table::check_overwrite`].
     fn commit_overwrite(
         &self,
-        change: &RowChange,
-        messages: Vec<CommitMessage>,
-        options: &CommitOptions,
-    ) -> Result<Arc<dyn Table>>;
+        _change: &RowChange,
+        _messages: Vec<CommitMessage>,
+        _options: &CommitOptions,
+    ) -> Result<Arc<dyn Table>> {
+        Err(self.format().refused("overwrites"))
+    }
     /// Refuses an overwrite that can't be committed, before its rows are written.
     ///
     /// # Errors
     /// `InvalidInput` if the filter does not fit the table; `Unsupported` for changes that the format does not have.
-    fn check_overwrite(&self, change: &RowChange) -> Result<()>;
+    fn check_overwrite(&self, _change: &RowChange) -> Result<()> {
+        Err(self.format().refused("overwrites"))
+    }
     /// Removes the files of messages that are given up.
     ///
     /// # Errors
@@ -148,20 +155,26 @@ pub trait Table: Send + Sync + Debug {
     /// `Unsupported` for changes that the format does not have; those of the store.
     fn change_rows(
         &self,
-        change: &RowChange,
-        rows: Option<RowReader>,
-        options: &CommitOptions,
-    ) -> Result<Arc<dyn Table>>;
+        _change: &RowChange,
+        _rows: Option<RowReader>,
+        _options: &CommitOptions,
+    ) -> Result<Arc<dyn Table>> {
+        Err(self.format().refused("changes of rows"))
+    }
     /// Changes the schema, the properties or the references of the table in one commit.
     ///
     /// # Errors
     /// `InvalidInput`, `NotFound`, `AlreadyExists` or `Unsupported` for a change that the format does not allow.
-    fn evolve(&self, evolutions: &[Evolution]) -> Result<Arc<dyn Table>>;
+    fn evolve(&self, _evolutions: &[Evolution]) -> Result<Arc<dyn Table>> {
+        Err(self.format().refused("changes of the table"))
+    }
     /// Runs one action of maintenance. Returns the table at its newest version, and what was done.
     ///
     /// # Errors
     /// `Unsupported` for an action that the format does not have; those of the action.
-    fn maintain(&self, action: &Maintenance) -> Result<(Arc<dyn Table>, Maintained)>;
+    fn maintain(&self, action: &Maintenance) -> Result<(Arc<dyn Table>, Maintained)> {
+        Err(self.format().refused(action.name()))
+    }
 
     /// Several changes in one commit.
     fn transactions(&self) -> Option<&dyn Transactions> {
@@ -187,24 +200,6 @@ pub trait Table: Send + Sync + Debug {
     fn file_rewrites(&self) -> Option<&dyn FileRewrites> {
         None
     }
-    /// Why a capability is missing, and what to do instead, if the format has something to say on it.
-    fn missing(&self, _capability: &str) -> Option<Error> {
-        None
-    }
-}
-
-/// The capability, or an error that says that tables of this format lack it.
-///
-/// # Errors
-/// `Unsupported` if `found` is `None`.
-pub fn required<T>(table: &dyn Table, capability: &str, found: Option<T>) -> Result<T> {
-    found.ok_or_else(|| {
-        table.missing(capability).unwrap_or_else(|| {
-            Error::unsupported(format!("{capability}: tables of the format '{}' do not have this yet", table.format()))
-                .with("table", table.location())
-                .hint("docs/not-yet.md lists what each format supports")
-        })
-    })
 }
 
 /// Begins transactions.
@@ -418,171 +413,4 @@ pub trait MaintenanceInParts {
     /// # Errors
     /// `InvalidInput` for a job whose name is not a UUID; those of the store.
     fn remove_files_of(&self, job: &str) -> Result<(Arc<dyn Table>, Vec<String>)>;
-}
-
-/// A scan of a table of any format.
-pub trait Scan: Send + Sync + Debug {
-    /// Keeps only rows that this filter keeps as well.
-    ///
-    /// # Errors
-    /// `InvalidInput` if the filter does not fit the schema.
-    fn filter(&self, predicate: Predicate) -> Result<Box<dyn Scan>>;
-    /// Reads only these columns (dotted paths), in this order.
-    ///
-    /// # Errors
-    /// `InvalidInput` for a column that does not exist.
-    fn select(&self, columns: &[String]) -> Result<Box<dyn Scan>>;
-    /// Reads at most this number of rows.
-    fn limit(&self, rows: usize) -> Box<dyn Scan>;
-    /// What the tasks of this scan share.
-    fn context(&self) -> &Arc<ReadContext>;
-    /// The filter as text.
-    fn filter_text(&self) -> String;
-    /// The snapshot that is read; `None` for an empty table.
-    fn snapshot_id(&self) -> Option<i64>;
-    /// Whether the rows are those that changed.
-    fn is_of_changes(&self) -> bool;
-    /// Tasks, one for each file, in a deterministic order.
-    ///
-    /// # Errors
-    /// Those of planning.
-    fn plan_files(&self) -> Result<TaskSource>;
-    /// The tasks as Arrow batches without an object for each; columns as in [`Scan::plan_schema`].
-    ///
-    /// # Errors
-    /// Those of planning.
-    fn plan_table(&self) -> Result<Vec<RecordBatch>>;
-    /// The schema of [`Scan::plan_table`].
-    fn plan_schema(&self) -> SchemaRef;
-    /// The number of tasks.
-    ///
-    /// # Errors
-    /// Those of planning.
-    fn count_files(&self) -> Result<u64>;
-    /// Splits, packed as the reference implementation packs them.
-    ///
-    /// # Errors
-    /// `InvalidInput` for sizes that are not positive; those of planning.
-    fn splits(&self, request: SplitRequest) -> Result<Vec<Split>>;
-    /// The same in few bytes if there are at least `pack_from`, where the format can pack them.
-    ///
-    /// # Errors
-    /// As [`Scan::splits`].
-    fn splits_or_packed(&self, request: SplitRequest, _pack_from: usize) -> Result<Splits> {
-        self.splits(request).map(Splits::Each)
-    }
-    /// What planning does and why.
-    ///
-    /// # Errors
-    /// Those of planning.
-    fn explain(&self, files: bool) -> Result<Explained>;
-    /// What planning will cost, without doing it.
-    ///
-    /// # Errors
-    /// Those of reading the manifest list.
-    fn estimate(&self) -> Result<Estimate>;
-    /// Counts and bounds of columns.
-    ///
-    /// # Errors
-    /// `InvalidInput` for a column without statistics; those of planning.
-    fn statistics(&self, columns: &[String]) -> Result<Statistics>;
-    /// The rows, one batch at a time.
-    ///
-    /// # Errors
-    /// Those of planning and reading.
-    fn read(&self, request: StreamRequest) -> Result<BatchStream>;
-    /// The number of rows.
-    ///
-    /// # Errors
-    /// As [`Scan::read`].
-    fn count(&self) -> Result<u64>;
-
-    /// Reads of an engine's own Parquet reader.
-    fn native_reads(&self) -> Option<&dyn NativeReads> {
-        None
-    }
-    /// Plans in parts, for planners in other processes.
-    fn parted_plans(&self) -> Option<&dyn PartedPlans> {
-        None
-    }
-}
-
-impl dyn Scan {
-    /// The Arrow schema of the rows.
-    ///
-    /// # Errors
-    /// `Unsupported` for a column whose type has no Arrow form.
-    pub fn arrow_schema(&self) -> Result<SchemaRef> {
-        to_arrow(&self.context().projection)
-    }
-
-    /// All rows, files read in parallel; batches in the order of the tasks.
-    ///
-    /// # Errors
-    /// As [`Scan::read`]; a cancellation.
-    pub fn read_all(&self) -> Result<Vec<RecordBatch>> {
-        self.read(StreamRequest { ordered: true, all: true, ..StreamRequest::default() })?.collect_all()
-    }
-}
-
-/// The capability of a scan, or an error that says that its format lacks it.
-///
-/// # Errors
-/// `Unsupported` if `found` is `None`.
-pub fn required_of_scan<T>(capability: &str, found: Option<T>) -> Result<T> {
-    found.ok_or_else(|| {
-        Error::unsupported(format!("{capability}: scans of this table's format do not have this yet"))
-            .hint("plan_files(), plan() and explain() say what is read")
-    })
-}
-
-/// Files that an engine's own Parquet reader can read.
-pub trait NativeReads {
-    /// Plans, and decides for each file who reads it.
-    ///
-    /// # Errors
-    /// Those of planning; those of reading footers.
-    fn native_read(&self, request: &NativeReadRequest, packing: SplitRequest) -> Result<NativeRead>;
-}
-
-/// Plans in parts.
-pub trait PartedPlans {
-    /// Whether this scan can be planned in parts.
-    fn is_of_version(&self) -> bool;
-    /// Parts of about `part_bytes` bytes of manifests; a single one if all have at most `whole_bytes`.
-    ///
-    /// # Errors
-    /// `Unsupported` for scans of what happened between versions; those of reading the manifest list.
-    fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<Box<dyn PlanPart>>>;
-    /// A split without tasks, which reads the tasks of others.
-    fn reader(&self) -> Split;
-    /// About how many splits this number of files gives.
-    ///
-    /// # Errors
-    /// `InvalidInput` for split sizes that are not positive.
-    fn estimate_splits(&self, files: u128) -> Result<u64>;
-}
-
-/// A share of the manifests of a plan.
-pub trait PlanPart: Send + Sync + Debug {
-    /// Bytes of its manifests.
-    fn manifest_bytes(&self) -> u64;
-    /// The most files that it can give.
-    fn most_files(&self) -> u64;
-    /// How many data manifests and delete manifests it has.
-    fn manifest_counts(&self) -> (usize, usize);
-    /// The splits of its files.
-    ///
-    /// # Errors
-    /// Those of planning.
-    fn splits(&self) -> Result<Vec<Split>>;
-    /// Its tasks as Arrow batches; columns as in [`PlanPart::table_schema`].
-    ///
-    /// # Errors
-    /// Those of planning.
-    fn plan_table(&self) -> Result<Vec<RecordBatch>>;
-    /// The schema of [`PlanPart::plan_table`].
-    fn table_schema(&self) -> SchemaRef;
-    /// The JSON from which it is made again, in another process too.
-    fn to_json(&self) -> String;
 }

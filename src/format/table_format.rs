@@ -1,0 +1,69 @@
+//! What a table format is called, and how its tables differ from those of others.
+
+use crate::error::{Error, Result};
+
+/// A table format.
+#[derive(Debug)]
+pub struct TableFormat {
+    /// Its name in arguments and JSON, such as `parquet_folder`.
+    pub id: &'static str,
+    /// Its name in messages, such as `Apache Parquet folders`.
+    pub name: &'static str,
+    /// How its tables behave.
+    pub behaviour: Behaviour,
+    /// Verbs that it lacks, each with what to do instead.
+    pub instead: &'static [(&'static str, &'static str)],
+}
+
+/// How tables behave, where formats differ in more than verbs.
+#[derive(Clone, Copy, Debug)]
+pub struct Behaviour {
+    /// Compaction follows its arguments (sizes, orders). Otherwise it follows the table's options.
+    pub compaction_by_arguments: bool,
+    /// Writers in other processes can write for a branch.
+    pub branch_writes_by_executors: bool,
+    /// Any number of tasks can write any rows: no writer needs to see what the others write.
+    pub independent_writers: bool,
+    /// Rows can be distributed by partition and sort order before they are written.
+    pub distribution_modes: bool,
+    /// Decoded manifests can be kept in a folder.
+    pub plan_cache: bool,
+    /// A snapshot names its parent, so each branch has a history.
+    pub snapshot_parents: bool,
+    /// A stream reads the data files that each commit appended.
+    pub streams_of_appends: bool,
+}
+
+impl Behaviour {
+    /// Nothing of it.
+    pub const NONE: Behaviour = Behaviour {
+        compaction_by_arguments: false,
+        branch_writes_by_executors: false,
+        independent_writers: false,
+        distribution_modes: false,
+        plan_cache: false,
+        snapshot_parents: false,
+        streams_of_appends: false,
+    };
+}
+
+impl TableFormat {
+    /// Error for something that tables of this format can't do yet.
+    pub fn lacks(&self, what: &str) -> Error {
+        Error::unsupported(format!("{what}: not with tables of {} yet", self.name))
+    }
+
+    /// The same for a verb that is missing altogether, with what to do instead.
+    pub fn refused(&self, verb: &str) -> Error {
+        let instead = self.instead.iter().find(|(name, _)| *name == verb).map(|(_, instead)| *instead);
+        self.lacks(verb).hint(instead.unwrap_or("docs/not-yet.md lists what tables of each format support"))
+    }
+
+    /// What was found for a verb, or the error of [`TableFormat::refused`].
+    ///
+    /// # Errors
+    /// `Unsupported` if `found` is `None`.
+    pub fn required<T>(&self, verb: &str, found: Option<T>) -> Result<T> {
+        found.ok_or_else(|| self.refused(verb))
+    }
+}

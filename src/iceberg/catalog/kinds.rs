@@ -1,0 +1,112 @@
+//! The types of catalogs, and what each needs.
+//!
+//! The embedded default is the file-system catalog, laid out as Java's `HadoopCatalog`: a namespace is a folder of the
+//! warehouse, a table a folder in it. SQL catalogs share their database with Java's `JdbcCatalog` and PyIceberg's
+//! `SqlCatalog`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::filesystem::FilesystemCatalog;
+use super::interface::TableCatalog;
+use super::memory::MemoryNames;
+use super::register::TableRegister;
+use super::registered::NamedCatalog;
+use super::sql::{Layout, SqlNames};
+use crate::error::{Error, Result, ResultExt};
+use crate::store::database::open_database;
+use crate::store::local::TemporaryFolder;
+use crate::store::{self, StoreOptions};
+
+/// Whether properties are those of a file-system catalog.
+pub fn has_folders(properties: &BTreeMap<String, String>) -> bool {
+    matches!(properties.get("type").map(String::as_str), None | Some("filesystem" | "hadoop"))
+}
+
+/// A catalog of the type that `properties` name. It is not asked for anything yet.
+///
+/// # Errors
+/// `InvalidInput` without what the type needs; `Unsupported` for other types of catalogs, databases or storage.
+pub fn of_type(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
+    match properties.get("type").map(String::as_str) {
+        _ if has_folders(properties) => folders(name, properties),
+        Some("sql" | "jdbc") => sql(name, properties),
+        Some("memory" | "in-memory") => memory(name, properties),
+        other => {
+            let other = other.unwrap_or_default();
+            Err(Error::unsupported(format!("catalogs of type '{other}' are not supported yet"))
+                .with("catalog", name)
+                .hint("Supported types: filesystem, sql, memory"))
+        }
+    }
+}
+
+/// The tables of a file-system catalog.
+fn folders(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
+    let root = text(properties, "warehouse").ok_or_else(|| {
+        Error::invalid("a file-system catalog needs a warehouse")
+            .with("catalog", name)
+            .hint("Give warehouse='/a/folder'")
+    })?;
+    let options = StoreOptions::of_catalog(properties).with("catalog", name)?;
+    let store = store::open_store(root, options.as_map())?;
+    Ok(Arc::new(FilesystemCatalog::new(store, &store::location::absolute(root)?)?))
+}
+
+/// The tables of a SQL catalog.
+fn sql(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
+    let uri = text(properties, "uri").ok_or_else(|| {
+        Error::invalid("a SQL catalog needs the uri of its database")
+            .with("catalog", name)
+            .hint("Give uri='sqlite:////path/to/catalog.db' or uri='postgresql://user@host/database'")
+    })?;
+    let database = open_database(uri, text(properties, "jdbc.user"), text(properties, "jdbc.password"));
+    let Some(database) = database.with("catalog", name)? else {
+        return memory(name, properties);
+    };
+    let create = text(properties, "init_catalog_tables").or(text(properties, "jdbc.init-catalog-tables"));
+    let version = text(properties, "schema_version").or(text(properties, "jdbc.schema-version"));
+    let layout = Layout {
+        create: create.map_or(Ok(true), |value| flag("init_catalog_tables", value))?,
+        upgrade: match version.map(str::to_ascii_lowercase).as_deref() {
+            None | Some("v0") => false,
+            Some("v1") => true,
+            Some(_) => return Err(Error::invalid("schema_version must be v0 or v1").with("catalog", name)),
+        },
+    };
+    named(Arc::new(SqlNames::new(database, name, layout)), name, properties, text(properties, "warehouse"))
+}
+
+/// The tables of a catalog in memory.
+fn memory(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
+    match text(properties, "warehouse") {
+        Some(warehouse) => named(Arc::new(MemoryNames::new(None)), name, properties, Some(warehouse)),
+        None => {
+            let folder = TemporaryFolder::new()?;
+            let warehouse = folder.path().to_string_lossy().into_owned();
+            named(Arc::new(MemoryNames::new(Some(folder))), name, properties, Some(&warehouse))
+        }
+    }
+}
+
+fn named(
+    names: Arc<dyn TableRegister>,
+    name: &str,
+    properties: &BTreeMap<String, String>,
+    warehouse: Option<&str>,
+) -> Result<Arc<dyn TableCatalog>> {
+    Ok(Arc::new(NamedCatalog::new(names, name, properties.clone(), warehouse)?))
+}
+
+/// A property that is not empty.
+fn text<'a>(properties: &'a BTreeMap<String, String>, key: &str) -> Option<&'a str> {
+    properties.get(key).map(String::as_str).filter(|v| !v.is_empty())
+}
+
+fn flag(key: &'static str, value: &str) -> Result<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" | "t" | "y" => Ok(true),
+        "false" | "0" | "no" | "off" | "f" | "n" => Ok(false),
+        _ => Err(Error::invalid(format!("the property {key} must be true or false")).with("value", value)),
+    }
+}

@@ -1,0 +1,194 @@
+//! A catalog of Apache Iceberg behind the seam: [`seam::Catalog`] and its capabilities.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::format::catalog::NewTable;
+use crate::format::commit::now_ms;
+use crate::format::ident::TableIdent;
+use crate::format::table_format::TableFormat;
+use crate::iceberg::catalog::interface::TableCatalog;
+use crate::iceberg::catalog::kinds::of_type;
+use crate::iceberg::evolve::properties::check_values;
+use crate::iceberg::spec::metadata_build::new_table;
+use crate::iceberg::spec::partition_by::parse_partition_by;
+use crate::iceberg::spec::sort_order::parse_sort_by;
+use crate::iceberg::state::{ICEBERG, Table};
+use crate::rows::seam;
+use crate::store;
+use crate::types::Schema;
+use crate::types::select::column_hint;
+
+/// The format version of new tables unless the property `format-version` says otherwise.
+const DEFAULT_FORMAT_VERSION: u8 = 2;
+
+/// A catalog of Iceberg, of any type.
+#[derive(Clone)]
+pub struct IcebergCatalog {
+    name: String,
+    properties: BTreeMap<String, String>,
+    tables: Arc<dyn TableCatalog>,
+}
+
+impl fmt::Debug for IcebergCatalog {
+    /// Without the properties, which hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Catalog({:?})", self.name)
+    }
+}
+
+impl IcebergCatalog {
+    /// Opens a catalog: `properties` has `type` and what the type needs.
+    ///
+    /// - `filesystem` (the default): `warehouse`, the root folder, which is made when something is created in it.
+    /// - `sql`: `uri` of a SQLite or PostgreSQL database, `warehouse` for new tables; `init_catalog_tables` (default
+    ///   true) makes the database's tables, `schema_version` = `v1` adds the column for views to old ones.
+    /// - `memory`: tables of this process alone; their files are in `warehouse`, or in a temporary folder.
+    ///
+    /// # Errors
+    /// As [`of_type`]; those of the database.
+    pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<IcebergCatalog> {
+        let tables = of_type(name, &properties)?;
+        tables.prepare()?;
+        Ok(IcebergCatalog { name: name.to_owned(), properties, tables })
+    }
+
+    /// Opens a table.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; as [`Table::open`].
+    pub fn load(&self, ident: &TableIdent) -> Result<Table> {
+        Table::of_catalog(self.tables.load(ident)?)
+    }
+
+    /// Creates an empty table. Columns get new field ids.
+    ///
+    /// # Errors
+    /// As [`seam::Catalog::create_table`].
+    pub fn create(&self, ident: &TableIdent, schema: &Schema, request: NewTable) -> Result<Table> {
+        self.tables.check_namespace(&ident.namespace)?;
+        let location = match request.location {
+            Some(location) => store::location::absolute(location.trim_end_matches('/'))?,
+            None => self.tables.new_location(ident)?,
+        };
+        let identified;
+        let schema = match &request.identifier_fields {
+            None => schema,
+            Some(names) => {
+                identified = with_identifiers(schema, names)?;
+                &identified
+            }
+        };
+        let spec = parse_partition_by(&request.partition_by, schema)?;
+        let order = parse_sort_by(&request.sort_by, schema)?;
+        let now = now_ms();
+        check_values(&request.properties, &BTreeMap::new())?;
+        let metadata = new_table(schema, &spec, &order, &location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
+        Table::of_catalog(self.tables.create(ident, metadata)?)
+    }
+}
+
+impl seam::Catalog for IcebergCatalog {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn properties(&self) -> &BTreeMap<String, String> {
+        &self.properties
+    }
+
+    fn check_namespace(&self, namespace: &[String]) -> Result<()> {
+        self.tables.check_namespace(namespace)
+    }
+
+    fn list_namespaces(&self, parent: &[String]) -> Result<Vec<Vec<String>>> {
+        self.tables.list_namespaces(parent)
+    }
+
+    fn create_namespace(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()> {
+        self.tables.create_namespace(namespace, properties)
+    }
+
+    fn drop_namespace(&self, namespace: &[String]) -> Result<()> {
+        self.tables.drop_namespace(namespace)
+    }
+
+    fn list_tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
+        self.tables.list_tables(namespace)
+    }
+
+    fn load_table(&self, ident: &TableIdent) -> Result<Arc<dyn seam::Table>> {
+        Ok(Arc::new(self.load(ident)?))
+    }
+
+    fn create_table(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+    ) -> Result<Arc<dyn seam::Table>> {
+        match format.id == ICEBERG.id {
+            true => Ok(Arc::new(self.create(ident, schema, request)?)),
+            false => Err(seam::other_format(self, format)),
+        }
+    }
+
+    /// A file-system catalog always removes the files in the table's folder.
+    fn drop_table(&self, ident: &TableIdent, purge: bool) -> Result<()> {
+        self.tables.remove(ident, purge)
+    }
+
+    fn namespace_properties(&self) -> Option<&dyn seam::NamespaceProperties> {
+        Some(self)
+    }
+
+    fn registration(&self) -> Option<&dyn seam::Registration> {
+        Some(self)
+    }
+
+    fn renames(&self) -> Option<&dyn seam::Renames> {
+        Some(self)
+    }
+}
+
+impl seam::NamespaceProperties for IcebergCatalog {
+    fn get(&self, namespace: &[String]) -> Result<BTreeMap<String, String>> {
+        self.tables.namespace_properties(namespace)
+    }
+
+    fn update(&self, namespace: &[String], removed: &[String], set: &BTreeMap<String, String>) -> Result<()> {
+        self.tables.update_namespace_properties(namespace, removed, set)
+    }
+}
+
+impl seam::Registration for IcebergCatalog {
+    fn register_table(&self, ident: &TableIdent, metadata_location: &str) -> Result<Arc<dyn seam::Table>> {
+        self.tables.check_namespace(&ident.namespace)?;
+        let opened = self.tables.register(ident, &store::location::absolute(metadata_location)?)?;
+        Ok(Arc::new(Table::of_catalog(opened)?))
+    }
+}
+
+impl seam::Renames for IcebergCatalog {
+    /// A file-system catalog can't: the name is the folder, and metadata records paths. Files stay where they are.
+    fn rename_table(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
+        self.tables.rename(from, to)
+    }
+}
+
+/// The schema with these columns as its identifier fields.
+fn with_identifiers(schema: &Schema, names: &[String]) -> Result<Schema> {
+    let id = |name: &String| {
+        let found = schema.find(&name.split('.').collect::<Vec<_>>(), true);
+        found.map(|f| f.id).ok_or_else(|| {
+            Error::invalid(format!("the identifier field '{name}' is not among the columns"))
+                .with("column", name)
+                .hint(column_hint(schema, name))
+        })
+    };
+    let ids = names.iter().map(id).collect::<Result<Vec<_>>>()?;
+    Ok(Schema::new(schema.id, schema.fields.clone(), ids))
+}

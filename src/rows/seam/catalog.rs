@@ -1,0 +1,161 @@
+//! A catalog of any kind: names to tables.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::table::Table;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::catalog::NewTable;
+use crate::format::ident::TableIdent;
+use crate::format::table_format::TableFormat;
+use crate::types::Schema;
+
+/// A catalog. A namespace is its levels: `["a", "b"]` is `b` in `a`.
+pub trait Catalog: Send + Sync + Debug {
+    /// The name that it was opened by.
+    fn name(&self) -> &str;
+    /// The properties that it was opened with.
+    fn properties(&self) -> &BTreeMap<String, String>;
+
+    /// Checks that a namespace exists.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; `InvalidInput` for a wrong name.
+    fn check_namespace(&self, namespace: &[String]) -> Result<()>;
+    /// The namespaces directly in another one; without levels, those at the top.
+    ///
+    /// # Errors
+    /// `NotFound` if the parent does not exist.
+    fn list_namespaces(&self, parent: &[String]) -> Result<Vec<Vec<String>>>;
+    /// Makes a namespace.
+    ///
+    /// # Errors
+    /// `AlreadyExists`; `InvalidInput` for a wrong name; `Unsupported` for properties that it can't have.
+    fn create_namespace(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()>;
+    /// Removes an empty namespace.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidInput` if something is in it.
+    fn drop_namespace(&self, namespace: &[String]) -> Result<()>;
+
+    /// The tables directly in a namespace.
+    ///
+    /// # Errors
+    /// `NotFound` if the namespace does not exist.
+    fn list_tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>>;
+    /// Opens a table.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; those of reading its metadata.
+    fn load_table(&self, ident: &TableIdent) -> Result<Arc<dyn Table>>;
+    /// Creates an empty table.
+    ///
+    /// # Errors
+    /// `AlreadyExists`; `NotFound` if the namespace does not exist; `InvalidInput` for a wrong schema, transform,
+    /// order, property or location; `Unsupported` for a format that the catalog does not have ([`other_format`]).
+    fn create_table(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+    ) -> Result<Arc<dyn Table>>;
+    /// Removes a table, with `purge` all files that its metadata names too.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; those of the store.
+    fn drop_table(&self, ident: &TableIdent, purge: bool) -> Result<()>;
+
+    /// Properties of namespaces.
+    fn namespace_properties(&self) -> Option<&dyn NamespaceProperties> {
+        None
+    }
+    /// Making tables known that exist already.
+    fn registration(&self) -> Option<&dyn Registration> {
+        None
+    }
+    /// Giving tables other names.
+    fn renames(&self) -> Option<&dyn Renames> {
+        None
+    }
+}
+
+/// Properties of namespaces.
+pub trait NamespaceProperties {
+    /// The properties of a namespace, with `location` if it is known.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist.
+    fn get(&self, namespace: &[String]) -> Result<BTreeMap<String, String>>;
+    /// Removes properties of a namespace and sets others.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidInput` for a property both to remove and to set; `Unsupported` if it can't have any.
+    fn update(&self, namespace: &[String], removed: &[String], set: &BTreeMap<String, String>) -> Result<()>;
+}
+
+/// Making tables known that exist already.
+pub trait Registration {
+    /// Makes a table known by its metadata file.
+    ///
+    /// # Errors
+    /// `AlreadyExists`; `NotFound` if the namespace or the file does not exist; `Unsupported` for a table that the
+    /// catalog can't have.
+    fn register_table(&self, ident: &TableIdent, metadata_location: &str) -> Result<Arc<dyn Table>>;
+}
+
+/// Giving tables other names.
+pub trait Renames {
+    /// Gives a table another name.
+    ///
+    /// # Errors
+    /// `NotFound` if the table, or the other namespace, does not exist; `AlreadyExists` if the name is taken;
+    /// `Unsupported` for a table that can't have another name.
+    fn rename_table(&self, from: &TableIdent, to: &TableIdent) -> Result<()>;
+}
+
+impl dyn Catalog {
+    /// Whether a namespace exists.
+    ///
+    /// # Errors
+    /// As [`Catalog::check_namespace`], but for `NotFound`.
+    pub fn namespace_exists(&self, namespace: &[String]) -> Result<bool> {
+        is_found(self.check_namespace(namespace))
+    }
+
+    /// Whether a table exists.
+    ///
+    /// # Errors
+    /// As [`Catalog::load_table`], but for `NotFound`.
+    pub fn table_exists(&self, ident: &TableIdent) -> Result<bool> {
+        is_found(self.load_table(ident).map(drop))
+    }
+
+    /// What was found for a verb, or an error that names the verb and the catalog.
+    ///
+    /// # Errors
+    /// `Unsupported` if `found` is `None`.
+    pub fn required<T>(&self, verb: &str, found: Option<T>) -> Result<T> {
+        found.ok_or_else(|| {
+            Error::unsupported(format!("{verb}: not with this catalog"))
+                .with("catalog", self.name())
+                .hint("docs/guide/catalogs.md says what each type of catalog can do")
+        })
+    }
+}
+
+/// Error for a new table of a format that a catalog does not have.
+pub fn other_format(catalog: &dyn Catalog, format: &TableFormat) -> Error {
+    Error::unsupported(format!("this catalog can't have tables of {}", format.name))
+        .with("catalog", catalog.name())
+        .hint("A catalog of type='filesystem' has tables of every format")
+}
+
+fn is_found(found: Result<()>) -> Result<bool> {
+    match found {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}

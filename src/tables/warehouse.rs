@@ -1,0 +1,167 @@
+//! A warehouse that tables of both formats share, folder beside folder.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::catalog::NewTable;
+use crate::format::ident::TableIdent;
+use crate::format::table_format::TableFormat;
+use crate::iceberg::catalog_tables::IcebergCatalog;
+use crate::paimon::catalog_tables::PaimonCatalog;
+use crate::paimon::state::PAIMON;
+use crate::rows::seam::{Catalog, NamespaceProperties, Registration, Renames, Table};
+use crate::types::Schema;
+
+/// A file-system catalog. Its namespaces are Iceberg's folders and Paimon's databases, in folders `<database>.db`. A
+/// name belongs to a table of one format.
+#[derive(Clone, Debug)]
+pub(super) struct SharedWarehouse {
+    pub(super) iceberg: IcebergCatalog,
+    pub(super) paimon: PaimonCatalog,
+}
+
+impl SharedWarehouse {
+    /// Names of Paimon's databases that have a folder.
+    fn databases(&self) -> Result<Vec<Vec<String>>> {
+        self.paimon.list_namespaces(&[])
+    }
+
+    /// Refuses a name that a table of the catalog has.
+    fn check_free(catalog: &dyn Catalog, ident: &TableIdent) -> Result<()> {
+        match catalog.load_table(ident) {
+            Ok(table) => Err(Error::already_exists(format!("there is a table {ident}, of {}", table.format().name))),
+            Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// The answer of the first catalog, or of the second if the first has no such table. If both have none, it is the error
+/// of the first.
+fn first_found<T>(first: Result<T>, second: impl FnOnce() -> Result<T>) -> Result<T> {
+    match first {
+        Err(e) if e.kind() == ErrorKind::NotFound => match second() {
+            Err(other) if other.kind() == ErrorKind::NotFound => Err(e),
+            found => found,
+        },
+        found => found,
+    }
+}
+
+impl Catalog for SharedWarehouse {
+    fn name(&self) -> &str {
+        self.iceberg.name()
+    }
+
+    fn properties(&self) -> &BTreeMap<String, String> {
+        self.iceberg.properties()
+    }
+
+    fn check_namespace(&self, namespace: &[String]) -> Result<()> {
+        self.iceberg.check_namespace(namespace)
+    }
+
+    fn list_namespaces(&self, parent: &[String]) -> Result<Vec<Vec<String>>> {
+        let mut out = self.iceberg.list_namespaces(parent)?;
+        if parent.is_empty() {
+            // The folder of a database of Paimon has another name than the database.
+            let databases = self.databases()?;
+            let is_database = |stem: &str| databases.iter().any(|d| d[..] == [stem]);
+            out.retain(|levels| !matches!(&levels[..], [name] if name.strip_suffix(".db").is_some_and(is_database)));
+            out.extend(databases);
+            out.sort_unstable();
+            out.dedup();
+        }
+        Ok(out)
+    }
+
+    fn create_namespace(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()> {
+        self.iceberg.create_namespace(namespace, properties)
+    }
+
+    fn drop_namespace(&self, namespace: &[String]) -> Result<()> {
+        let is_database = self.databases()?.iter().any(|levels| levels == namespace);
+        if is_database {
+            self.paimon.drop_namespace(namespace)?;
+        }
+        match self.iceberg.drop_namespace(namespace) {
+            Err(e) if is_database && e.kind() == ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+
+    fn list_tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
+        let paimon = match self.paimon.list_tables(namespace) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Vec::new(),
+            tables => tables?,
+        };
+        let mut out = match self.iceberg.list_tables(namespace) {
+            Err(e) if e.kind() == ErrorKind::NotFound && !paimon.is_empty() => Vec::new(),
+            tables => tables?,
+        };
+        out.extend(paimon);
+        out.sort_unstable();
+        out.dedup();
+        Ok(out)
+    }
+
+    fn load_table(&self, ident: &TableIdent) -> Result<Arc<dyn Table>> {
+        first_found(self.iceberg.load_table(ident), || self.paimon.load_table(ident))
+    }
+
+    fn create_table(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+    ) -> Result<Arc<dyn Table>> {
+        if format.id != PAIMON.id {
+            SharedWarehouse::check_free(&self.paimon, ident)?;
+            return self.iceberg.create_table(ident, schema, request, format);
+        }
+        SharedWarehouse::check_free(&self.iceberg, ident)?;
+        if !self.databases()?.contains(&ident.namespace) {
+            self.iceberg.check_namespace(&ident.namespace)?;
+        }
+        self.paimon.create_table(ident, schema, request, format)
+    }
+
+    fn drop_table(&self, ident: &TableIdent, purge: bool) -> Result<()> {
+        first_found(self.iceberg.drop_table(ident, purge), || self.paimon.drop_table(ident, purge))
+    }
+
+    fn namespace_properties(&self) -> Option<&dyn NamespaceProperties> {
+        self.iceberg.namespace_properties()
+    }
+
+    fn registration(&self) -> Option<&dyn Registration> {
+        Some(self)
+    }
+
+    fn renames(&self) -> Option<&dyn Renames> {
+        Some(self)
+    }
+}
+
+impl Registration for SharedWarehouse {
+    fn register_table(&self, ident: &TableIdent, metadata_location: &str) -> Result<Arc<dyn Table>> {
+        SharedWarehouse::check_free(&self.paimon, ident)?;
+        self.iceberg.register_table(ident, metadata_location)
+    }
+}
+
+impl Renames for SharedWarehouse {
+    /// Only tables of Paimon can have another name.
+    fn rename_table(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
+        match self.load_table(from) {
+            Ok(table) if table.format().id == PAIMON.id => {
+                SharedWarehouse::check_free(&self.iceberg, to)?;
+                self.paimon.rename_table(from, to)
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => Err(e),
+            _ => self.iceberg.rename_table(from, to),
+        }
+    }
+}
