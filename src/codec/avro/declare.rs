@@ -1,7 +1,7 @@
 //! Schemas of the files that are written: values of the crate `apache-avro`, and their JSON text.
 //!
-//! The crate's own text has no place for `adjust-to-utc`, which Iceberg needs at timestamps. Its members also have another
-//! order than Java's. So the text is made here, as Java writes it.
+//! The crate's own text has no place for `adjust-to-utc`, which Iceberg needs at timestamps. Its members also have
+//! another order than Java's. So the text is made here, as Java writes it.
 //!
 //! Source: Apache Avro 1.12 specification, "Schema Declaration"; Iceberg specification, Appendix A, "Avro".
 
