@@ -49,7 +49,7 @@ impl ToyScan {
             name_mapping: None,
             keep_deleted: false,
             batch_rows: options.batch_rows,
-            paimon: None,
+            buckets: None,
         };
         let shape = ScanShape::new(context, table.schema.clone(), options.case_sensitive, false);
         let shape = shape.with(request.filter.clone(), request.select.clone())?;
