@@ -98,10 +98,11 @@ fn refuses_what_it_lacks() {
     let dir = TempDir::new().unwrap();
     let table = table(&dir);
     let refused = table.maintain(&Maintenance::ComputePartitionStatistics(None)).map(drop).unwrap_err();
-    assert_eq!(refused.to_string(), "compute_partition_statistics: not with tables of toy folders yet");
+    assert!(refused.to_string().starts_with("compute_partition_statistics: not with tables of toy folders yet"));
     let refused = table.format().required("transactions", table.transactions()).map(drop).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Unsupported);
-    assert_eq!(refused.to_string(), "transactions: not with tables of toy folders yet");
+    let text = "transactions: not with tables of toy folders yet. Append all rows at once";
+    assert_eq!(refused.to_string(), text);
     assert_eq!(refused.hint_text(), Some("Append all rows at once"));
     let scan = scan(table.as_ref(), ScanRequest::default());
     let refused = scan.format().required("plans in parts", scan.parted_plans()).map(drop).unwrap_err();
