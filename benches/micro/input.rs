@@ -18,28 +18,28 @@ use frazil::types::{Field, PartitionField, PartitionSpec, PrimitiveType, Schema,
 use tempfile::TempDir;
 
 /// Entries of a manifest.
-pub const ENTRIES: usize = 10_000;
+pub(crate) const ENTRIES: usize = 10_000;
 const COLUMNS: i32 = 12;
 const POSITION_PATH: i32 = 2_147_483_546;
 
 /// Twelve long columns `c1` to `c12`.
-pub fn schema() -> Schema {
+pub(crate) fn schema() -> Schema {
     let field = |id| Field::new(id, format!("c{id}"), true, PrimitiveType::Long);
     Schema::new(0, (1..=COLUMNS).map(field).collect::<Vec<_>>(), vec![])
 }
 
 /// `bucket(16, c1)`.
-pub fn spec() -> PartitionSpec {
+pub(crate) fn spec() -> PartitionSpec {
     let transform = Transform::Bucket(16);
     PartitionSpec { id: 0, fields: vec![PartitionField { source_id: 1, field_id: 1000, name: "b".into(), transform }] }
 }
 
-pub fn metadata(location: &str, version: u8) -> TableMetadata {
+pub(crate) fn metadata(location: &str, version: u8) -> TableMetadata {
     let none = BTreeMap::new();
     new_table(&schema(), &spec(), &SortOrder::default(), location, &none, version, 0).expect("a table can be made")
 }
 
-pub fn filter(text: &str) -> BoundPredicate {
+pub(crate) fn filter(text: &str) -> BoundPredicate {
     bind(&parse(text).expect("it parses"), &schema(), true).expect("it binds")
 }
 
@@ -68,7 +68,7 @@ fn metrics(number: usize) -> ColumnMetrics {
     }
 }
 
-pub fn data_file(number: usize) -> DataFile {
+pub(crate) fn data_file(number: usize) -> DataFile {
     let bucket = number % 16;
     DataFile {
         record_count: 100_000,
@@ -86,7 +86,7 @@ pub fn data_file(number: usize) -> DataFile {
 }
 
 /// A position delete file of one data file, told by its path bounds.
-pub fn position_deletes(number: usize) -> DataFile {
+pub(crate) fn position_deletes(number: usize) -> DataFile {
     let of = data_file(number);
     let path = Some(FieldMap::from([(POSITION_PATH, of.path.clone().into_bytes())]));
     let metrics = ColumnMetrics { lower_bounds: path.clone(), upper_bounds: path, ..ColumnMetrics::default() };
@@ -100,14 +100,14 @@ pub fn position_deletes(number: usize) -> DataFile {
 }
 
 /// An equality delete file on `c2`, with the bounds of the data file of the same number.
-pub fn equality_deletes(number: usize) -> DataFile {
+pub(crate) fn equality_deletes(number: usize) -> DataFile {
     let of = data_file(number);
     let path = of.path.replace(".parquet", "-equality-deletes.parquet");
     DataFile { content: FileContent::EqualityDeletes, path, equality_ids: Some(vec![2]), ..of }
 }
 
 /// A deletion vector of one data file.
-pub fn vector(number: usize) -> DataFile {
+pub(crate) fn vector(number: usize) -> DataFile {
     DataFile {
         content: FileContent::PositionDeletes,
         path: format!("/warehouse/db/table/data/vectors-{}.puffin", number / 100),
@@ -122,7 +122,11 @@ pub fn vector(number: usize) -> DataFile {
 }
 
 /// A manifest in deflate, as Java writes by default.
-pub fn manifest(files: impl Iterator<Item = DataFile>, content: ManifestContent, version: u8) -> EncodedManifest {
+pub(crate) fn manifest(
+    files: impl Iterator<Item = DataFile>,
+    content: ManifestContent,
+    version: u8,
+) -> EncodedManifest {
     let entry = |file| ManifestEntry {
         status: ADDED,
         snapshot_id: None,
@@ -138,13 +142,13 @@ pub fn manifest(files: impl Iterator<Item = DataFile>, content: ManifestContent,
 }
 
 /// A table on disk with one data manifest and, if deletes are given, one delete manifest committed after it.
-pub struct Planned {
+pub(crate) struct Planned {
     /// What a plan starts from.
     pub input: PlanInput,
     _folder: TempDir,
 }
 
-pub fn planned(filter: BoundPredicate, deletes: Option<Vec<DataFile>>) -> Planned {
+pub(crate) fn planned(filter: BoundPredicate, deletes: Option<Vec<DataFile>>) -> Planned {
     let folder = TempDir::new().expect("a temporary folder");
     let root = folder.path().display().to_string();
     let version = if deletes.iter().flatten().any(|d| d.format == FileFormat::Puffin) { 3 } else { 2 };

@@ -81,7 +81,7 @@ fn field_of(j: &Json, declared: &mut BTreeMap<i32, String>) -> Field {
 }
 
 /// A table as Java described it, and where its files are.
-pub struct Described<'a> {
+pub(super) struct Described<'a> {
     pub said: &'a Json,
     pub root: &'a Path,
 }
@@ -100,7 +100,7 @@ impl Described<'_> {
     }
 
     /// How a read is done: with the newest schema that has its columns.
-    pub fn context(&self, read: &Json) -> Arc<ReadContext> {
+    pub(super) fn context(&self, read: &Json) -> Arc<ReadContext> {
         let BucketContext { schemas, declared, .. } = self.schemas();
         let columns: Vec<&str> = read["columns"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
         let has_all = |s: &&Arc<Schema>| columns.iter().all(|c| s.fields.iter().any(|f| f.name == *c));
@@ -134,7 +134,7 @@ impl Described<'_> {
     }
 
     /// The tasks of a read: one for each split that is merged, or, if that is wanted, one for each file.
-    pub fn tasks(&self, context: &ReadContext, read: &Json, apart: bool) -> Vec<ScanTask> {
+    pub(super) fn tasks(&self, context: &ReadContext, read: &Json, apart: bool) -> Vec<ScanTask> {
         let residual = Arc::new(filter(&read["filter"], &context.schema));
         let mut out = Vec::new();
         for split in read["splits"].as_array().unwrap() {
@@ -227,7 +227,7 @@ impl Described<'_> {
 }
 
 /// One task of several files, each a run of its own.
-pub fn merged(tasks: Vec<ScanTask>) -> Option<ScanTask> {
+pub(super) fn merged(tasks: Vec<ScanTask>) -> Option<ScanTask> {
     let first = tasks.first()?.clone();
     let runs = tasks.into_iter().map(|task| vec![task]).collect();
     Some(ScanTask { deletes: vec![], merge: Some(Arc::new(MergeSection { runs, before: None })), ..first })
@@ -270,7 +270,7 @@ fn text(j: &Json) -> String {
 }
 
 /// A value as the corpus of Java's Paimon prints it.
-pub fn printed(array: &ArrayRef, row: usize, ty: &Type) -> Json {
+pub(super) fn printed(array: &ArrayRef, row: usize, ty: &Type) -> Json {
     if array.is_null(row) {
         return Json::Null;
     }
@@ -332,7 +332,7 @@ fn primitive(value: ValueRef<'_>, ty: &PrimitiveType, stored: &DataType) -> Json
 }
 
 /// What Java printed, as [`printed`] has it.
-pub fn expected(j: &Json, ty: &Type) -> Json {
+pub(super) fn expected(j: &Json, ty: &Type) -> Json {
     use PrimitiveType as P;
     match (ty, j) {
         (_, Json::Null) => Json::Null,

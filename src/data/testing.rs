@@ -22,34 +22,34 @@ use crate::store::{Location, Store};
 use crate::types::{Field, PrimitiveType, Schema, Transform, Type, Value};
 
 /// An optional column.
-pub fn field(id: i32, name: &str, ty: impl Into<Type>) -> Field {
+pub(super) fn field(id: i32, name: &str, ty: impl Into<Type>) -> Field {
     Field::new(id, name, false, ty)
 }
 
 /// A required column.
-pub fn required(id: i32, name: &str, ty: impl Into<Type>) -> Field {
+pub(super) fn required(id: i32, name: &str, ty: impl Into<Type>) -> Field {
     Field::new(id, name, true, ty)
 }
 
-pub fn schema(fields: Vec<Field>) -> Schema {
+pub(super) fn schema(fields: Vec<Field>) -> Schema {
     Schema::new(0, fields, vec![])
 }
 
-pub fn structure(fields: Vec<Field>) -> Type {
+pub(super) fn structure(fields: Vec<Field>) -> Type {
     Type::Struct(fields.into())
 }
 
-pub fn list(element: Field) -> Type {
+pub(super) fn list(element: Field) -> Type {
     Type::List(Arc::new(element))
 }
 
 /// A Parquet file of these columns, written with the ids of `schema`.
-pub fn write(dir: &TempDir, schema: &Schema, columns: Vec<ArrayRef>) -> String {
+pub(super) fn write(dir: &TempDir, schema: &Schema, columns: Vec<ArrayRef>) -> String {
     let batch = RecordBatch::try_new(to_arrow(schema).unwrap(), columns).unwrap();
     write_batch(dir, &batch, WriterProperties::default())
 }
 
-pub fn write_batch(dir: &TempDir, batch: &RecordBatch, properties: WriterProperties) -> String {
+pub(super) fn write_batch(dir: &TempDir, batch: &RecordBatch, properties: WriterProperties) -> String {
     let path = dir.path().join(format!("{}.parquet", uuid::Uuid::new_v4()));
     let file = std::fs::File::create(&path).unwrap();
     let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
@@ -59,7 +59,7 @@ pub fn write_batch(dir: &TempDir, batch: &RecordBatch, properties: WriterPropert
 }
 
 /// A task for the whole file.
-pub fn task(path: &str, residual: BoundPredicate) -> ScanTask {
+pub(super) fn task(path: &str, residual: BoundPredicate) -> ScanTask {
     let size = std::fs::metadata(path).map_or(0, |m| m.len() as i64);
     let data_file = DataFile {
         size_bytes: size,
@@ -85,13 +85,13 @@ pub fn task(path: &str, residual: BoundPredicate) -> ScanTask {
 }
 
 /// A delete file as planning gives it.
-pub fn delete(content: FileContent, format: FileFormat, path: &str) -> DataFile {
+pub(super) fn delete(content: FileContent, format: FileFormat, path: &str) -> DataFile {
     let whole = task(path, BoundPredicate::True);
     DataFile { content, format, ..whole.data_file.as_ref().clone() }
 }
 
 /// A position delete file of these rows.
-pub fn position_deletes(dir: &TempDir, rows: &[(&str, i64)]) -> DataFile {
+pub(super) fn position_deletes(dir: &TempDir, rows: &[(&str, i64)]) -> DataFile {
     let s = schema(vec![
         required(2_147_483_546, "file_path", PrimitiveType::String),
         required(2_147_483_545, "pos", PrimitiveType::Long),
@@ -103,7 +103,7 @@ pub fn position_deletes(dir: &TempDir, rows: &[(&str, i64)]) -> DataFile {
 }
 
 /// A deletion vector of a data file, in a Puffin file with other bytes around it.
-pub fn deletion_vector(dir: &TempDir, data_file: &str, positions: &[i64]) -> DataFile {
+pub(super) fn deletion_vector(dir: &TempDir, data_file: &str, positions: &[i64]) -> DataFile {
     let mut set = PositionSet::default();
     set.extend(positions).unwrap();
     let blob = set.to_vector().unwrap();
@@ -119,7 +119,7 @@ pub fn deletion_vector(dir: &TempDir, data_file: &str, positions: &[i64]) -> Dat
 }
 
 /// An equality delete file of these columns, keyed on `ids`.
-pub fn equality_deletes(dir: &TempDir, schema: &Schema, columns: Vec<ArrayRef>, ids: &[i32]) -> DataFile {
+pub(super) fn equality_deletes(dir: &TempDir, schema: &Schema, columns: Vec<ArrayRef>, ids: &[i32]) -> DataFile {
     let record_count = columns.first().map_or(0, |c| c.len() as i64);
     let path = write(dir, schema, columns);
     let file = delete(FileContent::EqualityDeletes, FileFormat::Parquet, &path);
@@ -127,17 +127,17 @@ pub fn equality_deletes(dir: &TempDir, schema: &Schema, columns: Vec<ArrayRef>, 
 }
 
 /// The task with these deletes.
-pub fn deleting(mut task: ScanTask, deletes: Vec<DataFile>) -> ScanTask {
+pub(super) fn deleting(mut task: ScanTask, deletes: Vec<DataFile>) -> ScanTask {
     task.deletes = deletes.into_iter().map(|file| DeleteRef { file: Arc::new(file) }).collect();
     task
 }
 
 /// Reads all columns of `schema`.
-pub fn context(schema: &Schema) -> Arc<ReadContext> {
+pub(super) fn context(schema: &Schema) -> Arc<ReadContext> {
     projecting(schema, schema)
 }
 
-pub fn projecting(schema: &Schema, projection: &Schema) -> Arc<ReadContext> {
+pub(super) fn projecting(schema: &Schema, projection: &Schema) -> Arc<ReadContext> {
     Arc::new(ReadContext {
         schema: Arc::new(schema.clone()),
         projection: Arc::new(projection.clone()),
@@ -153,7 +153,7 @@ pub fn projecting(schema: &Schema, projection: &Schema) -> Arc<ReadContext> {
     })
 }
 
-pub fn read(context: &Arc<ReadContext>, task: &ScanTask) -> Result<Vec<RecordBatch>> {
+pub(super) fn read(context: &Arc<ReadContext>, task: &ScanTask) -> Result<Vec<RecordBatch>> {
     let store: Arc<dyn Store> = Arc::new(LocalStore);
     let batches = read_task(&store, context, task, &DeleteCache::default())?.collect::<Result<Vec<_>>>()?;
     let schema = to_arrow(&context.projection)?;
@@ -168,7 +168,7 @@ pub fn read(context: &Arc<ReadContext>, task: &ScanTask) -> Result<Vec<RecordBat
 }
 
 /// Rows as text, the columns parted by a bar.
-pub fn rows(batches: &[RecordBatch]) -> Vec<String> {
+pub(super) fn rows(batches: &[RecordBatch]) -> Vec<String> {
     let options = FormatOptions::default().with_null("-");
     let mut out = Vec::new();
     for batch in batches {
@@ -187,16 +187,16 @@ pub fn rows(batches: &[RecordBatch]) -> Vec<String> {
 }
 
 /// The rows of a whole file as `schema` has them, those that `filter` keeps.
-pub fn read_rows(schema: &Schema, path: &str, filter: BoundPredicate) -> Vec<String> {
+pub(super) fn read_rows(schema: &Schema, path: &str, filter: BoundPredicate) -> Vec<String> {
     rows(&read(&context(schema), &task(path, filter)).unwrap())
 }
 
 /// A question about a column of `schema`.
-pub fn leaf(schema: &Schema, id: i32, op: Op, values: Vec<Value>) -> BoundPredicate {
+pub(super) fn leaf(schema: &Schema, id: i32, op: Op, values: Vec<Value>) -> BoundPredicate {
     term(schema, id, Transform::Identity, op, values)
 }
 
-pub fn term(schema: &Schema, id: i32, transform: Transform, op: Op, values: Vec<Value>) -> BoundPredicate {
+pub(super) fn term(schema: &Schema, id: i32, transform: Transform, op: Op, values: Vec<Value>) -> BoundPredicate {
     let path = schema.path(id).unwrap();
     let source = path.last().unwrap().ty.clone();
     let ty = match (&transform, source.as_primitive()) {

@@ -106,7 +106,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    pub fn new() -> Setup {
+    pub(crate) fn new() -> Setup {
         let folder = tempfile::tempdir().unwrap();
         let warehouse = folder.path().to_str().unwrap().to_owned();
         let catalog = IcebergCatalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
@@ -123,16 +123,16 @@ impl Setup {
         one_row(&self.table, id)
     }
 
-    pub fn append(&self, fault: Fault) -> Result<Table> {
+    pub(crate) fn append(&self, fault: Fault) -> Result<Table> {
         *self.store.fault.lock().unwrap() = fault;
         self.table.append(self.rows(1))
     }
 
-    pub fn files(&self, folder: &str) -> usize {
+    pub(crate) fn files(&self, folder: &str) -> usize {
         self.store.list(&format!("{}/{folder}", self.table.inner.root)).unwrap().len()
     }
 
-    pub fn snapshots(&self) -> usize {
+    pub(crate) fn snapshots(&self) -> usize {
         self.table.refresh().unwrap().snapshots().len()
     }
 }

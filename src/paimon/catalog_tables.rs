@@ -56,7 +56,7 @@ impl PaimonCatalog {
     ///
     /// # Errors
     /// `NotFound` if it does not exist; as [`PaimonTable::find`].
-    pub fn load(&self, ident: &TableIdent) -> Result<PaimonTable> {
+    pub(crate) fn load(&self, ident: &TableIdent) -> Result<PaimonTable> {
         let none = || Error::not_found(format!("there is no table {ident}"));
         let [database] = &ident.namespace[..] else { return Err(none()) };
         let root = self.warehouse.table_location(database, &ident.name)?;
@@ -67,7 +67,7 @@ impl PaimonCatalog {
     ///
     /// # Errors
     /// `InvalidInput` for a schema or partitions that Paimon does not have; `AlreadyExists`; those of the store.
-    pub fn create(&self, ident: &TableIdent, schema: &Schema, request: &NewTable) -> Result<PaimonTable> {
+    pub(crate) fn create(&self, ident: &TableIdent, schema: &Schema, request: &NewTable) -> Result<PaimonTable> {
         let [database] = &ident.namespace[..] else {
             return Err(Error::invalid("Paimon's databases don't nest").with("table", ident.to_string()));
         };

@@ -39,7 +39,7 @@ impl ScanOptions {
     ///
     /// # Errors
     /// `InvalidInput` for an unknown option or an invalid value; `Unsupported` for a cache that is not local.
-    pub fn parse(options: &BTreeMap<String, String>) -> Result<ScanOptions> {
+    pub(crate) fn parse(options: &BTreeMap<String, String>) -> Result<ScanOptions> {
         if let Some(odd) = options.keys().find(|key| !NAMES.contains(&key.as_str())) {
             return Err(Error::invalid(format!("there is no scan option '{odd}'"))
                 .hint(format!("The options are {}", NAMES.join(", "))));

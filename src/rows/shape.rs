@@ -31,7 +31,7 @@ pub(crate) struct ScanShape {
 
 impl ScanShape {
     /// All rows of `context`, whose schema has the version's columns. `all` are the columns that a request may name.
-    pub fn new(context: ReadContext, all: Arc<Schema>, case_sensitive: bool, of_changes: bool) -> ScanShape {
+    pub(crate) fn new(context: ReadContext, all: Arc<Schema>, case_sensitive: bool, of_changes: bool) -> ScanShape {
         ScanShape {
             own: context.schema.clone(),
             all,
@@ -49,7 +49,7 @@ impl ScanShape {
     ///
     /// # Errors
     /// As [`ScanShape::filter`] and [`ScanShape::select`].
-    pub fn with(self, filter: Option<Predicate>, select: Option<Vec<String>>) -> Result<ScanShape> {
+    pub(crate) fn with(self, filter: Option<Predicate>, select: Option<Vec<String>>) -> Result<ScanShape> {
         let shape = filter.map_or(Ok(self.clone()), |filter| self.filter(filter))?;
         select.map_or(Ok(shape.clone()), |columns| shape.select(&columns))
     }
@@ -58,7 +58,7 @@ impl ScanShape {
     ///
     /// # Errors
     /// `InvalidInput` if the filter does not fit the schema.
-    pub fn filter(&self, predicate: Predicate) -> Result<ScanShape> {
+    pub(crate) fn filter(&self, predicate: Predicate) -> Result<ScanShape> {
         let predicate = self.predicate.clone().and(predicate);
         let bound = bind(&predicate, &self.all, self.case_sensitive)?;
         let mut context = self.context.as_ref().clone();
@@ -81,14 +81,14 @@ impl ScanShape {
     ///
     /// # Errors
     /// `InvalidInput` for a column that does not exist.
-    pub fn select(&self, columns: &[String]) -> Result<ScanShape> {
+    pub(crate) fn select(&self, columns: &[String]) -> Result<ScanShape> {
         let projection = Arc::new(select::select(&self.all, columns, &self.filter.field_ids(), self.case_sensitive)?);
         let context = ReadContext { projection, ..self.context.as_ref().clone() };
         Ok(ScanShape { select: Some(columns.to_vec()), ..self.clone() }.with_context(context))
     }
 
     /// Reads at most `rows` rows.
-    pub fn limit(&self, rows: usize) -> ScanShape {
+    pub(crate) fn limit(&self, rows: usize) -> ScanShape {
         ScanShape { limit: Some(self.limit.map_or(rows, |l| l.min(rows))), ..self.clone() }
     }
 
@@ -105,17 +105,17 @@ impl ScanShape {
     }
 
     /// Whether the rows are changes.
-    pub fn of_changes(&self) -> bool {
+    pub(crate) fn of_changes(&self) -> bool {
         self.of_changes
     }
 
     /// The columns that a request may name.
-    pub fn all_columns(&self) -> &Arc<Schema> {
+    pub(crate) fn all_columns(&self) -> &Arc<Schema> {
         &self.all
     }
 
     /// The filter as text.
-    pub fn filter_text(&self) -> String {
+    pub(crate) fn filter_text(&self) -> String {
         match self.of_changes {
             true => BoundPredicate::all([(*self.filter).clone(), (*self.context.change_filter).clone()]).to_string(),
             false => self.filter.to_string(),

@@ -1,13 +1,13 @@
 //! Suggests similar names for a name that does not exist.
 
 /// Up to three names that differ from `name` by few edits.
-pub fn suggest<'a>(names: &'a [String], name: &str) -> Vec<&'a String> {
+pub(crate) fn suggest<'a>(names: &'a [String], name: &str) -> Vec<&'a String> {
     let is_similar = |n: &&String| distance(n, name) <= 1 + name.chars().count().min(n.chars().count()) / 4;
     names.iter().filter(is_similar).take(3).collect()
 }
 
 /// A hint for a name that does not exist. It lists similar names, or else `shown`, which are some of the names.
-pub fn suggestion_hint(names: &[String], shown: &[&str], name: &str) -> String {
+pub(crate) fn suggestion_hint(names: &[String], shown: &[&str], name: &str) -> String {
     let similar: Vec<String> = suggest(names, name).into_iter().map(|known| format!("'{known}'")).collect();
     match similar.is_empty() {
         true => format!("Columns are: {}", shown.join(", ")),

@@ -17,11 +17,11 @@ use serde_json::{Map, Value as Json, json};
 use crate::error::{Error, Result};
 
 /// The attribute of a record's member that holds its field id.
-pub const FIELD_ID: &str = "field-id";
+pub(crate) const FIELD_ID: &str = "field-id";
 
 /// How a schema's text tells timestamps of a time zone from local ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Zones {
+pub(crate) enum Zones {
     /// By the names of Avro: `timestamp-micros` and `local-timestamp-micros`.
     ByName,
     /// By Iceberg's attribute `adjust-to-utc`.
@@ -32,7 +32,7 @@ pub enum Zones {
 ///
 /// # Errors
 /// Those of the fields; `Internal` if Avro does not allow the name.
-pub fn record(name: &str, fields: impl IntoIterator<Item = Result<RecordField>>) -> Result<AvroSchema> {
+pub(crate) fn record(name: &str, fields: impl IntoIterator<Item = Result<RecordField>>) -> Result<AvroSchema> {
     let fields = fields.into_iter().collect::<Result<Vec<_>>>()?;
     let lookup = fields.iter().enumerate().map(|(place, f)| (f.name.clone(), place)).collect();
     let (aliases, doc, attributes) = (None, None, BTreeMap::new());
@@ -40,7 +40,7 @@ pub fn record(name: &str, fields: impl IntoIterator<Item = Result<RecordField>>)
 }
 
 /// A field of a record, without documentation, default or attributes.
-pub fn field(name: &str, schema: AvroSchema) -> RecordField {
+pub(crate) fn field(name: &str, schema: AvroSchema) -> RecordField {
     let custom_attributes = BTreeMap::new();
     RecordField { name: name.to_owned(), doc: None, aliases: Vec::new(), default: None, schema, custom_attributes }
 }
@@ -49,7 +49,7 @@ pub fn field(name: &str, schema: AvroSchema) -> RecordField {
 ///
 /// # Errors
 /// As [`optional`].
-pub fn optional_field(name: &str, schema: AvroSchema) -> Result<RecordField> {
+pub(crate) fn optional_field(name: &str, schema: AvroSchema) -> Result<RecordField> {
     Ok(RecordField { default: Some(Json::Null), ..field(name, optional(schema)?) })
 }
 
@@ -57,13 +57,13 @@ pub fn optional_field(name: &str, schema: AvroSchema) -> Result<RecordField> {
 ///
 /// # Errors
 /// `Internal` if the type is null or a union.
-pub fn optional(schema: AvroSchema) -> Result<AvroSchema> {
+pub(crate) fn optional(schema: AvroSchema) -> Result<AvroSchema> {
     let union = UnionSchema::new(vec![AvroSchema::Null, schema]);
     Ok(AvroSchema::Union(union.map_err(|e| Error::internal("a type can't be in a union with null").because(e))?))
 }
 
 /// An array with attributes.
-pub fn array(items: AvroSchema, attributes: &[(&str, Json)]) -> AvroSchema {
+pub(crate) fn array(items: AvroSchema, attributes: &[(&str, Json)]) -> AvroSchema {
     AvroSchema::Array(ArraySchema { items: Box::new(items), attributes: owned(attributes) })
 }
 
@@ -71,12 +71,12 @@ pub fn array(items: AvroSchema, attributes: &[(&str, Json)]) -> AvroSchema {
 ///
 /// # Errors
 /// As [`record`].
-pub fn map_of_pairs(name: &str, pair: [Result<RecordField>; 2]) -> Result<AvroSchema> {
+pub(crate) fn map_of_pairs(name: &str, pair: [Result<RecordField>; 2]) -> Result<AvroSchema> {
     Ok(array(record(name, pair)?, &[("logicalType", json!("map"))]))
 }
 
 /// A map from strings, with attributes.
-pub fn map(values: AvroSchema, attributes: &[(&str, Json)]) -> AvroSchema {
+pub(crate) fn map(values: AvroSchema, attributes: &[(&str, Json)]) -> AvroSchema {
     AvroSchema::Map(MapSchema { types: Box::new(values), attributes: owned(attributes) })
 }
 
@@ -84,7 +84,7 @@ pub fn map(values: AvroSchema, attributes: &[(&str, Json)]) -> AvroSchema {
 ///
 /// # Errors
 /// `Internal` if Avro does not allow the name.
-pub fn fixed(name: &str, size: usize) -> Result<FixedSchema> {
+pub(crate) fn fixed(name: &str, size: usize) -> Result<FixedSchema> {
     Ok(FixedSchema { name: type_name(name)?, aliases: None, doc: None, size, attributes: BTreeMap::new() })
 }
 
@@ -92,7 +92,7 @@ pub fn fixed(name: &str, size: usize) -> Result<FixedSchema> {
 ///
 /// # Errors
 /// `Internal` if Avro does not allow the name.
-pub fn reference(name: &str) -> Result<AvroSchema> {
+pub(crate) fn reference(name: &str) -> Result<AvroSchema> {
     Ok(AvroSchema::Ref { name: type_name(name)? })
 }
 
@@ -108,7 +108,7 @@ fn owned(attributes: &[(&str, Json)]) -> BTreeMap<String, Json> {
 ///
 /// # Errors
 /// `Internal` for types that no file is written with.
-pub fn text(schema: &AvroSchema, zones: Zones) -> Result<String> {
+pub(crate) fn text(schema: &AvroSchema, zones: Zones) -> Result<String> {
     Ok(to_json(schema, zones)?.to_string())
 }
 

@@ -3,7 +3,8 @@
 //! ```
 //! use frazil::codec::avro::{Codec, Container, ContainerWriter, Cursor, Inflater, encode};
 //!
-//! let mut writer = ContainerWriter::new(r#"{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}"#, &[], Codec::Deflate);
+//! let schema = r#"{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}"#;
+//! let mut writer = ContainerWriter::new(schema, &[], Codec::Deflate);
 //! writer.record(|out| encode::put_long(out, 7));
 //! let bytes = writer.finish()?;
 //!

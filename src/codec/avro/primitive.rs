@@ -16,7 +16,7 @@ use crate::types::{PrimitiveType, decimal};
 ///
 /// # Errors
 /// `Internal` if Avro does not allow the name of a fixed type.
-pub fn primitive_type(ty: &PrimitiveType, named: &mut HashSet<String>) -> Result<AvroSchema> {
+pub(crate) fn primitive_type(ty: &PrimitiveType, named: &mut HashSet<String>) -> Result<AvroSchema> {
     use PrimitiveType as P;
     Ok(match ty {
         P::Boolean => AvroSchema::Boolean,

@@ -7,14 +7,14 @@ use serde::{Serialize, Serializer};
 use crate::error::{Error, Result};
 
 /// Encodes records of one schema.
-pub struct RecordEncoder<'s>(GenericDatumWriter<'s>);
+pub(crate) struct RecordEncoder<'s>(GenericDatumWriter<'s>);
 
 impl<'s> RecordEncoder<'s> {
     /// An encoder of records of `schema`.
     ///
     /// # Errors
     /// `Internal` if the schema names types that it does not define.
-    pub fn new(schema: &'s AvroSchema) -> Result<RecordEncoder<'s>> {
+    pub(crate) fn new(schema: &'s AvroSchema) -> Result<RecordEncoder<'s>> {
         let writer = GenericDatumWriter::builder(schema).human_readable(false).build();
         writer.map(RecordEncoder).map_err(|e| Error::internal("no records can be written by the schema").because(e))
     }
@@ -23,7 +23,7 @@ impl<'s> RecordEncoder<'s> {
     ///
     /// # Errors
     /// `Internal` if the record is not of the schema. What was written of it then stays in `out`.
-    pub fn put(&self, out: &mut Vec<u8>, record: &impl Serialize) -> Result<()> {
+    pub(crate) fn put(&self, out: &mut Vec<u8>, record: &impl Serialize) -> Result<()> {
         let written = self.0.write_ser(out, record);
         written.map(drop).map_err(|e| Error::internal("a record is unlike the schema of its Avro file").because(e))
     }
@@ -31,7 +31,7 @@ impl<'s> RecordEncoder<'s> {
 
 /// A value of type `bytes` or `fixed`.
 #[derive(Clone, Copy, Debug)]
-pub struct AvroBytes<'a>(pub &'a [u8]);
+pub(crate) struct AvroBytes<'a>(pub &'a [u8]);
 
 impl Serialize for AvroBytes<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -41,7 +41,7 @@ impl Serialize for AvroBytes<'_> {
 
 /// The items of an array.
 #[derive(Clone, Copy, Debug)]
-pub struct AvroItems<I>(pub I);
+pub(crate) struct AvroItems<I>(pub I);
 
 impl<I> Serialize for AvroItems<I>
 where

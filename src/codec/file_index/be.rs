@@ -46,7 +46,7 @@ pub(super) fn row_set(bytes: &[u8]) -> Result<RoaringBitmap> {
 
 impl<'a> Bytes<'a> {
     /// The next `length` bytes.
-    pub fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length).ok_or_else(ends_early)?;
         self.0 = rest;
         Ok(taken)
@@ -58,35 +58,35 @@ impl<'a> Bytes<'a> {
         Ok(*taken)
     }
 
-    pub fn byte(&mut self) -> Result<u8> {
+    pub(super) fn byte(&mut self) -> Result<u8> {
         Ok(u8::from_be_bytes(self.array()?))
     }
 
-    pub fn short(&mut self) -> Result<i16> {
+    pub(super) fn short(&mut self) -> Result<i16> {
         Ok(i16::from_be_bytes(self.array()?))
     }
 
-    pub fn int(&mut self) -> Result<i32> {
+    pub(super) fn int(&mut self) -> Result<i32> {
         Ok(i32::from_be_bytes(self.array()?))
     }
 
-    pub fn long(&mut self) -> Result<i64> {
+    pub(super) fn long(&mut self) -> Result<i64> {
         Ok(i64::from_be_bytes(self.array()?))
     }
 
     /// A number that is a length or a count.
-    pub fn size(&mut self) -> Result<usize> {
+    pub(super) fn size(&mut self) -> Result<usize> {
         self.int().and_then(size)
     }
 
     /// As many bytes as the number before them says.
-    pub fn block(&mut self) -> Result<&'a [u8]> {
+    pub(super) fn block(&mut self) -> Result<&'a [u8]> {
         let length = self.size()?;
         self.take(length)
     }
 
     /// A Roaring bitmap in the portable form.
-    pub fn row_set(&mut self) -> Result<RoaringBitmap> {
+    pub(super) fn row_set(&mut self) -> Result<RoaringBitmap> {
         RoaringBitmap::deserialize_from(&mut self.0)
             .map_err(|e| Error::corrupt("a bitmap of a file index is damaged").because(e))
     }

@@ -17,7 +17,7 @@ pub(super) struct BitSlices<'a> {
 }
 
 impl<'a> BitSlices<'a> {
-    pub fn parse(bytes: &'a [u8]) -> Result<BitSlices<'a>> {
+    pub(super) fn parse(bytes: &'a [u8]) -> Result<BitSlices<'a>> {
         let mut from = Bytes(bytes);
         let mut head = Bytes(from.block()?);
         let version = head.byte()?;
@@ -40,7 +40,7 @@ impl<'a> BitSlices<'a> {
     }
 
     /// Rows with this code.
-    pub fn equal(&self, code: u32) -> Result<RoaringBitmap> {
+    pub(super) fn equal(&self, code: u32) -> Result<RoaringBitmap> {
         if !self.has_bits_of(code) {
             return Ok(RoaringBitmap::new());
         }
@@ -53,7 +53,7 @@ impl<'a> BitSlices<'a> {
     }
 
     /// Rows with greater codes.
-    pub fn above(&self, code: u32) -> Result<RoaringBitmap> {
+    pub(super) fn above(&self, code: u32) -> Result<RoaringBitmap> {
         let mut out = RoaringBitmap::new();
         if !self.has_bits_of(code) {
             return Ok(out);
@@ -67,7 +67,7 @@ impl<'a> BitSlices<'a> {
     }
 
     /// Rows with this code or a greater one.
-    pub fn from(&self, code: u32) -> Result<RoaringBitmap> {
+    pub(super) fn from(&self, code: u32) -> Result<RoaringBitmap> {
         match code.checked_sub(1) {
             Some(before) => self.above(before),
             None => Ok(self.rows.clone()),

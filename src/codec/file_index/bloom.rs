@@ -51,7 +51,7 @@ impl BloomBits {
     ///
     /// # Errors
     /// `InvalidInput` for numbers that make no filter.
-    pub fn new(items: u32, false_positives: f64) -> Result<BloomBits> {
+    pub(super) fn new(items: u32, false_positives: f64) -> Result<BloomBits> {
         let (ln_2, wanted) = (std::f64::consts::LN_2, f64::from(items));
         let bits = (-wanted * false_positives.ln() / (ln_2 * ln_2)).trunc();
         if items == 0 || !(bits >= 0.0 && bits < f64::from(i32::MAX - 8)) {
@@ -62,7 +62,7 @@ impl BloomBits {
         Ok(BloomBits { functions: functions.min(MOST_FUNCTIONS), bits: vec![0; bytes] })
     }
 
-    pub fn add(&mut self, key: &IndexKey) {
+    pub(super) fn add(&mut self, key: &IndexKey) {
         for bit in places(self.bits.len(), self.functions, hash(key)) {
             if let Some(byte) = self.bits.get_mut(bit / 8) {
                 *byte |= 1 << (bit % 8);
@@ -70,7 +70,7 @@ impl BloomBits {
         }
     }
 
-    pub fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         [&self.functions.to_be_bytes()[..], &self.bits].concat()
     }
 }

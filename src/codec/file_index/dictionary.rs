@@ -43,7 +43,7 @@ pub(super) enum Found {
 }
 
 impl<'a> KeyDictionary<'a> {
-    pub fn parse(bytes: &'a [u8], ty: IndexedType) -> Result<KeyDictionary<'a>> {
+    pub(super) fn parse(bytes: &'a [u8], ty: IndexedType) -> Result<KeyDictionary<'a>> {
         let mut from = Bytes(bytes);
         let mut head = Bytes(from.block()?);
         check_version(head.byte()?)?;
@@ -55,7 +55,7 @@ impl<'a> KeyDictionary<'a> {
     }
 
     /// Looks a key up: in the last chunk that does not begin above it.
-    pub fn find(&self, key: &IndexKey) -> Result<Found> {
+    pub(super) fn find(&self, key: &IndexKey) -> Result<Found> {
         let (mut low, mut high, mut chunk) = (0, self.count, None);
         while low < high {
             let middle = low.midpoint(high);

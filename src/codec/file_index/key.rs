@@ -48,7 +48,7 @@ pub(super) enum IndexKey {
 
 impl IndexKey {
     /// The order of keys of one type.
-    pub fn order(&self, other: &IndexKey) -> Ordering {
+    pub(super) fn order(&self, other: &IndexKey) -> Ordering {
         match (self, other) {
             (IndexKey::Whole(a), IndexKey::Whole(b)) => a.cmp(b),
             (IndexKey::Float(a), IndexKey::Float(b)) => compare_doubles(f64::from(*a), f64::from(*b)),
@@ -139,7 +139,7 @@ pub(super) enum Question {
 
 impl Question {
     /// What a leaf asks of a column that has this type in its file; `None` if no index can tell.
-    pub fn of(leaf: &BoundLeaf, ty: IndexedType) -> Option<Question> {
+    pub(super) fn of(leaf: &BoundLeaf, ty: IndexedType) -> Option<Question> {
         if leaf.term.transform != Transform::Identity {
             return None;
         }

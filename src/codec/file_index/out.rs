@@ -9,19 +9,19 @@ use crate::error::{Error, Result};
 pub(super) struct Out(pub Vec<u8>);
 
 impl Out {
-    pub fn byte(&mut self, v: u8) {
+    pub(super) fn byte(&mut self, v: u8) {
         self.0.push(v);
     }
 
-    pub fn int(&mut self, v: i32) {
+    pub(super) fn int(&mut self, v: i32) {
         self.0.extend(v.to_be_bytes());
     }
 
-    pub fn long(&mut self, v: i64) {
+    pub(super) fn long(&mut self, v: i64) {
         self.0.extend(v.to_be_bytes());
     }
 
-    pub fn bytes(&mut self, v: &[u8]) {
+    pub(super) fn bytes(&mut self, v: &[u8]) {
         self.0.extend_from_slice(v);
     }
 
@@ -29,7 +29,7 @@ impl Out {
     ///
     /// # Errors
     /// `Unsupported` beyond 2 GiB.
-    pub fn size(&mut self, v: usize) -> Result<()> {
+    pub(super) fn size(&mut self, v: usize) -> Result<()> {
         self.int(i32::try_from(v).map_err(|_| Error::unsupported("file indexes of 2 GiB and more"))?);
         Ok(())
     }
@@ -38,7 +38,7 @@ impl Out {
     ///
     /// # Errors
     /// As [`Out::size`].
-    pub fn block(&mut self, v: &[u8]) -> Result<()> {
+    pub(super) fn block(&mut self, v: &[u8]) -> Result<()> {
         self.size(v.len())?;
         self.bytes(v);
         Ok(())

@@ -32,7 +32,7 @@ impl ShortSet {
     ///
     /// # Errors
     /// `CorruptTable` if the bytes are no container, or its numbers are out of order or not as many as it says.
-    pub fn read(from: &mut SetReader<'_>) -> Result<ShortSet> {
+    pub(super) fn read(from: &mut SetReader<'_>) -> Result<ShortSet> {
         let form = from.byte()?;
         let claimed = from.size()?;
         let read = match form {
@@ -64,7 +64,7 @@ impl ShortSet {
     }
 
     /// The inverse of [`ShortSet::read`].
-    pub fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
         let claimed = (self.len() as u32).to_le_bytes();
         match self {
             ShortSet::Runs(runs) => {
@@ -116,14 +116,14 @@ impl ShortSet {
         }
     }
 
-    pub fn bits(&self) -> BitWords {
+    pub(super) fn bits(&self) -> BitWords {
         let mut bits = BitWords::default();
         self.add_to(&mut bits);
         bits
     }
 
     /// Adds the numbers of another.
-    pub fn unite(&mut self, other: &ShortSet) {
+    pub(super) fn unite(&mut self, other: &ShortSet) {
         let mut bits = self.bits();
         other.add_to(&mut bits);
         let count = bits.len();
@@ -146,7 +146,7 @@ impl ShortSet {
     }
 
     /// Turns it into runs if they take less. Runs stay: Java's bitmaps of 64 bits look for no better form of them.
-    pub fn optimize(&mut self) {
+    pub(super) fn optimize(&mut self) {
         match self {
             ShortSet::Runs(_) => {}
             ShortSet::Bitmap(bits) => {
@@ -201,7 +201,7 @@ impl BitWords {
     }
 
     /// The numbers, ascending.
-    pub fn numbers(&self) -> impl Iterator<Item = u16> + '_ {
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u16> + '_ {
         self.0.iter().enumerate().flat_map(|(i, word)| {
             let mut left = *word;
             std::iter::from_fn(move || {

@@ -56,7 +56,7 @@ enum BranchIndex {
 }
 
 impl TreeNode {
-    pub fn leaf(key: TreeKey, slot: usize) -> TreeNode {
+    pub(super) fn leaf(key: TreeKey, slot: usize) -> TreeNode {
         TreeNode::Leaf(TreeLeaf { key, slot, prefix: Vec::new() })
     }
 
@@ -64,7 +64,7 @@ impl TreeNode {
     ///
     /// # Errors
     /// `CorruptTable` if the bytes are no node, or its keys are out of order or in a wrong place.
-    pub fn read(from: &mut SetReader<'_>, path: &[u8]) -> Result<TreeNode> {
+    pub(super) fn read(from: &mut SetReader<'_>, path: &[u8]) -> Result<TreeNode> {
         let (kind, count, length) = (from.byte()?, usize::from(from.short()?), usize::from(from.byte()?));
         let prefix = from.take(length)?.to_vec();
         if kind == LEAF {
@@ -94,7 +94,7 @@ impl TreeNode {
     }
 
     /// The inverse of [`TreeNode::read`].
-    pub fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
         let (kind, count, prefix) = match self {
             TreeNode::Leaf(leaf) => (LEAF, 0, &leaf.prefix),
             TreeNode::Branch(branch) => (branch.kind(), branch.children.len(), &branch.prefix),
@@ -116,7 +116,7 @@ impl TreeNode {
     }
 
     /// Adds all keys and their slots to `out`, ascending.
-    pub fn leaves(&self, out: &mut Vec<(TreeKey, usize)>) {
+    pub(super) fn leaves(&self, out: &mut Vec<(TreeKey, usize)>) {
         match self {
             TreeNode::Leaf(leaf) => out.push((leaf.key, leaf.slot)),
             TreeNode::Branch(branch) => branch.children.iter().for_each(|(_, child)| child.leaves(out)),
@@ -125,7 +125,7 @@ impl TreeNode {
 
     /// The slot of a key that is in the tree; it comes in with `slot` if it was not. The first `depth` bytes of the key
     /// are those of this node.
-    pub fn find_or_insert(&mut self, key: TreeKey, depth: usize, slot: usize) -> Option<usize> {
+    pub(super) fn find_or_insert(&mut self, key: TreeKey, depth: usize, slot: usize) -> Option<usize> {
         let rest = key.get(depth..).unwrap_or_default();
         let (shared, known, byte) = match self {
             TreeNode::Leaf(leaf) => {

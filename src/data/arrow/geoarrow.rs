@@ -7,14 +7,14 @@ use serde_json::{Value as Json, json};
 use crate::types::PrimitiveType;
 
 /// The extension type's name.
-pub const WKB_EXTENSION: &str = "geoarrow.wkb";
+pub(crate) const WKB_EXTENSION: &str = "geoarrow.wkb";
 
 /// The reference system of a column that does not name one.
 const DEFAULT_CRS: &str = "OGC:CRS84";
 
 /// The extension type's metadata for a column; `None` if it is not geometry or geography. A reference system that is
 /// the name of a table property (`projjson:name`) stays such a name.
-pub fn metadata(ty: &PrimitiveType) -> Option<String> {
+pub(crate) fn metadata(ty: &PrimitiveType) -> Option<String> {
     let (crs, edges) = match ty {
         PrimitiveType::Geometry { crs } => (crs, None),
         PrimitiveType::Geography { crs, algorithm } => (crs, Some(algorithm.as_deref().unwrap_or("spherical"))),
@@ -35,7 +35,7 @@ pub fn metadata(ty: &PrimitiveType) -> Option<String> {
 
 /// The table's type for a column with this metadata; `None` if it does not say in which reference system the column is,
 /// or defines one in full, which a table's schema has no place for.
-pub fn table_type(metadata: &str) -> Option<PrimitiveType> {
+pub(crate) fn table_type(metadata: &str) -> Option<PrimitiveType> {
     let metadata: Json = serde_json::from_str(metadata).ok()?;
     let text = |key: &str| metadata.get(key).and_then(Json::as_str);
     let id = |key: &str| match metadata.get("crs")?.get("id")?.get(key)? {

@@ -46,7 +46,7 @@ fn misfit(array: &ArrayRef, what: &dyn std::fmt::Display) -> Error {
 /// # Errors
 /// `Unsupported` for an unknown transform; `InvalidInput` if the transform does not accept the type, the array is not
 /// of that type, or a truncated decimal no longer fits its precision.
-pub fn transform_array(array: &ArrayRef, source: &PrimitiveType, transform: &Transform) -> Result<ArrayRef> {
+pub(crate) fn transform_array(array: &ArrayRef, source: &PrimitiveType, transform: &Transform) -> Result<ArrayRef> {
     if let Transform::Unknown(name) = transform {
         return Err(Error::unsupported(format!("rows can't be partitioned by the unknown transform '{name}'")));
     }
@@ -159,7 +159,7 @@ fn truncate_decimals(a: &PrimitiveArray<Decimal128Type>, width: u32, precision: 
 }
 
 /// The value of type `ty` at `row`; `None` for null, for a row past the end and for an array of another type.
-pub fn value_at(array: &ArrayRef, row: usize, ty: &PrimitiveType) -> Option<Value> {
+pub(crate) fn value_at(array: &ArrayRef, row: usize, ty: &PrimitiveType) -> Option<Value> {
     use PrimitiveType as P;
     if row >= array.len() || array.is_null(row) {
         return None;

@@ -25,7 +25,7 @@ const ZSTD_LEVEL: i32 = 1;
 
 /// How all files of one writer are made.
 #[derive(Debug)]
-pub struct AvroSettings {
+pub(crate) struct AvroSettings {
     schema: Arc<Schema>,
     json: String,
     metadata: Vec<(String, String)>,
@@ -40,7 +40,7 @@ impl AvroSettings {
     ///
     /// # Errors
     /// `InvalidInput` for a property that can't be read; `Unsupported` for columns that Avro can't tell apart.
-    pub fn new(
+    pub(crate) fn new(
         schema: &Arc<Schema>,
         properties: &BTreeMap<String, String>,
         purpose: Purpose<'_>,
@@ -81,7 +81,7 @@ fn compression(properties: &Properties<'_>) -> Result<(Codec, Option<i32>)> {
 }
 
 /// An Avro file being written.
-pub struct NewAvroFile {
+pub(crate) struct NewAvroFile {
     path: String,
     settings: Arc<AvroSettings>,
     sink: Box<dyn StoreWriter>,
@@ -96,7 +96,7 @@ impl NewAvroFile {
     ///
     /// # Errors
     /// What [`Store::create`] gives.
-    pub fn create(store: &dyn Store, path: String, settings: &Arc<AvroSettings>) -> Result<NewAvroFile> {
+    pub(crate) fn create(store: &dyn Store, path: String, settings: &Arc<AvroSettings>) -> Result<NewAvroFile> {
         let sink = store.create(&path)?;
         let metadata: Vec<(&str, &str)> = settings.metadata.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         let container = ContainerWriter::new(&settings.json, &metadata, settings.codec).with_level(settings.level);

@@ -17,13 +17,13 @@ pub(crate) struct MergedColumn<'a> {
 
 impl<'a> MergedColumn<'a> {
     /// The array and the row that a place speaks of.
-    pub fn at(&self, place: super::picks::RowPlace) -> Option<(&'a ArrayRef, usize)> {
+    pub(crate) fn at(&self, place: super::picks::RowPlace) -> Option<(&'a ArrayRef, usize)> {
         let array = self.live.get(place.slot as usize)?.columns.get(self.index)?;
         Some((array, place.row as usize))
     }
 
     /// What the column has in a row.
-    pub fn held(&self, place: super::picks::RowPlace) -> MergedValue {
+    pub(crate) fn held(&self, place: super::picks::RowPlace) -> MergedValue {
         match self.at(place) {
             Some((array, row)) if array.is_valid(row) => MergedValue::At(place),
             _ => MergedValue::Null,
@@ -31,7 +31,7 @@ impl<'a> MergedColumn<'a> {
     }
 
     /// A primitive value; `None` if it is null.
-    pub fn value<'v>(&self, held: &'v MergedValue) -> Option<ValueRef<'v>>
+    pub(crate) fn value<'v>(&self, held: &'v MergedValue) -> Option<ValueRef<'v>>
     where
         'a: 'v,
     {

@@ -64,7 +64,7 @@ impl ColumnMerge {
     ///
     /// # Errors
     /// As [`Function::add`] and [`Function::retract`]; `InvalidInput` for deletes in a table that is not to have any.
-    pub fn merge_row(&self, members: &[(usize, RowPlace)], live: &[LoadedBatch]) -> Result<MergedRow> {
+    pub(crate) fn merge_row(&self, members: &[(usize, RowPlace)], live: &[LoadedBatch]) -> Result<MergedRow> {
         let columns = self.types.len();
         let mut merged = Merged {
             plan: self,

@@ -31,7 +31,7 @@ impl DifferentRows {
     ///
     /// # Errors
     /// What merging gives.
-    pub fn new(
+    pub(crate) fn new(
         reading: MergeInput<'_>,
         task: &ScanTask,
         section: &MergeSection,
@@ -47,7 +47,7 @@ impl DifferentRows {
     }
 
     /// The columns of the rows, the kind among them.
-    pub fn fields(&self) -> &[Field] {
+    pub(crate) fn fields(&self) -> &[Field] {
         &self.fields
     }
 

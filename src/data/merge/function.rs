@@ -177,7 +177,7 @@ impl Function {
     ///
     /// # Errors
     /// `InvalidInput` if there is no such function or it does not take the column's type.
-    pub fn new(name: &str, field: &Field, options: &Options<'_>) -> Result<Function> {
+    pub(crate) fn new(name: &str, field: &Field, options: &Options<'_>) -> Result<Function> {
         let kind = FunctionKind::new(name, field, options)?;
         if !kind.takes(&field.ty) {
             return Err(Error::invalid(format!(
@@ -191,17 +191,17 @@ impl Function {
     }
 
     /// The same function for integers of `bits` bits.
-    pub fn with_bits(self, bits: Option<u32>) -> Function {
+    pub(crate) fn with_bits(self, bits: Option<u32>) -> Function {
         Function { bits: bits.unwrap_or(self.bits), ..self }
     }
 
     /// As options name it.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Whether it looks into the column's values, all of whose members it needs then.
-    pub fn needs_members(&self) -> bool {
+    pub(crate) fn needs_members(&self) -> bool {
         matches!(self.kind, FunctionKind::Nested(_))
     }
 
@@ -209,7 +209,7 @@ impl Function {
     ///
     /// # Errors
     /// `CorruptTable` for values that are not in the form that the function takes.
-    pub fn add(
+    pub(crate) fn add(
         &self,
         column: MergedColumn<'_>,
         memory: &mut Memory,
@@ -329,7 +329,7 @@ impl Function {
     ///
     /// # Errors
     /// As [`Function::add`].
-    pub fn add_older(
+    pub(crate) fn add_older(
         &self,
         column: MergedColumn<'_>,
         memory: &mut Memory,
@@ -347,7 +347,12 @@ impl Function {
     ///
     /// # Errors
     /// `InvalidInput` if the function cannot do that, or divides by zero.
-    pub fn retract(&self, column: MergedColumn<'_>, kept: MergedValue, taken: MergedValue) -> Result<MergedValue> {
+    pub(crate) fn retract(
+        &self,
+        column: MergedColumn<'_>,
+        kept: MergedValue,
+        taken: MergedValue,
+    ) -> Result<MergedValue> {
         if self.ignore_retract {
             return Ok(kept);
         }

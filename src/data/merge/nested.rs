@@ -49,7 +49,7 @@ impl Nested {
     ///
     /// # Errors
     /// `InvalidInput` if the column has another type, or its rows have no such keys.
-    pub fn update(field: &Field, keys: &[&str], limit: usize, partial: bool) -> Result<Nested> {
+    pub(crate) fn update(field: &Field, keys: &[&str], limit: usize, partial: bool) -> Result<Nested> {
         let Type::List(element) = &field.ty else { return Err(no_rows(field)) };
         let Type::Struct(members) = &element.ty else { return Err(no_rows(field)) };
         let place = |key: &&str| {
@@ -68,7 +68,7 @@ impl Nested {
     ///
     /// # Errors
     /// `InvalidInput` if the column is another one, or its rows have no text to compare.
-    pub fn latest_entries(field: &Field, options: &Options<'_>) -> Result<Nested> {
+    pub(crate) fn latest_entries(field: &Field, options: &Options<'_>) -> Result<Nested> {
         let wrong = || Error::invalid("'merge_map_with_keytime' needs maps to rows that have a time as text");
         let Type::Map(_, value) = &field.ty else { return Err(wrong()) };
         let Type::Struct(members) = &value.ty else { return Err(wrong()) };
@@ -85,11 +85,11 @@ impl Nested {
     }
 
     /// Whether nulls are no case of their own.
-    pub fn takes_null(&self) -> bool {
+    pub(crate) fn takes_null(&self) -> bool {
         matches!(self, Nested::Collect { distinct: true })
     }
 
-    pub fn can_retract(&self) -> bool {
+    pub(crate) fn can_retract(&self) -> bool {
         matches!(self, Nested::Collect { .. } | Nested::MergeMap | Nested::Update { .. })
     }
 
@@ -97,7 +97,7 @@ impl Nested {
     ///
     /// # Errors
     /// `Unsupported` for elements that cannot be compared.
-    pub fn add(&self, column: MergedColumn<'_>, kept: MergedValue, next: MergedValue) -> Result<MergedValue> {
+    pub(crate) fn add(&self, column: MergedColumn<'_>, kept: MergedValue, next: MergedValue) -> Result<MergedValue> {
         let (a, b) = (elements(column, &kept)?, elements(column, &next)?);
         let (Some(first), most) = (a.as_ref().or(b.as_ref()), a.as_ref().map_or(0, |a| a.len())) else {
             return Ok(MergedValue::Null);
@@ -134,7 +134,12 @@ impl Nested {
     ///
     /// # Errors
     /// As [`Nested::add`].
-    pub fn retract(&self, column: MergedColumn<'_>, kept: MergedValue, taken: MergedValue) -> Result<MergedValue> {
+    pub(crate) fn retract(
+        &self,
+        column: MergedColumn<'_>,
+        kept: MergedValue,
+        taken: MergedValue,
+    ) -> Result<MergedValue> {
         let (Some(a), Some(b)) = (elements(column, &kept)?, elements(column, &taken)?) else { return Ok(kept) };
         if b.is_empty() {
             return Ok(kept);

@@ -39,12 +39,12 @@ pub(crate) enum Computed {
 }
 
 impl MergedValue {
-    pub fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         matches!(self, MergedValue::Null)
     }
 
     /// A value, or null.
-    pub fn computed(value: Option<Value>) -> MergedValue {
+    pub(crate) fn computed(value: Option<Value>) -> MergedValue {
         value.map_or(MergedValue::Null, |v| MergedValue::Computed(Computed::Value(v)))
     }
 }
@@ -69,12 +69,12 @@ pub(crate) struct Picks {
 }
 
 impl Picks {
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
     /// Adds rows of a batch.
-    pub fn push_rows(&mut self, slot: u32, start: u32, rows: u32) {
+    pub(crate) fn push_rows(&mut self, slot: u32, start: u32, rows: u32) {
         self.rows += rows as usize;
         match self.pieces.last_mut() {
             Some(last) if last.source == slot && slot < COMPUTED && last.start + last.rows == start => {
@@ -85,7 +85,7 @@ impl Picks {
     }
 
     /// Adds one row.
-    pub fn push(&mut self, held: MergedValue) {
+    pub(crate) fn push(&mut self, held: MergedValue) {
         match held {
             MergedValue::At(place) => self.push_rows(place.slot, place.row, 1),
             MergedValue::Null => self.push_rows(NULL, 0, 1),
@@ -97,7 +97,7 @@ impl Picks {
     }
 
     /// How columns are put together of these rows.
-    pub fn gather(&self) -> Gather {
+    pub(crate) fn gather(&self) -> Gather {
         let mut sources = Vec::new();
         // By slot, then nulls and made values.
         let slots =
@@ -152,7 +152,7 @@ impl Picks {
     }
 
     /// The column of type `ty` whose batches `column` gives.
-    pub fn array<'a>(
+    pub(crate) fn array<'a>(
         &self,
         gather: &Gather,
         ty: &Type,

@@ -100,7 +100,12 @@ pub(crate) enum RowMerge {
 impl SectionMerge {
     /// For a task with a section. With `whole`, merged rows have all columns of the table; with `has_kind`, they say
     /// what they are.
-    pub fn plan(context: &Arc<ReadContext>, task: &ScanTask, whole: bool, has_kind: bool) -> Result<SectionMerge> {
+    pub(crate) fn plan(
+        context: &Arc<ReadContext>,
+        task: &ScanTask,
+        whole: bool,
+        has_kind: bool,
+    ) -> Result<SectionMerge> {
         let buckets = context.buckets.as_deref();
         let buckets = buckets.ok_or_else(|| Error::internal("only files of Paimon tables are merged"))?;
         let options = Options(&buckets.options);
@@ -155,7 +160,7 @@ impl SectionMerge {
     }
 
     /// The merged rows of some runs, without those that delete others.
-    pub fn rows(&self, reading: MergeInput<'_>, runs: &[Vec<ScanTask>]) -> Result<MergedRows> {
+    pub(crate) fn rows(&self, reading: MergeInput<'_>, runs: &[Vec<ScanTask>]) -> Result<MergedRows> {
         let batch_rows = match runs.len() {
             0..=FEW_RUNS => self.context.batch_rows,
             _ => self.context.batch_rows.min(SMALL_BATCH),
@@ -170,7 +175,7 @@ impl SectionMerge {
     }
 
     /// The merged rows of runs whose batches have the columns that are read of files.
-    pub fn over(&self, sources: Vec<Batches>) -> Result<MergedRows> {
+    pub(crate) fn over(&self, sources: Vec<Batches>) -> Result<MergedRows> {
         let types = to_arrow(&self.context.projection)?;
         let types: Vec<DataType> = types.fields().iter().map(|f| f.data_type().clone()).collect();
         let runs = Some(SortedRuns::new(sources, self.layout.clone(), &types).with("path", &self.path)?);
@@ -184,7 +189,7 @@ impl SectionMerge {
     }
 
     /// Where merged rows have the key and the kind.
-    pub fn merged_layout(&self) -> MergeLayout {
+    pub(crate) fn merged_layout(&self) -> MergeLayout {
         let (order, kind) = (Vec::new(), self.fields.len().saturating_sub(1));
         MergeLayout { key: self.layout.key.clone(), order, descending: false, sequence: None, kind }
     }
@@ -475,12 +480,12 @@ enum Wanted {
 
 impl Narrow {
     /// From the rows of `merge` to those of the context's projection that satisfy the task's filter.
-    pub fn plan(merge: &SectionMerge, context: &ReadContext, task: &ScanTask) -> Result<Narrow> {
+    pub(crate) fn plan(merge: &SectionMerge, context: &ReadContext, task: &ScanTask) -> Result<Narrow> {
         Narrow::to(&merge.fields, &context.projection, task)
     }
 
     /// From rows of these columns to those of a projection.
-    pub fn to(fields: &[Field], projection: &Schema, task: &ScanTask) -> Result<Narrow> {
+    pub(crate) fn to(fields: &[Field], projection: &Schema, task: &ScanTask) -> Result<Narrow> {
         let have = Schema::new(projection.id, fields.to_vec(), Vec::new());
         let file = FileColumns::new(to_arrow(&have)?.as_ref());
         let leaves: BTreeSet<usize> = file.iter().flat_map(|c| c.leaves.clone()).collect();
@@ -524,7 +529,7 @@ impl Narrow {
     }
 
     /// Those rows, in the wanted columns.
-    pub fn rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    pub(crate) fn rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         self.columns_of(&self.kept(batch)?)
     }
 

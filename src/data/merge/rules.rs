@@ -66,7 +66,7 @@ const IGNORE_DELETE: [&str; 4] =
 ///
 /// # Errors
 /// `InvalidInput` for what is neither true nor false.
-pub fn ignores_deletes(options: &Options<'_>) -> Result<Option<&'static str>> {
+pub(crate) fn ignores_deletes(options: &Options<'_>) -> Result<Option<&'static str>> {
     let said = IGNORE_DELETE.into_iter().find(|key| options.get(key).is_some());
     said.map_or(Ok(None), |key| Ok(options.boolean(key, false)?.then_some(key)))
 }
@@ -77,7 +77,7 @@ impl MergeRules {
     /// # Errors
     /// `InvalidInput` for options that say nothing or contradict each other, or name columns that are not there;
     /// `Unsupported` for merge engines that are not known.
-    pub fn new(options: &Options<'_>, schema: &Schema) -> Result<MergeRules> {
+    pub(crate) fn new(options: &Options<'_>, schema: &Schema) -> Result<MergeRules> {
         let ignore_delete = ignores_deletes(options)?.is_some();
         let order =
             options.list("sequence.field").into_iter().map(|name| column(schema, name)).collect::<Result<_>>()?;
@@ -102,12 +102,12 @@ impl MergeRules {
     ///
     /// # Errors
     /// `InvalidInput` for an option that is neither true nor false.
-    pub fn by_level(&self, options: &Options<'_>) -> Result<bool> {
+    pub(crate) fn by_level(&self, options: &Options<'_>) -> Result<bool> {
         Ok(options.looks_up()? && self.engine != Engine::FirstRow)
     }
 
     /// The columns that must be read to know what becomes of these.
-    pub fn needed(&self, columns: &BTreeSet<FieldId>) -> BTreeSet<FieldId> {
+    pub(crate) fn needed(&self, columns: &BTreeSet<FieldId>) -> BTreeSet<FieldId> {
         let mut needed: BTreeSet<FieldId> = self.order.iter().copied().collect();
         if let Engine::PartialUpdate(partial) = &self.engine {
             for group in &partial.groups {
@@ -123,7 +123,12 @@ impl MergeRules {
     ///
     /// # Errors
     /// As [`Function::new`]; `InvalidInput` for a function that needs a sequence group and has none.
-    pub fn functions(&self, options: &Options<'_>, fields: &[Field], key: &[FieldId]) -> Result<Vec<Option<Function>>> {
+    pub(crate) fn functions(
+        &self,
+        options: &Options<'_>,
+        fields: &[Field],
+        key: &[FieldId],
+    ) -> Result<Vec<Option<Function>>> {
         fields.iter().map(|f| self.function(options, f, key).map_err(|e| e.with("column", &f.name))).collect()
     }
 

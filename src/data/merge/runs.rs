@@ -61,13 +61,13 @@ impl LoadedBatch {
     ///
     /// # Errors
     /// `Unsupported` for columns that have no order; `CorruptTable` for rows that are not sorted by key, or of no kind.
-    pub fn new(batch: &RecordBatch, layout: MergeLayout) -> Result<LoadedBatch> {
+    pub(crate) fn new(batch: &RecordBatch, layout: MergeLayout) -> Result<LoadedBatch> {
         let types: Vec<DataType> = batch.columns().iter().map(|c| c.data_type().clone()).collect();
         Coder::new(layout, &types)?.load(batch)
     }
 
     /// Compares when two rows came: this one's, and that at `at` of `other`.
-    pub fn compare_age(&self, row: u32, other: &LoadedBatch, at: u32) -> Ordering {
+    pub(crate) fn compare_age(&self, row: u32, other: &LoadedBatch, at: u32) -> Ordering {
         let (row, at) = (row as usize, at as usize);
         let order = match (&self.order, &other.order) {
             (Some(x), Some(y)) => x.row(row).cmp(&y.row(at)),
@@ -76,7 +76,7 @@ impl LoadedBatch {
         order.then_with(|| self.sequence.get(row).cmp(&other.sequence.get(at)))
     }
 
-    pub fn kind(&self, row: u32) -> i32 {
+    pub(crate) fn kind(&self, row: u32) -> i32 {
         self.kinds.get(row as usize).copied().unwrap_or(0)
     }
 }
@@ -234,7 +234,7 @@ impl SortedRuns {
     ///
     /// # Errors
     /// `Unsupported` for columns that have no order; what the runs give.
-    pub fn new(sources: Vec<Batches>, layout: MergeLayout, types: &[DataType]) -> Result<SortedRuns> {
+    pub(crate) fn new(sources: Vec<Batches>, layout: MergeLayout, types: &[DataType]) -> Result<SortedRuns> {
         let coder = Coder::new(layout, types)?;
         let short_keys = coder.keys.is_none();
         let runs = Vec::with_capacity(sources.len());
@@ -247,12 +247,12 @@ impl SortedRuns {
     }
 
     /// How many runs there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.runs.len()
     }
 
     /// The next step, of at most `most` rows. Those of a group go to `members`, with their runs, the oldest first.
-    pub fn next(&mut self, most: usize, members: &mut Vec<(usize, RowPlace)>) -> Result<MergeStep> {
+    pub(crate) fn next(&mut self, most: usize, members: &mut Vec<(usize, RowPlace)>) -> Result<MergeStep> {
         let Some(&first) = self.order.first() else { return Ok(MergeStep::End) };
         let before = match self.order.get(1) {
             None => self.runs.get(first).map_or(0, |run| run.rows - run.row),
@@ -286,14 +286,14 @@ impl SortedRuns {
     }
 
     /// What the column at `column` says of a row: 0 if there is no such column of integers.
-    pub fn tag(&self, place: RowPlace, column: usize) -> i32 {
+    pub(crate) fn tag(&self, place: RowPlace, column: usize) -> i32 {
         let batch = self.live.get(place.slot as usize);
         let tags = batch.and_then(|b| b.columns.get(column)).and_then(|c| c.as_primitive_opt::<Int32Type>());
         tags.and_then(|t| t.values().get(place.row as usize)).copied().unwrap_or_default()
     }
 
     /// Drops the batches that no run is at. Places given before mean nothing any more.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         let mut kept = Vec::with_capacity(self.runs.len());
         let mut old: Vec<Option<LoadedBatch>> = std::mem::take(&mut self.live).into_iter().map(Some).collect();
         for run in self.order.iter() {

@@ -29,7 +29,7 @@ const BLOOM_FPP: f64 = 0.05;
 
 /// How all files of one writer are made.
 #[derive(Debug)]
-pub struct OrcSettings {
+pub(crate) struct OrcSettings {
     types: Vec<TypeOut>,
     columns: Vec<OrcType>,
     metadata: Vec<(String, String)>,
@@ -46,7 +46,7 @@ impl OrcSettings {
     ///
     /// # Errors
     /// `InvalidInput` for a property that can't be read; `Unsupported` for types and codecs that are not written.
-    pub fn new(
+    pub(crate) fn new(
         schema: &Schema,
         properties: &BTreeMap<String, String>,
         metrics: MetricsConfig,
@@ -114,7 +114,7 @@ fn filtered(
 }
 
 /// An ORC file being written.
-pub struct NewOrcFile {
+pub(crate) struct NewOrcFile {
     path: String,
     settings: Arc<OrcSettings>,
     sink: Box<dyn StoreWriter>,
@@ -133,7 +133,7 @@ impl NewOrcFile {
     ///
     /// # Errors
     /// What [`Store::create`] gives.
-    pub fn create(store: &dyn Store, path: String, settings: &Arc<OrcSettings>) -> Result<NewOrcFile> {
+    pub(crate) fn create(store: &dyn Store, path: String, settings: &Arc<OrcSettings>) -> Result<NewOrcFile> {
         let mut sink = store.create(&path)?;
         write_all(sink.as_mut(), &path, MAGIC)?;
         let compressor = Compressor::new(settings.codec, settings.small)?;

@@ -21,7 +21,7 @@ const VARIANT_VERSION: i8 = 1;
 ///
 /// # Errors
 /// `Unsupported` for types that can't be written: unknown, and what the Parquet library does not take.
-pub fn to_parquet(schema: &Schema) -> Result<SchemaDescriptor> {
+pub(crate) fn to_parquet(schema: &Schema) -> Result<SchemaDescriptor> {
     let root = ParquetType::group_type_builder("table").with_fields(members(&schema.fields)?).build();
     Ok(SchemaDescriptor::new(Arc::new(root.map_err(|e| refused(e, "table"))?)))
 }
@@ -30,7 +30,7 @@ pub fn to_parquet(schema: &Schema) -> Result<SchemaDescriptor> {
 ///
 /// # Errors
 /// `Unsupported` for lists, maps and structs that have nothing else.
-pub fn without_unknown(schema: &Schema) -> Result<Schema> {
+pub(crate) fn without_unknown(schema: &Schema) -> Result<Schema> {
     let fields = schema.fields.iter().filter(|f| !is_unknown(f)).map(known).collect::<Result<Vec<_>>>()?;
     Ok(Schema::new(schema.id, fields, schema.identifier_field_ids.clone()))
 }

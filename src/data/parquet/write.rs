@@ -29,7 +29,7 @@ use crate::types::{FieldId, Schema};
 
 /// How all files of one writer are made.
 #[derive(Debug)]
-pub struct ParquetSettings {
+pub(crate) struct ParquetSettings {
     schema: Arc<Schema>,
     arrow: SchemaRef,
     parquet: SchemaDescriptor,
@@ -50,7 +50,7 @@ impl ParquetSettings {
     ///
     /// # Errors
     /// `InvalidInput` for a property that can't be read; `Unsupported` for a type that can't be written.
-    pub fn new(
+    pub(crate) fn new(
         schema: Arc<Schema>,
         arrow: SchemaRef,
         properties: &BTreeMap<String, String>,
@@ -109,7 +109,7 @@ impl Write for Sink {
 }
 
 /// A Parquet file being written. Dropped before [`NewParquetFile::finish`] it leaves nothing behind.
-pub struct NewParquetFile {
+pub(crate) struct NewParquetFile {
     path: String,
     settings: Arc<ParquetSettings>,
     /// The store's writer, until the first rows say how the file is encoded.
@@ -150,7 +150,7 @@ impl NewParquetFile {
     ///
     /// # Errors
     /// What [`Store::create`] gives.
-    pub fn create(store: &dyn Store, path: String, settings: Arc<ParquetSettings>) -> Result<Self> {
+    pub(crate) fn create(store: &dyn Store, path: String, settings: Arc<ParquetSettings>) -> Result<Self> {
         let sink = Some(Sink(Some(store.create(&path)?)));
         let nan_counts = settings.floats.iter().map(|f| (f.id, 0)).collect();
         Ok(NewParquetFile { path, settings, sink, writer: None, nan_counts })

@@ -4,7 +4,7 @@
 //! `UnicodeUtil` and `BinaryUtil` for the exact result. Text is cut by code points, binary by bytes.
 
 /// The first `length` code points: not above `text`.
-pub fn lower_text(text: &str, length: usize) -> &str {
+pub(crate) fn lower_text(text: &str, length: usize) -> &str {
     match text.char_indices().nth(length) {
         Some((end, _)) => &text[..end],
         None => text,
@@ -13,7 +13,7 @@ pub fn lower_text(text: &str, length: usize) -> &str {
 
 /// A text of at most `length` code points that is not below `text`, nor below any text that begins with the same
 /// `length` code points; `None` if no such text exists. A text that is short enough stays.
-pub fn upper_text(text: &str, length: usize) -> Option<String> {
+pub(crate) fn upper_text(text: &str, length: usize) -> Option<String> {
     let prefix = lower_text(text, length);
     if prefix.len() == text.len() {
         return Some(text.to_owned());
@@ -35,12 +35,12 @@ fn next_code_point(c: char) -> Option<char> {
 }
 
 /// The first `length` bytes: not above `bytes`.
-pub fn lower_bytes(bytes: &[u8], length: usize) -> &[u8] {
+pub(crate) fn lower_bytes(bytes: &[u8], length: usize) -> &[u8] {
     bytes.get(..length).unwrap_or(bytes)
 }
 
 /// As [`upper_text`], by unsigned bytes.
-pub fn upper_bytes(bytes: &[u8], length: usize) -> Option<Vec<u8>> {
+pub(crate) fn upper_bytes(bytes: &[u8], length: usize) -> Option<Vec<u8>> {
     let prefix = lower_bytes(bytes, length);
     if prefix.len() == bytes.len() {
         return Some(bytes.to_vec());

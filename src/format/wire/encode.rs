@@ -58,7 +58,7 @@ pub(crate) struct SplitObject<'a> {
 }
 
 impl<'a> SplitObject<'a> {
-    pub fn new(split: &'a Split, context: Option<Json>) -> Result<SplitObject<'a>> {
+    pub(crate) fn new(split: &'a Split, context: Option<Json>) -> Result<SplitObject<'a>> {
         let commits = commits_of(&split.tasks);
         let all = commits.values().flat_map(|c| &c.tasks).chain(&split.tasks);
         let (specs, form) = spec_objects(all.flat_map(files_of).map(|f| &f.partition));
@@ -71,7 +71,7 @@ impl<'a> SplitObject<'a> {
     }
 
     /// Omits the partition specs that are in `shared`, and adds specs with other ids to it.
-    pub fn share_specs(&mut self, shared: &mut BTreeMap<i32, SpecObject<'a>>) {
+    pub(crate) fn share_specs(&mut self, shared: &mut BTreeMap<i32, SpecObject<'a>>) {
         self.specs.retain(|spec| !same_fields(shared.entry(spec.0.spec_id).or_insert(*spec).0, spec.0));
     }
 }
@@ -99,7 +99,7 @@ pub(crate) struct TaskObject<'a> {
 impl<'a> TaskObject<'a> {
     /// # Errors
     /// `CorruptTable` if column metrics that were kept encoded are broken.
-    pub fn new(task: &'a ScanTask, form: Form) -> Result<TaskObject<'a>> {
+    pub(crate) fn new(task: &'a ScanTask, form: Form) -> Result<TaskObject<'a>> {
         let is_complete = form != Form::Specification;
         let change = task.change.as_ref().filter(|_| is_complete);
         let section = task.merge.as_ref().filter(|_| is_complete);
@@ -221,7 +221,7 @@ pub(crate) fn spec_objects<'a>(partitions: impl Iterator<Item = &'a Arc<Partitio
 pub(crate) struct SpecObject<'a>(&'a Partition, Form);
 
 impl<'a> SpecObject<'a> {
-    pub fn complete(partition: &'a Partition) -> SpecObject<'a> {
+    pub(crate) fn complete(partition: &'a Partition) -> SpecObject<'a> {
         SpecObject(partition, Form::Complete)
     }
 }

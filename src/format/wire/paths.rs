@@ -41,7 +41,7 @@ pub(crate) struct PathWriter<'a> {
 
 impl<'a> PathWriter<'a> {
     /// Appends a path.
-    pub fn put(&mut self, path: &'a str, out: &mut Vec<u8>) {
+    pub(crate) fn put(&mut self, path: &'a str, out: &mut Vec<u8>) {
         let path = path.as_bytes();
         let found = self.uuid_of(path);
         let head = found.map_or(path, |(head, ..)| head);
@@ -121,7 +121,7 @@ impl PathReader {
     ///
     /// # Errors
     /// `CorruptTable` if the bytes are not a path.
-    pub fn step(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
+    pub(crate) fn step(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let first = cursor.long()?;
         let (shared, kind) = (usize::try_from(first >> KIND_SHIFT).unwrap_or(usize::MAX), first & KIND_BITS);
         if shared > self.head.len().min(MOST_SHARED) || kind > SAME_UUID_NEW_TAIL {
@@ -146,7 +146,7 @@ impl PathReader {
     ///
     /// # Errors
     /// `CorruptTable` if it is not UTF-8.
-    pub fn path(&self) -> Result<String> {
+    pub(crate) fn path(&self) -> Result<String> {
         let mut path = Vec::with_capacity(self.head.len() + TEXT + self.tail.len());
         path.extend_from_slice(&self.head);
         if self.follows {

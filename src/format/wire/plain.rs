@@ -197,7 +197,11 @@ pub(crate) struct Sections<T> {
 
 impl<'a> Shared<'a> {
     /// Appends the tasks of a split to `out`.
-    pub fn put_tasks<T: PlainTask<'a>>(&mut self, tasks: impl IntoIterator<Item = T>, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn put_tasks<T: PlainTask<'a>>(
+        &mut self,
+        tasks: impl IntoIterator<Item = T>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let mut next = 0;
         tasks.into_iter().try_for_each(|task| {
             let (number, size_bytes) = self.file(&task)?;
@@ -324,12 +328,12 @@ impl<'a> Shared<'a> {
     }
 
     /// About the number of bytes.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.out.partitions.len() + self.out.residuals.len() + self.out.files.len()
     }
 
     /// Returns the sections and clears the shared values.
-    pub fn take(&mut self) -> Result<Sections<Vec<u8>>> {
+    pub(crate) fn take(&mut self) -> Result<Sections<Vec<u8>>> {
         let specs: Vec<_> = self.specs.iter().map(|spec| SpecObject::complete(spec)).collect();
         add_text(&specs, &mut self.out.specs)?;
         let out = std::mem::take(&mut self.out);

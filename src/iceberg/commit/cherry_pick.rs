@@ -22,7 +22,7 @@ use crate::store::{Location, Store};
 
 /// The publication of one snapshot, over all attempts.
 #[derive(Debug)]
-pub struct CherryPick {
+pub(crate) struct CherryPick {
     store: Arc<dyn Store>,
     snapshot_id: i64,
     /// The id of the snapshot that repeats the change.
@@ -33,22 +33,22 @@ pub struct CherryPick {
 
 impl CherryPick {
     /// Creates the publication of the snapshot with this id.
-    pub fn new(store: Arc<dyn Store>, snapshot_id: i64) -> CherryPick {
+    pub(crate) fn new(store: Arc<dyn Store>, snapshot_id: i64) -> CherryPick {
         CherryPick { store, snapshot_id, own_id: new_snapshot_id(), change: None }
     }
 
     /// The two snapshots that `main` may move to: the published one, and the one that repeats its change.
-    pub fn snapshot_ids(&self) -> [i64; 2] {
+    pub(crate) fn snapshot_ids(&self) -> [i64; 2] {
         [self.snapshot_id, self.own_id]
     }
 
     /// The change that repeats the snapshot, if an attempt needed it.
-    pub fn change(&self) -> Option<&SnapshotProducer> {
+    pub(crate) fn change(&self) -> Option<&SnapshotProducer> {
         self.change.as_ref()
     }
 
     /// Mutable form of [`CherryPick::change`].
-    pub fn change_mut(&mut self) -> Option<&mut SnapshotProducer> {
+    pub(crate) fn change_mut(&mut self) -> Option<&mut SnapshotProducer> {
         self.change.as_mut()
     }
 
@@ -59,7 +59,7 @@ impl CherryPick {
     /// - `InvalidInput` if it is already published or can't be published this way.
     /// - `CommitConflict` if the partitions that it replaces have changed.
     /// - Errors of [`SnapshotProducer::prepare`].
-    pub fn prepare(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+    pub(crate) fn prepare(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
         let id = self.snapshot_id;
         let picked = base.snapshot_by_id(id).cloned();
         let picked = picked.ok_or_else(|| Error::not_found("the table has no such snapshot").with("snapshot", id))?;

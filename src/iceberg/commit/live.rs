@@ -18,7 +18,11 @@ use crate::store::{Location, Store, in_parallel};
 ///
 /// # Errors
 /// Errors of the store; `CorruptTable` if a manifest is damaged.
-pub fn live_files<P: AsRef<str>>(store: &dyn Store, metadata: &TableMetadata, paths: &[P]) -> Result<Vec<String>> {
+pub(crate) fn live_files<P: AsRef<str>>(
+    store: &dyn Store,
+    metadata: &TableMetadata,
+    paths: &[P],
+) -> Result<Vec<String>> {
     let (mut seen, mut manifests) = (HashSet::new(), Vec::new());
     for snapshot in &metadata.snapshots {
         let all = load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)?;
@@ -31,7 +35,11 @@ pub fn live_files<P: AsRef<str>>(store: &dyn Store, metadata: &TableMetadata, pa
 ///
 /// # Errors
 /// Errors of [`live_files`].
-pub fn live_in_snapshot<P: AsRef<str>>(store: &dyn Store, snapshot: &Snapshot, paths: &[P]) -> Result<Vec<String>> {
+pub(crate) fn live_in_snapshot<P: AsRef<str>>(
+    store: &dyn Store,
+    snapshot: &Snapshot,
+    paths: &[P],
+) -> Result<Vec<String>> {
     let manifests = load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)?;
     named_in(store, &manifests, paths, false)
 }

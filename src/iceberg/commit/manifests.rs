@@ -53,7 +53,7 @@ pub(super) struct ManifestWriter {
 }
 
 impl ManifestWriter {
-    pub fn new(store: Arc<dyn Store>) -> ManifestWriter {
+    pub(super) fn new(store: Arc<dyn Store>) -> ManifestWriter {
         ManifestWriter {
             store,
             snapshot_id: new_snapshot_id(),
@@ -65,7 +65,7 @@ impl ManifestWriter {
     }
 
     /// Deletes the written files that `unneeded` selects, and forgets them.
-    pub fn delete(&self, unneeded: impl Fn(&str) -> bool) {
+    pub(super) fn delete(&self, unneeded: impl Fn(&str) -> bool) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.retain(|path| {
             if unneeded(path) {
@@ -84,7 +84,7 @@ impl ManifestWriter {
     }
 
     /// Writes a manifest of this commit. It gets its sequence numbers from the first list that names it.
-    pub fn write(
+    pub(super) fn write(
         &self,
         base: &TableMetadata,
         content: ManifestContent,
@@ -122,7 +122,7 @@ impl ManifestWriter {
     }
 
     /// Writes the manifest list of one attempt.
-    pub fn write_list(
+    pub(super) fn write_list(
         &self,
         base: &TableMetadata,
         header: &ManifestListHeader,
@@ -134,7 +134,7 @@ impl ManifestWriter {
     }
 
     /// An entry that adds a file. The commit assigns row ids (specification, "Row Lineage").
-    pub fn added(&self, file: &DataFile, sequence_number: Option<i64>) -> ManifestEntry {
+    pub(super) fn added(&self, file: &DataFile, sequence_number: Option<i64>) -> ManifestEntry {
         ManifestEntry {
             status: ADDED,
             snapshot_id: Some(self.snapshot_id),
@@ -146,7 +146,7 @@ impl ManifestWriter {
 
     /// Reads all entries of a manifest, with the values inherited from the list. Entries of a manifest of this commit
     /// stay as they are, because their inherited values are not known yet.
-    pub fn read(&self, base: &TableMetadata, m: &ManifestFile) -> Result<Vec<ManifestEntry>> {
+    pub(super) fn read(&self, base: &TableMetadata, m: &ManifestFile) -> Result<Vec<ManifestEntry>> {
         let bytes = self.store.get(&m.path)?;
         self.entries(base, m, &bytes).with("path", &m.path)
     }
@@ -186,7 +186,7 @@ impl ManifestWriter {
     }
 
     /// Whether this commit wrote the manifest.
-    pub fn is_own(&self, m: &ManifestFile) -> bool {
+    pub(super) fn is_own(&self, m: &ManifestFile) -> bool {
         m.added_snapshot_id == Some(self.snapshot_id)
     }
 }

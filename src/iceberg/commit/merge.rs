@@ -52,7 +52,7 @@ pub(super) struct Merger {
 
 impl Merger {
     /// Forgets the results of earlier attempts.
-    pub fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.known.clear();
     }
 
@@ -61,7 +61,7 @@ impl Merger {
     ///
     /// # Errors
     /// Errors of the store; `CorruptTable` if a manifest is damaged; `InvalidInput` if a property is not a number.
-    pub fn merge(
+    pub(super) fn merge(
         &mut self,
         writer: &ManifestWriter,
         base: &TableMetadata,

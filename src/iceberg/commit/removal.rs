@@ -29,7 +29,7 @@ use crate::store::in_parallel;
 
 /// Identifies a file of a table: its path and, for a deletion vector, its position in that file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FileId {
+pub(crate) struct FileId {
     /// The file's path.
     pub path: String,
     /// First byte and length of a deletion vector.
@@ -38,7 +38,7 @@ pub struct FileId {
 
 impl FileId {
     /// The identity of a file.
-    pub fn of(file: &DataFile) -> FileId {
+    pub(crate) fn of(file: &DataFile) -> FileId {
         let vector = file.content == FileContent::PositionDeletes && file.format == FileFormat::Puffin;
         let blob = file.content_offset.zip(file.content_size_bytes).filter(|_| vector);
         FileId { path: file.path.clone(), blob }
@@ -121,12 +121,12 @@ pub(super) struct Outcome {
 
 impl Outcome {
     /// The removed files.
-    pub fn files(&self) -> impl Iterator<Item = &DataFile> {
+    pub(super) fn files(&self) -> impl Iterator<Item = &DataFile> {
         self.removed.iter().flat_map(|files| files.iter())
     }
 
     /// Repeated entries of files that one manifest lists more than once. Java counts them separately.
-    pub fn duplicates(&self) -> impl Iterator<Item = &DataFile> {
+    pub(super) fn duplicates(&self) -> impl Iterator<Item = &DataFile> {
         self.repeated.iter().flat_map(|files| files.iter())
     }
 }
@@ -145,7 +145,7 @@ struct Attempt<'a> {
 
 impl Removal {
     /// Names a file to remove. Call it once for each entry of a data file, and any number of times for a delete file.
-    pub fn add_file(&mut self, file: &DataFile) {
+    pub(super) fn add_file(&mut self, file: &DataFile) {
         let entries = self.files.entry(FileId::of(file)).or_insert(0);
         *entries = if file.content == FileContent::Data { *entries + 1 } else { 1 };
         let newest = file.sequence_number.unwrap_or(i64::MAX);
@@ -155,11 +155,11 @@ impl Removal {
         (place.newest, place.added) = (place.newest.max(newest), place.added.min(added));
     }
 
-    pub fn add_partition(&mut self, partition: &Arc<Partition>) {
+    pub(super) fn add_partition(&mut self, partition: &Arc<Partition>) {
         self.partitions.insert(partition_key(partition), partition.clone());
     }
 
-    pub fn add_filter(&mut self, filter: Predicate) {
+    pub(super) fn add_filter(&mut self, filter: Predicate) {
         self.filter = Some(match self.filter.take() {
             None => filter,
             Some(before) => Predicate::Or(vec![before, filter]),
@@ -167,12 +167,12 @@ impl Removal {
     }
 
     /// Whether there is nothing to remove.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.files.is_empty() && self.partitions.is_empty() && self.filter.is_none()
     }
 
     /// Forgets the results of earlier attempts.
-    pub fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.known.clear();
     }
 
@@ -182,7 +182,7 @@ impl Removal {
     /// - `CommitConflict` if a named file is missing, or if some rows of a data file match the filter and others may
     ///   not.
     /// - Errors of the store; `CorruptTable` if a manifest is damaged.
-    pub fn apply(
+    pub(super) fn apply(
         &mut self,
         writer: &ManifestWriter,
         base: &TableMetadata,

@@ -70,7 +70,7 @@ pub(super) struct SnapshotInput {
 
 impl SnapshotInput {
     /// Creates an empty change of branch `main`.
-    pub fn new(operation: Operation) -> SnapshotInput {
+    pub(super) fn new(operation: Operation) -> SnapshotInput {
         SnapshotInput {
             operation,
             target: Target::Branch(MAIN_BRANCH.to_owned()),
@@ -90,7 +90,7 @@ impl SnapshotInput {
     }
 
     /// Checks that a table of this version can have the files.
-    pub fn check_files(&self, base: &TableMetadata) -> Result<()> {
+    pub(super) fn check_files(&self, base: &TableMetadata) -> Result<()> {
         let mut ids = HashSet::new();
         let mut vectors_for = HashSet::new();
         for file in self.added_data.iter().chain(&self.added_deletes) {
@@ -122,7 +122,7 @@ impl SnapshotInput {
     }
 
     /// Checks for an upgrade since planning. From version 3 on, rows have ids, and deletes are deletion vectors.
-    pub fn check_version(&self, base: &TableMetadata) -> Result<()> {
+    pub(super) fn check_version(&self, base: &TableMetadata) -> Result<()> {
         let upgraded = self.planned_version.is_some_and(|v| v < 3) && base.format_version >= 3;
         let rewrites = !self.added_data.is_empty() && !self.removed_data.is_empty();
         let positions = || self.added_deletes.iter().any(|f| f.content == FileContent::PositionDeletes);
@@ -136,7 +136,7 @@ impl SnapshotInput {
     }
 
     /// The parent of the new snapshot.
-    pub fn parent(&self, base: &TableMetadata) -> Result<Option<Arc<Snapshot>>> {
+    pub(super) fn parent(&self, base: &TableMetadata) -> Result<Option<Arc<Snapshot>>> {
         let Target::Branch(name) = &self.target else { return Ok(base.current_snapshot().cloned()) };
         match base.refs.get(name) {
             Some(r) if r.kind == RefKind::Tag => {
@@ -148,7 +148,7 @@ impl SnapshotInput {
     }
 
     /// Whether a rewrite's new files have other partition specs than the files that they replace.
-    pub fn moves_rows(&self) -> bool {
+    pub(super) fn moves_rows(&self) -> bool {
         let specs = |files: &[DataFile]| files.iter().map(|f| f.partition.spec_id).collect::<BTreeSet<i32>>();
         let added = specs(&self.added_data);
         self.data_sequence_number.is_some() && !added.is_empty() && added != specs(&self.removed_data)

@@ -110,11 +110,11 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub fn add(&mut self, file: &DataFile) {
+    pub(super) fn add(&mut self, file: &DataFile) {
         self.count(file, 0);
     }
 
-    pub fn remove(&mut self, file: &DataFile) {
+    pub(super) fn remove(&mut self, file: &DataFile) {
         self.count(file, 1);
     }
 
@@ -124,7 +124,7 @@ impl Summary {
     }
 
     /// The value of a key; 0 if it is not written.
-    pub fn get(&self, member: &str) -> i64 {
+    pub(super) fn get(&self, member: &str) -> i64 {
         self.all.members().find(|(name, _)| *name == member).map_or(0, |(_, n)| n)
     }
 
@@ -133,7 +133,7 @@ impl Summary {
     ///
     /// # Errors
     /// `InvalidInput` if the property that limits partition summaries is not a number.
-    pub fn write(
+    pub(super) fn write(
         &self,
         base: &TableMetadata,
         parent: Option<&Snapshot>,

@@ -50,7 +50,7 @@ pub(super) struct Pending<'a> {
 
 impl<'a> Pending<'a> {
     /// An update of the current schema without operations yet.
-    pub fn new(metadata: &'a TableMetadata, update: &SchemaUpdate) -> Result<Pending<'a>> {
+    pub(super) fn new(metadata: &'a TableMetadata, update: &SchemaUpdate) -> Result<Pending<'a>> {
         let schema = metadata.schema()?.as_ref();
         let mut parents = HashMap::new();
         schema.fields.iter().for_each(|f| index_parents(f, &mut parents));
@@ -70,7 +70,7 @@ impl<'a> Pending<'a> {
         })
     }
 
-    pub fn is_case_sensitive(&self) -> bool {
+    pub(super) fn is_case_sensitive(&self) -> bool {
         self.case_sensitive
     }
 
@@ -84,7 +84,7 @@ impl<'a> Pending<'a> {
         Ok(self.last_column_id)
     }
 
-    pub fn add(&mut self, column: &NewColumn) -> Result<()> {
+    pub(super) fn add(&mut self, column: &NewColumn) -> Result<()> {
         let Some((name, above)) = column.path.split_last() else { return Err(Error::invalid("a column needs a name")) };
         let (parent, siblings, prefix) = match above {
             [] => (ROOT, self.schema.fields.clone(), String::new()),
@@ -174,7 +174,7 @@ impl<'a> Pending<'a> {
         Ok(out)
     }
 
-    pub fn drop(&mut self, path: &ColumnPath) -> Result<()> {
+    pub(super) fn drop(&mut self, path: &ColumnPath) -> Result<()> {
         let id = require(self.schema, path, self.case_sensitive)?.id;
         self.check_named(id, "dropped")?;
         if self.added.contains_key(&id) {
@@ -190,7 +190,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    pub fn rename(&mut self, path: &ColumnPath, name: &str) -> Result<()> {
+    pub(super) fn rename(&mut self, path: &ColumnPath, name: &str) -> Result<()> {
         let field = require(self.schema, path, self.case_sensitive)?;
         self.check_kept(field.id)?;
         if name.is_empty() {
@@ -219,7 +219,7 @@ impl<'a> Pending<'a> {
     }
 
     /// The column as it is so far, one that the update adds included.
-    pub fn so_far(&self, path: &ColumnPath) -> Result<Field> {
+    pub(super) fn so_far(&self, path: &ColumnPath) -> Result<Field> {
         match find(self.schema, path, self.case_sensitive)? {
             Some(field) => {
                 self.check_kept(field.id)?;
@@ -236,7 +236,7 @@ impl<'a> Pending<'a> {
         self.schema.field(id).is_none()
     }
 
-    pub fn widen(&mut self, path: &ColumnPath, ty: &Type) -> Result<()> {
+    pub(super) fn widen(&mut self, path: &ColumnPath, ty: &Type) -> Result<()> {
         let mut field = self.so_far(path)?;
         if field.ty == *ty {
             return Ok(());
@@ -278,7 +278,7 @@ impl<'a> Pending<'a> {
         }
     }
 
-    pub fn set_required(&mut self, path: &ColumnPath, required: bool) -> Result<()> {
+    pub(super) fn set_required(&mut self, path: &ColumnPath, required: bool) -> Result<()> {
         let mut field = self.so_far(path)?;
         if field.required == required {
             return Ok(());
@@ -293,7 +293,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    pub fn set_doc(&mut self, path: &ColumnPath, doc: Option<&str>) -> Result<()> {
+    pub(super) fn set_doc(&mut self, path: &ColumnPath, doc: Option<&str>) -> Result<()> {
         let mut field = self.so_far(path)?;
         if field.doc.as_deref() == doc {
             return Ok(());
@@ -304,7 +304,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    pub fn set_default(&mut self, path: &ColumnPath, default: Option<&Json>) -> Result<()> {
+    pub(super) fn set_default(&mut self, path: &ColumnPath, default: Option<&Json>) -> Result<()> {
         let mut field = self.so_far(path)?;
         let default = canonical(default, &field.ty)?;
         if field.write_default == default {
@@ -316,7 +316,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    pub fn move_to(&mut self, path: &ColumnPath, position: &Position) -> Result<()> {
+    pub(super) fn move_to(&mut self, path: &ColumnPath, position: &Position) -> Result<()> {
         let id = self.id_to_move(path)?.ok_or_else(|| missing(self.schema, path))?;
         let above = path.split_last().map_or(&[][..], |(_, above)| above);
         self.move_field(id, position, above)

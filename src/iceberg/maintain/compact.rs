@@ -194,14 +194,14 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    pub fn new(table: &Table, scan: &Scan) -> Result<Rows> {
+    pub(crate) fn new(table: &Table, scan: &Scan) -> Result<Rows> {
         let all = schema_with_lineage(table)?;
         let context = ReadContext { schema: all.clone(), projection: all.clone(), ..scan.context().as_ref().clone() };
         Rows::of(table, context)
     }
 
     /// Those that are read in this way.
-    pub fn of(table: &Table, context: ReadContext) -> Result<Rows> {
+    pub(crate) fn of(table: &Table, context: ReadContext) -> Result<Rows> {
         let all = schema_with_lineage(table)?;
         let reader =
             TaskReader { store: table.inner.store.clone(), context: Arc::new(context), deletes: Arc::default() };
@@ -209,12 +209,12 @@ impl Rows {
     }
 
     /// What readers of the rows have to know.
-    pub fn context(&self) -> &Arc<ReadContext> {
+    pub(crate) fn context(&self) -> &Arc<ReadContext> {
         &self.reader.context
     }
 
     /// Writes all rows of tasks into new files of about `roll_at` bytes.
-    pub fn write(
+    pub(crate) fn write(
         &self,
         table: &Table,
         tasks: &[ScanTask],

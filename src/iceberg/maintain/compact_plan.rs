@@ -27,7 +27,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.tasks.iter().map(bytes).fold(0, u64::saturating_add)
     }
 }
@@ -58,7 +58,7 @@ pub(crate) fn bins<T>(items: Vec<T>, most_bytes: u64, bytes: impl Fn(&T) -> u64)
 impl Sizes {
     /// # Errors
     /// `InvalidInput` for sizes that no file could have, or thresholds out of range.
-    pub fn new(rules: &CompactRules, default_target: u64) -> Result<Sizes> {
+    pub(crate) fn new(rules: &CompactRules, default_target: u64) -> Result<Sizes> {
         let target = rules.target_bytes.unwrap_or(default_target);
         let min = rules.min_bytes.unwrap_or(target / 4 * 3 + target % 4 * 3 / 4);
         let max = rules.max_bytes.unwrap_or(target.saturating_add(target / 5 * 4 + target % 5 * 4 / 5));
@@ -84,7 +84,7 @@ impl Sizes {
     ///
     /// # Errors
     /// As [`Scan::plan_files`].
-    pub fn groups(&self, scan: &Scan, spec_id: i32) -> Result<Vec<Group>> {
+    pub(crate) fn groups(&self, scan: &Scan, spec_id: i32) -> Result<Vec<Group>> {
         let mut by_partition: BTreeMap<String, Vec<ScanTask>> = BTreeMap::new();
         let mut tasks = scan.plan_files()?;
         while let Some(task) = tasks.next_task()? {
@@ -115,7 +115,7 @@ impl Sizes {
     }
 
     /// Position delete files of one partition that are written anew together.
-    pub fn delete_groups(&self, files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
+    pub(crate) fn delete_groups(&self, files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
         let size = |f: &DataFile| f.size_bytes.max(0).unsigned_abs();
         let off = |f: &DataFile| self.rules.rewrite_all || size(f) < self.min || size(f) > self.max;
         let mut by_partition: BTreeMap<Vec<u8>, Vec<DataFile>> = BTreeMap::new();
@@ -160,7 +160,7 @@ impl Sizes {
     }
 
     /// At which size the writer begins a new file, so that a group's files come out alike.
-    pub fn roll_at(&self, input: u64) -> u64 {
+    pub(crate) fn roll_at(&self, input: u64) -> u64 {
         const OVERHEAD: u64 = 5 << 10;
         let most = self.most();
         let split = input / self.expected_files(input).max(1) + OVERHEAD;
@@ -168,7 +168,7 @@ impl Sizes {
     }
 
     /// The most that a file should have.
-    pub fn most(&self) -> u64 {
+    pub(crate) fn most(&self) -> u64 {
         self.target + (self.max - self.target) / 2
     }
 

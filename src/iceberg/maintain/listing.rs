@@ -23,7 +23,7 @@ impl Listing<'_> {
     ///
     /// # Errors
     /// The store's; a cancellation.
-    pub fn each(&self, see: &(dyn Fn(&str) + Sync)) -> Result<()> {
+    pub(crate) fn each(&self, see: &(dyn Fn(&str) + Sync)) -> Result<()> {
         self.below(vec![self.root.clone()], usize::MAX, see).map(drop)
     }
 
@@ -31,7 +31,12 @@ impl Listing<'_> {
     ///
     /// # Errors
     /// As [`Listing::each`].
-    pub fn below(&self, mut level: Vec<String>, enough: usize, see: &(dyn Fn(&str) + Sync)) -> Result<Vec<String>> {
+    pub(crate) fn below(
+        &self,
+        mut level: Vec<String>,
+        enough: usize,
+        see: &(dyn Fn(&str) + Sync),
+    ) -> Result<Vec<String>> {
         while !level.is_empty() && level.len() < enough {
             let below = in_parallel(self.store, level.len(), |i| {
                 check_cancelled()?;

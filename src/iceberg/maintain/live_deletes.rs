@@ -36,7 +36,7 @@ impl LiveFiles {
     ///
     /// # Errors
     /// `NotFound` for a branch that there is not; of the store; `CorruptTable` if a manifest is; a cancellation.
-    pub fn read(table: &Table, commit: &CommitOptions) -> Result<Option<LiveFiles>> {
+    pub(crate) fn read(table: &Table, commit: &CommitOptions) -> Result<Option<LiveFiles>> {
         let at = commit.branch.clone().map(At::Ref);
         let scan = table.scan(ScanRequest { at, ..ScanRequest::default() })?;
         let inner = &table.inner;
@@ -58,7 +58,7 @@ impl LiveFiles {
     }
 
     /// As if there were these files only.
-    pub fn of(table: &Table, scan: Scan, since: i64, files: impl IntoIterator<Item = DataFile>) -> LiveFiles {
+    pub(crate) fn of(table: &Table, scan: Scan, since: i64, files: impl IntoIterator<Item = DataFile>) -> LiveFiles {
         let mut live = LiveFiles {
             scan,
             since,
@@ -73,7 +73,7 @@ impl LiveFiles {
     }
 
     /// The data files that position delete files may reach, and the deletion vectors of these.
-    pub fn concerned(&self, deletes: &[DataFile]) -> Vec<DataFile> {
+    pub(crate) fn concerned(&self, deletes: &[DataFile]) -> Vec<DataFile> {
         let named: HashSet<&str> = deletes.iter().filter_map(|f| f.referenced_data_file.as_deref()).collect();
         let wide = deletes.iter().filter(|f| f.referenced_data_file.is_none());
         let wide: HashSet<Vec<u8>> = wide.map(|f| partition_key(&f.partition)).collect();
@@ -88,7 +88,7 @@ impl LiveFiles {
     }
 
     /// Cuts position delete files so that no data file is concerned by two of the groups, each of about `most_bytes`.
-    pub fn apart(&self, deletes: Vec<DataFile>, most_bytes: u64) -> Vec<Vec<DataFile>> {
+    pub(crate) fn apart(&self, deletes: Vec<DataFile>, most_bytes: u64) -> Vec<Vec<DataFile>> {
         let wide = deletes.iter().filter(|f| f.referenced_data_file.is_none());
         let wide: HashSet<Vec<u8>> = wide.map(|f| partition_key(&f.partition)).collect();
         let place = |f: &DataFile| match &f.referenced_data_file {
@@ -121,7 +121,7 @@ impl LiveFiles {
     }
 
     /// Whether a delete file deletes no row of any data file, as sequence numbers and paths tell: so that it never will.
-    pub fn is_dangling(&self, delete: &DataFile) -> bool {
+    pub(crate) fn is_dangling(&self, delete: &DataFile) -> bool {
         let number = number(delete);
         let of_partition = self.oldest.get(&partition_key(&delete.partition)).copied();
         match delete.content {
@@ -147,7 +147,7 @@ impl LiveFiles {
     /// # Errors
     /// `Unsupported` if the file is listed several times and the deletes reach some of its entries only, or entries of
     /// several partitions: what is written anew would reach the others too, or not all of them.
-    pub fn reached(&self, delete: &DataFile, path: &str) -> Result<Option<&DataFile>> {
+    pub(crate) fn reached(&self, delete: &DataFile, path: &str) -> Result<Option<&DataFile>> {
         let listed = self.listed(path);
         let mut reached = listed.iter().filter(|data| reaches(delete, data));
         let Some(first) = reached.next() else { return Ok(None) };

@@ -146,7 +146,7 @@ pub(crate) struct Spelling {
 
 impl Spelling {
     /// For files listed below `root`.
-    pub fn new(options: &OrphanOptions, root: &str) -> Spelling {
+    pub(crate) fn new(options: &OrphanOptions, root: &str) -> Spelling {
         let mut schemes = flat(&BTreeMap::from([("s3n,s3a".to_owned(), "s3".to_owned())]));
         schemes.extend(flat(&options.equal_schemes));
         let (scheme, authority, _) = parts_of(root);
@@ -154,7 +154,7 @@ impl Spelling {
     }
 
     /// The path as listed, and with which other scheme and authority it is recorded, if with another.
-    pub fn listed(&self, recorded: &str) -> (String, Option<String>) {
+    pub(crate) fn listed(&self, recorded: &str) -> (String, Option<String>) {
         let (scheme, authority, path) = parts_of(recorded);
         let scheme = self.schemes.get(&scheme).unwrap_or(&scheme);
         let authority = self.authorities.get(&authority).unwrap_or(&authority);
@@ -171,7 +171,7 @@ impl Spelling {
     ///
     /// # Errors
     /// `InvalidInput`, naming what they are recorded with.
-    pub fn check(&self, mode: PrefixMismatch, conflicts: &BTreeSet<String>) -> Result<()> {
+    pub(crate) fn check(&self, mode: PrefixMismatch, conflicts: &BTreeSet<String>) -> Result<()> {
         if mode != PrefixMismatch::Error || conflicts.is_empty() {
             return Ok(());
         }

@@ -47,7 +47,7 @@ fn list(name: &str, items: AvroSchema, doc: &str, id: i32, element_id: i32) -> R
 ///
 /// # Errors
 /// `Internal` if it is no Avro schema.
-pub fn manifest_list_schema(format_version: u8) -> Result<AvroSchema> {
+pub(crate) fn manifest_list_schema(format_version: u8) -> Result<AvroSchema> {
     use AvroSchema::{Boolean, Bytes, Int, Long, String};
     let count = |name: &str, ty: AvroSchema, doc: &str, id: i32| field(name, ty, Some(doc), format_version == 1, id);
     let summary = [
@@ -97,7 +97,7 @@ pub fn manifest_list_schema(format_version: u8) -> Result<AvroSchema> {
 ///
 /// # Errors
 /// `Internal` if it is no Avro schema.
-pub fn manifest_entry_schema(
+pub(crate) fn manifest_entry_schema(
     format_version: u8,
     fields: &[PartitionField],
     types: &[PrimitiveType],
@@ -195,7 +195,7 @@ fn partition_type(ty: &PrimitiveType, named: &mut HashSet<String>) -> Result<Avr
 ///
 /// Java keeps every Unicode letter and digit. This function also escapes letters of rarer scripts, because readers may
 /// disagree about them. Readers use the field id, so the name does not matter to them.
-pub fn sanitize(name: &str) -> String {
+pub(crate) fn sanitize(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for (i, c) in name.chars().enumerate() {
         if c == '_' || is_letter(c) || c.is_ascii_digit() && i > 0 {

@@ -22,7 +22,7 @@ pub(crate) struct KeyColumn {
 impl KeyColumn {
     /// `path` leads from a column of the table to the key. `None` if the key is not primitive, because it has no
     /// metrics.
-    pub fn new(path: &[&Field], columns: &EntryColumns, row: usize) -> Option<KeyColumn> {
+    pub(crate) fn new(path: &[&Field], columns: &EntryColumns, row: usize) -> Option<KeyColumn> {
         let field = path.last()?;
         let ty = field.ty.as_primitive()?.clone();
         // A required field of a struct is null if the struct is null.
@@ -41,12 +41,12 @@ impl KeyColumn {
         })
     }
 
-    pub fn field_id(&self) -> FieldId {
+    pub(crate) fn field_id(&self) -> FieldId {
         self.field_id
     }
 
     /// Whether this column proves that no row of the data file has a key that the delete file deletes.
-    pub fn excludes(&self, data: &EntryColumns, row: usize) -> bool {
+    pub(crate) fn excludes(&self, data: &EntryColumns, row: usize) -> bool {
         let Some(metric) = metric(data, self.field_id) else { return false };
         let (values, nulls) = counts(metric, data, row);
         let data_has_null = !self.required && nulls != Some(0);

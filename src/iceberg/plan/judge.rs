@@ -25,13 +25,13 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    pub fn new(input: PlanInput) -> Judge {
+    pub(crate) fn new(input: PlanInput) -> Judge {
         let specs = Specs::new(&input.metadata, &input.schema);
         Judge { input, specs, layout: OnceLock::new() }
     }
 
     /// The filter for the entries of a manifest of this content.
-    pub fn filter_of(&self, content: ManifestContent) -> Arc<BoundPredicate> {
+    pub(crate) fn filter_of(&self, content: ManifestContent) -> Arc<BoundPredicate> {
         match self.input.all_deletes && content == ManifestContent::Deletes {
             true => Arc::new(BoundPredicate::True),
             false => self.input.filter.clone(),
@@ -39,7 +39,7 @@ impl Judge {
     }
 
     /// Decodes one section of a manifest and applies the filter to it.
-    pub fn decode_piece(
+    pub(crate) fn decode_piece(
         &self,
         file: &ManifestFile,
         manifest: &Manifest<'_>,

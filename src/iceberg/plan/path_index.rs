@@ -41,7 +41,7 @@ impl PathMap {
     }
 
     /// Adds a delete file. Returns false if another one named the path before. Fast if none of these is newer.
-    pub fn insert(&mut self, path: &[u8], sequence_number: i64, file: u32) -> bool {
+    pub(crate) fn insert(&mut self, path: &[u8], sequence_number: i64, file: u32) -> bool {
         let (hash, new) = (self.hash(path), self.entries.len() as u32);
         if let Some(head) = self.head(path, hash) {
             self.link(head, new, sequence_number, file);
@@ -77,7 +77,7 @@ impl PathMap {
     }
 
     /// The newest delete file of a path, with its sequence number.
-    pub fn newest(&self, path: &[u8]) -> Option<(i64, u32)> {
+    pub(crate) fn newest(&self, path: &[u8]) -> Option<(i64, u32)> {
         if self.entries.is_empty() {
             return None;
         }
@@ -85,7 +85,7 @@ impl PathMap {
     }
 
     /// Adds the delete files of a path that are not older than `sequence_number`.
-    pub fn find(&self, path: &[u8], sequence_number: i64, out: &mut Vec<u32>) {
+    pub(crate) fn find(&self, path: &[u8], sequence_number: i64, out: &mut Vec<u32>) {
         if self.entries.is_empty() {
             return;
         }
@@ -123,7 +123,7 @@ struct PathRange {
 
 impl PathRanges {
     /// Adds a delete file. Bounds are bytes and may be truncated.
-    pub fn add(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>, sequence_number: i64, file: u32) {
+    pub(crate) fn add(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>, sequence_number: i64, file: u32) {
         self.ranges.push(PathRange {
             lower: lower.unwrap_or_default().into(),
             upper: upper.map(Into::into),
@@ -135,13 +135,13 @@ impl PathRanges {
     }
 
     /// Prepares the ranges for searches.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.ranges.sort_by(|a, b| a.lower.cmp(&b.lower));
         close_subtree(&mut self.ranges);
     }
 
     /// Adds the delete files that may name a path and are not older than `sequence_number`.
-    pub fn find(&self, path: &[u8], sequence_number: i64, out: &mut Vec<u32>) {
+    pub(crate) fn find(&self, path: &[u8], sequence_number: i64, out: &mut Vec<u32>) {
         find_in_subtree(&self.ranges, path, sequence_number, out);
     }
 }

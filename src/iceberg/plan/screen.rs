@@ -34,7 +34,7 @@ enum Number {
 
 impl Screen {
     /// The checks of `filter` for batches with these metric columns.
-    pub fn new(filter: &BoundPredicate, columns: &EntryColumns) -> Screen {
+    pub(crate) fn new(filter: &BoundPredicate, columns: &EntryColumns) -> Screen {
         let parts = match filter {
             BoundPredicate::And(parts) => &parts[..],
             one => std::slice::from_ref(one),
@@ -48,7 +48,7 @@ impl Screen {
 
     /// Whether no row of the file can match. False if that is not clear at once.
     #[inline]
-    pub fn rejects(&self, columns: &EntryColumns, row: usize) -> bool {
+    pub(crate) fn rejects(&self, columns: &EntryColumns, row: usize) -> bool {
         self.checks.iter().any(|c| columns.metrics.get(c.place).is_some_and(|m| c.rejects(m, row)))
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct SpecContext {
 }
 
 impl Specs {
-    pub fn new(metadata: &TableMetadata, schema: &Schema) -> Specs {
+    pub(crate) fn new(metadata: &TableMetadata, schema: &Schema) -> Specs {
         let column = schema.fields.iter().find(|f| f.id == PARTITION);
         let members: Arc<[FieldId]> = match column.map(|f| &f.ty) {
             Some(Type::Struct(fields)) => fields.iter().map(|f| f.id).collect(),
@@ -46,13 +46,13 @@ impl Specs {
         Specs { by_id: metadata.partition_specs.iter().map(context).collect() }
     }
 
-    pub fn get(&self, id: i32) -> Result<&SpecContext> {
+    pub(crate) fn get(&self, id: i32) -> Result<&SpecContext> {
         self.by_id.get(&id).ok_or_else(|| {
             Error::corrupt(format!("a manifest uses partition spec {id}, which the table metadata does not have"))
         })
     }
 
-    pub fn summary_may_match(&self, m: &ManifestFile, filter: &BoundPredicate) -> Result<bool> {
+    pub(crate) fn summary_may_match(&self, m: &ManifestFile, filter: &BoundPredicate) -> Result<bool> {
         let spec = self.get(m.spec_id).with("path", &m.path)?;
         let Some(summaries) = m.partitions.as_ref().filter(|s| s.len() == spec.spec.fields.len()) else {
             return Ok(may_match(filter, &OfSpec::new(m)));
@@ -63,7 +63,7 @@ impl Specs {
 
     /// The clause and summary by which [`Specs::summary_may_match`] excludes a manifest; `None` if it does not exclude
     /// it.
-    pub fn why_excluded(&self, m: &ManifestFile, filter: &BoundPredicate) -> Result<Option<String>> {
+    pub(crate) fn why_excluded(&self, m: &ManifestFile, filter: &BoundPredicate) -> Result<Option<String>> {
         let spec = self.get(m.spec_id).with("path", &m.path)?;
         let summaries = m.partitions.as_ref().filter(|s| s.len() == spec.spec.fields.len());
         let why = summaries.and_then(|s| explain(filter, &SummaryBounds::new(&spec.spec.fields, &spec.types, s)));
@@ -79,7 +79,7 @@ fn source_schema<'a>(metadata: &'a TableMetadata, schema: &'a Schema, source_id:
 
 impl SpecContext {
     /// The clause and value by which [`SpecContext::group`] drops a tuple; `None` if it keeps it.
-    pub fn why_excluded(
+    pub(crate) fn why_excluded(
         &self,
         partition: &Partition,
         filter: &BoundPredicate,
@@ -91,7 +91,7 @@ impl SpecContext {
     }
 
     /// Checks a tuple. `None` if no row of its files can match.
-    pub fn group(
+    pub(crate) fn group(
         &self,
         partition: Partition,
         filter: &Arc<BoundPredicate>,

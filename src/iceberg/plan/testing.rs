@@ -89,7 +89,7 @@ pub(crate) struct TestTable {
 
 impl TestTable {
     /// The last schema is the current one; specs have their places as ids.
-    pub fn new(version: u8, schemas: &[Schema], specs: &[PartitionSpec]) -> TestTable {
+    pub(crate) fn new(version: u8, schemas: &[Schema], specs: &[PartitionSpec]) -> TestTable {
         let current = schemas.last().unwrap();
         let none = PartitionSpec::default();
         let mut metadata =
@@ -101,7 +101,7 @@ impl TestTable {
     }
 
     /// Writes a manifest under the schema of its time; the caller may change what the list says of it.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         content: ManifestContent,
         schema: &Schema,
@@ -121,7 +121,7 @@ impl TestTable {
         self.add_encoded(content, spec_id, encoded)
     }
 
-    pub fn add_encoded(
+    pub(crate) fn add_encoded(
         &mut self,
         content: ManifestContent,
         spec_id: i32,
@@ -151,7 +151,7 @@ impl TestTable {
     }
 
     /// Writes the manifest list, in this version of its schema.
-    pub fn write_list(&self, version: u8) {
+    pub(crate) fn write_list(&self, version: u8) {
         let header = ManifestListHeader {
             format_version: version,
             snapshot_id: SNAPSHOT,
@@ -162,7 +162,7 @@ impl TestTable {
         self.store.put(LIST, &encode_manifest_list(&self.manifests, &header).unwrap()).unwrap();
     }
 
-    pub fn input(&self, filter: BoundPredicate) -> PlanInput {
+    pub(crate) fn input(&self, filter: BoundPredicate) -> PlanInput {
         let json = serde_json::json!({"snapshot-id": SNAPSHOT, "timestamp-ms": 0, "sequence-number": 9,
             "manifest-list": LIST, "summary": {"operation": "append"}});
         PlanInput {
@@ -182,23 +182,23 @@ impl TestTable {
     }
 
     /// All batches of the plan of what the store has.
-    pub fn batches(&self, filter: BoundPredicate) -> Result<Vec<PlannedBatch>> {
+    pub(crate) fn batches(&self, filter: BoundPredicate) -> Result<Vec<PlannedBatch>> {
         batches_of(self.input(filter))
     }
 
     /// The tasks, after writing the list in the table's version.
-    pub fn tasks(&self, filter: BoundPredicate) -> Result<Vec<ScanTask>> {
+    pub(crate) fn tasks(&self, filter: BoundPredicate) -> Result<Vec<ScanTask>> {
         self.write_list(self.metadata.format_version);
         tasks_of(&self.batches(filter)?)
     }
 
     /// As [`TestTable::tasks`], for a filter as people write it.
-    pub fn plan(&self, filter: &str) -> Result<Vec<ScanTask>> {
+    pub(crate) fn plan(&self, filter: &str) -> Result<Vec<ScanTask>> {
         self.tasks(bind(&parse(filter).unwrap(), self.metadata.schema().unwrap(), true).unwrap())
     }
 
     /// The paths that a filter plans, in order.
-    pub fn paths(&self, filter: &str) -> Vec<String> {
+    pub(crate) fn paths(&self, filter: &str) -> Vec<String> {
         self.plan(filter).unwrap().iter().map(|t| t.data_file.path.clone()).collect()
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Hits {
 
 impl Hits {
     /// Whether these are all rows that the file has left, as far as metadata tells.
-    pub fn are_all(&self) -> bool {
+    pub(crate) fn are_all(&self) -> bool {
         let file = &self.task.data_file;
         let deleted = match self.task.deletes.as_slice() {
             [] => 0,

@@ -123,7 +123,12 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Table::change_rows`], but for the commit.
-    pub fn change_rows(&mut self, change: &RowChange, rows: Option<RowReader>, options: &CommitOptions) -> Result<()> {
+    pub(crate) fn change_rows(
+        &mut self,
+        change: &RowChange,
+        rows: Option<RowReader>,
+        options: &CommitOptions,
+    ) -> Result<()> {
         change.check(rows.as_ref())?;
         let (since, branch) = (self.since()?, self.branch().map(str::to_owned));
         let table = self.table()?;

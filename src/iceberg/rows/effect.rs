@@ -30,7 +30,7 @@ pub(crate) struct Effect {
 }
 
 impl Effect {
-    pub fn none(view: &View) -> Effect {
+    pub(crate) fn none(view: &View) -> Effect {
         Effect {
             added: NewFiles::new(view.store()),
             removed: Vec::new(),
@@ -44,7 +44,7 @@ impl Effect {
     ///
     /// # Errors
     /// As [`View::assumptions`].
-    pub fn change(self, view: &View, command: Command, filter: Predicate) -> Result<SnapshotProducer> {
+    pub(crate) fn change(self, view: &View, command: Command, filter: Predicate) -> Result<SnapshotProducer> {
         let assumed = view.assumptions(command, filter, self.required)?;
         if self.added.is_empty() && self.removed.is_empty() && self.lent.is_empty() {
             return Ok(view.change(Operation::Delete).assuming(assumed).only_checking());

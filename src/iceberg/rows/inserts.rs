@@ -24,7 +24,7 @@ impl<'m> Inserts<'m> {
     ///
     /// # Errors
     /// `InvalidInput` if the columns do not fit.
-    pub fn new(view: &View, merge: &'m Merge, source: &Source, task: u64) -> Result<Option<Inserts<'m>>> {
+    pub(crate) fn new(view: &View, merge: &'m Merge, source: &Source, task: u64) -> Result<Option<Inserts<'m>>> {
         let Some(columns) = &merge.insert else { return Ok(None) };
         let columns = mapping(view.table.schema(), source, columns)?;
         let writer = DataWriter::new(view.store().clone(), view.table.write_context(task)?)?;
@@ -35,7 +35,7 @@ impl<'m> Inserts<'m> {
     ///
     /// # Errors
     /// As [`DataWriter::write`].
-    pub fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+    pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<()> {
         let conditional = self.merge.delete.as_ref().filter(|delete| **delete != Predicate::True);
         let new = match conditional {
             None => rows.clone(),
@@ -52,7 +52,7 @@ impl<'m> Inserts<'m> {
     ///
     /// # Errors
     /// As [`DataWriter::finish`].
-    pub fn finish(self) -> Result<(Vec<DataFile>, u64)> {
+    pub(crate) fn finish(self) -> Result<(Vec<DataFile>, u64)> {
         Ok((self.writer.finish()?, self.rows))
     }
 }

@@ -24,7 +24,7 @@ impl KeyRanges {
     ///
     /// # Errors
     /// As [`Partitioner::split`].
-    pub fn new(view: &View, keys: &KeyColumns, batches: &[RecordBatch]) -> Result<KeyRanges> {
+    pub(crate) fn new(view: &View, keys: &KeyColumns, batches: &[RecordBatch]) -> Result<KeyRanges> {
         let mut partitions = HashMap::new();
         for spec in &view.table.inner.metadata.partition_specs {
             if let Some(tuples) = tuples(keys.flat(), spec, batches)? {
@@ -38,7 +38,7 @@ impl KeyRanges {
     ///
     /// # Errors
     /// As [`Plan::start`]; a cancellation.
-    pub fn files(&self, view: &View) -> Result<Vec<ScanTask>> {
+    pub(crate) fn files(&self, view: &View) -> Result<Vec<ScanTask>> {
         let scan = view.scan(self.filter()?)?;
         let input = PlanInput { metric_fields: self.columns.iter().map(|c| c.field.id).collect(), ..scan.plan_input() };
         let mut plan = Plan::start(input)?;

@@ -28,7 +28,7 @@ impl<'v> LiveRows<'v> {
     ///
     /// # Errors
     /// `Unsupported` if the table has a column with the name of one of lineage.
-    pub fn new(view: &'v View, columns: &[Field], lineage: bool) -> Result<LiveRows<'v>> {
+    pub(crate) fn new(view: &'v View, columns: &[Field], lineage: bool) -> Result<LiveRows<'v>> {
         let own = view.table.schema();
         let lineage = lineage && view.table.format_version() >= 3;
         let mut fields = columns.to_vec();
@@ -49,7 +49,7 @@ impl<'v> LiveRows<'v> {
     }
 
     /// Where the columns of lineage are, if they are read.
-    pub fn lineage(&self) -> Option<[usize; 2]> {
+    pub(crate) fn lineage(&self) -> Option<[usize; 2]> {
         self.lineage
     }
 
@@ -57,7 +57,7 @@ impl<'v> LiveRows<'v> {
     ///
     /// # Errors
     /// As [`TaskReader::read`].
-    pub fn read(&self, task: &ScanTask) -> Result<PlacedRows> {
+    pub(crate) fn read(&self, task: &ScanTask) -> Result<PlacedRows> {
         let own = self.lineage.filter(|_| self.view.is_own(&task.data_file));
         let batches = match own {
             None => self.reader.read(task)?,
@@ -83,7 +83,7 @@ impl<'v> LiveRows<'v> {
     ///
     /// # Errors
     /// As [`TaskReader::read`].
-    pub fn read_all(&self, task: &ScanTask) -> Result<PlacedRows> {
+    pub(crate) fn read_all(&self, task: &ScanTask) -> Result<PlacedRows> {
         self.read(&ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() })
     }
 }

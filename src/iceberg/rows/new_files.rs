@@ -17,45 +17,45 @@ pub(crate) struct NewFiles {
 }
 
 impl NewFiles {
-    pub fn new(store: &Arc<dyn Store>) -> NewFiles {
+    pub(crate) fn new(store: &Arc<dyn Store>) -> NewFiles {
         NewFiles { store: store.clone(), files: Vec::new() }
     }
 
-    pub fn add(&mut self, files: impl IntoIterator<Item = DataFile>) {
+    pub(crate) fn add(&mut self, files: impl IntoIterator<Item = DataFile>) {
         self.files.extend(files);
     }
 
-    pub fn files(&self) -> &[DataFile] {
+    pub(crate) fn files(&self) -> &[DataFile] {
         &self.files
     }
 
     /// Takes over those of another.
-    pub fn join(&mut self, other: NewFiles) {
+    pub(crate) fn join(&mut self, other: NewFiles) {
         self.files.extend(other.take());
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.files.len()
     }
 
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.files.iter().map(|f| f.size_bytes.max(0).unsigned_abs()).sum()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    pub fn has_data(&self) -> bool {
+    pub(crate) fn has_data(&self) -> bool {
         self.files.iter().any(|f| f.content == FileContent::Data)
     }
 
-    pub fn has_deletes(&self) -> bool {
+    pub(crate) fn has_deletes(&self) -> bool {
         self.files.iter().any(|f| f.content != FileContent::Data)
     }
 
     /// The files, whose fate is the caller's from now on.
-    pub fn take(mut self) -> Vec<DataFile> {
+    pub(crate) fn take(mut self) -> Vec<DataFile> {
         std::mem::take(&mut self.files)
     }
 }

@@ -25,7 +25,7 @@ impl Touched {
     ///
     /// # Errors
     /// As [`Plan::start`]; a cancellation.
-    pub fn find(scan: &Scan) -> Result<Touched> {
+    pub(crate) fn find(scan: &Scan) -> Result<Touched> {
         let mut out = Touched::default();
         let mut plan = Plan::start(scan.plan_input())?;
         while let Some(batch) = plan.next_batch()? {
@@ -44,7 +44,7 @@ impl Touched {
     ///
     /// # Errors
     /// As [`Touched::find`].
-    pub fn all(scan: &Scan) -> Result<Vec<ScanTask>> {
+    pub(crate) fn all(scan: &Scan) -> Result<Vec<ScanTask>> {
         let mut out = Vec::new();
         let mut plan = Plan::start(scan.plan_input())?;
         while let Some(batch) = plan.next_batch()? {

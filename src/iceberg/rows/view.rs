@@ -65,7 +65,7 @@ impl View {
     ///
     /// # Errors
     /// `InvalidInput` for a branch that is a tag.
-    pub fn new(table: Table, branch: Option<&str>) -> Result<View> {
+    pub(crate) fn new(table: Table, branch: Option<&str>) -> Result<View> {
         let refs = &table.inner.metadata.refs;
         if branch.and_then(|name| refs.get(name)).is_some_and(|r| r.kind == RefKind::Tag) {
             let name = branch.unwrap_or_default();
@@ -82,11 +82,16 @@ impl View {
     ///
     /// # Errors
     /// As [`View::new`].
-    pub fn of_transaction(table: Table, branch: Option<&str>, since: Option<i64>, own: HashSet<i64>) -> Result<View> {
+    pub(crate) fn of_transaction(
+        table: Table,
+        branch: Option<&str>,
+        since: Option<i64>,
+        own: HashSet<i64>,
+    ) -> Result<View> {
         Ok(View { since, own, ..View::new(table, branch)? })
     }
 
-    pub fn store(&self) -> &Arc<dyn Store> {
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.table.inner.store
     }
 
@@ -94,7 +99,7 @@ impl View {
     ///
     /// # Errors
     /// `InvalidInput` if the filter does not fit the table's columns.
-    pub fn scan(&self, filter: Predicate) -> Result<Scan> {
+    pub(crate) fn scan(&self, filter: Predicate) -> Result<Scan> {
         // Metadata columns say nothing about the rows of other commits.
         bind(&filter, self.table.schema(), true)?;
         let at = self.branch.clone().map(At::Ref);
@@ -112,7 +117,7 @@ impl View {
     ///
     /// # Errors
     /// `InvalidInput` for a property that names no mode.
-    pub fn mode(&self, command: Command) -> Result<Mode> {
+    pub(crate) fn mode(&self, command: Command) -> Result<Mode> {
         match self.property(command, "mode") {
             None => Ok(Mode::CopyOnWrite),
             Some((_, mode)) if mode == "copy-on-write" => Ok(Mode::CopyOnWrite),
@@ -128,7 +133,7 @@ impl View {
     ///
     /// # Errors
     /// `InvalidInput` for a property that names no isolation level.
-    pub fn isolation(&self, command: Command) -> Result<Isolation> {
+    pub(crate) fn isolation(&self, command: Command) -> Result<Isolation> {
         match self.property(command, "isolation-level") {
             None => Ok(Isolation::Serializable),
             Some((_, level)) if level == "serializable" => Ok(Isolation::Serializable),
@@ -144,7 +149,12 @@ impl View {
     ///
     /// # Errors
     /// As [`View::isolation`].
-    pub fn assumptions(&self, command: Command, filter: Predicate, required: HashSet<String>) -> Result<Preconditions> {
+    pub(crate) fn assumptions(
+        &self,
+        command: Command,
+        filter: Predicate,
+        required: HashSet<String>,
+    ) -> Result<Preconditions> {
         Ok(Preconditions {
             since: self.since,
             filter: Some(filter),
@@ -158,17 +168,17 @@ impl View {
         })
     }
 
-    pub fn change(&self, operation: Operation) -> SnapshotProducer {
+    pub(crate) fn change(&self, operation: Operation) -> SnapshotProducer {
         SnapshotProducer::new(self.store().clone(), operation).planned_at(self.table.format_version())
     }
 
     /// Whether a file was added by the transaction itself.
-    pub fn is_own(&self, file: &DataFile) -> bool {
+    pub(crate) fn is_own(&self, file: &DataFile) -> bool {
         file.snapshot_id.is_some_and(|id| self.own.contains(&id))
     }
 
     /// A file as it is named to be removed: what the transaction added may get other sequence numbers.
-    pub fn removable(&self, file: &DataFile) -> DataFile {
+    pub(crate) fn removable(&self, file: &DataFile) -> DataFile {
         match self.is_own(file) {
             false => file.clone(),
             true => DataFile { sequence_number: None, file_sequence_number: None, ..file.clone() },

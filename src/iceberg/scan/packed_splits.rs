@@ -24,7 +24,7 @@ pub(crate) enum Planned {
 
 impl Planned {
     /// How many files there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Planned::Plain(batches) => batches.iter().map(|batch| batch.rows.len()).sum(),
             Planned::Tasks(tasks) => tasks.len(),
@@ -32,7 +32,7 @@ impl Planned {
     }
 
     /// The tasks.
-    pub fn into_tasks(self) -> Result<Vec<ScanTask>> {
+    pub(crate) fn into_tasks(self) -> Result<Vec<ScanTask>> {
         match self {
             Planned::Plain(batches) => {
                 let mut tasks = Vec::new();

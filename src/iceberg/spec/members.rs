@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// An object that is being read. Errors name the member and the object.
 #[derive(Debug)]
-pub struct Members {
+pub(crate) struct Members {
     what: &'static str,
     map: Map<String, Json>,
 }
@@ -20,7 +20,7 @@ impl Members {
     ///
     /// # Errors
     /// `CorruptTable` if `json` is not an object.
-    pub fn of(json: Json, what: &'static str) -> Result<Members> {
+    pub(crate) fn of(json: Json, what: &'static str) -> Result<Members> {
         match json {
             Json::Object(map) => Ok(Members { what, map }),
             _ => Err(Error::corrupt(format!("{what} is not a JSON object"))),
@@ -28,12 +28,12 @@ impl Members {
     }
 
     /// An error about one member.
-    pub fn error(&self, key: &str, problem: &str) -> Error {
+    pub(crate) fn error(&self, key: &str, problem: &str) -> Error {
         Error::corrupt(format!("'{key}' of {} {problem}", self.what))
     }
 
     /// Takes a member of any type.
-    pub fn take(&mut self, key: &str) -> Option<Json> {
+    pub(crate) fn take(&mut self, key: &str) -> Option<Json> {
         self.map.remove(key).filter(|v| !v.is_null())
     }
 
@@ -41,7 +41,7 @@ impl Members {
     ///
     /// # Errors
     /// `CorruptTable` if it is absent.
-    pub fn required(&mut self, key: &str) -> Result<Json> {
+    pub(crate) fn required(&mut self, key: &str) -> Result<Json> {
         self.take(key).ok_or_else(|| self.error(key, "is missing"))
     }
 
@@ -49,7 +49,7 @@ impl Members {
     ///
     /// # Errors
     /// `CorruptTable` if it is something else or out of range.
-    pub fn long(&mut self, key: &str) -> Result<Option<i64>> {
+    pub(crate) fn long(&mut self, key: &str) -> Result<Option<i64>> {
         let Some(v) = self.take(key) else { return Ok(None) };
         v.as_i64().map(Some).ok_or_else(|| self.error(key, "is not a 64-bit integer"))
     }
@@ -58,7 +58,7 @@ impl Members {
     ///
     /// # Errors
     /// `CorruptTable` if it is absent or as [`Members::long`].
-    pub fn required_long(&mut self, key: &str) -> Result<i64> {
+    pub(crate) fn required_long(&mut self, key: &str) -> Result<i64> {
         self.long(key)?.ok_or_else(|| self.error(key, "is missing"))
     }
 
@@ -66,7 +66,7 @@ impl Members {
     ///
     /// # Errors
     /// `CorruptTable` if it is negative or as [`Members::long`].
-    pub fn count(&mut self, key: &str) -> Result<Option<i64>> {
+    pub(crate) fn count(&mut self, key: &str) -> Result<Option<i64>> {
         match self.long(key)? {
             Some(v) if v < 0 => Err(self.error(key, "is negative")),
             v => Ok(v),
@@ -77,7 +77,7 @@ impl Members {
     ///
     /// # Errors
     /// `CorruptTable` if it is something else or out of range.
-    pub fn int(&mut self, key: &str) -> Result<Option<i32>> {
+    pub(crate) fn int(&mut self, key: &str) -> Result<Option<i32>> {
         let Some(v) = self.take(key) else { return Ok(None) };
         let v = v.as_i64().and_then(|v| i32::try_from(v).ok());
         v.map(Some).ok_or_else(|| self.error(key, "is not a 32-bit integer"))
@@ -87,7 +87,7 @@ impl Members {
     ///
     /// # Errors
     /// `CorruptTable` if it is absent or as [`Members::int`].
-    pub fn required_int(&mut self, key: &str) -> Result<i32> {
+    pub(crate) fn required_int(&mut self, key: &str) -> Result<i32> {
         self.int(key)?.ok_or_else(|| self.error(key, "is missing"))
     }
 
@@ -95,7 +95,7 @@ impl Members {
     ///
     /// # Errors
     /// `CorruptTable` if it is something else.
-    pub fn string(&mut self, key: &str) -> Result<Option<String>> {
+    pub(crate) fn string(&mut self, key: &str) -> Result<Option<String>> {
         match self.take(key) {
             None => Ok(None),
             Some(Json::String(s)) => Ok(Some(s)),
@@ -107,7 +107,7 @@ impl Members {
     ///
     /// # Errors
     /// `CorruptTable` if it is absent or not a string.
-    pub fn required_string(&mut self, key: &str) -> Result<String> {
+    pub(crate) fn required_string(&mut self, key: &str) -> Result<String> {
         self.string(key)?.ok_or_else(|| self.error(key, "is missing"))
     }
 
@@ -115,7 +115,7 @@ impl Members {
     ///
     /// # Errors
     /// `CorruptTable` if it is something else.
-    pub fn list(&mut self, key: &str) -> Result<Option<Vec<Json>>> {
+    pub(crate) fn list(&mut self, key: &str) -> Result<Option<Vec<Json>>> {
         match self.take(key) {
             None => Ok(None),
             Some(Json::Array(items)) => Ok(Some(items)),
@@ -127,7 +127,7 @@ impl Members {
     ///
     /// # Errors
     /// `CorruptTable` if it is something else.
-    pub fn object(&mut self, key: &str) -> Result<Option<Map<String, Json>>> {
+    pub(crate) fn object(&mut self, key: &str) -> Result<Option<Map<String, Json>>> {
         match self.take(key) {
             None => Ok(None),
             Some(Json::Object(map)) => Ok(Some(map)),
@@ -139,7 +139,7 @@ impl Members {
     ///
     /// # Errors
     /// `CorruptTable` if it is not an object, or if a value is a list or an object.
-    pub fn texts(&mut self, key: &str) -> Result<BTreeMap<String, String>> {
+    pub(crate) fn texts(&mut self, key: &str) -> Result<BTreeMap<String, String>> {
         let mut out = BTreeMap::new();
         for (name, value) in self.object(key)?.unwrap_or_default() {
             let text = match value {
@@ -155,7 +155,7 @@ impl Members {
     }
 
     /// The members that were not taken.
-    pub fn rest(self) -> Map<String, Json> {
+    pub(crate) fn rest(self) -> Map<String, Json> {
         self.map
     }
 }

@@ -26,7 +26,7 @@ use crate::store::Location;
 /// Changes that are committed together: all of them are in the table's next version, or none.
 ///
 /// Files are written as changes are added; nothing is published before [`Transaction::commit`].
-pub struct Transaction {
+pub(crate) struct Transaction {
     table: Table,
     branch: Option<String>,
     changes: Vec<Box<dyn Change>>,
@@ -49,7 +49,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Table::writable_location`] and [`Table::refresh`].
-    pub fn begin(table: &Table, branch: Option<String>) -> Result<Transaction> {
+    pub(crate) fn begin(table: &Table, branch: Option<String>) -> Result<Transaction> {
         table.writable_location()?;
         Ok(Transaction {
             table: table.refresh()?,
@@ -65,7 +65,7 @@ impl Transaction {
     }
 
     /// The branch that snapshots go to, if not `main`.
-    pub fn branch(&self) -> Option<&str> {
+    pub(crate) fn branch(&self) -> Option<&str> {
         self.branch.as_deref()
     }
 
@@ -73,7 +73,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::commit`], but for a lost race.
-    pub fn table(&mut self) -> Result<Table> {
+    pub(crate) fn table(&mut self) -> Result<Table> {
         self.close_append()?;
         let inner = &self.table.inner;
         let (done, before) = self.applied.take().unwrap_or_else(|| (0, inner.metadata.as_ref().clone()));
@@ -128,7 +128,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `NotFound` if there is no such branch: its snapshots would come from `main`'s.
-    pub fn since(&self) -> Result<Option<i64>> {
+    pub(crate) fn since(&self) -> Result<Option<i64>> {
         Ok(self.head(&self.table.inner.metadata)?.map(|s| s.id))
     }
 
@@ -146,7 +146,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `InvalidInput` if the filter does not fit the schema.
-    pub fn delete_files(&mut self, filter: &Predicate) -> Result<()> {
+    pub(crate) fn delete_files(&mut self, filter: &Predicate) -> Result<()> {
         bind(filter, self.now()?.schema(), true)?;
         let change = SnapshotProducer::new(self.table.inner.store.clone(), Operation::Delete).remove_where(filter);
         self.add_snapshot(change, &CommitOptions::default())
@@ -156,7 +156,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Table::evolve`]; `CommitConflict`, at the commit, if another one changed the same part of the table meanwhile.
-    pub fn evolve(&mut self, evolutions: &[Evolution]) -> Result<()> {
+    pub(crate) fn evolve(&mut self, evolutions: &[Evolution]) -> Result<()> {
         let table = self.table()?;
         let followed: Vec<Evolution> = (evolutions.iter())
             .map(|e| match e {
@@ -175,7 +175,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `NotFound` if there is no such snapshot.
-    pub fn cherry_pick(&mut self, snapshot_id: i64) -> Result<()> {
+    pub(crate) fn cherry_pick(&mut self, snapshot_id: i64) -> Result<()> {
         let missing = || Error::not_found("the table has no such snapshot").with("snapshot", snapshot_id);
         self.table.inner.metadata.snapshot_by_id(snapshot_id).ok_or_else(missing)?;
         let pick = CherryPick::new(self.table.inner.store.clone(), snapshot_id);
@@ -188,7 +188,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Table::write_with`].
-    pub fn append(
+    pub(crate) fn append(
         &mut self,
         rows: Box<dyn RecordBatchReader + Send>,
         how: &WriteOptions,
@@ -232,7 +232,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::commit`], but for a lost race.
-    pub fn dry_run(&mut self) -> Result<DryRun> {
+    pub(crate) fn dry_run(&mut self) -> Result<DryRun> {
         self.close_append()?;
         if self.changes.iter().all(|c| c.only_checks()) {
             return Ok(DryRun::default());
@@ -273,7 +273,7 @@ impl Transaction {
     /// # Errors
     /// `CommitConflict` if a change can't be made any more, or after the last retry; `CommitStateUnknown` if it can't be told
     /// whether the commit happened; the store's.
-    pub fn commit(mut self) -> Result<Table> {
+    pub(crate) fn commit(mut self) -> Result<Table> {
         self.close_append()?;
         if self.changes.iter().all(|c| c.only_checks()) {
             let newest = self.table.refresh()?;
@@ -286,7 +286,7 @@ impl Transaction {
     }
 
     /// Gives the changes up, and removes the files that were written for them; so does dropping it.
-    pub fn abort(self) {}
+    pub(crate) fn abort(self) {}
 }
 
 impl Table {

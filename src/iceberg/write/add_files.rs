@@ -44,7 +44,12 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Table::add_files`].
-    pub fn add_files(&mut self, paths: &[String], check_duplicates: bool, options: &CommitOptions) -> Result<()> {
+    pub(crate) fn add_files(
+        &mut self,
+        paths: &[String],
+        check_duplicates: bool,
+        options: &CommitOptions,
+    ) -> Result<()> {
         self.check_options(options)?;
         let table = self.table()?;
         let metadata = &table.inner.metadata;

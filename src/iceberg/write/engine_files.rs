@@ -17,9 +17,9 @@ use crate::types::value::unhex;
 use crate::types::{PrimitiveType, Transform, Value};
 
 /// How names of partition folders begin; the number of the partition field follows.
-pub const PARTITION_FOLDER: &str = "frazil_";
+pub(crate) const PARTITION_FOLDER: &str = "frazil_";
 /// How such a folder says null.
-pub const NULL_PARTITION: &str = "null";
+pub(crate) const NULL_PARTITION: &str = "null";
 
 impl Table {
     /// The folder for the files of a job, which [`Table::remove_orphan_files`] knows; `None` if the table's files lie in no

@@ -32,14 +32,14 @@ const GONE: &str = "Its message was aborted; or it was committed, and the file h
 
 /// The table as an attempt finds it.
 #[derive(Debug)]
-pub struct AttemptBase {
+pub(crate) struct AttemptBase {
     latest: Option<Snapshot>,
     pub(super) schema: Arc<TableSchema>,
 }
 
 /// A snapshot to be published.
 #[derive(Debug)]
-pub struct Next {
+pub(crate) struct Next {
     snapshot: Snapshot,
     bytes: Vec<u8>,
 }

@@ -23,7 +23,7 @@ pub(crate) struct KeyedWork {
 
 impl KeyedWork {
     /// The files to rewrite, and the number of other files that get another level.
-    pub fn files(&self) -> (Vec<usize>, usize) {
+    pub(crate) fn files(&self) -> (Vec<usize>, usize) {
         let (mut rewritten, mut upgraded) = (Vec::new(), 0);
         for step in &self.steps {
             match step {

@@ -56,7 +56,7 @@ impl<'a> ColumnFiles<'a> {
     ///
     /// # Errors
     /// `CorruptTable` for statistics that can't be read, or a schema that does not exist.
-    pub fn keeps_group(&self, filter: &BoundPredicate, group: &[PlannedEntry]) -> Result<bool> {
+    pub(crate) fn keeps_group(&self, filter: &BoundPredicate, group: &[PlannedEntry]) -> Result<bool> {
         // Of columns inside others nothing is known.
         let mut nested = false;
         filter.for_each_leaf(&mut |leaf| nested |= leaf.term.path.len() > 1);
@@ -95,7 +95,7 @@ impl<'a> ColumnFiles<'a> {
     ///
     /// # Errors
     /// As [`ColumnFiles::keeps_group`].
-    pub fn needed(&self, group: &[PlannedEntry]) -> Result<Vec<PlannedEntry>> {
+    pub(crate) fn needed(&self, group: &[PlannedEntry]) -> Result<Vec<PlannedEntry>> {
         let input = self.input;
         let Some(projection) = &input.projection else { return Ok(group.to_vec()) };
         // A clause about a member of a struct needs the whole column.

@@ -85,7 +85,7 @@ pub(crate) struct JudgedEntries {
 
 impl JudgedEntries {
     /// Adds what was seen.
-    pub fn count(&self, counters: &mut PlanCounters) {
+    pub(crate) fn count(&self, counters: &mut PlanCounters) {
         let dropped = |stage| self.dropped.get(&stage).copied().unwrap_or_default();
         let hidden = dropped(PruneStage::Level);
         let in_buckets = self.rows.len() as u64 + self.dropped.values().sum::<u64>();
@@ -116,7 +116,7 @@ type PrunedPartitions = HashMap<Box<[u8]>, Option<Arc<PrunedPartition>>>;
 impl<'p> FilePruner<'p> {
     /// # Errors
     /// `InvalidInput` for options that are not what they should be.
-    pub fn new(input: &'p PlanInput, rules: &'p PlanRules) -> Result<FilePruner<'p>> {
+    pub(crate) fn new(input: &'p PlanInput, rules: &'p PlanRules) -> Result<FilePruner<'p>> {
         let schema = input.schema.as_ref();
         let alike = input.schemas.values().all(|other| schema.deals_like(other));
         // Rows that an earlier schema dealt by keys of another type are in the buckets of those.
@@ -134,7 +134,7 @@ impl<'p> FilePruner<'p> {
     }
 
     /// What entries must be decoded with.
-    pub fn request(&self) -> EntryRequest<'static> {
+    pub(crate) fn request(&self) -> EntryRequest<'static> {
         let filtered = *self.input.filter != BoundPredicate::True;
         EntryRequest { key_stats: filtered && self.rules.has_key, value_stats: filtered, ..EntryRequest::default() }
     }
@@ -143,7 +143,11 @@ impl<'p> FilePruner<'p> {
     ///
     /// # Errors
     /// `CorruptTable` for statistics that can't be read.
-    pub fn manifests(&self, listed: Vec<ManifestFile>, counters: &mut PlanCounters) -> Result<Vec<ManifestFile>> {
+    pub(crate) fn manifests(
+        &self,
+        listed: Vec<ManifestFile>,
+        counters: &mut PlanCounters,
+    ) -> Result<Vec<ManifestFile>> {
         let live = listed.iter().map(|m| m.added_files.saturating_sub(m.deleted_files)).fold(0, i64::saturating_add);
         counters.files_listed = counters.files_listed.saturating_add(live.max(0).unsigned_abs());
         listed.iter().for_each(|m| counters.manifests.add(m.file_size));
@@ -161,7 +165,7 @@ impl<'p> FilePruner<'p> {
     ///
     /// # Errors
     /// `CorruptTable` for statistics that can't be read.
-    pub fn why_no_manifest(&self, manifest: &ManifestFile) -> Result<Option<String>> {
+    pub(crate) fn why_no_manifest(&self, manifest: &ManifestFile) -> Result<Option<String>> {
         if self.rules.real_buckets && manifest.buckets.is_some_and(|(_, greatest)| greatest < 0) {
             return Ok(Some("its rows have no bucket yet".to_owned()));
         }
@@ -174,13 +178,18 @@ impl<'p> FilePruner<'p> {
     }
 
     /// Whether files of this partition and bucket matter. A partition that can't be read does: that is told later.
-    pub fn keeps(&self, partition: &[u8], bucket: i32, total_buckets: i32) -> bool {
+    pub(crate) fn keeps(&self, partition: &[u8], bucket: i32, total_buckets: i32) -> bool {
         let Ok(group) = self.group(partition) else { return true };
         group.is_some_and(|g| self.why_no_bucket(&g, bucket, total_buckets).is_none())
     }
 
     /// Why no row of a bucket matters.
-    pub fn why_no_bucket(&self, group: &PrunedPartition, bucket: i32, total_buckets: i32) -> Option<&'static str> {
+    pub(crate) fn why_no_bucket(
+        &self,
+        group: &PrunedPartition,
+        bucket: i32,
+        total_buckets: i32,
+    ) -> Option<&'static str> {
         if self.rules.real_buckets && bucket < 0 {
             return Some("its rows have no bucket yet");
         }
@@ -192,7 +201,7 @@ impl<'p> FilePruner<'p> {
     ///
     /// # Errors
     /// `CorruptTable` if the partition can't be read.
-    pub fn group(&self, row: &[u8]) -> Result<Option<Arc<PrunedPartition>>> {
+    pub(crate) fn group(&self, row: &[u8]) -> Result<Option<Arc<PrunedPartition>>> {
         let known = self.groups.lock().unwrap_or_else(PoisonError::into_inner).get(row).cloned();
         if let Some(group) = known {
             return Ok(group);
@@ -226,7 +235,7 @@ impl<'p> FilePruner<'p> {
     ///
     /// # Errors
     /// As [`FilePruner::judge`].
-    pub fn stage(&self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<PruneStage> {
+    pub(crate) fn stage(&self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<PruneStage> {
         if self.why_hidden(columns, row).is_some() {
             return Ok(PruneStage::Level);
         }
@@ -256,7 +265,7 @@ impl<'p> FilePruner<'p> {
     }
 
     /// Why the scan does not see a file, whatever its rows.
-    pub fn why_hidden(&self, columns: &EntryColumns, row: usize) -> Option<&'static str> {
+    pub(crate) fn why_hidden(&self, columns: &EntryColumns, row: usize) -> Option<&'static str> {
         if self.rules.hides_level_0 && columns.level.get(row) == Some(&0) {
             return Some("files of level 0 are not seen before compaction");
         }
@@ -271,7 +280,7 @@ impl<'p> FilePruner<'p> {
     ///
     /// # Errors
     /// As [`FilePruner::judge`].
-    pub fn why(&self, columns: &EntryColumns, row: usize, stage: PruneStage) -> Result<Option<String>> {
+    pub(crate) fn why(&self, columns: &EntryColumns, row: usize, stage: PruneStage) -> Result<Option<String>> {
         let mut mappings = Mappings::default();
         let Some(group) = self.group(columns.partition_row(row))? else { return Ok(None) };
         Ok(match stage {
@@ -299,7 +308,7 @@ pub(crate) struct BatchJudge<'p> {
 
 impl<'p> BatchJudge<'p> {
     /// Nothing is judged yet.
-    pub fn new(pruner: &'p FilePruner<'p>) -> BatchJudge<'p> {
+    pub(crate) fn new(pruner: &'p FilePruner<'p>) -> BatchJudge<'p> {
         BatchJudge { pruner, mappings: Mappings::default(), judged: JudgedEntries::default() }
     }
 }
@@ -333,7 +342,7 @@ impl EntryJudge for BatchJudge<'_> {
 /// Where statistics have their columns, for the entries of one batch. What entries mostly share with the one before is
 /// at hand.
 #[derive(Default)]
-pub struct Mappings {
+pub(crate) struct Mappings {
     group: Option<(u32, Option<Arc<PrunedPartition>>)>,
     keys: HashMap<i64, Arc<StatsMapping>>,
     values: HashMap<ValuesKey, Arc<StatsMapping>>,
@@ -372,7 +381,12 @@ impl Mappings {
     ///
     /// # Errors
     /// `CorruptTable` if the file's schema is not there.
-    pub fn values(&mut self, input: &PlanInput, columns: &EntryColumns, row: usize) -> Result<Arc<StatsMapping>> {
+    pub(crate) fn values(
+        &mut self,
+        input: &PlanInput,
+        columns: &EntryColumns,
+        row: usize,
+    ) -> Result<Arc<StatsMapping>> {
         let file = schema_of(input, columns.schema_id.get(row))?;
         let list = |column: &[u32]| column.get(row).copied().unwrap_or(u32::MAX);
         let key = (file.id, list(&columns.value_stats_cols), list(&columns.write_cols));
@@ -437,7 +451,7 @@ pub(crate) fn index_may_match(
 }
 
 /// What the indexes of a column's files hold; none of types that have no indexes.
-pub fn indexed_type(ty: &DataType) -> Option<IndexedType> {
+pub(crate) fn indexed_type(ty: &DataType) -> Option<IndexedType> {
     Some(match ty.kind {
         TypeKind::Boolean => IndexedType::Boolean,
         TypeKind::TinyInt => IndexedType::TinyInt,

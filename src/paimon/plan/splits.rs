@@ -53,7 +53,7 @@ impl OrderedKey {
     ///
     /// # Errors
     /// `CorruptTable` if its values are not of these types.
-    pub fn read(bytes: &[u8], types: &[DataType]) -> Result<OrderedKey> {
+    pub(crate) fn read(bytes: &[u8], types: &[DataType]) -> Result<OrderedKey> {
         let row = key_row(bytes, types)?;
         let value = |(i, ty)| Ok(row.value(i, ty)?.map(|v| v.to_owned()));
         Ok(OrderedKey(types.iter().enumerate().map(value).collect::<Result<_>>()?))
@@ -98,7 +98,7 @@ impl Eq for OrderedKey {}
 impl<'p> Splitter<'p> {
     /// # Errors
     /// As [`TablePaths::new`].
-    pub fn new(
+    pub(crate) fn new(
         input: &'p PlanInput,
         rules: &'p PlanRules,
         files: &'p [JudgedEntries],
@@ -110,12 +110,12 @@ impl<'p> Splitter<'p> {
     }
 
     /// Files that statistics exclude and that no other file of their bucket keeps.
-    pub fn left_out(&self) -> u64 {
+    pub(crate) fn left_out(&self) -> u64 {
         self.left_out.get()
     }
 
     /// Index files of the files that stand for themselves, by data file.
-    pub fn index_files(self) -> HashMap<String, IndexFile> {
+    pub(crate) fn index_files(self) -> HashMap<String, IndexFile> {
         self.index_files.into_inner()
     }
 
@@ -123,7 +123,7 @@ impl<'p> Splitter<'p> {
     ///
     /// # Errors
     /// `CorruptTable` for keys, names and ids that can't be read; `Unsupported` for an unknown file format.
-    pub fn bucket(
+    pub(crate) fn bucket(
         &self,
         group: &'p Arc<PrunedPartition>,
         bucket: i32,
@@ -152,13 +152,13 @@ impl<'p> Splitter<'p> {
     ///
     /// # Errors
     /// As [`TablePaths::bucket`].
-    pub fn place(&self, group: &'p Arc<PrunedPartition>, bucket: i32) -> Result<SplitBucket<'p>> {
+    pub(crate) fn place(&self, group: &'p Arc<PrunedPartition>, bucket: i32) -> Result<SplitBucket<'p>> {
         let folder = self.paths.bucket(&group.partition, bucket)?;
         Ok(SplitBucket { group, bucket, folder, vectors: self.deletes.of_bucket(&group.row, bucket) })
     }
 
     /// The files of a bucket that matter: those that may match if they don't overlap, else all or none.
-    pub fn matching(&self, entries: &[PlannedEntry]) -> Vec<PlannedEntry> {
+    pub(crate) fn matching(&self, entries: &[PlannedEntry]) -> Vec<PlannedEntry> {
         let kept = |e: &PlannedEntry| e.stage == PruneStage::Kept;
         if !self.rules.values_by_bucket || entries.iter().all(kept) {
             return entries.to_vec();
@@ -173,7 +173,7 @@ impl<'p> Splitter<'p> {
     }
 
     /// Whether no two files of a bucket can have the same key.
-    pub fn apart(&self, entries: &[PlannedEntry]) -> bool {
+    pub(crate) fn apart(&self, entries: &[PlannedEntry]) -> bool {
         let level = |e: &PlannedEntry| self.files.get(e.batch).and_then(|f| f.columns.level.get(e.row)).copied();
         let first = entries.first().and_then(level);
         entries.len() <= 1 || first != Some(0) && entries.iter().all(|e| level(e) == first)
@@ -303,7 +303,7 @@ impl<'p> Splitter<'p> {
     ///
     /// # Errors
     /// As [`Splitter::bucket`].
-    pub fn runs(&self, place: &SplitBucket<'p>, entries: &[PlannedEntry]) -> Result<Vec<Vec<ScanTask>>> {
+    pub(crate) fn runs(&self, place: &SplitBucket<'p>, entries: &[PlannedEntry]) -> Result<Vec<Vec<ScanTask>>> {
         let nothing = Arc::new(BoundPredicate::True);
         let one = |e: &PlannedEntry| Ok(ScanTask { residual: nothing.clone(), ..self.task(place, *e)? });
         self.long_runs(entries)?.iter().map(|run| run.iter().map(one).collect()).collect()
@@ -313,7 +313,7 @@ impl<'p> Splitter<'p> {
     ///
     /// # Errors
     /// As [`Splitter::bucket`].
-    pub fn whole(&self, place: &SplitBucket<'p>, entries: &[PlannedEntry]) -> Result<PlannedSplit> {
+    pub(crate) fn whole(&self, place: &SplitBucket<'p>, entries: &[PlannedEntry]) -> Result<PlannedSplit> {
         let task = self.together(place, &self.long_runs(entries)?, &Arc::new(BoundPredicate::True))?;
         self.split(place, entries.first(), false, vec![task])
     }
@@ -385,7 +385,7 @@ impl<'p> Splitter<'p> {
     ///
     /// # Errors
     /// As [`crate::paimon::manifest::entries::EntryColumns::data_file`] and [`Vector::reference`].
-    pub fn task(&self, place: &SplitBucket<'p>, e: PlannedEntry) -> Result<ScanTask> {
+    pub(crate) fn task(&self, place: &SplitBucket<'p>, e: PlannedEntry) -> Result<ScanTask> {
         let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
         let data_file = columns.data_file(e.row, place.group.partition.clone(), &place.folder)?;
         let vector = place.vectors.get(columns.name(e.row)?);

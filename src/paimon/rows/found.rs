@@ -19,12 +19,12 @@ pub(crate) struct FileHits {
 
 impl FileHits {
     /// Whether no other row is left in the file.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.positions.is_none()
     }
 
     /// How many there are; of whole files with deletes that were not counted, those too.
-    pub fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         let left = || u64::try_from(left(&self.task).unwrap_or(self.task.data_file.record_count)).unwrap_or(0);
         self.positions.as_ref().map_or_else(left, PositionSet::len)
     }

@@ -78,7 +78,7 @@ impl<'a> BucketWriter<'a> {
     ///
     /// # Errors
     /// `InvalidInput` for options that can't be read; `Unsupported` for types and formats that are not written.
-    pub fn new(place: &'a BucketPlace<'a>, role: BucketRole) -> Result<BucketWriter<'a>> {
+    pub(crate) fn new(place: &'a BucketPlace<'a>, role: BucketRole) -> Result<BucketWriter<'a>> {
         let (level, keyed) = match role {
             BucketRole::Level(level) | BucketRole::Changelog(level) => (level, true),
             BucketRole::Append(_) => (0, false),
@@ -136,7 +136,7 @@ impl<'a> BucketWriter<'a> {
     ///
     /// # Errors
     /// `Store` if a file can't be written; `Internal` for rows that do not fit the table.
-    pub fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+    pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<()> {
         if rows.num_rows() == 0 {
             return Ok(());
         }
@@ -238,7 +238,7 @@ impl<'a> BucketWriter<'a> {
     ///
     /// # Errors
     /// As [`BucketWriter::write`].
-    pub fn finish(mut self) -> Result<Vec<NewBucketFile>> {
+    pub(crate) fn finish(mut self) -> Result<Vec<NewBucketFile>> {
         self.end_file()?;
         Ok(self.new_files)
     }

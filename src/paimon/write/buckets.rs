@@ -21,7 +21,7 @@ impl RowBuckets {
     ///
     /// # Errors
     /// As [`Bucketing::new`]; `Unsupported` for keys that can't be hashed.
-    pub fn new(schema: &TableSchema, count: i32) -> Result<RowBuckets> {
+    pub(crate) fn new(schema: &TableSchema, count: i32) -> Result<RowBuckets> {
         let keys = KeyRows::new(schema.columns(), schema.bucket_key_fields())?;
         Ok(RowBuckets { keys, bucketing: Bucketing::new(schema)?, count })
     }
@@ -30,7 +30,7 @@ impl RowBuckets {
     ///
     /// # Errors
     /// As [`Bucketing::bucket_of_row`].
-    pub fn of_rows(&mut self, rows: &RecordBatch) -> Result<Int32Array> {
+    pub(crate) fn of_rows(&mut self, rows: &RecordBatch) -> Result<Int32Array> {
         let mut out = Vec::with_capacity(rows.num_rows());
         let (arity, bucketing, count) = (self.keys.arity(), &self.bucketing, self.count);
         self.keys.each(rows, |_, key| {

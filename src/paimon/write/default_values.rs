@@ -23,7 +23,7 @@ impl Defaults {
     ///
     /// # Errors
     /// `InvalidInput` for one that is no value of its column's type; `Unsupported` for columns with parts.
-    pub fn of(table: &TableSchema) -> Result<Defaults> {
+    pub(crate) fn of(table: &TableSchema) -> Result<Defaults> {
         let mut out = Vec::new();
         for (at, field) in table.fields.iter().enumerate() {
             if let Some(text) = &field.default_value {
@@ -34,7 +34,7 @@ impl Defaults {
     }
 
     /// The columns of rows that come in: those with a default may be missing.
-    pub fn incoming(&self, columns: &Schema) -> Schema {
+    pub(crate) fn incoming(&self, columns: &Schema) -> Schema {
         let given = |(at, f): (usize, &Field)| match self.0.iter().any(|(with, _)| *with == at) {
             true => Field { required: false, ..f.clone() },
             false => f.clone(),
@@ -47,7 +47,7 @@ impl Defaults {
     ///
     /// # Errors
     /// `Internal` for rows of another table.
-    pub fn fill(&self, rows: RecordBatch) -> Result<RecordBatch> {
+    pub(crate) fn fill(&self, rows: RecordBatch) -> Result<RecordBatch> {
         if self.0.is_empty() {
             return Ok(rows);
         }

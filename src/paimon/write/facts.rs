@@ -73,7 +73,7 @@ impl Drop for FoundFacts {
 
 impl FoundFacts {
     /// Of nothing yet.
-    pub fn new(store: Arc<dyn Store>) -> FoundFacts {
+    pub(crate) fn new(store: Arc<dyn Store>) -> FoundFacts {
         FoundFacts { store, facts: Mutex::default() }
     }
 
@@ -81,7 +81,7 @@ impl FoundFacts {
     ///
     /// # Errors
     /// `Internal` if it was not ended.
-    pub fn take(&self, path: &str) -> Result<Facts> {
+    pub(crate) fn take(&self, path: &str) -> Result<Facts> {
         let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
         facts.ok_or_else(|| Error::internal("nothing is known of a file").with("path", path))
     }

@@ -61,7 +61,11 @@ impl IndexPlan {
     /// # Errors
     /// `InvalidInput` for options that can't be read, columns that are not there, and types without such an index;
     /// `Unsupported` for indexes of members of maps.
-    pub fn of(table: &TableSchema, options: &Options<'_>, store: Arc<dyn Store>) -> Result<Option<Arc<IndexPlan>>> {
+    pub(crate) fn of(
+        table: &TableSchema,
+        options: &Options<'_>,
+        store: Arc<dyn Store>,
+    ) -> Result<Option<Arc<IndexPlan>>> {
         let columns = planned(options).map(|(key, name, kind)| column(table, options, name, kind).with("option", key));
         let columns = columns.collect::<Result<Vec<_>>>()?;
         if columns.is_empty() {
@@ -76,7 +80,7 @@ impl IndexPlan {
     ///
     /// # Errors
     /// As [`IndexPlan::of`].
-    pub fn begin(self: &Arc<Self>) -> Result<FileIndexes> {
+    pub(crate) fn begin(self: &Arc<Self>) -> Result<FileIndexes> {
         let writers = self.columns.iter().map(IndexedColumn::writer).collect::<Result<_>>()?;
         Ok(FileIndexes { plan: self.clone(), writers })
     }
@@ -146,7 +150,7 @@ impl FileIndexes {
     ///
     /// # Errors
     /// `Internal` for columns of another type.
-    pub fn add(&mut self, columns: &[ArrayRef]) -> Result<()> {
+    pub(crate) fn add(&mut self, columns: &[ArrayRef]) -> Result<()> {
         for (column, writer) in self.plan.columns.iter().zip(&mut self.writers) {
             let array = columns.get(column.at).ok_or_else(|| Error::internal("an indexed column is not written"))?;
             for row in 0..array.len() {
@@ -160,7 +164,7 @@ impl FileIndexes {
     ///
     /// # Errors
     /// `Unsupported` for indexes that are too large; of the store.
-    pub fn finish(self, data_file: &str) -> Result<IndexResult> {
+    pub(crate) fn finish(self, data_file: &str) -> Result<IndexResult> {
         let mut columns = IndexBytes::new();
         for (column, writer) in self.plan.columns.iter().zip(self.writers) {
             if let Some(bytes) = writer.finish().with("column", &column.name)? {

@@ -31,7 +31,7 @@ impl FileNames {
     ///
     /// # Errors
     /// `Internal` if the partition is not the table's.
-    pub fn next(&mut self, partition: &Partition) -> Result<String> {
+    pub(crate) fn next(&mut self, partition: &Partition) -> Result<String> {
         let (partition, bucket) = split_bucket(partition, self.bucket)?;
         let name = format!("{}{}-{}.{}", self.prefix, self.write_id, self.count, self.format.as_str());
         self.count += 1;

@@ -34,7 +34,7 @@ impl Recorder {
     ///
     /// # Errors
     /// `InvalidInput` if the table's number of buckets was changed and the rows don't replace existing ones.
-    pub fn record(&mut self, files: Vec<DataFile>) -> Result<Vec<NewBucketFile>> {
+    pub(crate) fn record(&mut self, files: Vec<DataFile>) -> Result<Vec<NewBucketFile>> {
         let now = now_ms();
         files.into_iter().map(|file| self.file(file, now)).collect()
     }

@@ -46,7 +46,7 @@ pub(crate) struct Settling<'a> {
 
 impl PendingFiles {
     /// Whether there are no files.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.files.added.is_empty() && self.files.changelog.is_empty()
     }
 

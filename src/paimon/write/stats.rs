@@ -47,7 +47,7 @@ impl StatsConfig {
     ///
     /// # Errors
     /// `InvalidInput` for an option that can't be read.
-    pub fn of_values(
+    pub(crate) fn of_values(
         fields: &[DataField],
         keys_in_full: &[DataField],
         options: &Options<'_>,
@@ -83,12 +83,12 @@ impl StatsConfig {
     }
 
     /// Of the columns of the primary key.
-    pub fn of_keys(fields: impl Iterator<Item = DataField>, format: FileFormat) -> StatsConfig {
+    pub(crate) fn of_keys(fields: impl Iterator<Item = DataField>, format: FileFormat) -> StatsConfig {
         StatsConfig { columns: fields.map(|f| (f, KEY_MODE)).collect(), format, dense: false }
     }
 
     /// Starts to collect.
-    pub fn collect(&self) -> StatsCollector {
+    pub(crate) fn collect(&self) -> StatsCollector {
         let column = |(field, mode): &(DataField, MetricsMode)| ColumnStats::new(&field.ty, *mode, self.format);
         StatsCollector { columns: self.columns.iter().map(column).collect() }
     }
@@ -97,7 +97,7 @@ impl StatsConfig {
     ///
     /// # Errors
     /// `Internal` if values are not of their columns' types.
-    pub fn finish(&self, collected: StatsCollector) -> Result<(RowStats, Option<Vec<String>>)> {
+    pub(crate) fn finish(&self, collected: StatsCollector) -> Result<(RowStats, Option<Vec<String>>)> {
         let all = self.columns.iter().zip(collected.columns);
         let kept: Vec<(&DataField, ColumnStats)> =
             all.filter(|(_, stats)| !self.dense || stats.nulls.is_some()).map(|((f, _), stats)| (f, stats)).collect();
@@ -127,7 +127,7 @@ impl StatsCollector {
     ///
     /// # Errors
     /// `Internal` for columns of other types.
-    pub fn add<'a>(&mut self, columns: impl IntoIterator<Item = &'a ArrayRef>) -> Result<()> {
+    pub(crate) fn add<'a>(&mut self, columns: impl IntoIterator<Item = &'a ArrayRef>) -> Result<()> {
         self.columns.iter_mut().zip(columns).try_for_each(|(stats, column)| stats.add(column))
     }
 }

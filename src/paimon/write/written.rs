@@ -35,7 +35,7 @@ impl WrittenBuckets {
     ///
     /// # Errors
     /// Those of reading manifests.
-    pub fn read(metadata: &TableMetadata) -> Result<WrittenBuckets> {
+    pub(crate) fn read(metadata: &TableMetadata) -> Result<WrittenBuckets> {
         let mut out = WrittenBuckets::default();
         let Some(snapshot) = &metadata.snapshot else { return Ok(out) };
         let from = metadata.folder.manifests();

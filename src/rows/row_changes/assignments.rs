@@ -39,7 +39,7 @@ impl Assignments {
     /// # Errors
     /// `InvalidInput` if the list is empty, or if columns and values do not fit the schema; `Unsupported` for values of
     /// structs, lists and maps.
-    pub fn new(schema: &Schema, assigned: &[(String, Assigned)]) -> Result<Assignments> {
+    pub(crate) fn new(schema: &Schema, assigned: &[(String, Assigned)]) -> Result<Assignments> {
         if assigned.is_empty() {
             return Err(Error::invalid("an update needs at least one column with a value"));
         }
@@ -82,7 +82,7 @@ impl Assignments {
     ///
     /// # Errors
     /// `InvalidInput` if a required column becomes null.
-    pub fn apply(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+    pub(crate) fn apply(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let count = rows.num_rows();
         let columns = self.new.iter().zip(self.fields.iter()).enumerate().map(|(at, (new, field))| {
             let array: ArrayRef = match (new, field.ty.as_primitive()) {

@@ -29,7 +29,7 @@ impl Clauses {
     ///
     /// # Errors
     /// `InvalidInput` if columns and filters do not fit the table and the data.
-    pub fn new(schema: &Arc<Schema>, merge: &Merge, source: &Source) -> Result<Clauses> {
+    pub(crate) fn new(schema: &Arc<Schema>, merge: &Merge, source: &Source) -> Result<Clauses> {
         let updates = match &merge.update {
             None => None,
             Some(columns) => {
@@ -43,12 +43,12 @@ impl Clauses {
     }
 
     /// Whether a row of the source changes the row that it matches.
-    pub fn act_on(&self, row: u32) -> bool {
+    pub(crate) fn act_on(&self, row: u32) -> bool {
         self.updates.is_some() || self.deletes(row)
     }
 
     /// Whether a row of the source deletes the row that it matches.
-    pub fn deletes(&self, row: u32) -> bool {
+    pub(crate) fn deletes(&self, row: u32) -> bool {
         let (batch, at) = self.rows.place(row);
         self.deletes.as_ref().and_then(|all| all.get(batch)).is_some_and(|mask| mask.value(at))
     }

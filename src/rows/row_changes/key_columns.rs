@@ -31,7 +31,7 @@ impl KeyColumns {
     /// # Errors
     /// `InvalidInput` if a column does not exist or is named twice; `Unsupported` for types that can't be compared, and
     /// for values inside lists and maps.
-    pub fn new(schema: &Schema, on: &[String]) -> Result<KeyColumns> {
+    pub(crate) fn new(schema: &Schema, on: &[String]) -> Result<KeyColumns> {
         KeyColumns::of(schema, on, false)
     }
 
@@ -39,7 +39,7 @@ impl KeyColumns {
     ///
     /// # Errors
     /// As [`KeyColumns::new`].
-    pub fn whole(schema: &Schema, on: &[String]) -> Result<KeyColumns> {
+    pub(crate) fn whole(schema: &Schema, on: &[String]) -> Result<KeyColumns> {
         KeyColumns::of(schema, on, true)
     }
 
@@ -69,22 +69,22 @@ impl KeyColumns {
     }
 
     /// Each as a separate field, under its full name.
-    pub fn flat(&self) -> &Arc<Schema> {
+    pub(crate) fn flat(&self) -> &Arc<Schema> {
         &self.flat
     }
 
     /// The fields from the top-level column down to each.
-    pub fn paths(&self) -> &[Vec<Field>] {
+    pub(crate) fn paths(&self) -> &[Vec<Field>] {
         &self.paths
     }
 
     /// Their ids.
-    pub fn ids(&self) -> Vec<FieldId> {
+    pub(crate) fn ids(&self) -> Vec<FieldId> {
         self.flat.fields.iter().map(|f| f.id).collect()
     }
 
     /// The columns to read from the table for them.
-    pub fn read(&self) -> &[Field] {
+    pub(crate) fn read(&self) -> &[Field] {
         &self.kept.fields
     }
 
@@ -92,7 +92,7 @@ impl KeyColumns {
     ///
     /// # Errors
     /// `Unsupported` if a key is a field of a struct.
-    pub fn check_deletable(&self) -> Result<()> {
+    pub(crate) fn check_deletable(&self) -> Result<()> {
         match self.paths.iter().zip(self.flat.fields.iter()).find(|(path, _)| path.len() > 1) {
             None => Ok(()),
             // Java's `DeleteFilter` takes the missing column for one at the top level, which is null in every row.
@@ -109,7 +109,7 @@ impl KeyColumns {
     ///
     /// # Errors
     /// `Internal` for rows with others.
-    pub fn of_table(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    pub(crate) fn of_table(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
         self.places.iter().map(|place| column_at(rows, place)).collect()
     }
 
@@ -117,7 +117,7 @@ impl KeyColumns {
     ///
     /// # Errors
     /// `InvalidInput` if the data has no such columns, or several of a name.
-    pub fn of_data(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+    pub(crate) fn of_data(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let (mut fields, mut arrays): (Vec<ArrowField>, Vec<ArrayRef>) = Default::default();
         for (path, flat) in self.paths.iter().zip(self.flat.fields.iter()) {
             let (field, array) = found(rows, path, &flat.name)?;

@@ -36,7 +36,7 @@ pub(crate) struct KeyColumn {
 
 impl KeyRanges {
     /// For keys alone, without partitions.
-    pub fn of_values(keys: &KeyColumns, batches: &[RecordBatch]) -> KeyRanges {
+    pub(crate) fn of_values(keys: &KeyColumns, batches: &[RecordBatch]) -> KeyRanges {
         let paths = keys.paths().iter().enumerate();
         let columns = paths.filter_map(|(at, path)| KeyColumn::new(path, at, batches)).collect();
         KeyRanges { columns, partitions: HashMap::new() }
@@ -46,7 +46,7 @@ impl KeyRanges {
     ///
     /// # Errors
     /// `Internal` if a value has no text.
-    pub fn filter(&self) -> Result<Predicate> {
+    pub(crate) fn filter(&self) -> Result<Predicate> {
         let leaves = self.columns.iter().flat_map(KeyColumn::leaves);
         match BoundPredicate::all(leaves) {
             BoundPredicate::True => Ok(Predicate::True),

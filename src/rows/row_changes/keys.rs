@@ -56,7 +56,7 @@ impl KeyIndex {
     ///
     /// # Errors
     /// `Unsupported` for types that can't be compared.
-    pub fn new(types: &[DataType]) -> Result<KeyIndex> {
+    pub(crate) fn new(types: &[DataType]) -> Result<KeyIndex> {
         let keys = match types {
             [ty] if fits_longs(ty) => Keys::Longs(Vec::new()),
             _ => {
@@ -80,7 +80,7 @@ impl KeyIndex {
     ///
     /// # Errors
     /// `InvalidInput` for a repeated key, and for more than 2³² - 1 rows.
-    pub fn add(&mut self, columns: &[ArrayRef]) -> Result<()> {
+    pub(crate) fn add(&mut self, columns: &[ArrayRef]) -> Result<()> {
         let columns: Vec<ArrayRef> = columns.iter().map(canonical).collect();
         let count = columns.first().map_or(0, |c| c.len());
         let nulls = nulls_of(&columns);
@@ -122,7 +122,7 @@ impl KeyIndex {
     }
 
     /// Prepares the index for look-ups, after all rows were added.
-    pub fn seal(&mut self) {
+    pub(crate) fn seal(&mut self) {
         let Keys::Longs(longs) = &self.keys else { return };
         let bits = (self.table.len() * FILTER_BITS).next_power_of_two().max(64);
         (self.filter, self.shift) = (vec![0; bits / 64], 64 - bits.trailing_zeros());
@@ -138,7 +138,7 @@ impl KeyIndex {
     ///
     /// # Errors
     /// `Internal` if the columns are of other types than the index.
-    pub fn find(&self, columns: &[ArrayRef], mut found: impl FnMut(usize, u32)) -> Result<()> {
+    pub(crate) fn find(&self, columns: &[ArrayRef], mut found: impl FnMut(usize, u32)) -> Result<()> {
         let columns: Vec<ArrayRef> = columns.iter().map(canonical).collect();
         let nulls = nulls_of(&columns);
         let is_null = |i: usize| nulls.as_ref().is_some_and(|n| n.is_null(i));

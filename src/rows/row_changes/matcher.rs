@@ -30,7 +30,7 @@ impl MergeRows {
     ///
     /// # Errors
     /// `InvalidInput` if the stream fails; a cancellation.
-    pub fn read(rows: crate::rows::stream::RowReader) -> Result<MergeRows> {
+    pub(crate) fn read(rows: crate::rows::stream::RowReader) -> Result<MergeRows> {
         Source::read(rows).map(MergeRows)
     }
 }
@@ -68,7 +68,7 @@ impl Matcher {
     /// # Errors
     /// `InvalidInput` for columns and conditions that don't fit, two rows of the data with one key, and required
     /// columns that rows to be inserted lack; `Unsupported` for keys that can't be compared.
-    pub fn new(schema: &Arc<Schema>, merge: &Merge, rows: &MergeRows) -> Result<Matcher> {
+    pub(crate) fn new(schema: &Arc<Schema>, merge: &Merge, rows: &MergeRows) -> Result<Matcher> {
         let source = rows.0.clone();
         let keys = KeyColumns::whole(schema, &merge.on)?;
         let key_batches = source.keys(&keys)?;
@@ -102,22 +102,22 @@ impl Matcher {
     }
 
     /// True for all rows that may change.
-    pub fn filter(&self) -> &Predicate {
+    pub(crate) fn filter(&self) -> &Predicate {
         &self.ranges
     }
 
     /// The columns that updates set, and those that inserts set.
-    pub fn updated_columns(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn updated_columns(&self) -> impl Iterator<Item = &str> {
         self.clauses.updates.iter().flat_map(|(columns, _)| columns).map(|(field, _)| field.name.as_str())
     }
 
     /// The columns that inserted rows have; `None` if none are inserted.
-    pub fn inserted_columns(&self) -> Option<Vec<&str>> {
+    pub(crate) fn inserted_columns(&self) -> Option<Vec<&str>> {
         self.inserts.as_ref().map(|columns| columns.iter().map(|(field, _)| field.name.as_str()).collect())
     }
 
     /// Whether rows may be deleted.
-    pub fn may_delete(&self) -> bool {
+    pub(crate) fn may_delete(&self) -> bool {
         self.clauses.deletes.is_some() || self.missing.is_some()
     }
 
@@ -125,7 +125,7 @@ impl Matcher {
     ///
     /// # Errors
     /// `Internal` for rows of another table.
-    pub fn fates(&self, rows: &RecordBatch) -> Result<Fates> {
+    pub(crate) fn fates(&self, rows: &RecordBatch) -> Result<Fates> {
         let count = rows.num_rows();
         let own: Vec<usize> = (0..self.schema.fields.len()).collect();
         let rows = rows.project(&own).map_err(|e| Error::internal("rows lack columns of the table").because(e))?;
@@ -173,7 +173,7 @@ impl Matcher {
     ///
     /// # Errors
     /// `Internal` for a mask of another length.
-    pub fn inserted(&self) -> Result<Vec<RecordBatch>> {
+    pub(crate) fn inserted(&self) -> Result<Vec<RecordBatch>> {
         let Some(columns) = &self.inserts else { return Ok(Vec::new()) };
         let deletes = self.clauses.deletes.as_ref().filter(|_| !self.deletes_all);
         let (mut first, mut out) = (0, Vec::new());

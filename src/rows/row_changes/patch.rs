@@ -20,7 +20,7 @@ pub(crate) struct Patched {
 
 impl Patched {
     /// Removes all rows.
-    pub fn gone(rows: usize) -> Patched {
+    pub(crate) fn gone(rows: usize) -> Patched {
         Patched { same: BooleanBuffer::new_unset(rows), replaced: BooleanBuffer::new_unset(rows), rows: None }
     }
 }

@@ -35,7 +35,7 @@ impl Source {
     ///
     /// # Errors
     /// `InvalidInput` if the stream fails; a cancellation.
-    pub fn read(rows: RowReader) -> Result<Source> {
+    pub(crate) fn read(rows: RowReader) -> Result<Source> {
         let schema = rows.schema();
         let mut batches = Vec::new();
         for batch in rows {
@@ -49,18 +49,18 @@ impl Source {
     }
 
     /// One batch.
-    pub fn of(batch: RecordBatch) -> Source {
+    pub(crate) fn of(batch: RecordBatch) -> Source {
         let batches = if batch.num_rows() > 0 { vec![batch.clone()] } else { Vec::new() };
         Source { schema: batch.schema(), batches }
     }
 
     /// These batches, which have this schema.
-    pub fn of_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Source {
+    pub(crate) fn of_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Source {
         Source { schema, batches }
     }
 
     /// The names of its columns.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.schema.fields().iter().map(|f| f.name().as_str())
     }
 
@@ -68,7 +68,7 @@ impl Source {
     ///
     /// # Errors
     /// As [`Conformer::conform`].
-    pub fn conformed(&self, columns: &Mapping) -> Result<Vec<RecordBatch>> {
+    pub(crate) fn conformed(&self, columns: &Mapping) -> Result<Vec<RecordBatch>> {
         let fields: Vec<Field> = columns.iter().map(|(field, _)| field.clone()).collect();
         self.conformed_by(Arc::new(Schema::new(0, fields, Vec::new())), |batch| renamed(batch, columns))
     }
@@ -77,7 +77,7 @@ impl Source {
     ///
     /// # Errors
     /// As [`Conformer::conform`] and [`KeyColumns::of_data`].
-    pub fn keys(&self, keys: &KeyColumns) -> Result<Vec<RecordBatch>> {
+    pub(crate) fn keys(&self, keys: &KeyColumns) -> Result<Vec<RecordBatch>> {
         self.conformed_by(keys.flat().clone(), |batch| keys.of_data(batch))
     }
 
@@ -102,7 +102,7 @@ impl Source {
     ///
     /// # Errors
     /// `InvalidInput` if the filter does not fit the columns; `Unsupported` for columns that a table can't have.
-    pub fn matches(&self, filter: &Predicate) -> Result<Vec<BooleanBuffer>> {
+    pub(crate) fn matches(&self, filter: &Predicate) -> Result<Vec<BooleanBuffer>> {
         let all = |n: usize| BooleanBuffer::new_set(n);
         if *filter == Predicate::True {
             return Ok(self.batches.iter().map(|b| all(b.num_rows())).collect());
@@ -169,7 +169,7 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
-    pub fn new(batches: Vec<RecordBatch>) -> Numbered {
+    pub(crate) fn new(batches: Vec<RecordBatch>) -> Numbered {
         let mut next = 0u32;
         let mut starts = Vec::with_capacity(batches.len());
         for batch in &batches {
@@ -180,7 +180,7 @@ impl Numbered {
     }
 
     /// The place of a row.
-    pub fn place(&self, row: u32) -> (usize, usize) {
+    pub(crate) fn place(&self, row: u32) -> (usize, usize) {
         let batch = self.starts.partition_point(|start| *start <= row).saturating_sub(1);
         let start = self.starts.get(batch).copied().unwrap_or_default();
         (batch, (row - start) as usize)
@@ -190,7 +190,7 @@ impl Numbered {
     ///
     /// # Errors
     /// `Unsupported` for more bytes than an array can hold.
-    pub fn take(&self, column: usize, rows: &[(usize, usize)]) -> Result<ArrayRef> {
+    pub(crate) fn take(&self, column: usize, rows: &[(usize, usize)]) -> Result<ArrayRef> {
         let arrays: Vec<_> = self.batches.iter().map(|b| b.column(column).as_ref()).collect();
         interleave(&arrays, rows).map_err(|e| Error::unsupported("rows can't be put together").because(e))
     }

@@ -58,7 +58,7 @@ impl Tls {
     /// # Errors
     /// `InvalidInput` for an unknown mode or one that is too weak for the certificates, for parameters that are not
     /// URI-encoded, and for unreadable certificates; `Unsupported` for client certificates.
-    pub fn of_uri(uri: &str) -> Result<(Tls, String)> {
+    pub(super) fn of_uri(uri: &str) -> Result<(Tls, String)> {
         let (place, query) = uri.split_once('?').unwrap_or((uri, ""));
         let (mut mode, mut root, mut rest) = (None, None, Vec::new());
         for part in query.split('&').filter(|part| !part.is_empty()) {
@@ -104,13 +104,13 @@ impl Tls {
     }
 
     /// For one connection.
-    pub fn connector(&self) -> Connector {
+    pub(super) fn connector(&self) -> Connector {
         let needs_name = self.trust == Trust::AuthorityAndName;
         Connector { connector: self.connector.clone(), needs_name, name: None, failed: Arc::default() }
     }
 
     /// Whether to try a connection without TLS. `prefer` does so if the connection with TLS failed.
-    pub fn may_do_without(&self, tried: &Connector) -> bool {
+    pub(super) fn may_do_without(&self, tried: &Connector) -> bool {
         self.mode == SslMode::Prefer && tried.failed.load(Ordering::Relaxed)
     }
 }

@@ -36,7 +36,7 @@ impl Cut {
 }
 
 /// The least and the greatest value, if there is any.
-pub type Range<T> = Option<(T, T)>;
+pub(super) type Range<T> = Option<(T, T)>;
 
 /// Statistics by type.
 #[derive(Clone, Debug, PartialEq)]

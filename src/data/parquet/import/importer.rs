@@ -60,7 +60,7 @@ impl Importer {
     ///
     /// # Errors
     /// `CorruptTable` if the table's name mapping can't be read.
-    pub fn new(
+    pub(crate) fn new(
         store: Arc<dyn Store>,
         schema: Arc<Schema>,
         spec: Arc<PartitionSpec>,
@@ -87,7 +87,7 @@ impl Importer {
     /// `InvalidInput` if its columns or values do not fit the table's, if it has none of them or those of another
     /// table, if a required one is null, if it stores ids of rows, or if its rows are of several partitions;
     /// `CorruptTable` if it is no intact Parquet file; the store's.
-    pub fn import(&self, path: &str) -> Result<ImportedFile> {
+    pub(crate) fn import(&self, path: &str) -> Result<ImportedFile> {
         self.read(path).with("path", path)
     }
 
@@ -117,7 +117,7 @@ impl Importer {
     /// # Errors
     /// As [`Importer::import`]; `InvalidInput` if a column has not the field id and the stored type that Iceberg's
     /// writers give it, or if statistics tell of another partition.
-    pub fn import_own(&self, path: &str, partition: &[Option<Value>]) -> Result<DataFile> {
+    pub(crate) fn import_own(&self, path: &str, partition: &[Option<Value>]) -> Result<DataFile> {
         let read = || {
             let parquet = ParquetFile::open(&self.store, path)?;
             let columns = FileColumns::new(parquet.metadata.schema());

@@ -221,7 +221,7 @@ impl CachedManifest {
     ///
     /// # Errors
     /// Errors of the store; `CorruptTable` if the file is shorter than its header says.
-    pub fn load(&self, keys: impl IntoIterator<Item = Key>) -> Result<LoadedSections<'_>> {
+    pub(crate) fn load(&self, keys: impl IntoIterator<Item = Key>) -> Result<LoadedSections<'_>> {
         let known = |key: Key| self.sections.sections.get(&key).map(|s| (key, s));
         let wanted: Vec<(Key, &Section)> = keys.into_iter().filter_map(known).collect();
         let bytes: Vec<Vec<u8>> = match &self.source {
@@ -246,7 +246,7 @@ impl LoadedSections<'_> {
     ///
     /// # Errors
     /// `CorruptTable` if the checksum does not match.
-    pub fn get(&self, key: Key) -> Result<Option<Loaded<'_>>> {
+    pub(crate) fn get(&self, key: Key) -> Result<Option<Loaded<'_>>> {
         let section = self.of.sections.get(&key).zip(self.bytes.get(&key));
         section.map(|(section, bytes)| Loaded::new(section, bytes)).transpose()
     }

@@ -264,7 +264,7 @@ pub(crate) fn encode_columns(c: &EntryColumns) -> Result<(Sections, Vec<u8>)> {
 
 impl Sections {
     /// Appends the table of sections.
-    pub fn encode(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put_long(out, self.rows as i64);
         put_long(out, self.tuples as i64);
         put_long(out, self.fields.len() as i64);
@@ -284,7 +284,7 @@ impl Sections {
     ///
     /// # Errors
     /// `CorruptTable` if the bytes have another form.
-    pub fn decode(cursor: &mut Cursor<'_>) -> Result<Sections> {
+    pub(crate) fn decode(cursor: &mut Cursor<'_>) -> Result<Sections> {
         let number = |cursor: &mut Cursor<'_>| usize::try_from(cursor.long()?).map_err(|_| broken());
         let mut out = Sections { rows: number(cursor)?, tuples: number(cursor)?, ..Sections::default() };
         for _ in 0..number(cursor)? {
@@ -315,7 +315,7 @@ impl<'a> Loaded<'a> {
     ///
     /// # Errors
     /// `CorruptTable` if the checksum does not match.
-    pub fn new(section: &'a Section, bytes: &'a [u8]) -> Result<Loaded<'a>> {
+    pub(crate) fn new(section: &'a Section, bytes: &'a [u8]) -> Result<Loaded<'a>> {
         if bytes.len() as u64 != section.length || crc32fast::hash(bytes) != section.checksum {
             return Err(broken());
         }
@@ -326,7 +326,7 @@ impl<'a> Loaded<'a> {
     ///
     /// # Errors
     /// `CorruptTable` if there are fewer.
-    pub fn longs(&self, rows: usize, null: i64) -> Result<Vec<i64>> {
+    pub(crate) fn longs(&self, rows: usize, null: i64) -> Result<Vec<i64>> {
         let Ints { base, width } = self.section.ints;
         if matches!(width, 0 | u8::MAX) {
             return Ok(vec![if width == 0 { null } else { base }; rows]);
@@ -350,7 +350,7 @@ impl<'a> Loaded<'a> {
     ///
     /// # Errors
     /// Errors of [`Loaded::longs`].
-    pub fn optional(&self, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<Option<i64>>> {
+    pub(crate) fn optional(&self, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<Option<i64>>> {
         let Ints { base, width } = self.section.ints;
         if matches!(width, 0 | u8::MAX) {
             return Ok(vec![(width != 0).then_some(base); wanted.map_or(rows, <[u32]>::len)]);
@@ -410,7 +410,7 @@ impl<'a> Loaded<'a> {
     ///
     /// # Errors
     /// `CorruptTable` if the section does not hold texts.
-    pub fn texts(&self, rows: usize, wanted: Option<&[u32]>) -> Result<BytesColumn> {
+    pub(crate) fn texts(&self, rows: usize, wanted: Option<&[u32]>) -> Result<BytesColumn> {
         let Ints { base, width } = self.section.ints;
         if let (None, u8::MAX, Ok(length)) = (wanted, width, usize::try_from(base)) {
             let column = BytesColumn::of_length(self.content()?, length, rows);
@@ -425,7 +425,7 @@ impl<'a> Loaded<'a> {
     ///
     /// # Errors
     /// `CorruptTable` if the section does not hold lists.
-    pub fn lists(&self, rows: usize, wanted: Option<&[u32]>) -> Result<ListColumn> {
+    pub(crate) fn lists(&self, rows: usize, wanted: Option<&[u32]>) -> Result<ListColumn> {
         let mut out = ListColumn::default();
         if self.section.ints.width == 0 {
             let all_fit = (0..wanted.map_or(rows, <[u32]>::len)).all(|_| out.push(None));

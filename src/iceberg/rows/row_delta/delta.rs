@@ -15,7 +15,7 @@ use crate::iceberg::write::commit_messages::row_delta;
 use crate::rows::stream::RowReader;
 
 impl Delta {
-    pub fn of(view: &View, change: &RowChange, rows: RowReader, task: u64) -> Result<Delta> {
+    pub(crate) fn of(view: &View, change: &RowChange, rows: RowReader, task: u64) -> Result<Delta> {
         match change {
             RowChange::DeleteKeys(on) => by_key(view, rows, on, false, task),
             RowChange::ReplaceKeys(on) => by_key(view, rows, on, true, task),
@@ -25,7 +25,7 @@ impl Delta {
     }
 
     /// The change that does this; `None` if it is nothing.
-    pub fn change(self, view: &View) -> Option<SnapshotProducer> {
+    pub(crate) fn change(self, view: &View) -> Option<SnapshotProducer> {
         if self.effect.added.is_empty() && self.effect.removed.is_empty() {
             return None;
         }

@@ -35,7 +35,7 @@ impl BucketRoom {
     ///
     /// # Errors
     /// `InvalidInput` for options that can't be read.
-    pub fn of(options: &Options<'_>) -> Result<BucketRoom> {
+    pub(crate) fn of(options: &Options<'_>) -> Result<BucketRoom> {
         let positive = |key: &str, none: i64| {
             let value = options.integer(key)?.unwrap_or(none);
             match value > 0 || value == none {
@@ -131,7 +131,7 @@ impl DynamicBuckets {
     ///
     /// # Errors
     /// As [`BucketRoom::of`]; `Unsupported` for keys that can't be hashed.
-    pub fn new(schema: &TableSchema, indexes: Option<HashIndexes>) -> Result<DynamicBuckets> {
+    pub(crate) fn new(schema: &TableSchema, indexes: Option<HashIndexes>) -> Result<DynamicBuckets> {
         Ok(DynamicBuckets {
             keys: KeyRows::new(schema.columns(), schema.key_fields())?,
             partitions: KeyRows::new(schema.columns(), schema.partition_fields())?,
@@ -145,7 +145,7 @@ impl DynamicBuckets {
     ///
     /// # Errors
     /// `InvalidInput` if there is no bucket left; those of reading indexes.
-    pub fn of_rows(&mut self, rows: &RecordBatch) -> Result<Int32Array> {
+    pub(crate) fn of_rows(&mut self, rows: &RecordBatch) -> Result<Int32Array> {
         let mut hashes = Vec::with_capacity(rows.num_rows());
         self.keys.each(rows, |_, key| {
             hashes.push(row_hash(key));
@@ -168,7 +168,7 @@ impl DynamicBuckets {
     }
 
     /// The keys of all rows so far.
-    pub fn written(&self) -> Vec<BucketHashes> {
+    pub(crate) fn written(&self) -> Vec<BucketHashes> {
         let arity = self.partitions.arity();
         let mut out = Vec::new();
         for (partition, keys) in &self.known {

@@ -39,7 +39,7 @@ impl KeyBuckets {
     ///
     /// # Errors
     /// As [`RowBuckets::of_rows`], [`DynamicBuckets::of_rows`] and [`KeyPlaces::place`].
-    pub fn place(&mut self, rows: RecordBatch, kinds: Int32Array) -> Result<Bucketed> {
+    pub(crate) fn place(&mut self, rows: RecordBatch, kinds: Int32Array) -> Result<Bucketed> {
         let buckets = match self {
             KeyBuckets::Fixed(fixed) => Some(fixed.of_rows(&rows)?),
             KeyBuckets::Dynamic(dynamic) => Some(locked(dynamic).of_rows(&rows)?),

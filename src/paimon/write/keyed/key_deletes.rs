@@ -64,7 +64,7 @@ impl DeleteOrder {
     ///
     /// # Errors
     /// `InvalidInput` for a column that is missing.
-    pub fn new(schema: &TableSchema, given: &Schema) -> Result<DeleteOrder> {
+    pub(crate) fn new(schema: &TableSchema, given: &Schema) -> Result<DeleteOrder> {
         let options = schema.options();
         let (each, one) = (options.sequence_fields(), options.list("partial-update.remove-record-on-sequence-group"));
         let place = |name: &&str| given.index_of(name).map_err(|_| no_order(name));
@@ -79,7 +79,7 @@ impl DeleteOrder {
     ///
     /// # Errors
     /// `InvalidInput` for nulls.
-    pub fn check(&self, rows: &RecordBatch) -> Result<()> {
+    pub(crate) fn check(&self, rows: &RecordBatch) -> Result<()> {
         let null_at = |at: &usize| rows.column(*at).logical_nulls();
         let each = self.each.iter().find(|at| null_at(at).is_some_and(|nulls| nulls.null_count() > 0));
         let nulls: Vec<_> = self.one.iter().map(null_at).collect();

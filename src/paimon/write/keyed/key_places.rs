@@ -90,7 +90,7 @@ impl KeyPlaces {
     ///
     /// # Errors
     /// As [`BucketRoom::of`]; `Unsupported` for keys of types with parts; those of reading keys.
-    pub fn new(table: &PaimonTable, replaces: bool, deletes: bool, undone: Moved) -> Result<KeyPlaces> {
+    pub(crate) fn new(table: &PaimonTable, replaces: bool, deletes: bool, undone: Moved) -> Result<KeyPlaces> {
         let schema = table.table_schema();
         let options = schema.options();
         let columns = schema.columns();
@@ -152,7 +152,7 @@ impl KeyPlaces {
     }
 
     /// What was moved.
-    pub fn moved(&self) -> Moved {
+    pub(crate) fn moved(&self) -> Moved {
         self.moved.clone()
     }
 
@@ -160,7 +160,7 @@ impl KeyPlaces {
     ///
     /// # Errors
     /// `InvalidInput` for values that their type can't have.
-    pub fn place(&mut self, rows: &RecordBatch, kinds: &Int32Array) -> Result<RoutedRows> {
+    pub(crate) fn place(&mut self, rows: &RecordBatch, kinds: &Int32Array) -> Result<RoutedRows> {
         let (mut key_rows, mut ends) = (Vec::new(), Vec::with_capacity(rows.num_rows()));
         self.keys.each(rows, |_, key| {
             key_rows.extend_from_slice(key);

@@ -21,7 +21,7 @@ impl KeyRows {
     ///
     /// # Errors
     /// `Unsupported` for types with parts; `Internal` for fields that the schema lacks.
-    pub fn new<'a>(schema: &Schema, fields: impl IntoIterator<Item = &'a DataField>) -> Result<KeyRows> {
+    pub(crate) fn new<'a>(schema: &Schema, fields: impl IntoIterator<Item = &'a DataField>) -> Result<KeyRows> {
         let (mut columns, mut types) = (Vec::new(), Vec::new());
         for field in fields {
             let parts = || Error::unsupported(format!("a column of type {} can't be a key", field.ty));
@@ -33,12 +33,12 @@ impl KeyRows {
     }
 
     /// Rows without fields.
-    pub fn none() -> KeyRows {
+    pub(crate) fn none() -> KeyRows {
         KeyRows { columns: Vec::new(), builder: RowBuilder::new(Vec::new()) }
     }
 
     /// Fields of a row.
-    pub fn arity(&self) -> usize {
+    pub(crate) fn arity(&self) -> usize {
         self.columns.len()
     }
 
@@ -46,7 +46,7 @@ impl KeyRows {
     ///
     /// # Errors
     /// `InvalidInput` for values that their type can't have; those of `take`.
-    pub fn each(&mut self, rows: &RecordBatch, mut take: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
+    pub(crate) fn each(&mut self, rows: &RecordBatch, mut take: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
         let arrays = self.arrays(rows)?;
         for row in 0..rows.num_rows() {
             take(row, self.builder.row(arrays.iter().map(|(array, ty)| value_at(array, row, ty)))?)?;
@@ -58,7 +58,7 @@ impl KeyRows {
     ///
     /// # Errors
     /// As [`KeyRows::each`].
-    pub fn prefixed(&mut self, rows: &RecordBatch, row: usize) -> Result<Vec<u8>> {
+    pub(crate) fn prefixed(&mut self, rows: &RecordBatch, row: usize) -> Result<Vec<u8>> {
         let arrays = self.arrays(rows)?;
         let arity = arrays.len();
         let bytes = self.builder.row(arrays.iter().map(|(array, ty)| value_at(array, row, ty)))?;

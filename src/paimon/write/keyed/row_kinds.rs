@@ -43,7 +43,7 @@ impl RowKinds {
     ///
     /// # Errors
     /// `InvalidInput` for what is no kind.
-    pub fn of_rows(&self, rows: RecordBatch) -> Result<(RecordBatch, Int32Array)> {
+    pub(crate) fn of_rows(&self, rows: RecordBatch) -> Result<(RecordBatch, Int32Array)> {
         let (rows, kinds) = self.all(rows)?;
         let stays = |kind: i32| match kind {
             UPDATE_BEFORE => !self.ignores_deletes && !self.ignores_update_before,
