@@ -43,7 +43,7 @@ impl PaimonCatalog {
     ///
     /// # Errors
     /// `InvalidInput` for an empty folder; `Unsupported` for other storage.
-    pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<PaimonCatalog> {
+    pub(crate) fn open(name: &str, properties: BTreeMap<String, String>) -> Result<PaimonCatalog> {
         let root = properties.get("warehouse").map_or("", String::as_str);
         let options = StoreOptions::of_catalog(&properties).with("catalog", name)?;
         let store = store::open_store(root, options.as_map())?;

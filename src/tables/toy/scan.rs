@@ -28,7 +28,7 @@ pub(super) struct ToyScan {
 }
 
 impl ToyScan {
-    pub fn new(table: &ToyTable, request: ScanRequest) -> Result<ToyScan> {
+    pub(crate) fn new(table: &ToyTable, request: ScanRequest) -> Result<ToyScan> {
         if request.since.is_some() || request.changes {
             return Err(TOY.lacks("what came between versions"));
         }

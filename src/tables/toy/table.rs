@@ -43,13 +43,13 @@ pub(in crate::tables) struct ToyTable {
 
 impl ToyTable {
     /// Makes an empty table.
-    pub fn create(location: &str, schema: &Schema) -> Result<()> {
+    pub(crate) fn create(location: &str, schema: &Schema) -> Result<()> {
         let (root, store) = (absolute(location)?, store::open_store(location, &BTreeMap::new())?);
         store.put_if_absent(&join(&root, "schema.json"), schema_to_json(schema).to_string().as_bytes())
     }
 
     /// The newest version of the table in a folder, if there is one.
-    pub fn find(store: &Arc<dyn Store>, root: &str) -> Result<Option<ToyTable>> {
+    pub(crate) fn find(store: &Arc<dyn Store>, root: &str) -> Result<Option<ToyTable>> {
         let metadata_path = join(root, "schema.json");
         let Some(j) = read_json(store.as_ref(), &metadata_path)? else { return Ok(None) };
         let (store, root, schema) = (store.clone(), root.to_owned(), Arc::new(schema_from_json(&j)?));
@@ -58,7 +58,7 @@ impl ToyTable {
     }
 
     /// Opens the version that `to_json` describes.
-    pub fn from_json(j: &Json) -> Result<ToyTable> {
+    pub(crate) fn from_json(j: &Json) -> Result<ToyTable> {
         let wrong = || Error::invalid("this is no JSON of a table");
         let root = j.get("location").and_then(Json::as_str).ok_or_else(wrong)?;
         let found = ToyTable::find(&store::open_store(root, &BTreeMap::new())?, root)?;
