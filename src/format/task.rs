@@ -283,8 +283,8 @@ pub struct BucketFile {
     pub write_columns: Option<Vec<String>>,
 }
 
-/// Statistics of rows as Paimon records them: least and greatest values as binary rows after their number of fields, and
-/// nulls by column (`None` where not counted). Of no columns: two rows without fields.
+/// Statistics of rows as Paimon records them: least and greatest values as binary rows after their number of fields,
+/// and nulls by column (`None` where not counted). Of no columns: two rows without fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct RowStats {
@@ -378,20 +378,20 @@ pub struct ScanTask {
     /// What is left of the scan's filter on this file: `True` if its partition satisfies it.
     pub residual: Arc<BoundPredicate>,
     /// In a changelog: what happened to its rows.
-    pub change: Option<Box<Change>>,
+    pub change: Option<Box<TaskChange>>,
     /// Files that have to be read together, this one (the first of them) included: their rows are merged by key.
     pub merge: Option<Arc<MergeSection>>,
 }
 
-/// Data files of one bucket whose keys overlap: of rows with one key, one remains. In a table without key: files that have
-/// different columns of the same rows.
+/// Data files of one bucket whose keys overlap: of rows with one key, one remains. In a table without key: files that
+/// have different columns of the same rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeSection {
-    /// Sorted runs: the files of one follow each other by key and don't overlap. Each file is a task of its own, without
-    /// section. In a table without key each run is one file.
+    /// Sorted runs: the files of one follow each other by key and don't overlap. Each file is a task of its own,
+    /// without section. In a table without key each run is one file.
     pub runs: Vec<Vec<ScanTask>>,
-    /// Where the section stands for the difference of two states: the sorted runs of the state before. Rows are those of
-    /// `runs` that are not among them.
+    /// Where the section stands for the difference of two states: the sorted runs of the state before. Rows are those
+    /// of `runs` that are not among them.
     pub before: Option<Vec<Vec<ScanTask>>>,
 }
 
@@ -420,7 +420,7 @@ impl ChangeOperation {
 
 /// What a commit did to the rows of a task: to those that its deletes leave, or to a part of them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct TaskChange {
     /// Added or removed.
     pub operation: ChangeOperation,
     /// The commit's place among those of the changelog, from 0.
@@ -430,7 +430,8 @@ pub struct Change {
     /// Set where the file was there before the commit and after it: only rows that these deletes remove. They are the
     /// deletes on the other side of the commit, so a delete has those after it here and those before it in the task.
     pub removed_by: Option<Vec<DeleteRef>>,
-    /// Set where rows keep their ids (v3): all that the commit did, to tell rows that it only moved from those it changed.
+    /// Set where rows keep their ids (v3): all that the commit did, to tell rows that it only moved from those it
+    /// changed.
     pub commit: Option<Arc<CommitChanges>>,
 }
 
@@ -452,8 +453,8 @@ pub struct ReadContext {
     pub schema: Arc<Schema>,
     /// The selected columns, in the order of the result; structs pruned to the selected members.
     pub projection: Arc<Schema>,
-    /// Columns that `schema` lacks and another schema of the table has: each a schema of nothing else. Equality deletes may
-    /// be keyed on them.
+    /// Columns that `schema` lacks and another schema of the table has: each a schema of nothing else. Equality
+    /// deletes may be keyed on them.
     pub dropped: Arc<[Schema]>,
     /// In a changelog: what is asked of the columns that say what happened to a row.
     pub change_filter: Arc<BoundPredicate>,
@@ -481,8 +482,8 @@ pub struct BucketContext {
     /// By schema and column, the declared type where it says more than the type in `schemas` (`TINYINT`, `CHAR(3)`,
     /// `TIMESTAMP(3)`). Values of columns whose type was changed are cast by it. Other columns may be left out.
     pub declared: BTreeMap<i64, Arc<BTreeMap<FieldId, String>>>,
-    /// The columns that files are sorted by and rows merged by: the primary key without partition columns. Empty in tables
-    /// without one.
+    /// The columns that files are sorted by and rows merged by: the primary key without partition columns. Empty in
+    /// tables without one.
     pub key: Vec<FieldId>,
     /// The table's options, overridden by those of the scan: they say how rows with one key become one.
     pub options: BTreeMap<String, String>,
@@ -506,8 +507,8 @@ pub struct CommitMessage {
     pub files: Vec<DataFile>,
     /// What they rely on, if there are deletes among them.
     pub delta: Option<RowDelta>,
-    /// The format version that the table had, if the rows were in the table before: they replace others, and from version 3
-    /// on have their lineage as columns.
+    /// The format version that the table had, if the rows were in the table before: they replace others, and from
+    /// version 3 on have their lineage as columns.
     pub rewrites: Option<u8>,
     /// When they were written: no earlier commit has them.
     pub written_at: Option<WrittenAt>,
