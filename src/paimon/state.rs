@@ -25,7 +25,7 @@ pub static PAIMON: TableFormat = TableFormat {
     behaviour: Behaviour::NONE,
     instead: &[(
         "transactions",
-        "A commit makes one kind of change. Several writes are one commit by table.writer() and table.commit([message, ...]); on a branch others see changes only after refs.fast_forward",
+        "A commit makes one kind of change. To commit several writes at once, use table.writer() and table.commit([message, ...]). To publish several changes together, make them on a branch and call refs.fast_forward",
     )],
 };
 
@@ -122,7 +122,7 @@ impl PaimonTable {
     /// The same table on a branch.
     ///
     /// # Errors
-    /// `NotFound` if there is no such branch, or if the table was dropped and created again; as
+    /// `NotFound` if the branch does not exist, or if the table was dropped and created again; as
     /// [`TableMetadata::load`].
     pub(crate) fn branch(&self, name: &str) -> Result<PaimonTable> {
         self.metadata().check_same_table()?;
@@ -204,7 +204,7 @@ impl PaimonTable {
         self.inner.metadata.snapshot.as_deref().map(SnapshotInfo::from)
     }
 
-    /// All snapshots that are still there, oldest first, up to the current one.
+    /// All snapshots that still exist, oldest first, up to the current one.
     ///
     /// # Errors
     /// As [`TableFolder::snapshots`]; `NotFound` if the table was dropped and created again.

@@ -73,7 +73,7 @@ impl<'a> FileIndex<'a> {
     /// Reads the head.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are no file index, `Unsupported` if they are one of a later version.
+    /// `CorruptTable` if the bytes are not a file index, `Unsupported` if they are one of a later version.
     pub fn parse(bytes: &'a [u8]) -> Result<FileIndex<'a>> {
         let mut from = Bytes(bytes);
         if from.long()? != MAGIC {

@@ -85,7 +85,7 @@ pub fn unshred(stored: &ArrayRef) -> Result<ArrayRef> {
 /// [`unshred`]; what belongs to null rows may be anything.
 ///
 /// # Errors
-/// As [`unshred`]; `InvalidInput` if they are no variants.
+/// As [`unshred`]; `InvalidInput` if they are not variants.
 pub fn parts(array: &dyn Array) -> Result<(BinaryArray, BinaryArray)> {
     let foreign = || {
         Error::invalid(format!("an array of type {} holds no variants", array.data_type()))

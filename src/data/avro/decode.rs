@@ -103,7 +103,7 @@ impl RecordDecoder {
     /// Reads a record.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are no such record.
+    /// `CorruptTable` if the bytes are not such a record.
     #[inline]
     pub(crate) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         read_steps(&mut self.steps, cursor)

@@ -48,7 +48,7 @@ impl AvroSource {
     /// Reads the header.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no Avro file or its header is damaged, `Unsupported` for codecs and schemas that cannot
+    /// `CorruptTable` if it is not an Avro file or its header is damaged, `Unsupported` for codecs and schemas that cannot
     /// be read, else the store's errors.
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<AvroSource> {
         let size = store.size(path)?;

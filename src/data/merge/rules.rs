@@ -75,7 +75,7 @@ impl MergeRules {
     /// Reads them for a table with the columns of `schema`.
     ///
     /// # Errors
-    /// `InvalidInput` for options that say nothing or contradict each other, or name columns that are not there;
+    /// `InvalidInput` for options that say nothing or contradict each other, or name columns that do not exist;
     /// `Unsupported` for merge engines that are not known.
     pub(crate) fn new(options: &Options<'_>, schema: &Schema) -> Result<MergeRules> {
         let ignore_delete = ignores_deletes(options)?.is_some();

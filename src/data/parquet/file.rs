@@ -78,7 +78,7 @@ impl ParquetFile {
     /// Reads the footer.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no intact Parquet file, `Unsupported` if it is encrypted, else the store's errors.
+    /// `CorruptTable` if it is not an intact Parquet file, `Unsupported` if it is encrypted, else the store's errors.
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<ParquetFile> {
         let tail_bytes = if store.is_remote() { REMOTE_TAIL_BYTES } else { TAIL_BYTES };
         let (mut tail, size) = store.get_tail(path, tail_bytes)?;
@@ -140,7 +140,7 @@ impl ParquetFile {
     /// The metadata with column and offset indexes; `None` if the file has none.
     ///
     /// # Errors
-    /// `CorruptTable` if they are damaged or lie outside of the file.
+    /// `CorruptTable` if they are damaged or lie outside the file.
     pub(crate) fn with_page_index(&self) -> Result<Option<ArrowReaderMetadata>> {
         let chunks = || self.footer().row_groups().iter().flat_map(|g| g.columns());
         let ranges = || chunks().flat_map(index_ranges).flatten();
@@ -358,7 +358,7 @@ pub(crate) fn start(chunk: &ColumnChunkMetaData) -> i64 {
     chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset())
 }
 
-/// Where a column chunk's column index and offset index are. Negative numbers give ranges that lie outside of any file.
+/// Where a column chunk's column index and offset index are. Negative numbers give ranges that lie outside any file.
 fn index_ranges(chunk: &ColumnChunkMetaData) -> [Option<Range<u64>>; 2] {
     let range = |offset: Option<i64>, length: Option<i32>| {
         let (offset, length) = (offset? as u64, length? as u64);

@@ -51,7 +51,7 @@ pub struct FileLocations {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hashed {
-    /// The last two parts of the table's location, where files lie outside of it.
+    /// The last two parts of the table's location, where files lie outside it.
     table: Option<String>,
     /// Whether partitions have folders.
     partitioned: bool,

@@ -73,7 +73,7 @@ impl<'a> Properties<'a> {
     /// The compression level with the name of the property.
     ///
     /// # Errors
-    /// `InvalidInput` for one that is no whole number.
+    /// `InvalidInput` for one that is not a whole number.
     pub(crate) fn level(&self) -> Result<Option<(String, i32)>> {
         let level = |(key, text): (String, &str)| {
             let level = parse::<i32>(&key, text, "whole number", |_| true)?;

@@ -62,7 +62,7 @@ struct ZColumn {
 
 impl ZColumns {
     /// # Errors
-    /// `InvalidInput` for no columns, sizes out of range and columns that are not there; `Unsupported` for types that
+    /// `InvalidInput` for no columns, sizes out of range and columns that do not exist; `Unsupported` for types that
     /// have no such order in Java either.
     pub(crate) fn new(schema: &Schema, order: &ZOrder) -> Result<ZColumns> {
         if order.columns.is_empty() || order.max_output_bytes == 0 {

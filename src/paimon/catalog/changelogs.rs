@@ -81,7 +81,7 @@ impl TableFolder {
         };
         match next == id.and_then(|id| id.checked_add(1)) {
             true => Ok(id),
-            false => Err(Error::invalid("the commits of about that time are not kept").with("path", self.root())),
+            false => Err(Error::invalid("the commits from around that time are not kept").with("path", self.root())),
         }
     }
 

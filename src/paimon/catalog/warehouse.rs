@@ -34,7 +34,7 @@ fn given<'a>(name: &'a str, what: &str) -> Result<&'a str> {
 /// Makes the table of a first schema in a folder: it is there once its schema is.
 ///
 /// # Errors
-/// `InvalidInput` for a schema that no table can have; `AlreadyExists` if a table is there; those of the store.
+/// `InvalidInput` for a schema that no table can have; `AlreadyExists` if a table already exists; those of the store.
 pub fn create_table(store: &Arc<dyn Store>, root: &str, parts: SchemaParts) -> Result<TableFolder> {
     let schema = first_schema(parts, now_ms())?;
     let taken = || Error::already_exists("the table already exists").with("path", root);
@@ -74,7 +74,7 @@ impl Warehouse {
         Ok(Warehouse { store, root })
     }
 
-    /// The folder of a database, whether or not it is there.
+    /// The folder of a database, whether or not it exists.
     ///
     /// # Errors
     /// `InvalidInput` if that can't be its name.
@@ -82,7 +82,7 @@ impl Warehouse {
         Ok(join(&self.root, &format!("{}{DATABASE}", given(database, "database")?)))
     }
 
-    /// The folder of a table, whether or not it is there.
+    /// The folder of a table, whether or not it exists.
     ///
     /// # Errors
     /// `InvalidInput` if that can't be its name.
@@ -110,11 +110,11 @@ impl Warehouse {
     /// Makes a database.
     ///
     /// # Errors
-    /// `AlreadyExists` if it is there; `InvalidInput` if that can't be its name; those of the store.
+    /// `AlreadyExists` if it already exists; `InvalidInput` if that can't be its name; those of the store.
     pub fn create_database(&self, database: &str) -> Result<()> {
         let folder = self.database_location(database)?;
         if self.databases()?.iter().any(|d| d == database) {
-            return Err(Error::already_exists(format!("the database '{database}' is there already")));
+            return Err(Error::already_exists(format!("the database '{database}' already exists")));
         }
         self.store.make_folder(&folder)
     }
@@ -134,7 +134,7 @@ impl Warehouse {
     /// The names of a database's tables, in their order.
     ///
     /// # Errors
-    /// `NotFound` if there is no such database; those of the store.
+    /// `NotFound` if the database does not exist; those of the store.
     pub fn tables(&self, database: &str) -> Result<Vec<String>> {
         let folder = self.check_database(database)?;
         let names = self.store.list_folders(&folder)?;
@@ -156,7 +156,7 @@ impl Warehouse {
     /// Creates a table. Columns and the schema get new ids.
     ///
     /// # Errors
-    /// `NotFound` if there is no such database; as [`create_table`].
+    /// `NotFound` if the database does not exist; as [`create_table`].
     pub fn create_table(&self, database: &str, table: &str, parts: SchemaParts) -> Result<TableFolder> {
         self.check_database(database)?;
         create_table(&self.store, &self.table_location(database, table)?, parts)
@@ -195,7 +195,7 @@ pub(super) fn remove_below(store: &dyn Store, folder: &str, first: impl Fn(&str)
     for paths in [early, late] {
         in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path)))?;
     }
-    folders.iter().try_for_each(|folder| store.delete_folder(folder)).hint("Something else is in the folder")
+    folders.iter().try_for_each(|folder| store.delete_folder(folder)).hint("The folder contains other files")
 }
 
 /// All files below a folder, and all folders, inner ones first.
@@ -209,7 +209,7 @@ fn collect(
     if store.is_link(folder)? {
         return Err(Error::unsupported("files behind a symbolic link are not deleted")
             .with("path", folder)
-            .hint("Delete it where it really is"));
+            .hint("Delete it at its real location"));
     }
     let Some(depth) = depth.checked_sub(1) else {
         return Err(Error::unsupported(format!("folders nest deeper than {MAX_DEPTH}")).with("path", folder));

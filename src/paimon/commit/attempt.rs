@@ -27,7 +27,7 @@ use crate::store::in_parallel;
 use crate::store::location::join;
 
 /// What may have become of a file that was written and is gone.
-const GONE: &str = "Its message was aborted; or it was committed, and the file has been compacted and expired since: look whether \
+const GONE: &str = "Its message was aborted, or it was committed and the file has since been compacted and expired. Check whether \
                     its rows are in the table before you write them again";
 
 /// The table as an attempt finds it.
@@ -182,7 +182,7 @@ impl SnapshotAttempt {
             check_buckets(&added)?;
             if self.input.shows_all && stay_hidden(&base.schema, &added)? {
                 return Err(Error::conflict(
-                    "rows of several writers lie over each other, which scans leave out until a compaction",
+                    "rows of several writers overlap, so scans would not see them before a compaction",
                 ));
             }
         }

@@ -57,7 +57,7 @@ impl<'a> ChangeEntries<'a> {
     /// The entries that add files, in order.
     ///
     /// # Errors
-    /// `InvalidInput` for a file that is not the table's, or outside of what is replaced.
+    /// `InvalidInput` for a file that is not the table's, or outside what is replaced.
     pub(super) fn added(&mut self, files: &[NewBucketFile]) -> Result<Vec<FileEntry>> {
         let mut out = Vec::with_capacity(files.len());
         for new in files {
@@ -66,11 +66,9 @@ impl<'a> ChangeEntries<'a> {
             if let Some(Replaced::Partition(values)) = self.replaced
                 && !in_partition(self.schema, &entry.partition, values)?
             {
-                return Err(Error::invalid(
-                    "some of the new rows are of another partition than the one that is overwritten",
-                )
-                .with("path", &new.file.path)
-                .hint("Give only rows of that partition. Rows without a partition column have null there"));
+                return Err(Error::invalid("some new rows belong to another partition than the overwritten one")
+                    .with("path", &new.file.path)
+                    .hint("Give only rows of that partition. Rows without a partition column have null there"));
             }
             out.push(entry);
         }

@@ -409,7 +409,7 @@ fn if_left<T>(result: Result<T>) -> Result<Option<T>> {
 /// Removes a tag, and what only it had if its snapshot has expired.
 ///
 /// # Errors
-/// `NotFound` if there is no such tag; as [`expire`].
+/// `NotFound` if the tag does not exist; as [`expire`].
 pub fn drop_tag(folder: &TableFolder, name: &str) -> Result<()> {
     let tag = folder.tag(name)?.snapshot;
     folder.store().delete(&folder.tag_path(name))?;
@@ -483,7 +483,7 @@ pub fn consumers(folder: &TableFolder) -> Result<Vec<(String, i64)>> {
         let Some(name) = file.path.rsplit('/').next().and_then(|name| name.strip_prefix("consumer-")) else { continue };
         let bytes = folder.store().get(&file.path)?;
         let json: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
-        let bad = || Error::corrupt("a consumer's file does not name the next snapshot").with("path", &file.path);
+        let bad = || Error::corrupt("a consumer's file does not contain the next snapshot").with("path", &file.path);
         let next = json.and_then(|j| j.get("nextSnapshot").and_then(serde_json::Value::as_i64)).ok_or_else(bad)?;
         out.push((name.to_owned(), next));
     }

@@ -19,9 +19,8 @@ pub(super) fn combined(before: Vec<IndexEntry>, changes: &[IndexEntry], has_buck
     let mut out: IndexMap<String, IndexEntry> = before.into_iter().map(|e| (e.file_name.clone(), e)).collect();
     for entry in changes.iter().filter(|e| e.kind == DELETE) {
         if out.shift_remove(&entry.file_name).is_none() {
-            return Err(
-                Error::conflict("an index file that the commit replaces is gone").with("file", &entry.file_name)
-            );
+            return Err(Error::conflict("an index file that the commit replaces no longer exists")
+                .with("file", &entry.file_name));
         }
     }
     let mut vectors: HashSet<String> = out.values().flat_map(data_files).map(str::to_owned).collect();

@@ -45,7 +45,7 @@ pub fn orphan_files(folder: &TableFolder, older_than_ms: Option<i64>) -> Result<
     // What has just the age of nothing is of this millisecond.
     if before > now.saturating_add(1) {
         return Err(Error::invalid("files that are being written would count as orphans")
-            .hint("Set older_than= to a time in the past that is longer ago than the longest write takes"));
+            .hint("Set older_than= to a time in the past, further back than the longest write takes"));
     }
     let branches = branches(folder)?;
     let (candidates, mut out) = listed(folder, &branches, before)?;

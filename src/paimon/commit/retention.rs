@@ -81,12 +81,12 @@ impl RetentionLimits {
     fn check(&self, what: &str) -> Result<()> {
         let RetentionLimits { least, most, .. } = self;
         let wrong = match (*least < 1, most < least) {
-            (true, _) => format!("at least 1 of the {what} stays: {least} can't be the least"),
+            (true, _) => format!("at least 1 of the {what} must stay: {least} is too few"),
             (false, true) => format!("at least {least} and at most {most} {what} can't be kept"),
             (false, false) => return Ok(()),
         };
         let options = "'snapshot.num-retained.min' and '.max', 'changelog.num-retained.min' and '.max'";
-        Err(Error::invalid(wrong).hint(format!("Set by retain_last= and the table's options {options}")))
+        Err(Error::invalid(wrong).hint(format!("Change retain_last= or the table's options {options}")))
     }
 
     /// The first of the ascending `ids` that stays; `None` if all are removed. Ids are counted back from the `latest`

@@ -152,7 +152,7 @@ impl AllowedValues {
             AllowedValues::Bytes => "Use a number of bytes: '65536', '64 kb', '128 mb', '1 gb'",
             AllowedValues::Time => "Use a length of time: '500 ms', '10 s', '30 min', '1 h', '7 d'",
             AllowedValues::Share => "Use a share from 0 to 1: '0.2'",
-            AllowedValues::Prefix => "Use what a file's name may begin with: no slash, no backslash",
+            AllowedValues::Prefix => "Use a prefix for file names, without slash and backslash",
             AllowedValues::Format => "Use parquet, orc or avro",
             AllowedValues::Formats => "Use parquet, orc or avro for each level: '0:avro,5:parquet'",
             AllowedValues::Statistics => "Use none, counts, truncate(N) or full",

@@ -48,7 +48,7 @@ const OF_VERSIONS: [&str; 6] = ["files", "entries", "manifests", "partitions", "
 pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>) -> Result<Rows> {
     if !NAMES.contains(&name) {
         return Err(Error::invalid(format!("there is no metadata table '{name}' of tables of Apache Paimon"))
-            .hint(format!("There is: {}", NAMES.join(", "))));
+            .hint(format!("The tables are: {}", NAMES.join(", "))));
     }
     if at.is_some() && !OF_VERSIONS.contains(&name) {
         return Err(Error::invalid("this metadata table is about all versions of the table").hint("Leave out at="));

@@ -33,7 +33,7 @@ impl AppendRules {
         let options = job.options();
         let ratio = options.get("compaction.delete-ratio-threshold").unwrap_or("0.2");
         let delete_ratio = ratio.trim().parse().map_err(|_| {
-            Error::invalid(format!("'{ratio}' is not a share between 0 and 1"))
+            Error::invalid(format!("'{ratio}' is not a number between 0 and 1"))
                 .with("option", "compaction.delete-ratio-threshold")
         })?;
         let target = i64::try_from(target_bytes(&options, false)?).unwrap_or(i64::MAX);

@@ -222,7 +222,7 @@ impl BucketJob<'_> {
     ) -> Result<()> {
         let files: Vec<usize> = sections.iter().flatten().flatten().copied().collect();
         let first = files.first().and_then(|at| self.bucket.tasks.get(*at));
-        let first = first.ok_or_else(|| Error::internal("a compaction of no files"))?;
+        let first = first.ok_or_else(|| Error::internal("a compaction has no files"))?;
         let mut merge = CompactMerge::new(&self.job.context, first, reduction, drops_deletes)?;
         merge = merge.keeping(self.job.stays.clone());
         let options = self.job.options();
@@ -266,7 +266,7 @@ impl BucketJob<'_> {
 
 fn delete(deleted: Vec<(Arc<str>, u64)>, out: &mut CompactOutcome) -> Result<()> {
     for (path, position) in deleted {
-        let position = i64::try_from(position).map_err(|_| Error::internal("a row is beyond all places"))?;
+        let position = i64::try_from(position).map_err(|_| Error::internal("the position of a row is too large"))?;
         out.deleted.entry(path).or_default().extend(&[position])?;
     }
     Ok(())

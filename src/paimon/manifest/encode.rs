@@ -214,7 +214,7 @@ impl ManifestWriter {
     /// An empty manifest.
     ///
     /// # Errors
-    /// `Internal` if the schema of manifests is no Avro schema.
+    /// `Internal` if the schema of manifests is not an Avro schema.
     pub fn new(codec: Codec) -> Result<ManifestWriter> {
         let (writer, encoder) = writer(kept(&MANIFEST, manifest_schema)?, codec)?;
         Ok(ManifestWriter { writer, encoder, bytes: Vec::new() })
@@ -330,7 +330,7 @@ type RangeRecord<'a> = Option<(&'a str, i32, i32, Option<i64>)>;
 
 fn range_record(range: &DeletionVectorRange) -> Result<RangeRecord<'_>> {
     let (Ok(offset), Ok(length)) = (i32::try_from(range.offset), i32::try_from(range.length)) else {
-        return Err(Error::invalid("a deletion vector lies beyond 2 GiB").with("file", &range.data_file));
+        return Err(Error::invalid("the position of a deletion vector exceeds 2 GiB").with("file", &range.data_file));
     };
     Ok(Some((&range.data_file, offset, length, range.cardinality)))
 }

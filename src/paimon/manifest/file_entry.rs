@@ -163,7 +163,7 @@ impl EntryColumns {
     /// An entry; its statistics only if the request wanted them.
     ///
     /// # Errors
-    /// `InvalidInput` if there is no such row; `CorruptTable` for texts that are not UTF-8.
+    /// `InvalidInput` if the row does not exist; `CorruptTable` for texts that are not UTF-8.
     pub fn entry(&self, row: usize) -> Result<FileEntry> {
         let number = |column: &[i64]| column.get(row).copied().unwrap_or_default();
         let int = |column: &[i32]| column.get(row).copied().unwrap_or_default();

@@ -90,7 +90,8 @@ impl PlannedBuckets {
         if let Some(place) = self.groups.get_index_of(partition) {
             return Ok(place);
         }
-        let group = pruner.group(partition)?.ok_or_else(|| Error::internal("a kept file is of no kept partition"))?;
+        let group =
+            pruner.group(partition)?.ok_or_else(|| Error::internal("the partition of a kept file was not kept"))?;
         Ok(self.groups.insert_full(partition.into(), InPartition { group, buckets: IndexMap::new() }).0)
     }
 

@@ -49,7 +49,7 @@ pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between) 
 }
 
 /// What to do about a commit that is gone.
-const KEPT: &str = "Changes can be told only as far back as snapshots or their changelogs are kept, and what commits added only where \
+const KEPT: &str = "Changes are known only as far back as snapshots or their changelogs are kept, and what commits added only where \
                     the table had no changelog producer when they expired; without since= all that are kept are told";
 
 /// The commits whose files count. Those whose snapshots have expired are read by their changelogs, where these are kept
@@ -160,7 +160,7 @@ fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &Pl
             let name = task.data_file.path.rsplit('/').next().unwrap_or_default();
             let entry = names.get(name).or_else(|| entries.first());
             let ordinal = entry.and_then(|e| of_commit.get(e.batch)).copied().unwrap_or_default();
-            let commit = commits.get(ordinal).ok_or_else(|| Error::internal("a file of no commit"))?;
+            let commit = commits.get(ordinal).ok_or_else(|| Error::internal("a file belongs to no commit"))?;
             Ok(inserted(ordinal, commit.id))
         };
         for split in splitter.bucket(group, bucket, entries)? {
@@ -281,9 +281,7 @@ fn check_buckets(input: &PlanInput, before: &Snapshot, after: &Snapshot) -> Resu
     let buckets = |s: &Snapshot| input.schemas.get(&s.schema_id).map(|schema| schema.options().bucket()).transpose();
     let (then, now) = (buckets(before)?, buckets(after)?);
     if then != now {
-        return Err(Error::unsupported(
-            "the number of buckets changed between the two states, so that they can't be compared",
-        ));
+        return Err(Error::unsupported("the two states can't be compared: the number of buckets changed between them"));
     }
     Ok(())
 }

@@ -48,7 +48,7 @@ impl RecordExpiry {
                 let cutoff = now_ms.div_euclid(1000).saturating_sub(kept_ms / 1000);
                 Ok(Some(RecordExpiry { term, ty, cutoff }))
             }
-            _ => Err(wrong(format!("a column of type {} holds no time; use INT, BIGINT or TIMESTAMP", field.ty))),
+            _ => Err(wrong(format!("a column of type {} can't hold a time; use INT, BIGINT or TIMESTAMP", field.ty))),
         }
     }
 

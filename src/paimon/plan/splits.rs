@@ -66,7 +66,7 @@ fn key_row<'a>(bytes: &'a [u8], types: &[DataType]) -> Result<BinaryRow<'a>> {
         true => Ok(row),
         false => {
             let (found, wanted) = (row.arity(), types.len());
-            Err(Error::corrupt(format!("a file's key has {found} columns, the table's {wanted}")))
+            Err(Error::corrupt(format!("a file's key has {found} columns, and the table's key {wanted}")))
         }
     }
 }

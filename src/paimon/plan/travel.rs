@@ -68,7 +68,7 @@ pub enum ChangeMode {
 /// nothing.
 ///
 /// # Errors
-/// `NotFound` if there is no such snapshot; `InvalidInput` for options that contradict each other or are no numbers; as
+/// `NotFound` if the snapshot does not exist; `InvalidInput` for options that contradict each other or are no numbers; as
 /// [`TableFolder::snapshot`].
 pub fn place(
     folder: &TableFolder,
@@ -156,7 +156,9 @@ fn at_time(folder: &TableFolder, millis: i64) -> Result<Snapshot> {
     }
     let error = Error::not_found(format!("no snapshot was made at {millis} (milliseconds since 1970) or before it"));
     let first = folder.earliest_snapshot_id()?.map(|id| folder.snapshot(id)).transpose()?;
-    let hint = first.map_or("The table has no snapshots".to_owned(), |s| format!("The earliest is of {}", s.time_ms));
+    let hint = first.map_or("The table has no snapshots".to_owned(), |s| {
+        format!("The earliest snapshot was made at {}", s.time_ms)
+    });
     Err(error.with("path", folder.root()).hint(hint))
 }
 
@@ -275,6 +277,6 @@ pub fn change_mode(options: Options<'_>) -> Result<ChangeMode> {
             "none" => ChangeMode::Delta,
             _ => ChangeMode::Changelog,
         },
-        other => return Err(Error::invalid(format!("there is no 'incremental-between-scan-mode' of '{other}'"))),
+        other => return Err(Error::invalid(format!("there is no 'incremental-between-scan-mode' '{other}'"))),
     })
 }

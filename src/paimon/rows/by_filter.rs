@@ -89,9 +89,9 @@ impl PaimonTable {
         let table = self.newest_of(options.branch.as_deref())?;
         if table.table_schema().has_primary_key() {
             return Err(PAIMON
-                .lacks("overwriting rows that are not those of whole partitions, by a primary key")
+                .lacks("overwriting rows other than whole partitions in a table with a primary key")
                 .with("table", table.location())
-                .hint("Delete the rows, then append the others; or name the values of partition columns"));
+                .hint("Delete the rows, then append the new ones, or filter by partition columns only"));
         }
         table.check_changeable()?;
         let added = table.new_files(rows, WriteKind::Add, false)?.files.added;

@@ -142,7 +142,7 @@ impl PaimonTable {
         if !updated.is_empty() {
             if schema.options().merge_engine()? != MergeEngine::Deduplicate {
                 return Err(PAIMON
-                    .lacks("merges that update rows which their table's merge engine puts together")
+                    .lacks("merges that update rows of tables whose merge engine combines rows")
                     .with("table", self.location())
                     .hint("upsert() and append() leave that to the merge engine"));
             }

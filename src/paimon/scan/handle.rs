@@ -121,8 +121,8 @@ impl PaimonScan {
         match self.selection {
             Selection::Version(_) => Ok(()),
             _ => {
-                let what = format!("what came to a table of Apache Paimon between two versions has no {what}");
-                Err(Error::unsupported(what).hint("Ask for that of a version: table.scan()"))
+                let what = format!("a scan of the changes of an Apache Paimon table has no {what}");
+                Err(Error::unsupported(what).hint("Use a scan of one version: table.scan()"))
             }
         }
     }

@@ -185,7 +185,7 @@ fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Str
     let schema = table.table_schema();
     if Options(&options).data_evolution()? {
         return Err(Error::unsupported(
-            "rows of Apache Paimon's tables that have their columns in several files are not appended but changed",
+            "tables of Apache Paimon with columns in several files have no scan of appended rows",
         )
         .hint("table.changes(since=...) gives the rows that changed"));
     }
@@ -211,7 +211,7 @@ fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Str
 fn left_by_changes() -> Result<BoundPredicate> {
     let column = metadata_column(CHANGE_TYPE);
     let term = column.as_ref().and_then(|column| BoundTerm::of_column(&[column]));
-    let term = term.ok_or_else(|| Error::internal("the type of a change is no column"))?;
+    let term = term.ok_or_else(|| Error::internal("the type of a change is not a column"))?;
     let values = ["insert", "update_after"].map(|kind| Value::String(kind.into()));
     Ok(BoundPredicate::Leaf(BoundLeaf { term, op: Op::In, values: values.into() }))
 }
@@ -231,7 +231,7 @@ fn ends(table: &PaimonTable, request: &ScanRequest, options: &BTreeMap<String, S
                     // From the table's beginning on. Java begins later in silence if that has expired.
                     start @ End::Snapshot(0) => start,
                     first => {
-                        let left = "changes without since= are all that are kept";
+                        let left = "changes without since= are all changes that are kept";
                         return Err(e.advise(format!("Commits up to snapshot {first} have expired; {left}")));
                     }
                 }

@@ -130,7 +130,7 @@ impl TablePaths {
     /// `Internal` if the partition is not the table's.
     pub fn partition_path(&self, partition: &Partition) -> Result<String> {
         if partition.values.len() != self.fields.len() {
-            return Err(Error::internal("a partition is not of the table whose paths are made"));
+            return Err(Error::internal("a partition belongs to another table"));
         }
         let part = |(field, value): (&DataField, &PartitionValue)| {
             let text = value.value.as_ref().map(|v| partition_text(v, &field.ty, self.legacy)).unwrap_or_default();

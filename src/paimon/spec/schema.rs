@@ -101,7 +101,7 @@ impl TableSchema {
     /// Reads a schema file.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no schema, or its keys are not among its columns; `Unsupported` for types and versions
+    /// `CorruptTable` if it is not a schema, or its keys are not among its columns; `Unsupported` for types and versions
     /// that are not known.
     pub fn parse(bytes: &[u8]) -> Result<TableSchema> {
         let json = serde_json::from_slice(bytes).map_err(|e| Error::corrupt("the schema is not JSON").because(e))?;
@@ -121,7 +121,7 @@ impl TableSchema {
         }
         let fields = raw.get("fields").and_then(Json::as_array).ok_or_else(|| no("fields"))?;
         if fields.iter().any(|field| depth_of(field) > MAX_DEPTH) {
-            return Err(Error::corrupt("a type of the schema nests too deep"));
+            return Err(Error::corrupt("a type of the schema is nested too deep"));
         }
         let fields = fields.iter().map(DataField::from_json).collect::<Result<Vec<_>>>()?;
         let options = raw.get("options").and_then(Json::as_object);
@@ -220,9 +220,10 @@ impl TableSchema {
             }
         }
         if !self.primary_keys.is_empty() && self.trimmed_primary_keys().next().is_none() {
-            return Err(Error::corrupt("the primary key has only columns of the partition"));
+            return Err(Error::corrupt("the primary key has only partition columns"));
         }
-        let id = i32::try_from(self.id).map_err(|_| Error::unsupported(format!("schema {} is beyond any", self.id)))?;
+        let id = i32::try_from(self.id)
+            .map_err(|_| Error::unsupported(format!("the id of schema {} is too large", self.id)))?;
         let identifiers = self.fields_of(&self.primary_keys).map(|f| f.id).collect();
         Ok(Schema::new(id, self.fields.iter().map(DataField::to_field).collect::<Vec<_>>(), identifiers))
     }

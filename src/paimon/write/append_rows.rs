@@ -46,7 +46,7 @@ fn only_added(kinds: &RowKinds, rows: RecordBatch) -> Result<RecordBatch> {
     match kinds.values().iter().all(|kind| matches!(*kind, INSERT | UPDATE)) {
         true => Ok(rows),
         false => Err(Error::invalid("rows of kind -D or -U can't be written to a table without a primary key")
-            .hint("Leave such rows out; the option 'ignore-delete' of a table does")),
+            .hint("Leave out such rows, or set the table's option 'ignore-delete' to ignore them")),
     }
 }
 

@@ -22,7 +22,7 @@ impl Defaults {
     /// Those of a table.
     ///
     /// # Errors
-    /// `InvalidInput` for one that is no value of its column's type; `Unsupported` for columns with parts.
+    /// `InvalidInput` for one that is not a value of its column's type; `Unsupported` for columns with parts.
     pub(crate) fn of(table: &TableSchema) -> Result<Defaults> {
         let mut out = Vec::new();
         for (at, field) in table.fields.iter().enumerate() {

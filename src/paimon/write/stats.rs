@@ -36,7 +36,7 @@ pub(crate) struct StatsConfig {
 
 fn mode(option: &str, text: &str) -> Result<MetricsMode> {
     MetricsMode::parse(text.trim()).ok_or_else(|| {
-        Error::invalid(format!("'{text}' says nothing of statistics"))
+        Error::invalid(format!("'{text}' is not a mode of statistics"))
             .with("option", option)
             .hint("Use none, counts, truncate(N) or full")
     })

@@ -86,7 +86,7 @@ impl Importer {
     /// # Errors
     /// `InvalidInput` if its columns or values do not fit the table's, if it has none of them or those of another
     /// table, if a required one is null, if it stores ids of rows, or if its rows are of several partitions;
-    /// `CorruptTable` if it is no intact Parquet file; the store's.
+    /// `CorruptTable` if it is not an intact Parquet file; the store's.
     pub(crate) fn import(&self, path: &str) -> Result<ImportedFile> {
         self.read(path).with("path", path)
     }

@@ -103,7 +103,7 @@ impl PartitionKeys {
             }
             (None, None) => Err(Error::invalid(format!("the keys of a partition fill all {most} buckets"))
                 .with("option", "dynamic-bucket.target-row-num")
-                .hint("Raise the option, for buckets of more keys")),
+                .hint("Raise the option, so that buckets take more keys")),
             // All are full: any of them.
             (None, Some(_)) => {
                 let count = self.counts.len().max(1);

@@ -257,7 +257,7 @@ impl KeyPlaces {
 }
 
 fn gone() -> Error {
-    Error::internal("a partition is not known")
+    Error::internal("a partition is unknown")
 }
 
 /// The keys of a split, which is of one bucket.

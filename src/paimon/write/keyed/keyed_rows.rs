@@ -107,7 +107,7 @@ impl TableRows for KeyedRows {
     fn prepare(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
         if let Role::Changelog(handed) = &self.role {
             let rows = locked(handed).pop_front();
-            return rows.ok_or_else(|| Error::internal("the changelog was handed no rows"));
+            return rows.ok_or_else(|| Error::internal("the changelog got no rows"));
         }
         let rows = self.defaults.fill(rows)?;
         check_values(&self.schema.fields, &rows)?;
@@ -131,7 +131,7 @@ impl TableRows for KeyedRows {
     fn stored(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
         match &self.role {
             Role::Postponed => self.stored_rows(&rows, Int64Array::from_value(NO_SEQUENCE, rows.num_rows())),
-            _ => Err(Error::internal("rows of a table with a primary key come sorted")),
+            _ => Err(Error::internal("rows of a table with a primary key are not sorted")),
         }
     }
 
