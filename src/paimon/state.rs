@@ -29,7 +29,7 @@ pub static PAIMON: TableFormat = TableFormat {
     )],
 };
 
-/// The first id of a partition field, as in Iceberg; Paimon gives them none.
+/// The first id of a partition field, as in Iceberg. Paimon's partition fields have no ids.
 const FIRST_PARTITION_FIELD_ID: i32 = 1000;
 
 /// A table at one snapshot. Immutable; cheap to clone; shared by threads.
@@ -105,7 +105,7 @@ impl PaimonTable {
         Ok(PaimonTable { inner: Arc::new(Inner { schema, schema_path, storage_options, kept, metadata }) })
     }
 
-    /// The same version with another schema, for what is written.
+    /// The same version with another schema, for writers.
     pub(crate) fn with_schema(&self, schema: TableSchema) -> PaimonTable {
         let inner = &self.inner;
         PaimonTable {

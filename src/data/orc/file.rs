@@ -31,8 +31,8 @@ impl OrcFile {
     /// Reads the tail.
     ///
     /// # Errors
-    /// `CorruptTable` if it is not an intact ORC file, `Unsupported` if it is encrypted or of an unknown codec, else the
-    /// store's errors.
+    /// `CorruptTable` if it is not an intact ORC file, `Unsupported` if it is encrypted or of an unknown codec, else
+    /// the store's errors.
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<OrcFile> {
         let (tail, size) = store.get_tail(path, TAIL_BYTES)?;
         let short = || Error::corrupt(format!("a file of {size} bytes is too short to be ORC"));

@@ -16,7 +16,7 @@ use crate::types::options::Options;
 
 /// How often a new schema is tried while other writers make schemas too.
 ///
-/// The loop of commits would not fit. The store creates the one file of a schema, or says that it is there already:
+/// The loop of commits would not fit. The store creates the one file of a schema, or reports that it already exists:
 /// nothing else was written, so nothing has to be looked for or removed, and the next attempt needs no wait.
 const ATTEMPTS: usize = 100;
 
@@ -98,7 +98,7 @@ pub enum SchemaChange {
 }
 
 impl TableFolder {
-    /// Changes the branch's schema: all of the changes, in their order, or none. Returns the new schema.
+    /// Changes the branch's schema: all changes in their order, or no change. Returns the new schema.
     ///
     /// # Errors
     /// `InvalidInput`, saying which change can't be made; `CommitConflict` if others change the schema all the time;
@@ -138,7 +138,7 @@ impl TableFolder {
         Err(Error::conflict("other writers changed the schema each time").with("path", self.root()))
     }
 
-    /// Rows that deletion vectors hide come back where nobody looks for these any more.
+    /// Deleted rows come back if readers no longer look for deletion vectors.
     fn check_vectors(&self, current: &TableSchema, next: &TableSchema, latest: Option<&Snapshot>) -> Result<()> {
         // Another writer may have set anything, which is no truth value and so does not turn them on.
         let has = |schema: &TableSchema| schema.options().deletion_vectors().unwrap_or(false);
@@ -367,7 +367,7 @@ fn check_flags(old: &TableSchema, key: &str, current: Option<&str>, value: &str)
     }
 }
 
-/// Keys keep their columns: partition columns always, those of the primary key where `primary` says so too.
+/// Keys keep their columns: always partition columns, and with `primary` those of the primary key.
 fn refuse_keys(parts: &SchemaParts, path: &[String], everywhere: bool, action: &str) -> Result<()> {
     let [name] = path else { return Ok(()) };
     if parts.primary_keys.contains(name) || everywhere && parts.partition_keys.contains(name) {

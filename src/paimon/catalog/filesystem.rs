@@ -288,7 +288,7 @@ impl TableFolder {
         self.store.put(&join(&self.folder("snapshot"), "EARLIEST"), id.to_string().as_bytes())
     }
 
-    /// Removes what says which snapshot is the latest.
+    /// Removes the hint to the latest snapshot.
     pub(super) fn forget_latest(&self) -> Result<()> {
         self.store.delete(&join(&self.folder("snapshot"), "LATEST"))
     }
@@ -315,7 +315,7 @@ impl TableFolder {
     /// A snapshot.
     ///
     /// # Errors
-    /// `NotFound`, telling which there are; `CorruptTable`, naming the file; those of the store.
+    /// `NotFound` with the existing ones; `CorruptTable` with the file; those of the store.
     pub fn snapshot(&self, id: i64) -> Result<Snapshot> {
         if let Some(snapshot) = self.try_snapshot(id)? {
             return Ok(snapshot);

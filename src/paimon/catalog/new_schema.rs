@@ -80,7 +80,7 @@ const CHECKS: [fn(&TableSchema) -> Result<()>; 4] =
 /// wrong: else nobody could mend the options of a table that others made, one after the other.
 ///
 /// # Errors
-/// `InvalidInput`, saying what is wrong.
+/// `InvalidInput` with the reason.
 pub(super) fn checked(parts: SchemaParts, before: Option<&TableSchema>) -> Result<TableSchema> {
     check_names(&parts.fields)?;
     let lists = [("primary key", &parts.primary_keys), ("partition", &parts.partition_keys)];

@@ -31,11 +31,11 @@ fn new_name<'a>(name: &'a str, what: &str) -> Result<&'a str> {
 }
 
 impl TableFolder {
-    /// Makes a tag of a snapshot; of the latest one if none is named.
+    /// Makes a tag for a snapshot; for the latest one if no snapshot is given.
     ///
     /// # Errors
-    /// `AlreadyExists` if the tag already exists; `NotFound` if the snapshot does not exist; `InvalidInput` if that can't be
-    /// its name; those of the store.
+    /// `AlreadyExists` if the tag already exists; `NotFound` if the snapshot does not exist; `InvalidInput` if that
+    /// can't be its name; those of the store.
     pub fn create_tag(&self, name: &str, snapshot: Option<i64>) -> Result<()> {
         self.create_tag_for(name, snapshot, None)
     }
@@ -102,7 +102,7 @@ impl TableFolder {
         Ok(self.tags()?.iter().any(|tag| is_same_commit(&tag.snapshot, snapshot)))
     }
 
-    /// Refuses a snapshot whose files may be gone already.
+    /// Refuses a snapshot if some of its files may already be deleted.
     ///
     /// # Errors
     /// `NotFound` if its expiry has begun, and no tag keeps it; those of the store.
@@ -138,8 +138,8 @@ impl TableFolder {
     /// Makes a branch of a tag's snapshot, or without any.
     ///
     /// # Errors
-    /// `AlreadyExists` if the branch already exists; `NotFound` if the tag does not exist; `InvalidInput` if that can't be
-    /// its name; those of the store.
+    /// `AlreadyExists` if the branch already exists; `NotFound` if the tag does not exist; `InvalidInput` if that can't
+    /// be its name; those of the store.
     pub fn create_branch(&self, name: &str, tag: Option<&str>) -> Result<TableFolder> {
         new_name(name, "branch")?;
         if name == MAIN_BRANCH || name.bytes().all(|b| b.is_ascii_digit()) {
@@ -165,7 +165,7 @@ impl TableFolder {
                     .store()
                     .put_if_absent(&branch.snapshot_path(tag.snapshot.id), &trimmed(&tag.snapshot).encode())?;
             }
-            // Last: a branch is there once it has its lowest schema.
+            // Last, because a branch exists once it has its lowest schema.
             for id in self.schema_ids()?.into_iter().rev().filter(|id| *id <= last_schema) {
                 copy(self, &self.schema_path(id), &branch.schema_path(id))?;
             }
@@ -207,7 +207,8 @@ impl TableFolder {
     /// in common: then it may be without one. Done again it comes to its end.
     ///
     /// # Errors
-    /// `NotFound` if the branch does not exist; `InvalidInput` if it has no snapshot, or is this one; those of the store.
+    /// `NotFound` if the branch does not exist; `InvalidInput` if it has no snapshot, or is this one; those of the
+    /// store.
     pub fn fast_forward(&self, to: &str) -> Result<()> {
         if to == self.branch_name() {
             return Err(Error::invalid(format!("the branch '{to}' already exists")));
@@ -249,7 +250,7 @@ impl TableFolder {
         Ok(())
     }
 
-    /// The number of the last commit that both branches have had; 0 if none can be told.
+    /// The number of the last commit that both branches have had; 0 if it is unknown.
     fn common_with(&self, branch: &TableFolder) -> Result<i64> {
         let known = |folder: &TableFolder| -> Result<Vec<Snapshot>> {
             let tagged = folder.tags()?.into_iter().map(|tag| tag.snapshot);
@@ -307,7 +308,7 @@ impl TableFolder {
         if self.has_snapshot(target.id)? {
             self.check_lasts(&target)?;
         }
-        // A hint that names what is gone is an error, and one that names the target hides what is beyond a gap.
+        // A hint to a deleted snapshot is an error, and a hint to the target hides what follows a gap.
         self.forget_latest()?;
         for tag in self.tags()?.into_iter().filter(|tag| tag.snapshot.id > target.id) {
             self.store().delete(&self.tag_path(&tag.name)).with("tag", &tag.name)?;
@@ -324,7 +325,8 @@ impl TableFolder {
         })?;
         loop {
             let late = self.snapshots_after(target.id)?;
-            // What follows the target without a gap was committed to that; anything else to a snapshot that is gone.
+            // Snapshots that follow the target without a gap were committed on it. Others were committed on a deleted
+            // snapshot.
             let follows = late.iter().zip(target.id.saturating_add(1)..).take_while(|(id, next)| *id == next).count();
             match late.get(follows..) {
                 None | Some([]) => return Ok(target),

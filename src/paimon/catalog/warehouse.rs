@@ -31,7 +31,7 @@ fn given<'a>(name: &'a str, what: &str) -> Result<&'a str> {
     checked_name(name).map_err(|_| Error::invalid(format!("'{}' can't be the name of a {what}", name.escape_debug())))
 }
 
-/// Makes the table of a first schema in a folder: it is there once its schema is.
+/// Creates a table with its first schema in a folder. The table exists once its schema does.
 ///
 /// # Errors
 /// `InvalidInput` for a schema that no table can have; `AlreadyExists` if a table already exists; those of the store.
@@ -48,7 +48,7 @@ pub fn create_table(store: &Arc<dyn Store>, root: &str, parts: SchemaParts) -> R
     TableFolder::open(store.clone(), root)
 }
 
-/// Creates the file of a schema. What was written though the reply said otherwise counts.
+/// Creates the file of a schema. A file counts as written even if the reply was an error.
 pub(super) fn put_schema(store: &dyn Store, path: &str, schema: &TableSchema) -> Result<()> {
     let bytes = schema.encode();
     match store.put_if_absent(path, &bytes) {
@@ -122,7 +122,7 @@ impl Warehouse {
     /// Removes a database that has nothing in it.
     ///
     /// # Errors
-    /// `NotFound` if it does not exist; `InvalidInput` if a table or another file is in it; those of the store.
+    /// `NotFound` if it does not exist; `InvalidInput` if it contains a table or another file; those of the store.
     pub fn drop_database(&self, database: &str) -> Result<()> {
         let folder = self.check_database(database)?;
         if !self.store.list_folders(&folder)?.is_empty() || !self.store.list(&folder)?.is_empty() {
@@ -176,11 +176,11 @@ impl Warehouse {
     /// Removes a table with all its files, but for those that are outside of its folder.
     ///
     /// # Errors
-    /// `NotFound` if it does not exist; `Unsupported` if it lies behind a link; those of the store.
+    /// `NotFound` if it does not exist; `Unsupported` if it is behind a link; those of the store.
     pub fn drop_table(&self, database: &str, table: &str) -> Result<()> {
         let folder = self.table(database, table)?;
         remove_below(self.store.as_ref(), folder.root(), |path| {
-            // Without its schemas and snapshots it is no table, however much of it is left.
+            // Without schemas and snapshots, what remains is not a table.
             ["/schema/", "/snapshot/"].iter().any(|part| path.contains(part))
         })
     }

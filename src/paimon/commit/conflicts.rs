@@ -15,7 +15,7 @@ use crate::paimon::manifest::index_manifest::IndexEntry;
 use crate::paimon::plan::sections::overlapping;
 use crate::paimon::spec::schema::TableSchema;
 
-/// What a commit does, and what it meets.
+/// The changes of a commit, and the snapshot that it builds on.
 pub(super) struct Meeting<'a> {
     pub(super) schema: &'a TableSchema,
     pub(super) kind: CommitKind,
@@ -45,7 +45,7 @@ pub(super) fn check_buckets<'a>(entries: impl IntoIterator<Item = &'a FileEntry>
     Ok(())
 }
 
-/// Checks that none of the added files is in the table, on whatever level.
+/// Checks that no added file is already in the table, on any level.
 ///
 /// # Errors
 /// `InvalidInput`, naming one that is.

@@ -82,7 +82,7 @@ impl<'a> ChangeEntries<'a> {
         Ok((self.rows.of(self.schema, &file.partition)?, leveled.bucket, leveled.level, name))
     }
 
-    /// The live files of the latest snapshot among which the commit finds its way: those of partitions that it changes.
+    /// The live files of the latest snapshot in the partitions that the commit changes.
     ///
     /// # Errors
     /// Of the store; `CorruptTable` if the snapshot's manifests are.
@@ -112,10 +112,10 @@ impl<'a> ChangeEntries<'a> {
         entries.collect()
     }
 
-    /// The entries of the commit: first those that take files out, then those that add some.
+    /// The entries of the commit: first those that remove files, then those that add files.
     ///
     /// # Errors
-    /// `CommitConflict` if a file that is to be removed is gone.
+    /// `CommitConflict` if a file to remove no longer exists.
     pub(super) fn delta(&mut self, base: &[FileEntry], added: Vec<FileEntry>) -> Result<Vec<FileEntry>> {
         let mut out = Vec::new();
         let partitions: HashSet<Arc<[u8]>> = added.iter().map(|e| e.partition.clone()).collect();

@@ -44,7 +44,7 @@ pub(crate) struct RetentionRules {
 }
 
 impl RetentionRules {
-    /// What options say, and what is asked for instead.
+    /// The options, and the arguments that override them.
     ///
     /// # Errors
     /// `InvalidInput` for values that contradict each other or are no numbers.
@@ -128,7 +128,7 @@ mod tests {
         let plain = of(&[], &ExpiryRequest::default()).unwrap();
         assert_eq!((plain.snapshots, plain.decoupled), (plain.changelogs, false));
         assert_eq!((plain.snapshots.least, plain.snapshots.older_than_ms), (10, 100_000_000 - HOUR_MS));
-        // What is asked for holds for both.
+        // Arguments apply to both.
         let asked = ExpiryRequest { retain_min: Some(2), older_than_ms: Some(5), ..ExpiryRequest::default() };
         assert!(!of(&[], &asked).unwrap().decoupled);
         let longer = of(&[("changelog.num-retained.min", "10")], &asked).unwrap();

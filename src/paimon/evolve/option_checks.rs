@@ -218,7 +218,7 @@ fn faults(schema: &TableSchema) -> Vec<Error> {
     out.extend(index_faults(schema, &options));
     if has_key {
         out.extend(PickRules::new(&options).err());
-        // Which column says the time may be said later.
+        // The column with the time may be set later.
         if options.get("record-level.time-field").is_some() {
             out.extend(RecordExpiry::new(schema, &options, 0).err());
         }
@@ -229,7 +229,7 @@ fn faults(schema: &TableSchema) -> Vec<Error> {
     out
 }
 
-/// Whoever sets an option is told that it is wrong, and not that something else lacks support for it.
+/// A wrong value of an option is an error about the option itself, and not about missing support.
 fn told(fault: Error) -> Error {
     match fault.kind() {
         ErrorKind::Unsupported => {

@@ -175,7 +175,7 @@ impl ColumnNames<'_> {
         out
     }
 
-    /// Into what is in an array or map, if the path goes on there.
+    /// Into the elements of an array or map, if the path continues there.
     fn through<'t, 'n>(
         &self,
         step: &str,
@@ -395,11 +395,11 @@ fn create_branch(folder: &TableFolder, name: &str, version: &Version) -> Result<
     }
 }
 
-/// Makes a branch what another is, unless it would lose commits.
+/// Makes a branch equal to another one, unless it would lose commits.
 fn fast_forward(folder: &TableFolder, name: &str, to: &str) -> Result<()> {
     let (branch, other) = (folder.branch(name)?, folder.branch(to)?);
     if let (Some(first), Some(last)) = (other.earliest_snapshot_id()?, branch.latest_snapshot()?) {
-        // What the other branch had of these numbers has expired; the tag that it began with is kept.
+        // The other branch's snapshots with these numbers have expired. The tag that it began with is kept.
         let is_start = |tag: &Tag| tag.snapshot.id == last.id && trimmed(&tag.snapshot) == last;
         if last.id < first && !other.tags()?.iter().any(is_start) {
             return Err(Error::invalid(format!(

@@ -20,7 +20,7 @@ use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::state::PaimonTable;
 use crate::rows::metadata_rows::Rows;
 
-/// The names, as Java has them but for `refs` and `entries`.
+/// The names; as in Java, except for `refs` and `entries`.
 const NAMES: [&str; 13] = [
     "snapshots",
     "schemas",

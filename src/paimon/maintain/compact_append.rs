@@ -16,7 +16,7 @@ use crate::parallel::check_cancelled;
 /// The least number of files to compact when all files of a bucket may be compacted.
 const FEWEST_OF_ALL: usize = 3;
 
-/// What options say of such tables.
+/// The options of such tables.
 struct AppendRules {
     target: i64,
     /// Smaller files are compacted.
@@ -181,7 +181,7 @@ impl BucketFilePicker<'_> {
         files
     }
 
-    /// All files after those at the beginning that are as they should be.
+    /// All files after the first ones that need no compaction.
     fn all(&self) -> Vec<Vec<usize>> {
         let rules = self.rules;
         let is_fine = |at: &usize| !rules.rewrites_all && !self.is_small(*at) && !self.has_vector(*at);

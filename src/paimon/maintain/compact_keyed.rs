@@ -152,7 +152,7 @@ impl BucketJob<'_> {
             Producer::FullCompaction => {}
             _ if self.looks_up && from == 0 => {
                 let rewrites = self.rewrites_upgraded(at)?;
-                // Where nothing is above and nothing is told, there is nothing to look for.
+                // Without higher levels and without a changelog, no look-up is needed.
                 let needs_rows = rewrites || self.producer == Producer::Lookup || !self.above(level).is_empty();
                 if needs_rows {
                     return self.merge(&sections, self.lookup(), self.vectors, rewrites, out);
@@ -211,7 +211,7 @@ impl BucketJob<'_> {
         Ok(out)
     }
 
-    /// Merges sections; with `writes`, into new files, else only for what it tells.
+    /// Merges sections: into new files with `writes`, else only to find the changes.
     fn merge(
         &self,
         sections: &[CompactSection],

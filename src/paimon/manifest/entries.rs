@@ -208,7 +208,7 @@ impl EntryColumns {
         Ok(out)
     }
 
-    /// What tells a row's file from all others: a file that moves to another level is another one.
+    /// The identity of a row's file. A file that moves to another level counts as another file.
     pub(crate) fn identity(&self, row: usize) -> Identity<'_> {
         Identity {
             partition: self.partition_row(row),

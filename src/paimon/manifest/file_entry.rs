@@ -1,4 +1,4 @@
-//! Entries of manifests one by one, with all that they record: what commits check and write.
+//! Single entries of manifests with everything that they record. Commits check and write them.
 
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ impl FileEntry {
         })
     }
 
-    /// What tells the file from all others, whatever happens to it (Java's `FileEntry.Identifier`).
+    /// The identity of the file, regardless of the kind of entry (Java's `FileEntry.Identifier`).
     pub(crate) fn identity(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.partition.len() + self.file_name.len() + 32);
         let mut put = |part: Option<&[u8]>| {

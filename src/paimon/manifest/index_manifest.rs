@@ -73,7 +73,7 @@ pub struct GlobalIndex {
     pub field_id: i32,
     /// Other indexed columns.
     pub extra_field_ids: Option<Vec<i32>>,
-    /// What the index says of itself, opaque.
+    /// The index's own metadata, opaque.
     pub meta: Option<Vec<u8>>,
 }
 

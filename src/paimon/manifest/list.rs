@@ -8,7 +8,7 @@ use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::stats::SimpleStats;
 use crate::paimon::spec::stats_decode::{RawStats, StatsSteps, is_stats, require};
 
-/// A manifest of a snapshot. A range of `None` is not known: it may hold anything.
+/// A manifest of a snapshot. A range of `None` is unknown: the manifest may contain anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManifestFile {
     /// Its name in the folder of manifests.

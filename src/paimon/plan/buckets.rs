@@ -122,7 +122,7 @@ impl PlannedBuckets {
         parts
     }
 
-    /// The files of one bucket; none if it has none.
+    /// The files of one bucket; empty if it has no files.
     pub(crate) fn get(&self, partition: &[u8], bucket: i32) -> &[PlannedEntry] {
         self.groups.get(partition).and_then(|of| of.buckets.get(&bucket)).map(Vec::as_slice).unwrap_or_default()
     }

@@ -37,7 +37,7 @@ use crate::store::in_parallel;
 /// Plans changes. The snapshot of `input` does not matter; its schema and options are those of the scan.
 ///
 /// # Errors
-/// As [`super::planner::plan`]; `NotFound` if a snapshot between is gone, and its changelog too; `Unsupported` for
+/// As [`super::planner::plan`]; `NotFound` if a snapshot between them and its changelog have expired; `Unsupported` for
 /// changes that Java can't tell either.
 pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between) -> Result<Plan> {
     let planned = match between.mode {
@@ -48,7 +48,7 @@ pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between) 
     planned.with("after snapshot", between.start).with("snapshot", between.end.id)
 }
 
-/// What to do about a commit that is gone.
+/// Hint for a commit that has expired.
 const KEPT: &str = "Changes are known only as far back as snapshots or their changelogs are kept, and what commits added only where \
                     the table had no changelog producer when they expired; without since= all that are kept are told";
 

@@ -23,7 +23,7 @@ const TIMESTAMP_MILLIS: &str = "scan.timestamp-millis";
 const FILE_CREATION_MILLIS: &str = "scan.file-creation-time-millis";
 const CREATION_MILLIS: &str = "scan.creation-time-millis";
 
-/// What may name a snapshot; one of them at most.
+/// Options that choose a snapshot. At most one may be set.
 const PLACES: [&str; 6] = [SNAPSHOT_ID, TAG_NAME, VERSION, WATERMARK, TIMESTAMP, TIMESTAMP_MILLIS];
 
 /// Snapshots that a compaction made.
@@ -40,10 +40,10 @@ pub struct ScanVersion {
     pub files_since_ms: Option<i64>,
 }
 
-/// What changes are asked for.
+/// The requested changes.
 #[derive(Clone, Debug)]
 pub struct Between {
-    /// The snapshot that they come after; as a number, since it may be gone.
+    /// The snapshot before the changes, as a number because it may have expired.
     pub start: i64,
     /// That snapshot, where it is needed: for [`ChangeMode::Diff`].
     pub before: Option<Arc<Snapshot>>,
@@ -68,8 +68,8 @@ pub enum ChangeMode {
 /// nothing.
 ///
 /// # Errors
-/// `NotFound` if the snapshot does not exist; `InvalidInput` for options that contradict each other or are no numbers; as
-/// [`TableFolder::snapshot`].
+/// `NotFound` if the snapshot does not exist; `InvalidInput` for options that contradict each other or are no numbers;
+/// as [`TableFolder::snapshot`].
 pub fn place(
     folder: &TableFolder,
     latest: Option<Arc<Snapshot>>,
@@ -203,7 +203,7 @@ fn from_creation(folder: &TableFolder, latest: ScanVersion, millis: i64) -> Resu
     }
 }
 
-/// One end of what changed: a snapshot by its number, which may be gone, or a tag by its name.
+/// One end of the changes: a snapshot by its number, which may have expired, or a tag by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// A number.

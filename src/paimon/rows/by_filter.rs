@@ -128,7 +128,7 @@ impl PaimonTable {
         self.change_files(&scan, hits, fate, new, counts)
     }
 
-    /// Writes rows of a kind that take the place of those that a filter finds, by their key.
+    /// Writes rows of one kind. By their key, they replace the rows that a filter finds.
     fn key_change(&self, filter: &Predicate, fate: Fate<'_>) -> Result<Option<PlannedCommit>> {
         let (kind, key) = match fate {
             Fate::Gone => (WriteKind::Delete, "deleted"),
@@ -137,7 +137,7 @@ impl PaimonTable {
         if let Fate::Gone = fate {
             check_deletable(self.table_schema())?;
         }
-        // What is not compacted yet is newer than what scans see.
+        // Rows that are not compacted yet are newer than those that scans see.
         let scan = self.found(filter)?.of_every_level();
         let mut found = scan.read(StreamRequest::default())?;
         let (mut writer, mut count) = (PaimonWriter::of_stored(self, kind)?, 0u64);

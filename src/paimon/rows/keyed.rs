@@ -19,10 +19,10 @@ fn takes_null(schema: &TableSchema, column: &str) -> bool {
     groups.flat_map(|(_, columns)| columns.split(',')).any(|name| name.trim() == column)
 }
 
-/// Refuses updates that would change other values than those named, or none.
+/// Refuses updates that would change other values than the given ones, or nothing.
 ///
 /// # Errors
-/// `InvalidInput` for columns of the key; `Unsupported`, saying what would be possible.
+/// `InvalidInput` for columns of the key; `Unsupported` with a hint at what is possible.
 pub(crate) fn check_updatable(schema: &TableSchema, assigned: &[(String, Assigned)]) -> Result<()> {
     let options = schema.options();
     if let Some((name, _)) = assigned.iter().find(|(name, _)| schema.primary_keys.contains(name)) {

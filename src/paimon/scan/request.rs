@@ -216,7 +216,7 @@ fn left_by_changes() -> Result<BoundPredicate> {
     Ok(BoundPredicate::Leaf(BoundLeaf { term, op: Op::In, values: values.into() }))
 }
 
-/// The versions between which changes lie; `None` if they are the same.
+/// The two versions around the changes; `None` if they are the same.
 fn ends(table: &PaimonTable, request: &ScanRequest, options: &BTreeMap<String, String>) -> Result<Option<Between>> {
     let folder = table.folder();
     table.metadata().check_same_table()?;
@@ -262,7 +262,7 @@ fn end_of(folder: &TableFolder, at: &At) -> Result<End> {
     match at {
         At::Snapshot(id) => Ok(End::Snapshot(*id)),
         At::Ref(name) => match name.parse() {
-            // As Java's options have them; a tag goes first.
+            // As in Java's options: a tag comes first.
             Ok(id) if !folder.tag_names()?.contains(name) => Ok(End::Snapshot(id)),
             _ => Ok(End::Tag(name.clone())),
         },
@@ -275,7 +275,7 @@ fn end_of(folder: &TableFolder, at: &At) -> Result<End> {
     }
 }
 
-/// What comes before the earliest commit from which on all changes up to `end` can be told.
+/// The state before the earliest commit from which all changes up to `end` are known.
 fn before_all(folder: &TableFolder, mode: ChangeMode, end: &End) -> Result<End> {
     let end = match end {
         End::Snapshot(id) => *id,

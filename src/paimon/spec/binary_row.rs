@@ -159,7 +159,7 @@ impl<'a> BinaryRow<'a> {
 pub(crate) fn compare_fields(a: &BinaryRow<'_>, b: &BinaryRow<'_>, field: usize, ty: &DataType) -> Result<Ordering> {
     let (at, bt) = (a.slot(field), b.slot(field));
     Ok(match &ty.kind {
-        // By their bytes, whatever text they are.
+        // By their bytes, not by their characters.
         TypeKind::Char(_) | TypeKind::VarChar(_) | TypeKind::Binary(_) | TypeKind::VarBinary(_) | TypeKind::Blob => {
             variable(a.bytes, at)?.cmp(variable(b.bytes, bt)?)
         }

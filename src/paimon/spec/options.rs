@@ -40,7 +40,7 @@ impl Options<'_> {
         })
     }
 
-    /// `bucket`: a number of buckets; -1 for none or dynamic ones, -2 for postponed ones.
+    /// `bucket`: a number of buckets; -1 for no buckets or dynamic ones, -2 for postponed ones.
     ///
     /// # Errors
     /// `InvalidInput` if it is not a number.

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::format::task::Partition;
 use crate::paimon::spec::schema::TableSchema;
 
-/// What becomes of the rows of such a table.
+/// How the rows of such a table are written.
 pub(crate) struct AppendRows {
     pub schema: Arc<TableSchema>,
     pub defaults: Defaults,

@@ -122,7 +122,7 @@ impl PaimonTable {
         self.after_commit()
     }
 
-    /// Removes the files of messages that are given up. Looks first whether the table has one of them in any version.
+    /// Removes the files of messages that will not be committed. First checks whether any version has one of them.
     ///
     /// # Errors
     /// `InvalidInput` for messages of another table, and if a file is in use: then nothing is deleted; as

@@ -1,4 +1,4 @@
-//! Default values: what a column gets where a row has none or null.
+//! Default values: the value of a column in rows that lack it or have null.
 //!
 //! Source: Java's `DefaultValueRow`, `DefaultValueUtils`.
 

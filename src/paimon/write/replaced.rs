@@ -1,4 +1,4 @@
-//! Which rows an overwrite replaces: all, or those of whole partitions.
+//! Which rows an overwrite replaces: all rows, or those of whole partitions.
 
 use crate::error::{Result, ResultExt};
 use crate::expr::bind::bind;

@@ -23,7 +23,7 @@ use crate::types::options::Options;
 /// Keys are cut to this number of characters.
 const KEY_MODE: MetricsMode = MetricsMode::Truncate(128);
 
-/// What a table records if it does not say.
+/// The default mode of statistics.
 const DEFAULT_MODE: &str = "truncate(16)";
 
 /// What is recorded of each of some columns.

@@ -20,7 +20,7 @@ fn no(what: &str, hint: &str) -> Error {
 /// Refuses tables in which rows that delete others do not.
 ///
 /// # Errors
-/// `Unsupported`, saying what would make it possible.
+/// `Unsupported` with a hint at what makes it possible.
 pub(crate) fn check_deletable(schema: &TableSchema) -> Result<()> {
     let options = schema.options();
     if let Some(key) = ignores_deletes(&options)? {

@@ -30,7 +30,7 @@ pub(crate) type Handed = Arc<Mutex<VecDeque<RecordBatch>>>;
 pub(crate) enum Role {
     /// To be merged and read. The changelog's writer is handed the rows, if there is one.
     Data(Option<Handed>),
-    /// To tell what came in: as they were handed over, sorted but not merged.
+    /// For the changelog of the input: rows as they were given, sorted but not merged.
     Changelog(Handed),
     /// To be given buckets later: as they come in.
     Postponed,
@@ -39,7 +39,7 @@ pub(crate) enum Role {
 /// The sequence number of rows that have none.
 const NO_SEQUENCE: i64 = -1;
 
-/// What becomes of the rows of such a table.
+/// How the rows of such a table are written.
 pub(crate) struct KeyedRows {
     pub role: Role,
     pub schema: Arc<TableSchema>,
