@@ -209,7 +209,7 @@ impl Blocks {
         Ok(records)
     }
 
-    /// Goes there by looking for the marker, whatever is before it.
+    /// Finds the position by searching for the marker, whatever comes before it.
     fn seek(&mut self, start: i64) -> Result<()> {
         if start <= self.marker() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Where a table's new files go.
+//! Where a table's new files are written.
 //!
 //! Files lie under `data` of the table, or under property `write.data.path`, in a folder for each partition. With
 //! property `write.object-storage.enabled` a hash of the name comes first, so that object stores spread them over their
@@ -7,8 +7,7 @@
 //! ```text
 //! <table>/data/day=2024-01-01/00000-0-<uuid>-00001.parquet
 //! <table>/data/0101/1110/0011/01010110/day=2024-01-01/00000-0-<uuid>-00001.parquet
-//! <table>/data/0101/1110/0011/01010110-00000-0-<uuid>-00001.parquet           
-//! write.object-storage.partitioned-paths=false
+//! <table>/data/0101/1110/0011/01010110-00000-0-<uuid>-00001.parquet            write.object-storage.partitioned-paths=false
 //! <write.data.path>/0101/1110/0011/01010110/<db>/<table>/00000-0-<uuid>-00001.parquet
 //! ```
 //!
@@ -83,7 +82,7 @@ impl FileLocations {
             None => {
                 let outdated = OLD_PATHS.iter().skip(usize::from(!hashed)).find(|key| properties.contains_key(**key));
                 if let Some(key) = outdated {
-                    return Err(Error::invalid("the property is outdated and no longer says where files go")
+                    return Err(Error::invalid("the property is outdated: it no longer sets the location of files")
                         .with("property", key)
                         .hint(format!("Set {DATA_PATH} instead")));
                 }

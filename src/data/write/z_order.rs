@@ -29,7 +29,8 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 /// Which columns, and how many of their bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZOrder {
-    /// The columns: primitives outside of lists and maps. They count alike, but of equal bits the first goes first.
+    /// The columns: primitives outside of lists and maps. They have equal weight. Among equal bits, the first column
+    /// comes first.
     pub columns: Vec<FieldId>,
     /// Bytes of the interleaved value at most; the lowest bits are left out first. Java's `max-output-size`.
     pub max_output_bytes: usize,

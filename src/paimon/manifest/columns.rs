@@ -108,7 +108,7 @@ pub struct DecodeProgram {
     value_stats: StatsSteps,
     /// Over statistics that are not wanted.
     skip_stats: [Skip; 2],
-    /// Hashes lists of names, to recognise equal lists by their bytes.
+    /// Skips lists of names, to recognise equal lists by their bytes.
     skip_names: [Skip; 2],
 }
 

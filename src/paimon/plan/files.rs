@@ -110,7 +110,7 @@ pub(crate) struct FilePruner<'p> {
     groups: Mutex<PrunedPartitions>,
 }
 
-/// The known partitions; `None` if the filter excludes one.
+/// Judged partitions; `None` for one that the filter excludes.
 type PrunedPartitions = HashMap<Box<[u8]>, Option<Arc<PrunedPartition>>>;
 
 impl<'p> FilePruner<'p> {
