@@ -7,9 +7,8 @@
 //! place: number of splits up to the chunk's end, bytes of its content, where the chunk ends (eight bytes)
 //! chunk: a zstandard frame, with a checksum, of the content; of plain tasks, for which the place says 0 bytes, the
 //!        content and its CRC-32
-//! content: the splits, what they share (a section for texts, four for plain tasks), where each of these ends, number
-//! of
-//!          splits
+//! content: the splits, the shared sections (one for texts, four for plain tasks), where each split and section ends,
+//!          number of splits
 //! split:   a text, or a zero and the plain tasks (see `plain`)
 //! ```
 //!

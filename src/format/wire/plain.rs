@@ -7,8 +7,8 @@
 //!            whole file, start; if it does not end with the file, length; number of its residual
 //! file:      two bytes, the lower first: which of the five numbers it has that it may lack (five bits), whether it has
 //!            split offsets, whether all its numbers of the five are the last ones, whether its offsets are, its format
-//!            (two bits); its path (see `paths`); number of its partition; rows, bytes and the five, as distances from the
-//!            last ones; number of split offsets, and each as distance from that before
+//!            (two bits); its path (see `paths`); number of its partition; rows, bytes and the five, as distances from
+//!            the last ones; number of split offsets, and each as distance from that before
 //! partition: number of its spec, and for each field no value, or one as in bounds
 //! residual:  its text
 //! ```
