@@ -18,11 +18,11 @@ pub(crate) fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
 
-/// The effect that a transaction would have.
+/// What a transaction would change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DryRun {
-    /// By the summaries' names: `added-data-files`, `deleted-records`, `total-records`, `manifests-created`, …: sums
-    /// over the snapshots of the transaction. Totals are those of its last snapshot.
+    /// Counts by the names that summaries use: `added-data-files`, `deleted-records`, `manifests-created`, …. They
+    /// are sums over the snapshots of the transaction. Totals such as `total-records` are those of its last snapshot.
     pub counts: BTreeMap<String, i64>,
     /// Snapshots that it would make.
     pub snapshots: usize,

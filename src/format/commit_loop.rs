@@ -106,12 +106,12 @@ pub trait CommitAttempt {
     /// Whether an error of [`CommitAttempt::publish`] proves that nothing was published.
     fn is_certain(&self, error: &Error) -> bool;
 
-    /// Whether an error of [`CommitAttempt::publish`] proves that nothing will be, unless it shows in the newest
-    /// version.
+    /// Whether an error of [`CommitAttempt::publish`] proves that nothing will be published later. The newest
+    /// version may still contain the commit.
     fn is_refused(&self, error: &Error) -> bool;
 }
 
-/// Runs a commit. Only a lost race for the next version is tried again. A change that can't be made any more ends the
+/// Runs a commit. It retries only after a lost race for the next version. A change that is no longer possible ends the
 /// commit. So does a publication with an unknown outcome.
 pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOutcome<A::Done> {
     let began = Instant::now();
@@ -146,7 +146,7 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOu
         let certain = attempts.is_certain(&error);
         let found = attempts.newest().and_then(|newest| Ok((attempts.went_through(&newest, &base, &next)?, newest)));
         base = match found {
-            // The publish happened although its reply said otherwise.
+            // The version was published although the reply was an error.
             Ok((true, newest)) => return reopened(attempts, newest),
             Ok((false, newest)) => newest,
             Err(_) if certain => return CommitOutcome::Failed(error),

@@ -25,7 +25,7 @@ pub struct Deletion {
 }
 
 impl Deletion {
-    /// Deletes these files. If one can't be deleted, the others still are.
+    /// Deletes these files. If one can't be deleted, it still deletes the others.
     ///
     /// # Errors
     /// A cancellation.

@@ -89,7 +89,7 @@ pub struct OrphanOptions {
     pub dry_run: bool,
     /// What to do about files that are recorded with another scheme or authority.
     pub prefix_mismatch: PrefixMismatch,
-    /// Schemes that mean the same as others, several separated by commas: `s3a,s3n` → `s3` holds always.
+    /// Schemes that mean the same as others, several separated by commas: `s3a,s3n` → `s3` always applies.
     pub equal_schemes: BTreeMap<String, String>,
     /// Authorities that mean the same as others.
     pub equal_authorities: BTreeMap<String, String>,
@@ -102,7 +102,7 @@ pub struct ExpireOptions {
     pub expiry: Expiry,
     /// Only report what would be removed.
     pub dry_run: bool,
-    /// Leaves the files; a removal of orphan files finds them later.
+    /// Leaves the files. A removal of orphan files finds them later.
     pub keep_files: bool,
 }
 
@@ -113,7 +113,7 @@ pub struct Expiry {
     pub older_than_ms: Option<i64>,
     /// The number of newest snapshots that a branch keeps in any case; 1 or more.
     pub retain_last: Option<i64>,
-    /// Snapshots to remove whatever their age. A reference that stays may refer to none of them.
+    /// Snapshots to remove regardless of age. No remaining reference may point to one of them.
     pub snapshot_ids: Vec<i64>,
 }
 
@@ -122,7 +122,7 @@ pub struct Expiry {
 pub struct Expired {
     /// Ids of the snapshots.
     pub snapshots: Vec<i64>,
-    /// Numbers of the changelogs that had outlasted their snapshots.
+    /// Numbers of the changelogs that had been kept longer than their snapshots.
     pub changelogs: Vec<i64>,
     /// Names of the branches and tags.
     pub refs: Vec<String>,

@@ -85,8 +85,8 @@ pub struct WriteOptions {
     /// The sort order within each partition, as texts (`ts desc nulls last`). `None` means the table's order; an empty
     /// list means unsorted.
     pub sort_by: Option<Vec<String>>,
-    /// The rows are in the table already and replace themselves. In format version 3 they have the columns of lineage,
-    /// and keep their lineage.
+    /// The rows already exist in the table and replace themselves. In format version 3 they have the columns of
+    /// lineage, and keep their lineage.
     pub again: bool,
     /// The rows replace others, by [`Table::commit_overwrite`]. This matters for Paimon tables only.
     pub replaces: bool,

@@ -35,7 +35,7 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    /// Nothing of it.
+    /// None of these.
     pub const NONE: Behaviour = Behaviour {
         compaction_by_arguments: false,
         branch_writes_by_executors: false,

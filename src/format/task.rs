@@ -1,5 +1,5 @@
-//! What planning gives and reading takes: files, tasks, splits, and the files a writer made. All of them serialise, so
-//! that they travel to other processes.
+//! What planning produces and reading consumes: files, tasks, splits, and the files that a writer made. All of them
+//! can be serialised and sent to other processes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ pub struct PartitionValue {
     pub field_id: FieldId,
     /// The column it comes from.
     pub source_id: FieldId,
-    /// How.
+    /// The transform.
     pub transform: Transform,
     /// The type of the value.
     pub ty: PrimitiveType,
@@ -120,7 +120,7 @@ fn form_encode(text: &str) -> String {
     out
 }
 
-/// From columns to something, in the order of the file that says it.
+/// A map from columns to values, in the recorded order.
 pub type FieldMap<T> = IndexMap<FieldId, T>;
 
 /// Column metrics of a file by field id; bounds in their binary form (specification, Appendix D).
@@ -136,7 +136,7 @@ pub struct ColumnMetrics {
 }
 
 impl ColumnMetrics {
-    /// Only those of some columns.
+    /// Only the metrics of some columns.
     pub fn retain(&mut self, wanted: impl Fn(FieldId) -> bool) {
         let counts =
             [&mut self.column_sizes, &mut self.value_counts, &mut self.null_value_counts, &mut self.nan_value_counts];
@@ -149,7 +149,7 @@ impl ColumnMetrics {
     }
 }
 
-/// Column metrics of a file: known, or still as the manifest has them and decoded when first asked for.
+/// Column metrics of a file: decoded, or still encoded as in the manifest and decoded on first use.
 #[derive(Clone)]
 pub struct FileMetrics {
     known: OnceLock<Box<ColumnMetrics>>,
@@ -163,12 +163,12 @@ pub trait DecodeMetrics: Send + Sync {
     /// From the bytes that [`FileMetrics::encoded`] was given.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are none.
+    /// `CorruptTable` if the bytes are not column metrics.
     fn decode_metrics(&self, bytes: &[u8]) -> Result<ColumnMetrics>;
 }
 
 impl FileMetrics {
-    /// Metrics to be decoded when asked for.
+    /// Metrics that are decoded on first use.
     pub fn encoded(bytes: &[u8], decoder: Arc<dyn DecodeMetrics>) -> FileMetrics {
         FileMetrics { known: OnceLock::new(), encoded: Some((bytes.into(), decoder)) }
     }
@@ -176,7 +176,7 @@ impl FileMetrics {
     /// The metrics.
     ///
     /// # Errors
-    /// `CorruptTable` if the manifest's bytes are none.
+    /// `CorruptTable` if the manifest's bytes are not column metrics.
     pub fn get(&self) -> Result<&ColumnMetrics> {
         if let (None, Some((bytes, decoder))) = (self.known.get(), &self.encoded) {
             let decoded = Box::new(decoder.decode_metrics(bytes)?);
@@ -185,7 +185,7 @@ impl FileMetrics {
         Ok(self.known.get_or_init(Box::default))
     }
 
-    /// The metrics for one use: if they have to be decoded, they are not kept.
+    /// The metrics for one use. If they have to be decoded, the result is not kept.
     ///
     /// # Errors
     /// As [`FileMetrics::get`].
@@ -236,7 +236,7 @@ pub struct DataFile {
     pub file_sequence_number: Option<i64>,
     /// The snapshot that added it.
     pub snapshot_id: Option<i64>,
-    /// Column metrics, where asked for.
+    /// Column metrics, if requested.
     pub metrics: Option<FileMetrics>,
     /// Encryption key metadata, opaque.
     pub key_metadata: Option<Vec<u8>>,
@@ -244,7 +244,7 @@ pub struct DataFile {
     pub split_offsets: Option<Vec<i64>>,
     /// Key columns of an equality delete file.
     pub equality_ids: Option<Vec<FieldId>>,
-    /// The order its rows have.
+    /// The sort order of its rows.
     pub sort_order_id: Option<i32>,
     /// Row id of its first row (v3).
     pub first_row_id: Option<i64>,
@@ -261,13 +261,13 @@ pub struct DataFile {
 /// A data file's place in its bucket (Paimon specification, "Data file metadata").
 #[derive(Clone, Debug, PartialEq)]
 pub struct BucketFile {
-    /// The bucket; 0 where a table has none, -2 where rows wait to be given one.
+    /// The bucket; 0 in a table without buckets, -2 if the rows have no bucket yet.
     pub bucket: i32,
     /// Buckets of the partition when it was written.
     pub total_buckets: i32,
     /// The level in the bucket's tree of sorted runs; files of level 0 may overlap each other.
     pub level: i32,
-    /// The schema it was written with: its columns are that schema's, by name.
+    /// The schema that it was written with. Its columns are found by the names in that schema.
     pub schema_id: i64,
     /// Its least key, a binary row of the primary key without partition columns; empty in tables without keys.
     pub min_key: Vec<u8>,
@@ -277,14 +277,14 @@ pub struct BucketFile {
     pub min_sequence_number: i64,
     /// The greatest sequence number of its rows.
     pub max_sequence_number: i64,
-    /// How many of its rows take others away; `None` where that was not recorded.
+    /// How many of its rows are deletes; `None` if that was not recorded.
     pub delete_row_count: Option<i64>,
-    /// The columns it has, if not all of its schema.
+    /// Its columns, if it does not have all columns of its schema.
     pub write_columns: Option<Vec<String>>,
 }
 
-/// Statistics of rows as Paimon records them: least and greatest values as binary rows after their number of fields,
-/// and nulls by column (`None` where not counted). Of no columns: two rows without fields.
+/// Statistics of rows as Paimon records them. Least and greatest values are binary rows after their number of fields.
+/// Nulls are counted by column (`None` if not counted). Without columns, both rows have no fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct RowStats {
@@ -313,20 +313,20 @@ pub struct NewBucketFile {
     pub value_stats: RowStats,
     /// The columns with statistics, if not all of the file.
     pub value_stats_cols: Option<Vec<String>>,
-    /// Names of files beside it: file indexes that are not embedded.
+    /// Names of extra files in its folder: file indexes that are not embedded.
     pub extra_files: Vec<String>,
-    /// A small file index.
+    /// A small file index, embedded in the manifest.
     pub embedded_index: Option<Vec<u8>>,
-    /// When it was made: milliseconds from the epoch to the time on the writer's clock, of its own time zone.
+    /// When it was made: milliseconds from the epoch to the writer's local time, in its own time zone.
     pub creation_time_ms: i64,
     /// Who made it.
     pub source: FileSource,
-    /// Whether the file is outside of the table, so that its whole path is recorded.
+    /// Whether the file is outside the table, so that its full path is recorded.
     pub external: bool,
 }
 
 impl DataFile {
-    /// A file that nothing else is known of yet: of no rows and bytes, and of no commit.
+    /// A file about which nothing else is known yet: without rows, bytes or commit.
     pub fn new(
         content: FileContent,
         path: impl Into<String>,
@@ -377,21 +377,21 @@ pub struct ScanTask {
     pub deletes: Vec<DeleteRef>,
     /// What is left of the scan's filter on this file: `True` if its partition satisfies it.
     pub residual: Arc<BoundPredicate>,
-    /// In a changelog: what happened to its rows.
+    /// In a changelog: what the commit did to its rows.
     pub change: Option<Box<TaskChange>>,
-    /// Files that have to be read together, this one (the first of them) included: their rows are merged by key.
+    /// Files that must be read together, with this one as the first. Their rows are merged by key.
     pub merge: Option<Arc<MergeSection>>,
 }
 
-/// Data files of one bucket whose keys overlap: of rows with one key, one remains. In a table without key: files that
-/// have different columns of the same rows.
+/// Data files of one bucket whose keys overlap. Of all rows with the same key, one remains. In a table without key, the
+/// files have different columns of the same rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeSection {
-    /// Sorted runs: the files of one follow each other by key and don't overlap. Each file is a task of its own,
-    /// without section. In a table without key each run is one file.
+    /// Sorted runs. The files of a run are in the order of keys and don't overlap. Each file is a separate task without
+    /// section. In a table without key, each run is one file.
     pub runs: Vec<Vec<ScanTask>>,
-    /// Where the section stands for the difference of two states: the sorted runs of the state before. Rows are those
-    /// of `runs` that are not among them.
+    /// If the section is the difference of two states: the sorted runs of the earlier state. The result has the rows of
+    /// `runs` that the earlier state does not have.
     pub before: Option<Vec<Vec<ScanTask>>>,
 }
 
@@ -412,13 +412,13 @@ impl ChangeOperation {
         }
     }
 
-    /// Reads what [`ChangeOperation::as_str`] gives.
+    /// Reads what [`ChangeOperation::as_str`] returns.
     pub fn parse(text: &str) -> Option<ChangeOperation> {
         [ChangeOperation::Insert, ChangeOperation::Delete].into_iter().find(|o| o.as_str() == text)
     }
 }
 
-/// What a commit did to the rows of a task: to those that its deletes leave, or to a part of them.
+/// What a commit did to the rows of a task: to all rows that its deletes leave, or to some of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskChange {
     /// Added or removed.
@@ -427,46 +427,46 @@ pub struct TaskChange {
     pub ordinal: i32,
     /// The commit.
     pub commit_snapshot_id: i64,
-    /// Set where the file was there before the commit and after it: only rows that these deletes remove. They are the
-    /// deletes on the other side of the commit, so a delete has those after it here and those before it in the task.
+    /// Set if the file was in the table before and after the commit. Then only rows that these deletes remove count.
+    /// For a `delete`, these are the deletes after the commit, and the task has those before it. For an `insert`, it
+    /// is the reverse.
     pub removed_by: Option<Vec<DeleteRef>>,
-    /// Set where rows keep their ids (v3): all that the commit did, to tell rows that it only moved from those it
-    /// changed.
+    /// Set if rows keep their ids (v3): everything that the commit did. It tells moved rows from changed rows.
     pub commit: Option<Arc<CommitChanges>>,
 }
 
-/// All that a commit did, whatever the scan's filter.
+/// Everything that a commit did, regardless of the scan's filter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommitChanges {
     /// The commit's sequence number.
     pub sequence_number: i64,
-    /// The first row id that the commit gave; rows with lower ones were there before.
+    /// The first row id that the commit assigned. Rows with lower ids existed before.
     pub first_row_id: i64,
-    /// Without filter, each with its change and without these.
+    /// Tasks without filter. Each has its own change, without this member.
     pub tasks: Vec<ScanTask>,
 }
 
-/// What all tasks of a scan share: how their rows are to be read.
+/// What all tasks of a scan share: how their rows are read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadContext {
-    /// The schema that rows have, with the metadata columns that the filter or the projection names.
+    /// The schema of the rows, with the metadata columns that the filter or the projection names.
     pub schema: Arc<Schema>,
-    /// The selected columns, in the order of the result; structs pruned to the selected members.
+    /// The selected columns, in the order of the result. Structs have only the selected fields.
     pub projection: Arc<Schema>,
-    /// Columns that `schema` lacks and another schema of the table has: each a schema of nothing else. Equality
-    /// deletes may be keyed on them.
+    /// Columns that another schema of the table has and `schema` lacks. Each is a schema with one column. Equality
+    /// deletes may use them as keys.
     pub dropped: Arc<[Schema]>,
-    /// In a changelog: what is asked of the columns that say what happened to a row.
+    /// In a changelog: the filter on the columns that describe the change of a row.
     pub change_filter: Arc<BoundPredicate>,
     /// The snapshot that is read, for errors to name.
     pub snapshot_id: Option<i64>,
-    /// Where recorded paths are found.
+    /// How recorded paths map to real locations.
     pub location: Location,
     /// Credentials and settings of the store.
     pub storage_options: BTreeMap<String, String>,
     /// Property `schema.name-mapping.default`.
     pub name_mapping: Option<String>,
-    /// Whether rows that deletes name stay, for the metadata column `_deleted` to tell them.
+    /// Whether deleted rows stay in the result. The metadata column `_deleted` marks them.
     pub keep_deleted: bool,
     /// Most rows in a batch.
     pub batch_rows: usize,
@@ -474,22 +474,22 @@ pub struct ReadContext {
     pub buckets: Option<Arc<BucketContext>>,
 }
 
-/// How the files of a table with buckets are read: by the schema of each file, and merged by key.
+/// How the files of a table with buckets are read: with the schema of each file, and merged by key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BucketContext {
-    /// The table's schemas by id, since files are of the schema they were written with.
+    /// The table's schemas by id. A file has the schema that it was written with.
     pub schemas: BTreeMap<i64, Arc<Schema>>,
-    /// By schema and column, the declared type where it says more than the type in `schemas` (`TINYINT`, `CHAR(3)`,
-    /// `TIMESTAMP(3)`). Values of columns whose type was changed are cast by it. Other columns may be left out.
+    /// Declared types by schema and column, if they are more precise than those in `schemas` (`TINYINT`, `CHAR(3)`,
+    /// `TIMESTAMP(3)`). Casts of columns whose type was changed use them. Other columns may be missing.
     pub declared: BTreeMap<i64, Arc<BTreeMap<FieldId, String>>>,
-    /// The columns that files are sorted by and rows merged by: the primary key without partition columns. Empty in
-    /// tables without one.
+    /// The columns by which files are sorted and rows are merged: the primary key without partition columns. Empty in
+    /// tables without primary key.
     pub key: Vec<FieldId>,
-    /// The table's options, overridden by those of the scan: they say how rows with one key become one.
+    /// The table's options, overridden by those of the scan. They define how rows with the same key become one.
     pub options: BTreeMap<String, String>,
 }
 
-/// Tasks for one reader, with all that it needs: pickles to an executor.
+/// Tasks for one reader, with everything that it needs. It can be pickled for an executor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Split {
     /// Shared by the splits of a scan.
@@ -498,19 +498,19 @@ pub struct Split {
     pub tasks: Vec<ScanTask>,
 }
 
-/// The files that one writer made, to be committed with others. Travels from executors to the driver.
+/// The files that one writer made, to be committed with others. Executors send it to the driver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommitMessage {
     /// The table they belong to.
     pub table_uuid: String,
     /// New data and delete files; sequence numbers and snapshot ids unset.
     pub files: Vec<DataFile>,
-    /// What they rely on, if there are deletes among them.
+    /// What the files rely on, if some are deletes.
     pub delta: Option<RowDelta>,
-    /// The format version that the table had, if the rows were in the table before: they replace others, and from
-    /// version 3 on have their lineage as columns.
+    /// The table's format version, if the rows existed in the table before. They replace other rows. From version 3 on,
+    /// they have their lineage as columns.
     pub rewrites: Option<u8>,
-    /// When they were written: no earlier commit has them.
+    /// When they were written. No earlier commit contains them.
     pub written_at: Option<WrittenAt>,
     /// What a commit of files in buckets needs in addition. Empty for other tables.
     pub buckets: BucketMessage,
@@ -529,7 +529,7 @@ pub struct BucketMessage {
     pub replaces: bool,
 }
 
-/// The keys that a writer assigned to a bucket, in tables whose buckets follow no rule.
+/// The keys that a writer assigned to a bucket, in tables with dynamic buckets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BucketHashes {
     /// The partition: a binary row after its number of fields.
@@ -563,28 +563,28 @@ pub struct WrittenAt {
     pub time_ms: i64,
 }
 
-/// What deletes of rows rely on, and what they take the place of.
+/// What deletes of rows rely on, and what they replace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowDelta {
-    /// The snapshot that the writer looked at; none if there was none.
+    /// The snapshot that the writer read; `None` for an empty table.
     pub since: Option<i64>,
-    /// Files that go: data files without a row left, and delete files that new ones contain.
+    /// Files that the commit removes: data files without remaining rows, and delete files that new ones replace.
     pub removed: Vec<DataFile>,
-    /// Data files that position deletes name: they must still be there.
+    /// Data files that position deletes refer to. They must still exist in the table.
     pub referenced: Vec<String>,
-    /// Specs whose data files equality deletes reach; `None` if all, or if there are none such.
+    /// Specs whose data files the equality deletes apply to. `None` means all specs, or no equality deletes.
     pub specs: Option<Vec<i32>>,
-    /// If it is one part of a change that relies on what all parts read: how many rows it touched.
+    /// For one part of a change that relies on what all parts read: how many rows it touched.
     pub part: Option<PartRows>,
 }
 
 /// How many rows a part of a change touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartRows {
-    /// Rows that others took the place of.
+    /// Rows that were replaced.
     pub updated: u64,
-    /// Rows that went.
+    /// Rows that were deleted.
     pub deleted: u64,
-    /// Rows that came.
+    /// Rows that were inserted.
     pub inserted: u64,
 }

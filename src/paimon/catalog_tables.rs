@@ -76,9 +76,8 @@ impl PaimonCatalog {
                 .hint("Leave out the location"));
         }
         if !request.sort_by.is_empty() {
-            return Err(
-                Error::unsupported("tables of Paimon have no sort order besides their key").hint("Leave out sort_by")
-            );
+            return Err(Error::unsupported("tables of Paimon have no sort order other than their key")
+                .hint("Leave out sort_by"));
         }
         let primary_keys = match &request.identifier_fields {
             Some(names) => names.clone(),

@@ -25,11 +25,11 @@ pub static PAIMON: TableFormat = TableFormat {
     behaviour: Behaviour::NONE,
     instead: &[(
         "transactions",
-        "A commit makes one kind of change. Several writes are one commit by table.writer() and table.commit([message, ...]); on a branch others see changes only after refs.fast_forward",
+        "A commit makes one kind of change. To commit several writes at once, use table.writer() and table.commit([message, ...]). To publish several changes together, make them on a branch and call refs.fast_forward",
     )],
 };
 
-/// The first id of a partition field, as in Iceberg; Paimon gives them none.
+/// The first id of a partition field, as in Iceberg. Paimon's partition fields have no ids.
 const FIRST_PARTITION_FIELD_ID: i32 = 1000;
 
 /// A table at one snapshot. Immutable; cheap to clone; shared by threads.
@@ -106,7 +106,7 @@ impl PaimonTable {
         Ok(PaimonTable { inner: Arc::new(Inner { schema, schema_path, storage_options, kept, metadata }) })
     }
 
-    /// The same version with another schema, for what is written.
+    /// The same version with another schema, for writers.
     pub(crate) fn with_schema(&self, schema: TableSchema) -> PaimonTable {
         let inner = &self.inner;
         PaimonTable {
@@ -123,7 +123,7 @@ impl PaimonTable {
     /// The same table on a branch.
     ///
     /// # Errors
-    /// `NotFound` if there is no such branch, or if the table was dropped and created again; as
+    /// `NotFound` if the branch does not exist, or if the table was dropped and created again; as
     /// [`TableMetadata::load`].
     pub(crate) fn branch(&self, name: &str) -> Result<PaimonTable> {
         self.metadata().check_same_table()?;
@@ -205,7 +205,7 @@ impl PaimonTable {
         self.inner.metadata.snapshot.as_deref().map(SnapshotInfo::from)
     }
 
-    /// All snapshots that are still there, oldest first, up to the current one.
+    /// All snapshots that still exist, oldest first, up to the current one.
     ///
     /// # Errors
     /// As [`TableFolder::snapshots`]; `NotFound` if the table was dropped and created again.

@@ -29,8 +29,8 @@ impl Coverage {
     }
 }
 
-/// Whether bounds in files of this format are values of the column, if it has any. Text and bytes may be cut;
-/// uuids may be in another order; ORC keeps milliseconds of times, and infinities in place of NaNs.
+/// Whether bounds in files of this format are values of the column, if it has any. Text and bytes may be cut.
+/// UUIDs may be in another order. ORC keeps only milliseconds of times, and infinities instead of NaNs.
 pub(crate) fn tight(ty: &PrimitiveType, format: FileFormat) -> bool {
     use PrimitiveType as P;
     match ty {
@@ -72,9 +72,9 @@ pub(crate) fn asked_columns(
 }
 
 pub(crate) fn no_statistics(column: &str) -> Error {
-    Error::invalid(format!("metadata has no statistics of column '{column}'")).with("column", column).hint(
-        "There are statistics of columns and members of structs, not of metadata columns and what is in lists and maps",
-    )
+    Error::invalid(format!("metadata has no statistics of column '{column}'"))
+        .with("column", column)
+        .hint("Columns and fields of structs have statistics. Metadata columns and values in lists and maps have none")
 }
 
 /// The leaves of a column that are not in a list or map.
@@ -100,7 +100,7 @@ pub(crate) struct ColumnFold {
     nans: Count,
     lower: Extreme,
     upper: Extreme,
-    /// Whether a value that is neither null nor NaN may be there.
+    /// Whether a value that is neither null nor NaN may exist.
     ordinary: bool,
     /// Whether a NaN certainly exists, and whether an uncounted NaN may exist.
     nan: bool,
@@ -172,7 +172,7 @@ impl Extreme {
     }
 }
 
-/// What is known of the column in one file.
+/// What is known about the column in one file.
 pub(crate) struct FileFacts<'a> {
     pub(crate) nulls: Option<u64>,
     pub(crate) nans: Option<u64>,
@@ -211,7 +211,7 @@ impl ColumnFold {
             return;
         }
         self.ordinary = true;
-        // One value in all rows stays, whichever rows do.
+        // A value that all rows share stays, whichever rows remain.
         let alike = facts.nulls == Some(0) && facts.nans == Some(0) && facts.lower.is_some();
         let alike = alike && facts.lower.zip(facts.upper).is_some_and(|(l, u)| l.sql_cmp(u) == Some(Ordering::Equal));
         let attained = whole && facts.tight || alike && matches!(coverage, Coverage::Vector(_));
@@ -267,7 +267,7 @@ pub(crate) fn partition_value<'a>(
     }
 }
 
-/// Of a column that has one value in all rows.
+/// The facts of a column with the same value in all rows.
 pub(crate) fn of_constant(value: Option<ValueRef<'_>>, records: u64) -> FileFacts<'_> {
     let all = Some(records);
     match value {

@@ -86,7 +86,8 @@ impl Texts {
 }
 
 pub(crate) fn batch(schema: SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
-    RecordBatch::try_new(schema, columns).map_err(|e| Error::internal("the explanation is no Arrow batch").because(e))
+    RecordBatch::try_new(schema, columns)
+        .map_err(|e| Error::internal("the explanation can't become an Arrow batch").because(e))
 }
 
 /// A data file of a Paimon table, and the decision about it.
@@ -100,7 +101,7 @@ pub(crate) struct Judged<'v> {
     pub manifest: &'v str,
 }
 
-/// The data files of a snapshot of Paimon.
+/// The data files of a Paimon snapshot.
 pub(crate) fn encode_judged(judged: &[Judged<'_>]) -> Result<RecordBatch> {
     let (mut paths, mut reasons) = (Texts::default(), Texts::default());
     for j in judged {

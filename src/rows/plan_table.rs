@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::format::task::ScanTask;
 
 /// The columns: `file_path`, `file_format`, `record_count`, `file_size_in_bytes`, `spec_id`, `partition` (as in paths:
-/// `day=2023-01-01/bucket=3`), `sequence_number`, `start`, `length`, `delete_files` (how many), `residual` (text).
+/// `day=2023-01-01/bucket=3`), `sequence_number`, `start`, `length`, `delete_files` (their number), `residual` (text).
 pub fn schema() -> SchemaRef {
     let dictionary = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let field = |name: &str, ty| Field::new(name, ty, false);
@@ -39,7 +39,7 @@ pub fn schema_of_changes() -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// Tasks as Arrow; of [`schema_of_changes`] if they are of a changelog.
+/// Tasks as Arrow, with [`schema_of_changes`] if they belong to a changelog.
 ///
 /// # Errors
 /// `CorruptTable` if the paths exceed 2 GiB.
@@ -71,10 +71,11 @@ pub fn encode_tasks(tasks: &[&ScanTask], of_changes: bool) -> Result<RecordBatch
         out.push(Arc::new(changes().map(|c| c.map(|c| c.ordinal)).collect::<Int32Array>()));
         out.push(Arc::new(changes().map(|c| c.map(|c| c.commit_snapshot_id)).collect::<Int64Array>()));
     }
-    RecordBatch::try_new(schema, out).map_err(|e| Error::internal("the plan is no Arrow batch").because(e))
+    RecordBatch::try_new(schema, out).map_err(|e| Error::internal("the plan can't become an Arrow batch").because(e))
 }
 
-/// A dictionary column. Tasks with one `code` have one text, which is asked for once; several codes may have the same.
+/// A dictionary column. Tasks with the same `code` have the same text, which is computed once. Several codes may have
+/// the same text.
 fn texts(
     tasks: &[&ScanTask],
     code: impl Fn(&ScanTask) -> usize,
@@ -103,7 +104,7 @@ fn texts(
     coded(codes.iter().copied(), text, codes.iter().copied())
 }
 
-/// A dictionary column: `text` is asked once for each distinct code.
+/// A dictionary column. `text` is called once for each distinct code.
 pub(crate) fn coded(
     codes: impl Iterator<Item = usize>,
     text: impl Fn(usize) -> String,
@@ -123,5 +124,5 @@ pub(crate) fn coded(
         keys.append_value(key);
     }
     let array = DictionaryArray::<Int32Type>::try_new(keys.finish(), Arc::new(StringArray::from(values)));
-    Ok(Arc::new(array.map_err(|e| Error::internal("the plan is no dictionary").because(e))?))
+    Ok(Arc::new(array.map_err(|e| Error::internal("the plan can't become a dictionary column").because(e))?))
 }

@@ -23,7 +23,7 @@ pub(crate) struct ScanShape {
     select: Option<Vec<String>>,
     /// The most rows to read.
     pub limit: Option<usize>,
-    /// Whether columns are found by their exact names.
+    /// Whether column names are case-sensitive.
     pub case_sensitive: bool,
     /// Whether the rows are changes.
     of_changes: bool,

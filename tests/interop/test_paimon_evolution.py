@@ -95,7 +95,7 @@ def test_what_schemas_refuse(paimon: Paimon) -> None:
     refused(fz.InvalidInputError, "partition column", rename_column=("part", "p"))
     refused(fz.InvalidInputError, "can't become required", require_column=("name",))
     refused(fz.UnsupportedError, "primary key", set_identifier_fields=("name",))
-    refused(fz.UnsupportedError, "rows that are there", add_column=("x", "int", None, False, 5))
+    refused(fz.UnsupportedError, "existing rows", add_column=("x", "int", None, False, 5))
     refused(fz.InvalidInputError, "no column 'y'", drop_column=("y",))
     before = t.metadata_location
     for change, what in (

@@ -162,7 +162,7 @@ def test_forwarding_what_expired(paimon: Paimon) -> None:
     config = paimon.api.options.ExpireConfig.builder().snapshotRetainMin(1).snapshotRetainMax(1)
     expire.config(config.snapshotTimeRetain(paimon.jvm.java.time.Duration.ZERO).build()).expire()
     table.write([(2, "main", 1)])
-    with pytest.raises(fz.InvalidInputError, match="can't be told"):
+    with pytest.raises(fz.InvalidInputError, match="no longer known"):
         t.refresh().refs.fast_forward("main", to="work")
     t.refresh().rollback(to="start")
     t.refresh().refs.fast_forward("main", to="work")

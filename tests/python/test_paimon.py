@@ -443,7 +443,7 @@ def test_refresh_sees_new_snapshots(tmp_path: Path) -> None:
     newest = root / "snapshot" / "snapshot-3"
     kept = newest.read_text()
     newest.unlink()
-    with pytest.raises(fz.CorruptTableError, match="the latest snapshot, 3, is gone"):
+    with pytest.raises(fz.CorruptTableError, match="the latest snapshot, 3, is missing"):
         fz.open_table(root)
     (root / "snapshot" / "LATEST").write_text("2")
     table = fz.open_table(root)
@@ -485,6 +485,6 @@ def test_spark_says_what_it_does_not_do(spark: Any, orders: fz.Table, tmp_path: 
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("p", pa.string())])
     t = catalog.create_table("db.t", schema, format="paimon", identifier_fields=["id"], partition_by=["p"])
     # Before any task runs.
-    with pytest.raises(fz.UnsupportedError, match="leaves out partition columns"):
+    with pytest.raises(fz.UnsupportedError, match="lacks partition columns"):
         fz.spark.append(spark.createDataFrame([(1, "a")], "id long not null, p string"), t)
     assert list(t.refresh().snapshots) == []

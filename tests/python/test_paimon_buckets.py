@@ -188,7 +188,7 @@ def test_keys_move_between_partitions(warehouse: Path) -> None:
     # Rows are deleted wherever they are.
     t.refresh().delete_keys(pa.table({"id": pa.array([20, 5, 8, 0, 777], pa.int32())}))
     assert sorted(row[1] for row in read(t)) == [1, 2, 3, 4, 6, 7, 9, 10, 11]
-    with pytest.raises(fz.UnsupportedError, match="one writer has to see"):
+    with pytest.raises(fz.UnsupportedError, match="one writer must see"):
         t.writer().write(batch([("a", 1, 1)]))
     with pytest.raises(fz.UnsupportedError, match="append"):
         t.overwrite(batch([("a", 1, 1)]), "p = 'a'")

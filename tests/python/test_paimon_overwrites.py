@@ -192,7 +192,7 @@ def test_writers_of_two_numbers_of_buckets(catalog: fz.Catalog) -> None:
     before = read(table)
     first = written(table, [("a", i, 7) for i in range(9)])
     table.set_properties({"bucket": "3"})
-    with pytest.raises(fz.CommitConflictError, match="2 buckets can't have files of 3"):
+    with pytest.raises(fz.CommitConflictError, match="2 buckets can't have files made for 3"):
         table.commit_overwrite([*first, *written(table, [("a", i, 8) for i in range(9)])], partitions=True)
     assert read(table) == before
     assert [row for row in read(table.commit_overwrite(first, partitions=True)) if row[0] == "a"] == [

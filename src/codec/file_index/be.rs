@@ -23,7 +23,7 @@ pub(super) fn size(n: i32) -> Result<usize> {
 /// Part of some bytes.
 ///
 /// # Errors
-/// `CorruptTable` if they have no such part.
+/// `CorruptTable` if they are too short.
 pub(super) fn part(bytes: &[u8], start: usize, length: usize) -> Result<&[u8]> {
     start.checked_add(length).and_then(|end| bytes.get(start..end)).ok_or_else(ends_early)
 }
@@ -79,7 +79,7 @@ impl<'a> Bytes<'a> {
         self.int().and_then(size)
     }
 
-    /// As many bytes as the number before them says.
+    /// Bytes after a number that gives their length.
     pub(super) fn block(&mut self) -> Result<&'a [u8]> {
         let length = self.size()?;
         self.take(length)

@@ -33,7 +33,7 @@ pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result
     Ok(if out { MatchingRows::AllBut { count: index.rows, except: set } } else { MatchingRows::Only(set) })
 }
 
-/// What the head says of the wanted values.
+/// The entries of the head for the wanted values.
 struct BitmapIndex<'a> {
     rows: u32,
     /// Where the rows of null are.

@@ -6,10 +6,10 @@ use super::rows::MatchingRows;
 use crate::codec::xxhash::xxh64;
 use crate::error::{Error, Result};
 
-/// More than any rate of false positives asks for.
+/// More than any rate of false positives needs.
 const MOST_FUNCTIONS: u32 = 1 << 12;
 
-/// All rows if one of the keys may be in the filter, else none.
+/// All rows if one of the keys may be in the filter, else no rows.
 pub(super) fn rows(bytes: &[u8], keys: &[IndexKey], ty: IndexedType) -> Result<MatchingRows> {
     let mut from = Bytes(bytes);
     let functions = from.int()?.cast_unsigned();
@@ -55,7 +55,9 @@ impl BloomBits {
         let (ln_2, wanted) = (std::f64::consts::LN_2, f64::from(items));
         let bits = (-wanted * false_positives.ln() / (ln_2 * ln_2)).trunc();
         if items == 0 || !(bits >= 0.0 && bits < f64::from(i32::MAX - 8)) {
-            return Err(Error::invalid(format!("there is no Bloom filter of {items} items and {false_positives} fpp")));
+            return Err(Error::invalid(format!(
+                "a Bloom filter can't have {items} items and a rate of false positives of {false_positives}"
+            )));
         }
         let bytes = bits as usize / 8 + 1;
         let functions = ((bytes * 8) as f64 / wanted * ln_2).round().max(1.0) as u32;

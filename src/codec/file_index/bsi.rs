@@ -60,7 +60,7 @@ impl SliceIndex {
         out
     }
 
-    /// Rows with values less than `v`, or equal to it if asked.
+    /// Rows with values less than `v`, or equal to it if requested.
     fn below(&self, v: i64, or_equal: bool) -> RoaringBitmap {
         let side = if v < 0 { &self.negative } else { &self.positive };
         let split = side.compare(v.unsigned_abs());

@@ -63,7 +63,7 @@ pub(super) struct ColumnIndex<'a> {
     pub(super) bytes: Option<&'a [u8]>,
 }
 
-/// All indexes of a data file; its head is read, the indexes when asked.
+/// All indexes of a data file. Its head has been read; an index is read on first use.
 #[derive(Debug)]
 pub struct FileIndex<'a> {
     pub(super) indexes: Vec<ColumnIndex<'a>>,
@@ -73,7 +73,7 @@ impl<'a> FileIndex<'a> {
     /// Reads the head.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are no file index, `Unsupported` if they are one of a later version.
+    /// `CorruptTable` if the bytes are not a file index, `Unsupported` if they are one of a later version.
     pub fn parse(bytes: &'a [u8]) -> Result<FileIndex<'a>> {
         let mut from = Bytes(bytes);
         if from.long()? != MAGIC {
@@ -110,7 +110,7 @@ impl<'a> FileIndex<'a> {
     /// not there as the filter sees it.
     ///
     /// # Errors
-    /// `CorruptTable` if an index that is asked is damaged.
+    /// `CorruptTable` if an index that is read is damaged.
     pub fn rows<'n>(
         &self,
         filter: &BoundPredicate,
@@ -191,7 +191,7 @@ impl ColumnIndex<'_> {
 /// Text as Java's `DataOutput.writeUTF` writes it: a length of two bytes, then "modified UTF-8", in which each half of
 /// a surrogate pair has three bytes.
 fn java_text(from: &mut Bytes<'_>) -> Result<String> {
-    let bad = || Error::corrupt("a name in a file index is no text");
+    let bad = || Error::corrupt("a name in a file index is not text");
     let length = usize::from(from.short()?.cast_unsigned());
     let mut bytes = from.take(length)?.iter().map(|b| u16::from(*b));
     let mut units = Vec::with_capacity(length);

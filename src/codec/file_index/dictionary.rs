@@ -38,7 +38,7 @@ enum DictionaryKeys<'a> {
 pub(super) enum Found {
     /// It has this code.
     At(u32),
-    /// It has none; greater keys have this code and those after it.
+    /// The key is missing. Greater keys have this code and those after it.
     Before(u32),
 }
 

@@ -1,4 +1,4 @@
-//! Values as indexes store them, and what a comparison of a filter asks about them.
+//! Values as indexes store them, and the question that a filter's comparison asks about them.
 
 use std::cmp::Ordering;
 
@@ -120,14 +120,14 @@ impl IndexedType {
     }
 }
 
-/// What is asked of an index: never less than what the leaf asks.
+/// A question to an index. It never excludes rows that the leaf keeps.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Question {
     Null,
     NotNull,
     /// One of these, which ascend.
     In(Vec<IndexKey>),
-    /// Not null, and none of these values. They ascend.
+    /// Not null, and not one of these values, which ascend.
     NotIn(Vec<IndexKey>),
     /// Less than the key, or equal to it if set.
     Below(IndexKey, bool),

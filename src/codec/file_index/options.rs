@@ -11,7 +11,7 @@ pub struct IndexOptions {
     pub version: u8,
     /// Bitmaps of version 2: bytes of a block of values.
     pub block_bytes: usize,
-    /// Range bitmaps: bytes of a chunk of the dictionary; `None` for what the type asks for.
+    /// Range bitmaps: bytes of a chunk of the dictionary; `None` for the default of the type.
     pub chunk_bytes: Option<usize>,
 }
 

@@ -72,7 +72,7 @@ impl RangeBitmapIndex<'_> {
         Ok(out)
     }
 
-    /// Rows with values greater than `key`, or equal to it if asked.
+    /// Rows with values greater than `key`, or equal to it if requested.
     fn above(&self, key: &IndexKey, or_equal: bool) -> Result<RoaringBitmap> {
         match (key.order(&self.least), key.order(&self.greatest)) {
             (Ordering::Less, _) => return Ok(self.slices.rows.clone()),

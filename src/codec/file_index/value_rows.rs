@@ -1,4 +1,4 @@
-//! The rows of each value of a column: what bitmap indexes are made of.
+//! The rows of each value of a column, for bitmap indexes.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

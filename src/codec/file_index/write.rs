@@ -35,7 +35,7 @@ impl IndexWriter {
     /// An index of a column of a type.
     ///
     /// # Errors
-    /// `InvalidInput` if there is no such index of the type, as in Java; for options that make no sense.
+    /// `InvalidInput` if the type can't have this index, as in Java, and for invalid options.
     pub fn new(kind: &IndexKind, ty: IndexedType, options: IndexOptions) -> Result<IndexWriter> {
         let whole = match ty {
             IndexedType::Boolean | IndexedType::Float | IndexedType::Double => false,
@@ -109,7 +109,7 @@ impl IndexWriter {
     }
 }
 
-/// By column the kinds of its indexes, and they themselves; none of a column without values.
+/// The indexes of each column with their kinds; nothing for a column without values.
 pub type IndexBytes = BTreeMap<String, Vec<(IndexKind, Option<Vec<u8>>)>>;
 
 /// The file index of a data file.
@@ -152,7 +152,7 @@ pub fn encode_file_index(columns: &IndexBytes) -> Result<Vec<u8>> {
             }
         }
     }
-    // Room for what later versions add.
+    // Space for additions of later versions.
     out.int(0);
     out.bytes(&body);
     Ok(out.0)

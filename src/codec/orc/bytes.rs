@@ -97,7 +97,7 @@ impl BitReader {
         }
         let all = self.left as usize + 8 * self.scratch.len();
         self.left = (all - count) as u32;
-        // What is left lies in the byte read last.
+        // The rest is in the last byte read.
         self.current = match self.scratch.last() {
             Some(last) => last.reverse_bits().checked_shr(8 - self.left).unwrap_or(0),
             None => self.current.checked_shr(count as u32).unwrap_or(0),

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// Bytes of a chunk's header.
 pub(super) const HEADER: usize = 3;
 
-/// Chunks decompress to this at most if the file does not say.
+/// The default maximum size of a decompressed chunk.
 const DEFAULT_BLOCK: u64 = 256 << 10;
 
 /// The length of a chunk has 23 bits.
@@ -17,7 +17,7 @@ const MAX_BLOCK: u64 = 1 << 23;
 /// How chunks are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrcCodec {
-    /// Not at all: there are no chunks.
+    /// No compression, and no chunks.
     None,
     /// Deflate without a header.
     Zlib,
@@ -76,7 +76,7 @@ pub(super) struct ChunkInflater {
 }
 
 impl ChunkInflater {
-    /// Replaces `out` by what a compressed chunk holds.
+    /// Replaces `out` by the content of a compressed chunk.
     ///
     /// # Errors
     /// `CorruptTable` if it is not what the codec makes or is larger than the file's blocks are.

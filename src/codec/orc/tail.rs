@@ -297,10 +297,10 @@ impl OrcFooter {
 
 /// Types are a tree whose children come behind their parents.
 fn check_types(types: &[TypeInfo]) -> Result<()> {
-    let bad = |what: &str| Err(Error::corrupt(format!("the types of the ORC file are no tree: {what}")));
+    let bad = |what: &str| Err(Error::corrupt(format!("the types of the ORC file are not a tree: {what}")));
     if types.first().is_none_or(|root| root.kind != OrcKind::Struct) {
         return match types.first() {
-            Some(_) => Err(Error::unsupported("ORC files whose rows are no structs cannot be read")),
+            Some(_) => Err(Error::unsupported("ORC files whose rows are not structs can't be read")),
             None => bad("it has no types"),
         };
     }
@@ -401,7 +401,7 @@ impl StripeFooter {
     pub fn parse(bytes: &[u8], compression: Compression, stripe: &StripeInfo) -> Result<StripeFooter> {
         let bytes = read_message(bytes, compression)?;
         let mut out = StripeFooter { streams: Vec::new(), encodings: Vec::new(), writer_zone: None };
-        let outside = || Error::corrupt("a stream of the ORC file lies outside of its stripe");
+        let outside = || Error::corrupt("a stream of the ORC file is outside its stripe");
         let (mut offset, end) = (stripe.offset, stripe.footer_offset().ok_or_else(outside)?);
         for field in Message::new(&bytes) {
             match field? {

@@ -265,7 +265,7 @@ impl<'a> VariantContainer<'a> {
     /// The bytes of a member.
     ///
     /// # Errors
-    /// As [`VariantValue::parse`]; `CorruptTable` if there is no such member or it lies outside of the container.
+    /// As [`VariantValue::parse`]; `CorruptTable` if there is no such member or it lies outside the container.
     pub fn bytes(&self, i: usize) -> Result<&'a [u8]> {
         let rest = self.rest(i)?;
         let (_, size) = VariantValue::parse(rest)?;
@@ -281,7 +281,7 @@ impl<'a> VariantContainer<'a> {
 /// The members of an object with their names, in the order of the bytes.
 ///
 /// # Errors
-/// `CorruptTable` if a name is not in the dictionary or a member lies outside of the object.
+/// `CorruptTable` if a name is not in the dictionary or a member lies outside the object.
 pub fn members<'a>(
     metadata: &Metadata<'a>,
     object: &VariantContainer<'a>,

@@ -48,7 +48,7 @@ pub fn bucket_array(array: &ArrayRef, source: &PrimitiveType, buckets: u32) -> R
     })
 }
 
-/// Text or bytes in any layout; `None` if the array is neither, or not the one asked for.
+/// Text or bytes in any layout; `None` for an array of another type.
 fn bytes(array: &ArrayRef, text: bool, into: Buckets) -> Option<Result<Int32Array>> {
     match array.data_type() {
         DataType::Utf8 if text => array.as_string_opt::<i32>().map(|a| slices(a, into)),
@@ -72,7 +72,7 @@ fn hash_bytes(bytes: &[u8]) -> u32 {
     kernel_bytes(0, bytes)
 }
 
-/// Hashes what null slots hold too, which is cheaper than asking.
+/// Also hashes the content of null slots, which is cheaper than a check.
 fn primitives<T: ArrowPrimitiveType>(
     a: &PrimitiveArray<T>,
     into: Buckets,

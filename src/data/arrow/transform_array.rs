@@ -65,7 +65,7 @@ pub(crate) fn transform_array(array: &ArrayRef, source: &PrimitiveType, transfor
     transformed.ok_or_else(|| misfit(array, transform))
 }
 
-/// Floats with one NaN, anything else as it is.
+/// Floats with a single form of NaN, other values unchanged.
 fn identity(array: &ArrayRef) -> ArrayRef {
     if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
         return Arc::new(floats.unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v }));

@@ -85,7 +85,7 @@ pub fn unshred(stored: &ArrayRef) -> Result<ArrayRef> {
 /// [`unshred`]; what belongs to null rows may be anything.
 ///
 /// # Errors
-/// As [`unshred`]; `InvalidInput` if they are no variants.
+/// As [`unshred`]; `InvalidInput` if they are not variants.
 pub fn parts(array: &dyn Array) -> Result<(BinaryArray, BinaryArray)> {
     let foreign = || {
         Error::invalid(format!("an array of type {} holds no variants", array.data_type()))
@@ -147,7 +147,7 @@ pub fn to_json(batches: impl RecordBatchReader) -> Result<(SchemaRef, Vec<Record
     Ok((schema, out))
 }
 
-/// The same bytes; what was null is whatever was there.
+/// The same bytes. Null slots keep their old content.
 fn without_nulls(array: &BinaryArray) -> BinaryArray {
     BinaryArray::new(array.offsets().clone(), array.values().clone(), None)
 }
@@ -189,7 +189,7 @@ struct RowDictionary<'a> {
 
 struct Names<'a> {
     metadata: Metadata<'a>,
-    /// Made when first asked for.
+    /// Made on first use.
     ids: Option<HashMap<&'a str, u32>>,
 }
 
@@ -267,7 +267,7 @@ enum Scalar<'a> {
 impl<'a> Shredded<'a> {
     fn of(group: &'a StructArray, depth: usize) -> Result<Shredded<'a>> {
         if depth > MAX_DEPTH {
-            return Err(Error::corrupt("the shredded columns of a variant nest too deep"));
+            return Err(Error::corrupt("the shredded columns of a variant are nested too deep"));
         }
         let not_binary = || Error::corrupt("the column value of a variant is not binary");
         let value = group.column_by_name(VALUE).map(|c| c.as_binary_opt::<i32>().ok_or_else(not_binary)).transpose()?;

@@ -32,7 +32,7 @@ const FREE_ITEMS: u64 = 1 << 24;
 pub(crate) struct RecordDecoder {
     steps: Vec<DecodeStep>,
     schema: SchemaRef,
-    /// Bytes that a row takes in Arrow, whatever it takes in the file.
+    /// Bytes that a row takes in Arrow, regardless of its size in the file.
     width: usize,
 }
 
@@ -103,7 +103,7 @@ impl RecordDecoder {
     /// Reads a record.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are no such record.
+    /// `CorruptTable` if the bytes are not such a record.
     #[inline]
     pub(crate) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         read_steps(&mut self.steps, cursor)
@@ -217,7 +217,7 @@ fn fields(steps: &[DecodeStep]) -> Fields {
     steps.iter().filter_map(field).collect()
 }
 
-/// The field with nothing in it but what is read.
+/// The field with only the parts that are read.
 fn pruned(field: &FieldRef, values: &LeafValues) -> FieldRef {
     let data_type = match (values, field.data_type()) {
         (LeafValues::Struct(steps), _) => DataType::Struct(fields(steps)),
@@ -358,7 +358,7 @@ impl LeafDecoder {
         Ok(())
     }
 
-    /// The array of what was read since the last one.
+    /// The array of the values since the last one.
     fn finish(&mut self) -> Result<ArrayRef> {
         let rows = self.len();
         let nulls = self.nulls.finish();

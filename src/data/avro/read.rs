@@ -48,8 +48,8 @@ impl AvroSource {
     /// Reads the header.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no Avro file or its header is damaged, `Unsupported` for codecs and schemas that cannot
-    /// be read, else the store's errors.
+    /// `CorruptTable` if it is not an Avro file or its header is damaged, `Unsupported` for codecs and schemas that
+    /// cannot be read, else the store's errors.
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<AvroSource> {
         let size = store.size(path)?;
         let fetched = read_head(store.as_ref(), path, size)?;
@@ -209,7 +209,7 @@ impl Blocks {
         Ok(records)
     }
 
-    /// Goes there by looking for the marker, whatever is before it.
+    /// Finds the position by searching for the marker, whatever comes before it.
     fn seek(&mut self, start: i64) -> Result<()> {
         if start <= self.marker() {
             return Ok(());

@@ -18,7 +18,7 @@ use crate::types::{Field, PrimitiveType, Schema, Type};
 /// The schema of rows of `schema`.
 ///
 /// # Errors
-/// `Unsupported` for two columns whose names Avro can't tell apart.
+/// `Unsupported` for two columns with the same Avro name.
 pub(crate) fn avro_schema_json(schema: &Schema) -> Result<String> {
     let mut named = HashSet::new();
     declare::text(&record("table", &schema.fields, &mut named)?, Zones::AdjustToUtc)
@@ -51,13 +51,13 @@ fn with_id(name: &str, ty: AvroSchema, f: &Field) -> RecordField {
     out
 }
 
-/// The type of a field: a union with null if there may be none.
+/// The type of a field: a union with null if it may be null.
 fn optional(f: &Field, named: &mut HashSet<String>) -> Result<AvroSchema> {
     let ty = of_type(f, named)?;
     if is_optional(f) { declare::optional(ty) } else { Ok(ty) }
 }
 
-/// Whether a value of the field says first if it is there.
+/// Whether a value of the field begins with a mark for null.
 pub(crate) fn is_optional(f: &Field) -> bool {
     !f.required && f.ty != Type::Primitive(PrimitiveType::Unknown)
 }

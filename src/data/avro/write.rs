@@ -19,7 +19,7 @@ use crate::store::{Store, StoreWriter};
 use crate::types::Schema;
 use crate::types::schema_json::schema_to_json;
 
-/// Java's levels where none is given.
+/// Java's default levels.
 const DEFLATE_LEVEL: i32 = 9;
 const ZSTD_LEVEL: i32 = 1;
 
@@ -39,7 +39,7 @@ impl AvroSettings {
     /// Settings for rows of `schema` from the table's properties.
     ///
     /// # Errors
-    /// `InvalidInput` for a property that can't be read; `Unsupported` for columns that Avro can't tell apart.
+    /// `InvalidInput` for a property that can't be read; `Unsupported` for columns with the same Avro name.
     pub(crate) fn new(
         schema: &Arc<Schema>,
         properties: &BTreeMap<String, String>,

@@ -101,7 +101,7 @@ struct ChangeColumns {
     inner: Arc<Schema>,
     /// The first lineage column among them.
     first_lineage: usize,
-    /// What is asked of the columns that are not the table's.
+    /// The filter on the columns that are not the table's.
     filter: Arc<BoundPredicate>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Declared {
     size: Size,
 }
 
-/// What a declared type says beyond the table's type.
+/// What a declared type adds to the table's type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Size {
     /// Nothing.
@@ -75,7 +75,7 @@ impl Declared {
         if let Size::Bits(bits) = self.size { Some(bits) } else { None }
     }
 
-    /// Digits of a time's fraction of the second, if it says.
+    /// Digits of a time's fraction of the second, if declared.
     pub(crate) fn fraction_digits(&self) -> Option<u32> {
         if let Size::Digits(digits) = self.size { Some(digits) } else { None }
     }
@@ -111,7 +111,7 @@ fn is_timestamp(ty: &PrimitiveType) -> bool {
     matches!(ty, P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs)
 }
 
-/// A cast that is no promotion: it may lose or change what it is given.
+/// A cast that is not a promotion: it may lose or change values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DeclaredCast(Arc<(Declared, Declared)>);
 
@@ -166,7 +166,7 @@ impl DeclaredCast {
     /// Casts an array that has the Arrow type of [`DeclaredCast::from`].
     ///
     /// # Errors
-    /// `InvalidInput` for text that does not say a value of the type.
+    /// `InvalidInput` for text that is not a value of the type.
     pub(crate) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
         let (from, to) = self.0.as_ref();
         let value = |row| match value_at(array, row, &from.ty) {
@@ -178,7 +178,7 @@ impl DeclaredCast {
     }
 }
 
-/// Whether all values stay what they are, but for a promotion that keeps their order.
+/// Whether all values stay the same, or are promoted in the same order.
 fn keeps_values(from: &Declared, to: &Declared) -> bool {
     use PrimitiveType as P;
     let sizes = match (from.size, to.size) {
@@ -325,7 +325,7 @@ fn from_timestamp(units: i64, from: &Declared, to: &Declared) -> Option<Value> {
     let millis = units.div_euclid(from.per_second() / 1000);
     match &to.ty {
         P::Date => {
-            // Java rounds towards 1970 where there is no zone, and down where there is.
+            // Java rounds towards 1970 for times without a zone, and down for times with a zone.
             let zoned = matches!(from.ty, P::Timestamptz | P::TimestamptzNs);
             let days = if zoned { millis.div_euclid(MILLIS_PER_DAY) } else { millis / MILLIS_PER_DAY };
             i32::try_from(days).ok().map(Value::Int)

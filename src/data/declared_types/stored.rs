@@ -23,7 +23,7 @@ use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExactTypes(pub BTreeMap<FieldId, String>);
 
-/// A leaf as files store it, where its type in the schema does not tell.
+/// A leaf as files store it, if its type in the schema does not determine that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExactLeaf {
     /// As its type.
@@ -78,7 +78,7 @@ impl ExactTypes {
                 _ => return arrow.clone(),
             },
             (ty, Type::Primitive(p)) => match (self.leaf(field.id, p), ty, format) {
-                // ORC's timestamps are seconds and nanoseconds, whatever comes in.
+                // ORC's timestamps are seconds and nanoseconds, whatever the unit of the input.
                 (ExactLeaf::Millis, DataType::Timestamp(_, zone), FileFormat::Parquet | FileFormat::Avro) => {
                     DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
                 }

@@ -1,4 +1,4 @@
-//! What the delete files of a scan say, kept in memory for all tasks of the scan.
+//! The decoded delete files of a scan, kept in memory for all its tasks.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -71,11 +71,11 @@ fn bytes_at(store: &Arc<dyn Store>, path: &str, start: u64, length: usize) -> Re
     let bytes = store.get_range(path, start, length)?;
     match bytes.len() == length {
         true => Ok(bytes),
-        false => Err(Error::store("the store gave fewer bytes than asked for")),
+        false => Err(Error::store("the store returned fewer bytes than requested")),
     }
 }
 
-/// The positions that a position delete file has for a data file; `None` if none.
+/// The positions that a position delete file has for a data file; `None` if it has no positions.
 pub(crate) fn read_positions(
     store: &Arc<dyn Store>,
     context: &ReadContext,
@@ -90,7 +90,7 @@ pub(crate) fn read_positions(
     Ok(positions.get(&data_file.path).cloned().map(|set| (set, positions)))
 }
 
-/// All that a position delete file says, by data file.
+/// All deletes of a position delete file, by data file.
 ///
 /// # Errors
 /// As [`read_delete_file`].
@@ -177,11 +177,11 @@ pub(crate) fn read_keys(
     let sets = match files.iter().filter(|file| !cache.keys.has(&key(file))).nth(1) {
         None => files.iter().map(|file| set(file)).collect::<Result<_>>()?,
         Some(_) => in_parallel(store.as_ref(), files.len(), |i| {
-            files.get(i).map_or_else(|| Err(Error::internal("a delete file is gone")), |file| set(file))
+            files.get(i).map_or_else(|| Err(Error::internal("a delete file is missing")), |file| set(file))
         })?,
     };
     let paths = files.iter().map(|f| f.path.clone()).collect();
-    // The union of what is near some rows is no other rows'.
+    // A union for some rows is not valid for other rows.
     let unions = if some_large { Arc::new(Unions::new(0)) } else { cache.unions.clone() };
     Ok(KeyDeletes::new(encoder, sets, paths, unions))
 }

@@ -22,7 +22,7 @@ use crate::codec::bitmap::PositionSet;
 use crate::error::Result;
 use crate::types::FieldId;
 
-/// What the deletes of a data file say of its rows. Cheap to share; holds what the delete files say, not the files.
+/// The deletes of a data file. Cheap to share. It holds the decoded deletes, not the files.
 #[derive(Debug, Default)]
 pub struct DeleteFilter {
     pub(super) positions: Option<Arc<PositionSet>>,
@@ -37,7 +37,7 @@ impl DeleteFilter {
         self.positions.as_ref().is_none_or(|p| p.is_empty()) && self.keys.is_empty()
     }
 
-    /// Whether the other one removes all rows that this one does, as far as can be told without looking at rows.
+    /// Whether the other filter certainly removes all rows that this one does, judged without reading rows.
     pub(crate) fn is_within(&self, other: &DeleteFilter) -> bool {
         let positions = match (&self.positions, &other.positions) {
             (Some(own), Some(all)) => own.is_subset(all),
@@ -52,7 +52,7 @@ impl DeleteFilter {
         self.positions.as_deref()
     }
 
-    /// The key columns that [`DeleteFilter::keep`] asks for.
+    /// The key columns that [`DeleteFilter::keep`] needs.
     pub fn key_ids(&self) -> Vec<FieldId> {
         let ids: BTreeSet<FieldId> = self.keys.iter().flat_map(|k| k.ids()).copied().collect();
         ids.into_iter().collect()

@@ -1,4 +1,4 @@
-//! Sets of key values: what equality delete files hold.
+//! Sets of key values, from equality delete files.
 //!
 //! Keys are compared as Java's `StructLikeSet` does: null equals null, NaN equals NaN, and -0.0 differs from 0.0. Each
 //! key is kept once, as bytes that are equal exactly for equal keys (Arrow's row format).

@@ -15,7 +15,7 @@ use crate::store::Store;
 use crate::types::FieldId;
 
 impl DeleteFilter {
-    /// Reads the deletes of a data file, or takes from `cache` what was read for another task of the scan.
+    /// Reads the deletes of a data file, or takes them from `cache` if another task of the scan has read them.
     ///
     /// # Errors
     /// `Unsupported` for encrypted delete files and columns that deletes can't be keyed on; `CorruptTable` for damaged
@@ -83,7 +83,7 @@ impl DeleteFilter {
     }
 }
 
-/// The positions that position delete files have for a data file; `None` if none.
+/// The positions that position delete files have for a data file; `None` if they have no positions.
 fn positions_of(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,

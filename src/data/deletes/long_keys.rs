@@ -107,7 +107,7 @@ fn ascent(keys: &[i64], near: usize, below: impl Fn(i64) -> bool) -> usize {
 /// The keys of a delete file, and where the last search of one reader in them ended.
 pub(crate) type Searched<'a> = (&'a LongKeys, &'a AtomicUsize);
 
-/// Of the rows of `mask` those whose key is in none of the sets. `union` gives all keys of the sets.
+/// The rows of `mask` whose key is in no set. `union` returns all keys of the sets.
 ///
 /// # Errors
 /// What `union` gives.
@@ -144,7 +144,7 @@ pub(crate) fn keep(
     };
     Ok(match nulls {
         None => kept,
-        // Null is a key like any other. The value of a null slot is no key.
+        // Null is a key like any other. The value in a null slot is not a key.
         Some(nulls) if has_null() => &kept & nulls.inner(),
         Some(nulls) => &kept | &(&mask & &!nulls.inner()),
     })
@@ -199,7 +199,7 @@ impl Bitmap {
     }
 }
 
-/// A hash set behind a bitmap of hashes, which tells most keys that are not in it at a glance.
+/// A hash set behind a bitmap of hashes, which quickly excludes most missing keys.
 #[derive(Debug, Default)]
 pub(crate) struct LongSet {
     filter: Vec<u64>,
@@ -241,7 +241,7 @@ impl LongSet {
         set
     }
 
-    /// Fibonacci hashing; the table, which is asked about what passes, has a hash that no one can foresee.
+    /// Fibonacci hashing. Keys that pass are looked up in the table, whose hash nobody can predict.
     fn bit(&self, key: i64) -> u64 {
         (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift
     }
@@ -262,7 +262,7 @@ mod tests {
 
     use super::*;
 
-    /// What `keep` leaves of all rows, and whether it asked for the union.
+    /// The rows that `keep` leaves, and whether it used the union.
     fn kept(sets: &[Vec<Option<i64>>], rows: &[Option<i64>], last_ended: usize) -> (Vec<bool>, bool) {
         kept_of(sets, &(Arc::new(Int64Array::from(rows.to_vec())) as ArrayRef), last_ended)
     }
@@ -280,7 +280,7 @@ mod tests {
             asked.set(true);
             Ok(Arc::new(LongSet::union(sets.iter().map(|(keys, _)| *keys))))
         };
-        // Rows that are gone already stay gone; the mask is a part of another.
+        // Rows that are already deleted stay deleted. The mask is a slice of another mask.
         let mask = BooleanBuffer::collect_bool(array.len() + 3, |i| i < 3 || (i - 3) % 7 != 6).slice(3, array.len());
         let kept = keep(&sets, union, &longs, nulls, mask).unwrap();
         (kept.iter().collect(), asked.get())

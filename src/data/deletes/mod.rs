@@ -1,4 +1,4 @@
-//! Delete files: what they say, and which rows of a data file they leave.
+//! Delete files: their content, and the rows of a data file that they leave.
 //!
 //! [`load`] reads the deletes of a data file into a [`filter`], which then tests batches. [`cache`] keeps what was read
 //! for other tasks of the scan, within the bounds of a `weighted_cache`. `files` reads single delete files:

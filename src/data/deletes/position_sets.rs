@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// Positions by data file.
 pub(crate) type PositionsByFile = HashMap<String, Arc<PositionSet>>;
 
-/// The positions of one data file, and what holds them: as long as that lives, other tasks find it.
+/// The positions of one data file, and their owner. As long as the owner lives, other tasks find them.
 pub(crate) type SharedPositions = (Arc<PositionSet>, Arc<PositionsByFile>);
 
 /// Adds the positions of a batch, run by run of the same data file.

@@ -41,7 +41,7 @@ impl RowPositions {
         self.0.is_empty()
     }
 
-    /// Ascending ranges, none empty.
+    /// Ascending ranges that are not empty.
     pub fn ranges(&self) -> &[Range<u64>] {
         &self.0
     }
@@ -135,7 +135,7 @@ impl Upcoming {
         let mut out = RowPositions::default();
         let mut left = rows as u64;
         while left > 0 {
-            let range = self.0.front_mut().ok_or_else(|| Error::corrupt("the file has more rows than it claims"))?;
+            let range = self.0.front_mut().ok_or_else(|| Error::corrupt("the file has more rows than recorded"))?;
             let taken = range.start..range.end.min(range.start.saturating_add(left));
             left -= taken.end - taken.start;
             range.start = taken.end;

@@ -40,7 +40,7 @@ impl<V> CacheEntry<V> {
         CacheEntry { value: Arc::default(), used: Weak::new(), bytes: 0, was_requested: false }
     }
 
-    /// Lets go of the value; those who use it keep it.
+    /// Releases the value. Those who use it keep it.
     fn forget(&mut self) {
         (self.value, self.bytes) = (Arc::default(), 0);
     }
@@ -57,13 +57,13 @@ impl<K: Clone + Eq + Hash, V> WeightedCache<K, V> {
         WeightedCache { most_bytes, state: Mutex::new(state) }
     }
 
-    /// Whether the value of this key is there.
+    /// Whether the value of this key is in the cache.
     pub(super) fn has(&self, key: &K) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.places.get(key).is_some_and(|place| place.bytes > 0 || place.used.strong_count() > 0)
     }
 
-    /// The value of this key, else what `load` gives; `weigh` says how many bytes that takes.
+    /// The value of this key, else the result of `load`. `weigh` returns its size in bytes.
     pub(crate) fn get(
         &self,
         key: K,

@@ -62,7 +62,7 @@ pub(crate) fn read_aligned(reading: MergeInput<'_>, task: &ScanTask, section: &M
     Ok(Box::new(rows.filter(has_rows)))
 }
 
-/// The columns that are selected or asked for.
+/// The selected columns and those of the filter.
 fn wanted_fields(context: &ReadContext, task: &ScanTask) -> Result<Vec<Field>> {
     let optional = |field: &Field| Field { required: false, ..field.clone() };
     let top = |id: FieldId| context.schema.path(id).and_then(|path| path.first().copied());

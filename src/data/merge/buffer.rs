@@ -32,7 +32,7 @@ pub struct BufferMerge {
     /// Where the key columns are.
     key: Vec<usize>,
     rules: MergeRules,
-    /// Where the columns are that tell which row came later.
+    /// The positions of the columns that order rows with the same key.
     order: Vec<usize>,
 }
 
@@ -61,7 +61,7 @@ impl BufferMerge {
         key_value_columns().map(|f| Field { required: true, ..f })
     }
 
-    /// Whether rows that take others away are left out, in files as in what is read.
+    /// Whether delete rows are left out, in files and in results.
     pub fn ignores_deletes(&self) -> bool {
         self.rules.ignore_delete
     }
@@ -75,7 +75,7 @@ impl BufferMerge {
         Ok(partition(&keys).map_err(failed)?.ranges())
     }
 
-    /// Checks that the table takes rows of their kinds, which their last column says.
+    /// Checks that the table takes rows of these kinds, which are in their last column.
     ///
     /// # Errors
     /// `InvalidInput` if it does not.
@@ -209,7 +209,7 @@ fn merged(plan: &ColumnMerge, batch: &LoadedBatch, groups: &[Range<usize>]) -> R
         }
         members.clear();
         members.extend(group.clone().map(|row| (0, RowPlace { slot: 0, row: row as u32 })));
-        // Stable: rows that nothing tells apart keep the order in which they came.
+        // Stable: equal rows keep the order in which they came.
         members.sort_by(|(_, a), (_, b)| batch.compare_age(a.row, batch, b.row));
         // All at once, because a merged row must not be merged again like an incoming row.
         let row = plan.merge_row(&members, std::slice::from_ref(batch))?;

@@ -136,7 +136,7 @@ impl<'a> Merged<'a> {
         self.plan.functions.get(index)?.as_ref()
     }
 
-    /// Puts what `with` makes of the kept value and the new one in the place of the kept one.
+    /// Replaces the kept value by the result of `with` for it and the new value.
     fn apply(
         &mut self,
         index: usize,
@@ -169,7 +169,7 @@ impl<'a> Merged<'a> {
         Ok(())
     }
 
-    /// Has a row that takes others away as the merged one, if none was before.
+    /// Makes a delete row the merged row, if there was no row before.
     fn fill(&mut self, place: RowPlace) {
         if !std::mem::replace(&mut self.is_filled, true) {
             self.set_all(place);

@@ -48,7 +48,7 @@ pub enum Reduction {
     },
     /// Rows of level 0 meet those that were there before, in compacted files or above.
     Lookup {
-        /// Whether to tell what changed.
+        /// Whether to report changes.
         changelog: bool,
         /// Whether rows above are deleted where they are.
         vectors: bool,
@@ -98,7 +98,7 @@ impl CompactMerge {
         Ok(CompactMerge { merge, reduction, drops_deletes, compared: None, stays, schema })
     }
 
-    /// Leaves out changes that only change these columns, or none.
+    /// Leaves out changes that change nothing or only these columns.
     #[must_use]
     pub fn comparing(self, ignored: &[&str]) -> Self {
         let fields = self.merge.fields.iter().enumerate();
@@ -214,7 +214,7 @@ impl Above {
         Box::new(batches.map(move |batch| {
             let batch = batch?;
             let column =
-                |at: usize| batch.columns().get(at).cloned().ok_or_else(|| Error::internal("a column is gone"));
+                |at: usize| batch.columns().get(at).cloned().ok_or_else(|| Error::internal("a column is missing"));
             let mut columns = Vec::with_capacity(places.len() + 2);
             let rows = batch.num_rows();
             for (i, (place, ty)) in places.iter().zip(&types).enumerate() {
@@ -498,7 +498,7 @@ impl CompactedRows<'_> {
         Ok(())
     }
 
-    /// Tells what changed.
+    /// Reports changes.
     fn log(&mut self, runs: &SortedRuns, before: Option<RowPlace>, after: Option<&MergeOutcome>) -> Result<()> {
         let before = before.filter(|place| CompactedRows::is_added(runs, *place)).map(MergeOutcome::Row);
         let after = after.filter(|row| CompactedRows::adds(runs, row));

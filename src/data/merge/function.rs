@@ -176,7 +176,7 @@ impl Function {
     /// The function that options name.
     ///
     /// # Errors
-    /// `InvalidInput` if there is no such function or it does not take the column's type.
+    /// `InvalidInput` if the function does not exist or does not take the column's type.
     pub(crate) fn new(name: &str, field: &Field, options: &Options<'_>) -> Result<Function> {
         let kind = FunctionKind::new(name, field, options)?;
         if !kind.takes(&field.ty) {

@@ -124,7 +124,7 @@ impl Label {
     fn types(&self, kinds: &ArrayRef) -> Result<Vec<&'static str>> {
         let kinds =
             kinds.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("kinds are of another type"))?;
-        // Files of tables without a key have no such column.
+        // Files of tables without a key lack this column.
         if self.has_key && kinds.null_count() > 0 {
             return Err(Error::corrupt("a row of a table with a primary key has no kind"));
         }

@@ -54,7 +54,7 @@ impl Nested {
         let Type::Struct(members) = &element.ty else { return Err(no_rows(field)) };
         let place = |key: &&str| {
             let place = members.iter().position(|m| m.name == **key);
-            place.ok_or_else(|| Error::invalid(format!("the rows have no member '{key}', which is to be their key")))
+            place.ok_or_else(|| Error::invalid(format!("the rows have no field '{key}', which should be their key")))
         };
         let keys = keys.iter().map(place).collect::<Result<Vec<_>>>()?;
         match (partial, keys.is_empty()) {

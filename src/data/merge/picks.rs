@@ -158,7 +158,7 @@ impl Picks {
         ty: &Type,
         column: impl Fn(u32) -> Option<&'a ArrayRef>,
     ) -> Result<ArrayRef> {
-        let absent = || Error::internal("a batch that is merged is gone");
+        let absent = || Error::internal("a merged batch is missing");
         let computed = if gather.sources.contains(&COMPUTED) { Some(self.computed(ty)?) } else { None };
         let known =
             gather.sources.iter().find_map(|s| if *s < COMPUTED { column(*s) } else { None }).or(computed.as_ref());

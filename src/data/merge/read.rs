@@ -195,7 +195,7 @@ impl SectionMerge {
     }
 }
 
-/// Where the columns are that merging goes by.
+/// The positions of the columns that decide the merge.
 fn layout(rules: &MergeRules, key: &[FieldId], fields: &[Field]) -> Result<MergeLayout> {
     let place = |id: &FieldId| {
         let place = fields.iter().position(|f| f.id == *id);
@@ -463,7 +463,7 @@ impl Iterator for MergedRows {
     }
 }
 
-/// From merged rows to those that are asked for.
+/// From merged rows to the requested rows.
 pub(crate) struct Narrow {
     schema: SchemaRef,
     columns: Vec<Wanted>,

@@ -40,7 +40,7 @@ pub(crate) struct SequenceGroup {
     pub removes: bool,
 }
 
-/// The options of a table that say how its rows are merged.
+/// The options of a table that control how its rows are merged.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MergeRules {
     pub engine: Engine,
@@ -48,7 +48,7 @@ pub(crate) struct MergeRules {
     pub ignore_delete: bool,
     /// With aggregation: whether a row that is taken away takes the merged row away.
     pub remove_on_delete: bool,
-    /// The columns that say which of the rows with one key came later.
+    /// The columns that order the rows with the same key.
     pub order: Vec<FieldId>,
     pub descending: bool,
 }
@@ -65,7 +65,7 @@ const IGNORE_DELETE: [&str; 4] =
 /// The option that has rows left out which take others away, if one of the table's does.
 ///
 /// # Errors
-/// `InvalidInput` for what is neither true nor false.
+/// `InvalidInput` for a value other than true and false.
 pub(crate) fn ignores_deletes(options: &Options<'_>) -> Result<Option<&'static str>> {
     let said = IGNORE_DELETE.into_iter().find(|key| options.get(key).is_some());
     said.map_or(Ok(None), |key| Ok(options.boolean(key, false)?.then_some(key)))
@@ -75,7 +75,7 @@ impl MergeRules {
     /// Reads them for a table with the columns of `schema`.
     ///
     /// # Errors
-    /// `InvalidInput` for options that say nothing or contradict each other, or name columns that are not there;
+    /// `InvalidInput` for options that say nothing or contradict each other, or name columns that do not exist;
     /// `Unsupported` for merge engines that are not known.
     pub(crate) fn new(options: &Options<'_>, schema: &Schema) -> Result<MergeRules> {
         let ignore_delete = ignores_deletes(options)?.is_some();
@@ -106,7 +106,7 @@ impl MergeRules {
         Ok(options.looks_up()? && self.engine != Engine::FirstRow)
     }
 
-    /// The columns that must be read to know what becomes of these.
+    /// The columns that must be read to merge these.
     pub(crate) fn needed(&self, columns: &BTreeSet<FieldId>) -> BTreeSet<FieldId> {
         let mut needed: BTreeSet<FieldId> = self.order.iter().copied().collect();
         if let Engine::PartialUpdate(partial) = &self.engine {
@@ -166,7 +166,7 @@ pub(crate) fn merge_faults(options: &Options<'_>, schema: &Schema, fixed: &[Fiel
         Err(e) => return vec![e],
     };
     let mut out = Vec::new();
-    // Elsewhere nobody asks for functions.
+    // Only these engines use functions.
     if matches!(rules.engine, Engine::Aggregation | Engine::PartialUpdate(_)) {
         let named = options
             .0

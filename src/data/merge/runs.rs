@@ -16,7 +16,7 @@ use super::picks::{RowPlace, unmerged};
 use crate::data::read::rows::Batches;
 use crate::error::{Error, Result};
 
-/// Which columns of the batches say what.
+/// The roles of the columns of the batches.
 #[derive(Clone, Debug)]
 pub(crate) struct MergeLayout {
     /// Those that rows are sorted by, in this order.
@@ -159,7 +159,7 @@ impl Coder {
         let columns = |at: &[usize]| at.iter().map(|at| column(*at).cloned()).collect::<Result<Vec<_>>>();
         let key = columns(&self.layout.key)?;
         if key.iter().any(|k| k.null_count() > 0) {
-            return Err(Error::corrupt("a row of a table with a primary key has none"));
+            return Err(Error::corrupt("a row of a table with a primary key has no key"));
         }
         let keys = match &mut self.keys {
             None => RunKeys::Long(integers(column(self.layout.key.first().copied().unwrap_or(0))?)?),
@@ -276,7 +276,7 @@ impl SortedRuns {
             Some((*run, RowPlace { slot: head.slot, row: head.row as u32 }))
         };
         members.extend(group.iter().filter_map(place));
-        // Stable: rows that nothing tells apart keep the order of their runs.
+        // Stable: equal rows keep the order of their runs.
         members.sort_by(|a, b| self.compare_age(a.1, b.1));
         for run in &group {
             self.advance(*run, 1)?;

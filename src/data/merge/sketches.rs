@@ -20,7 +20,7 @@ pub(crate) fn unite_theta(kept: &[u8], next: &[u8]) -> Result<Vec<u8>> {
 /// smaller of them.
 ///
 /// # Errors
-/// `CorruptTable` if one of them is no sketch.
+/// `CorruptTable` if one of them is not a sketch.
 pub(crate) fn unite_hll(kept: &[u8], next: &[u8]) -> Result<Vec<u8>> {
     guard(|| {
         let wrong = |e| Error::corrupt("a value is not a HyperLogLog sketch").because(e);

@@ -62,7 +62,8 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// An empty one; `None` for columns without one. Booleans, lists, maps and structs have none: nobody could ask it.
+    /// An empty one; `None` for columns without one. Booleans, lists, maps and structs have none, because no reader
+    /// could use it.
     pub(crate) fn new(column: &OrcType, filtered: &FilteredColumns) -> Option<Filter> {
         let fpp = filtered.numbers.get(&column.number)?;
         let (scale, per_milli) = match &column.ty {
@@ -77,7 +78,7 @@ impl Filter {
     /// Adds the values of an array that are not null.
     ///
     /// # Errors
-    /// `Internal` for an array that is unlike the column.
+    /// `Internal` for an array that does not fit the column.
     pub(crate) fn add(&mut self, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<()> {
         let Filter { group, scale, per_milli, .. } = self;
         let milli = |v: i64| v.div_euclid(*per_milli);

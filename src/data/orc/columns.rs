@@ -96,10 +96,10 @@ impl OrcColumnDecoder {
         Ok(OrcColumnDecoder { present, values })
     }
 
-    /// The next rows; values only where `parent` says that what is around the column is not null.
+    /// The next rows. They have values only where `parent` says that the surrounding value is not null.
     ///
     /// # Errors
-    /// `CorruptTable` if there are fewer or they are no values of the column's type.
+    /// `CorruptTable` if there are fewer rows, or a value does not have the column's type.
     pub(crate) fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
         let valid = self.valid(rows, parent)?;
         let count = rows - valid.as_ref().map_or(0, NullBuffer::null_count);
@@ -387,7 +387,7 @@ fn fixed(stream: &mut Stream, count: usize, width: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where the values of each row begin and end; rows without a value have none.
+/// Where the values of each row begin and end. Rows without a value have an empty range.
 fn offsets(lengths: &[i64], valid: Option<&NullBuffer>, most: usize) -> Result<OffsetBuffer<i32>> {
     let rows = valid.map_or(lengths.len(), NullBuffer::len);
     let mut out = Vec::with_capacity(rows + 1);

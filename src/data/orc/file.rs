@@ -31,8 +31,8 @@ impl OrcFile {
     /// Reads the tail.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no intact ORC file, `Unsupported` if it is encrypted or of an unknown codec, else the
-    /// store's errors.
+    /// `CorruptTable` if it is not an intact ORC file, `Unsupported` if it is encrypted or of an unknown codec, else
+    /// the store's errors.
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<OrcFile> {
         let (tail, size) = store.get_tail(path, TAIL_BYTES)?;
         let short = || Error::corrupt(format!("a file of {size} bytes is too short to be ORC"));
@@ -53,7 +53,7 @@ impl OrcFile {
             None => OrcFooter::parse(&store.get_range(path, start, length)?, postscript.compression)?,
         };
         if footer.stripes.iter().any(|s| s.end().is_none_or(|end| end > start) || i64::try_from(s.offset).is_err()) {
-            return Err(Error::corrupt("a stripe of the ORC file lies outside of what is before its footer"));
+            return Err(Error::corrupt("a stripe of the ORC file is outside the part before its footer"));
         }
         let columns = columns(&footer)?;
         Ok(OrcFile { store: store.clone(), path: path.to_owned(), postscript, footer, columns })
@@ -138,7 +138,7 @@ pub(crate) struct StripeStreams {
 }
 
 impl StripeStreams {
-    /// A stream of a column, if it is there and was not taken yet.
+    /// A stream of a column, if it exists and was not taken yet.
     pub(crate) fn take(&mut self, column: usize, kind: StreamKind) -> Option<Stream> {
         self.found.remove(&(column, kind))
     }
@@ -151,10 +151,10 @@ impl StripeStreams {
     /// How a column is encoded.
     ///
     /// # Errors
-    /// `CorruptTable` if the stripe does not say.
+    /// `CorruptTable` if the stripe does not record it.
     pub(crate) fn encoding(&self, column: usize) -> Result<Encoding> {
         let encoding = self.encodings.get(column).copied();
-        encoding.ok_or_else(|| Error::corrupt("a stripe of the ORC file does not say how a column is encoded"))
+        encoding.ok_or_else(|| Error::corrupt("a stripe of the ORC file does not record the encoding of a column"))
     }
 
     /// The zone of the writer.

@@ -1,4 +1,4 @@
-//! The columns of an ORC file as Arrow has them.
+//! The columns of an ORC file as Arrow fields.
 //!
 //! Field ids come from the attributes of types (Iceberg specification, Appendix A, "ORC"). Units of time are noted
 //! there too. ORC cannot tell apart some other types: time and long; uuid, fixed and binary. They are read as they are

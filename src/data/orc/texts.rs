@@ -128,7 +128,7 @@ impl TextEncoder {
         }
     }
 
-    /// Writes what there is so far one after another.
+    /// Writes the strings so far, one after another.
     fn give_up(&mut self) {
         let (mut bytes, mut lengths) =
             (StreamWriter::new(&self.compressor), IntegerWriter::new(&self.compressor, false));
@@ -148,7 +148,7 @@ impl TextEncoder {
         self.form = TextForm::Direct { bytes, lengths };
     }
 
-    /// The streams; there are no strings then.
+    /// Returns the streams and leaves no strings.
     pub(crate) fn take(&mut self) -> ColumnStreams {
         // Without any string there is nothing to look up either.
         if matches!(&self.form, TextForm::Dictionary(d) if !d.pays() || d.ends.is_empty()) {

@@ -33,7 +33,7 @@ pub(crate) enum Zone {
 }
 
 impl Zone {
-    /// The zone of a stripe; UTC if it has none.
+    /// The zone of a stripe; UTC if it names no zone.
     ///
     /// # Errors
     /// `Unsupported` for zones that are not known.
@@ -132,7 +132,7 @@ fn java_offset(name: &str) -> Option<String> {
     Some(format!("{sign}{hours:02}:{minutes}"))
 }
 
-/// The lowest three bits say how many zeros, less one, were cut off.
+/// The lowest three bits are the number of removed zeros, minus one.
 fn nanoseconds(stored: u64) -> Result<i64> {
     let zeros = match stored & 7 {
         0 => 0,

@@ -202,7 +202,7 @@ impl OrcValueEncoder {
         }
     }
 
-    /// The streams; there are no values then.
+    /// Returns the streams and leaves no values.
     pub(crate) fn finish(&mut self) -> ColumnStreams {
         use StreamKind as S;
         let (streams, encoding) = match self {
@@ -307,7 +307,7 @@ pub(crate) struct OrcColumnEncoder {
     has_null: bool,
     values: OrcValueEncoder,
     group: OrcColumnStatistics,
-    /// Where groups of rows begin, and what the finished ones hold.
+    /// Where groups of rows begin, and the statistics of finished groups.
     positions: Vec<GroupPositions>,
     groups: Vec<OrcColumnStatistics>,
 }

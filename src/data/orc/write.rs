@@ -21,10 +21,10 @@ use crate::format::task::FileFormat;
 use crate::store::{Store, StoreWriter};
 use crate::types::{Schema, Type};
 
-/// The size at which a stripe ends, in bytes, if the table sets none.
+/// The default size of a stripe, in bytes.
 const STRIPE_BYTES: u64 = 64 << 20;
 
-/// False positives of Bloom filters if the table does not say.
+/// The default rate of false positives of Bloom filters.
 const BLOOM_FPP: f64 = 0.05;
 
 /// How all files of one writer are made.

@@ -20,11 +20,11 @@ use crate::error::Result;
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::types::{FieldId, PrimitiveType, Transform, Value};
 
-/// Decides by the bloom filters of one file what a task's filter rules out.
+/// Decides by the Bloom filters of one file what a task's filter rules out.
 #[derive(Debug)]
 pub(crate) struct BloomFilters<'a> {
     part: &'a FilePart<'a>,
-    /// Where the columns are that the filter asks `=` or `in` of, with what the file stores.
+    /// The columns that the filter tests with `=` or `in`, with their stored types.
     columns: HashMap<FieldId, (usize, DataType)>,
 }
 

@@ -33,7 +33,7 @@ const SHORT: Flaw = "it is shorter than it claims";
 pub(crate) struct KeptRows {
     rows: usize,
     count: usize,
-    /// Ascending, apart from each other, none empty.
+    /// Ascending, separate and not empty.
     spans: Vec<Span>,
 }
 
@@ -193,7 +193,7 @@ impl FlatColumn {
         Some(())
     }
 
-    /// Frees what its chunk takes, before it goes on with another one.
+    /// Frees the memory of its chunk before the next one.
     pub(crate) fn release(&mut self) {
         (self.chunk, self.buffer) = (Vec::new(), Vec::new());
     }
@@ -246,7 +246,7 @@ impl FlatColumn {
         values.finish(self.dictionary.as_ref())
     }
 
-    /// How many rows from here on lie in pages that were not fetched.
+    /// How many of the next rows are in pages that were not fetched.
     fn absent(&self) -> usize {
         let Some(pages) = &self.indexed else { return 0 };
         let next = pages.get(pages.partition_point(|page| page.end <= self.row));
@@ -290,7 +290,7 @@ impl FlatColumn {
         }
     }
 
-    /// Goes behind the page; returns where it lies in the chunk.
+    /// Moves past the page. Returns its position in the chunk.
     fn body(&mut self, header: &PageHeader) -> Result<Range<usize>, Flaw> {
         let start = self.at + header.length;
         let length = usize::try_from(header.compressed).map_err(|_| SHORT)?;

@@ -33,7 +33,7 @@ use crate::data::read::filter_columns::FilterColumns;
 use crate::data::read::source::{BATCH_BYTES, DecodeRequest, FilePart, RowTest, Started, too_large};
 use crate::error::{Error, Result};
 
-/// Rows that a column which is behind passes over at once.
+/// Rows that a column skips at once to catch up.
 const MISSED_ROWS: usize = 65_536;
 
 /// A plan to read flat columns.
@@ -129,7 +129,7 @@ fn flat(metadata: &ArrowReaderMetadata, leaf: usize) -> Option<Flat> {
     Some(Flat { leaf, root, kind: Arc::new(kind), optional: column.max_def_level() == 1 })
 }
 
-/// Whether its pages can be read here, by what the footer says.
+/// Whether its pages can be read here, according to the footer.
 fn is_readable(chunk: &ColumnChunkMetaData) -> bool {
     use Encoding as E;
     #[expect(deprecated)]
@@ -167,7 +167,7 @@ impl Side {
         let metadata = plan.metadata.metadata();
         let fetch = |flat: &Flat| Fetch::of(metadata, group, flat.leaf, selected);
         let fetches = self.flats.iter().map(fetch).collect::<Option<Vec<_>>>();
-        let fetches = fetches.ok_or_else(|| Error::corrupt("a column chunk lies outside of the file"))?;
+        let fetches = fetches.ok_or_else(|| Error::corrupt("a column chunk is outside the file"))?;
         let ranges: Vec<_> = fetches.iter().flat_map(|fetch| fetch.bytes.clone()).collect();
         let fetched = self.ahead.pages(file, &ranges)?;
         let row_bytes = file.dictionary_row_bytes(&ranges, &fetched);
@@ -202,7 +202,7 @@ impl Side {
         self.behind = given;
     }
 
-    /// Checks that it is at its end, if that can be told.
+    /// Checks that it is at its end, if that is known.
     fn close(&mut self) -> PageResult<()> {
         if self.is_open && self.behind == 0 {
             self.columns.iter_mut().try_for_each(FlatColumn::check_end)?;
@@ -221,7 +221,7 @@ enum ColumnSlot {
     Late(usize),
 }
 
-/// Which rows are wanted, and what of them.
+/// The requested rows and columns.
 struct WantedRows {
     schema: SchemaRef,
     test: RowTest,
@@ -365,7 +365,7 @@ fn rest(
 }
 
 impl FlatReading {
-    /// The next rows that stay, of the next batch; there may be none.
+    /// The kept rows of the next batch; may be empty.
     fn step(&mut self, rows: &WantedRows, batch_rows: &mut usize) -> PageResult<Option<(RecordBatch, RowPositions)>> {
         let Some((group, end)) = self.open(batch_rows)? else { return Ok(None) };
         let asked = KeptRows::between(group.given, end, &self.selected);
@@ -410,7 +410,7 @@ impl FlatReading {
     }
 
     /// The rows of a row group that the late columns may be asked for: those kept up to `end`, and all behind it.
-    /// Without an index there is no way to fetch less than all.
+    /// Without an index, all rows must be fetched.
     fn wanted(&self, kept: &KeptRows, group: OpenGroup, end: usize) -> Selected {
         if self.plan.selection.is_none() {
             return self.selected.clone();

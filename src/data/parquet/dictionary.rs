@@ -13,10 +13,10 @@ use hashbrown::{DefaultHashBuilder, HashSet};
 /// Rows that are looked at: Java's page of 20,000.
 const MOST_ROWS: usize = 20_000;
 
-/// Fewer tell nothing: values that repeat in a file need not repeat in them.
+/// Fewer rows show nothing: values that repeat in a file need not repeat in them.
 const LEAST_ROWS: usize = 10_000;
 
-/// Whether a dictionary of a column pays, as far as its first rows tell; in doubt it does.
+/// Whether a dictionary of a column pays off, judged by its first rows. In doubt it does.
 pub(crate) fn pays(column: &ArrayRef) -> bool {
     if column.len() < LEAST_ROWS {
         return true;

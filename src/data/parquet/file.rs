@@ -35,7 +35,7 @@ const FOOTER_END: u64 = 8;
 /// What a page may take beyond what its codec can make of its bytes.
 const PAGE_SLACK: i64 = 16 << 20;
 
-/// Values that a page of a repeated column may hold whatever its size.
+/// Values that a page of a repeated column may hold, regardless of its size.
 const REPEATED_SLACK: i64 = 1 << 24;
 
 /// An open Parquet file.
@@ -78,7 +78,7 @@ impl ParquetFile {
     /// Reads the footer.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no intact Parquet file, `Unsupported` if it is encrypted, else the store's errors.
+    /// `CorruptTable` if it is not an intact Parquet file, `Unsupported` if it is encrypted, else the store's errors.
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<ParquetFile> {
         let tail_bytes = if store.is_remote() { REMOTE_TAIL_BYTES } else { TAIL_BYTES };
         let (mut tail, size) = store.get_tail(path, tail_bytes)?;
@@ -140,7 +140,7 @@ impl ParquetFile {
     /// The metadata with column and offset indexes; `None` if the file has none.
     ///
     /// # Errors
-    /// `CorruptTable` if they are damaged or lie outside of the file.
+    /// `CorruptTable` if they are damaged or lie outside the file.
     pub(crate) fn with_page_index(&self) -> Result<Option<ArrowReaderMetadata>> {
         let chunks = || self.footer().row_groups().iter().flat_map(|g| g.columns());
         let ranges = || chunks().flat_map(index_ranges).flatten();
@@ -149,7 +149,7 @@ impl ParquetFile {
         }
         guard(|| {
             if ranges().any(|r| r.start > r.end || r.end > self.size) {
-                return Err(Error::corrupt("the page index lies outside of the file"));
+                return Err(Error::corrupt("the page index is outside the file"));
             }
             let metadata = self.footer().clone();
             let mut decoder = ParquetMetaDataPushDecoder::try_new_with_metadata(self.size, metadata)
@@ -201,7 +201,7 @@ impl ParquetFile {
         }
     }
 
-    /// Starts to read ranges that will be asked for next; `None` where nothing is won by that.
+    /// Starts to read ranges that will be needed next; `None` if that saves nothing.
     pub(crate) fn fetch_ahead(&self, ranges: &[Range<u64>]) -> Option<Box<dyn Fetching>> {
         let from = self.size - (self.tail.len() as u64).min(self.size);
         let at_hand = ranges.iter().all(|r| r.start >= from);
@@ -295,7 +295,7 @@ fn read_footer(store: &dyn Store, path: &str, tail: &[u8], size: u64) -> Result<
     }
     let end = tail.len().saturating_sub(FOOTER_END as usize);
     let Some((length, magic)) = tail.get(end..).and_then(|t| t.split_first_chunk::<4>()) else {
-        return Err(Error::store("the store gave fewer bytes than asked for"));
+        return Err(Error::store("the store returned fewer bytes than requested"));
     };
     match magic {
         b"PAR1" => {}
@@ -358,7 +358,7 @@ pub(crate) fn start(chunk: &ColumnChunkMetaData) -> i64 {
     chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset())
 }
 
-/// Where a column chunk's column index and offset index are. Negative numbers give ranges that lie outside of any file.
+/// Where a column chunk's column index and offset index are. Negative numbers give ranges that lie outside any file.
 fn index_ranges(chunk: &ColumnChunkMetaData) -> [Option<Range<u64>>; 2] {
     let range = |offset: Option<i64>, length: Option<i32>| {
         let (offset, length) = (offset? as u64, length? as u64);
@@ -370,7 +370,7 @@ fn index_ranges(chunk: &ColumnChunkMetaData) -> [Option<Range<u64>>; 2] {
     ]
 }
 
-/// Follows the pages in `bytes` and bounds what decoding each will take.
+/// Follows the pages in `bytes` and limits the memory for decoding each.
 fn check_pages(chunk: &ColumnChunkMetaData, mut bytes: &[u8]) -> Result<(), thrift::Flaw> {
     // The most that one byte of input can become.
     let ratio = match chunk.compression() {

@@ -34,12 +34,12 @@ impl GroupsAhead {
         GroupsAhead { groups: groups.iter().map(chunks).collect(), under_way: VecDeque::new() }
     }
 
-    /// Nothing is known of what will be asked for.
+    /// The next requests are unknown.
     pub(crate) fn none() -> GroupsAhead {
         GroupsAhead { groups: Vec::new(), under_way: VecDeque::new() }
     }
 
-    /// The pages that the decoder asks for. Where it asks for a row group, those after it are set on their way.
+    /// The pages that the decoder requests. When it requests a row group, this also starts to fetch the next ones.
     ///
     /// # Errors
     /// As [`ParquetFile::pages`].
@@ -47,7 +47,7 @@ impl GroupsAhead {
         let Some(group) = self.groups.iter().position(|chunks| chunks.as_slice() == ranges) else {
             return file.pages(ranges, None);
         };
-        // Those before it are not going to be asked for any more.
+        // Row groups before it will not be requested again.
         self.under_way.retain(|(ahead, _)| *ahead >= group);
         let fetched = match self.under_way.front() {
             Some((ahead, _)) if *ahead == group => self.under_way.pop_front().map(|(_, fetching)| fetching),

@@ -103,7 +103,7 @@ fn children(array: &ArrayRef) -> Vec<ArrayRef> {
     }
 }
 
-/// Nanoseconds since 1970 as a Julian day and what is left.
+/// Nanoseconds since 1970 as a Julian day and the remainder.
 fn int96(nanos: i64) -> Int96 {
     let (day, rest) = (nanos.div_euclid(DAY_NANOS) + EPOCH_DAY, nanos.rem_euclid(DAY_NANOS));
     let mut out = Int96::new();
@@ -365,7 +365,7 @@ impl<W: Write + Send> RowWriter<W> {
         }
     }
 
-    /// Where the bytes go.
+    /// Where the bytes are written.
     pub(crate) fn sink(&mut self) -> &mut W {
         match self {
             RowWriter::Plain(writer) => writer.inner_mut(),
@@ -373,7 +373,7 @@ impl<W: Write + Send> RowWriter<W> {
         }
     }
 
-    /// About how many bytes the file has with what is in progress.
+    /// About how many bytes the file has, including those in progress.
     pub(crate) fn estimated_bytes(&self) -> u64 {
         let bytes = match self {
             RowWriter::Plain(writer) => writer.bytes_written() + writer.in_progress_size(),

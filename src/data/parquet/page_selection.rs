@@ -48,7 +48,7 @@ pub(crate) struct Fetch {
 }
 
 impl Fetch {
-    /// For these rows of a row group; `None` if the file says where its pages are in a way that can't be.
+    /// For these rows of a row group; `None` if the recorded locations of pages are impossible.
     pub(crate) fn of(file: &ParquetMetaData, group: usize, leaf: usize, selected: &[Range<usize>]) -> Option<Fetch> {
         let row_group = file.row_groups().get(group)?;
         let chunk = row_group.columns().get(leaf)?;

@@ -1,4 +1,4 @@
-//! Which columns of a Parquet file an engine's own reader reads as this one does, if it asks for them by name.
+//! Which columns of a Parquet file an engine's own reader reads correctly by name.
 //!
 //! Engines read by name and by place, where this reader uses field ids. They know no defaults, and a column that the
 //! file lacks is null. So a column is plain only if that gives the same rows: no other column has its name in upper or
@@ -91,7 +91,7 @@ fn columns_of(open: &ParquetFile, context: &ReadContext, file: &Arc<DataFile>, w
     Ok(Plain::Columns(names))
 }
 
-/// Why the name of the column at `place` of the top level can't be asked for.
+/// Why the column at `place` of the top level can't be read by name.
 fn odd_name(columns: &[FileColumn], place: usize) -> Option<String> {
     let name = columns.get(place)?.field.name();
     if TAKEN_NAMES.iter().any(|taken| taken.eq_ignore_ascii_case(name)) {
@@ -103,7 +103,7 @@ fn odd_name(columns: &[FileColumn], place: usize) -> Option<String> {
     ambiguous(columns, place)
 }
 
-/// Why the name of the column at `place` among its siblings does not tell it from the others.
+/// Why the name of the column at `place` is not unique among its siblings.
 fn ambiguous(columns: &[FileColumn], place: usize) -> Option<String> {
     let name = columns.get(place)?.field.name().to_lowercase();
     let is_same = |(i, other): (usize, &FileColumn)| i != place && other.field.name().to_lowercase() == name;

@@ -25,7 +25,7 @@ pub(crate) struct DecodePlan {
 }
 
 impl DecodePlan {
-    /// Leaves out pages that the filter rules out, if the file has an index to tell.
+    /// Skips pages that the filter rules out, if the file has a page index.
     pub(super) fn use_page_index(&mut self, file: &ParquetFile, part: &FilePart<'_>) -> Result<()> {
         let Some(indexed) = file.with_page_index()? else { return Ok(()) };
         if index_is_consistent(indexed.metadata(), &self.groups, &self.leaves) {

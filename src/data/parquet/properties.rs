@@ -45,7 +45,7 @@ impl<'a> Settings<'a> {
         let level = given.as_ref().map(|(_, level)| *level);
         let bad_level = |e: ParquetError| {
             let key = given.as_ref().map_or("", |(key, _)| key);
-            Error::invalid(format!("{codec} has no such level")).with("property", key).because(e)
+            Error::invalid(format!("{codec} does not have this compression level")).with("property", key).because(e)
         };
         let unsigned = |default: u32| level.map_or(default, |l| u32::try_from(l).unwrap_or(u32::MAX));
         Ok(match codec.as_str() {

@@ -122,7 +122,7 @@ impl Decoding {
     }
 }
 
-/// What the predicate inside the decoder tells the reader outside.
+/// What the predicate inside the decoder reports to the reader outside.
 #[derive(Debug, Default)]
 struct Seen {
     rows: AtomicU64,
@@ -154,9 +154,9 @@ pub(crate) struct ParquetBatches {
     ahead: GroupsAhead,
     positions: DecodedPositions,
     seen: Arc<Seen>,
-    /// Rows that the row groups say they have.
+    /// Rows according to the row groups.
     expected_rows: u64,
-    /// Rows given so far.
+    /// Rows returned so far.
     given: u64,
     /// Rows to come that were given before the decoder restarted.
     skip: u64,

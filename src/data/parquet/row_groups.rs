@@ -72,7 +72,7 @@ struct ChunkColumn {
     place: Located,
 }
 
-/// Decides for one file what its filter rules out.
+/// Decides which parts of one file its filter rules out.
 #[derive(Debug)]
 pub(crate) struct RowGroupPruner<'a> {
     filter: &'a BoundPredicate,
@@ -244,7 +244,7 @@ impl ChunkColumn {
 }
 
 /// What the statistics of these row groups say of a column in all rows: that it lies between two values, or is null.
-/// `True` where they don't tell.
+/// `True` if they don't show it.
 pub(crate) fn range_of(
     metadata: &ParquetMetaData,
     groups: &[usize],

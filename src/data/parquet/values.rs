@@ -66,7 +66,7 @@ pub(crate) struct FlatKind {
     layout: ValueLayout,
 }
 
-/// How plain values lie in a page.
+/// The layout of plain values in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ValueLayout {
     /// Numbers of this width in bytes, as Arrow has them.
@@ -312,7 +312,7 @@ impl GatheredValues {
         }
     }
 
-    /// Makes an array of what is gathered.
+    /// Makes an array of the gathered values.
     fn flush(&mut self, dictionary: Option<&ArrayRef>) -> PageResult<()> {
         let rows = self.nulls.len();
         let nulls = self.nulls.finish();
@@ -375,7 +375,7 @@ fn texts(
     offsets: &mut Vec<i32>,
     values: &mut Vec<u8>,
 ) -> Result<usize, Stop> {
-    /// Goes behind a text; returns what starts with it, and its length.
+    /// Moves past a text. Returns the bytes from its start on, and its length.
     fn next<'a>(rest: &mut &'a [u8]) -> Result<(&'a [u8], usize), Flaw> {
         let (length, text) = rest.split_first_chunk::<4>().ok_or(EARLY)?;
         let length = u32::from_le_bytes(*length) as usize;

@@ -112,7 +112,7 @@ impl Write for Sink {
 pub(crate) struct NewParquetFile {
     path: String,
     settings: Arc<ParquetSettings>,
-    /// The store's writer, until the first rows say how the file is encoded.
+    /// The store's writer, until the first rows decide how the file is encoded.
     sink: Option<Sink>,
     writer: Option<RowWriter<Sink>>,
     nan_counts: BTreeMap<FieldId, i64>,

@@ -52,7 +52,7 @@ enum CastStep {
 }
 
 impl Cast {
-    /// The conversion from what a file stores to what the table has; `None` if the types do not convert.
+    /// The conversion from the type in the file to the table's type; `None` if the types do not convert.
     ///
     /// # Errors
     /// `Unsupported` for table types that Arrow columns are not read into.

@@ -25,7 +25,7 @@ pub(crate) struct Constants {
 }
 
 impl Constants {
-    /// Those of a file. Void partition fields say nothing about their column.
+    /// The constants of a file. Void partition fields give no value for their column.
     pub(crate) fn of(file: &Arc<DataFile>) -> Constants {
         let identity = file.partition.values.iter().filter(|v| v.transform == Transform::Identity);
         let mut values: HashMap<_, _> = identity.map(|v| (v.source_id, v.value.clone())).collect();
@@ -46,7 +46,7 @@ impl Constants {
 
     /// The value of a member of `_partition`; fields that the file's spec lacks are null.
     fn member(&self, id: FieldId) -> Option<Value> {
-        // The sign tells partition fields from columns of the same id.
+        // The sign distinguishes partition fields from columns with the same id.
         let field = self.file.partition.values.iter().find(|v| v.field_id == id.saturating_abs())?;
         match &field.transform {
             Transform::Unknown(_) => text_of(field).map(Value::String),
@@ -75,7 +75,7 @@ impl Constants {
         Ok(Some(Arc::new(StructArray::try_new(fields.clone(), values, None).map_err(|e| bad().because(e))?)))
     }
 
-    /// The value in every row of a column that a filter asks about, by its path of ids from the top.
+    /// The value in every row of a column in a filter, by its path of ids from the top.
     pub(crate) fn asked(&self, path: &[&Field]) -> Option<Option<Value>> {
         match path {
             [column, member] if column.id == PARTITION => Some(self.member(member.id)),

@@ -22,7 +22,7 @@ use crate::types::{Field, PrimitiveType, Type, Value};
 /// The initial default of a primitive column; `None` is null.
 ///
 /// # Errors
-/// `CorruptTable` if it is no value of the column's type.
+/// `CorruptTable` if it is not a value of the column's type.
 pub(crate) fn initial_value(field: &Field, ty: &PrimitiveType) -> Result<Option<Value>> {
     field.initial_default.as_ref().map_or(Ok(None), |json| value(json, ty))
 }
@@ -30,7 +30,7 @@ pub(crate) fn initial_value(field: &Field, ty: &PrimitiveType) -> Result<Option<
 /// The initial default of any column as an array of one row in the Arrow type of the column; `None` if it is null.
 ///
 /// # Errors
-/// `CorruptTable` if it is no value of the column's type, or null in a required member of a struct.
+/// `CorruptTable` if it is not a value of the column's type, or null in a required member of a struct.
 pub(crate) fn initial_row(field: &Field) -> Result<Option<ArrayRef>> {
     let json = field.initial_default.as_ref().filter(|json| !json.is_null());
     json.map(|json| row(field, json).map_err(|e| e.with("default_of", &field.name))).transpose()

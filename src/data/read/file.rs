@@ -94,7 +94,7 @@ fn raw_rows(
     })
 }
 
-/// Refuses data files that cannot be read, whatever their format.
+/// Refuses data files that can't be read, in any format.
 pub(super) fn check_supported(task: &ScanTask) -> Result<()> {
     if task.data_file.key_metadata.is_some() {
         return Err(Error::unsupported("encrypted data files cannot be read yet"));
@@ -225,7 +225,7 @@ fn split_filter(filter: &BoundPredicate, keep_deleted: bool) -> (BoundPredicate,
     (BoundPredicate::all(early), Some(BoundPredicate::all(late)))
 }
 
-/// Opens a file as what its format says.
+/// Opens a file by its format.
 fn open_file(store: &Arc<dyn Store>, format: FileFormat, path: &str) -> Result<Box<dyn FormatFile>> {
     Ok(match format {
         FileFormat::Parquet => Box::new(ParquetSource::open(store, path)?),
@@ -237,7 +237,7 @@ fn open_file(store: &Arc<dyn Store>, format: FileFormat, path: &str) -> Result<B
     })
 }
 
-/// Rejects delete files that cannot be read, whatever their format.
+/// Refuses delete files that can't be read, in any format.
 fn check_readable(file: &DataFile) -> Result<()> {
     match file.key_metadata {
         Some(_) => Err(Error::unsupported("encrypted delete files cannot be read yet")),

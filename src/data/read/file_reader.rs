@@ -23,14 +23,14 @@ use crate::data::deletes::positions::RowPositions;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 
-/// What is asked of rows, and what of them is wanted. Columns are not placed yet.
+/// The conditions on rows, and the requested columns. Columns are not placed yet.
 pub(crate) struct ReadRequest {
     pub projection: Projection,
     /// What rows must satisfy, and its columns.
     pub test: (Arc<BoundPredicate>, FilterColumns),
-    /// The same, for what can only be told when it is known which rows are deleted.
+    /// The same, for conditions that need to know which rows are deleted.
     pub late: Option<(Arc<BoundPredicate>, FilterColumns)>,
-    /// The key columns of the deletes, or those asked for.
+    /// The key columns of the deletes, or the requested ones.
     pub keys: FilterColumns,
     pub deletes: Option<Arc<DeleteFilter>>,
     /// Whether deleted rows stay.
@@ -157,7 +157,7 @@ impl FileReader {
         Ok(RawRows { batch: self.projection.project(&batch, &facts)?, keys, positions })
     }
 
-    /// Which rows are deleted; `None` if none is.
+    /// Which rows are deleted; `None` if no row is.
     fn deleted(&self, batch: &RecordBatch, positions: &RowPositions) -> Result<Option<BooleanBuffer>> {
         let Some(deletes) = &self.deletes else { return Ok(None) };
         let by_position = match deletes.has_positions() {

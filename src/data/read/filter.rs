@@ -139,7 +139,7 @@ fn column_matches(leaf: &BoundLeaf, array: &ArrayRef) -> Result<BooleanBuffer> {
     }
 }
 
-/// The filter's values as what the column's values are compared as.
+/// The filter's values, in the type in which they are compared.
 fn literals<'a, K>(values: &'a [Value], of: impl Fn(&'a Value) -> Option<K>) -> Result<Vec<K>> {
     values.iter().map(|v| of(v).ok_or_else(mistyped)).collect()
 }

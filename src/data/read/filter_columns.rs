@@ -1,4 +1,4 @@
-//! Finds the columns of a file that filters and the keys of equality deletes ask about. Only structs are searched.
+//! Finds the columns of a file that filters and the keys of equality deletes use. Only structs are searched.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::format::task::ReadContext;
 use crate::types::metadata_columns::PARTITION;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type, Value};
 
-/// The columns that a filter asks about.
+/// The columns that a filter uses.
 #[derive(Clone, Debug)]
 pub(crate) struct FilterColumns {
     /// One top-level column for each, cut down to the one member.
@@ -249,7 +249,7 @@ pub(crate) fn locate(id: FieldId, schema: &Schema, file: &FileColumns, constants
     }
     let ty = path.last().and_then(|f| f.ty.as_primitive());
     match (found, ty) {
-        // What is true of values before a cast that does not keep order says nothing of those after it.
+        // A cast that does not keep order makes bounds from before it invalid.
         (Some(column), Some(ty)) if column.children.is_empty() => match column.cast_to(ty) {
             Ok(Some(cast)) if column.declared_cast.is_none() => {
                 Located::Leaf { index: column.leaves.start, field: column.field.clone(), cast }

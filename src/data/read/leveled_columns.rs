@@ -34,7 +34,7 @@ pub(crate) fn key_value_columns() -> [Field; 2] {
 /// The columns of a schema that a file has.
 ///
 /// # Errors
-/// `CorruptTable` if the table has no such schema.
+/// `CorruptTable` if the table lacks the schema.
 pub(crate) fn columns_of<'a>(buckets: &'a BucketContext, file: &BucketFile) -> Result<Vec<&'a Field>> {
     let schema = buckets.schemas.get(&file.schema_id);
     let schema = schema.ok_or_else(|| Error::corrupt(format!("the table has no schema {}", file.schema_id)))?;

@@ -87,7 +87,7 @@ impl Planner<'_> {
         Ok(ProjectedMembers { fields: fields.into(), sources })
     }
 
-    /// A column that the file lacks. The partition tuple goes before the default, the default before null.
+    /// A column that the file lacks. It takes the partition's value, else the default, else null.
     fn absent(&self, field: &Field) -> Result<ColumnSource> {
         if field.id == PARTITION {
             return Ok(self.constants.partition_row(field)?.map_or(ColumnSource::Null, ColumnSource::Constant));
@@ -111,7 +111,7 @@ impl Planner<'_> {
                 let before = self.leaves.len();
                 let node = ProjectedNode::Struct(self.members(fields, members, path)?);
                 if self.leaves.len() == before {
-                    // Only a leaf tells in which rows the struct itself is null.
+                    // Only a leaf shows in which rows the struct itself is null.
                     column.add_witness(&mut self.leaves);
                 }
                 return Ok(node);

@@ -88,7 +88,7 @@ struct AheadShared {
 }
 
 struct AheadState {
-    /// `None` while a thread asks it and after its end.
+    /// `None` while a thread uses it, and after its end.
     source: Option<TaskSource>,
     /// Whether there are no more tasks.
     ended: bool,
@@ -204,7 +204,7 @@ impl ReadAhead {
             (std::mem::take(&mut state.threads), std::mem::take(&mut state.pieces), state.source.take())
         };
         for thread in threads {
-            // A thread never panics: what it runs is guarded.
+            // A thread never panics, because its work is guarded.
             thread.join().unwrap_or(());
         }
         drop((pieces, source));

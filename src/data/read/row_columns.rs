@@ -17,9 +17,9 @@ use crate::types::metadata_columns::{DELETED, LAST_UPDATED, POS, ROW_ID};
 pub(crate) struct RowFacts<'a> {
     /// The number of rows.
     pub rows: usize,
-    /// Where they are; empty if that was not asked for.
+    /// Their positions; empty if not requested.
     pub positions: &'a RowPositions,
-    /// Which of them are deleted; `None` if none is.
+    /// Which of them are deleted; `None` if no row is.
     pub deleted: Option<&'a BooleanBuffer>,
 }
 
@@ -60,7 +60,7 @@ impl RowColumn {
     /// As [`row_ids`]; `Internal` if positions are needed and not known.
     pub(crate) fn values(&self, stored: Option<&ArrayRef>, facts: &RowFacts<'_>) -> Result<ArrayRef> {
         if self.needs_positions() && facts.positions.len() != facts.rows {
-            return Err(Error::internal("the positions of rows were not asked for"));
+            return Err(Error::internal("the positions of rows were not requested"));
         }
         Ok(match self {
             RowColumn::Position => Arc::new(Int64Array::from_iter_values(facts.positions.iter().map(|p| p as i64))),

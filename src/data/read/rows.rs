@@ -17,7 +17,7 @@ pub type RowStream = Box<dyn Iterator<Item = Result<RawRows>> + Send>;
 pub struct RawRows {
     /// The columns of the context's projection.
     pub batch: RecordBatch,
-    /// The key columns asked for, by field id.
+    /// The requested key columns, by field id.
     pub keys: KeyArrays,
     /// Which rows of the file they are.
     pub positions: RowPositions,

@@ -70,7 +70,7 @@ pub(crate) struct FilePart<'a> {
     pub columns: &'a FileColumns,
     /// Values of columns that the file lacks.
     pub constants: &'a Constants,
-    /// What the table says of the file.
+    /// What the table records about the file.
     pub recorded: RecordedSize,
 }
 
@@ -106,7 +106,7 @@ impl RecordedSize {
     pub(crate) fn check_unread(&self, rows: u64) -> Result<()> {
         match rows <= self.rows.max(MOST_UNREAD_ROWS) {
             true => Ok(()),
-            false => Err(Error::corrupt(format!("the file claims {rows} rows where the table has {}", self.rows))),
+            false => Err(Error::corrupt(format!("the file claims {rows} rows, but the table records {}", self.rows))),
         }
     }
 }
@@ -127,7 +127,7 @@ pub(crate) struct DecodeRequest {
 }
 
 impl DecodeRequest {
-    /// The leaf columns wanted for anything.
+    /// All leaf columns that are needed.
     pub(crate) fn all_leaves(&self) -> BTreeSet<usize> {
         &self.leaves | self.test.leaves()
     }

@@ -1,4 +1,4 @@
-//! Reads the rows of a task, whatever kind of task it is.
+//! Reads the rows of any kind of task.
 //!
 //! [`read_task`] is the entry to reading. A task reads one file ([`super::live`]), merges the files of a bucket
 //! ([`crate::data::merge`]), or tells what a commit changed ([`crate::data::changes`]).

@@ -52,9 +52,9 @@ struct ConformNode {
 
 #[derive(Debug)]
 enum ConformKind {
-    /// The input has none, or only nulls.
+    /// The input lacks the column, or has only nulls.
     Nulls,
-    /// The input has none: this row in every one.
+    /// The input lacks the column: this row repeats in every row.
     Default(ArrayRef),
     Leaf(Rule),
     Struct(Vec<ConformNode>),

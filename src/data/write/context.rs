@@ -21,7 +21,7 @@ pub struct WriteContext {
     pub order: Arc<SortOrder>,
     /// Whether the rows have that order.
     pub row_order: RowOrder,
-    /// Where files go.
+    /// Where files are written.
     pub locations: FileLocations,
     /// The table's properties.
     pub properties: BTreeMap<String, String>,

@@ -38,15 +38,15 @@ pub(crate) const DELETE_TARGET_BYTES: u64 = 64 << 20;
 
 const GRANULARITY: &str = "write.delete.granularity";
 
-/// Rows that are handed to a file at a time.
+/// Rows that are written to a file at a time.
 const ROWS_AT_ONCE: usize = 8192;
 
 /// What positions are written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeleteForm {
-    /// Position delete files: what tables of format version 2 have.
+    /// Position delete files, for tables of format version 2.
     Files,
-    /// Deletion vectors in a Puffin file: what tables of format version 3 have.
+    /// Deletion vectors in a Puffin file, for tables of format version 3.
     Vectors,
 }
 
@@ -145,7 +145,7 @@ impl PositionDeleteWriter {
     /// order.
     ///
     /// # Errors
-    /// `InvalidInput` for a file that is no data file, or that is given in two partitions.
+    /// `InvalidInput` for a file that is not a data file, or that is given in two partitions.
     pub fn delete(&mut self, data_file: &DataFile, positions: PositionSet) -> Result<()> {
         if data_file.content != FileContent::Data {
             return Err(Error::invalid("positions can be deleted in data files only").with("path", &data_file.path));
@@ -166,7 +166,7 @@ impl PositionDeleteWriter {
         Ok(())
     }
 
-    /// Writes everything. The files are the caller's from then on; none if nothing was deleted.
+    /// Writes everything. The caller then owns the files. Empty if nothing was deleted.
     ///
     /// # Errors
     /// `Store` if a file can't be written, naming its path; `InvalidInput` for positions that a deletion vector cannot
@@ -246,7 +246,7 @@ fn write_vectors(output: &mut Output, deletes: &BTreeMap<String, Deletes>) -> Re
     Ok(deletes.iter().zip(places).map(vector).collect())
 }
 
-/// What goes into the same position delete files.
+/// The group of deletes that share position delete files.
 struct DeleteGroup {
     partition: Arc<Partition>,
     /// By path.

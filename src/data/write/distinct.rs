@@ -93,7 +93,7 @@ fn numbers<N: ArrowNativeType, const BYTES: usize>(
     });
 }
 
-/// The fewest bytes that tell a number, of its two's complement, big-endian.
+/// A number as big-endian two's complement, in the fewest bytes.
 fn minimal(bytes: &[u8; 16]) -> &[u8] {
     let sign = if bytes[0] & 0x80 == 0 { 0 } else { 0xff };
     let surplus = bytes.windows(2).take_while(|w| w[0] == sign && (w[1] ^ sign) & 0x80 == 0).count();

@@ -1,4 +1,4 @@
-//! Where a table's new files go.
+//! Where a table's new files are written.
 //!
 //! Files lie under `data` of the table, or under property `write.data.path`, in a folder for each partition. With
 //! property `write.object-storage.enabled` a hash of the name comes first, so that object stores spread them over their
@@ -51,7 +51,7 @@ pub struct FileLocations {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hashed {
-    /// The last two parts of the table's location, where files lie outside of it.
+    /// The last two parts of the table's location, where files lie outside it.
     table: Option<String>,
     /// Whether partitions have folders.
     partitioned: bool,
@@ -82,7 +82,7 @@ impl FileLocations {
             None => {
                 let outdated = OLD_PATHS.iter().skip(usize::from(!hashed)).find(|key| properties.contains_key(**key));
                 if let Some(key) = outdated {
-                    return Err(Error::invalid("the property is outdated and no longer says where files go")
+                    return Err(Error::invalid("the property is outdated: it no longer sets the location of files")
                         .with("property", key)
                         .hint(format!("Set {DATA_PATH} instead")));
                 }

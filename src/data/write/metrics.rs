@@ -48,7 +48,7 @@ impl MetricsMode {
         }
     }
 
-    /// How much of text and binary a bound holds; `None` if there are no bounds.
+    /// The length of text and binary in a bound; `None` without bounds.
     pub(crate) fn bound_length(self) -> Option<usize> {
         match self {
             MetricsMode::None | MetricsMode::Counts => None,
@@ -108,9 +108,9 @@ impl MetricsConfig {
         self.columns.get(&id).copied().unwrap_or(self.default)
     }
 
-    /// Bytes of a Parquet statistic that are enough for every column's bounds; `None` if there is no limit.
+    /// Bytes of a Parquet statistic that are enough for every column's bounds; `None` without limit.
     ///
-    /// Text cut to N code points needs the next one too, to tell that it was cut.
+    /// Text cut to N code points needs one more, which shows that it was cut.
     pub fn statistics_bytes(&self, schema: &Schema) -> Option<usize> {
         let leaf = |id: FieldId| schema.field(id).and_then(|f| f.ty.as_primitive());
         let needed = |id: FieldId| match (leaf(id), self.mode(id).bound_length()) {
@@ -214,7 +214,7 @@ fn variant_of(schema: &Schema, footer: &ParquetMetaData, leaf: usize) -> Option<
     (field.ty == Type::Primitive(PrimitiveType::Variant)).then_some(field.id)
 }
 
-/// Values (nulls included) and nulls; `None` if a row group does not say.
+/// Values (nulls included) and nulls; `None` if a row group does not record them.
 fn total_counts(chunks: &[&ColumnChunkMetaData]) -> Option<(i64, i64)> {
     chunks.iter().try_fold((0, 0), |(count, nulls), chunk| {
         let here = i64::try_from(chunk.statistics()?.null_count_opt()?).ok()?;

@@ -51,7 +51,7 @@ pub trait NewFile: Send {
     fn finish(self: Box<Self>) -> Result<Written>;
 }
 
-/// What a file is for, as far as its settings go.
+/// The purpose of a file, which decides its settings.
 #[derive(Clone, Copy, Debug)]
 pub enum Purpose<'a> {
     /// Rows of a table of this schema.

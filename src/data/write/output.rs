@@ -83,7 +83,7 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        // Nobody is left to tell; a file that stays behind is an orphan that maintenance removes.
+        // Nobody can receive an error here. A file that stays is an orphan, which maintenance removes.
         let _ = self.delete_all();
     }
 }

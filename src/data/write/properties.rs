@@ -1,4 +1,4 @@
-//! Table properties that say how files of one format are written.
+//! Table properties for writing files of one format.
 //!
 //! Delete files look at `write.delete.<format>.*` first, then at `write.<format>.*`.
 //!
@@ -55,7 +55,7 @@ impl<'a> Properties<'a> {
         })
     }
 
-    /// A number above 0, cut to what Java's `int` holds.
+    /// A number above 0, cut to the range of Java's `int`.
     pub(crate) fn size(&self, name: &str, default: u64) -> Result<usize> {
         let size = match self.get(name) {
             None => default,
@@ -73,7 +73,7 @@ impl<'a> Properties<'a> {
     /// The compression level with the name of the property.
     ///
     /// # Errors
-    /// `InvalidInput` for one that is no whole number.
+    /// `InvalidInput` for one that is not a whole number.
     pub(crate) fn level(&self) -> Result<Option<(String, i32)>> {
         let level = |(key, text): (String, &str)| {
             let level = parse::<i32>(&key, text, "whole number", |_| true)?;

@@ -48,7 +48,7 @@ struct SortKey {
     options: SortOptions,
 }
 
-/// How to get what rows are compared by.
+/// How to get the values by which rows are compared.
 #[derive(Debug)]
 enum SortKeys {
     Fields(Vec<SortKey>),
@@ -105,7 +105,7 @@ impl RowSorter {
         some.then(|| RowSorter::with(arrow, SortKeys::Fields(keys)))
     }
 
-    /// A sorter by what was asked for.
+    /// A sorter for the requested order.
     ///
     /// # Errors
     /// `InvalidInput` for an order that rows can't be given; as [`ZColumns::new`].
@@ -230,7 +230,7 @@ struct RunPiece {
 /// Numbers of partitions, each with how many rows in turn are of it.
 type Partitions = Vec<(u32, usize)>;
 
-/// Sorted rows that were put away. The file goes when this is dropped.
+/// Sorted rows in a temporary file. Dropping this deletes the file.
 #[derive(Debug)]
 struct StoredRun {
     path: String,
@@ -309,7 +309,7 @@ struct RunMerge<'a, 'b> {
     /// With the number of the next piece.
     sources: Vec<(RunSource<'a>, usize)>,
     current: Vec<Option<Current>>,
-    /// The next row of each source; the earlier source goes first where keys are equal.
+    /// The next row of each source. If keys are equal, the earlier source comes first.
     next: BinaryHeap<Reverse<(OwnedRow, usize)>>,
     failed: bool,
 }

@@ -10,7 +10,7 @@ use crate::data::arrow::schema::to_arrow;
 use crate::error::{Error, Result};
 use crate::types::{FieldId, Schema};
 
-/// Refuses columns that can't tell rows apart.
+/// Refuses columns that can't identify rows.
 ///
 /// # Errors
 /// `InvalidInput`, naming the column: specification, "Equality Delete Files" and "Identifier Field IDs".

@@ -44,7 +44,7 @@ pub trait TableRows: Send {
     fn path(&mut self, partition: &Partition) -> Result<String>;
 }
 
-/// How the files of such a table are made.
+/// How the files of such a table are written.
 pub struct TableFiles {
     /// The columns of rows after [`TableRows::prepare`].
     pub prepared: Arc<Schema>,

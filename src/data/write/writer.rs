@@ -41,7 +41,7 @@ use crate::store::Store;
 use crate::types::select::prune_to as prune;
 use crate::types::{FieldId, Schema, Transform};
 
-/// Rows that are handed to a file at a time. The size of the file is checked in between.
+/// Rows that are written to a file at a time. The size of the file is checked in between.
 const ROWS_AT_ONCE: usize = 8192;
 /// Partitions that a thread writes before all threads come together.
 const PARTITIONS_PER_THREAD: usize = 8;
@@ -89,7 +89,7 @@ impl PartitionWork {
     }
 }
 
-/// Bounds on what a writer holds.
+/// Limits on the memory and files of a writer.
 #[derive(Clone, Copy, Debug)]
 struct WriterLimits {
     open_files: usize,
@@ -107,7 +107,7 @@ pub struct DataWriter {
     context: WriteContext,
     /// `equality_ids` of a writer of equality deletes.
     keys: Option<Vec<FieldId>>,
-    /// What of the rows goes into the files, if not all does.
+    /// The columns that are written to the files, if not all are.
     columns: Option<StoredColumns>,
     settings: FileSettings,
     /// What a table of another format does with the rows.
@@ -486,7 +486,7 @@ impl DataWriter {
         self.keep(open.finish())
     }
 
-    /// Finishes all open files in parallel: each writes what it holds and waits for the disk.
+    /// Finishes all open files in parallel. Each writes its buffered rows and waits for the disk.
     fn close_all(&mut self) -> Result<()> {
         let mut open: Vec<OpenDataFile> = self.open.drain().map(|(_, open)| open).collect();
         open.sort_unstable_by_key(|open| open.count);

@@ -410,7 +410,9 @@ fn wrong_properties_and_types_are_refused_at_once() {
     assert!(refused(&[("write.parquet.compression-codec", "lzo")]).contains("not written with lzo"));
     assert!(refused(&[("write.parquet.compression-codec", "lz5")]).contains("'lz5' is not a compression codec"));
     let brotli = ("write.parquet.compression-codec", "brotli");
-    assert!(refused(&[brotli, ("write.parquet.compression-level", "99")]).contains("no such level"));
+    assert!(
+        refused(&[brotli, ("write.parquet.compression-level", "99")]).contains("does not have this compression level")
+    );
     assert!(refused(&[("write.parquet.compression-level", "x")]).contains("no whole number"));
     assert!(refused(&[("write.format.default", "csv")]).contains("'csv' is not a format"));
     let nothing = Type::List(Arc::new(Field::new(2, "element", false, P::Unknown)));

@@ -29,7 +29,8 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 /// Which columns, and how many of their bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZOrder {
-    /// The columns: primitives outside of lists and maps. They count alike, but of equal bits the first goes first.
+    /// The columns: primitives outside of lists and maps. They have equal weight. Among equal bits, the first column
+    /// comes first.
     pub columns: Vec<FieldId>,
     /// Bytes of the interleaved value at most; the lowest bits are left out first. Java's `max-output-size`.
     pub max_output_bytes: usize,
@@ -62,7 +63,7 @@ struct ZColumn {
 
 impl ZColumns {
     /// # Errors
-    /// `InvalidInput` for no columns, sizes out of range and columns that are not there; `Unsupported` for types that
+    /// `InvalidInput` for no columns, sizes out of range and columns that do not exist; `Unsupported` for types that
     /// have no such order in Java either.
     pub(crate) fn new(schema: &Schema, order: &ZOrder) -> Result<ZColumns> {
         if order.columns.is_empty() || order.max_output_bytes == 0 {

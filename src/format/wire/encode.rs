@@ -37,11 +37,11 @@ pub(crate) fn add_text(object: &impl Serialize, out: &mut Vec<u8>) -> Result<()>
 }
 
 fn no_text(e: serde_json::Error) -> Error {
-    Error::internal("a task has no text").because(e)
+    Error::internal("a task can't be written as text").because(e)
 }
 
 fn value(object: &impl Serialize) -> Result<Json> {
-    serde_json::to_value(object).map_err(|e| Error::internal("a task has no JSON").because(e))
+    serde_json::to_value(object).map_err(|e| Error::internal("a task can't be written as JSON").because(e))
 }
 
 /// An entry that is omitted if it has no value.
@@ -218,7 +218,7 @@ pub(crate) fn spec_objects<'a>(
     (by_id.into_values().map(SpecObject::complete).collect(), form)
 }
 
-/// The partition spec that a partition is of.
+/// The spec of a partition.
 #[derive(Clone, Copy)]
 pub(crate) struct SpecObject<'a>(&'a Partition, TaskForm);
 

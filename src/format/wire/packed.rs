@@ -4,13 +4,12 @@
 //!
 //! ```text
 //! pack:  magic, CRC-32 of what follows up to the first chunk, number of chunks, a place for each chunk, the chunks
-//! place: number of splits up to the chunk's end, bytes of its content, where it ends among the chunks (of eight bytes)
+//! place: number of splits up to the chunk's end, bytes of its content, where the chunk ends (eight bytes)
 //! chunk: a zstandard frame, with a checksum, of the content; of plain tasks, for which the place says 0 bytes, the
 //!        content and its CRC-32
-//! content: the splits, what they share (a section for texts, four for plain tasks), where each of these ends, number
-//! of
-//!          splits
-//! split:   a text, or of plain tasks (see `plain`) a zero and they
+//! content: the splits, the shared sections (one for texts, four for plain tasks), where each split and section ends,
+//!          number of splits
+//! split:   a text, or a zero and the plain tasks (see `plain`)
 //! ```
 //!
 //! Numbers are little-endian and have four bytes, unless stated otherwise.
@@ -33,28 +32,28 @@ use crate::parallel::{check_cancelled, in_parallel};
 const MAGIC: [u8; 4] = *b"FZT3";
 const LEVEL: i32 = 1;
 
-/// The first byte of a split of plain tasks. No text begins with it.
+/// The first byte of a split of plain tasks. No text begins with this byte.
 const PLAIN: u8 = 0;
 
 /// Sections that the splits of a chunk share.
 const SHARED: usize = 5;
 
-/// Splits that a thread packs at once.
+/// Number of splits that a thread packs at once.
 const GROUP: usize = 2048;
 
-/// A chunk of this number of bytes takes no more splits.
+/// A chunk with at least this number of bytes takes no more splits.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// The value in the place of a chunk that is not compressed.
 const NOT_COMPRESSED: u32 = 0;
 
-/// More bytes than zstandard can expand one byte to.
+/// An upper limit for the bytes that zstandard can make of one byte.
 const MOST_RATIO: usize = 65_536;
 
 /// The tasks of splits of one scan, for [`packed_tasks_at`].
 ///
 /// # Errors
-/// `Internal` if they are not of one scan; as [`super::task::tasks_to_json`]; a cancellation.
+/// `Internal` if they belong to several scans; as [`super::task::tasks_to_json`]; a cancellation.
 pub fn pack_tasks(splits: &[Arc<Split>]) -> Result<Vec<u8>> {
     check_scan(splits)?;
     pack_with(splits, |chunk, split| chunk.add(split))
@@ -161,7 +160,7 @@ impl<'a> OpenChunk<'a> {
         Ok(())
     }
 
-    /// The chunk; the next one is open.
+    /// Returns the chunk and begins the next one.
     fn close(&mut self) -> Result<Chunk> {
         let splits = self.ends.len();
         let specs: Vec<_> = std::mem::take(&mut self.specs).into_values().collect();
@@ -197,7 +196,7 @@ fn not_compressed(e: std::io::Error) -> Error {
 }
 
 fn short(n: usize) -> Result<u32> {
-    u32::try_from(n).map_err(|_| Error::unsupported("the tasks are too many to be packed"))
+    u32::try_from(n).map_err(|_| Error::unsupported("there are too many tasks to pack"))
 }
 
 fn written(chunks: &[Chunk]) -> Result<Vec<u8>> {
@@ -220,7 +219,7 @@ fn written(chunks: &[Chunk]) -> Result<Vec<u8>> {
 
 // ---- reading
 
-/// Where a split is: in a frame, at an index among its splits.
+/// Where a split is: its frame, and its index in the frame.
 struct SplitPlace<'a> {
     index: usize,
     frame: &'a [u8],
@@ -276,7 +275,7 @@ fn find(packed: &[u8], index: usize) -> Result<SplitPlace<'_>> {
     })
 }
 
-/// The places of the chunks, and the chunks; `None` if the pack is damaged outside of them.
+/// The places of the chunks, and the chunks; `None` if the pack is damaged outside the chunks.
 fn table(packed: &[u8]) -> Option<(&[[u8; 16]], &[u8])> {
     let (magic, rest) = packed.split_first_chunk::<4>()?;
     let (checksum, rest) = rest.split_first_chunk::<4>()?;
@@ -290,7 +289,7 @@ fn table(packed: &[u8]) -> Option<(&[[u8; 16]], &[u8])> {
     (end == data.len()).then_some((entries, data))
 }
 
-/// A split, and what it shares if it is a text, or plain tasks.
+/// A split: a text with its shared section, or plain tasks.
 struct Parts<'a> {
     split: &'a [u8],
     texts: &'a [u8],

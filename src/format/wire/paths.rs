@@ -101,7 +101,7 @@ fn shared(one: &[u8], other: &[u8]) -> usize {
 
 /// The bytes of a UUID in lower case.
 fn parse_uuid(text: &[u8; TEXT]) -> Option<[u8; BINARY]> {
-    // Most places of most names are no UUID's: a glance tells.
+    // At most positions there is no UUID. This quick check finds that out.
     let may_be = text[8] == b'-' && text[13] == b'-' && !text.iter().any(u8::is_ascii_uppercase);
     may_be.then(|| Uuid::try_parse_ascii(text).ok()).flatten().map(Uuid::into_bytes)
 }
@@ -125,7 +125,7 @@ impl PathReader {
         let first = cursor.long()?;
         let (shared, kind) = (usize::try_from(first >> KIND_SHIFT).unwrap_or(usize::MAX), first & KIND_BITS);
         if shared > self.head.len().min(MOST_SHARED) || kind > SAME_UUID_NEW_TAIL {
-            return Err(Error::corrupt("a packed path shares more with the path before than that has"));
+            return Err(Error::corrupt("a packed path shares more bytes with the path before it than that path has"));
         }
         self.head.truncate(shared);
         self.head.extend_from_slice(cursor.bytes()?);

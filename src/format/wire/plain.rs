@@ -2,19 +2,19 @@
 //! file, partition, spec and residual once, and tasks refer to them by number.
 //!
 //! ```text
-//! task:      number of its file, as the distance from that behind the task's before in the split, times eight, and two
-//!            bits of what its range is and one of whether it has a residual; if the range is not the whole file,
-//!            start; if it does not end with the file, length; number of its residual
+//! task:      number of its file, as the distance from the file after that of the task before, times eight; in the low
+//!            bits, two for the kind of range, and one that says whether it has a residual; if the range is not the
+//!            whole file, start; if it does not end with the file, length; number of its residual
 //! file:      two bytes, the lower first: which of the five numbers it has that it may lack (five bits), whether it has
 //!            split offsets, whether all its numbers of the five are the last ones, whether its offsets are, its format
-//!            (two bits); its path (see `paths`); number of its partition; rows, bytes and the five, as distances from the
-//!            last ones; number of split offsets, and each as distance from that before
+//!            (two bits); its path (see `paths`); number of its partition; rows, bytes and the five, as distances from
+//!            the last ones; number of split offsets, and each as distance from that before
 //! partition: number of its spec, and for each field no value, or one as in bounds
 //! residual:  its text
 //! ```
 //!
-//! Numbers are written as Avro's. Files follow from each other, so to find one the files before it are read. The last
-//! number is that of the last file that had it and did not say that it was the last one; with offsets it is the same.
+//! Numbers are written as in Avro. A file is stored as the difference from the files before it, so a reader has to read
+//! those first. The last number is that of the last file that wrote its own. The same holds for offsets.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -55,11 +55,11 @@ const SAME_OFFSETS: u16 = 1 << 7;
 /// Longer lists of offsets are always written out. This limits how much a few bytes can expand to.
 const MOST_SAME_OFFSETS: usize = 64;
 
-/// Numbers that every file has, and those that it may lack.
+/// Numbers that every file has, and numbers that a file may lack.
 const ALWAYS: usize = 2;
 const SOMETIMES: usize = 5;
 
-/// What is read of a file.
+/// A file as it is read.
 const WHOLE: i64 = 0;
 const TO_THE_END: i64 = 1;
 const A_PART: i64 = 2;
@@ -173,11 +173,11 @@ pub(crate) fn is_plain(task: &ScanTask) -> bool {
 pub(crate) struct Shared<'a> {
     files: HashMap<(usize, usize), (i64, i64)>,
     partitions: HashMap<usize, i64>,
-    /// By address. They are kept, so no other value gets the address.
+    /// By address. The values are kept, so no other value gets the same address.
     residuals: HashMap<usize, (i64, Arc<BoundPredicate>)>,
     /// By content: each partition has its own residuals, and most are equal.
     residual_texts: HashMap<Vec<u8>, i64>,
-    /// The next task mostly has the same one.
+    /// The next task usually has the same one.
     last_residual: Option<(Arc<BoundPredicate>, i64)>,
     specs: Vec<&'a Partition>,
     paths: PathWriter<'a>,
@@ -186,7 +186,7 @@ pub(crate) struct Shared<'a> {
     out: PlainSections<Vec<u8>>,
 }
 
-/// The sections that a chunk has of plain tasks.
+/// The sections of a chunk of plain tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PlainSections<T> {
     pub specs: T,
@@ -463,7 +463,7 @@ impl<'a> Partitions<'a> {
         Ok(partition)
     }
 
-    /// Those of a chunk's files that are wanted, by number.
+    /// The requested files of a chunk, by number.
     fn files(mut self, bytes: &[u8], wanted: BTreeSet<i64>) -> Result<HashMap<i64, Arc<DataFile>>> {
         let (mut files, mut next) = (Files::new(bytes), 0);
         let mut out = HashMap::with_capacity(wanted.len());
@@ -510,7 +510,7 @@ impl<'a> Files<'a> {
         }
         let is_odd = head & (HAS_OFFSETS | SAME_OFFSETS) == SAME_OFFSETS;
         if is_odd || head & SAME_OFFSETS != 0 && self.offsets.len() > MOST_SAME_OFFSETS {
-            return Err(Error::corrupt("packed tasks share split offsets that there are not, or too many"));
+            return Err(Error::corrupt("packed tasks repeat split offsets that do not exist, or too many of them"));
         }
         if head & (HAS_OFFSETS | SAME_OFFSETS) == HAS_OFFSETS {
             let (count, mut last) = (cursor.long()?, 0i64);
@@ -545,7 +545,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Whether a file has the number at this place.
+/// Whether a file has the number at this position.
 fn has(head: u16, place: usize) -> bool {
     head >> (place - ALWAYS) & 1 == 1
 }

@@ -36,7 +36,7 @@ use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
 pub fn task_to_json(task: &ScanTask, schema: &Schema) -> Result<String> {
     if task.change.is_some() {
         return Err(Error::unsupported("a task of a changelog has no JSON form in the Iceberg specification")
-            .hint("Pickle it, or the split it is in"));
+            .hint("Pickle the task or its split instead"));
     }
     text(&FileScanTask { schema: schema_to_json(schema), task: TaskObject::new(task, TaskForm::Specification)? })
 }
@@ -77,7 +77,7 @@ pub fn all_tasks_to_json(splits: &[Arc<Split>]) -> Result<Vec<String>> {
     check_scan(splits)?;
     in_parallel(splits.len(), |i| {
         check_cancelled()?;
-        splits.get(i).map_or_else(|| Err(Error::internal("a split is gone")), |split| tasks_to_json(split))
+        splits.get(i).map_or_else(|| Err(Error::internal("a split is missing")), |split| tasks_to_json(split))
     })
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn check_scan(splits: &[Arc<Split>]) -> Result<()> {
     let of_one_scan = |a: &Split, b: &Split| Arc::ptr_eq(&a.context, &b.context) || a.context == b.context;
     match splits.windows(2).all(|pair| of_one_scan(&pair[0], &pair[1])) {
         true => Ok(()),
-        false => Err(Error::internal("the splits are of several scans")),
+        false => Err(Error::internal("the splits belong to several scans")),
     }
 }
 
@@ -125,7 +125,7 @@ pub fn split_from_json(text: &str) -> Result<Split> {
     split_of(&j, BTreeMap::new(), Arc::new(context))
 }
 
-/// A split of a scan; `specs` are partition specs that it shares with others, before those of its own.
+/// A split of a scan. `specs` are partition specs that it shares with others; they come before its own.
 pub(crate) fn split_of(j: &Json, mut specs: BTreeMap<i32, SpecShape>, context: Arc<ReadContext>) -> Result<Split> {
     specs.extend(SpecShape::parse_all(member(j, "specs")?)?);
     let commits = match j.get("commits").and_then(Json::as_array) {
@@ -143,7 +143,7 @@ pub(crate) fn split_of(j: &Json, mut specs: BTreeMap<i32, SpecShape>, context: A
     Ok(Split { context, tasks })
 }
 
-/// Reads what [`context_to_json`] gave.
+/// Reads what [`context_to_json`] wrote.
 ///
 /// # Errors
 /// `InvalidInput` if the text is something else.
@@ -253,7 +253,7 @@ fn part_of(j: &Json) -> Result<PartRows> {
     Ok(PartRows { updated: *updated, deleted: *deleted, inserted: *inserted })
 }
 
-/// A spec as the JSON has it: partition values without the values.
+/// A spec as in the JSON: partition fields without values.
 pub(crate) struct SpecShape {
     pub(crate) id: i32,
     pub(crate) fields: Vec<PartitionValue>,

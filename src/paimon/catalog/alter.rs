@@ -16,7 +16,7 @@ use crate::types::options::Options;
 
 /// How often a new schema is tried while other writers make schemas too.
 ///
-/// The loop of commits would not fit. The store creates the one file of a schema, or says that it is there already:
+/// The loop of commits would not fit. The store creates the one file of a schema, or reports that it already exists:
 /// nothing else was written, so nothing has to be looked for or removed, and the next attempt needs no wait.
 const ATTEMPTS: usize = 100;
 
@@ -98,7 +98,7 @@ pub enum SchemaChange {
 }
 
 impl TableFolder {
-    /// Changes the branch's schema: all of the changes, in their order, or none. Returns the new schema.
+    /// Changes the branch's schema: all changes in their order, or no change. Returns the new schema.
     ///
     /// # Errors
     /// `InvalidInput`, saying which change can't be made; `CommitConflict` if others change the schema all the time;
@@ -138,7 +138,7 @@ impl TableFolder {
         Err(Error::conflict("other writers changed the schema each time").with("path", self.root()))
     }
 
-    /// Rows that deletion vectors hide come back where nobody looks for these any more.
+    /// Deleted rows come back if readers no longer look for deletion vectors.
     fn check_vectors(&self, current: &TableSchema, next: &TableSchema, latest: Option<&PaimonSnapshot>) -> Result<()> {
         // Another writer may have set anything, which is no truth value and so does not turn them on.
         let has = |schema: &TableSchema| schema.options().deletion_vectors().unwrap_or(false);
@@ -147,7 +147,7 @@ impl TableFolder {
         let entries = read_index_manifest(self.manifests(), manifest)?;
         match entries.iter().any(IndexEntry::hides_rows) {
             false => Ok(()),
-            true => Err(bad("the table can't lose its deletion vectors: rows that they delete would come back")
+            true => Err(bad("deletion vectors can't be turned off: rows that they delete would come back")
                 .with("option", "deletion-vectors.enabled")
                 .hint(
                     "Compact it fully first, so that the rows leave the files: \
@@ -223,7 +223,7 @@ fn add(
     let (name, parent) = path.split_last().ok_or_else(|| bad("a new column needs a name"))?;
     let field = DataField { description: comment.cloned(), ..DataField::new(id, name.clone(), ty) };
     let insert = |siblings: &mut Vec<DataField>| match siblings.iter().any(|f| f.name == *name) {
-        true => Err(bad(format!("there is a column '{}' already", path.join(".")))),
+        true => Err(bad(format!("the column '{}' already exists", path.join(".")))),
         false => place(siblings, field.clone(), position),
     };
     match parent.split_first() {
@@ -235,7 +235,7 @@ fn add(
                 ty.kind = TypeKind::Row(members.into());
                 Ok(())
             }
-            _ => Err(bad(format!("'{}' has no members", parent.join(".")))),
+            _ => Err(bad(format!("'{}' has no fields", parent.join(".")))),
         }),
     }
 }
@@ -243,7 +243,7 @@ fn add(
 fn rename(parts: &mut SchemaParts, path: &[String], name: &str) -> Result<()> {
     with_siblings(&mut parts.fields, path, &mut |siblings, at| {
         if siblings.iter().any(|f| f.name == name) {
-            return Err(bad(format!("there is a column '{name}' already")));
+            return Err(bad(format!("the column '{name}' already exists")));
         }
         siblings.get_mut(at).into_iter().for_each(|field| name.clone_into(&mut field.name));
         Ok(())
@@ -336,7 +336,7 @@ fn check_option(old: &TableSchema, key: &str, value: Option<&str>, has_snapshots
     if key == "bucket" && has_snapshots {
         let bucket = |text: Option<&str>| text.map_or(Some(-1), |t| t.trim().parse::<i32>().ok());
         if bucket(current) == Some(-1) || bucket(value).is_none_or(|n| n < 0) {
-            return Err(bad("a table can't get or lose its buckets once it has data"));
+            return Err(bad("the buckets of a table that has data can't be added or removed"));
         }
     }
     match has_snapshots {
@@ -354,18 +354,20 @@ fn check_flags(old: &TableSchema, key: &str, current: Option<&str>, value: &str)
         "deletion-vectors.enabled" if then != now => {
             match old.options().boolean("deletion-vectors.modifiable", false)? {
                 true => Ok(()),
-                false => Err(bad("a table can't get or lose deletion vectors once it has data: rows may come back")
-                    .hint("Compact it fully, and set the option 'deletion-vectors.modifiable' to true first")),
+                false => {
+                    Err(bad("deletion vectors of a table that has data can't be turned on or off: rows may come back")
+                        .hint("Compact it fully, and set the option 'deletion-vectors.modifiable' to true first"))
+                }
             }
         }
         "ignore-delete" | "ignore-update-before" if then && !now => {
-            Err(bad(format!("the option '{key}' of a table that has data stays true")))
+            Err(bad(format!("the option '{key}' of a table that has data must stay true")))
         }
         _ => Ok(()),
     }
 }
 
-/// Keys keep their columns: partition columns always, those of the primary key where `primary` says so too.
+/// Keys keep their columns: always partition columns, and with `primary` those of the primary key.
 fn refuse_keys(parts: &SchemaParts, path: &[String], everywhere: bool, action: &str) -> Result<()> {
     let [name] = path else { return Ok(()) };
     if parts.primary_keys.contains(name) || everywhere && parts.partition_keys.contains(name) {
@@ -418,7 +420,7 @@ fn with_type(
     let field = fields.iter_mut().find(|f| f.name == *name).ok_or_else(|| no_column(path))?;
     let outer = match path.len() {
         1..=MAX_DEPTH => inside(&mut field.ty, rest, change),
-        _ => Err(bad("the column is too deep")),
+        _ => Err(bad("the column is nested too deep")),
     };
     outer.with("column", path.join("."))
 }
@@ -441,7 +443,7 @@ fn inside(ty: &mut DataType, path: &[String], change: &mut dyn FnMut(&mut DataTy
 
 fn place(siblings: &mut Vec<DataField>, field: DataField, position: Option<&ColumnPosition>) -> Result<()> {
     let find = |name: &String| {
-        let none = || bad(format!("there is no column '{name}' to put another beside"));
+        let none = || bad(format!("there is no column '{name}' to place another one next to"));
         siblings.iter().position(|f| f.name == *name).ok_or_else(none)
     };
     let at = match position {

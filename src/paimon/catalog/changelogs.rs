@@ -81,7 +81,7 @@ impl TableFolder {
         };
         match next == id.and_then(|id| id.checked_add(1)) {
             true => Ok(id),
-            false => Err(Error::invalid("the commits of about that time are not kept").with("path", self.root())),
+            false => Err(Error::invalid("the commits from around that time are not kept").with("path", self.root())),
         }
     }
 
@@ -94,7 +94,7 @@ impl TableFolder {
         }
     }
 
-    /// Says which changelog is the latest; -1 if none is. Java believes it unless there is a next one.
+    /// Records which changelog is the latest; -1 if there is no changelog. Java trusts it unless a later one exists.
     pub(in crate::paimon) fn hint_latest_changelog(&self, id: i64) -> Result<()> {
         self.store().put(&join(&self.folder("changelog"), "LATEST"), id.to_string().as_bytes())
     }
@@ -104,7 +104,7 @@ impl TableFolder {
         self.store().put(&join(&self.folder("changelog"), "EARLIEST"), id.to_string().as_bytes())
     }
 
-    /// Takes away the changelogs from a number on, which tell of commits that are taken back.
+    /// Removes the changelogs from a number on, because a rollback removes their commits.
     pub(super) fn drop_changelogs_from(&self, first: i64) -> Result<()> {
         let (kept, gone): (Vec<i64>, Vec<i64>) = self.changelog_ids()?.into_iter().partition(|id| *id < first);
         if gone.is_empty() {

@@ -57,7 +57,7 @@ impl TableFolder {
         let (Some(id), Some(list)) = (said[FIRST_KEPT].as_i64(), said[DELTA_MANIFEST_LIST].as_str()) else {
             return Err(Error::corrupt("the file that names the expiring snapshots can't be read")
                 .with("path", path)
-                .hint("Remove the file; the oldest snapshots may lack files then"));
+                .hint("Remove the file. The oldest snapshots may then lack files"));
         };
         let kept = self.try_snapshot(id)?;
         Ok(kept.filter(|kept| kept.delta_manifest_list == list).map_or(0, |kept| kept.id))

@@ -116,7 +116,7 @@ impl TableFolder {
     /// The same table on a branch.
     ///
     /// # Errors
-    /// `NotFound` if there is no such branch; `InvalidInput` if that can't be its name; those of the store.
+    /// `NotFound` if the branch does not exist; `InvalidInput` if that can't be its name; those of the store.
     pub fn branch(&self, name: &str) -> Result<TableFolder> {
         let branch = given_name(name, "branch")?.to_owned();
         let folder = TableFolder { store: self.store.clone(), root: self.root.clone(), branch };
@@ -229,7 +229,7 @@ impl TableFolder {
     fn no_schema(&self) -> Error {
         Error::not_found("there is no table: it has no schema")
             .with("path", self.folder("schema"))
-            .hint("It may have been dropped since it was opened: open it again")
+            .hint("It may have been dropped since it was opened. Open it again")
     }
 
     /// All schemas of the branch by their numbers.
@@ -267,7 +267,7 @@ impl TableFolder {
         Ok(numbers_of(&names_in(self.store.as_ref(), &self.folder("snapshot"))?, SNAPSHOT))
     }
 
-    /// Whether a snapshot is there.
+    /// Whether a snapshot exists.
     ///
     /// # Errors
     /// Those of the store.
@@ -288,7 +288,7 @@ impl TableFolder {
         self.store.put(&join(&self.folder("snapshot"), "EARLIEST"), id.to_string().as_bytes())
     }
 
-    /// Removes what says which snapshot is the latest.
+    /// Removes the hint to the latest snapshot.
     pub(super) fn forget_latest(&self) -> Result<()> {
         self.store.delete(&join(&self.folder("snapshot"), "LATEST"))
     }
@@ -315,7 +315,7 @@ impl TableFolder {
     /// A snapshot.
     ///
     /// # Errors
-    /// `NotFound`, telling which there are; `CorruptTable`, naming the file; those of the store.
+    /// `NotFound` with the existing ones; `CorruptTable` with the file; those of the store.
     pub fn snapshot(&self, id: i64) -> Result<PaimonSnapshot> {
         if let Some(snapshot) = self.try_snapshot(id)? {
             return Ok(snapshot);
@@ -346,10 +346,10 @@ impl TableFolder {
         // A rollback changes the hint before it takes snapshots away.
         match hint.filter(|id| last.is_none_or(|last| last < *id)) {
             Some(lost) if self.hint("LATEST")? == hint => {
-                let left = last.map_or("There is no other".to_owned(), |last| {
-                    format!("To go on from snapshot {last}, delete the file LATEST beside it")
+                let left = last.map_or("There is no other snapshot".to_owned(), |last| {
+                    format!("To go on from snapshot {last}, delete the file LATEST in the same folder")
                 });
-                Err(Error::corrupt(format!("the latest snapshot, {lost}, is gone"))
+                Err(Error::corrupt(format!("the latest snapshot, {lost}, is missing"))
                     .with("path", self.snapshot_path(lost))
                     .hint(format!("Restore the file. {left}")))
             }
@@ -357,7 +357,7 @@ impl TableFolder {
         }
     }
 
-    /// The number of the earliest snapshot that is still there.
+    /// The number of the earliest snapshot that still exists.
     ///
     /// # Errors
     /// Those of the store.
@@ -368,7 +368,7 @@ impl TableFolder {
         }
     }
 
-    /// All snapshots that are still there, by their numbers.
+    /// All snapshots that still exist, by their numbers.
     ///
     /// # Errors
     /// As [`TableFolder::snapshot`].

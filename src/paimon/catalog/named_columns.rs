@@ -21,7 +21,7 @@ const LISTS: [(&str, bool); 8] = [
     ("changelog-producer.row-deduplicate-ignore-fields", false),
 ];
 
-/// Gives the name that a column has from now on, told its name and whether the table must have it.
+/// Returns the new name of a column, from its name and whether the table must have it.
 type Each<'e> = &'e mut dyn FnMut(&str, bool) -> String;
 
 fn each_of(names: &str, must: bool, each: Each<'_>) -> String {
@@ -53,7 +53,7 @@ fn through(key: &str, value: &str, each: Each<'_>) -> (String, String) {
     let index = key.strip_prefix("file-index.").and_then(|rest| rest.split_once('.'));
     match index.map(|(kind, rest)| (kind, rest, rest.rsplit_once('.'))) {
         Some((_, "columns", _)) => (key.to_owned(), each_of(value, true, &mut |name, must| indexed(name, must, each))),
-        // What is said of an index that no column has is never read.
+        // Options of an index that no column has are never read.
         Some((kind, _, Some((column, option)))) => {
             (format!("file-index.{kind}.{}.{option}", indexed(column, false, each)), value.to_owned())
         }

@@ -37,7 +37,7 @@ pub fn first_schema(mut parts: SchemaParts, now_ms: i64) -> Result<TableSchema> 
     for (key, list) in [("primary-key", &mut parts.primary_keys), ("partition", &mut parts.partition_keys)] {
         if let Some(text) = parts.options.remove(key) {
             if !list.is_empty() {
-                return Err(bad(format!("the table's {key} is given twice: as such and as an option")));
+                return Err(bad(format!("the table's {key} is given twice: as an argument and as an option")));
             }
             *list = text.split(',').map(|name| name.trim().to_owned()).collect();
         }
@@ -80,7 +80,7 @@ const CHECKS: [fn(&TableSchema) -> Result<()>; 4] =
 /// wrong: else nobody could mend the options of a table that others made, one after the other.
 ///
 /// # Errors
-/// `InvalidInput`, saying what is wrong.
+/// `InvalidInput` with the reason.
 pub(super) fn checked(parts: SchemaParts, before: Option<&TableSchema>) -> Result<TableSchema> {
     check_names(&parts.fields)?;
     let lists = [("primary key", &parts.primary_keys), ("partition", &parts.partition_keys)];
@@ -123,7 +123,7 @@ fn check_names(fields: &[DataField]) -> Result<()> {
             return Err(bad(format!("two columns have the name '{name}'")));
         }
         if SYSTEM_NAMES.contains(&name.as_str()) || name.starts_with(KEY_PREFIX) {
-            return Err(bad(format!("a column can't have the name '{name}', which Paimon's files use themselves")));
+            return Err(bad(format!("a column can't have the name '{name}': Paimon's files use it")));
         }
     }
     Ok(())
@@ -153,7 +153,7 @@ fn check_buckets(schema: &TableSchema) -> Result<()> {
             let outside = schema.partition_keys.iter().find(|k| !schema.primary_keys.contains(k));
             if let Some(outside) = outside.filter(|_| schema.has_primary_key()) {
                 return Err(bad(format!("the primary key must have the partition column '{outside}'"))
-                    .hint("Or leave the option 'bucket' out, for buckets that keys are looked up in"));
+                    .hint("Add it to the primary key, or leave out the option 'bucket' to use dynamic buckets"));
             }
         }
     }
@@ -202,7 +202,7 @@ fn check_merging(schema: &TableSchema) -> Result<()> {
     }
     if options.deletion_vectors()? {
         if !["none", "input", "lookup"].contains(&producer.as_str()) {
-            return Err(bad(format!("deletion vectors can't go with the 'changelog-producer' {producer}")));
+            return Err(bad(format!("deletion vectors can't be combined with the 'changelog-producer' {producer}")));
         }
         if engine == MergeEngine::FirstRow {
             return Err(bad("the merge engine first-row needs no deletion vectors"));
@@ -230,7 +230,7 @@ fn check_row_tracking(schema: &TableSchema) -> Result<()> {
             return Err(bad("data evolution needs tracked rows").hint("Set 'row-tracking.enabled' to true"));
         }
         if options.deletion_vectors()? {
-            return Err(bad("data evolution can't go with deletion vectors"));
+            return Err(bad("data evolution can't be combined with deletion vectors"));
         }
     }
     Ok(())

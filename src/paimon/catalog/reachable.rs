@@ -53,7 +53,7 @@ impl ReachableFiles {
         out
     }
 
-    /// Leaves out what a root needs. No more is held than there was: other branches may have many files.
+    /// Removes what a root needs. It never holds more than before, because other branches may have many files.
     pub(crate) fn spare(&mut self, reader: &SnapshotReader<'_>, root: &Root) -> Result<()> {
         let snapshot = &root.snapshot;
         match root.held {
@@ -186,7 +186,7 @@ impl<'a> SnapshotReader<'a> {
         Ok(out)
     }
 
-    /// The files that a commit took out. Those that only went to another level are still there.
+    /// The files that a commit removed. Files that only moved to another level still exist.
     pub(crate) fn taken_out(&self, snapshot: &PaimonSnapshot, made_by: MadeBy) -> Result<Vec<String>> {
         let manifests = if_there(true, delta_manifests(self.manifests(), snapshot))?;
         let moved: HashSet<String> = self.entries(&manifests, ADD, MadeBy::Any)?.into_iter().collect();
@@ -207,7 +207,7 @@ impl<'a> SnapshotReader<'a> {
         self.entries(&manifests, ADD, MadeBy::Any)
     }
 
-    /// Whether all is there that tells the changes of a commit: its changelog, or without a producer what it added.
+    /// Whether all files with the changes of a commit exist: its changelog, or without a producer the files it added.
     /// Where that went with a former producer, the changelog will do.
     pub(crate) fn is_told(&self, snapshot: &PaimonSnapshot, by_delta: bool) -> Result<bool> {
         let log = &snapshot.changelog_manifest_list;
@@ -223,7 +223,7 @@ impl<'a> SnapshotReader<'a> {
         self.is_whole(delta, MadeBy::Writers)
     }
 
-    /// Whether all is there that a commit added by writers, or else its changelog, if it has one.
+    /// Whether all files that writers added in a commit exist, or else its changelog, if it has one.
     pub(crate) fn tells(&self, commit: &PaimonSnapshot, by_delta: bool) -> Result<bool> {
         match &commit.changelog_manifest_list {
             _ if by_delta => self.is_whole(&commit.delta_manifest_list, MadeBy::Writers),
@@ -232,7 +232,7 @@ impl<'a> SnapshotReader<'a> {
         }
     }
 
-    /// Whether a manifest list is there, its manifests, and the files that were added by these.
+    /// Whether a manifest list, its manifests and the files that these added exist.
     fn is_whole(&self, list: &str, made_by: MadeBy) -> Result<bool> {
         if !self.is_there(&manifest_path(self.root, list)?)? {
             return Ok(false);
@@ -271,7 +271,7 @@ impl<'a> SnapshotReader<'a> {
         Ok(())
     }
 
-    /// The files that a snapshot's file leads to, but for data and changelog files. Lists of changelogs may be gone.
+    /// The files that a snapshot leads to, except data and changelog files. Lists of changelogs may no longer exist.
     pub(crate) fn metadata(
         &self,
         snapshot: &PaimonSnapshot,

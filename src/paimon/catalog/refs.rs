@@ -31,11 +31,11 @@ fn new_name<'a>(name: &'a str, what: &str) -> Result<&'a str> {
 }
 
 impl TableFolder {
-    /// Makes a tag of a snapshot; of the latest one if none is named.
+    /// Makes a tag for a snapshot; for the latest one if no snapshot is given.
     ///
     /// # Errors
-    /// `AlreadyExists` if there is such a tag; `NotFound` if there is no such snapshot; `InvalidInput` if that can't be
-    /// its name; those of the store.
+    /// `AlreadyExists` if the tag already exists; `NotFound` if the snapshot does not exist; `InvalidInput` if that
+    /// can't be its name; those of the store.
     pub fn create_tag(&self, name: &str, snapshot: Option<i64>) -> Result<()> {
         self.create_tag_for(name, snapshot, None)
     }
@@ -52,7 +52,7 @@ impl TableFolder {
             None => self.latest_snapshot()?.ok_or_else(none)?,
         };
         let taken = |e: Error| match e.kind() {
-            ErrorKind::AlreadyExists => Error::already_exists(format!("there is a tag '{name}' already")),
+            ErrorKind::AlreadyExists => Error::already_exists(format!("the tag '{name}' already exists")),
             _ => e,
         };
         let bytes = tag_file(&snapshot, retained_ms, now_ms());
@@ -102,7 +102,7 @@ impl TableFolder {
         Ok(self.tags()?.iter().any(|tag| is_same_commit(&tag.snapshot, snapshot)))
     }
 
-    /// Refuses a snapshot whose files may be gone already.
+    /// Refuses a snapshot if some of its files may already be deleted.
     ///
     /// # Errors
     /// `NotFound` if its expiry has begun, and no tag keeps it; those of the store.
@@ -111,22 +111,25 @@ impl TableFolder {
         if snapshot.id >= first || self.is_tagged(snapshot)? {
             return Ok(());
         }
-        Err(Error::not_found(format!("snapshot {} is being expired, its files may be gone", snapshot.id))
-            .with("path", self.snapshot_path(snapshot.id))
-            .hint(format!("Snapshots from {first} on are whole, and those that tags name")))
+        Err(Error::not_found(format!(
+            "snapshot {} is being expired, and some of its files may be deleted",
+            snapshot.id
+        ))
+        .with("path", self.snapshot_path(snapshot.id))
+        .hint(format!("Snapshots from {first} on are complete, and so are those with tags")))
     }
 
     /// Gives a tag another name.
     ///
     /// # Errors
-    /// `NotFound` if there is no such tag; `AlreadyExists` if the name is taken; `InvalidInput` if that can't be its
+    /// `NotFound` if the tag does not exist; `AlreadyExists` if the name is taken; `InvalidInput` if that can't be its
     /// name; those of the store.
     pub fn rename_tag(&self, name: &str, to: &str) -> Result<()> {
         let path = self.tag_path(new_name(to, "tag")?);
         self.tag(name)?;
         let bytes = self.store().get(&self.tag_path(name))?;
         self.store().put_if_absent(&path, &bytes).map_err(|e| match e.kind() {
-            ErrorKind::AlreadyExists => Error::already_exists(format!("there is a tag '{to}' already")),
+            ErrorKind::AlreadyExists => Error::already_exists(format!("the tag '{to}' already exists")),
             _ => e,
         })?;
         self.store().delete(&self.tag_path(name))
@@ -135,8 +138,8 @@ impl TableFolder {
     /// Makes a branch of a tag's snapshot, or without any.
     ///
     /// # Errors
-    /// `AlreadyExists` if there is such a branch; `NotFound` if there is no such tag; `InvalidInput` if that can't be
-    /// its name; those of the store.
+    /// `AlreadyExists` if the branch already exists; `NotFound` if the tag does not exist; `InvalidInput` if that can't
+    /// be its name; those of the store.
     pub fn create_branch(&self, name: &str, tag: Option<&str>) -> Result<TableFolder> {
         new_name(name, "branch")?;
         if name == MAIN_BRANCH || name.bytes().all(|b| b.is_ascii_digit()) {
@@ -145,7 +148,7 @@ impl TableFolder {
         if self.branch_folders()?.iter().any(|branch| branch == name) {
             let there = self.on_branch(name);
             if there.is_complete()? {
-                return Err(Error::already_exists(format!("there is a branch '{name}' already")));
+                return Err(Error::already_exists(format!("the branch '{name}' already exists")));
             }
             there.remove_branch_folder()?;
         }
@@ -162,7 +165,7 @@ impl TableFolder {
                     .store()
                     .put_if_absent(&branch.snapshot_path(tag.snapshot.id), &trimmed(&tag.snapshot).encode())?;
             }
-            // Last: a branch is there once it has its lowest schema.
+            // Last, because a branch exists once it has its lowest schema.
             for id in self.schema_ids()?.into_iter().rev().filter(|id| *id <= last_schema) {
                 copy(self, &self.schema_path(id), &branch.schema_path(id))?;
             }
@@ -204,10 +207,11 @@ impl TableFolder {
     /// in common: then it may be without one. Done again it comes to its end.
     ///
     /// # Errors
-    /// `NotFound` if there is no such branch; `InvalidInput` if it has no snapshot, or is this one; those of the store.
+    /// `NotFound` if the branch does not exist; `InvalidInput` if it has no snapshot, or is this one; those of the
+    /// store.
     pub fn fast_forward(&self, to: &str) -> Result<()> {
         if to == self.branch_name() {
-            return Err(Error::invalid(format!("the branch '{to}' is there already")));
+            return Err(Error::invalid(format!("the branch '{to}' already exists")));
         }
         let branch = self.branch(to)?;
         let none = || Error::invalid(format!("the branch '{to}' has no snapshot"));
@@ -246,7 +250,7 @@ impl TableFolder {
         Ok(())
     }
 
-    /// The number of the last commit that both branches have had; 0 if none can be told.
+    /// The number of the last commit that both branches have had; 0 if it is unknown.
     fn common_with(&self, branch: &TableFolder) -> Result<i64> {
         let known = |folder: &TableFolder| -> Result<Vec<PaimonSnapshot>> {
             let tagged = folder.tags()?.into_iter().map(|tag| tag.snapshot);
@@ -295,7 +299,7 @@ impl TableFolder {
     /// commit while it goes on is taken back, or stays in view.
     ///
     /// # Errors
-    /// `NotFound` if there is no such snapshot or tag, or it is being expired; those of the store.
+    /// `NotFound` if the snapshot or tag does not exist, or it is being expired; those of the store.
     pub fn roll_back(&self, to: &RollbackTo) -> Result<PaimonSnapshot> {
         let target = match to {
             RollbackTo::Snapshot(id) => self.snapshot_or_tagged(*id)?,
@@ -304,7 +308,7 @@ impl TableFolder {
         if self.has_snapshot(target.id)? {
             self.check_lasts(&target)?;
         }
-        // A hint that names what is gone is an error, and one that names the target hides what is beyond a gap.
+        // A hint to a deleted snapshot is an error, and a hint to the target hides what follows a gap.
         self.forget_latest()?;
         for tag in self.tags()?.into_iter().filter(|tag| tag.snapshot.id > target.id) {
             self.store().delete(&self.tag_path(&tag.name)).with("tag", &tag.name)?;
@@ -321,7 +325,8 @@ impl TableFolder {
         })?;
         loop {
             let late = self.snapshots_after(target.id)?;
-            // What follows the target without a gap was committed to that; anything else to a snapshot that is gone.
+            // Snapshots that follow the target without a gap were committed on it. Others were committed on a deleted
+            // snapshot.
             let follows = late.iter().zip(target.id.saturating_add(1)..).take_while(|(id, next)| *id == next).count();
             match late.get(follows..) {
                 None | Some([]) => return Ok(target),
@@ -365,7 +370,7 @@ fn copy(folder: &TableFolder, from: &str, to: &str) -> Result<()> {
     match store.put_if_absent(to, &bytes) {
         Err(e) if e.kind() == ErrorKind::AlreadyExists => match store.get(to)? == bytes {
             true => Ok(()),
-            false => Err(Error::conflict("a file of the branch is there with another content").with("path", to)),
+            false => Err(Error::conflict("a file of the branch already exists with other content").with("path", to)),
         },
         put => put,
     }

@@ -31,10 +31,10 @@ fn given<'a>(name: &'a str, what: &str) -> Result<&'a str> {
     checked_name(name).map_err(|_| Error::invalid(format!("'{}' can't be the name of a {what}", name.escape_debug())))
 }
 
-/// Makes the table of a first schema in a folder: it is there once its schema is.
+/// Creates a table with its first schema in a folder. The table exists once its schema does.
 ///
 /// # Errors
-/// `InvalidInput` for a schema that no table can have; `AlreadyExists` if a table is there; those of the store.
+/// `InvalidInput` for a schema that no table can have; `AlreadyExists` if a table already exists; those of the store.
 pub fn create_table(store: &Arc<dyn Store>, root: &str, parts: SchemaParts) -> Result<TableFolder> {
     let schema = first_schema(parts, now_ms())?;
     let taken = || Error::already_exists("the table already exists").with("path", root);
@@ -48,7 +48,7 @@ pub fn create_table(store: &Arc<dyn Store>, root: &str, parts: SchemaParts) -> R
     TableFolder::open(store.clone(), root)
 }
 
-/// Creates the file of a schema. What was written though the reply said otherwise counts.
+/// Creates the file of a schema. A file counts as written even if the reply was an error.
 pub(super) fn put_schema(store: &dyn Store, path: &str, schema: &TableSchema) -> Result<()> {
     let bytes = schema.encode();
     match store.put_if_absent(path, &bytes) {
@@ -74,7 +74,7 @@ impl Warehouse {
         Ok(Warehouse { store, root })
     }
 
-    /// The folder of a database, whether or not it is there.
+    /// The folder of a database, whether or not it exists.
     ///
     /// # Errors
     /// `InvalidInput` if that can't be its name.
@@ -82,7 +82,7 @@ impl Warehouse {
         Ok(join(&self.root, &format!("{}{DATABASE}", given(database, "database")?)))
     }
 
-    /// The folder of a table, whether or not it is there.
+    /// The folder of a table, whether or not it exists.
     ///
     /// # Errors
     /// `InvalidInput` if that can't be its name.
@@ -110,11 +110,11 @@ impl Warehouse {
     /// Makes a database.
     ///
     /// # Errors
-    /// `AlreadyExists` if it is there; `InvalidInput` if that can't be its name; those of the store.
+    /// `AlreadyExists` if it already exists; `InvalidInput` if that can't be its name; those of the store.
     pub fn create_database(&self, database: &str) -> Result<()> {
         let folder = self.database_location(database)?;
         if self.databases()?.iter().any(|d| d == database) {
-            return Err(Error::already_exists(format!("the database '{database}' is there already")));
+            return Err(Error::already_exists(format!("the database '{database}' already exists")));
         }
         self.store.make_folder(&folder)
     }
@@ -122,7 +122,7 @@ impl Warehouse {
     /// Removes a database that has nothing in it.
     ///
     /// # Errors
-    /// `NotFound` if it does not exist; `InvalidInput` if a table or another file is in it; those of the store.
+    /// `NotFound` if it does not exist; `InvalidInput` if it contains a table or another file; those of the store.
     pub fn drop_database(&self, database: &str) -> Result<()> {
         let folder = self.check_database(database)?;
         if !self.store.list_folders(&folder)?.is_empty() || !self.store.list(&folder)?.is_empty() {
@@ -134,7 +134,7 @@ impl Warehouse {
     /// The names of a database's tables, in their order.
     ///
     /// # Errors
-    /// `NotFound` if there is no such database; those of the store.
+    /// `NotFound` if the database does not exist; those of the store.
     pub fn tables(&self, database: &str) -> Result<Vec<String>> {
         let folder = self.check_database(database)?;
         let names = self.store.list_folders(&folder)?;
@@ -156,7 +156,7 @@ impl Warehouse {
     /// Creates a table. Columns and the schema get new ids.
     ///
     /// # Errors
-    /// `NotFound` if there is no such database; as [`create_table`].
+    /// `NotFound` if the database does not exist; as [`create_table`].
     pub fn create_table(&self, database: &str, table: &str, parts: SchemaParts) -> Result<TableFolder> {
         self.check_database(database)?;
         create_table(&self.store, &self.table_location(database, table)?, parts)
@@ -176,11 +176,11 @@ impl Warehouse {
     /// Removes a table with all its files, but for those that are outside of its folder.
     ///
     /// # Errors
-    /// `NotFound` if it does not exist; `Unsupported` if it lies behind a link; those of the store.
+    /// `NotFound` if it does not exist; `Unsupported` if it is behind a link; those of the store.
     pub fn drop_table(&self, database: &str, table: &str) -> Result<()> {
         let folder = self.table(database, table)?;
         remove_below(self.store.as_ref(), folder.root(), |path| {
-            // Without its schemas and snapshots it is no table, however much of it is left.
+            // Without schemas and snapshots, what remains is not a table.
             ["/schema/", "/snapshot/"].iter().any(|part| path.contains(part))
         })
     }
@@ -195,7 +195,7 @@ pub(super) fn remove_below(store: &dyn Store, folder: &str, first: impl Fn(&str)
     for paths in [early, late] {
         in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path)))?;
     }
-    folders.iter().try_for_each(|folder| store.delete_folder(folder)).hint("Something else is in the folder")
+    folders.iter().try_for_each(|folder| store.delete_folder(folder)).hint("The folder contains other files")
 }
 
 /// All files below a folder, and all folders, inner ones first.
@@ -209,7 +209,7 @@ fn collect(
     if store.is_link(folder)? {
         return Err(Error::unsupported("files behind a symbolic link are not deleted")
             .with("path", folder)
-            .hint("Delete it where it really is"));
+            .hint("Delete it at its real location"));
     }
     let Some(depth) = depth.checked_sub(1) else {
         return Err(Error::unsupported(format!("folders nest deeper than {MAX_DEPTH}")).with("path", folder));

@@ -26,8 +26,8 @@ use crate::paimon::spec::snapshot::{CURRENT_VERSION, PaimonSnapshot};
 use crate::store::in_parallel;
 use crate::store::location::join;
 
-/// What may have become of a file that was written and is gone.
-const GONE: &str = "Its message was aborted; or it was committed, and the file has been compacted and expired since: look whether \
+/// Hint for a written file that no longer exists.
+const GONE: &str = "Its message was aborted, or it was committed and the file has since been compacted and expired. Check whether \
                     its rows are in the table before you write them again";
 
 /// The table as an attempt finds it.
@@ -91,7 +91,7 @@ impl SnapshotAttempt {
         self.files.delete_all_but(if self.is_replay { &none } else { &self.used });
     }
 
-    /// Removes what was written for a commit that certainly failed.
+    /// Removes the files that were written for a commit that certainly failed.
     pub(super) fn clean_up(&mut self) {
         self.files.delete_all_but(&HashSet::new());
         if !self.input.owns_files {
@@ -182,7 +182,7 @@ impl SnapshotAttempt {
             check_buckets(&added)?;
             if self.input.shows_all && stay_hidden(&base.schema, &added)? {
                 return Err(Error::conflict(
-                    "rows of several writers lie over each other, which scans leave out until a compaction",
+                    "rows of several writers overlap, so scans would not see them before a compaction",
                 ));
             }
         }
@@ -327,7 +327,7 @@ impl CommitAttempt for SnapshotAttempt {
             commit_user: self.input.user.clone(),
             commit_identifier: self.input.identifier,
             commit_kind: self.input.kind.as_str().to_owned(),
-            // Times don't go back, whatever other machines' clocks said: time travel searches by them.
+            // Times never decrease, even if clocks of other machines differ, because time travel searches by them.
             time_ms: now_ms().max(latest.map_or(i64::MIN, |s| s.time_ms)),
             total_record_count: Some(latest.and_then(|s| s.total_record_count).unwrap_or(0).saturating_add(added_rows)),
             delta_record_count: Some(added_rows),
@@ -358,7 +358,7 @@ impl CommitAttempt for SnapshotAttempt {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(lost()),
             put => put?,
         }
-        // Hints: the snapshot is there without them.
+        // These are only hints: the snapshot exists without them.
         let _ = self.input.folder.hint_latest(next.snapshot.id);
         // Java's writers of local files look whether the name is free and then rename over it: one that looked before
         // may have done so just now. The later this looks, the fewer of them come after it.

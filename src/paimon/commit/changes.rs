@@ -1,4 +1,4 @@
-//! Input of a commit: its changes, and what else it has to do or to check.
+//! Input of a commit: its changes, and its other actions and checks.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub enum CommitKind {
 }
 
 impl CommitKind {
-    /// As a snapshot says it.
+    /// As recorded in a snapshot.
     pub fn as_str(self) -> &'static str {
         match self {
             CommitKind::Append => "APPEND",
@@ -37,7 +37,7 @@ impl CommitKind {
 pub struct Changes {
     /// Data files to add.
     pub added: Vec<NewBucketFile>,
-    /// Data files to take out, as planning gave them. All must still be there.
+    /// Data files to remove, as planning returned them. All must still exist.
     pub removed: Vec<DataFile>,
     /// Data files that move to another level unchanged.
     pub moved: Vec<(DataFile, i32)>,
@@ -46,7 +46,7 @@ pub struct Changes {
     /// Index files to add and to remove. One that takes the place of another (the hashes of a bucket, the deletion
     /// vectors of a data file) needs an entry that removes that.
     pub index: Vec<IndexEntry>,
-    /// The keys of added rows that were given buckets as they came: those buckets get them into their hash indexes.
+    /// The keys of added rows in dynamic buckets. The hash indexes of these buckets get them.
     pub hashes: Vec<BucketHashes>,
 }
 
@@ -67,7 +67,7 @@ impl Changes {
 pub enum Replaced {
     /// All.
     Everything,
-    /// Those of the partitions that have these values; of all columns or some.
+    /// The rows of partitions with these values, for some or all partition columns.
     Partition(Vec<(String, Option<Value>)>),
     /// Those of the partitions that files are added to.
     PartitionsOfAdded,

@@ -15,7 +15,7 @@ use crate::paimon::manifest::index_manifest::IndexEntry;
 use crate::paimon::plan::sections::overlapping;
 use crate::paimon::spec::schema::TableSchema;
 
-/// What a commit does, and what it meets.
+/// The changes of a commit, and the snapshot that it builds on.
 pub(super) struct Meeting<'a> {
     pub(super) schema: &'a TableSchema,
     pub(super) kind: CommitKind,
@@ -37,15 +37,15 @@ pub(super) fn check_buckets<'a>(entries: impl IntoIterator<Item = &'a FileEntry>
         let total = *totals.entry(&entry.partition).or_insert(entry.total_buckets);
         if total != entry.total_buckets {
             let (found, wanted) = (entry.total_buckets, total);
-            return Err(Error::conflict(format!("a partition of {wanted} buckets can't have files of {found}"))
+            return Err(Error::conflict(format!("a partition with {wanted} buckets can't have files made for {found} buckets"))
                 .with("file", &entry.file_name)
-                .hint("To change a partition's number of buckets, overwrite it with rows that were all written for the new one"));
+                .hint("To change a partition's number of buckets, overwrite it with rows that were all written for the new number"));
         }
     }
     Ok(())
 }
 
-/// Checks that none of the added files is in the table, on whatever level.
+/// Checks that no added file is already in the table, on any level.
 ///
 /// # Errors
 /// `InvalidInput`, naming one that is.
@@ -122,7 +122,7 @@ impl Meeting<'_> {
         for entry in self.index_base.iter().filter(|e| !removed.contains(e.file_name.as_str())) {
             let vector = entry.deletion_vectors.iter().flatten().find(|v| gone.contains(v.data_file.as_str()));
             if let Some(vector) = vector {
-                return Err(Error::conflict("rows of a file that the commit removes were deleted meanwhile")
+                return Err(Error::conflict("another commit deleted rows of a file that this commit removes")
                     .with("file", &vector.data_file));
             }
         }
@@ -156,7 +156,7 @@ impl Meeting<'_> {
             let mut members = group.iter().filter_map(|i| files.get(*i));
             let Some((_, first)) = members.next() else { continue };
             if let Some((other, _)) = members.find(|(_, range)| range != first) {
-                return Err(Error::conflict("columns of rows were written while the rows were compacted")
+                return Err(Error::conflict("another commit wrote columns of the rows that this commit compacts")
                     .with("file", &other.file_name));
             }
         }

@@ -57,7 +57,7 @@ impl<'a> ChangeEntries<'a> {
     /// The entries that add files, in order.
     ///
     /// # Errors
-    /// `InvalidInput` for a file that is not the table's, or outside of what is replaced.
+    /// `InvalidInput` for a file that is not the table's, or outside what is replaced.
     pub(super) fn added(&mut self, files: &[NewBucketFile]) -> Result<Vec<FileEntry>> {
         let mut out = Vec::with_capacity(files.len());
         for new in files {
@@ -66,11 +66,9 @@ impl<'a> ChangeEntries<'a> {
             if let Some(Replaced::Partition(values)) = self.replaced
                 && !in_partition(self.schema, &entry.partition, values)?
             {
-                return Err(Error::invalid(
-                    "some of the new rows are of another partition than the one that is overwritten",
-                )
-                .with("path", &new.file.path)
-                .hint("Give only rows of that partition. Rows without a partition column have null there"));
+                return Err(Error::invalid("some new rows belong to another partition than the overwritten one")
+                    .with("path", &new.file.path)
+                    .hint("Give only rows of that partition. Rows without a partition column have null there"));
             }
             out.push(entry);
         }
@@ -84,7 +82,7 @@ impl<'a> ChangeEntries<'a> {
         Ok((self.rows.of(self.schema, &file.partition)?, leveled.bucket, leveled.level, name))
     }
 
-    /// The live files of the latest snapshot among which the commit finds its way: those of partitions that it changes.
+    /// The live files of the latest snapshot in the partitions that the commit changes.
     ///
     /// # Errors
     /// Of the store; `CorruptTable` if the snapshot's manifests are.
@@ -114,10 +112,10 @@ impl<'a> ChangeEntries<'a> {
         entries.collect()
     }
 
-    /// The entries of the commit: first those that take files out, then those that add some.
+    /// The entries of the commit: first those that remove files, then those that add files.
     ///
     /// # Errors
-    /// `CommitConflict` if a file that is to be removed is gone.
+    /// `CommitConflict` if a file to remove no longer exists.
     pub(super) fn delta(&mut self, base: &[FileEntry], added: Vec<FileEntry>) -> Result<Vec<FileEntry>> {
         let mut out = Vec::new();
         let partitions: HashSet<Arc<[u8]>> = added.iter().map(|e| e.partition.clone()).collect();

@@ -151,7 +151,7 @@ impl ExpiryPlan {
             }
             let found = planner.files(&mut snapshots, &mut changelogs, &kept);
             if found.is_err() && begins {
-                // As it was: nothing is gone yet.
+                // Restore it: nothing was deleted yet.
                 let _ = match view.lasting {
                     0 => folder.end_expiry(),
                     lasting => folder.snapshot(lasting).and_then(|before| folder.begin_expiry(&before)),
@@ -248,7 +248,7 @@ fn delete(folder: &TableFolder, paths: &[&String]) -> Result<()> {
     in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path))).map(drop)
 }
 
-/// The snapshots that go, and the first that stays. What an expiry has begun is done whatever options say now.
+/// The snapshots to remove, and the first that stays. An expiry that has begun is completed, whatever the options are.
 fn going_snapshots(
     folder: &TableFolder,
     retention: &RetentionRules,
@@ -337,7 +337,7 @@ impl ExpiryPlanner<'_> {
         if step.going.is_empty() {
             return Ok(files);
         }
-        // What writers added tells what changed, where nothing else does.
+        // Without changelog, the files that writers added show what changed.
         let is_log = decoupled && !self.schema.options().produces_changelog();
         let made_by = if is_log { MadeBy::Compactions } else { MadeBy::Any };
         for snapshot in step.going.iter().skip(1).chain([kept]) {
@@ -399,7 +399,7 @@ impl ExpiryPlanner<'_> {
     }
 }
 
-/// None for what is gone.
+/// Empty for files that no longer exist.
 fn if_left<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
@@ -407,10 +407,10 @@ fn if_left<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Removes a tag, and what only it had if its snapshot has expired.
+/// Removes a tag. If its snapshot has expired, also removes the files that only this tag kept.
 ///
 /// # Errors
-/// `NotFound` if there is no such tag; as [`expire`].
+/// `NotFound` if the tag does not exist; as [`expire`].
 pub fn drop_tag(folder: &TableFolder, name: &str) -> Result<()> {
     let tag = folder.tag(name)?.snapshot;
     folder.store().delete(&folder.tag_path(name))?;
@@ -436,7 +436,7 @@ pub fn replace_tag(folder: &TableFolder, name: &str, snapshot: &PaimonSnapshot) 
     release(folder, &before.snapshot)
 }
 
-/// Says how long a tag is kept from now on, milliseconds; for good if nothing is said.
+/// Sets how long a tag is kept from now on, milliseconds; forever if no time is given.
 ///
 /// # Errors
 /// As [`TableFolder::tag`].
@@ -478,14 +478,14 @@ fn consumed(folder: &TableFolder) -> Result<Option<i64>> {
 /// Consumers of the branch, each with the snapshot that it has yet to read; by name.
 ///
 /// # Errors
-/// Those of the store; `CorruptTable` if the file of one does not say.
+/// Those of the store; `CorruptTable` if a consumer's file lacks it.
 pub fn consumers(folder: &TableFolder) -> Result<Vec<(String, i64)>> {
     let mut out = Vec::new();
     for file in folder.store().list(&folder.folder("consumer"))? {
         let Some(name) = file.path.rsplit('/').next().and_then(|name| name.strip_prefix("consumer-")) else { continue };
         let bytes = folder.store().get(&file.path)?;
         let json: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
-        let bad = || Error::corrupt("a consumer's file does not name the next snapshot").with("path", &file.path);
+        let bad = || Error::corrupt("a consumer's file does not contain the next snapshot").with("path", &file.path);
         let next = json.and_then(|j| j.get("nextSnapshot").and_then(serde_json::Value::as_i64)).ok_or_else(bad)?;
         out.push((name.to_owned(), next));
     }

@@ -90,7 +90,7 @@ impl Indexer<'_> {
                 known.extend(of_bucket.hashes.iter().map(|hash| (*hash, of_bucket.entry.bucket)));
             }
             if let Some((bucket, other)) = misplaced(&buckets, known) {
-                return Err(Error::conflict("keys were given another bucket meanwhile")
+                return Err(Error::conflict("another commit put the same keys into another bucket")
                     .with("bucket", bucket)
                     .with("other", other)
                     .hint("Write the rows again"));

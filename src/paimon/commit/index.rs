@@ -14,14 +14,13 @@ use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, HASH, IndexEntry
 /// The index files after `changes` to `before`.
 ///
 /// # Errors
-/// `CommitConflict` if one to be removed is gone, or one to be added has the place of another.
+/// `CommitConflict` if a file to remove no longer exists, or a file to add would replace an unknown one.
 pub(super) fn combined(before: Vec<IndexEntry>, changes: &[IndexEntry], has_buckets: bool) -> Result<Vec<IndexEntry>> {
     let mut out: IndexMap<String, IndexEntry> = before.into_iter().map(|e| (e.file_name.clone(), e)).collect();
     for entry in changes.iter().filter(|e| e.kind == DELETE) {
         if out.shift_remove(&entry.file_name).is_none() {
-            return Err(
-                Error::conflict("an index file that the commit replaces is gone").with("file", &entry.file_name)
-            );
+            return Err(Error::conflict("an index file that the commit replaces no longer exists")
+                .with("file", &entry.file_name));
         }
     }
     let mut vectors: HashSet<String> = out.values().flat_map(data_files).map(str::to_owned).collect();
@@ -59,7 +58,7 @@ fn data_files(entry: &IndexEntry) -> impl Iterator<Item = &str> {
     entry.deletion_vectors.iter().flatten().map(|v| v.data_file.as_str())
 }
 
-/// Whether there is one such file at most for each bucket.
+/// Whether each bucket has at most one such file.
 fn has_place(entry: &IndexEntry, has_buckets: bool) -> bool {
     entry.index_type == HASH || entry.index_type == DELETION_VECTORS && has_buckets
 }

@@ -45,7 +45,7 @@ impl ManifestLayout {
     }
 }
 
-/// Writes the metadata files of one commit, and knows which they are.
+/// Writes the metadata files of one commit, and remembers them.
 #[derive(Debug)]
 pub(super) struct MetadataFiles {
     store: Arc<dyn Store>,
@@ -160,7 +160,7 @@ impl MetadataFiles {
     }
 }
 
-/// A manifest in progress, with what a list says of it.
+/// A manifest in progress, with its entry for the list.
 struct NewManifest<'l> {
     writer: PaimonManifestWriter,
     entries: usize,
@@ -285,7 +285,7 @@ impl<'t> PartitionStats<'t> {
     }
 }
 
-/// What a list says of a manifest of these entries.
+/// The list's entry for a manifest with these entries.
 #[cfg(test)]
 pub(crate) fn manifest_of(entries: &[FileEntry], layout: &ManifestLayout) -> Result<PaimonManifestFile> {
     let mut manifest = NewManifest::new(layout)?;

@@ -24,7 +24,7 @@ use crate::store::{Store, in_parallel};
 pub(super) const ALL: PaimonEntryRequest<'static> =
     PaimonEntryRequest { key_stats: true, value_stats: true, kind: None, keep: None };
 
-/// What is merged, and where.
+/// The manifests to merge, and their folder.
 pub(super) struct ManifestMerger<'a> {
     pub(super) store: &'a dyn Store,
     pub(super) root: &'a str,
@@ -32,7 +32,7 @@ pub(super) struct ManifestMerger<'a> {
     pub(super) layout: &'a ManifestLayout,
 }
 
-/// Puts entries together: what is added and deleted again is gone.
+/// Combines entries. A file that was added and deleted again disappears.
 ///
 /// # Errors
 /// `CorruptTable` if a file is added twice.
@@ -56,7 +56,7 @@ pub(super) fn merged(entries: impl IntoIterator<Item = FileEntry>) -> Result<Ind
 }
 
 impl ManifestMerger<'_> {
-    /// Merges where it pays off; the manifests that take the place of `input`, in order.
+    /// Merges manifests where it pays off. Returns the manifests that replace `input`, in order.
     pub(super) fn merge(
         &self,
         files: &mut MetadataFiles,

@@ -25,13 +25,13 @@ use crate::parallel::check_cancelled;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 
-/// Younger files stay, if nothing else is said: a day, milliseconds. Writers whose commit is still to come made them.
+/// By default, files younger than this stay: a day, in milliseconds. Their writers may not have committed yet.
 const DEFAULT_AGE_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// What a bucket's folder begins with.
 const BUCKET: &str = "bucket-";
 
-/// Files that may stay or go, by their names: those of one name stay together.
+/// Candidates for removal by name. Files with the same name stay together.
 type Candidates = HashMap<String, Vec<String>>;
 
 /// The paths of files that were changed before `older_than_ms` (a day ago) and that nothing leads to, in order.
@@ -45,7 +45,7 @@ pub fn orphan_files(folder: &TableFolder, older_than_ms: Option<i64>) -> Result<
     // What has just the age of nothing is of this millisecond.
     if before > now.saturating_add(1) {
         return Err(Error::invalid("files that are being written would count as orphans")
-            .hint("Set older_than= to a time in the past that is longer ago than the longest write takes"));
+            .hint("Set older_than= to a time in the past, further back than the longest write takes"));
     }
     let branches = branches(folder)?;
     let (candidates, mut out) = listed(folder, &branches, before)?;
@@ -82,7 +82,7 @@ pub fn files_in_use(folder: &TableFolder, paths: impl IntoIterator<Item = String
     Ok(asked.into_values().flatten().collect())
 }
 
-/// All branches. One without all schemas may be about to be made or removed: what it has can't be told.
+/// All branches. A branch without all schemas may be about to be made or removed, so its files are unknown.
 fn branches(folder: &TableFolder) -> Result<Vec<TableFolder>> {
     let names = folder.branch_folders()?.into_iter().chain([MAIN_BRANCH.to_owned()]);
     let branches: Vec<TableFolder> = names.map(|name| folder.on_branch(&name)).collect();
@@ -145,7 +145,7 @@ fn old_files(store: &dyn Store, folder: &str, before: i64) -> Result<Vec<(String
     Ok(old.filter_map(|file| Some((file.path.rsplit('/').next()?.to_owned(), file.path))).collect())
 }
 
-/// Which files there are still of a snapshot that is kept in some form.
+/// Which files of a kept snapshot still exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lasts {
     All,
@@ -155,7 +155,7 @@ enum Lasts {
     Changes,
 }
 
-/// Takes what a branch needs out of the candidates.
+/// Removes the files that a branch needs from the candidates.
 struct Used<'a> {
     branch: &'a TableFolder,
     candidates: &'a Mutex<Candidates>,

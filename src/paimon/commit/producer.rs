@@ -17,7 +17,7 @@
 //! index files together (`index`) and creates `snapshot-N`, which only one writer can. The loser of a race starts again
 //! on the winner's snapshot.
 //!
-//! Files are removed only where it is certain that no snapshot has them.
+//! Files are removed only if it is certain that no snapshot has them.
 //!
 //! Source: Paimon specification, "Snapshot"; Java's `FileStoreCommitImpl` and `RenamingSnapshotCommit`.
 
@@ -34,7 +34,7 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::Cancellation;
 use crate::types::options::Options;
 
-/// The option that says how often a commit is tried again.
+/// The option for the number of retries of a commit.
 const MAX_RETRIES: &str = "commit.max-retries";
 
 /// One commit, from its first attempt to its last.
@@ -68,7 +68,7 @@ impl Commit {
         Commit { input }
     }
 
-    /// Makes it a compaction: rows stay what they are.
+    /// Makes it a compaction: rows stay the same.
     #[must_use]
     pub fn compacting(self) -> Self {
         Commit { input: CommitInput { kind: CommitKind::Compact, ..self.input } }
@@ -125,7 +125,7 @@ impl Commit {
         Commit { input: CommitInput { shows_all: true, ..self.input } }
     }
 
-    /// Lets no other commit come between a snapshot (or none, as there was) and this one.
+    /// Fails if another commit came after this snapshot (or, for `None`, if there is any snapshot).
     #[must_use]
     pub fn only_on(self, snapshot: Option<i64>) -> Self {
         Commit { input: CommitInput { only_on: Some(snapshot), ..self.input } }

@@ -44,7 +44,7 @@ pub(crate) struct RetentionRules {
 }
 
 impl RetentionRules {
-    /// What options say, and what is asked for instead.
+    /// The options, and the arguments that override them.
     ///
     /// # Errors
     /// `InvalidInput` for values that contradict each other or are no numbers.
@@ -81,12 +81,12 @@ impl RetentionLimits {
     fn check(&self, what: &str) -> Result<()> {
         let RetentionLimits { least, most, .. } = self;
         let wrong = match (*least < 1, most < least) {
-            (true, _) => format!("at least 1 of the {what} stays: {least} can't be the least"),
+            (true, _) => format!("at least 1 of the {what} must stay: {least} is too few"),
             (false, true) => format!("at least {least} and at most {most} {what} can't be kept"),
             (false, false) => return Ok(()),
         };
         let options = "'snapshot.num-retained.min' and '.max', 'changelog.num-retained.min' and '.max'";
-        Err(Error::invalid(wrong).hint(format!("Set by retain_last= and the table's options {options}")))
+        Err(Error::invalid(wrong).hint(format!("Change retain_last= or the table's options {options}")))
     }
 
     /// The first of the ascending `ids` that stays; `None` if all are removed. Ids are counted back from the `latest`
@@ -128,7 +128,7 @@ mod tests {
         let plain = of(&[], &ExpiryRequest::default()).unwrap();
         assert_eq!((plain.snapshots, plain.decoupled), (plain.changelogs, false));
         assert_eq!((plain.snapshots.least, plain.snapshots.older_than_ms), (10, 100_000_000 - HOUR_MS));
-        // What is asked for holds for both.
+        // Arguments apply to both.
         let asked = ExpiryRequest { retain_min: Some(2), older_than_ms: Some(5), ..ExpiryRequest::default() };
         assert!(!of(&[], &asked).unwrap().decoupled);
         let longer = of(&[("changelog.num-retained.min", "10")], &asked).unwrap();

@@ -152,7 +152,7 @@ impl AllowedValues {
             AllowedValues::Bytes => "Use a number of bytes: '65536', '64 kb', '128 mb', '1 gb'",
             AllowedValues::Time => "Use a length of time: '500 ms', '10 s', '30 min', '1 h', '7 d'",
             AllowedValues::Share => "Use a share from 0 to 1: '0.2'",
-            AllowedValues::Prefix => "Use what a file's name may begin with: no slash, no backslash",
+            AllowedValues::Prefix => "Use a prefix for file names, without slash and backslash",
             AllowedValues::Format => "Use parquet, orc or avro",
             AllowedValues::Formats => "Use parquet, orc or avro for each level: '0:avro,5:parquet'",
             AllowedValues::Statistics => "Use none, counts, truncate(N) or full",
@@ -218,7 +218,7 @@ fn faults(schema: &TableSchema) -> Vec<Error> {
     out.extend(index_faults(schema, &options));
     if has_key {
         out.extend(PickRules::new(&options).err());
-        // Which column says the time may be said later.
+        // The column with the time may be set later.
         if options.get("record-level.time-field").is_some() {
             out.extend(RecordExpiry::new(schema, &options, 0).err());
         }
@@ -229,7 +229,7 @@ fn faults(schema: &TableSchema) -> Vec<Error> {
     out
 }
 
-/// Whoever sets an option is told that it is wrong, and not that something else lacks support for it.
+/// A wrong value of an option is an error about the option itself, and not about missing support.
 fn told(fault: Error) -> Error {
     match fault.kind() {
         ErrorKind::Unsupported => {

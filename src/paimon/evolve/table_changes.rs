@@ -57,10 +57,10 @@ impl PaimonTable {
                     return Err(refused("a sort order", "Rows of tables with a primary key have the order of the key"));
                 }
                 Evolution::SetLocation(_) => {
-                    return Err(refused("another location", "Move the folder, and open the table where it is"));
+                    return Err(refused("another location", "Move the folder, and open the table at its new location"));
                 }
                 Evolution::Upgrade(_) => {
-                    return Err(refused("another format version", "New schemas have the newest version already"));
+                    return Err(refused("another format version", "New schemas always have the newest version"));
                 }
             }
         }
@@ -115,7 +115,7 @@ fn schema_changes(schema: &TableSchema, update: &SchemaUpdate) -> Result<Vec<Sch
             }
             SchemaOperation::Move { path, position } => {
                 let [column] = &names.path(path)[..] else {
-                    return Err(refused("moving members of rows", "Columns of the table itself can be moved")
+                    return Err(refused("moving fields of rows", "Columns at the top level can be moved")
                         .with("column", path.join(".")));
                 };
                 out.push(SchemaChange::Move { column: column.clone(), position: names.position(position) });
@@ -175,7 +175,7 @@ impl ColumnNames<'_> {
         out
     }
 
-    /// Into what is in an array or map, if the path goes on there.
+    /// Into the elements of an array or map, if the path continues there.
     fn through<'t, 'n>(
         &self,
         step: &str,
@@ -201,8 +201,8 @@ impl ColumnNames<'_> {
     fn add(&self, column: &NewColumn, out: &mut Vec<SchemaChange>) -> Result<()> {
         if column.default.is_some() {
             return Err(refused(
-                "a default for rows that are there",
-                "They have null; write_default says what new rows get that lack the column",
+                "a default for existing rows",
+                "Existing rows have null. Use write_default for new rows that lack the column",
             )
             .with("column", column.path.join(".")));
         }
@@ -302,7 +302,7 @@ fn change_ref(folder: &TableFolder, update: &RefUpdate) -> Result<()> {
                 |given| Ok(Some(given)),
             )?;
             if folder.branches()?.iter().any(|branch| branch == name) || name == folder.branch_name() {
-                return Err(Error::already_exists(format!("there is a branch '{name}' already")));
+                return Err(Error::already_exists(format!("the branch '{name}' already exists")));
             }
             folder.create_tag_for(name, snapshot_of(folder, version)?, retained)
         }
@@ -310,7 +310,7 @@ fn change_ref(folder: &TableFolder, update: &RefUpdate) -> Result<()> {
         RefChange::Create(RefKind::Branch, version, _) => create_branch(folder, name, version),
         RefChange::Replace(version) if is_tag()? => {
             let id = snapshot_of(folder, version)?;
-            let id = id.ok_or_else(|| Error::invalid("a tag needs the snapshot that it is to name"))?;
+            let id = id.ok_or_else(|| Error::invalid("a tag needs a snapshot"))?;
             replace_tag(folder, name, &folder.snapshot(id)?)
         }
         RefChange::Drop if is_tag()? => drop_tag(folder, name),
@@ -329,7 +329,7 @@ fn change_ref(folder: &TableFolder, update: &RefUpdate) -> Result<()> {
                 Version::Ref(tag) => RollbackTo::Tag(tag.clone()),
                 version => {
                     let id = snapshot_of(&branch, version)?;
-                    RollbackTo::Snapshot(id.ok_or_else(|| Error::invalid("a rollback needs a snapshot to go to"))?)
+                    RollbackTo::Snapshot(id.ok_or_else(|| Error::invalid("a rollback needs a snapshot"))?)
                 }
             };
             branch.roll_back(&to).map(drop)
@@ -344,7 +344,7 @@ fn change_ref(folder: &TableFolder, update: &RefUpdate) -> Result<()> {
 fn kept_otherwise() -> Error {
     refused(
         "retention of single branches",
-        "Options of the table say what expiry keeps: 'snapshot.num-retained.min', 'snapshot.time-retained'",
+        "Set the table's options 'snapshot.num-retained.min' and 'snapshot.time-retained'",
     )
 }
 
@@ -377,7 +377,7 @@ fn snapshot_of(folder: &TableFolder, version: &Version) -> Result<Option<i64>> {
 /// Branches begin at a tag, which keeps their files from expiry; or empty, where the table is.
 fn create_branch(folder: &TableFolder, name: &str, version: &Version) -> Result<()> {
     if folder.tag_names()?.iter().any(|tag| tag == name) {
-        return Err(Error::already_exists(format!("there is a tag '{name}' already")));
+        return Err(Error::already_exists(format!("the tag '{name}' already exists")));
     }
     let latest = || Ok::<Option<i64>, Error>(folder.latest_snapshot()?.map(|s| s.id));
     let Some(id) = snapshot_of(folder, version)?.map_or_else(latest, |id| Ok(Some(id)))? else {
@@ -389,24 +389,24 @@ fn create_branch(folder: &TableFolder, name: &str, version: &Version) -> Result<
         Some(tag) => folder.create_branch(name, Some(&tag.name)).map(drop),
         None => Err(refused(
             "a branch at a snapshot without a tag",
-            "A tag keeps the files that the branch begins with: refs.create_tag('t', at=...), then create_branch(at='t')",
+            "Make a tag first, so that it keeps the branch's files: refs.create_tag('t', at=...), then create_branch(at='t')",
         )
         .with("snapshot", id)),
     }
 }
 
-/// Makes a branch what another is, unless it would lose commits.
+/// Makes a branch equal to another one, unless it would lose commits.
 fn fast_forward(folder: &TableFolder, name: &str, to: &str) -> Result<()> {
     let (branch, other) = (folder.branch(name)?, folder.branch(to)?);
     if let (Some(first), Some(last)) = (other.earliest_snapshot_id()?, branch.latest_snapshot()?) {
-        // What the other branch had of these numbers has expired; the tag that it began with is kept.
+        // The other branch's snapshots with these numbers have expired. The tag that it began with is kept.
         let is_start = |tag: &Tag| tag.snapshot.id == last.id && trimmed(&tag.snapshot) == last;
         if last.id < first && !other.tags()?.iter().any(is_start) {
             return Err(Error::invalid(format!(
-                "it can't be told any more whether the branch '{to}' descends from '{name}'"
+                "it is no longer known whether the branch '{to}' descends from '{name}'"
             ))
             .with("snapshot", last.id)
-            .hint(format!("Take '{name}' back first to the tag that '{to}' began with: rollback(to=tag)")));
+            .hint(format!("First roll '{name}' back to the tag that '{to}' began with: rollback(to=tag)")));
         }
         for id in branch.snapshot_ids()?.into_iter().rev().filter(|id| *id >= first) {
             if !other.has_snapshot(id)? || other.snapshot(id)? != branch.snapshot(id)? {

@@ -142,7 +142,7 @@ impl<'t> InspectedVersion<'t> {
         ])
     }
 
-    /// The live files by what `key` makes of their partition and bucket.
+    /// The live files, grouped by the result of `key` for their partition and bucket.
     fn sums<K: Ord>(&self, key: impl Fn(&[u8], i32) -> Result<K>) -> Result<BTreeMap<K, Sums>> {
         let mut out: BTreeMap<K, Sums> = BTreeMap::new();
         for live in self.live(&PaimonEntryRequest::default())? {

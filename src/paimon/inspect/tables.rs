@@ -20,7 +20,7 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
 use crate::rows::metadata_rows::MetadataRows;
 
-/// The names, as Java has them but for `refs` and `entries`.
+/// The names; as in Java, except for `refs` and `entries`.
 const NAMES: [&str; 13] = [
     "snapshots",
     "schemas",
@@ -48,7 +48,7 @@ const OF_VERSIONS: [&str; 6] = ["files", "entries", "manifests", "partitions", "
 pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>) -> Result<MetadataRows> {
     if !NAMES.contains(&name) {
         return Err(Error::invalid(format!("there is no metadata table '{name}' of tables of Apache Paimon"))
-            .hint(format!("There is: {}", NAMES.join(", "))));
+            .hint(format!("The tables are: {}", NAMES.join(", "))));
     }
     if at.is_some() && !OF_VERSIONS.contains(&name) {
         return Err(Error::invalid("this metadata table is about all versions of the table").hint("Leave out at="));

@@ -26,7 +26,7 @@ fn or_null(value: Option<String>) -> String {
 /// `{2024-01-01, eu}`.
 ///
 /// # Errors
-/// `CorruptTable` if it is no row of these types.
+/// `CorruptTable` if it is not a row of these types.
 pub(crate) fn row_text<'t>(row: &[u8], types: impl Iterator<Item = &'t DataType>) -> Result<String> {
     let values = values(row, types, true)?;
     Ok(format!("{{{}}}", values.into_iter().map(or_null).collect::<Vec<_>>().join(", ")))

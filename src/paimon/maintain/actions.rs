@@ -38,7 +38,7 @@ impl PaimonTable {
 
     fn expire_snapshots(&self, options: &ExpireOptions) -> Result<Expired> {
         if !options.expiry.snapshot_ids.is_empty() {
-            return Err(Error::unsupported("snapshots of Paimon expire from the oldest one on, not one by one")
+            return Err(Error::unsupported("snapshots of Paimon tables can't expire by id: the oldest expire first")
                 .with("table", self.location())
                 .hint("Use older_than= or retain_last="));
         }

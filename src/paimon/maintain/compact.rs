@@ -154,7 +154,7 @@ impl CompactJob {
 
     fn compact(&self, group: &CompactGroup) -> Result<CompactOutcome> {
         let bucket = self.buckets.get(group.bucket);
-        let bucket = bucket.ok_or_else(|| Error::internal("a group is of no bucket"))?;
+        let bucket = bucket.ok_or_else(|| Error::internal("a group has no bucket"))?;
         let place = BucketPlace {
             store: self.table.folder().store().clone(),
             root: self.table.location(),

@@ -16,7 +16,7 @@ use crate::parallel::check_cancelled;
 /// The least number of files to compact when all files of a bucket may be compacted.
 const FEWEST_OF_ALL: usize = 3;
 
-/// What options say of such tables.
+/// The options of such tables.
 struct AppendRules {
     target: i64,
     /// Smaller files are compacted.
@@ -33,7 +33,7 @@ impl AppendRules {
         let options = job.options();
         let ratio = options.get("compaction.delete-ratio-threshold").unwrap_or("0.2");
         let delete_ratio = ratio.trim().parse().map_err(|_| {
-            Error::invalid(format!("'{ratio}' is not a share between 0 and 1"))
+            Error::invalid(format!("'{ratio}' is not a number between 0 and 1"))
                 .with("option", "compaction.delete-ratio-threshold")
         })?;
         let target = i64::try_from(target_bytes(&options, false)?).unwrap_or(i64::MAX);
@@ -181,7 +181,7 @@ impl BucketFilePicker<'_> {
         files
     }
 
-    /// All files after those at the beginning that are as they should be.
+    /// All files after the first ones that need no compaction.
     fn all(&self) -> Vec<Vec<usize>> {
         let rules = self.rules;
         let is_fine = |at: &usize| !rules.rewrites_all && !self.is_small(*at) && !self.has_vector(*at);

@@ -1,4 +1,4 @@
-//! A planned compaction: groups of files, and what compacting one of them gives.
+//! A planned compaction: groups of files, and the result for one group.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};

@@ -152,7 +152,7 @@ impl BucketJob<'_> {
             Producer::FullCompaction => {}
             _ if self.looks_up && from == 0 => {
                 let rewrites = self.rewrites_upgraded(at)?;
-                // Where nothing is above and nothing is told, there is nothing to look for.
+                // Without higher levels and without a changelog, no look-up is needed.
                 let needs_rows = rewrites || self.producer == Producer::Lookup || !self.above(level).is_empty();
                 if needs_rows {
                     return self.merge(&sections, self.lookup(), self.vectors, rewrites, out);
@@ -211,7 +211,7 @@ impl BucketJob<'_> {
         Ok(out)
     }
 
-    /// Merges sections; with `writes`, into new files, else only for what it tells.
+    /// Merges sections: into new files with `writes`, else only to find the changes.
     fn merge(
         &self,
         sections: &[CompactSection],
@@ -222,7 +222,7 @@ impl BucketJob<'_> {
     ) -> Result<()> {
         let files: Vec<usize> = sections.iter().flatten().flatten().copied().collect();
         let first = files.first().and_then(|at| self.bucket.tasks.get(*at));
-        let first = first.ok_or_else(|| Error::internal("a compaction of no files"))?;
+        let first = first.ok_or_else(|| Error::internal("a compaction has no files"))?;
         let mut merge = CompactMerge::new(&self.job.context, first, reduction, drops_deletes)?;
         merge = merge.keeping(self.job.stays.clone());
         let options = self.job.options();
@@ -266,7 +266,7 @@ impl BucketJob<'_> {
 
 fn delete(deleted: Vec<(Arc<str>, u64)>, out: &mut CompactOutcome) -> Result<()> {
     for (path, position) in deleted {
-        let position = i64::try_from(position).map_err(|_| Error::internal("a row is beyond all places"))?;
+        let position = i64::try_from(position).map_err(|_| Error::internal("the position of a row is too large"))?;
         out.deleted.entry(path).or_default().extend(&[position])?;
     }
     Ok(())

@@ -80,8 +80,7 @@ fn by_count<'b>(
     for bucket in all.iter().filter(|b| b.bucket >= 0 && b.total_buckets > 0) {
         let count = known.entry(&bucket.partition_row).or_insert(bucket.total_buckets);
         if *count != bucket.total_buckets {
-            let both =
-                format!("some files say that a partition has {count} buckets, others say {}", bucket.total_buckets);
+            let both = format!("some files record {count} buckets for a partition, others {}", bucket.total_buckets);
             return Err(Error::corrupt(both).hint("Java Paimon's rescale job gives its rows one number of buckets"));
         }
     }

@@ -66,7 +66,7 @@ pub(crate) fn merged(table: &PaimonTable, given: &BTreeMap<String, String>) -> R
     if let Some(other) = given.keys().find(|key| !is_own(key)) {
         return Err(Error::invalid(format!("a compaction has no option '{other}'"))
             .with("table", table.location())
-            .hint(format!("There are those that begin with {}", OWN_OPTIONS.join(", "))));
+            .hint(format!("Its options begin with {}", OWN_OPTIONS.join(", "))));
     }
     let mut options = table.table_schema().options.clone();
     options.extend(given.iter().map(|(k, v)| (k.clone(), v.clone())));
@@ -76,7 +76,7 @@ pub(crate) fn merged(table: &PaimonTable, given: &BTreeMap<String, String>) -> R
 /// Refuses tables that are not compacted here.
 pub(super) fn check_compacted(schema: &TableSchema, options: &Options<'_>) -> Result<()> {
     let no = |what: &str, hint: &str| Err(Error::unsupported(format!("{what} are not compacted yet")).hint(hint));
-    let java = "Java Paimon's compaction job does it";
+    let java = "Use Java Paimon's compaction job";
     let flag = |key| options.boolean(key, false);
     if flag("pk-clustering-override")? || options.get("clustering.columns").is_some_and(|c| !c.trim().is_empty()) {
         return no("clustered tables", java);
@@ -103,9 +103,11 @@ pub(crate) fn partition_filter(table: &PaimonTable, filter: Option<&Predicate>) 
         None => Ok(bound),
         Some(other) => {
             let name = table.schema().name_of(other).unwrap_or_default().to_owned();
-            Err(Error::invalid("partitions are compacted as a whole, so the filter asks for partition columns alone")
-                .with("column", name)
-                .with("table", table.location()))
+            Err(Error::invalid(
+                "the filter of a compaction can use partition columns only, because it compacts whole partitions",
+            )
+            .with("column", name)
+            .with("table", table.location()))
         }
     }
 }

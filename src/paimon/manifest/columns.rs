@@ -108,7 +108,7 @@ pub struct DecodeProgram {
     value_stats: StatsSteps,
     /// Over statistics that are not wanted.
     skip_stats: [Skip; 2],
-    /// Over lists of names, to know them again by their bytes.
+    /// Skips lists of names, to recognise equal lists by their bytes.
     skip_names: [Skip; 2],
 }
 
@@ -144,10 +144,10 @@ impl DecodeProgram {
 
 static PROGRAMS: Compiled<DecodeProgram> = Compiled::new();
 
-/// Decodes a manifest: its entries in order, each with what the request wants of it.
+/// Decodes a manifest: its entries in order, each with the requested values.
 ///
 /// # Errors
-/// `CorruptTable` with the number of the block if the bytes are no manifest; `Unsupported` for an unknown codec.
+/// `CorruptTable` with the number of the block if the bytes are not a manifest; `Unsupported` for an unknown codec.
 pub fn decode_manifest(bytes: &[u8], request: &PaimonEntryRequest<'_>) -> Result<PaimonEntryColumns> {
     Decoder::default().decode(&OpenFile::parse(bytes)?, request)
 }
@@ -155,7 +155,7 @@ pub fn decode_manifest(bytes: &[u8], request: &PaimonEntryRequest<'_>) -> Result
 /// Whether the entry in a row, which is the last one, is wanted.
 pub type Wants<'w> = &'w mut dyn FnMut(&PaimonEntryColumns, usize) -> Result<bool>;
 
-/// Decodes manifests one after another, with what serves several of them. Make one for each thread.
+/// Decodes manifests one after another and reuses buffers. Make one for each thread.
 #[derive(Default)]
 pub struct Decoder {
     inflater: Inflater,
@@ -264,7 +264,7 @@ struct EntryRow<'a> {
 }
 
 impl EntryRow<'_> {
-    /// Forgets what the next entry may lack.
+    /// Clears values that the next entry may lack.
     fn clear(&mut self) {
         self.key_stats.clear();
         self.value_stats.clear();
@@ -513,7 +513,7 @@ impl<'w> EntrySink<'w> {
     }
 }
 
-/// Checks what is wanted of an entry.
+/// Checks the requested values of an entry.
 fn check(row: &EntryRow<'_>) -> Result<()> {
     let name = std::str::from_utf8(row.name).map_err(|e| Error::corrupt("a file's name is not UTF-8").because(e))?;
     checked_name(name)?;

@@ -170,7 +170,7 @@ pub fn manifest_codec(options: Options<'_>) -> Result<AvroCodec> {
     }
 }
 
-/// A file being written, and what encodes its records. The level of zstandard is Java's default.
+/// A file being written, and the encoder of its records. The level of zstandard is Java's default.
 fn writer(kept: &'static Kept, codec: AvroCodec) -> Result<(ContainerWriter, RecordEncoder<'static>)> {
     let container = ContainerWriter::new(&kept.text, &[], codec).with_level((codec == AvroCodec::Zstd).then_some(1));
     Ok((container, RecordEncoder::new(&kept.schema)?))
@@ -214,7 +214,7 @@ impl PaimonManifestWriter {
     /// An empty manifest.
     ///
     /// # Errors
-    /// `Internal` if the schema of manifests is no Avro schema.
+    /// `Internal` if the schema of manifests is not an Avro schema.
     pub fn new(codec: AvroCodec) -> Result<PaimonManifestWriter> {
         let (writer, encoder) = writer(kept(&MANIFEST, manifest_schema)?, codec)?;
         Ok(PaimonManifestWriter { writer, encoder, bytes: Vec::new() })
@@ -330,7 +330,7 @@ type RangeRecord<'a> = Option<(&'a str, i32, i32, Option<i64>)>;
 
 fn range_record(range: &DeletionVectorRange) -> Result<RangeRecord<'_>> {
     let (Ok(offset), Ok(length)) = (i32::try_from(range.offset), i32::try_from(range.length)) else {
-        return Err(Error::invalid("a deletion vector lies beyond 2 GiB").with("file", &range.data_file));
+        return Err(Error::invalid("the position of a deletion vector exceeds 2 GiB").with("file", &range.data_file));
     };
     Ok(Some((&range.data_file, offset, length, range.cardinality)))
 }

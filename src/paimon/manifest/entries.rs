@@ -179,7 +179,7 @@ impl PaimonEntryColumns {
     /// The name of a row's file.
     ///
     /// # Errors
-    /// `InvalidInput` if there is no such row.
+    /// `InvalidInput` if the row does not exist.
     pub fn name(&self, row: usize) -> Result<&str> {
         text(self.file_name.get(row))?.ok_or_else(|| Error::invalid(format!("there is no entry {row}")))
     }
@@ -187,7 +187,7 @@ impl PaimonEntryColumns {
     /// Where a row's file is recorded to be, if not in the folder of its bucket.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no text.
+    /// `CorruptTable` if it is not text.
     pub fn external(&self, row: usize) -> Result<Option<&str>> {
         text(self.external_path.get(row))
     }
@@ -195,20 +195,20 @@ impl PaimonEntryColumns {
     /// The names of a row's extra files: separate file indexes, changelogs.
     ///
     /// # Errors
-    /// `CorruptTable` if one is no text.
+    /// `CorruptTable` if one is not text.
     pub fn extra_files(&self, row: usize) -> Result<Vec<&str>> {
         let mut rest = self.extra_files.get(row).unwrap_or_default();
         let mut out = Vec::new();
         while let Some((length, after)) = rest.split_first_chunk() {
             let length = u32::from_le_bytes(*length) as usize;
-            let (name, after) = after.split_at_checked(length).ok_or_else(|| Error::internal("names are torn"))?;
+            let (name, after) = after.split_at_checked(length).ok_or_else(|| Error::internal("names are cut off"))?;
             out.extend(text(Some(name))?);
             rest = after;
         }
         Ok(out)
     }
 
-    /// What tells a row's file from all others: a file that moves to another level is another one.
+    /// The identity of a row's file. A file that moves to another level counts as another file.
     pub(crate) fn identity(&self, row: usize) -> Identity<'_> {
         Identity {
             partition: self.partition_row(row),
@@ -224,7 +224,7 @@ impl PaimonEntryColumns {
     /// The file of one row. `folder` is that of its bucket (see [`crate::paimon::spec::partition::Paths`]).
     ///
     /// # Errors
-    /// `InvalidInput` if there is no such row; `Unsupported` for a file format that can't be read.
+    /// `InvalidInput` if the row does not exist; `Unsupported` for a file format that can't be read.
     pub fn data_file(&self, row: usize, partition: Arc<Partition>, folder: &str) -> Result<DataFile> {
         let name = self.name(row)?;
         let path = self.external(row)?.map_or_else(|| join(folder, name), str::to_owned);

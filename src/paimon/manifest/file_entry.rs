@@ -1,4 +1,4 @@
-//! Entries of manifests one by one, with all that they record: what commits check and write.
+//! Single entries of manifests with everything that they record. Commits check and write them.
 
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ impl FileEntry {
         })
     }
 
-    /// What tells the file from all others, whatever happens to it (Java's `FileEntry.Identifier`).
+    /// The identity of the file, regardless of the kind of entry (Java's `FileEntry.Identifier`).
     pub(crate) fn identity(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.partition.len() + self.file_name.len() + 32);
         let mut put = |part: Option<&[u8]>| {
@@ -163,7 +163,7 @@ impl PaimonEntryColumns {
     /// An entry; its statistics only if the request wanted them.
     ///
     /// # Errors
-    /// `InvalidInput` if there is no such row; `CorruptTable` for texts that are not UTF-8.
+    /// `InvalidInput` if the row does not exist; `CorruptTable` for texts that are not UTF-8.
     pub fn entry(&self, row: usize) -> Result<FileEntry> {
         let number = |column: &[i64]| column.get(row).copied().unwrap_or_default();
         let int = |column: &[i32]| column.get(row).copied().unwrap_or_default();

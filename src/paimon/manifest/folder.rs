@@ -36,7 +36,7 @@ impl<'m> ManifestFolder<'m> {
         manifest_path(self.root, name)
     }
 
-    /// A file, which is `what`, and what `read` makes of it.
+    /// A file, described by `what`, and the result of `read` for it.
     ///
     /// # Errors
     /// Those of the store and of `read`; `CorruptTable` or `Unsupported` if it is not Avro; all name the file.
@@ -50,7 +50,7 @@ impl<'m> ManifestFolder<'m> {
         file.and_then(|file| read(&file)).map_err(|e| self.unread(e, what, &path))
     }
 
-    /// An error of a file, which is `what`. The next request loads the file again.
+    /// An error of a file, described by `what`. The next request loads the file again.
     fn unread(&self, e: Error, what: &'static str, path: &str) -> Error {
         self.kept.iter().for_each(|kept| kept.forget(path));
         e.with(what, path)

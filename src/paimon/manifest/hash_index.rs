@@ -23,7 +23,7 @@ pub struct HashedBucket {
     pub hashes: Vec<i32>,
 }
 
-/// The hash indexes of a snapshot. Partitions are read as they are asked for.
+/// The hash indexes of a snapshot. A partition is read on first use.
 #[derive(Clone, Debug)]
 pub struct HashIndexes {
     store: Arc<dyn Store>,

@@ -73,7 +73,7 @@ pub struct GlobalIndex {
     pub field_id: i32,
     /// Other indexed columns.
     pub extra_field_ids: Option<Vec<i32>>,
-    /// What the index says of itself, opaque.
+    /// The index's own metadata, opaque.
     pub meta: Option<Vec<u8>>,
 }
 
@@ -262,7 +262,7 @@ impl IndexLayout {
         if out.index_type == DELETION_VECTORS && out.deletion_vectors.is_none() {
             // Without them, deleted rows would be back.
             return Err(Error::corrupt(format!(
-                "the index manifest does not say where the deletion vectors of {} are",
+                "the index manifest does not record where the deletion vectors of {} are",
                 out.file_name
             )));
         }
@@ -288,7 +288,9 @@ impl IndexLayout {
                     }
                 }
                 if range.offset < 0 || range.length < 0 {
-                    return Err(Error::corrupt("a deletion vector lies before its file").with("file", range.data_file));
+                    return Err(
+                        Error::corrupt("a deletion vector begins before its file").with("file", range.data_file)
+                    );
                 }
                 out.push(range);
             }

@@ -8,7 +8,7 @@ use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::stats::SimpleStats;
 use crate::paimon::spec::stats_decode::{RawStats, StatsSteps, is_stats, require};
 
-/// A manifest of a snapshot. A range of `None` is not known: it may hold anything.
+/// A manifest of a snapshot. A range of `None` is unknown: the manifest may contain anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PaimonManifestFile {
     /// Its name in the folder of manifests.
@@ -69,7 +69,7 @@ const REQUIRED: usize = 4;
 /// Reads a manifest list: its entries in order.
 ///
 /// # Errors
-/// `CorruptTable` if the bytes are no manifest list; `Unsupported` for an unknown codec.
+/// `CorruptTable` if the bytes are not a manifest list; `Unsupported` for an unknown codec.
 pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<PaimonManifestFile>> {
     decode_entries(&OpenFile::parse(bytes)?)
 }

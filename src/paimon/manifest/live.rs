@@ -90,7 +90,7 @@ impl OwnedIdentity {
 }
 
 impl DeletedFiles {
-    /// What a list of manifests deletes, of what `keep` of the request keeps.
+    /// The files that a list of manifests deletes, among those that the request's `keep` keeps.
     ///
     /// # Errors
     /// As [`read_manifest`].
@@ -181,7 +181,7 @@ impl DeletedFiles {
     }
 }
 
-/// Wants all entries, and gives what is made of them.
+/// Wants all entries, and returns the result for them.
 struct Everything<F>(F);
 
 impl<T: Send, F: FnOnce(PaimonEntryColumns) -> T> EntryJudge for Everything<F> {
@@ -304,7 +304,7 @@ pub fn delta_manifests(from: ManifestFolder<'_>, snapshot: &PaimonSnapshot) -> R
     read_manifest_list(from, &snapshot.delta_manifest_list)
 }
 
-/// The manifests of a snapshot's changelog files; none if it has none.
+/// The manifests of a snapshot's changelog files; empty without changelog.
 ///
 /// # Errors
 /// As [`read_manifest_list`].

@@ -90,7 +90,8 @@ impl PlannedBuckets {
         if let Some(place) = self.groups.get_index_of(partition) {
             return Ok(place);
         }
-        let group = pruner.group(partition)?.ok_or_else(|| Error::internal("a kept file is of no kept partition"))?;
+        let group =
+            pruner.group(partition)?.ok_or_else(|| Error::internal("the partition of a kept file was not kept"))?;
         Ok(self.groups.insert_full(partition.into(), InPartition { group, buckets: IndexMap::new() }).0)
     }
 
@@ -121,7 +122,7 @@ impl PlannedBuckets {
         parts
     }
 
-    /// The files of one bucket; none if it has none.
+    /// The files of one bucket; empty if it has no files.
     pub(crate) fn get(&self, partition: &[u8], bucket: i32) -> &[PlannedEntry] {
         self.groups.get(partition).and_then(|of| of.buckets.get(&bucket)).map(Vec::as_slice).unwrap_or_default()
     }

@@ -37,7 +37,7 @@ use crate::store::in_parallel;
 /// Plans changes. The snapshot of `input` does not matter; its schema and options are those of the scan.
 ///
 /// # Errors
-/// As [`super::planner::plan`]; `NotFound` if a snapshot between is gone, and its changelog too; `Unsupported` for
+/// As [`super::planner::plan`]; `NotFound` if a snapshot between them and its changelog have expired; `Unsupported` for
 /// changes that Java can't tell either.
 pub fn plan_changes(input: &PaimonPlanInput, folder: &TableFolder, between: &Between) -> Result<PaimonPlan> {
     let planned = match between.mode {
@@ -48,8 +48,8 @@ pub fn plan_changes(input: &PaimonPlanInput, folder: &TableFolder, between: &Bet
     planned.with("after snapshot", between.start).with("snapshot", between.end.id)
 }
 
-/// What to do about a commit that is gone.
-const KEPT: &str = "Changes can be told only as far back as snapshots or their changelogs are kept, and what commits added only where \
+/// Hint for a commit that has expired.
+const KEPT: &str = "Changes are known only as far back as snapshots or their changelogs are kept, and what commits added only where \
                     the table had no changelog producer when they expired; without since= all that are kept are told";
 
 /// The commits whose files count. Those whose snapshots have expired are read by their changelogs, where these are kept
@@ -160,7 +160,7 @@ fn listed(input: &PaimonPlanInput, folder: &TableFolder, between: &Between, rule
             let name = task.data_file.path.rsplit('/').next().unwrap_or_default();
             let entry = names.get(name).or_else(|| entries.first());
             let ordinal = entry.and_then(|e| of_commit.get(e.batch)).copied().unwrap_or_default();
-            let commit = commits.get(ordinal).ok_or_else(|| Error::internal("a file of no commit"))?;
+            let commit = commits.get(ordinal).ok_or_else(|| Error::internal("a file belongs to no commit"))?;
             Ok(inserted(ordinal, commit.id))
         };
         for split in splitter.bucket(group, bucket, entries)? {
@@ -286,9 +286,7 @@ fn check_buckets(input: &PaimonPlanInput, before: &PaimonSnapshot, after: &Paimo
         |s: &PaimonSnapshot| input.schemas.get(&s.schema_id).map(|schema| schema.options().bucket()).transpose();
     let (then, now) = (buckets(before)?, buckets(after)?);
     if then != now {
-        return Err(Error::unsupported(
-            "the number of buckets changed between the two states, so that they can't be compared",
-        ));
+        return Err(Error::unsupported("the two states can't be compared: the number of buckets changed between them"));
     }
     Ok(())
 }

@@ -70,7 +70,7 @@ impl Levels {
 /// Files that are compacted together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactUnit {
-    /// The level of what comes out.
+    /// The level of the result.
     pub level: i32,
     /// The files, as places in a list.
     pub files: Vec<usize>,
@@ -78,7 +78,7 @@ pub struct CompactUnit {
     pub each: bool,
 }
 
-/// What a table's options say of compactions.
+/// The options of a table that control compactions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PickRules {
     /// `compaction.max-size-amplification-percent`.
@@ -191,7 +191,7 @@ impl PickRules {
                     .is_some_and(|least| bytes(&mut runs.iter().filter(|r| r.level != top)) > least))
     }
 
-    /// All files of level 0, and what goes with them.
+    /// All files of level 0, and the files that must be compacted with them.
     fn up_to_next(&self, levels: &Levels) -> Option<CompactUnit> {
         let count = levels.runs.iter().take_while(|run| run.level == 0).count();
         if count == 0 { None } else { self.by_ratio(&levels.runs, levels.top(), count, true) }

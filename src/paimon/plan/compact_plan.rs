@@ -34,7 +34,7 @@ pub struct BucketFiles {
     pub partition_row: Arc<[u8]>,
     /// The bucket.
     pub bucket: i32,
-    /// Buckets of the partition, as its last file says.
+    /// Buckets of the partition, as recorded by its last file.
     pub total_buckets: i32,
     /// The files, without statistics.
     pub files: Vec<FileEntry>,

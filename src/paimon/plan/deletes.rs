@@ -49,7 +49,7 @@ impl DeletionVectors {
         Ok(out)
     }
 
-    /// Those of one bucket, by the names of the data files. The last one of a file holds.
+    /// Those of one bucket, by the names of the data files. The last one of a file counts.
     pub fn of_bucket(&self, partition: &[u8], bucket: i32) -> HashMap<&str, Vector<'_>> {
         let vectors = self.index_files(partition, bucket).iter().flat_map(|index| {
             let ranges = index.deletion_vectors.as_deref().unwrap_or_default();
@@ -72,7 +72,7 @@ pub struct Vector<'d> {
 }
 
 impl Vector<'_> {
-    /// What a task says of it.
+    /// Its form in a task.
     ///
     /// # Errors
     /// As [`TablePaths::index_file`].

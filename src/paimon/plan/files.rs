@@ -84,7 +84,7 @@ pub(crate) struct JudgedEntries {
 }
 
 impl JudgedEntries {
-    /// Adds what was seen.
+    /// Adds the counts.
     pub(crate) fn count(&self, counters: &mut PaimonPlanCounters) {
         let dropped = |stage| self.dropped.get(&stage).copied().unwrap_or_default();
         let hidden = dropped(PruneStage::Level);
@@ -97,20 +97,20 @@ impl JudgedEntries {
     }
 }
 
-/// Judges what a plan meets. Threads share one.
+/// Decides about the entries of a plan. Threads share one.
 pub(crate) struct FilePruner<'p> {
     pub input: &'p PaimonPlanInput,
     pub rules: &'p PlanRules,
     partitions: StatsMapping,
     keys: Vec<FieldId>,
-    /// How many the table has; 0 if a filter does not tell which.
+    /// The table's number of buckets; 0 if the filter does not determine the bucket.
     buckets: i32,
     /// That of the whole filter, for the groups whose partition decides nothing.
     of_filter: Option<Arc<BucketFilter>>,
     groups: Mutex<PrunedPartitions>,
 }
 
-/// What is known of partitions; `None` where the filter excludes one.
+/// Judged partitions; `None` for one that the filter excludes.
 type PrunedPartitions = HashMap<Box<[u8]>, Option<Arc<PrunedPartition>>>;
 
 impl<'p> FilePruner<'p> {
@@ -143,7 +143,7 @@ impl<'p> FilePruner<'p> {
         }
     }
 
-    /// The manifests to be opened, added to what is counted.
+    /// The manifests to open. Also adds to the counts.
     ///
     /// # Errors
     /// `CorruptTable` for statistics that can't be read.
@@ -165,7 +165,7 @@ impl<'p> FilePruner<'p> {
         Ok(kept)
     }
 
-    /// Why a manifest need not be opened, by what the list says of it.
+    /// Why a manifest need not be opened, judged by its entry in the list.
     ///
     /// # Errors
     /// `CorruptTable` for statistics that can't be read.
@@ -181,7 +181,7 @@ impl<'p> FilePruner<'p> {
         Ok(explain(&self.input.filter, &bounds))
     }
 
-    /// Whether files of this partition and bucket matter. A partition that can't be read does: that is told later.
+    /// Whether files of this partition and bucket matter. An unreadable partition does. Its error comes later.
     pub(crate) fn keeps(&self, partition: &[u8], bucket: i32, total_buckets: i32) -> bool {
         let Ok(group) = self.group(partition) else { return true };
         group.is_some_and(|g| self.why_no_bucket(&g, bucket, total_buckets).is_none())
@@ -201,7 +201,7 @@ impl<'p> FilePruner<'p> {
         (!allowed).then_some("rows with the keys that the filter allows are in other buckets")
     }
 
-    /// What the filter asks of a partition's files; `None` if it excludes them.
+    /// The rest of the filter for a partition's files; `None` if it excludes them.
     ///
     /// # Errors
     /// `CorruptTable` if the partition can't be read.
@@ -273,7 +273,7 @@ impl<'p> FilePruner<'p> {
         }
     }
 
-    /// Why the scan does not see a file, whatever its rows.
+    /// Why the scan does not see a file, regardless of its rows.
     pub(crate) fn why_hidden(&self, columns: &PaimonEntryColumns, row: usize) -> Option<&'static str> {
         if self.rules.hides_level_0 && columns.level.get(row) == Some(&0) {
             return Some("files of level 0 are not seen before compaction");
@@ -423,7 +423,7 @@ fn bounds_of_keys<'a>(
     StatsBounds::new(mapping, columns.key_stats.get(row), columns.row_count.get(row).copied().unwrap_or_default())
 }
 
-/// What statistics tell of the values of an entry's file, for `filter` to be asked about them.
+/// The statistics of an entry's file, for `filter` to test.
 ///
 /// # Errors
 /// `CorruptTable` if they can't be read.
@@ -463,7 +463,7 @@ pub(crate) fn index_may_match(
     }
 }
 
-/// What the indexes of a column's files hold; none of types that have no indexes.
+/// The stored type in the indexes of a column; `None` for types without indexes.
 pub(crate) fn indexed_type(ty: &DataType) -> Option<IndexedType> {
     Some(match ty.kind {
         TypeKind::Boolean => IndexedType::Boolean,

@@ -8,7 +8,7 @@ use super::planned::PlannedSplit;
 use crate::error::{Result, ResultExt};
 use crate::store::in_parallel;
 
-/// Most indexes that planning reads; files of a scan that keeps more are not asked.
+/// The most indexes that planning reads. If a scan keeps more files, it reads no index.
 const MOST_FILES: usize = 1000;
 
 /// What the name of an index file ends with.
@@ -25,7 +25,7 @@ pub(crate) struct IndexFile {
     pub schema_id: i64,
 }
 
-/// Leaves out files that stand for themselves and whose index file excludes what is asked of them.
+/// Skips files that are read alone and whose index file excludes the filter.
 ///
 /// # Errors
 /// As the store's; `CorruptTable`, naming the index, if it is damaged.

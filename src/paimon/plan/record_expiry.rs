@@ -26,10 +26,10 @@ pub struct RecordExpiry {
 }
 
 impl RecordExpiry {
-    /// What a table's options say; `None` if rows stay.
+    /// The setting from a table's options; `None` if rows don't expire.
     ///
     /// # Errors
-    /// `InvalidInput` for options that can't be read, and for a column that is not there or says no time.
+    /// `InvalidInput` for options that can't be read, and for a column that does not exist or has no time.
     pub fn new(schema: &TableSchema, options: &Options<'_>, now_ms: i64) -> Result<Option<RecordExpiry>> {
         const TIME_FIELD: &str = "record-level.time-field";
         let Some(kept_ms) = options.duration_ms("record-level.expire-time")? else { return Ok(None) };
@@ -48,11 +48,11 @@ impl RecordExpiry {
                 let cutoff = now_ms.div_euclid(1000).saturating_sub(kept_ms / 1000);
                 Ok(Some(RecordExpiry { term, ty, cutoff }))
             }
-            _ => Err(wrong(format!("a column of type {} holds no time; use INT, BIGINT or TIMESTAMP", field.ty))),
+            _ => Err(wrong(format!("a column of type {} can't hold a time; use INT, BIGINT or TIMESTAMP", field.ty))),
         }
     }
 
-    /// The column that says the time.
+    /// The column with the time.
     pub fn field_id(&self) -> FieldId {
         self.term.field_id
     }

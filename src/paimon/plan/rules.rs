@@ -25,9 +25,9 @@ pub(crate) struct PlanRules {
     pub values_by_file: bool,
     /// They judge buckets whose files overlap.
     pub values_by_bucket: bool,
-    /// File indexes in manifests are asked.
+    /// File indexes in manifests are used.
     pub file_index: bool,
-    /// File indexes in files of their own are asked, of files that stand for themselves.
+    /// File indexes in separate files are used, for data files that are read alone.
     pub index_files: bool,
     /// Files have deletion vectors.
     pub deletion_vectors: bool,

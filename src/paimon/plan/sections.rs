@@ -44,7 +44,7 @@ pub fn age<P: Ord>(least_sequence: i64, level: i32, place: P) -> (i64, Reverse<i
     (least_sequence, Reverse(level), place)
 }
 
-/// An interval goes behind the run that ends first, if it begins after that.
+/// An interval is appended to the run that ends first, if it begins after that end.
 fn runs<K: Ord>(intervals: &[(K, K)], section: &[usize]) -> KeySection {
     let mut runs: KeySection = Vec::new();
     let mut ends: BinaryHeap<Reverse<(&K, usize)>> = BinaryHeap::new();

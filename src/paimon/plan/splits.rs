@@ -66,7 +66,7 @@ fn key_row<'a>(bytes: &'a [u8], types: &[DataType]) -> Result<BinaryRow<'a>> {
         true => Ok(row),
         false => {
             let (found, wanted) = (row.arity(), types.len());
-            Err(Error::corrupt(format!("a file's key has {found} columns, the table's {wanted}")))
+            Err(Error::corrupt(format!("a file's key has {found} columns, and the table's key {wanted}")))
         }
     }
 }
@@ -191,7 +191,7 @@ impl<'p> Splitter<'p> {
         self.files.get(e.batch).and_then(|f| f.columns.level.get(e.row)).copied().unwrap_or_default()
     }
 
-    /// Rows that take others away; `None` where that was not recorded.
+    /// Rows that delete others; `None` if not recorded.
     fn retracts(&self, e: PlannedEntry) -> Option<i64> {
         self.files.get(e.batch).and_then(|f| f.columns.delete_row_count.get(e.row)).copied().flatten()
     }
@@ -361,7 +361,7 @@ impl<'p> Splitter<'p> {
         })
     }
 
-    /// The task of a file that is read for itself; its index file may still exclude it.
+    /// The task of a file that is read alone. Its index file may still exclude it.
     fn alone(&self, place: &SplitBucket<'p>, e: PlannedEntry) -> Result<ScanTask> {
         let task = self.task(place, e)?;
         if *task.residual != BoundPredicate::True && self.rules.index_files {

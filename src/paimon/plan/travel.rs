@@ -23,7 +23,7 @@ const TIMESTAMP_MILLIS: &str = "scan.timestamp-millis";
 const FILE_CREATION_MILLIS: &str = "scan.file-creation-time-millis";
 const CREATION_MILLIS: &str = "scan.creation-time-millis";
 
-/// What may name a snapshot; one of them at most.
+/// Options that choose a snapshot. At most one may be set.
 const PLACES: [&str; 6] = [SNAPSHOT_ID, TAG_NAME, VERSION, WATERMARK, TIMESTAMP, TIMESTAMP_MILLIS];
 
 /// Snapshots that a compaction made.
@@ -40,10 +40,10 @@ pub struct ScanVersion {
     pub files_since_ms: Option<i64>,
 }
 
-/// What changes are asked for.
+/// The requested changes.
 #[derive(Clone, Debug)]
 pub struct Between {
-    /// The snapshot that they come after; as a number, since it may be gone.
+    /// The snapshot before the changes, as a number because it may have expired.
     pub start: i64,
     /// That snapshot, where it is needed: for [`ChangeMode::Diff`].
     pub before: Option<Arc<PaimonSnapshot>>,
@@ -68,8 +68,8 @@ pub enum ChangeMode {
 /// nothing.
 ///
 /// # Errors
-/// `NotFound` if there is no such snapshot; `InvalidInput` for options that contradict each other or are no numbers; as
-/// [`TableFolder::snapshot`].
+/// `NotFound` if the snapshot does not exist; `InvalidInput` for options that contradict each other or are no numbers;
+/// as [`TableFolder::snapshot`].
 pub fn place(
     folder: &TableFolder,
     latest: Option<Arc<PaimonSnapshot>>,
@@ -156,7 +156,9 @@ fn at_time(folder: &TableFolder, millis: i64) -> Result<PaimonSnapshot> {
     }
     let error = Error::not_found(format!("no snapshot was made at {millis} (milliseconds since 1970) or before it"));
     let first = folder.earliest_snapshot_id()?.map(|id| folder.snapshot(id)).transpose()?;
-    let hint = first.map_or("The table has no snapshots".to_owned(), |s| format!("The earliest is of {}", s.time_ms));
+    let hint = first.map_or("The table has no snapshots".to_owned(), |s| {
+        format!("The earliest snapshot was made at {}", s.time_ms)
+    });
     Err(error.with("path", folder.root()).hint(hint))
 }
 
@@ -201,7 +203,7 @@ fn from_creation(folder: &TableFolder, latest: ScanVersion, millis: i64) -> Resu
     }
 }
 
-/// One end of what changed: a snapshot by its number, which may be gone, or a tag by its name.
+/// One end of the changes: a snapshot by its number, which may have expired, or a tag by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// A number.
@@ -276,6 +278,6 @@ pub fn change_mode(options: Options<'_>) -> Result<ChangeMode> {
             "none" => ChangeMode::Delta,
             _ => ChangeMode::Changelog,
         },
-        other => return Err(Error::invalid(format!("there is no 'incremental-between-scan-mode' of '{other}'"))),
+        other => return Err(Error::invalid(format!("there is no 'incremental-between-scan-mode' '{other}'"))),
     })
 }

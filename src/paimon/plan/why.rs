@@ -112,7 +112,7 @@ impl FileJudge<'_> {
         let reason = match stage {
             // Only files of the same rows or an index file are left as the reason.
             PruneStage::Kept if pruner.rules.data_evolution => {
-                let reason = "the files of the same rows have no row that may match, or all that is read of them";
+                let reason = "no row of the group may match, or its other files already have all columns that are read";
                 return Ok((PruneStage::Values, reason.to_owned()));
             }
             PruneStage::Kept => {

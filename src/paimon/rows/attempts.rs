@@ -14,7 +14,7 @@ use crate::parallel::check_cancelled;
 /// Only then are rows read and planned again, so this loop stands around that one.
 const ATTEMPTS: i64 = 10;
 
-/// A commit, and what its snapshot says of rows.
+/// A commit, and the row counts of its snapshot.
 pub(crate) type PlannedCommit = (Commit, BTreeMap<String, String>);
 
 impl PaimonTable {

@@ -89,9 +89,9 @@ impl PaimonTable {
         let table = self.newest_of(options.branch.as_deref())?;
         if table.table_schema().has_primary_key() {
             return Err(PAIMON
-                .lacks("overwriting rows that are not those of whole partitions, by a primary key")
+                .lacks("overwriting rows other than whole partitions in a table with a primary key")
                 .with("table", table.location())
-                .hint("Delete the rows, then append the others; or name the values of partition columns"));
+                .hint("Delete the rows, then append the new ones, or filter by partition columns only"));
         }
         table.check_changeable()?;
         let added = table.new_files(rows, WriteKind::Add, false)?.files.added;
@@ -128,7 +128,7 @@ impl PaimonTable {
         self.change_files(&scan, hits, fate, new, counts)
     }
 
-    /// Writes rows of a kind that take the place of those that a filter finds, by their key.
+    /// Writes rows of one kind. By their key, they replace the rows that a filter finds.
     fn key_change(&self, filter: &Predicate, fate: Fate<'_>) -> Result<Option<PlannedCommit>> {
         let (kind, key) = match fate {
             Fate::Gone => (WriteKind::Delete, "deleted"),
@@ -137,7 +137,7 @@ impl PaimonTable {
         if let Fate::Gone = fate {
             check_deletable(self.table_schema())?;
         }
-        // What is not compacted yet is newer than what scans see.
+        // Rows that are not compacted yet are newer than those that scans see.
         let scan = self.found(filter)?.of_every_level();
         let mut found = scan.read(StreamRequest::default())?;
         let (mut writer, mut count) = (PaimonWriter::of_stored(self, kind)?, 0u64);

@@ -82,10 +82,9 @@ impl PaimonTable {
         }
         match schema.fields.iter().find(|f| !given.contains(f.name.as_str())) {
             None => Ok(()),
-            Some(missing) => Err(PAIMON
-                .lacks("updating some of the columns")
-                .with("column", &missing.name)
-                .hint("Give all columns; only with 'merge-engine' = 'partial-update' do others keep their values")),
+            Some(missing) => Err(PAIMON.lacks("updating some of the columns").with("column", &missing.name).hint(
+                "Give all columns. Missing columns keep their values only with 'merge-engine' = 'partial-update'",
+            )),
         }
     }
 }

@@ -30,7 +30,7 @@ impl FileHits {
     }
 }
 
-/// The rows of a file that are not deleted, as far as metadata tells.
+/// The rows of a file that are not deleted, as far as metadata shows.
 fn left(task: &ScanTask) -> Option<i64> {
     let deleted = task.deletes.iter().map(|d| (d.file.record_count >= 0).then_some(d.file.record_count));
     let deleted: i64 = deleted.sum::<Option<i64>>()?;

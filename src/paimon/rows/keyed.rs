@@ -19,10 +19,10 @@ fn takes_null(schema: &TableSchema, column: &str) -> bool {
     groups.flat_map(|(_, columns)| columns.split(',')).any(|name| name.trim() == column)
 }
 
-/// Refuses updates that would change other values than those named, or none.
+/// Refuses updates that would change other values than the given ones, or nothing.
 ///
 /// # Errors
-/// `InvalidInput` for columns of the key; `Unsupported`, saying what would be possible.
+/// `InvalidInput` for columns of the key; `Unsupported` with a hint at what is possible.
 pub(crate) fn check_updatable(schema: &TableSchema, assigned: &[(String, Assigned)]) -> Result<()> {
     let options = schema.options();
     if let Some((name, _)) = assigned.iter().find(|(name, _)| schema.primary_keys.contains(name)) {
@@ -35,7 +35,7 @@ pub(crate) fn check_updatable(schema: &TableSchema, assigned: &[(String, Assigne
         groups.flat_map(|names| names.split(',')).map(str::trim).chain(options.sequence_fields()).collect();
     if let Some((name, _)) = assigned.iter().find(|(name, _)| order.contains(&name.as_str())) {
         return Err(no(
-            "a column that orders the rows of a key can't be updated: rows with lesser values would be older than those they change",
+            "a column that orders the rows of a key can't be updated: with a smaller value, the new row would count as the older one",
             "Append rows with the new values, or leave the column out",
         )
         .with("column", name));
@@ -50,15 +50,17 @@ pub(crate) fn check_updatable(schema: &TableSchema, assigned: &[(String, Assigne
     let aggregates = |key: &String| key.ends_with(".aggregate-function") || key == "fields.default-aggregate-function";
     if engine != "partial-update" || schema.options.keys().any(aggregates) {
         return Err(no(
-            &format!("rows of tables with 'merge-engine' = '{engine}' are put together of several, and not updated"),
-            "Append rows that the merge engine puts together with those that are there",
+            &format!(
+                "rows of tables with 'merge-engine' = '{engine}' can't be updated: each is merged from several rows"
+            ),
+            "Append rows that the merge engine merges with the existing ones",
         ));
     }
     let null = |(name, new): &&(String, Assigned)| *new == Assigned::Value(None) && !takes_null(schema, name);
     match assigned.iter().find(null) {
         None => Ok(()),
         Some((name, _)) => Err(no(
-            "a partial update passes over nulls, so a column can't become null",
+            "a partial update ignores nulls, so a column can't become null",
             "A column of a sequence group ('fields.<column>.sequence-group') can",
         )
         .with("column", name)),

@@ -126,7 +126,7 @@ impl PaimonTable {
         Ok(Some((commit, counts.properties())))
     }
 
-    /// Refuses what rows of the table's merge engine would not do.
+    /// Refuses merges that the table's merge engine does not support.
     fn check_merged_by_key(&self, matcher: &Matcher, merge: &Merge) -> Result<()> {
         let schema = self.table_schema();
         if let Some(Columns::Of(given)) = &merge.update
@@ -142,7 +142,7 @@ impl PaimonTable {
         if !updated.is_empty() {
             if schema.options().merge_engine()? != MergeEngine::Deduplicate {
                 return Err(PAIMON
-                    .lacks("merges that update rows which their table's merge engine puts together")
+                    .lacks("merges that update rows of tables whose merge engine combines rows")
                     .with("table", self.location())
                     .hint("upsert() and append() leave that to the merge engine"));
             }
@@ -171,7 +171,7 @@ impl PaimonTable {
         writer.write(rows)
     }
 
-    /// Writes the rows that matched none; and how many there are.
+    /// Writes the rows without a match. Returns their number.
     fn insert(&self, matcher: &Matcher) -> Result<(WrittenFiles, u64)> {
         let batches = matcher.inserted()?;
         if batches.is_empty() {

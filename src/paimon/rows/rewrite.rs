@@ -55,7 +55,7 @@ pub(crate) fn rewritten(
     out.finish()
 }
 
-/// Writes what rows become that are deleted where they are.
+/// Writes the new form of rows that are deleted at their old position.
 ///
 /// # Errors
 /// As [`rewritten`].
@@ -78,7 +78,7 @@ pub(crate) fn updated(
 
 /// What rows become.
 struct ChangedRows {
-    /// Which of them others take the place of; the rest go.
+    /// Which of them are replaced; the others are deleted.
     kept: BooleanBuffer,
     /// Those others, in order.
     rows: RecordBatch,

@@ -113,21 +113,21 @@ impl PaimonScan {
         self.shape.of_changes()
     }
 
-    /// Refuses what is only there of a version.
+    /// Refuses what only a scan of one version has.
     ///
     /// # Errors
-    /// `Unsupported` for what changed or was appended between two.
+    /// `Unsupported` for a scan of the changes between two versions.
     pub(crate) fn check_of_version(&self, what: &str) -> Result<()> {
         match self.selection {
             Selection::Version(_) => Ok(()),
             _ => {
-                let what = format!("what came to a table of Apache Paimon between two versions has no {what}");
-                Err(Error::unsupported(what).hint("Ask for that of a version: table.scan()"))
+                let what = format!("a scan of the changes of an Apache Paimon table has no {what}");
+                Err(Error::unsupported(what).hint("Use a scan of one version: table.scan()"))
             }
         }
     }
 
-    /// What planning is told.
+    /// The input of planning.
     pub(crate) fn plan_input(&self) -> PaimonPlanInput {
         let metadata = self.table.metadata();
         let read = self.shape.context.projection.fields.iter().map(|f| f.id);
@@ -370,7 +370,7 @@ impl PaimonScan {
         Ok(counted.min(most))
     }
 
-    /// How many rows a task has, if metadata says so.
+    /// The number of rows of a task, if metadata has it.
     pub(crate) fn known_rows(&self, task: &ScanTask) -> Option<u64> {
         let whole = task.merge.is_none() && task.change.is_none() && *task.residual == BoundPredicate::True;
         let deleted = task.deletes.iter().map(|d| d.file.record_count).fold(0, i64::saturating_add);

@@ -185,7 +185,7 @@ fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Str
     let schema = table.table_schema();
     if Options(&options).data_evolution()? {
         return Err(Error::unsupported(
-            "rows of Apache Paimon's tables that have their columns in several files are not appended but changed",
+            "tables of Apache Paimon with columns in several files have no scan of appended rows",
         )
         .hint("table.changes(since=...) gives the rows that changed"));
     }
@@ -211,12 +211,12 @@ fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Str
 fn left_by_changes() -> Result<BoundPredicate> {
     let column = metadata_column(CHANGE_TYPE);
     let term = column.as_ref().and_then(|column| BoundTerm::of_column(&[column]));
-    let term = term.ok_or_else(|| Error::internal("the type of a change is no column"))?;
+    let term = term.ok_or_else(|| Error::internal("the type of a change is not a column"))?;
     let values = ["insert", "update_after"].map(|kind| Value::String(kind.into()));
     Ok(BoundPredicate::Leaf(BoundLeaf { term, op: Op::In, values: values.into() }))
 }
 
-/// The versions between which changes lie; `None` if they are the same.
+/// The two versions around the changes; `None` if they are the same.
 fn ends(table: &PaimonTable, request: &ScanRequest, options: &BTreeMap<String, String>) -> Result<Option<Between>> {
     let folder = table.folder();
     table.metadata().check_same_table()?;
@@ -231,7 +231,7 @@ fn ends(table: &PaimonTable, request: &ScanRequest, options: &BTreeMap<String, S
                     // From the table's beginning on. Java begins later in silence if that has expired.
                     start @ End::Snapshot(0) => start,
                     first => {
-                        let left = "changes without since= are all that are kept";
+                        let left = "changes without since= are all changes that are kept";
                         return Err(e.advise(format!("Commits up to snapshot {first} have expired; {left}")));
                     }
                 }
@@ -262,7 +262,7 @@ fn end_of(folder: &TableFolder, at: &At) -> Result<End> {
     match at {
         At::Snapshot(id) => Ok(End::Snapshot(*id)),
         At::Ref(name) => match name.parse() {
-            // As Java's options have them; a tag goes first.
+            // As in Java's options: a tag comes first.
             Ok(id) if !folder.tag_names()?.contains(name) => Ok(End::Snapshot(id)),
             _ => Ok(End::Tag(name.clone())),
         },
@@ -275,7 +275,7 @@ fn end_of(folder: &TableFolder, at: &At) -> Result<End> {
     }
 }
 
-/// What comes before the earliest commit from which on all changes up to `end` can be told.
+/// The state before the earliest commit from which all changes up to `end` are known.
 fn before_all(folder: &TableFolder, mode: ChangeMode, end: &End) -> Result<End> {
     let end = match end {
         End::Snapshot(id) => *id,

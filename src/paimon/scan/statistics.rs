@@ -57,7 +57,7 @@ impl PaimonScan {
         Ok(Statistics { row_count: Fact { exact: exact || limit == Some(0), ..row_count }, files, columns })
     }
 
-    /// Adds what manifests record of the planned files.
+    /// Adds the recorded statistics of the planned files.
     fn fold(&self, planned: &HashMap<String, Coverage>, folds: &mut [ColumnFold]) -> Result<()> {
         let Some(snapshot) = self.snapshot() else { return Ok(()) };
         let folder = self.table().folder();

@@ -56,7 +56,7 @@ pub(crate) fn header_bytes(arity: usize) -> usize {
 
 #[cold]
 fn torn(what: &str) -> Error {
-    Error::corrupt(format!("a binary row is damaged: {what} is outside of it"))
+    Error::corrupt(format!("a binary row is damaged: {what} is outside the row"))
 }
 
 impl<'a> BinaryRow<'a> {
@@ -105,7 +105,7 @@ impl<'a> BinaryRow<'a> {
     /// A field of a type without children; `None` for null.
     ///
     /// # Errors
-    /// `CorruptTable` if its bytes lie outside of the row or are no such value; `Unsupported` for a time that its unit
+    /// `CorruptTable` if its bytes lie outside the row or are no such value; `Unsupported` for a time that its unit
     /// can't tell; `InvalidInput` for a type with children.
     pub fn value(&self, field: usize, ty: &DataType) -> Result<Option<ValueRef<'a>>> {
         if self.is_null(field) {
@@ -159,7 +159,7 @@ impl<'a> BinaryRow<'a> {
 pub(crate) fn compare_fields(a: &BinaryRow<'_>, b: &BinaryRow<'_>, field: usize, ty: &DataType) -> Result<Ordering> {
     let (at, bt) = (a.slot(field), b.slot(field));
     Ok(match &ty.kind {
-        // By their bytes, whatever text they are.
+        // By their bytes, not by their characters.
         TypeKind::Char(_) | TypeKind::VarChar(_) | TypeKind::Binary(_) | TypeKind::VarBinary(_) | TypeKind::Blob => {
             variable(a.bytes, at)?.cmp(variable(b.bytes, bt)?)
         }
@@ -218,7 +218,7 @@ fn timestamp(section: &[u8], at: usize, precision: u8) -> Result<i64> {
     let (per_milli, rest) = if precision <= 6 { (1000, nanos / 1000) } else { (1_000_000, nanos) };
     // The product alone may be less than any that fits.
     let units = i128::from(millis) * per_milli + i128::from(rest);
-    i64::try_from(units).map_err(|_| Error::unsupported(format!("a time {millis} ms from the epoch is too far off")))
+    i64::try_from(units).map_err(|_| Error::unsupported(format!("a time {millis} ms from the epoch is out of range")))
 }
 
 fn unscaled(section: &[u8], at: usize, precision: u8) -> Result<i128> {
@@ -252,7 +252,7 @@ fn read_value<'a>(section: &'a [u8], at: usize, ty: &DataType) -> Result<ValueRe
         | TypeKind::Vector { .. }
         | TypeKind::Multiset(_)
         | TypeKind::Map(..)
-        | TypeKind::Row(_) => return Err(Error::invalid(format!("a value of type {ty} has parts"))),
+        | TypeKind::Row(_) => return Err(Error::invalid(format!("a value of type {ty} is not primitive"))),
     })
 }
 

@@ -10,7 +10,7 @@ use crate::types::{Value, ValueRef, decimal};
 /// Values up to this length stand in the fixed part.
 const INLINE_BYTES: usize = 7;
 
-/// A decimal of many digits takes so much, whatever its value.
+/// A decimal of many digits takes this number of bytes, whatever its value.
 const DECIMAL_BYTES: usize = 16;
 
 /// A row of these fields, of kind insert, without its number of fields.
@@ -31,7 +31,7 @@ pub fn encode_row<'t>(fields: &[Option<Datum>], types: impl IntoIterator<Item = 
     Ok(out)
 }
 
-/// A null takes the room that a value of its type could need, where Java updates those in place.
+/// A null takes the space of a value if Java updates values of its type in place.
 fn put_null(out: &mut Vec<u8>, at: usize, field: usize, ty: &DataType) -> Result<()> {
     set_bit(out, 0, field + 8);
     let room = match &ty.kind {

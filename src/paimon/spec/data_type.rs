@@ -205,7 +205,7 @@ impl DataType {
         }
     }
 
-    /// Whether values of both types are the same, whatever nulls they have.
+    /// Whether both types are the same, apart from nullability.
     pub fn same_values(&self, other: &DataType) -> bool {
         self.kind == other.kind
     }

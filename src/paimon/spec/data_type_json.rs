@@ -43,7 +43,7 @@ impl DataType {
     /// Reads a type of a schema file: SQL text, or an object for types with children.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no type; `Unsupported` for types that Paimon 1.4 does not have.
+    /// `CorruptTable` if it is not a type; `Unsupported` for types that Paimon 1.4 does not have.
     pub fn from_json(json: &Json) -> Result<DataType> {
         let object = match json {
             Json::String(text) => return parse_type_text(text),

@@ -9,7 +9,7 @@ const MAX_DEPTH: usize = 8;
 /// Reads a type's text.
 ///
 /// # Errors
-/// `CorruptTable` if it is no type, or its numbers are out of range; `Unsupported` for a type that is not known.
+/// `CorruptTable` if it is not a type, or its numbers are out of range; `Unsupported` for a type that is not known.
 pub(crate) fn parse_type_text(text: &str) -> Result<DataType> {
     let mut parser = TypeParser { text, rest: text };
     let ty = parser.ty(0)?;

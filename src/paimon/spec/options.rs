@@ -40,10 +40,10 @@ impl Options<'_> {
         })
     }
 
-    /// `bucket`: a number of buckets; -1 for none or dynamic ones, -2 for postponed ones.
+    /// `bucket`: a number of buckets; -1 for no buckets or dynamic ones, -2 for postponed ones.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no number.
+    /// `InvalidInput` if it is not a number.
     pub fn bucket(&self) -> Result<i32> {
         let bucket = self.integer("bucket")?.unwrap_or(-1);
         i32::try_from(bucket).map_err(|_| bad_option("bucket", &bucket.to_string(), "number of buckets"))
@@ -70,7 +70,7 @@ impl Options<'_> {
     /// `deletion-vectors.enabled`.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no truth value.
+    /// `InvalidInput` if it is not a truth value.
     pub fn deletion_vectors(&self) -> Result<bool> {
         self.boolean("deletion-vectors.enabled", false)
     }
@@ -87,7 +87,7 @@ impl Options<'_> {
     /// `file-index.read.enabled`.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no truth value.
+    /// `InvalidInput` if it is not a truth value.
     pub fn file_index_read(&self) -> Result<bool> {
         self.boolean("file-index.read.enabled", true)
     }
@@ -95,7 +95,7 @@ impl Options<'_> {
     /// `row-tracking.enabled`.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no truth value.
+    /// `InvalidInput` if it is not a truth value.
     pub fn row_tracking(&self) -> Result<bool> {
         self.boolean("row-tracking.enabled", false)
     }
@@ -103,7 +103,7 @@ impl Options<'_> {
     /// `data-evolution.enabled`.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no truth value.
+    /// `InvalidInput` if it is not a truth value.
     pub fn data_evolution(&self) -> Result<bool> {
         self.boolean("data-evolution.enabled", false)
     }
@@ -116,7 +116,7 @@ impl Options<'_> {
     /// `partition.legacy-name`: whether values are in paths as Java's objects print, dates as numbers of days.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no truth value.
+    /// `InvalidInput` if it is not a truth value.
     pub fn legacy_partition_name(&self) -> Result<bool> {
         self.boolean("partition.legacy-name", true)
     }
@@ -124,7 +124,7 @@ impl Options<'_> {
     /// `index-file-in-data-file-dir`.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no truth value.
+    /// `InvalidInput` if it is not a truth value.
     pub fn index_beside_data(&self) -> Result<bool> {
         self.boolean("index-file-in-data-file-dir", false)
     }
@@ -132,7 +132,7 @@ impl Options<'_> {
     /// `source.split.target-size`, 128 MiB by default.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no number of bytes.
+    /// `InvalidInput` if it is not a number of bytes.
     pub fn split_target_bytes(&self) -> Result<i64> {
         self.bytes("source.split.target-size", 128 << 20)
     }
@@ -140,7 +140,7 @@ impl Options<'_> {
     /// `source.split.open-file-cost`, 4 MiB by default.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no number of bytes.
+    /// `InvalidInput` if it is not a number of bytes.
     pub fn open_file_cost_bytes(&self) -> Result<i64> {
         self.bytes("source.split.open-file-cost", 4 << 20)
     }

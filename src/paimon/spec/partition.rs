@@ -47,7 +47,7 @@ pub fn partition_of(schema: &TableSchema, row: &[u8]) -> Result<Partition> {
     Ok(Partition { spec_id: 0, values })
 }
 
-/// What a partition tells of its rows: each partition column has one value.
+/// What a partition implies for its rows: each partition column has one value.
 #[derive(Clone, Copy, Debug)]
 pub struct PaimonPartitionBounds<'p>(pub &'p Partition);
 
@@ -74,7 +74,7 @@ pub fn value_text(value: &Value, ty: &DataType, as_object: bool) -> String {
     partition_text(value, ty, as_object)
 }
 
-/// A name of a file or folder that must not lead out of where it is looked for.
+/// A name of a file or folder that must not lead outside its folder.
 ///
 /// # Errors
 /// `CorruptTable` if it is empty, `.` or `..`, or has a slash or a NUL.
@@ -119,7 +119,7 @@ impl TablePaths {
         })
     }
 
-    /// The folder below which those of partitions and buckets are.
+    /// The folder that contains the folders of partitions and buckets.
     pub fn data_root(&self) -> &str {
         &self.data_root
     }
@@ -130,7 +130,7 @@ impl TablePaths {
     /// `Internal` if the partition is not the table's.
     pub fn partition_path(&self, partition: &Partition) -> Result<String> {
         if partition.values.len() != self.fields.len() {
-            return Err(Error::internal("a partition is not of the table whose paths are made"));
+            return Err(Error::internal("a partition belongs to another table"));
         }
         let part = |(field, value): (&DataField, &PartitionValue)| {
             let text = value.value.as_ref().map(|v| partition_text(v, &field.ty, self.legacy)).unwrap_or_default();
@@ -150,7 +150,7 @@ impl TablePaths {
         Ok(join(&folder, &bucket_name(bucket)))
     }
 
-    /// A data file in the folder of its bucket, or where else it is recorded to be.
+    /// A data file in the folder of its bucket, or at its recorded external path.
     ///
     /// # Errors
     /// `CorruptTable` if its name leads elsewhere.

@@ -19,13 +19,13 @@ const ONE_BUCKET_VERSION: i64 = 1;
 /// Until this version, files were ORC if not said otherwise.
 const ORC_VERSION: i64 = 2;
 
-/// Types nest no deeper: whoever handles a type calls itself for what is in it.
+/// The deepest nesting of types. Functions on types are recursive.
 const MAX_DEPTH: usize = 64;
 
 /// The latest version.
 pub const CURRENT_VERSION: i64 = 3;
 
-/// What a new schema says. See [`TableSchema`].
+/// The parts of a new schema. See [`TableSchema`].
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct SchemaParts {
@@ -52,7 +52,7 @@ pub struct TableSchema {
     pub highest_field_id: FieldId,
     /// Columns that part files, in the order of folders.
     pub partition_keys: Vec<String>,
-    /// Columns that together identify a row; none in append tables.
+    /// Columns that together identify a row; empty in append tables.
     pub primary_keys: Vec<String>,
     /// The table's options, with the defaults that older versions imply.
     pub options: BTreeMap<String, String>,
@@ -60,7 +60,7 @@ pub struct TableSchema {
     pub comment: Option<String>,
     /// When it was made, milliseconds since the epoch; 0 if not recorded.
     pub time_ms: i64,
-    /// The file's content, with what is not known here.
+    /// The file's content, including unknown members.
     pub raw: Map<String, Json>,
     columns: Arc<Schema>,
     declared: Arc<BTreeMap<FieldId, String>>,
@@ -101,8 +101,8 @@ impl TableSchema {
     /// Reads a schema file.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no schema, or its keys are not among its columns; `Unsupported` for types and versions
-    /// that are not known.
+    /// `CorruptTable` if it is not a schema, or its keys are not among its columns; `Unsupported` for types and
+    /// versions that are not known.
     pub fn parse(bytes: &[u8]) -> Result<TableSchema> {
         let json = serde_json::from_slice(bytes).map_err(|e| Error::corrupt("the schema is not JSON").because(e))?;
         let Json::Object(raw) = json else { return Err(Error::corrupt("the schema is not a JSON object")) };
@@ -121,7 +121,7 @@ impl TableSchema {
         }
         let fields = raw.get("fields").and_then(Json::as_array).ok_or_else(|| no("fields"))?;
         if fields.iter().any(|field| depth_of(field) > MAX_DEPTH) {
-            return Err(Error::corrupt("a type of the schema nests too deep"));
+            return Err(Error::corrupt("a type of the schema is nested too deep"));
         }
         let fields = fields.iter().map(DataField::from_json).collect::<Result<Vec<_>>>()?;
         let options = raw.get("options").and_then(Json::as_object);
@@ -220,9 +220,10 @@ impl TableSchema {
             }
         }
         if !self.primary_keys.is_empty() && self.trimmed_primary_keys().next().is_none() {
-            return Err(Error::corrupt("the primary key has only columns of the partition"));
+            return Err(Error::corrupt("the primary key has only partition columns"));
         }
-        let id = i32::try_from(self.id).map_err(|_| Error::unsupported(format!("schema {} is beyond any", self.id)))?;
+        let id = i32::try_from(self.id)
+            .map_err(|_| Error::unsupported(format!("the id of schema {} is too large", self.id)))?;
         let identifiers = self.fields_of(&self.primary_keys).map(|f| f.id).collect();
         Ok(Schema::new(id, self.fields.iter().map(DataField::to_field).collect::<Vec<_>>(), identifiers))
     }
@@ -267,7 +268,7 @@ impl TableSchema {
         self.partition_fields().map(|f| f.ty.clone()).collect()
     }
 
-    /// The names of the primary key's columns that no partition column is: what tells rows of one partition apart.
+    /// The columns of the primary key that are not partition columns. They identify a row in a partition.
     pub fn trimmed_primary_keys(&self) -> impl Iterator<Item = &String> {
         self.primary_keys.iter().filter(|k| !self.partition_keys.contains(k))
     }

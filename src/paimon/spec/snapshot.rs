@@ -60,7 +60,7 @@ pub struct PaimonSnapshot {
     pub changelog_manifest_list_size: Option<i64>,
     /// The manifest of all index files.
     pub index_manifest: Option<String>,
-    /// Who committed: part of what makes a commit known again.
+    /// Who committed. It is part of the identity of a commit.
     pub commit_user: String,
     /// The user's number of the commit.
     pub commit_identifier: i64,
@@ -74,15 +74,15 @@ pub struct PaimonSnapshot {
     pub delta_record_count: Option<i64>,
     /// Rows of this commit's changelog.
     pub changelog_record_count: Option<i64>,
-    /// The event time up to which all is there, milliseconds since the epoch.
+    /// The event time up to which the data is complete, milliseconds since the epoch.
     pub watermark: Option<i64>,
     /// The file of the table's statistics.
     pub statistics: Option<String>,
     /// Further properties that the committer wrote.
     pub properties: BTreeMap<String, String>,
-    /// The row id that the next row gets, where rows are tracked.
+    /// The id of the next new row, if rows are tracked.
     pub next_row_id: Option<i64>,
-    /// The file's content, with what is not known here.
+    /// The file's content, including unknown members.
     pub raw: Map<String, Json>,
 }
 
@@ -103,7 +103,7 @@ impl PaimonSnapshot {
     /// Reads a snapshot file.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no snapshot; `Unsupported` for a version that is not known.
+    /// `CorruptTable` if it is not a snapshot; `Unsupported` for a version that is not known.
     pub fn parse(bytes: &[u8]) -> Result<PaimonSnapshot> {
         let json = serde_json::from_slice(bytes).map_err(|e| Error::corrupt("the snapshot is not JSON").because(e))?;
         let Json::Object(raw) = json else { return Err(Error::corrupt("the snapshot is not a JSON object")) };
@@ -150,7 +150,7 @@ impl PaimonSnapshot {
         })
     }
 
-    /// The snapshot's file, as Java writes it; what is not known here is kept.
+    /// The snapshot's file, as Java writes it. Unknown members are kept.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Map::new();
         let mut put = |key: &str, value: Option<Json>| out.extend(value.map(|v| (key.to_owned(), v)));

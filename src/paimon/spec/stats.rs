@@ -26,7 +26,7 @@ pub struct SimpleStats {
     pub min: Vec<u8>,
     /// The greatest values.
     pub max: Vec<u8>,
-    /// Nulls of each column, [`UNKNOWN_NULLS`] where that was not counted; `None` if there are no columns.
+    /// Nulls of each column, [`UNKNOWN_NULLS`] if not counted; `None` without columns.
     pub null_counts: Option<Vec<i64>>,
 }
 
@@ -44,12 +44,12 @@ pub struct StatsColumn {
     pub min: BytesColumn,
     /// The greatest values.
     pub max: BytesColumn,
-    /// Nulls, [`UNKNOWN_NULLS`] where that was not counted.
+    /// Nulls, [`UNKNOWN_NULLS`] if not counted.
     pub null_counts: ListColumn,
 }
 
 impl StatsColumn {
-    /// Forgets those of the last entry, if they were kept.
+    /// Clears the statistics of the last entry, if they were kept.
     pub(crate) fn pop(&mut self) {
         self.min.pop();
         self.max.pop();
@@ -76,7 +76,7 @@ pub struct StatsRef<'a> {
 enum StatsPlace {
     /// It is field `index` of the statistics, of the type that it had then.
     At { index: usize, ty: DataType, bounds: bool },
-    /// The file was written before there was such a column: all its values are null.
+    /// The file was written before the column existed: all its values are null.
     AllNull,
 }
 
@@ -222,7 +222,7 @@ impl<'a> StatsBounds<'a> {
     }
 }
 
-/// A bound as a value of the column's type now. One that can't be read tells nothing.
+/// A bound as a value of the column's type now. An unreadable bound is unknown.
 fn bound<'a>(row: Option<BinaryRow<'a>>, index: usize, then: &DataType, now: &PrimitiveType) -> Option<ValueRef<'a>> {
     let value = row?.value(index, then).ok().flatten()?;
     match (value, now) {

@@ -12,7 +12,7 @@ pub(crate) fn table(name: &str) -> String {
     format!("{}/tests/data/paimon/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What Java says of it.
+/// Java's result for it.
 pub(crate) fn expected(name: &str) -> Json {
     serde_json::from_slice(&std::fs::read(format!("{}/expected.json", table(name))).unwrap()).unwrap()
 }

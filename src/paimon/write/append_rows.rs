@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::format::task::Partition;
 use crate::paimon::spec::schema::TableSchema;
 
-/// What becomes of the rows of such a table.
+/// How the rows of such a table are written.
 pub(crate) struct AppendRows {
     pub schema: Arc<TableSchema>,
     pub defaults: Defaults,
@@ -46,7 +46,7 @@ fn only_added(kinds: &RowKinds, rows: RecordBatch) -> Result<RecordBatch> {
     match kinds.values().iter().all(|kind| matches!(*kind, INSERT | UPDATE)) {
         true => Ok(rows),
         false => Err(Error::invalid("rows of kind -D or -U can't be written to a table without a primary key")
-            .hint("Leave such rows out; the option 'ignore-delete' of a table does")),
+            .hint("Leave out such rows, or set the table's option 'ignore-delete' to ignore them")),
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) enum BucketRole {
     Append(i64),
 }
 
-/// A bucket of a table, and where to put its files.
+/// A bucket of a table, and the location of its files.
 #[derive(Clone)]
 pub(crate) struct BucketPlace<'a> {
     pub store: Arc<dyn Store>,

@@ -122,7 +122,7 @@ impl PaimonTable {
         self.after_commit()
     }
 
-    /// Removes the files of messages that are given up. Looks first whether the table has one of them in any version.
+    /// Removes the files of messages that will not be committed. First checks whether any version has one of them.
     ///
     /// # Errors
     /// `InvalidInput` for messages of another table, and if a file is in use: then nothing is deleted; as
@@ -154,7 +154,7 @@ impl PaimonTable {
         match place(&own) == place(&other.table_uuid) {
             true => {
                 Err(error
-                    .hint("The time after @ is when the table was created: it was dropped and created again since"))
+                    .hint("The table was dropped and created again since. The time after @ is when it was created"))
             }
             false => Err(error),
         }
@@ -175,11 +175,9 @@ impl PaimonTable {
     fn check_messages_allowed(&self) -> Result<()> {
         match is_over_partitions(self.table_schema()) {
             false => Ok(()),
-            true => Err(Error::unsupported(
-                "writers that don't commit themselves, of a table whose primary key leaves out partition columns",
-            )
-            .with("table", self.location())
-            .hint("Use the table's own append, upsert or delete_keys: one writer has to see all rows of a key")),
+            true => Err(Error::unsupported("separate writers for a table whose primary key lacks partition columns")
+                .with("table", self.location())
+                .hint("Use the table's append, upsert or delete_keys: one writer must see all rows of a key")),
         }
     }
 }

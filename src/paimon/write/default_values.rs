@@ -1,4 +1,4 @@
-//! Default values: what a column gets where a row has none or null.
+//! Default values: the value of a column in rows that lack it or have null.
 //!
 //! Source: Java's `DefaultValueRow`, `DefaultValueUtils`.
 
@@ -22,7 +22,7 @@ impl Defaults {
     /// Those of a table.
     ///
     /// # Errors
-    /// `InvalidInput` for one that is no value of its column's type; `Unsupported` for columns with parts.
+    /// `InvalidInput` for one that is not a value of its column's type; `Unsupported` for columns with parts.
     pub(crate) fn of(table: &TableSchema) -> Result<Defaults> {
         let mut out = Vec::new();
         for (at, field) in table.fields.iter().enumerate() {

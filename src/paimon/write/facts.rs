@@ -83,7 +83,7 @@ impl FoundFacts {
     /// `Internal` if it was not ended.
     pub(crate) fn take(&self, path: &str) -> Result<Facts> {
         let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
-        facts.ok_or_else(|| Error::internal("nothing is known of a file").with("path", path))
+        facts.ok_or_else(|| Error::internal("nothing is known about a file").with("path", path))
     }
 }
 
@@ -141,7 +141,7 @@ impl RowObserver for Finding {
         }
         let Some(keyed) = &mut self.keyed else { return Ok(()) };
         self.keys.add(keyed.key_columns.iter().filter_map(|at| rows.columns().get(*at)))?;
-        let missing = || Error::internal("rows of a file lack what keys are recorded of");
+        let missing = || Error::internal("rows of a file lack a key column");
         let column = |at: usize| rows.columns().get(at).ok_or_else(missing);
         let sequence = column(keyed.sequence)?.as_primitive_opt::<Int64Type>().ok_or_else(missing)?;
         let (low, high) = min(sequence).zip(max(sequence)).ok_or_else(missing)?;

@@ -59,7 +59,7 @@ impl IndexPlan {
     /// That of a table; none if it asks for no index.
     ///
     /// # Errors
-    /// `InvalidInput` for options that can't be read, columns that are not there, and types without such an index;
+    /// `InvalidInput` for options that can't be read, columns that do not exist, and types without such an index;
     /// `Unsupported` for indexes of members of maps.
     pub(crate) fn of(
         table: &TableSchema,
@@ -109,7 +109,7 @@ pub(crate) fn index_faults(table: &TableSchema, options: &Options<'_>) -> Vec<Er
 
 fn column(table: &TableSchema, options: &Options<'_>, name: &str, kind: IndexKind) -> Result<IndexedColumn> {
     if name.contains('[') {
-        return Err(Error::unsupported("file indexes of members of maps are not written yet").with("column", name));
+        return Err(Error::unsupported("file indexes of keys of maps are not written yet").with("column", name));
     }
     let none = || Error::invalid(format!("the table has no column '{name}'"));
     let at = table.fields.iter().position(|f| f.name == name).ok_or_else(none)?;
@@ -118,7 +118,7 @@ fn column(table: &TableSchema, options: &Options<'_>, name: &str, kind: IndexKin
     let (ty, indexed) = field.ty.to_primitive().zip(indexed_type(&field.ty)).ok_or_else(parts)?;
     let own = |option: &str| format!("{PREFIX}{}.{name}.{option}", kind.name());
     let mut settings = IndexOptions::default();
-    let bad = |key: &str| Error::invalid("the option configures no file index").with("option", key);
+    let bad = |key: &str| Error::invalid("no file index uses the option").with("option", key);
     if let Some(items) = options.integer(&own("items"))? {
         settings.items = u32::try_from(items).map_err(|_| bad(&own("items")))?;
     }

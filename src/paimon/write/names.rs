@@ -8,7 +8,7 @@ use crate::paimon::spec::partition::TablePaths;
 use crate::store::location::join;
 use crate::types::{FieldId, Value};
 
-/// The id of the column that says which bucket a row belongs to. No column of a table has a negative one.
+/// The id of the column with the bucket of a row. No column of a table has a negative id.
 pub(crate) const BUCKET_ID: FieldId = -10;
 
 /// Its name.
@@ -22,7 +22,7 @@ pub(crate) struct FileNames {
     pub write_id: String,
     pub format: FileFormat,
     pub count: u64,
-    /// The bucket of all rows, where partitions don't tell it.
+    /// The bucket of all rows, if partitions don't include it.
     pub bucket: i32,
 }
 

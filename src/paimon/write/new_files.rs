@@ -23,7 +23,7 @@ pub(crate) struct Recorder {
     pub written: WrittenBuckets,
     /// Buckets of a partition, as entries record it.
     pub total_buckets: i32,
-    /// The bucket of all rows, where rows don't have one of their own.
+    /// The bucket of all rows, if rows have no bucket of their own.
     pub bucket: i32,
     /// Whether partitions must have that many buckets already.
     pub checks_totals: bool,

@@ -1,4 +1,4 @@
-//! Which rows an overwrite replaces: all, or those of whole partitions.
+//! Which rows an overwrite replaces: all rows, or those of whole partitions.
 
 use crate::error::{Result, ResultExt};
 use crate::expr::bind::bind;
@@ -15,9 +15,10 @@ impl PaimonTable {
         let bound = bind(filter, self.schema(), true)?;
         let no = || {
             let named: Vec<_> = self.table_schema().partition_fields().map(|f| format!("{} = …", f.name)).collect();
-            PAIMON.lacks("overwriting other rows than those of whole partitions, named by a value of each column").hint(
-                format!("Name one value of a partition column, or of several joined by 'and': {}", named.join(" and ")),
-            )
+            PAIMON.lacks("overwriting rows other than whole partitions").hint(format!(
+                "Name one value of a partition column, or of several joined by 'and': {}",
+                named.join(" and ")
+            ))
         };
         let leaves = match bound {
             BoundPredicate::True => return Ok(Replaced::Everything),
@@ -57,9 +58,9 @@ impl PaimonTable {
         match is_over_partitions(self.table_schema()) {
             false => Ok(()),
             true => Err(PAIMON
-                .lacks("overwriting partitions of a table whose primary key leaves out partition columns")
+                .lacks("overwriting partitions of a table whose primary key lacks partition columns")
                 .with("table", self.location())
-                .hint("Overwrite all rows, or append: rows take the place of those with the same key")),
+                .hint("Overwrite all rows, or append: new rows replace rows with the same key")),
         }
     }
 }

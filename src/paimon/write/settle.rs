@@ -40,7 +40,7 @@ pub(crate) struct Settling<'a> {
     pub replaced: Option<Replaced>,
     /// Whether files are deleted if they certainly are not committed.
     pub owns_files: bool,
-    /// Adds to a commit what the caller asks for besides.
+    /// Adds the caller's other requests to a commit.
     pub adjust: &'a dyn Fn(Commit) -> Commit,
 }
 
@@ -69,7 +69,7 @@ impl PendingFiles {
 }
 
 impl PaimonTable {
-    /// Commits what was written, if need be after writing it again.
+    /// Commits the written files, if necessary after writing them again.
     ///
     /// # Errors
     /// Those of the commit; of reading and writing rows again.

@@ -23,7 +23,7 @@ use crate::types::options::Options;
 /// Keys are cut to this number of characters.
 const KEY_MODE: MetricsMode = MetricsMode::Truncate(128);
 
-/// What a table records if it does not say.
+/// The default mode of statistics.
 const DEFAULT_MODE: &str = "truncate(16)";
 
 /// What is recorded of each of some columns.
@@ -36,7 +36,7 @@ pub(crate) struct StatsConfig {
 
 fn mode(option: &str, text: &str) -> Result<MetricsMode> {
     MetricsMode::parse(text.trim()).ok_or_else(|| {
-        Error::invalid(format!("'{text}' says nothing of statistics"))
+        Error::invalid(format!("'{text}' is not a mode of statistics"))
             .with("option", option)
             .hint("Use none, counts, truncate(N) or full")
     })

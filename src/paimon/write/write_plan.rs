@@ -73,7 +73,7 @@ pub(crate) struct WritePlan<'t> {
     pub(crate) table: &'t TableSchema,
     pub(crate) options: Options<'t>,
     pub(crate) columns: Arc<Schema>,
-    /// What columns get where rows that come in have none or null.
+    /// Values of columns that new rows lack or have as null.
     pub(crate) defaults: Defaults,
     pub(crate) format: FileFormat,
     pub(crate) paths: TablePaths,
@@ -296,7 +296,7 @@ impl<'t> WritePlan<'t> {
         Ok(KeyedFiles { settings: self.settings(stored.clone(), &exact, finder)?, stored, stored_keys })
     }
 
-    /// Where the column is that tells the kind of rows.
+    /// The position of the column with the kind of rows.
     fn kind_column(&self) -> Result<Option<usize>> {
         const KEY: &str = "rowkind.field";
         let Some(name) = self.options.get(KEY) else { return Ok(None) };
@@ -304,7 +304,7 @@ impl<'t> WritePlan<'t> {
         place_of(&self.columns, self.table.field(name).ok_or_else(no)?.id).map(Some)
     }
 
-    /// The kinds that rows of a table without a primary key say they have.
+    /// The kinds of rows in a table without a primary key.
     fn appended_kinds(&self) -> Result<Option<RowKinds>> {
         let Some(at) = self.kind_column()? else { return Ok(None) };
         Ok(Some(RowKinds {
@@ -383,7 +383,7 @@ impl<'t> WritePlan<'t> {
     }
 }
 
-/// Whether the primary key says nothing of some partition column: a key may move to another partition.
+/// Whether the primary key lacks a partition column, so that a key may move to another partition.
 pub(crate) fn is_over_partitions(schema: &TableSchema) -> bool {
     schema.has_primary_key() && schema.partition_keys.iter().any(|k| !schema.primary_keys.contains(k))
 }

@@ -149,7 +149,7 @@ impl PaimonWriter {
         self.changelog.as_mut().map_or(Ok(()), |changelog| changelog.write(batch))
     }
 
-    /// Completes all files; none if there were no rows.
+    /// Completes all files; empty if there were no rows.
     ///
     /// # Errors
     /// As [`PaimonWriter::write`]; `InvalidInput` if the table's number of buckets was changed and the rows don't
@@ -186,7 +186,7 @@ impl PaimonWriter {
     }
 }
 
-/// Refuses what is not written yet.
+/// Refuses tables that are not supported yet.
 fn check_written(schema: &TableSchema, kind: WriteKind) -> Result<()> {
     let options = schema.options();
     let no = |what: &str| Err(Error::unsupported(format!("{what} are not written yet")));

@@ -90,7 +90,7 @@ impl EntryJudge for Greatest {
                 self.last = Some(((partition.to_vec(), *bucket), *sequence));
             }
         }
-        // Rows that wait for their buckets say nothing of how many there are.
+        // Rows that wait for their buckets don't show the number of buckets.
         if let Some(total) = columns.total_buckets.get(row).filter(|_| *bucket != POSTPONE_BUCKET) {
             self.of.totals.insert(partition.to_vec(), *total);
         }

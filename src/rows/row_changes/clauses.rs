@@ -1,4 +1,4 @@
-//! The clauses of a merge: what a row of the source does to the row that it matches, and which are inserted.
+//! The clauses of a merge: what a row of the source does to the row that it matches, and which rows are inserted.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl Patch for Clauses {
     fn patch(&self, rows: &RecordBatch, sources: &[u32]) -> Result<Patched> {
         let count = rows.num_rows();
         if sources.len() != count {
-            return Err(Error::internal("matched rows without their match"));
+            return Err(Error::internal("a matched row lacks its row of the data"));
         }
         let Some((columns, numbered)) = &self.updates else { return Ok(Patched::gone(count)) };
         let stays = BooleanBuffer::collect_bool(count, |i| sources[i] != NO_SOURCE && !self.deletes(sources[i]));
@@ -123,7 +123,7 @@ pub(crate) fn updated(
     let mut equal = BooleanBuffer::new_set(old.num_rows());
     for (number, (field, _)) in columns.iter().enumerate() {
         let at = schema.fields.iter().position(|f| f.id == field.id);
-        let place = at.and_then(|at| new.get_mut(at)).ok_or_else(|| Error::internal("a column is not there"))?;
+        let place = at.and_then(|at| new.get_mut(at)).ok_or_else(|| Error::internal("a column is missing"))?;
         let values = given.take(number, places)?;
         equal = &equal & &equal_rows(place, &values);
         *place = values;

@@ -1,7 +1,7 @@
 //! The columns of a key, which may be members of structs.
 //!
-//! Beside the table's columns there is a flat form of the keys: each by its own, under its full name. Where a struct is
-//! null, so are its members.
+//! Keys also have a flat form: one column for each key, under its full name. If a struct is null, its fields are null
+//! too.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ pub(crate) struct KeyColumns {
     /// From the top-level column down to each.
     paths: Vec<Vec<Field>>,
     flat: Arc<Schema>,
-    /// The table's columns without what is in no key.
+    /// The table's columns, without the fields that no key uses.
     kept: Schema,
-    /// Where each is in rows of those.
+    /// The position of each key in rows with those columns.
     places: Vec<Vec<usize>>,
 }
 
@@ -96,7 +96,7 @@ impl KeyColumns {
         match self.paths.iter().zip(self.flat.fields.iter()).find(|(path, _)| path.len() > 1) {
             None => Ok(()),
             // Java's `DeleteFilter` takes the missing column for one at the top level, which is null in every row.
-            Some((_, key)) => Err(Error::unsupported("equality deletes are not written by members of structs")
+            Some((_, key)) => Err(Error::unsupported("equality deletes can't use fields of structs as keys")
                 .with("column", &key.name)
                 .hint(
                     "Java Iceberg applies such deletes wrongly wherever a query leaves the column out: use upsert() without \
@@ -116,7 +116,7 @@ impl KeyColumns {
     /// The keys of rows of the data, in their types, under their full names.
     ///
     /// # Errors
-    /// `InvalidInput` if the data has no such columns, or several of a name.
+    /// `InvalidInput` if the data lacks such a column, or has several with the same name.
     pub(crate) fn of_data(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let (mut fields, mut arrays): (Vec<ArrowField>, Vec<ArrayRef>) = Default::default();
         for (path, flat) in self.paths.iter().zip(self.flat.fields.iter()) {
@@ -131,7 +131,7 @@ impl KeyColumns {
 
 #[cold]
 fn unlike() -> Error {
-    Error::internal("key columns are not where they were")
+    Error::internal("key columns have moved")
 }
 
 fn last_id(path: &[&Field]) -> Option<FieldId> {
@@ -166,7 +166,7 @@ fn check(path: &[&Field]) -> Result<()> {
         return Err(match &key.ty {
             Type::Struct(members) if !members.is_empty() => {
                 let first = members.first().map_or("", |f| f.name.as_str());
-                error.hint(format!("Name its members: on=[\"{}.{first}\", ...]", name_of(path)))
+                error.hint(format!("Name its fields: on=[\"{}.{first}\", ...]", name_of(path)))
             }
             _ => error,
         });
@@ -192,7 +192,7 @@ fn place_of(path: &[&Field], columns: &[Field]) -> Result<Vec<usize>> {
         .collect()
 }
 
-/// The one field of a name.
+/// The only field with a name.
 fn named<'a>(fields: &'a Fields, name: &str) -> Result<Option<(usize, &'a FieldRef)>> {
     let mut named = fields.iter().enumerate().filter(|(_, f)| f.name() == name);
     match (named.next(), named.next()) {

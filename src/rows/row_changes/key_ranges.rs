@@ -1,7 +1,7 @@
 //! Which files can contain a row with one of the source's keys.
 //!
-//! A file is left out if no key lies between its bounds of a key column, or if no key falls into its partition. The
-//! keys are sorted once, and each file is a binary search; no expression is built for a key.
+//! A file is skipped if no key lies between its bounds of a key column, or if no key falls into its partition. The
+//! keys are sorted once. Each file then needs one binary search, and no expression is built for a key.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,14 +15,14 @@ use crate::expr::bounds::{ColumnBounds, Presence};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op, Predicate, parse};
 use crate::types::{Field, FieldId, PrimitiveType, ValueRef};
 
-/// What is known of the source's keys.
+/// What is known about the source's keys.
 pub(crate) struct KeyRanges {
     pub(crate) columns: Vec<KeyColumn>,
     /// By spec.
     pub(crate) partitions: HashMap<i32, KeyTuples>,
 }
 
-/// The partition fields that come from key columns, and the tuples of these that keys fall into.
+/// The partition fields that come from key columns, and their tuples for the keys.
 pub(crate) type KeyTuples = (HashSet<FieldId>, HashSet<Vec<u8>>);
 
 pub(crate) struct KeyColumn {
@@ -50,7 +50,8 @@ impl KeyRanges {
         let leaves = self.columns.iter().flat_map(KeyColumn::leaves);
         match BoundPredicate::all(leaves) {
             BoundPredicate::True => Ok(Predicate::True),
-            filter => parse(&filter.to_string()).map_err(|e| Error::internal("a range of keys has no text").because(e)),
+            filter => parse(&filter.to_string())
+                .map_err(|e| Error::internal("a range of keys can't be written as text").because(e)),
         }
     }
 }
@@ -79,7 +80,7 @@ impl KeyColumn {
         let (Some(sorted), Some(ty)) = (&self.sorted, self.field.ty.as_primitive()) else { return Vec::new() };
         let last = sorted.len().checked_sub(1);
         let ends = last.and_then(|last| Some((value_at(sorted, 0, ty)?, value_at(sorted, last, ty)?)));
-        // What a float's text says may be a little less or more than the float.
+        // The text of a float may be slightly less or more than the float.
         let Some((least, greatest)) = ends.filter(|_| !ty.is_float()) else { return Vec::new() };
         let Some(term) = BoundTerm::of_column(&self.path.iter().collect::<Vec<_>>()) else { return Vec::new() };
         let leaf = |op, value: ValueRef<'_>| {

@@ -24,7 +24,7 @@ pub(crate) struct KeyIndex {
     table: HashTable<u32>,
     hasher: DefaultHashBuilder,
     filter: Vec<u64>,
-    /// How far a hash is shifted to be a bit's number.
+    /// How far a hash is shifted to get the number of its bit.
     shift: u32,
     rows: u32,
 }
@@ -179,7 +179,7 @@ fn bit(key: i64, shift: u32) -> u64 {
 }
 
 fn mistyped() -> Error {
-    Error::internal("a key column is of another type than it was")
+    Error::internal("the type of a key column has changed")
 }
 
 fn nulls_of(columns: &[ArrayRef]) -> Option<NullBuffer> {

@@ -1,7 +1,7 @@
 //! The result of a merge for rows of a table, however they were found.
 //!
-//! A [`Matcher`] is asked about the table's rows batch by batch, and afterwards for the rows of the data that none
-//! matched.
+//! A [`Matcher`] first gets the table's rows batch by batch. Afterwards it returns the rows of the data without a
+//! match.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

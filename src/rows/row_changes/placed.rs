@@ -41,7 +41,7 @@ pub(crate) fn without_ids(rows: &RecordBatch, at: usize) -> Result<RecordBatch> 
     if let Some(column) = columns.get_mut(at) {
         let ids = column.as_primitive_opt::<Int64Type>();
         let made_up = ids.map(|ids| BooleanArray::from_unary(ids, |id| id < 0));
-        let made_up = made_up.ok_or_else(|| Error::internal("row ids were read as something else"))?;
+        let made_up = made_up.ok_or_else(|| Error::internal("row ids have the wrong type"))?;
         let nulled: ArrayRef = nullif(column, &made_up).map_err(|e| Error::internal("row ids").because(e))?;
         *column = nulled;
     }

@@ -196,7 +196,7 @@ impl Numbered {
     }
 }
 
-/// The error about a column that the table lacks.
+/// The error for a column that the table lacks.
 pub(crate) fn no_column(schema: &Schema, name: &str) -> Error {
     let error = Error::invalid("the table has no such column").with("column", name);
     match schema.find(&name.split('.').collect::<Vec<_>>(), true) {

@@ -7,7 +7,7 @@ use super::scan::Scan;
 use super::table::Table;
 use crate::error::{Error, Result};
 
-/// Something that tables of some formats can do. What a variant means is said where its answer comes from.
+/// Something that tables of some formats can do. The source of each answer explains the variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableCapability {
     /// See `Behaviour::compaction_by_arguments`.

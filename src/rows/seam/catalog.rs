@@ -36,7 +36,7 @@ pub trait Catalog: Send + Sync + Debug {
     /// Removes an empty namespace.
     ///
     /// # Errors
-    /// `NotFound`; `InvalidInput` if something is in it.
+    /// `NotFound`; `InvalidInput` if it is not empty.
     fn drop_namespace(&self, namespace: &[String]) -> Result<()>;
 
     /// The tables directly in a namespace.
@@ -61,7 +61,7 @@ pub trait Catalog: Send + Sync + Debug {
         request: NewTable,
         format: &TableFormat,
     ) -> Result<Arc<dyn Table>>;
-    /// Removes a table, with `purge` all files that its metadata names too.
+    /// Removes a table. With `purge`, it also removes all files that the metadata names.
     ///
     /// # Errors
     /// `NotFound` if it does not exist; those of the store.
@@ -71,11 +71,11 @@ pub trait Catalog: Send + Sync + Debug {
     fn namespace_properties(&self) -> Option<&dyn NamespaceProperties> {
         None
     }
-    /// Making tables known that exist already.
+    /// Registers tables that already exist.
     fn registration(&self) -> Option<&dyn Registration> {
         None
     }
-    /// Giving tables other names.
+    /// Renames tables.
     fn renames(&self) -> Option<&dyn Renames> {
         None
     }
@@ -95,9 +95,9 @@ pub trait NamespaceProperties {
     fn update(&self, namespace: &[String], removed: &[String], set: &BTreeMap<String, String>) -> Result<()>;
 }
 
-/// Making tables known that exist already.
+/// Registers tables that already exist.
 pub trait Registration {
-    /// Makes a table known by its metadata file.
+    /// Registers a table by its metadata file.
     ///
     /// # Errors
     /// `AlreadyExists`; `NotFound` if the namespace or the file does not exist; `Unsupported` for a table that the
@@ -105,9 +105,9 @@ pub trait Registration {
     fn register_table(&self, ident: &TableIdent, metadata_location: &str) -> Result<Arc<dyn Table>>;
 }
 
-/// Giving tables other names.
+/// Renames tables.
 pub trait Renames {
-    /// Gives a table another name.
+    /// Renames a table.
     ///
     /// # Errors
     /// `NotFound` if the table, or the other namespace, does not exist; `AlreadyExists` if the name is taken;

@@ -83,7 +83,7 @@ pub trait Scan: Send + Sync + Debug {
     /// # Errors
     /// `InvalidInput` for sizes that are not positive; those of planning.
     fn splits(&self, request: SplitRequest) -> Result<Vec<Split>>;
-    /// The same in few bytes if there are at least `pack_from`, where the format can pack them.
+    /// The same in a compact form, if there are at least `pack_from` and the format can pack them.
     ///
     /// # Errors
     /// As [`Scan::splits`].
@@ -128,7 +128,7 @@ pub trait Scan: Send + Sync + Debug {
         Ok(count)
     }
 
-    /// Reads of an engine's own Parquet reader.
+    /// Reads by an engine's own Parquet reader.
     fn native_reads(&self) -> Option<&dyn NativeReads> {
         None
     }
@@ -158,10 +158,10 @@ impl dyn Scan {
 
 /// Files that an engine's own Parquet reader can read.
 pub trait NativeReads {
-    /// Plans, and decides for each file who reads it.
+    /// Plans, and decides for each file which reader takes it.
     ///
     /// # Errors
-    /// Those of planning; those of reading footers.
+    /// Those of planning and of reading footers.
     fn native_read(&self, request: &NativeReadRequest, packing: SplitRequest) -> Result<NativeRead>;
 }
 
@@ -203,6 +203,6 @@ pub trait PlanPart: Send + Sync + Debug {
     fn plan_table(&self) -> Result<Vec<RecordBatch>>;
     /// The schema of [`PlanPart::plan_table`].
     fn table_schema(&self) -> SchemaRef;
-    /// The JSON from which it is made again, in another process too.
+    /// The JSON from which any process can restore it.
     fn to_json(&self) -> String;
 }

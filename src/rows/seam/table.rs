@@ -80,7 +80,7 @@ pub trait Table: Send + Sync + Debug {
     fn writable_location(&self) -> Result<&str> {
         Ok(self.location())
     }
-    /// The JSON from which the same version is opened again, in another process too.
+    /// The JSON from which any process can open the same version.
     fn to_json(&self) -> String;
 
     /// A lazy scan.
@@ -143,7 +143,7 @@ pub trait Table: Send + Sync + Debug {
     fn check_overwrite(&self, _change: &RowChange) -> Result<()> {
         Err(self.format().refused("overwrites"))
     }
-    /// Removes the files of messages that are given up.
+    /// Removes the files of messages that will not be committed.
     ///
     /// # Errors
     /// `InvalidInput` for messages of another table; those of the store.
@@ -180,15 +180,15 @@ pub trait Table: Send + Sync + Debug {
     fn transactions(&self) -> Option<&dyn Transactions> {
         None
     }
-    /// Files that an engine or somebody else wrote become a part of the table.
+    /// Adds files that an engine or another program wrote.
     fn foreign_files(&self) -> Option<&dyn ForeignFiles> {
         None
     }
-    /// Changes of rows that several processes do a part of.
+    /// Changes of rows that several processes share.
     fn changes_in_parts(&self) -> Option<&dyn ChangesInParts> {
         None
     }
-    /// Maintenance that several processes do a part of.
+    /// Maintenance that several processes share.
     fn maintenance_in_parts(&self) -> Option<&dyn MaintenanceInParts> {
         None
     }
@@ -223,7 +223,7 @@ pub trait Transaction: Send {
     /// # Errors
     /// `InvalidInput` if a file matches in part.
     fn delete_files(&mut self, filter: &Predicate) -> Result<()>;
-    /// Changes rows as the changes before leave them.
+    /// Changes rows. It sees the result of the earlier changes.
     ///
     /// # Errors
     /// As [`Table::change_rows`], but for the commit.
@@ -243,7 +243,7 @@ pub trait Transaction: Send {
     /// # Errors
     /// As [`CherryPicks::cherry_pick`], but for the commit.
     fn cherry_pick(&mut self, snapshot_id: i64) -> Result<()>;
-    /// The table as the changes so far leave it; nobody else sees it.
+    /// The table with all changes so far. Nobody else sees it.
     ///
     /// # Errors
     /// Those of applying the changes.
@@ -258,11 +258,11 @@ pub trait Transaction: Send {
     /// # Errors
     /// `CommitConflict`; `CommitStateUnknown`; those of the store.
     fn commit(self: Box<Self>) -> Result<Arc<dyn Table>>;
-    /// Gives all changes up and removes what was written.
+    /// Discards all changes and removes the files that were written.
     fn abort(self: Box<Self>);
 }
 
-/// Files that somebody else wrote.
+/// Files that another program wrote.
 pub trait ForeignFiles {
     /// Adds Parquet, Avro or ORC files that exist already.
     ///
@@ -279,14 +279,14 @@ pub trait ForeignFiles {
     /// # Errors
     /// Those of the store; `InvalidInput` for files that do not fit the table.
     fn collect_job(&self, folder: &str, in_order: bool) -> Result<CommitMessage>;
-    /// Removes what a failed job left.
+    /// Removes the files of a failed job.
     ///
     /// # Errors
     /// Those of the store.
     fn sweep_job(&self, folder: &str) -> Result<()>;
 }
 
-/// Changes of rows in parts: several processes do a part each, one commits them all.
+/// Changes of rows in parts. Several processes do one part each, and one process commits all parts.
 pub trait ChangesInParts {
     /// The files that a delete or update touches.
     ///
@@ -322,7 +322,7 @@ pub trait CherryPicks {
     /// Makes the changes of a staged snapshot current.
     ///
     /// # Errors
-    /// `NotFound` if there is no such snapshot; `CommitConflict` if its changes do not fit any more.
+    /// `NotFound` if the snapshot does not exist; `CommitConflict` if its changes no longer fit.
     fn cherry_pick(&self, snapshot_id: i64) -> Result<Arc<dyn Table>>;
 }
 
@@ -341,7 +341,7 @@ pub trait FileRewrites {
     ) -> Result<Arc<dyn Table>>;
 }
 
-/// Maintenance that several processes do a part of: one plans, others write or read, the first commits.
+/// Maintenance that several processes share: one process plans and commits, and others write or read.
 pub trait MaintenanceInParts {
     /// Plans a compaction. Returns the newest version too, which writes the parts and commits them.
     ///
@@ -408,7 +408,8 @@ pub trait MaintenanceInParts {
         conflicts: &BTreeSet<String>,
         files: Vec<String>,
     ) -> Result<Orphans>;
-    /// Deletes the files that the writers of a job made and no snapshot has. Returns the newest version and the paths.
+    /// Deletes files that the writers of a job made and that are in no snapshot. Returns the newest version and the
+    /// paths.
     ///
     /// # Errors
     /// `InvalidInput` for a job whose name is not a UUID; those of the store.

@@ -258,7 +258,7 @@ impl KindStatistics {
                     m.signed(3, *sum);
                 }
             }),
-            // Readers that compare can't know that there are NaN outside of the range.
+            // Readers that compare can't know that there are NaN outside the range.
             K::Double { range: Some((low, high)), sum, nans: 0 } => out.message(3, |m| {
                 m.double(1, *low);
                 m.double(2, *high);

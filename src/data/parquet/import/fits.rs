@@ -91,10 +91,10 @@ impl FitCheck<'_> {
             true => Ok(()),
             false => {
                 let members: Vec<&str> = column.children.iter().map(|c| c.field.name().as_str()).collect();
-                Err(Error::invalid("a struct of the file has no member that the table has")
+                Err(Error::invalid("a struct of the file has none of the table's fields")
                     .with("column", full)
                     .with("members", members.join(", "))
-                    .hint("Its members would be all null: rename them, or evolve the table's schema first"))
+                    .hint("All its fields would be null: rename them, or evolve the table's schema first"))
             }
         }
     }
@@ -135,7 +135,7 @@ enum Limit {
     Digits(i128),
     /// Numbers that are multiplied by this.
     Times(i64),
-    /// Statistics don't tell.
+    /// Statistics don't show it.
     Read,
 }
 

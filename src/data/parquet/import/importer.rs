@@ -86,7 +86,7 @@ impl Importer {
     /// # Errors
     /// `InvalidInput` if its columns or values do not fit the table's, if it has none of them or those of another
     /// table, if a required one is null, if it stores ids of rows, or if its rows are of several partitions;
-    /// `CorruptTable` if it is no intact Parquet file; the store's.
+    /// `CorruptTable` if it is not an intact Parquet file; the store's.
     pub(crate) fn import(&self, path: &str) -> Result<ImportedFile> {
         self.read(path).with("path", path)
     }
@@ -136,7 +136,7 @@ impl Importer {
         read().with("path", path)
     }
 
-    /// The file with what its footer tells, if its rows are the table's; of this partition, or of what bounds say.
+    /// The file with the facts of its footer, if its rows fit the table. The partition is given or taken from bounds.
     fn checked(
         &self,
         parquet: &ParquetFile,
@@ -186,7 +186,7 @@ impl Importer {
         Ok(file)
     }
 
-    /// Whether the footer says that neither a column nor what is in it is null where the table wants none.
+    /// Whether the footer shows that a column and its fields have no nulls where the table forbids them.
     fn is_without_nulls(&self, field: &Field, columns: &FileColumns, footer: &ParquetMetaData) -> bool {
         let column = columns.iter().find(|c| c.id == Some(field.id)).filter(|_| requires(field));
         let Some(column) = column else { return true };
@@ -198,7 +198,7 @@ impl Importer {
         })
     }
 
-    /// Reads columns, to find nulls where the table wants none.
+    /// Reads columns to find nulls where the table forbids them.
     fn check_required(&self, fields: Vec<Field>, file: &DataFile) -> Result<()> {
         self.read_columns(Schema::new(self.schema.id, fields, Vec::new()), file).map_err(|e| match e.kind() {
             ErrorKind::CorruptTable => Error::invalid("a required column of the table is null in rows of the file")
@@ -300,7 +300,7 @@ impl Importer {
     fn partition_of(&self, metrics: &ColumnMetrics, records: i64, values: &[Option<Value>]) -> Result<Partition> {
         let one = |(f, value): (&PartitionField, &Option<Value>)| {
             if self.contradicts(f, value.as_ref(), metrics, records) {
-                return Err(Error::invalid("the file has rows of another partition than its folder says")
+                return Err(Error::invalid("the file has rows of another partition than its folder")
                     .with("partition field", &f.name));
             }
             Ok(self.value_of(f, value.clone()))
@@ -386,7 +386,7 @@ fn bound(map: &Option<FieldMap<Vec<u8>>>, f: &PartitionField, source: &Primitive
     Some(decode_bound(bytes, source).ok()??.to_owned())
 }
 
-/// Whether null is impossible in a field or in what is in it.
+/// Whether a field, or a field inside it, forbids nulls.
 fn requires(field: &Field) -> bool {
     field.required || field.ty.children().into_iter().any(requires)
 }

@@ -13,14 +13,14 @@ use crate::error::Error;
 use crate::types::Field;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 
-/// What a footer tells of a column's values.
+/// What a footer shows about a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredLineage {
     /// All are null.
     Nothing,
     /// Not all are.
     Values,
-    /// It does not tell.
+    /// The footer does not show it.
     Unknown,
 }
 
@@ -56,7 +56,7 @@ fn stored(column: &FileColumn, footer: &ParquetMetaData) -> StoredLineage {
     all
 }
 
-/// Of a file with such a column.
+/// For a file with such a column.
 pub(crate) fn has_lineage(field: &Field) -> Error {
     Error::invalid("the file stores row ids of another table, or of rows that this table had before")
         .with("column", &field.name)

@@ -24,7 +24,7 @@ const MOST_BUCKETS: i32 = i16::MAX as i32;
 pub(crate) struct BucketRoom {
     /// `dynamic-bucket.target-row-num`.
     pub target_rows: i64,
-    /// `dynamic-bucket.max-buckets`; none if there is no limit but that of numbers.
+    /// `dynamic-bucket.max-buckets`; `None` without a limit.
     pub most_buckets: Option<i32>,
     /// `dynamic-bucket.initial-buckets`: the number of lanes that keys are divided into. Each has its own buckets.
     pub lanes: i32,
@@ -103,8 +103,8 @@ impl PartitionKeys {
             }
             (None, None) => Err(Error::invalid(format!("the keys of a partition fill all {most} buckets"))
                 .with("option", "dynamic-bucket.target-row-num")
-                .hint("Raise the option, for buckets of more keys")),
-            // All are full: any of them.
+                .hint("Raise the option, so that buckets take more keys")),
+            // All are full: take any of them.
             (None, Some(_)) => {
                 let count = self.counts.len().max(1);
                 let any = self.counts.keys().nth(hash.unsigned_abs() as usize % count).copied();

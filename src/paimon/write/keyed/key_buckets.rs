@@ -9,7 +9,7 @@ use super::key_places::KeyPlaces;
 use crate::error::Result;
 use crate::paimon::write::buckets::RowBuckets;
 
-/// What tells the bucket of rows.
+/// How the bucket of rows is determined.
 #[derive(Clone)]
 pub(crate) enum KeyBuckets {
     /// The hash of the key alone.

@@ -20,7 +20,7 @@ fn no(what: &str, hint: &str) -> Error {
 /// Refuses tables in which rows that delete others do not.
 ///
 /// # Errors
-/// `Unsupported`, saying what would make it possible.
+/// `Unsupported` with a hint at what makes it possible.
 pub(crate) fn check_deletable(schema: &TableSchema) -> Result<()> {
     let options = schema.options();
     if let Some(key) = ignores_deletes(&options)? {
@@ -36,15 +36,15 @@ pub(crate) fn check_deletable(schema: &TableSchema) -> Result<()> {
         MergeEngine::PartialUpdate if options.get("partial-update.remove-record-on-sequence-group").is_some() => Ok(()),
         MergeEngine::Aggregation if removes("aggregation.remove-record-on-delete")? => Ok(()),
         MergeEngine::PartialUpdate => Err(no(
-            "rows of tables with 'merge-engine' = 'partial-update' are not deleted",
-            "A table made with 'partial-update.remove-record-on-delete' = 'true' takes deletes",
+            "rows of tables with 'merge-engine' = 'partial-update' can't be deleted",
+            "A table created with 'partial-update.remove-record-on-delete' = 'true' supports deletes",
         )),
         MergeEngine::Aggregation => Err(no(
-            "rows of tables with 'merge-engine' = 'aggregation' are not deleted",
-            "A table made with 'aggregation.remove-record-on-delete' = 'true' takes deletes",
+            "rows of tables with 'merge-engine' = 'aggregation' can't be deleted",
+            "A table created with 'aggregation.remove-record-on-delete' = 'true' supports deletes",
         )),
         MergeEngine::FirstRow => Err(no(
-            "rows of tables with 'merge-engine' = 'first-row' are not deleted: the first row of a key stays",
+            "rows of tables with 'merge-engine' = 'first-row' can't be deleted: the first row of a key stays",
             "Whole partitions can be deleted, or overwritten",
         )),
     }
@@ -93,7 +93,7 @@ impl DeleteOrder {
 }
 
 fn no_order(column: &str) -> Error {
-    Error::invalid("the rows to delete lack the columns that order the rows of a key, so they would delete none")
+    Error::invalid("the rows to delete lack the columns that order the rows of a key, so they would delete nothing")
         .with("column", column)
         .hint(
             "Give the columns of 'sequence.field' and of sequence groups with the keys; delete(where) adds them itself",

@@ -41,7 +41,7 @@ pub(crate) struct RoutedRows {
 enum Elsewhere {
     /// The key moves.
     Moves,
-    /// The row goes to where the key is.
+    /// The row is moved to the place of its key.
     Joins,
     /// The row is left out.
     IsLeftOut,
@@ -55,7 +55,7 @@ struct KnownPartition {
     counts: BTreeMap<i32, i64>,
 }
 
-/// Gives rows partition and bucket by where their key is.
+/// Assigns partition and bucket to rows by the place of their key.
 #[derive(Debug)]
 pub(crate) struct KeyPlaces {
     keys: KeyRows,
@@ -68,7 +68,7 @@ pub(crate) struct KeyPlaces {
     places: HashMap<Box<[u8]>, (usize, i32)>,
     target_rows: i64,
     elsewhere: Elsewhere,
-    /// Whether all rows take others away: wherever those are.
+    /// Whether all rows delete others, in any partition.
     deletes: bool,
     moved: Moved,
     /// What another writer moved of the same rows. Its deletions do not count as deletions of these rows.
@@ -78,7 +78,7 @@ pub(crate) struct KeyPlaces {
 /// One row of the result.
 struct KeyOutput {
     row: u32,
-    /// The partition that it goes to, if not its own.
+    /// The partition that it is moved to, if not its own.
     partition: Option<usize>,
     kind: i32,
     bucket: i32,
@@ -257,7 +257,7 @@ impl KeyPlaces {
 }
 
 fn gone() -> Error {
-    Error::internal("a partition is not known")
+    Error::internal("a partition is unknown")
 }
 
 /// The keys of a split, which is of one bucket.

@@ -30,7 +30,7 @@ pub(crate) type Handed = Arc<Mutex<VecDeque<RecordBatch>>>;
 pub(crate) enum Role {
     /// To be merged and read. The changelog's writer is handed the rows, if there is one.
     Data(Option<Handed>),
-    /// To tell what came in: as they were handed over, sorted but not merged.
+    /// For the changelog of the input: rows as they were given, sorted but not merged.
     Changelog(Handed),
     /// To be given buckets later: as they come in.
     Postponed,
@@ -39,7 +39,7 @@ pub(crate) enum Role {
 /// The sequence number of rows that have none.
 const NO_SEQUENCE: i64 = -1;
 
-/// What becomes of the rows of such a table.
+/// How the rows of such a table are written.
 pub(crate) struct KeyedRows {
     pub role: Role,
     pub schema: Arc<TableSchema>,
@@ -107,7 +107,7 @@ impl TableRows for KeyedRows {
     fn prepare(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
         if let Role::Changelog(handed) = &self.role {
             let rows = locked(handed).pop_front();
-            return rows.ok_or_else(|| Error::internal("the changelog was handed no rows"));
+            return rows.ok_or_else(|| Error::internal("the changelog got no rows"));
         }
         let rows = self.defaults.fill(rows)?;
         check_values(&self.schema.fields, &rows)?;
@@ -131,7 +131,7 @@ impl TableRows for KeyedRows {
     fn stored(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
         match &self.role {
             Role::Postponed => self.stored_rows(&rows, Int64Array::from_value(NO_SEQUENCE, rows.num_rows())),
-            _ => Err(Error::internal("rows of a table with a primary key come sorted")),
+            _ => Err(Error::internal("rows of a table with a primary key are not sorted")),
         }
     }
 

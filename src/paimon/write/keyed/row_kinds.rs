@@ -17,7 +17,7 @@ pub(crate) const DELETE: i32 = 3;
 /// The option that has rows of kind `-U` left out.
 pub(crate) const IGNORE_UPDATE_BEFORE: &str = "ignore-update-before";
 
-/// What tells the kind of rows.
+/// How the kind of rows is determined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kinds {
     /// All have this one.
@@ -32,7 +32,7 @@ pub(crate) enum Kinds {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowKinds {
     pub of: Kinds,
-    /// Those that take others away, in files as in what is read.
+    /// Rows that delete others, both in files and in new rows.
     pub ignores_deletes: bool,
     /// Rows as they were before an update.
     pub ignores_update_before: bool,
@@ -42,7 +42,7 @@ impl RowKinds {
     /// Rows with the columns of the table, and their kinds; without those that are left out.
     ///
     /// # Errors
-    /// `InvalidInput` for what is no kind.
+    /// `InvalidInput` for an unknown kind.
     pub(crate) fn of_rows(&self, rows: RecordBatch) -> Result<(RecordBatch, Int32Array)> {
         let (rows, kinds) = self.all(rows)?;
         let stays = |kind: i32| match kind {
