@@ -304,8 +304,8 @@ impl Scan {
         request.or(&self.options, &self.table.inner.metadata.properties)
     }
 
-    /// The rows, one batch at a time: tasks are planned and files opened as the stream is read, by threads that keep a few
-    /// batches ahead.
+    /// The rows, one batch at a time. Tasks are planned and files opened while the stream is read, by threads that stay
+    /// a few batches ahead.
     ///
     /// # Errors
     /// As [`Plan::start`] and [`read_task`].
@@ -326,8 +326,8 @@ impl Scan {
         TaskReader { store: self.store().clone(), context: self.shape.context.clone(), deletes: Arc::default() }
     }
 
-    /// The number of rows: from metadata for files of which the filter keeps every row and deletion vectors count the
-    /// others, else by reading the columns of filter and deletes. Checks for cancellation between batches.
+    /// The number of rows. Metadata counts files whose rows all match, if only deletion vectors delete others. For
+    /// other files, the columns of filter and deletes are read. Checks for cancellation between batches.
     ///
     /// # Errors
     /// As [`Scan::read`]; a cancellation.

@@ -94,7 +94,7 @@ impl Transaction {
     }
 
     /// Adds a snapshot. The transaction's own earlier snapshots are not conflicts. A change planned on the result of
-    /// [`Transaction::table`] must hold its preconditions since [`Transaction::since`].
+    /// [`Transaction::table`] must check its preconditions since [`Transaction::since`].
     ///
     /// # Errors
     /// As [`CommitOptions::apply`].
