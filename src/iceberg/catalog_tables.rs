@@ -24,7 +24,7 @@ use crate::types::select::column_hint;
 /// The format version of new tables unless the property `format-version` says otherwise.
 const DEFAULT_FORMAT_VERSION: u8 = 2;
 
-/// A catalog of Iceberg, of any type.
+/// A catalog of Iceberg tables, of any type.
 #[derive(Clone)]
 pub struct IcebergCatalog {
     name: String,
@@ -33,7 +33,7 @@ pub struct IcebergCatalog {
 }
 
 impl fmt::Debug for IcebergCatalog {
-    /// Without the properties, which hold secrets.
+    /// Leaves out the properties, which hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Catalog({:?})", self.name)
     }
@@ -173,7 +173,8 @@ impl seam::Registration for IcebergCatalog {
 }
 
 impl seam::Renames for IcebergCatalog {
-    /// A file-system catalog can't: the name is the folder, and metadata records paths. Files stay where they are.
+    /// A file-system catalog can't rename: the name is the folder, and metadata records paths. Files stay where they
+    /// are.
     fn rename_table(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
         self.tables.rename(from, to)
     }

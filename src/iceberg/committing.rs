@@ -1,6 +1,7 @@
-//! Commits of Iceberg tables: their changes are made on the newest version by the loop in [`commit_loop`].
+//! Commits of Iceberg tables. The loop in [`commit_loop`] applies their changes to the newest version.
 //!
-//! The verdict is typed: committed, certainly failed (what the attempts wrote is removed), or unknown (nothing is).
+//! The verdict is typed: committed, certainly failed (files of the attempts are removed), or unknown (nothing is
+//! removed).
 
 use std::collections::BTreeMap;
 
@@ -16,17 +17,17 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::{IcebergTable, check_same_table};
 use crate::parallel::Cancellation;
 
-/// `commit.retry.*`, named and measured as in Java. By default there are more retries than Java's 4, and shorter
-/// pauses than its minute: an attempt on a file system costs milliseconds, and writers that come in crowds shall all
-/// get through.
+/// `commit.retry.*`, with the names and units of Java. By default there are more retries than Java's 4, and shorter
+/// pauses than its minute. An attempt on a file system costs milliseconds, and all of many concurrent writers should
+/// succeed.
 ///
 /// # Errors
-/// `InvalidInput` naming the property and its value, if that is no whole number from 0 on.
+/// `InvalidInput` naming the property and its value, if that is not a whole number from 0 up.
 fn retry_policy(properties: &BTreeMap<String, String>) -> Result<RetryPolicy> {
     let number = |key: &str, default: u64| match properties.get(key) {
         None => Ok(default),
         Some(text) => text.trim().parse().map_err(|_| {
-            Error::invalid(format!("the table property {key} is '{text}', which is no whole number from 0 on"))
+            Error::invalid(format!("the table property {key} is '{text}', which is not a whole number from 0 up"))
                 .hint("Set it to a number of retries or milliseconds, or remove it")
         }),
     };
@@ -46,17 +47,17 @@ pub(crate) type IcebergOutcome = commit_loop::CommitOutcome<IcebergTable>;
 
 /// One change of a table. Each attempt of a commit applies it to the newest version.
 pub(crate) trait TableChange: Send {
-    /// The metadata with the change made to `base`. Files that the change needs are written at the first attempt and
-    /// reused by later ones where they still hold.
+    /// The metadata of `base` with the change made. Files that the change needs are written at the first attempt. Later
+    /// attempts reuse those that are still valid.
     ///
     /// # Errors
-    /// `CommitConflict` if the table changed meanwhile so that the change can't be made any more: no attempt follows.
+    /// `CommitConflict` if changes of the table make this one impossible: no further attempt is made.
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata>;
 
     /// Whether `metadata` has the change already, whoever made it.
     fn is_applied(&self, metadata: &TableMetadata) -> bool;
 
-    /// Whether `metadata` has the mark of this very change: an attempt was published, whatever its reply said.
+    /// Whether `metadata` has the mark of this very change. Then an attempt was published, whatever the reply was.
     fn is_marked_in(&self, _: &TableMetadata) -> bool {
         false
     }
@@ -66,7 +67,7 @@ pub(crate) trait TableChange: Send {
         false
     }
 
-    /// Whether it changes what the table is, and none of its rows.
+    /// Whether it changes only the table's metadata, and no rows.
     fn only_evolves(&self) -> bool {
         false
     }
@@ -74,10 +75,10 @@ pub(crate) trait TableChange: Send {
     /// Removes what attempts wrote, so that the change can be applied again. Called only while none was published.
     fn undo(&mut self) {}
 
-    /// Removes what attempts wrote, and what was written for them. Called only when the commit certainly failed.
+    /// Removes the files of attempts, and those written for the change. Called only when the commit certainly failed.
     fn clean_up(&mut self) {}
 
-    /// Removes what abandoned attempts wrote. Called only when `metadata` has the change.
+    /// Removes the files of abandoned attempts. Called only when `metadata` has the change.
     fn committed(&mut self, _: &TableMetadata) {}
 }
 
@@ -144,8 +145,7 @@ impl CommitOptions {
     /// Whether the snapshot is only staged.
     ///
     /// # Errors
-    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages: to write files for it would be in
-    /// vain.
+    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages. Files would be written in vain.
     pub(crate) fn check(&self, table: &IcebergTable) -> Result<bool> {
         let enabled = table.inner.metadata.properties.get(WAP_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let staged = enabled && self.snapshot_properties.get(WAP_ID).is_some_and(|id| !id.is_empty());
@@ -175,8 +175,8 @@ impl CommitOptions {
 
 /// Makes changes, in their order, in one commit: one new version of the table, or none.
 ///
-/// Every attempt starts from the newest version, never from the one that `table` was opened at: that may be so old
-/// that its successors' names are free again, or belong to a table that was dropped since.
+/// Every attempt starts from the newest version, never from the version at which `table` was opened. That may be so old
+/// that the names of later versions are free again, or belong to a table that was dropped since.
 ///
 /// See [`commit_loop::run`].
 pub(crate) fn commit(table: &IcebergTable, mut changes: Vec<Box<dyn TableChange>>) -> IcebergOutcome {
@@ -188,14 +188,14 @@ pub(crate) fn commit(table: &IcebergTable, mut changes: Vec<Box<dyn TableChange>
     };
     match &verdict {
         IcebergOutcome::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
-        // Also after an interrupt, which has made itself heard.
+        // Cleans up even after an interrupt, which was already reported.
         IcebergOutcome::Failed(_) => Cancellation::none().scope(|| changes.iter_mut().for_each(|c| c.clean_up())),
         IcebergOutcome::Unknown(_) => {}
     }
     verdict
 }
 
-/// How often to try again, by the table's properties. A commit that may set these properties right does not fail by
+/// How often to retry, by the table's properties. A commit that may correct invalid properties does not fail because of
 /// them.
 fn policy_of(table: &IcebergTable, changes: &[Box<dyn TableChange>]) -> Result<RetryPolicy> {
     match retry_policy(&table.inner.metadata.properties).with("table", &table.inner.root) {
@@ -264,7 +264,7 @@ impl CommitAttempt for ChangeAttempts<'_> {
     }
 }
 
-/// The version after `base` with all changes made that it does not have yet.
+/// The version after `base`, with all changes that it does not have yet.
 pub(crate) fn apply_all(changes: &mut [Box<dyn TableChange>], base: &TableVersion) -> Result<TableMetadata> {
     let changed = apply_each(changes, &base.metadata)?;
     changed.with_metadata_log(&base.found.metadata_location, base.metadata.last_updated_ms)

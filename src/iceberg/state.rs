@@ -1,4 +1,4 @@
-//! A table: open it, look at it, scan it, append to it.
+//! The handle of a table: opening it and reading its properties.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,10 +58,10 @@ pub struct IcebergTable {
 #[derive(Debug)]
 pub(crate) struct IcebergTableInner {
     pub(crate) store: Arc<dyn Store>,
-    /// The table's root folder, where it really is.
+    /// The table's actual root folder.
     pub(crate) root: String,
     pub(crate) found: FoundMetadata,
-    /// What keeps the table's current version.
+    /// Keeps the table's current version.
     pub(crate) versions: Arc<dyn MetadataPointer>,
     pub(crate) metadata: Arc<TableMetadata>,
     pub(crate) location: Location,
@@ -73,12 +73,12 @@ pub(crate) struct IcebergTableInner {
 }
 
 impl IcebergTable {
-    /// Opens the table at a root folder or metadata file. With `moved` its recorded paths are read below `location`,
-    /// and it can't be written.
+    /// Opens the table at a root folder or metadata file. With `moved`, its recorded paths are read below `location`,
+    /// and the table is read-only.
     ///
     /// # Errors
-    /// `NotFound` if there is no table; `CorruptTable` or `Unsupported` for metadata that can't be read;
-    /// `InvalidInput` for options that no store has; the store's.
+    /// `NotFound` for a missing table; `CorruptTable` or `Unsupported` for metadata that can't be read; `InvalidInput`
+    /// for options that no store has; the store's.
     pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<IcebergTable> {
         let store = store::open_store(location, &storage_options)?;
         IcebergTable::open_in(store, location, storage_options, moved)
@@ -95,7 +95,7 @@ impl IcebergTable {
         IcebergTable::of(store, metadata, found, storage_options, moved)
     }
 
-    /// A table that is known by its folder.
+    /// A table that is identified by its folder.
     pub(crate) fn of(
         store: Arc<dyn Store>,
         metadata: TableMetadata,
@@ -166,7 +166,7 @@ impl IcebergTable {
         &self.inner.found.metadata_location
     }
 
-    /// `table-uuid`; empty where v1 has none.
+    /// `table-uuid`; empty if a version 1 table has none.
     pub fn uuid(&self) -> &str {
         self.inner.metadata.table_uuid.as_deref().unwrap_or("")
     }
@@ -222,16 +222,16 @@ impl IcebergTable {
     /// The newest version of the same table.
     ///
     /// # Errors
-    /// As [`Table::open`]; `CorruptTable` if another table has taken its place.
+    /// As [`IcebergTable::open`]; `CorruptTable` if another table has replaced it.
     pub fn refresh(&self) -> Result<IcebergTable> {
         let TableVersion { metadata, found } = self.inner.versions.load()?;
         check_same_table(&self.inner.metadata, &metadata, &self.inner.root)?;
         self.at(metadata, found)
     }
 
-    /// The JSON from which [`Table::from_json`] opens the same version again, in another process too. Of a table of a
-    /// catalog, it has all that the catalog was opened with, secrets too; of a catalog in memory nothing, so that
-    /// what is opened is read-only.
+    /// The JSON from which [`Table::from_json`] opens the same version again, even in another process. For a table of a
+    /// catalog, it has all options of the catalog, including secrets. For a catalog in memory it has none, so that the
+    /// opened table is read-only.
     pub fn to_json(&self) -> String {
         let mut out = json!({
             "metadata-location": self.metadata_location(),
@@ -245,7 +245,7 @@ impl IcebergTable {
         out.to_string()
     }
 
-    /// Now, as messages say it.
+    /// The current version, in the form that messages use.
     pub(crate) fn written_now(&self) -> WrittenAt {
         WrittenAt {
             sequence_number: self.inner.metadata.last_sequence_number,
@@ -272,8 +272,8 @@ impl IcebergTable {
         self.check_not_dropped()
     }
 
-    /// Data files of a table that was dropped would make its folder anew. Where the version that was opened is not
-    /// there any more, it may also have expired.
+    /// Writing data files of a dropped table would create its folder again. If the opened version is missing, it may
+    /// also have expired.
     fn check_not_dropped(&self) -> Result<()> {
         let store = &self.inner.store;
         if store.is_remote() {
@@ -294,7 +294,7 @@ pub(crate) fn check_same_table(old: &TableMetadata, new: &TableMetadata, root: &
                 .with("path", root)
                 .with("opened", a)
                 .with("found", b)
-                .hint("It was dropped and created again; open it anew"))
+                .hint("It was dropped and created again; open it again"))
         }
         _ => Ok(()),
     }

@@ -20,8 +20,8 @@ pub const FORMATS: [&TableFormat; 2] = [&ICEBERG, &PAIMON];
 /// catalog has tables of Paimon too.
 ///
 /// # Errors
-/// `InvalidInput` without what the type needs; `Unsupported` for other types of catalogs, databases or storage; those of
-/// the database.
+/// `InvalidInput` if a property that the type needs is missing; `Unsupported` for other types of catalogs, databases or
+/// storage; those of the database.
 pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<Arc<dyn Catalog>> {
     let iceberg = IcebergCatalog::open(name, properties.clone())?;
     match has_folders(&properties) {

@@ -1,4 +1,4 @@
-//! Opens tables: finds out which format a place holds.
+//! Opens tables: finds the format of the table at a location.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use crate::paimon::state::PaimonTable;
 use crate::rows::seam::Table;
 use crate::store::{self, Store, location};
 
-/// Opens the table at a place: the root folder of a table or, of Iceberg, a metadata file. With `moved` its recorded
-/// paths are read below `location`, and it can't be written. A folder that is both is Paimon's, which can keep
-/// metadata of Iceberg next to its own.
+/// Opens the table at a location: its root folder or, for Iceberg, a metadata file. With `moved`, recorded paths are
+/// read below `location`, and the table is read-only. A folder with both formats is Paimon's, which can keep Iceberg
+/// metadata next to its own.
 ///
 /// # Errors
-/// `NotFound` if there is no table; as [`IcebergTable::open`] and [`PaimonTable::find`].
+/// `NotFound` for a missing table; as [`IcebergTable::open`] and [`PaimonTable::find`].
 pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<Arc<dyn Table>> {
     let is_file = [".json", ".gz"].iter().any(|end| location.ends_with(end));
     let store = store::open_store(location, &storage_options)?;
@@ -28,7 +28,7 @@ pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bo
     Ok(Arc::new(IcebergTable::open_in(store, location, storage_options, moved)?))
 }
 
-/// The table of Paimon in a folder. A user who may read files by name but not list them has none.
+/// The Paimon table in a folder; none for a user who may read files by name but not list them.
 fn paimon_at(
     store: &Arc<dyn Store>,
     location: &str,

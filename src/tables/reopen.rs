@@ -1,4 +1,4 @@
-//! Opens a table again from its JSON, in another process too, and what else travels by its format.
+//! Opens tables and parts of plans again from their JSON, even in another process.
 
 use std::sync::Arc;
 
@@ -17,9 +17,10 @@ use crate::rows::seam;
 /// Opens the version that [`seam::Table::to_json`] describes.
 ///
 /// # Errors
-/// `InvalidInput` if the text is not that; as [`crate::tables::open::open`].
+/// `InvalidInput` for any other text; as [`crate::tables::open::open`].
 pub fn table_from_json(text: &str) -> Result<Arc<dyn seam::Table>> {
-    let j: Json = serde_json::from_str(text).map_err(|e| Error::invalid("this is no JSON of a table").because(e))?;
+    let j: Json =
+        serde_json::from_str(text).map_err(|e| Error::invalid("the text is not the JSON of a table").because(e))?;
     Ok(match j.get("format").and_then(Json::as_str) {
         #[cfg(test)]
         Some("toy") => Arc::new(super::toy::ToyTable::from_json(&j)?),
@@ -31,14 +32,14 @@ pub fn table_from_json(text: &str) -> Result<Arc<dyn seam::Table>> {
 /// Makes the part of a plan that [`seam::PlanPart::to_json`] describes.
 ///
 /// # Errors
-/// `InvalidInput` if the text is not that.
+/// `InvalidInput` for any other text.
 pub fn plan_part_from_json(text: &str) -> Result<Box<dyn seam::PlanPart>> {
     Ok(Box::new(IcebergPlanPart::from_json(text)?))
 }
 
 /// Opens a table of Iceberg, by its catalog if it has one.
 fn iceberg_from_json(text: &str) -> Result<IcebergTable> {
-    let wrong = || Error::invalid("this is no JSON of a table");
+    let wrong = || Error::invalid("the text is not the JSON of a table");
     let j: Json = serde_json::from_str(text).map_err(|e| wrong().because(e))?;
     let location = j.get("metadata-location").and_then(|v| v.as_str()).ok_or_else(wrong)?;
     let options = texts(j.get("storage-options")).ok_or_else(wrong)?;

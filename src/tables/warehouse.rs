@@ -1,4 +1,4 @@
-//! A warehouse that tables of both formats share, folder beside folder.
+//! A warehouse that tables of both formats share, in neighbouring folders.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl SharedWarehouse {
         self.paimon.list_namespaces(&[])
     }
 
-    /// Refuses a name that a table of the catalog has.
+    /// Refuses a name that another table of the catalog has.
     fn check_free(catalog: &dyn Catalog, ident: &TableIdent) -> Result<()> {
         match catalog.load_table(ident) {
             Ok(table) => Err(Error::already_exists(format!("there is a table {ident}, of {}", table.format().name))),
@@ -37,8 +37,8 @@ impl SharedWarehouse {
     }
 }
 
-/// The answer of the first catalog, or of the second if the first has no such table. If both have none, it is the error
-/// of the first.
+/// The answer of the first catalog, or of the second if the first lacks the table. If both lack it, the first one's
+/// error.
 fn first_found<T>(first: Result<T>, second: impl FnOnce() -> Result<T>) -> Result<T> {
     match first {
         Err(e) if e.kind() == ErrorKind::NotFound => match second() {

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::types::suggest::suggest;
 use crate::types::{Field, Schema, Type};
 
-/// A path as people write it.
+/// A path with dots between its names.
 pub(super) fn dotted(path: &[String]) -> String {
     path.join(".")
 }
@@ -14,8 +14,8 @@ pub(super) fn same_name(a: &str, b: &str, case_sensitive: bool) -> bool {
     if case_sensitive { a == b } else { a.to_lowercase() == b.to_lowercase() }
 }
 
-/// The column that a path leads to. As with the reference, `element` and `value` may be left out on the way through lists
-/// and maps.
+/// The column that a path leads to. As in the reference, paths through lists and maps may leave out `element` and
+/// `value`.
 ///
 /// # Errors
 /// `InvalidInput` if several columns have the name when case is ignored.
@@ -52,15 +52,15 @@ fn below<'a>(field: &'a Field, path: &[String], case_sensitive: bool) -> Result<
     }
 }
 
-/// As [`find`], where the column must be there.
+/// As [`find`], for a column that must exist.
 ///
 /// # Errors
-/// `InvalidInput` if it is not, naming those that look alike.
+/// `InvalidInput` if it does not exist, naming similar columns.
 pub(super) fn require<'a>(schema: &'a Schema, path: &[String], case_sensitive: bool) -> Result<&'a Field> {
     find(schema, path, case_sensitive)?.ok_or_else(|| missing(schema, path))
 }
 
-/// The error about a column that is not there.
+/// The error for a missing column.
 pub(super) fn missing(schema: &Schema, path: &[String]) -> Error {
     let error = Error::invalid(format!("there is no column '{}'", dotted(path))).with("column", dotted(path));
     let mut names: Vec<String> = schema.field_ids().filter_map(|id| schema.name_of(id)).collect();

@@ -10,7 +10,7 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::IcebergTable;
 use crate::store::location::normalise;
 
-/// The property that would put metadata elsewhere than where readers of the folder look for it.
+/// The property that would put metadata where readers of the folder do not look for it.
 const METADATA_PATH: &str = "write.metadata.path";
 
 /// Evolutions alone in a commit.
@@ -37,18 +37,18 @@ impl TableChange for Evolve {
 }
 
 impl IcebergTable {
-    /// Changes the table's schema, spec, order, properties, format version or references in one commit, made on the
-    /// newest version; returns the table at that version. Nothing is committed if they change nothing.
+    /// Changes the table's schema, spec, order, properties, format version or references in one commit on the newest
+    /// version. Returns the table at that version. Changes without an effect are not committed.
     ///
     /// # Errors
     /// `CommitConflict` if another commit changed the same part of the table since this version; `InvalidInput` and
-    /// others for what the specification does not allow; `CommitStateUnknown` if it can't be told whether the commit
-    /// happened.
+    /// others for changes that the specification does not allow; `CommitStateUnknown` if it can't be told whether the
+    /// commit happened.
     pub fn evolve(&self, evolutions: &[Evolution]) -> Result<IcebergTable> {
         committing::commit(self, vec![self.evolution(evolutions)?]).into_result()
     }
 
-    /// These evolutions as a change, planned on the table as it is here.
+    /// A change that makes these evolutions, planned on this version of the table.
     ///
     /// # Errors
     /// As [`Table::evolve`], but for conflicts.
@@ -68,7 +68,7 @@ impl IcebergTable {
     }
 }
 
-/// A table that is found by its folder stays in it, and so does its metadata.
+/// A table that is found by its folder can't move, nor can its metadata.
 fn check_in_place(evolution: &Evolution, root: &str, base: &TableMetadata) -> Result<()> {
     let refused = |what: &str| {
         Err(Error::unsupported(format!("{what} of a table that is known by its folder can't change"))

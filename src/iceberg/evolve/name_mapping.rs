@@ -1,7 +1,7 @@
-//! The table's name mapping after an update of its schema: new names are added, old ones stay, as files written under
-//! them do.
+//! The table's name mapping after an update of its schema. New names are added. Old names stay, because files written
+//! with them stay.
 //!
-//! Source: Iceberg specification, Appendix C, "Name Mapping Serialization"; what an update does, as Java's `MappingUtil`.
+//! Source: Iceberg specification, Appendix C, "Name Mapping Serialization"; updates follow Java's `MappingUtil`.
 
 use std::collections::HashMap;
 
@@ -18,9 +18,9 @@ struct Mapped {
     fields: Option<Vec<Mapped>>,
 }
 
-/// The mapping with the update's names; `None` if the text is no mapping, which then stays as it is.
+/// The mapping with the update's names; `None` if the text is not a mapping. Then it stays unchanged.
 pub(super) fn update_name_mapping(text: &str, pending: &Pending<'_>) -> Option<String> {
-    // Also bounds how deep it nests.
+    // This also limits the nesting depth.
     NameMapping::parse(text).ok()?;
     let mapping = read(&serde_json::from_str(text).ok()?)?;
     let updated = add_new(update(mapping, pending), ROOT, pending);
@@ -77,7 +77,7 @@ fn update_one(mut field: Mapped, pending: &Pending<'_>) -> Mapped {
     field
 }
 
-/// With the fields that the update adds to a struct.
+/// Adds the fields that the update adds to a struct.
 fn add_new(mut fields: Vec<Mapped>, parent: FieldId, pending: &Pending<'_>) -> Vec<Mapped> {
     let ids = pending.added.get(&parent).into_iter().flatten();
     let added: Vec<&Field> = ids.filter_map(|id| pending.updates.get(id)).collect();
@@ -86,7 +86,7 @@ fn add_new(mut fields: Vec<Mapped>, parent: FieldId, pending: &Pending<'_>) -> V
     fields
 }
 
-/// A name means one column: the one that has it now.
+/// A name means only one column: its new owner.
 fn remove_reassigned(fields: &mut [Mapped], assigned: &HashMap<String, FieldId>) {
     for field in fields {
         field.names.retain(|name| assigned.get(name).is_none_or(|id| Some(*id) == field.id));

@@ -1,7 +1,7 @@
 //! Updates of a table's partition spec.
 //!
-//! The rules are those of the reference (Java's `BaseUpdatePartitionSpec`): ids of partition fields stay, in format
-//! version 1 a removed field becomes `void`, and a field that an older spec had is used again with its id.
+//! The rules are those of the reference (Java's `BaseUpdatePartitionSpec`). Ids of partition fields stay. In format
+//! version 1 a removed field becomes `void`. A field that an older spec had is used again with its id.
 //!
 //! Source: Iceberg specification, "Partitioning", "Partition Evolution".
 
@@ -20,7 +20,7 @@ use crate::types::{FieldId, PartitionField, PartitionSpec, Schema, SortOrder, Tr
 /// The column and transform that a source names.
 ///
 /// # Errors
-/// `InvalidInput` if it is no column or transform, or the column's type does not go with the transform.
+/// `InvalidInput` for an unknown column or transform, or if the transform does not accept the column's type.
 pub(super) fn resolve(source: &FieldSource, schema: &Schema, case_sensitive: bool) -> Result<(FieldId, Transform)> {
     let term = PartitionTerm::parse(&source.term, schema)?;
     if !term.rest.is_empty() {
@@ -94,7 +94,7 @@ pub(super) fn update_spec(base: &TableMetadata, update: &SpecUpdate) -> Result<T
     Ok(with_spec(base, fields))
 }
 
-/// With a spec of these fields as the default one.
+/// The metadata with a spec of these fields as the default.
 fn with_spec(base: &TableMetadata, fields: Vec<PartitionField>) -> TableMetadata {
     let mut next = base.clone();
     let alike = |spec: &PartitionSpec| {
@@ -149,7 +149,7 @@ impl Pending<'_> {
             if !self.deletes.remove(&existing.field_id) {
                 return Err(Error::invalid(format!("the partition field '{}' is the same", existing.name)));
             }
-            // Removed and added again: it stays, perhaps under another name.
+            // The field was removed and added again: it stays, perhaps under another name.
             return match name.filter(|name| *name != existing.name) {
                 None => Ok(()),
                 Some(name) => self.rename(&existing.name, name),
@@ -161,14 +161,17 @@ impl Pending<'_> {
         let field = self.recycled_or_new(source_id, transform, name)?;
         let redundant = self.adds.iter().find(|f| f.source_id == source_id && is_time(&f.transform));
         if let Some(other) = redundant.filter(|_| is_time(&field.transform)) {
-            return Err(Error::invalid(format!("it is redundant beside '{}', of the same column", other.name)));
+            return Err(Error::invalid(format!(
+                "it is redundant: there is already '{}', of the same column",
+                other.name
+            )));
         }
         match self.by_name(&field.name).cloned() {
             Some(existing) if self.deletes.contains(&existing.field_id) => {
                 let old_name = format!("{}_{}", existing.name, existing.field_id);
                 self.renames.insert(existing.name, old_name);
             }
-            // What is left of a field removed earlier (format version 1) makes way.
+            // A `void` field, left by an earlier removal in format version 1, is renamed.
             Some(existing) if existing.transform == Transform::Void => {
                 self.rename(&existing.name, &format!("{}_{}", existing.name, existing.field_id))?;
             }
@@ -192,7 +195,7 @@ impl Pending<'_> {
             let all = self.metadata.partition_specs.iter().rev().flat_map(|s| &s.fields);
             let same = all.filter(|f| f.source_id == source_id && f.transform == transform);
             let same: Vec<_> = same.filter(|f| name.is_none_or(|name| f.name == name)).collect();
-            // The newest one, if it had several names: by preference one that is free.
+            // Of several equal fields, the newest one with a free name is preferred.
             if let Some(field) = same.iter().find(|f| self.is_free(&f.name)).or(same.first()) {
                 return Ok((*field).clone());
             }
@@ -221,7 +224,7 @@ impl Pending<'_> {
         Ok(())
     }
 
-    /// The field that is what a text such as `day(ts)` says.
+    /// The field that a text such as `day(ts)` describes.
     fn by_text(&self, text: &str) -> Result<PartitionField> {
         let source = FieldSource { term: text.to_owned(), transform: None };
         let found = resolve(&source, self.schema, self.case_sensitive);
@@ -260,7 +263,7 @@ impl Pending<'_> {
             if !self.deletes.contains(&field.field_id) {
                 out.push(PartitionField { name, ..field.clone() });
             } else if self.metadata.format_version < 2 {
-                // Version 1 knows fields by their place, so the place is kept.
+                // Version 1 identifies fields by position, so the position is kept.
                 out.push(PartitionField { name, transform: Transform::Void, ..field.clone() });
             }
         }
@@ -304,7 +307,7 @@ fn check_new_spec(fields: &[PartitionField], schema: &Schema, format_version: u8
     check_used_columns(&spec, &SortOrder::default(), schema)
 }
 
-/// Whether a property of single columns names a column, for those that the reference checks.
+/// Whether a column property names an existing column, for the properties that the reference checks.
 pub(super) fn names_column(schema: &Schema, name: &str) -> bool {
     schema.field_ids().any(|id| schema.name_of(id).is_some_and(|n| same_name(&n, name, true)))
 }

@@ -1,32 +1,32 @@
-//! Values of table properties that this library or Java Iceberg could not use: refused when they are set, not when
-//! somebody writes. Numbers have the width that Java gives them.
+//! Checks values of table properties that this library or Java Iceberg could not use. They are refused when they are
+//! set, not at the next write. Numbers have the width that Java gives them.
 //!
-//! Tables that have such values already, by other engines, open and are read all the same. Properties that are not
-//! known here may have any value.
+//! Tables that already have such values from other engines can still be opened and read. Unknown properties may have
+//! any value.
 //!
-//! Source: Java Iceberg's `TableProperties`, and what its version 1.12 in Spark does with values of all kinds.
+//! Source: Java Iceberg's `TableProperties`, and the behaviour of its version 1.12 in Spark with all kinds of values.
 
 use std::collections::BTreeMap;
 
 use crate::data::write::metrics::MetricsMode;
 use crate::error::{Error, Result};
 
-/// What a value must be, as Java reads it: blanks around it make it another.
+/// The allowed values, as Java reads them: surrounding blanks count.
 #[derive(Clone, Copy)]
 enum ValueKind {
-    /// A whole number: this at least, this at most.
+    /// A whole number with a minimum and a maximum.
     Number(i64, i64),
     /// `true` or `false`.
     Flag,
-    /// A share between 0 and 1, which it is not. Here blanks are nothing.
+    /// A share between 0 and 1, exclusive. Surrounding blanks are ignored.
     Share,
     /// One of these, in any case.
     OneOf(&'static [&'static str]),
-    /// One of these, as they are.
+    /// One of these, in this exact case.
     Exactly(&'static [&'static str]),
-    /// One of the first, in any case. Others are values too, but files are not written by them here.
+    /// One of the first list, in any case. Values of the second are valid, but Frazil can't write files with them.
     Codec(&'static [&'static str], &'static [&'static str]),
-    /// How much is recorded of a column.
+    /// How many metrics of a column are recorded.
     Metrics,
 }
 

@@ -61,7 +61,7 @@ fn no_snapshot() -> Error {
     Error::invalid("the table has no snapshot yet").hint("Append rows first; appending to a branch makes the branch")
 }
 
-/// The id of a version's snapshot. Whether one named by its id is there is checked when a reference is set.
+/// The id of a version's snapshot. A snapshot given by id is checked when the reference is set.
 fn snapshot_id(metadata: &TableMetadata, version: &Version) -> Result<i64> {
     match version {
         Version::Snapshot(id) => Ok(*id),
@@ -82,8 +82,8 @@ fn snapshot(metadata: &TableMetadata, id: i64) -> Result<&Snapshot> {
 /// The metadata with a reference changed.
 ///
 /// # Errors
-/// `NotFound` for a reference or snapshot that is not there, `AlreadyExists` for a name that is taken, `InvalidInput` for
-/// what the rules do not allow.
+/// `NotFound` for an unknown reference or snapshot, `AlreadyExists` for a name that is taken, `InvalidInput` for
+/// changes that the rules do not allow.
 pub(super) fn update_ref(base: &TableMetadata, update: &RefUpdate, now_ms: i64) -> Result<TableMetadata> {
     let name = update.name.as_str();
     changed(base, name, &update.change, now_ms).map_err(|e| e.with("ref", name))
@@ -179,7 +179,7 @@ fn retain(reference: &mut SnapshotRef, retention: &Retention) -> Result<()> {
     Ok(())
 }
 
-/// Sets a reference. Where `main` goes, the current snapshot goes.
+/// Sets a reference. The current snapshot always follows `main`.
 fn set(base: &TableMetadata, name: &str, reference: SnapshotRef, now_ms: i64) -> Result<TableMetadata> {
     let id = snapshot(base, reference.snapshot_id)?.id;
     let mut next = base.clone();
@@ -193,7 +193,7 @@ fn set(base: &TableMetadata, name: &str, reference: SnapshotRef, now_ms: i64) ->
 fn move_branch(base: &TableMetadata, name: &str, id: i64, now_ms: i64) -> Result<TableMetadata> {
     let reference = match branch(base, name) {
         Ok(r) => SnapshotRef { snapshot_id: id, ..r.clone() },
-        // The main branch of a table whose snapshots are all staged or on other branches.
+        // The first `main` of a table whose snapshots are all staged or on other branches.
         Err(_) if name == MAIN_BRANCH => SnapshotRef::new(id, RefKind::Branch),
         Err(e) => return Err(e),
     };
@@ -225,7 +225,7 @@ fn fast_forward(base: &TableMetadata, name: &str, to: &str, now_ms: i64) -> Resu
 fn rollback_target(base: &TableMetadata, name: &str, version: &Version) -> Result<i64> {
     let ancestors = base.ancestors(branch(base, name)?.snapshot_id);
     if let Version::TimestampMs(ms) = version {
-        // As with the reference: made before, not at, that time.
+        // The reference does the same: before that time, not at it.
         let before = ancestors.iter().filter(|s| s.timestamp_ms < *ms);
         let latest = before.fold(None, |best: Option<i64>, s| {
             let best_ms = best.and_then(|id| base.snapshot_by_id(id)).map_or(i64::MIN, |s| s.timestamp_ms);

@@ -1,7 +1,7 @@
-//! What an evolution takes for granted: that nobody changed the same part of the table since its author looked.
+//! The requirements of an evolution: no other commit has changed the same part of the table since its author looked.
 //!
-//! The parts are those of the reference's `UpdateRequirements`. What changed elsewhere is no obstacle: the evolution is made
-//! on the newest version.
+//! The parts are those of the reference's `UpdateRequirements`. Other changes are no obstacle: the evolution is made on
+//! the newest version.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::format::evolution::Evolution;
 use crate::iceberg::spec::metadata::TableMetadata;
 
-/// Parts of the table and what they must still be.
+/// Parts of the table, with the values that they must still have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requirements {
     schema: Option<(i32, i32)>,
@@ -20,7 +20,7 @@ pub struct Requirements {
 }
 
 impl Requirements {
-    /// What evolutions that were meant for `base` take for granted.
+    /// The requirements of evolutions that were meant for `base`.
     pub fn of(base: &TableMetadata, evolutions: &[Evolution]) -> Requirements {
         let mut out = Requirements::default();
         for evolution in evolutions {
@@ -39,7 +39,7 @@ impl Requirements {
         out
     }
 
-    /// Makes sure that all of it still holds.
+    /// Makes sure that all requirements are still met.
     ///
     /// # Errors
     /// `CommitConflict` naming what another commit changed.

@@ -1,8 +1,7 @@
-//! Updates of a table's schema: what each operation may do, and what operations of one update may do together.
+//! Updates of a table's schema: the rules for each operation, and for operations of the same update.
 //!
-//! Operations are collected first and applied at once, so all names are those from before the update, but for the
-//! names of columns that it adds. The rules are those of the reference (Java's `SchemaUpdate`) and of the
-//! specification.
+//! Operations are collected first and applied together. So all names are those from before the update, except names of
+//! columns that it adds. The rules are those of the reference (Java's `SchemaUpdate`) and of the specification.
 //!
 //! Source: Iceberg specification, "Schema Evolution", "Default values", "Identifier Field IDs".
 
@@ -19,7 +18,7 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::schema::LAST_USER_FIELD_ID;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type};
 
-/// The id that stands for the table itself where a struct's id is asked for.
+/// The id that stands for the table itself where the id of a struct is needed.
 pub(super) const ROOT: FieldId = -1;
 
 /// A move of a field within its struct.
@@ -30,17 +29,17 @@ pub(super) enum FieldMove {
     After(FieldId),
 }
 
-/// What the operations of an update come to.
+/// The combined effect of the operations of an update.
 pub(super) struct Pending<'a> {
     metadata: &'a TableMetadata,
     pub schema: &'a Schema,
     case_sensitive: bool,
     allow_incompatible: bool,
     last_column_id: FieldId,
-    /// The field that each field is directly in.
+    /// The parent field of each field.
     parents: HashMap<FieldId, FieldId>,
     pub deletes: HashSet<FieldId>,
-    /// New and changed fields. The type of one with members says nothing about these.
+    /// New and changed fields. The members in their types may be outdated.
     pub updates: HashMap<FieldId, Field>,
     /// New fields of structs, by the id of the field that has the struct as its type.
     pub added: HashMap<FieldId, Vec<FieldId>>,
@@ -106,7 +105,7 @@ impl<'a> Pending<'a> {
             )
             .hint("Give a default (format version 3), make it optional, or allow incompatible changes"));
         }
-        // The reference's order: the column's own id, then those of what is in it.
+        // As in the reference: first the column's own id, then the ids of its members.
         let id = self.next_id()?;
         let ty = self.fresh_type(&column.ty)?;
         let mut field = Field::new(id, name.clone(), column.required, ty);
@@ -126,7 +125,8 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// The struct that a path leads to, through a list or map if need be: its id, members, and dotted name with a dot.
+    /// The struct that a path leads to, perhaps inside a list or map: its id, members, and dotted name with a final
+    /// dot.
     fn struct_at(&self, path: &[String]) -> Result<(FieldId, Arc<[Field]>, String)> {
         let mut field = require(self.schema, path, self.case_sensitive)?;
         if let Type::List(inner) | Type::Map(_, inner) = &field.ty {
@@ -161,7 +161,7 @@ impl<'a> Pending<'a> {
         })
     }
 
-    /// New ids for all of the fields first, then for what is in each.
+    /// New ids, first for all of the fields, then for their members.
     fn fresh_fields(&mut self, fields: &[&Field]) -> Result<Vec<Field>> {
         let ids = fields.iter().map(|_| self.next_id()).collect::<Result<Vec<_>>>()?;
         let mut out = Vec::with_capacity(fields.len());
@@ -202,8 +202,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    /// Elements, keys and values are a part of their list or map, and have no names, comments and defaults of their
-    /// own.
+    /// Elements, keys and values belong to their list or map. They have no names, comments and defaults of their own.
     fn check_named(&self, id: FieldId, what: &str) -> Result<()> {
         let parent = self.parents.get(&id).and_then(|p| self.schema.field(*p));
         match parent.map(|p| &p.ty) {
@@ -220,7 +219,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    /// The column as it is so far, one that the update adds included.
+    /// The column after the operations so far. It may be one that the update adds.
     pub(super) fn so_far(&self, path: &ColumnPath) -> Result<Field> {
         match find(self.schema, path, self.case_sensitive)? {
             Some(field) => {
@@ -267,7 +266,7 @@ impl<'a> Pending<'a> {
         if newer && self.metadata.format_version < 3 {
             return Err(refused().hint(format!("The table has version {}", self.metadata.format_version)));
         }
-        // Partition tuples that are there would be read as other values (specification, "Schema Evolution").
+        // Existing partition tuples would be read as other values (specification, "Schema Evolution").
         let fields = self.metadata.partition_specs.iter().flat_map(|s| &s.fields).filter(|f| f.source_id == field.id);
         let same = |t: &Transform| matches!(t, Transform::Void | Transform::Year | Transform::Month | Transform::Day);
         match fields.filter(|_| matches!(from, P::Date)).find(|f| !same(&f.transform)) {
@@ -331,7 +330,7 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// `above` is the path of the struct: the other column may be named without it.
+    /// `above` is the path of the struct: the other column may be given without it.
     fn move_field(&mut self, id: FieldId, position: &Position, above: &[String]) -> Result<()> {
         let other = |path: &ColumnPath| -> Result<FieldId> {
             let sibling: ColumnPath = above.iter().chain(path).cloned().collect();

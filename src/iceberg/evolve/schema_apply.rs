@@ -27,8 +27,8 @@ pub(super) const COLUMN_PROPERTIES: [&str; 3] = [
 
 /// The metadata with an update of the schema made.
 ///
-/// A schema that the table had before is used again with its id. Properties of renamed columns follow them, those of
-/// dropped ones go, and a name mapping gets the new names.
+/// An earlier schema of the table that is equal is used again with its id. Properties of renamed columns are renamed,
+/// and those of dropped columns are removed. A name mapping gets the new names.
 ///
 /// # Errors
 /// `InvalidInput` naming the column and the rule, if an operation or the result is not allowed.
@@ -64,7 +64,7 @@ pub(super) fn update_schema(base: &TableMetadata, update: &SchemaUpdate) -> Resu
     Ok(next)
 }
 
-/// What the operations of an update do to the current schema.
+/// The effect of an update's operations on the current schema.
 fn pending_of<'a>(base: &'a TableMetadata, update: &SchemaUpdate) -> Result<Pending<'a>> {
     let mut pending = Pending::new(base, update)?;
     update.operations.iter().try_for_each(|operation| add_operation(&mut pending, operation))?;
@@ -101,7 +101,7 @@ fn same_ids(a: &Schema, b: &Schema) -> bool {
     sorted(a) == sorted(b)
 }
 
-/// The members of a struct after the update; `of` is the field that has it as its type.
+/// The members of a struct after the update; `of` is the field with this struct type.
 fn apply_struct(pending: &Pending<'_>, fields: &[Field], of: FieldId) -> Result<Vec<Field>> {
     let mut out = Vec::with_capacity(fields.len());
     for field in fields.iter().filter(|f| !pending.deletes.contains(&f.id)) {
@@ -118,7 +118,7 @@ fn apply_struct(pending: &Pending<'_>, fields: &[Field], of: FieldId) -> Result<
 
 fn apply_field(pending: &Pending<'_>, field: &Field) -> Result<Field> {
     let updated = pending.updates.get(&field.id).unwrap_or(field);
-    // Only a leaf changes its type as a whole; otherwise what is inside changes.
+    // Only a leaf changes its type as a whole; other types change through their members.
     let ty = match field.ty {
         Type::Primitive(_) => updated.ty.clone(),
         _ => apply_type(pending, field)?,
@@ -167,7 +167,7 @@ fn identifiers(pending: &Pending<'_>, new: &Schema) -> Result<Vec<FieldId>> {
             None => Ok(kept.clone()),
             Some(id) => Err(Error::invalid("an identifier field can't be dropped, nor a struct that holds one")
                 .with("column", pending.schema.name_of(*id).unwrap_or_default())
-                .hint("Set the identifier fields anew in the same update")),
+                .hint("Set new identifier fields in the same update")),
         };
     };
     let mut out = Vec::new();
@@ -192,7 +192,7 @@ fn identifier(pending: &Pending<'_>, new: &Schema, path: &ColumnPath) -> Result<
     })
 }
 
-/// The columns that the current spec and sort order use must be there, with types that their transforms take.
+/// Checks that the columns of the current spec and sort order exist, with types that their transforms accept.
 pub(super) fn check_used_columns(spec: &PartitionSpec, order: &SortOrder, schema: &Schema) -> Result<()> {
     for field in spec.fields.iter().filter(|f| f.transform != Transform::Void) {
         check_used(schema, field.source_id, &field.transform).map_err(|e| {
@@ -208,14 +208,14 @@ pub(super) fn check_used_columns(spec: &PartitionSpec, order: &SortOrder, schema
 
 fn check_used(schema: &Schema, id: FieldId, transform: &Transform) -> Result<()> {
     match schema.field(id) {
-        // Transforms that this version does not know are left to those who do.
+        // Unknown transforms are not checked.
         Some(_) if matches!(transform, Transform::Unknown(_)) => Ok(()),
         Some(field) => check_source(field, transform, schema),
         None => Err(Error::invalid("a column that the table is partitioned or sorted by can't be dropped")),
     }
 }
 
-/// No column may take the name of a partition field that comes from another column, in any spec of the table.
+/// No column may have the name of a partition field of another column, in any spec of the table.
 fn check_partition_names(base: &TableMetadata, schema: &Schema) -> Result<()> {
     let old = base.schema()?;
     for field in base.partition_specs.iter().flat_map(|s| &s.fields) {
@@ -232,7 +232,7 @@ fn check_partition_names(base: &TableMetadata, schema: &Schema) -> Result<()> {
     Ok(())
 }
 
-/// Properties of single columns under the columns' new names.
+/// Properties of single columns, with the columns' new names.
 fn follow_columns(properties: &BTreeMap<String, String>, old: &Schema, new: &Schema) -> BTreeMap<String, String> {
     let renamed: BTreeMap<String, Option<String>> = (old.field_ids())
         .filter_map(|id| Some((old.name_of(id)?, new.name_of(id))))

@@ -10,10 +10,10 @@ use crate::error::{Result, ResultExt};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::{SortField, SortOrder};
 
-/// The metadata with another default sort order. One that the table had before is used again.
+/// The metadata with another default sort order. An earlier order of the table that is equal is used again.
 ///
 /// # Errors
-/// `InvalidInput` if a field is no column, or its type can't be sorted so.
+/// `InvalidInput` if a field is not a column, or its type can't be sorted this way.
 pub(super) fn replace_sort_order(base: &TableMetadata, update: &SortOrderUpdate) -> Result<TableMetadata> {
     let schema = base.schema()?;
     let field = |f: &NewSortField| {

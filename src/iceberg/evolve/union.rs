@@ -10,7 +10,7 @@ use crate::format::evolution::ColumnPath;
 use crate::format::evolution::NewColumn;
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
-/// Adds to an update what the union with `other` needs.
+/// Adds the operations to an update that the union with `other` needs.
 pub(super) fn union_by_name(pending: &mut Pending<'_>, other: &Schema) -> Result<()> {
     let own = pending.schema.fields.clone();
     unite_structs(pending, &[], &own.iter().collect::<Vec<_>>(), &other.fields.iter().collect::<Vec<_>>())
@@ -20,7 +20,7 @@ fn child_path(above: &[String], name: &str) -> ColumnPath {
     above.iter().cloned().chain([name.to_owned()]).collect()
 }
 
-/// What is deeper comes first, in the order in which the reference gives ids.
+/// Deeper fields come first, in the order in which the reference assigns ids.
 fn unite_structs(pending: &mut Pending<'_>, path: &[String], own: &[&Field], other: &[&Field]) -> Result<()> {
     let case_sensitive = pending.is_case_sensitive();
     let partner = |field: &Field| own.iter().find(|f| same_name(&f.name, &field.name, case_sensitive)).copied();

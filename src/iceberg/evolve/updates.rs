@@ -1,4 +1,4 @@
-//! Changes of a table's metadata as data, and the metadata that they lead to.
+//! Changes of a table's metadata as plain data, and the resulting metadata.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::iceberg::spec::metadata::TableMetadata;
 const METRICS_MODE: &str = schema_apply::COLUMN_PROPERTIES[0];
 
 impl Evolution {
-    /// With every version that it speaks of as a snapshot's id, see [`RefUpdate::pinned`].
+    /// Resolves every version in the change to a snapshot id, see [`RefUpdate::pinned`].
     ///
     /// # Errors
-    /// `NotFound` if there is no such version.
+    /// `NotFound` for an unknown version.
     pub fn pinned(&self, metadata: &TableMetadata) -> Result<Evolution> {
         match self {
             Evolution::Ref(update) => update.pinned(metadata).map(Evolution::Ref),
@@ -23,10 +23,10 @@ impl Evolution {
     }
 }
 
-/// The metadata after these changes, in order. If they change nothing, nothing changes but perhaps the time.
+/// The metadata after these changes, in order. Without an effective change, at most the time differs.
 ///
 /// # Errors
-/// `InvalidInput`, `NotFound`, `AlreadyExists` or `Unsupported` for a change that the specification does not allow.
+/// `InvalidInput`, `NotFound`, `AlreadyExists` or `Unsupported` for changes that the specification does not allow.
 pub fn apply(base: &TableMetadata, evolutions: &[Evolution], now_ms: i64) -> Result<TableMetadata> {
     let mut next = base.clone();
     for evolution in evolutions {
@@ -58,7 +58,7 @@ fn apply_one(base: &TableMetadata, evolution: &Evolution, now_ms: i64) -> Result
     }
 }
 
-/// Whether two versions are the same but for the time.
+/// Whether two versions are equal except for the time.
 pub fn is_same(a: &TableMetadata, b: &TableMetadata) -> bool {
     TableMetadata { last_updated_ms: b.last_updated_ms, ..a.clone() } == *b
 }

@@ -23,7 +23,7 @@ fn too_much() -> Error {
     Error::unsupported("a column of a piece of a manifest exceeds 2 GiB")
 }
 
-/// Checks that so many bytes or items have 32-bit offsets.
+/// Checks that this number of bytes or items fits 32-bit offsets.
 fn fits(sizes: impl Iterator<Item = usize>) -> Result<usize> {
     let mut total = 0usize;
     for size in sizes {

@@ -1,4 +1,4 @@
-//! `entries`, `files` and their kin: what manifests say of files, a batch of rows for each stretch of a manifest.
+//! `entries`, `files` and similar tables: the data of manifest entries, one batch for each part of a manifest.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::iceberg::manifest::walk::{EntryBatch, partition_type};
 use crate::types::transform::format_partition_value;
 use crate::types::{Field as TableField, PrimitiveType, Transform, Value, ValueRef};
 
-/// Every entry of the manifests, those of status DELETED too.
+/// Every entry of the manifests, including those of status DELETED.
 pub(crate) fn entries(of: &Inspection<'_>, all: bool) -> Result<Vec<RecordBatch>> {
     let files = Files::new(of)?;
     let request = EntryRequest { all_metrics: true, deleted_too: true, ..EntryRequest::default() };
@@ -51,7 +51,7 @@ pub(crate) fn files(of: &Inspection<'_>, all: bool, content: Option<ManifestCont
     })
 }
 
-/// What all batches share.
+/// The data that all batches share.
 struct Files {
     partition: Vec<TableField>,
     leaves: Vec<Leaf>,

@@ -1,4 +1,4 @@
-//! Partition values as the reference prints them for people.
+//! Partition values as readable text, in the reference's form.
 
 use crate::types::transform::format_partition_value;
 use crate::types::{PrimitiveType as P, Transform, ValueRef};

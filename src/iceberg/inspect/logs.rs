@@ -46,7 +46,7 @@ pub(crate) fn snapshots(of: &Inspection<'_>) -> Result<RecordBatch> {
     ])
 }
 
-/// The snapshot log; of snapshots that have expired only the id is known.
+/// The snapshot log; only the ids of expired snapshots are known.
 pub(crate) fn history(of: &Inspection<'_>) -> Result<RecordBatch> {
     let metadata = of.walk.metadata;
     let log = || metadata.snapshot_log.iter();
@@ -96,7 +96,7 @@ pub(crate) fn metadata_log(of: &Inspection<'_>) -> Result<RecordBatch> {
     ])
 }
 
-/// The id that the snapshot log gives for a time, whether or not the snapshot is still there.
+/// The id in the snapshot log for a time, even if the snapshot has expired.
 fn current_at(metadata: &TableMetadata, ms: i64) -> Option<i64> {
     let until = metadata.snapshot_log.iter().filter(|e| e.timestamp_ms <= ms);
     // Of entries with one timestamp the first counts, as in time travel.

@@ -1,4 +1,4 @@
-//! `manifests` and `all_manifests`: what manifest lists say.
+//! `manifests` and `all_manifests`: the contents of manifest lists.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::iceberg::manifest::walk::field_type;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::value::decode_bound;
 
-/// The manifests of the version, or those of every snapshot with the snapshot: such as several list come several times.
+/// The manifests of the version, or those of every snapshot. A manifest in several snapshots then has several rows.
 pub(crate) fn manifests(of: &Inspection<'_>, all: bool) -> Result<Vec<RecordBatch>> {
     if !all {
         return Ok(vec![batch(of, &of.manifests(false)?, None)?]);
@@ -54,7 +54,7 @@ fn batch(of: &Inspection<'_>, m: &[ManifestFile], listed_by: Option<i64>) -> Res
     of.batch(columns)
 }
 
-/// Lists of what is known of each partition field, with bounds as people read them.
+/// Summaries of the partition fields, with bounds in readable form.
 fn summaries(column: &Field, metadata: &TableMetadata, m: &[ManifestFile]) -> Result<ArrayRef> {
     let DataType::List(element) = column.data_type() else { return Err(Error::internal("no list column")) };
     let all: Vec<&FieldSummary> = m.iter().filter_map(|m| m.partitions.as_ref()).flatten().collect();

@@ -3,12 +3,12 @@
 use crate::error::{Error, Result};
 use crate::iceberg::manifest::list::ManifestContent;
 
-/// A metadata table. `all` means: of every snapshot that the table still has, not of one.
+/// A metadata table. `all` means of every remaining snapshot, not of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetadataTable {
     /// The snapshots that the table still has.
     Snapshots,
-    /// What was current when.
+    /// The log of current snapshots.
     History,
     /// Branches and tags.
     Refs,
@@ -19,7 +19,7 @@ pub enum MetadataTable {
         /// With the snapshot that lists them.
         all: bool,
     },
-    /// Manifest entries, those of deleted files too.
+    /// Manifest entries, including those of deleted files.
     Entries {
         /// Of all snapshots, each manifest once.
         all: bool,
@@ -66,7 +66,7 @@ impl MetadataTable {
     /// The metadata table of this name.
     ///
     /// # Errors
-    /// `InvalidInput` if there is none.
+    /// `InvalidInput` for an unknown name.
     pub fn parse(name: &str) -> Result<MetadataTable> {
         let found = NAMES.iter().find(|(n, _)| *n == name).map(|(_, kind)| *kind);
         found.ok_or_else(|| {

@@ -12,7 +12,7 @@ use crate::format::task::{ColumnMetrics, FieldMap};
 use crate::types::value::decode_bound;
 use crate::types::{PrimitiveType as P, ValueRef};
 
-/// One struct for each column; what a file does not say is null, and so is a bound that can't be one of its column.
+/// One struct for each column. Missing metrics are null, as are bounds that can't be values of the column.
 pub(crate) fn readable_metrics(field: &Field, leaves: &[Leaf], of: &[ColumnMetrics]) -> Result<ArrayRef> {
     let columns = leaves.iter().zip(members(field)).map(|(leaf, column)| readable(column, leaf, of));
     structs(field, columns.collect::<Result<Vec<_>>>()?, of.len())

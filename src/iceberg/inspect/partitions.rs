@@ -18,7 +18,7 @@ use crate::iceberg::manifest::walk::{EntryBatch, MetadataWalk, partition_type};
 use crate::types::value::encode_bound;
 use crate::types::{Field, FieldId, Value};
 
-/// What is counted of one partition.
+/// The counts of one partition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PartitionCounts {
     pub records: i64,
@@ -62,18 +62,18 @@ impl PartitionCounts {
     }
 }
 
-/// Which entries are counted, and what is one partition.
+/// Which entries are counted, and how partitions are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
     /// Live files; tuples of several specs are one partition if they are equal.
     Live,
-    /// As a partition statistics file does: each spec has partitions of its own, and files that the snapshot removed
-    /// tell when a partition was changed.
+    /// As in a partition statistics file: each spec has its own partitions, and removed files count for the time of the
+    /// last change.
     BySpec,
 }
 
-/// The identity of a partition: how many of the united fields its spec has, and their values; of [`Counting::BySpec`]
-/// the spec. As in Java, a null value is not the same as a field that the spec lacks.
+/// The identity of a partition: the number of united fields that its spec has, and their values; for
+/// [`Counting::BySpec`] also the spec. As in Java, a null value differs from a missing field.
 type PartitionIdentity = (i32, usize, Vec<Option<Vec<u8>>>);
 
 fn key(partition: &Partition, united: &[Field], counting: Counting) -> PartitionIdentity {

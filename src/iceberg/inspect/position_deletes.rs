@@ -1,4 +1,4 @@
-//! `position_deletes`: the rows that position delete files and deletion vectors take away, by data file and position.
+//! `position_deletes`: the rows that position delete files and deletion vectors delete, by data file and position.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::types::{Field, Schema};
 /// Rows of one batch.
 const BATCH_ROWS: usize = 65_536;
 
-/// The positions of one delete file after the other, each in its own order.
+/// The positions of all delete files, file by file, each in its own order.
 pub(crate) fn position_deletes(of: &Inspection<'_>) -> Result<Vec<RecordBatch>> {
     let mut manifests = of.manifests(false)?;
     manifests.retain(|m| m.content == ManifestContent::Deletes);
@@ -49,7 +49,7 @@ pub(crate) fn position_deletes(of: &Inspection<'_>) -> Result<Vec<RecordBatch>> 
     Ok(in_parallel(files.len(), read)?.into_iter().flatten().collect())
 }
 
-/// What reading all delete files shares.
+/// The data that reading all delete files shares.
 struct Reading<'a> {
     of: &'a Inspection<'a>,
     /// How position delete files are read: `file_path`, `pos` and, if a file has them, the deleted rows.

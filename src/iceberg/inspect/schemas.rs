@@ -198,7 +198,7 @@ fn position_delete_fields(metadata: &TableMetadata) -> Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// A column of a deleted row: any member may be null, since the row is; bytes for types that Arrow has not.
+/// A column of a deleted row. Any member may be null, since the row may be; types that Arrow lacks become bytes.
 fn shown(field: &Field) -> Field {
     let key = |field: &Arc<Field>| Arc::new(Field { required: true, ..shown(field) });
     let ty = match &field.ty {
@@ -234,8 +234,8 @@ pub(crate) fn leaves(metadata: &TableMetadata) -> Result<Vec<Leaf>> {
     Ok(out)
 }
 
-/// The type in which bounds of a column are shown: bytes where a bound may be shorter than the type says, or has a form of
-/// its own.
+/// The type in which bounds of a column are shown: bytes where a bound may be shorter than the type requires, or has
+/// its own form.
 pub(crate) fn bound_type(ty: &P) -> P {
     match ty {
         P::Fixed(_) | P::Variant | P::Geometry { .. } | P::Geography { .. } => Binary,

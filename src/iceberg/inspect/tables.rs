@@ -1,9 +1,9 @@
 //! Metadata tables: a table's snapshots, manifests, files and partitions as Arrow, with the columns of Java Iceberg's.
 //!
-//! [`inspect`] is the door. What the tables' columns are is in `schemas`; the other modules fill them, by meaning:
-//! `logs` from the metadata file alone, `manifests` from manifest lists, `files` and `partitions` from the manifests'
-//! entries, `position_deletes` from the delete files themselves. Manifests are walked by
-//! [`crate::iceberg::manifest::walk`], in parallel, and their entries go straight into Arrow columns.
+//! [`inspect`] is the entry point. The columns are defined in `schemas`; other modules fill them. `logs` reads the
+//! metadata file alone, `manifests` the manifest lists, `files` and `partitions` the manifests' entries,
+//! `position_deletes` the delete files. [`crate::iceberg::manifest::walk`] reads manifests in parallel, and their
+//! entries are written directly into Arrow columns.
 
 use crate::data::arrow::schema::to_arrow;
 use crate::error::{Error, Result};
@@ -15,11 +15,11 @@ use crate::iceberg::scan::version::version;
 use crate::iceberg::state::IcebergTable;
 use crate::rows::metadata_rows::MetadataRows;
 
-/// Reads a metadata table. `at` chooses the version of those that show one; columns are always those of the current
+/// Reads a metadata table. `at` chooses the version, for tables that show one. Columns are always those of the current
 /// schema and of all specs, as in Java.
 ///
 /// # Errors
-/// `InvalidInput` for `at` with a table of no one version; `NotFound` for a version that is not there; `CorruptTable`,
+/// `InvalidInput` for `at` with a table about all versions; `NotFound` for an unknown version; `CorruptTable`,
 /// `Unsupported` or the store's, naming the file.
 pub fn inspect(table: &IcebergTable, kind: MetadataTable, at: Option<&At>) -> Result<MetadataRows> {
     if at.is_some() && !kind.is_of_one_version() {

@@ -8,7 +8,7 @@ impl IcebergTable {
     /// Runs one action. Returns the table at its newest version, and what was done.
     ///
     /// # Errors
-    /// `Unsupported` for compactions by the options of the table; those of the action.
+    /// `Unsupported` for compactions by the options of the table; otherwise the errors of the action.
     pub fn maintain(&self, action: &Maintenance) -> Result<(IcebergTable, Maintained)> {
         match action {
             Maintenance::ExpireSnapshots(options) => with(self.expire_snapshots(options)?, Maintained::Expired),
@@ -16,7 +16,7 @@ impl IcebergTable {
             Maintenance::RewriteManifests(options) => with(self.rewrite_manifests(options)?, Maintained::Manifests),
             Maintenance::Compact(options) => with(self.compact(options)?, Maintained::Compacted),
             Maintenance::CompactBuckets(_) => {
-                Err(Error::unsupported("a compaction by the options of the table: not with tables of Apache Iceberg")
+                Err(Error::unsupported("tables of Apache Iceberg can't be compacted by the table's options")
                     .with("table", self.location())
                     .hint("Give sizes and an order instead of options"))
             }

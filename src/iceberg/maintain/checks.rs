@@ -1,9 +1,9 @@
 //! Keeping tables small and fast: expiring snapshots, removing files that nothing leads to, rewriting manifests and
 //! files; and computing statistics.
 //!
-//! Everything here keeps to one order: first the commit, then, if it certainly is in the table, the deletion of files
-//! that no snapshot of the committed version leads to. A failure between the two leaves files too many, never too
-//! few.
+//! Every action keeps one order. The commit comes first. Only when it is certainly in the table, files are deleted that
+//! no snapshot of the committed version leads to. A failure between the two leaves extra files, but never removes
+//! needed ones.
 //!
 //! The property `gc.enabled=false` says that other tables share the files: then nothing is deleted.
 
@@ -13,7 +13,7 @@ use crate::iceberg::state::IcebergTable;
 /// The property that says whether files of this table may be deleted.
 const GC_ENABLED: &str = "gc.enabled";
 
-/// Refuses what deletes files of a table that shares them with others.
+/// Refuses to delete files of a table that shares them with other tables.
 ///
 /// # Errors
 /// `InvalidInput` if the property `gc.enabled` is false.
@@ -23,7 +23,7 @@ pub(crate) fn check_may_delete(table: &IcebergTable) -> Result<()> {
         return Err(Error::invalid("the table's property gc.enabled is false, so its files are not deleted")
             .with("path", table.location())
             .hint(
-                "Other tables may share its files. If none does, set gc.enabled to true; dry_run shows what would go",
+                "Other tables may share its files. If none does, set gc.enabled to true; dry_run shows what would be deleted",
             ));
     }
     Ok(())

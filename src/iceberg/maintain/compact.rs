@@ -1,8 +1,8 @@
-//! Writing data files anew: small ones together, without the rows that are deleted.
+//! Rewriting data files: small files are put together, and deleted rows are left out.
 //!
-//! Rows keep their age: the new files have the data sequence number of the snapshot that was read, so that equality
-//! deletes made since still reach them. Position deletes made since do not, so those are conflicts. Where rows have
-//! ids (format version 3), they keep them: ids and the numbers of their last change are written as columns.
+//! Rows keep their age. New files get the data sequence number of the snapshot that was read, so that later equality
+//! deletes still apply to them. Later position deletes do not apply, so they are conflicts. In format version 3, rows
+//! keep their ids: ids and the numbers of their last change are written as columns.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,15 +30,15 @@ use crate::types::Schema;
 const TARGET_BYTES: &str = "write.target-file-size-bytes";
 
 impl IcebergTable {
-    /// Writes the data files of a branch anew where they are too small or large, or have too many deletes, in a
-    /// snapshot of operation `replace`; deleted rows are gone then. Returns the table at its new version.
+    /// Rewrites the data files of a branch that are too small, too large or have too many deletes, without their
+    /// deleted rows. The snapshot's operation is `replace`. Returns the table at its new version.
     ///
     /// # Errors
-    /// `InvalidInput` for a filter that does not fit or sizes that no file could have; `NotFound` for a branch that
-    /// there is not; `Unsupported` for columns that can't be written; `CommitConflict` if another commit removed a
-    /// file or deleted rows of it by position, or after the last retry; `CommitStateUnknown` if it can't be told
-    /// whether the commit happened; the store's; a cancellation. Of several commits, the first one's error once more
-    /// fail than may; what the others did is in the table.
+    /// `InvalidInput` for a filter that does not fit or for impossible file sizes; `NotFound` for an unknown branch;
+    /// `Unsupported` for columns that can't be written; `CommitConflict` if another commit removed a file or deleted
+    /// its rows by position, or after the last retry; `CommitStateUnknown` if it can't be told whether the commit
+    /// happened; the store's; a cancellation. With several commits, the first commit's error is returned once more
+    /// commits fail than are allowed. The other commits stay in the table.
     pub fn compact(&self, options: &CompactOptions) -> Result<(IcebergTable, Compacted)> {
         let PlannedCompaction { table: newest, scan, sizes, order, groups } = self.plan_compaction(options)?;
         let mut done = Compacted { groups: groups.len(), ..Compacted::default() };
@@ -55,7 +55,7 @@ impl IcebergTable {
                 Ok(newer) => table = newer,
                 Err(e) if options.max_commits.is_none() => return Err(e),
                 Err(e) => {
-                    // An interrupt is no failure of a commit.
+                    // An interrupt does not count as a failed commit.
                     check_cancelled()?;
                     done.failed.push(e.to_string());
                     first.get_or_insert(e);
@@ -68,14 +68,14 @@ impl IcebergTable {
         }
     }
 
-    /// Which files [`Table::compact`] writes anew together.
+    /// Which files [`Table::compact`] rewrites together.
     ///
     /// # Errors
     /// As [`Table::compact`].
     pub(crate) fn plan_compaction(&self, options: &CompactOptions) -> Result<PlannedCompaction> {
         self.writable_location()?;
         if options.max_failed_commits.is_some() && options.max_commits.is_none() {
-            return Err(Error::invalid("max_failed_commits is of compactions with max_commits"));
+            return Err(Error::invalid("max_failed_commits needs max_commits"));
         }
         let table = self.refresh()?;
         let order = options.order.rows(&table)?;
@@ -109,14 +109,14 @@ impl Compacted {
         self.rewritten_bytes = self.rewritten_bytes.saturating_add(group.bytes());
     }
 
-    /// The end of a compaction of which too many commits failed.
+    /// The error of a compaction with too many failed commits.
     fn failure(&self, first: Error) -> Error {
         let (failed, all) = (self.failed.len(), self.failed.len() + self.commits);
         Error::new(first.kind(), format!("{failed} of {all} commits of the compaction failed"))
             .with("committed", self.commits)
             .with("rewritten_files", self.rewritten_files)
             .with("failed", failed)
-            .hint("What the other commits did is in the table; compact again for the rest")
+            .hint("The successful commits are in the table; compact again for the rest")
             .because(first)
     }
 }
@@ -133,7 +133,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Writes groups anew and commits them.
+    /// Rewrites groups and commits them.
     fn run(&self, groups: &[CompactionGroup], done: &mut Compacted) -> Result<IcebergTable> {
         let written = self.write(groups)?;
         let (files, bytes) = (written.len(), written.bytes());
@@ -144,7 +144,7 @@ impl Job<'_> {
         Ok(table)
     }
 
-    /// Writes groups anew, as many at a time as there are threads.
+    /// Rewrites groups in parallel, one for each thread.
     fn write(&self, groups: &[CompactionGroup]) -> Result<NewFiles> {
         let written = Mutex::new(NewFiles::new(&self.table.inner.store));
         let next = AtomicUsize::new(0);
@@ -169,7 +169,8 @@ impl Job<'_> {
     }
 }
 
-/// Puts files in the place of others whose rows, read at a snapshot, they hold. If that certainly failed, they go.
+/// Replaces files by new ones that hold their rows as of a snapshot. If the commit certainly failed, the new files are
+/// deleted.
 ///
 /// # Errors
 /// As [`CommitOptions::apply`].
@@ -200,7 +201,7 @@ impl CompactionRows {
         CompactionRows::of(table, context)
     }
 
-    /// Those that are read in this way.
+    /// For rows that are read in this way.
     pub(crate) fn of(table: &IcebergTable, context: ReadContext) -> Result<CompactionRows> {
         let all = schema_with_lineage(table)?;
         let reader =
@@ -208,7 +209,7 @@ impl CompactionRows {
         Ok(CompactionRows { reader, written: all })
     }
 
-    /// What readers of the rows have to know.
+    /// What readers of the rows need to know.
     pub(crate) fn context(&self) -> &Arc<ReadContext> {
         &self.reader.context
     }

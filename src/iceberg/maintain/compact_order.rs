@@ -1,4 +1,4 @@
-//! The order that rows get when files are written anew.
+//! The order that rows get when files are rewritten.
 
 use crate::data::write::context::{RowOrder, Sorting};
 use crate::data::write::z_order::ZOrder;
@@ -12,8 +12,8 @@ impl FileOrder {
     /// For the rows of a table.
     ///
     /// # Errors
-    /// `InvalidInput` for texts that are no order of the table's columns, for the order of an unsorted table, and for a
-    /// curve through columns that are constant in each partition.
+    /// `InvalidInput` for texts that are not an order of the table's columns, for the own order of an unsorted table,
+    /// and for a curve through columns that are constant in each partition.
     pub(crate) fn rows(&self, table: &IcebergTable) -> Result<RowOrder> {
         match self {
             FileOrder::AsRead => Ok(RowOrder::Any),
@@ -35,7 +35,7 @@ impl FileOrder {
     }
 }
 
-/// The columns of a curve, without those that partitions are of.
+/// The columns of a curve, without those that the table is partitioned by.
 fn columns(table: &IcebergTable, by: &[String]) -> Result<Vec<FieldId>> {
     if by.is_empty() {
         return Err(Error::invalid("a z-order needs columns").hint("Give zorder_by=[...]"));
@@ -47,7 +47,9 @@ fn columns(table: &IcebergTable, by: &[String]) -> Result<Vec<FieldId>> {
         let order = parse_sort_by(&[text], table.schema())?;
         let [field] = order.fields.as_slice() else { continue };
         if field.transform != Transform::Identity || field.descending || !field.nulls_first {
-            return Err(Error::invalid("a z-order is of columns, without transform or direction").with("column", text));
+            return Err(
+                Error::invalid("a z-order takes plain columns, without transform or direction").with("column", text)
+            );
         }
         if columns.contains(&field.source_id) {
             return Err(Error::invalid("a column is in the z-order twice").with("column", text));

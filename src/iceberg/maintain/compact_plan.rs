@@ -1,7 +1,7 @@
-//! Which data files to write anew together.
+//! Which data files to rewrite together.
 //!
-//! Files that are too small, too large or have too many deletes are packed, partition by partition, into groups;
-//! groups that would gain too little are left out. The rules and their defaults are those of Java's
+//! Files that are too small, too large or have too many deletes are packed into groups, partition by partition. Groups
+//! that would gain too little are left out. The rules and their defaults are those of Java's
 //! `BinPackRewriteFilePlanner`.
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,7 +12,7 @@ use crate::format::task::{DataFile, FileContent, FileFormat, Partition, ScanTask
 use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::scan::handle::IcebergScan;
 
-/// The rules with every size known.
+/// The rules with all sizes filled in.
 #[derive(Clone, Debug)]
 pub(crate) struct Sizes {
     rules: CompactRules,
@@ -21,7 +21,7 @@ pub(crate) struct Sizes {
     max: u64,
 }
 
-/// Files of one partition that are written anew together.
+/// Files of one partition that are rewritten together.
 #[derive(Debug)]
 pub(crate) struct CompactionGroup {
     pub tasks: Vec<ScanTask>,
@@ -37,7 +37,7 @@ fn bytes(task: &ScanTask) -> u64 {
     task.data_file.size_bytes.max(0).unsigned_abs()
 }
 
-/// Bins in the order of the items, each as large as it may be.
+/// Bins in the order of the items, each filled up to its limit.
 pub(crate) fn bins<T>(items: Vec<T>, most_bytes: u64, bytes: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
     let (mut bins, mut taken): (Vec<Vec<T>>, u64) = (Vec::new(), 0);
     for item in items {
@@ -58,7 +58,7 @@ pub(crate) fn bins<T>(items: Vec<T>, most_bytes: u64, bytes: impl Fn(&T) -> u64)
 
 impl Sizes {
     /// # Errors
-    /// `InvalidInput` for sizes that no file could have, or thresholds out of range.
+    /// `InvalidInput` for impossible file sizes or thresholds out of range.
     pub(crate) fn new(rules: &CompactRules, default_target: u64) -> Result<Sizes> {
         let target = rules.target_bytes.unwrap_or(default_target);
         let min = rules.min_bytes.unwrap_or(target / 4 * 3 + target % 4 * 3 / 4);
@@ -97,8 +97,8 @@ impl Sizes {
         Ok(groups.filter(|group| self.rules.rewrite_all || self.is_worth_it(group)).collect())
     }
 
-    /// Bins in the order of the files, each as large as a group may be. A file that is listed more than once goes
-    /// from the table as a whole, so that its tasks stay together.
+    /// Bins in the order of the files, each filled up to a group's limit. A file that is listed more than once is
+    /// removed from the table as a whole, so its tasks stay together.
     fn pack(&self, tasks: Vec<ScanTask>) -> impl Iterator<Item = CompactionGroup> + use<> {
         let (mut files, mut places): (Vec<Vec<ScanTask>>, HashMap<String, usize>) = (Vec::new(), HashMap::new());
         for task in tasks {
@@ -115,7 +115,7 @@ impl Sizes {
         groups.map(|files| CompactionGroup { tasks: files.into_iter().flatten().collect() })
     }
 
-    /// Position delete files of one partition that are written anew together.
+    /// Position delete files of one partition that are rewritten together.
     pub(crate) fn delete_groups(&self, files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
         let size = |f: &DataFile| f.size_bytes.max(0).unsigned_abs();
         let off = |f: &DataFile| self.rules.rewrite_all || size(f) < self.min || size(f) > self.max;
@@ -131,7 +131,7 @@ impl Sizes {
         groups.filter(worth_it).collect()
     }
 
-    /// Whether so many files, of such a size together, are worth it for what they are.
+    /// Whether rewriting this number of files, of this total size, is worth it.
     fn gains(&self, files: usize, bytes: u64) -> bool {
         (files > 1 && (files >= self.rules.min_input_files || bytes > self.target)) || bytes > self.max
     }
@@ -146,7 +146,7 @@ impl Sizes {
         if most.is_some_and(|most| task.deletes.len() >= most) {
             return true;
         }
-        // Of delete files for several data files nobody knows how many rows are this one's.
+        // A delete file for several data files does not tell how many of its rows belong to this one.
         let own = task.deletes.iter().map(|d| &d.file).filter(|f| {
             f.content == FileContent::PositionDeletes
                 && (f.format == FileFormat::Puffin || f.referenced_data_file.is_some())
@@ -160,7 +160,7 @@ impl Sizes {
         self.gains(group.tasks.len(), group.bytes()) || group.tasks.iter().any(|t| self.has_many_deletes(t))
     }
 
-    /// At which size the writer begins a new file, so that a group's files come out alike.
+    /// The size at which the writer begins a new file, so that a group's files become equally large.
     pub(crate) fn roll_at(&self, input: u64) -> u64 {
         const OVERHEAD: u64 = 5 << 10;
         let most = self.most();
@@ -168,12 +168,12 @@ impl Sizes {
         if split < self.target { self.target } else { split.min(most) }
     }
 
-    /// The most that a file should have.
+    /// The largest size of a file.
     pub(crate) fn most(&self) -> u64 {
         self.target + (self.max - self.target) / 2
     }
 
-    /// How many files a group becomes: a remainder that is too small for a file of its own is shared among the others.
+    /// How many files a group becomes. A remainder too small for its own file is shared among the others.
     fn expected_files(&self, input: u64) -> u64 {
         if input < self.target {
             return 1;
@@ -185,7 +185,7 @@ impl Sizes {
     }
 }
 
-/// Files of older specs go together, whatever their partition, as they are partitioned anew.
+/// Files of older specs are grouped whatever their partition, because rewriting partitions them by the new spec.
 fn key(partition: &Partition, spec_id: i32) -> String {
     if partition.spec_id == spec_id { format!("={}", partition.path()) } else { String::new() }
 }

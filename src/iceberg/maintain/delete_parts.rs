@@ -1,7 +1,7 @@
-//! Position delete files written anew in parts, by other processes than the one that plans and commits.
+//! Position delete files rewritten in parts. One process plans and commits; others write.
 //!
-//! No data file is concerned by two parts. A part brings the data files that it may concern, so that whoever does it
-//! reads no manifest.
+//! Two parts never share a data file. A part names the data files that it may apply to, so its writer reads no
+//! manifest.
 
 use super::deletes::{commit_deletes, counted, rewrite_group};
 use super::live_deletes::LiveFiles;
@@ -41,10 +41,10 @@ impl IcebergTable {
         Ok((newest, PartedDeletes { since: Some(live.since), parts, counted: counted(&all, &[]) }))
     }
 
-    /// Writes a part anew, without committing.
+    /// Writes a part, without committing.
     ///
     /// # Errors
-    /// As [`Table::rewrite_position_deletes`] and [`Table::compact_part`]. Nothing is left behind then.
+    /// As [`Table::rewrite_position_deletes`] and [`Table::compact_part`]. Written files are deleted then.
     pub fn deletes_part(&self, since: i64, part: DeletePart, writer: &PartWriter) -> Result<CommitMessage> {
         let scan = self.scan(ScanRequest { at: Some(At::Snapshot(since)), ..ScanRequest::default() })?;
         let live = LiveFiles::of(self, scan, since, part.concerned);
@@ -52,7 +52,7 @@ impl IcebergTable {
         Ok(CommitMessage::new(self.uuid(), files, None))
     }
 
-    /// Puts what parts wrote in the place of delete files. If that certainly failed, the written files go.
+    /// Replaces delete files by those that parts wrote. If the commit certainly failed, the written files are deleted.
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`] and [`Table::commit_compacted_parts`].

@@ -1,7 +1,7 @@
-//! Delete files written anew, and those removed that delete nothing any more.
+//! Rewriting delete files, and removing those that no longer delete anything.
 //!
-//! Rows do not change, so the snapshots are of operation `replace`, but for equality deletes that become others. As
-//! Java's `RewritePositionDeleteFiles` and `RemoveDanglingDeleteFiles`.
+//! Rows do not change, so the snapshots' operation is `replace`, except where equality deletes are converted. The rules
+//! are those of Java's `RewritePositionDeleteFiles` and `RemoveDanglingDeleteFiles`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -30,14 +30,14 @@ use crate::iceberg::state::IcebergTable;
 use crate::parallel::{check_cancelled, in_parallel};
 
 impl IcebergTable {
-    /// Writes position delete files anew, without what they say of files that are gone: in format version 2 small
-    /// ones of a partition together, in 3 all of them as deletion vectors. Returns the table at its new version.
+    /// Rewrites position delete files, without entries for removed data files. In format version 2, small files of a
+    /// partition are put together. In version 3, all become deletion vectors. Returns the table at its new version.
     ///
     /// # Errors
-    /// `InvalidInput` for sizes that no file could have and a filter that does not fit; `NotFound` for a branch that
-    /// there is not; `CommitConflict` if another commit removed one of the files, or (version 3) deleted rows of the
-    /// same data files; `CommitStateUnknown` if it can't be told whether the commit happened; `Unsupported` for a
-    /// data file that is listed more than once, with other deletes each time; the store's; a cancellation.
+    /// `InvalidInput` for impossible file sizes and a filter that does not fit; `NotFound` for an unknown branch;
+    /// `CommitConflict` if another commit removed one of the files, or (version 3) deleted rows of the same data files;
+    /// `CommitStateUnknown` if it can't be told whether the commit happened; `Unsupported` for a data file that is
+    /// listed more than once, with different deletes each time; the store's; a cancellation.
     pub fn rewrite_position_deletes(&self, options: &DeleteOptions) -> Result<(IcebergTable, RewrittenDeletes)> {
         match self.plan_delete_rewrite(options)? {
             (newest, None) => Ok((newest, RewrittenDeletes::default())),
@@ -48,7 +48,8 @@ impl IcebergTable {
         }
     }
 
-    /// Which delete files [`Table::rewrite_position_deletes`] writes anew together; none of a branch without snapshot.
+    /// Which delete files [`Table::rewrite_position_deletes`] rewrites together; `None` for a branch without a
+    /// snapshot.
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`].
@@ -92,8 +93,8 @@ impl IcebergTable {
 }
 
 impl IcebergTable {
-    /// Makes deletes by position of all equality deletes: finds the rows that they delete, names them in position
-    /// delete files or deletion vectors, and removes the equality delete files. Returns the table at its new version.
+    /// Converts all equality deletes to deletes by position. It finds the deleted rows, names them in position delete
+    /// files or deletion vectors, and removes the equality delete files. Returns the table at its new version.
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`]; `CommitConflict` too if another commit rewrote one of the data files.
@@ -116,7 +117,7 @@ impl IcebergTable {
     }
 }
 
-/// The delete files of data files that may have rows on which a filter is true.
+/// The delete files of data files that may have rows matching a filter.
 fn reaching(table: &IcebergTable, filter: &Predicate, options: &DeleteOptions) -> Result<HashSet<FileId>> {
     let at = options.commit.branch.clone().map(At::Ref);
     let scan = table.scan(ScanRequest { filter: Some(filter.clone()), at, ..ScanRequest::default() })?;
@@ -133,7 +134,7 @@ fn reaching(table: &IcebergTable, filter: &Predicate, options: &DeleteOptions) -
 /// Deleted rows by the path of their data file.
 type Positions<'a> = BTreeMap<&'a str, (&'a DataFile, PositionSet)>;
 
-/// A rewrite of delete files before anything is read of them.
+/// A planned rewrite of delete files, before any of them is read.
 pub(crate) struct DeletePlan {
     pub live: LiveFiles,
     pub sizes: Sizes,
@@ -168,7 +169,7 @@ impl Job<'_> {
     }
 }
 
-/// Writes what delete files say of live data files into new ones of about `roll_at` bytes.
+/// Writes the entries for live data files into new delete files of about `roll_at` bytes.
 ///
 /// # Errors
 /// As [`Table::rewrite_position_deletes`].
@@ -185,7 +186,7 @@ pub(crate) fn rewrite_group(
     let mut writer = PositionDeleteWriter::new(table.inner.store.clone(), context, form)?;
     found.into_values().try_for_each(|(data_file, positions)| writer.delete(data_file, positions))?;
     let files = writer.finish()?.into_iter();
-    // As old as the youngest of those that it takes the place of; vectors are the commit's.
+    // As old as the newest file that it replaces; vectors get the commit's number.
     let sequence_number = group.iter().map(number).max();
     let aged = |f: DataFile| match form {
         DeleteForm::Files => DataFile { sequence_number, ..f },
@@ -194,7 +195,8 @@ pub(crate) fn rewrite_group(
     Ok(files.map(aged).collect())
 }
 
-/// What files say of data files that they reach, by path. Of data files with a deletion vector nothing: it says all.
+/// The positions that delete files name in the data files that they apply to, by path. Data files with a deletion
+/// vector are left out: the vector holds all their deletes.
 fn positions<'l>(table: &IcebergTable, live: &'l LiveFiles, group: &[DataFile]) -> Result<Positions<'l>> {
     let puffin = |f: &&DataFile| f.content == FileContent::PositionDeletes && f.format == FileFormat::Puffin;
     let vectors: HashMap<&str, &DataFile> =
@@ -220,7 +222,7 @@ fn positions<'l>(table: &IcebergTable, live: &'l LiveFiles, group: &[DataFile]) 
     Ok(all)
 }
 
-/// Puts delete files in the place of others. New deletion vectors need their data files to be there still.
+/// Replaces delete files by new ones. New deletion vectors require that their data files are still in the table.
 ///
 /// # Errors
 /// As [`Table::rewrite_position_deletes`].

@@ -19,7 +19,7 @@ use crate::iceberg::state::IcebergTable;
 use crate::store::Store;
 
 impl Expired {
-    /// In the order of deletion: nothing that is still there leads to what is gone.
+    /// In the order of deletion: no remaining file leads to a deleted one.
     fn paths(&self) -> impl Iterator<Item = &str> {
         let content = [&self.data_files, &self.position_delete_files, &self.equality_delete_files];
         let metadata = [&self.manifests, &self.manifest_lists, &self.statistics_files];
@@ -27,7 +27,8 @@ impl Expired {
     }
 }
 
-/// Expiry as a change of the table; the version that the last attempt started from tells what went.
+/// Expiry as a change of the table. Compared with the version that the last attempt started from, it shows what was
+/// removed.
 struct Expire {
     expiry: Expiry,
     now_ms: i64,
@@ -46,15 +47,15 @@ impl TableChange for Expire {
 }
 
 impl IcebergTable {
-    /// Removes snapshots that are too old, and branches and tags, as their retention and the table's properties
-    /// `history.expire.*` say, in one commit; then deletes the files that no snapshot leads to any more. Returns the
-    /// table at its new version. Nothing is committed if nothing has expired.
+    /// Removes expired snapshots, branches and tags in one commit. Their retention and the table's properties
+    /// `history.expire.*` decide. Then deletes the files that no snapshot leads to any more. Returns the table at its
+    /// new version. Nothing is committed if nothing has expired.
     ///
     /// # Errors
-    /// `InvalidInput` for a snapshot that a branch or tag is at, fewer than one snapshot to retain, or if the property
-    /// `gc.enabled` is false; `NotFound` for an id of no snapshot; `CommitConflict` after the last retry;
+    /// `InvalidInput` for a snapshot that a branch or tag points to, fewer than one snapshot to retain, or if the
+    /// property `gc.enabled` is false; `NotFound` for an unknown snapshot id; `CommitConflict` after the last retry;
     /// `CommitStateUnknown` if it can't be told whether the commit happened: no file is deleted then; `CorruptTable` or
-    /// the store's if metadata can't be read: after the commit, and before any file is deleted; a cancellation.
+    /// the store's if metadata can't be read, after the commit and before any file is deleted; a cancellation.
     pub fn expire_snapshots(&self, options: &ExpireOptions) -> Result<(IcebergTable, Expired)> {
         self.writable_location()?;
         let (now_ms, newest) = (now_ms(), self.refresh()?);
@@ -79,7 +80,7 @@ impl IcebergTable {
         let table = committing::commit(&newest, vec![Box::new(change)]).into_result()?;
         let before = before.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(before) = before else {
-            // Somebody else expired the same meanwhile, and deletes the files.
+            // Another writer expired the same meanwhile, and deletes the files.
             return Ok((table, Expired::default()));
         };
         let after = &table.inner.metadata;
@@ -95,7 +96,7 @@ impl IcebergTable {
     }
 }
 
-/// What went from one version to the other, without files.
+/// What was removed between the two versions, without files.
 fn gone(before: &TableMetadata, after: &TableMetadata) -> Expired {
     let refs = before.refs.keys().filter(|name| !after.refs.contains_key(*name));
     Expired {

@@ -1,4 +1,4 @@
-//! All files below a folder that count.
+//! Lists the files below a folder, without hidden ones.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use crate::store::{Store, in_parallel};
 pub(crate) struct Listing<'a> {
     pub store: &'a dyn Store,
     pub root: String,
-    /// Files changed then or later are left out: milliseconds since the epoch.
+    /// Files changed at or after this time are left out: milliseconds since the epoch.
     pub older_than_ms: i64,
-    /// Beginnings of names that are not hidden although they begin with `_` or `.`.
+    /// Prefixes of names that are not hidden although they begin with `_` or `.`.
     pub shown: BTreeSet<String>,
 }
 
 impl Listing<'_> {
-    /// Gives each file to `see`, in no order. Hidden names, links and folders of other tables are left out.
+    /// Passes each file to `see`, in any order. Hidden names, links and folders of other tables are left out.
     ///
     /// # Errors
     /// The store's; a cancellation.
@@ -27,7 +27,7 @@ impl Listing<'_> {
         self.below(vec![self.root.clone()], usize::MAX, see).map(drop)
     }
 
-    /// As [`Listing::each`] from these folders on, level by level, until so many folders are open: returns those.
+    /// As [`Listing::each`], level by level from these folders, until enough folders are found. Returns those folders.
     ///
     /// # Errors
     /// As [`Listing::each`].
@@ -47,7 +47,7 @@ impl Listing<'_> {
         Ok(level)
     }
 
-    /// Gives the files in a folder; returns the folders in it.
+    /// Passes the files in a folder to `see`; returns the folders in it.
     fn folder(&self, folder: &str, see: &(dyn Fn(&str) + Sync)) -> Result<Vec<String>> {
         let names = self.store.list_folders(folder)?;
         if folder != self.root && names.iter().any(|n| n == "metadata") && self.is_table(folder)? {

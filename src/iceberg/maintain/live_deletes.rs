@@ -1,4 +1,4 @@
-//! The data and delete files of a snapshot, and which deletes reach any of the data.
+//! The data and delete files of a snapshot, and which delete files apply to its data.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::iceberg::scan::handle::IcebergScan;
 use crate::iceberg::state::IcebergTable;
 use crate::types::PartitionSpec;
 
-/// What there is.
+/// The live files of a snapshot.
 pub(crate) struct LiveFiles {
     /// The version of the branch.
     pub scan: IcebergScan,
     /// Its snapshot.
     pub since: i64,
-    /// Data files by path; one that was added twice is there twice.
+    /// Data files by path; a file that was added twice has two entries.
     data: HashMap<String, Vec<DataFile>>,
     /// Delete files and deletion vectors.
     pub deletes: Vec<DataFile>,
@@ -32,10 +32,10 @@ pub(crate) struct LiveFiles {
 }
 
 impl LiveFiles {
-    /// Those of a branch; `None` if it has no snapshot.
+    /// The files of a branch; `None` if it has no snapshot.
     ///
     /// # Errors
-    /// `NotFound` for a branch that there is not; of the store; `CorruptTable` if a manifest is; a cancellation.
+    /// `NotFound` for an unknown branch; of the store; `CorruptTable` for a corrupt manifest; a cancellation.
     pub(crate) fn read(table: &IcebergTable, commit: &CommitOptions) -> Result<Option<LiveFiles>> {
         let at = commit.branch.clone().map(At::Ref);
         let scan = table.scan(ScanRequest { at, ..ScanRequest::default() })?;
@@ -57,7 +57,7 @@ impl LiveFiles {
         Ok(Some(LiveFiles::of(table, scan, since, all.into_iter().flatten())))
     }
 
-    /// As if there were these files only.
+    /// As if the snapshot had only these files.
     pub(crate) fn of(
         table: &IcebergTable,
         scan: IcebergScan,
@@ -77,7 +77,7 @@ impl LiveFiles {
         live
     }
 
-    /// The data files that position delete files may reach, and the deletion vectors of these.
+    /// The data files that position delete files may apply to, and the deletion vectors of these.
     pub(crate) fn concerned(&self, deletes: &[DataFile]) -> Vec<DataFile> {
         let named: HashSet<&str> = deletes.iter().filter_map(|f| f.referenced_data_file.as_deref()).collect();
         let wide = deletes.iter().filter(|f| f.referenced_data_file.is_none());
@@ -92,7 +92,8 @@ impl LiveFiles {
         found
     }
 
-    /// Cuts position delete files so that no data file is concerned by two of the groups, each of about `most_bytes`.
+    /// Groups position delete files so that two groups never apply to the same data file. Each group has about
+    /// `most_bytes`.
     pub(crate) fn apart(&self, deletes: Vec<DataFile>, most_bytes: u64) -> Vec<Vec<DataFile>> {
         let wide = deletes.iter().filter(|f| f.referenced_data_file.is_none());
         let wide: HashSet<Vec<u8>> = wide.map(|f| partition_key(&f.partition)).collect();
@@ -125,8 +126,7 @@ impl LiveFiles {
         self.data.entry(file.path.clone()).or_default().push(file);
     }
 
-    /// Whether a delete file deletes no row of any data file, as sequence numbers and paths tell: so that it never
-    /// will.
+    /// Whether a delete file deletes no row of any data file, judged by sequence numbers and paths. Then it never will.
     pub(crate) fn is_dangling(&self, delete: &DataFile) -> bool {
         let number = number(delete);
         let of_partition = self.oldest.get(&partition_key(&delete.partition)).copied();
@@ -148,11 +148,11 @@ impl LiveFiles {
         self.data.get(path).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The data file at this path, if a position delete file or deletion vector that names it reaches it.
+    /// The data file at this path, if a position delete file or deletion vector that names it applies to it.
     ///
     /// # Errors
-    /// `Unsupported` if the file is listed several times and the deletes reach some of its entries only, or entries of
-    /// several partitions: what is written anew would reach the others too, or not all of them.
+    /// `Unsupported` if the file is listed several times and the deletes apply to only some of its entries, or to
+    /// entries of several partitions. Rewritten deletes would then apply to too many or too few of them.
     pub(crate) fn reached(&self, delete: &DataFile, path: &str) -> Result<Option<&DataFile>> {
         let listed = self.listed(path);
         let mut reached = listed.iter().filter(|data| reaches(delete, data));
@@ -165,8 +165,8 @@ impl LiveFiles {
     }
 }
 
-/// Whether a position delete file or deletion vector that names this data file reaches it: one of this data file alone,
-/// whatever partition it is recorded in.
+/// Whether a position delete file or deletion vector that names this data file applies to it. A delete file of this
+/// data file alone does, whatever partition it is recorded in.
 fn reaches(delete: &DataFile, data: &DataFile) -> bool {
     let here =
         delete.referenced_data_file.is_some() || partition_key(&data.partition) == partition_key(&delete.partition);
@@ -183,7 +183,7 @@ pub(crate) fn is_position_file(file: &DataFile) -> bool {
     file.content == FileContent::PositionDeletes && file.format != FileFormat::Puffin
 }
 
-/// Of a deletion vector, only its own bytes.
+/// Only a deletion vector's own bytes are counted.
 pub(crate) fn bytes(files: &[DataFile]) -> u64 {
     files.iter().map(|f| f.content_size_bytes.unwrap_or(f.size_bytes).max(0).unsigned_abs()).sum()
 }

@@ -1,4 +1,4 @@
-//! Writing manifests anew.
+//! Rewriting manifests.
 
 use std::collections::HashSet;
 
@@ -14,14 +14,14 @@ use crate::iceberg::state::IcebergTable;
 use crate::store::Location;
 
 impl IcebergTable {
-    /// Writes the manifests of a branch anew, sorted by partition and as large as the property
-    /// `commit.manifest.target-size-bytes` says, in a snapshot of operation `replace`. Returns the table at its new
-    /// version. Nothing is committed if there is nothing to gain: a single manifest that is not too large.
+    /// Rewrites the manifests of a branch, sorted by partition. The property `commit.manifest.target-size-bytes` sets
+    /// their size. The snapshot's operation is `replace`. Returns the table at its new version. Nothing is committed
+    /// for a single manifest that is not too large.
     ///
     /// # Errors
-    /// `InvalidInput` for a spec that there is not or a target below 1; `NotFound` for a branch that there is not;
-    /// `CommitConflict` after the last retry; `CommitStateUnknown` if it can't be told whether the commit happened; the
-    /// store's; `CorruptTable` if a manifest is.
+    /// `InvalidInput` for an unknown spec or a target below 1; `NotFound` for an unknown branch; `CommitConflict` after
+    /// the last retry; `CommitStateUnknown` if it can't be told whether the commit happened; the store's;
+    /// `CorruptTable` for a corrupt manifest.
     pub fn rewrite_manifests(&self, options: &ManifestOptions) -> Result<(IcebergTable, RewrittenManifests)> {
         self.writable_location()?;
         let newest = self.refresh()?;

@@ -1,4 +1,4 @@
-//! Finding orphans in parts, by other processes: some list folders, others read manifests; whoever plans compares.
+//! Finding orphans in parts. Some processes list folders, others read manifests, and the planner compares.
 //!
 //! The order is that of [`Table::remove_orphan_files`]: the folder is listed before the metadata is read.
 
@@ -32,12 +32,12 @@ impl IcebergTable {
             check_may_delete(self)?;
         }
         let (folders, listed) = listed(&listing, vec![listing.root.clone()], FOLDERS)?;
-        // Who lists again later must not find what was made meanwhile. Times of files are rounded down.
+        // A later listing must not find newer files. Times of files are rounded down.
         let older_than_ms = listing.older_than_ms.min(now_ms().saturating_add(1));
         Ok(PartedListing { folders, listed, older_than_ms })
     }
 
-    /// Lists folders and all below.
+    /// Lists folders and everything below them.
     ///
     /// # Errors
     /// As [`Table::remove_orphan_files`].
@@ -46,7 +46,7 @@ impl IcebergTable {
         Ok(listed(&listing, folders, usize::MAX)?.1)
     }
 
-    /// What the newest version leads to, and the manifests that lead to more. Returns that version too.
+    /// The paths that the newest version leads to, and the manifests still to be read. Returns that version too.
     ///
     /// # Errors
     /// As [`Table::remove_orphan_files`].
@@ -86,7 +86,7 @@ impl IcebergTable {
         Ok(found.into_iter().collect())
     }
 
-    /// Deletes orphans, unless some of them may be recorded with these other schemes and authorities.
+    /// Deletes orphans, unless some of them may be recorded with another of these schemes and authorities.
     ///
     /// # Errors
     /// As [`Table::remove_orphan_files`].
@@ -107,7 +107,7 @@ impl IcebergTable {
     }
 }
 
-/// The files in folders, and the folders below where there are more than `most`.
+/// The files in folders. Where there are more than `most`, the folders below them.
 fn listed(listing: &Listing<'_>, folders: Vec<String>, most: usize) -> Result<(Vec<String>, Vec<Listed>)> {
     let found = Mutex::new(Vec::new());
     let see = |path: &str| found.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
@@ -123,7 +123,7 @@ struct Spelt<'s> {
     folders: HashMap<String, String>,
 }
 
-/// Folders whose real names are remembered at most.
+/// The largest number of folders whose real names are remembered.
 const REMEMBERED: usize = 10_000;
 
 impl<'s> Spelt<'s> {

@@ -1,8 +1,8 @@
-//! Removing files that no version of the table leads to: what failed or killed writers left behind.
+//! Removing files that no version of the table leads to: remains of failed or killed writers.
 //!
-//! The folder is listed before the metadata is read: what a commit adds in between is found in the metadata, and what
-//! no commit has added yet is young. Neither the listing nor the reachable paths are kept, only hashes of those
-//! listed; the folder is listed again to tell the paths of orphans.
+//! The folder is listed before the metadata is read. Files that are committed in between are found in the metadata, and
+//! uncommitted files are young. Only hashes of the listed paths are kept. The folder is listed again to get the paths
+//! of orphans.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -20,15 +20,14 @@ use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
 use crate::store::location::{join, normalise, scheme};
 
-/// Younger files stay, if nothing else is said: three days, milliseconds. Writers whose commit is still to come made
-/// them.
+/// The default age: younger files stay, as their writers may still commit them. Three days in milliseconds.
 const DEFAULT_AGE_MS: i64 = 3 * 24 * 60 * 60 * 1000;
 
 impl IcebergTable {
-    /// Deletes files below the table's folder that no snapshot, metadata file or statistics lead to and that are
-    /// older than three days or `older_than_ms`. Hidden files and folders (`_`, `.`) stay, except in folders of jobs
-    /// and for folders of partition fields with such names; links are not followed, and folders of tables within this
-    /// one's are left alone.
+    /// Deletes files below the table's folder that no snapshot, metadata file or statistics lead to. They must be older
+    /// than three days or `older_than_ms`. Hidden files and folders (`_`, `.`) stay, except for folders of jobs and of
+    /// partition fields with such names. Links are not followed. Folders of other tables inside this one are left
+    /// alone.
     ///
     /// # Errors
     /// `InvalidInput` if the property `gc.enabled` is false, for a folder that is not the table's, or files that are
@@ -87,7 +86,7 @@ impl IcebergTable {
 const OWN_FOLDERS: [&str; 4] =
     ["write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path"];
 
-/// In a folder that is not the table's, whatever is there would be taken for orphans.
+/// In a folder that is not the table's, all files would look like orphans.
 fn check_location(table: &IcebergTable, location: &str) -> Result<()> {
     let store = &table.inner.store;
     let parts = |path: &str| -> Vec<String> {
@@ -105,7 +104,7 @@ fn check_location(table: &IcebergTable, location: &str) -> Result<()> {
     }
 }
 
-/// Names of folders that are shown although they look hidden: those of partition fields.
+/// Names of folders that are listed although they look hidden: those of partition fields.
 pub(crate) fn listing_shown(table: &IcebergTable) -> BTreeSet<String> {
     let fields = table.inner.metadata.partition_specs.iter().flat_map(|spec| &spec.fields);
     fields.filter(|f| f.name.starts_with(['_', '.'])).map(|f| format!("{}=", f.name)).collect()
@@ -126,7 +125,7 @@ fn mark_reachable(table: &IcebergTable, keys: &PathKeys<'_>, prefixes: &Prefixes
     Ok(())
 }
 
-/// What a table's metadata leads to but for manifests and what these lead to.
+/// The paths in a table's metadata, except manifests and the files that manifests name.
 pub(crate) fn metadata_paths(table: &IcebergTable) -> Vec<String> {
     let metadata = &table.inner.metadata;
     let hint = join(&join(&metadata.location, METADATA_FOLDER), "version-hint.text");
@@ -137,7 +136,7 @@ pub(crate) fn metadata_paths(table: &IcebergTable) -> Vec<String> {
     paths
 }
 
-/// What recorded paths are as listed ones: the same path, perhaps with another scheme and authority.
+/// Matches recorded paths with listed ones: the same path, perhaps with another scheme and authority.
 #[derive(Debug)]
 pub(crate) struct Spelling {
     schemes: BTreeMap<String, String>,
@@ -155,7 +154,7 @@ impl Spelling {
         Spelling { schemes, authorities: flat(&options.equal_authorities), listed_at: (scheme, authority) }
     }
 
-    /// The path as listed, and with which other scheme and authority it is recorded, if with another.
+    /// The path as it was listed, and the scheme and authority that it is recorded with if they differ.
     pub(crate) fn listed(&self, recorded: &str) -> (String, Option<String>) {
         let (scheme, authority, path) = parts_of(recorded);
         let scheme = self.schemes.get(&scheme).unwrap_or(&scheme);
@@ -169,10 +168,10 @@ impl Spelling {
         (path, (!same).then(|| format!("{scheme}://{authority}")))
     }
 
-    /// Refuses files that are recorded otherwise than they were listed.
+    /// Refuses files that were recorded with another scheme or authority than they were listed with.
     ///
     /// # Errors
-    /// `InvalidInput`, naming what they are recorded with.
+    /// `InvalidInput`, naming the recorded schemes and authorities.
     pub(crate) fn check(&self, mode: PrefixMismatch, conflicts: &BTreeSet<String>) -> Result<()> {
         if mode != PrefixMismatch::Error || conflicts.is_empty() {
             return Ok(());
@@ -224,7 +223,7 @@ impl<'a> Prefixes<'a> {
 /// The scheme of local files.
 const FILE: &str = "file";
 
-/// Scheme, authority and path of a location, by the one spelling of its kind.
+/// Scheme, authority and path of a location, in one spelling for each kind of store.
 fn parts_of(location: &str) -> (String, String, String) {
     let normal = normalise(location);
     let Some(scheme) = scheme(&normal).filter(|s| !s.eq_ignore_ascii_case(FILE)) else {
@@ -238,7 +237,7 @@ fn parts_of(location: &str) -> (String, String, String) {
     (scheme.to_owned(), authority.to_owned(), path.to_owned())
 }
 
-/// Each of the names that a key lists, by itself.
+/// One entry for each name that a key lists.
 fn flat(map: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let each = map.iter().flat_map(|(keys, to)| keys.split(',').map(move |key| (key, to)));
     each.map(|(key, to)| (key.trim().to_owned(), to.trim().to_owned())).collect()

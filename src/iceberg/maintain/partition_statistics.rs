@@ -1,9 +1,10 @@
-//! Statistics of partitions, as a file: what each holds, and when it changed last.
+//! Statistics of partitions in a file: their contents and last change.
 //!
-//! Computed from metadata alone. `total_record_count`, the rows that are left after deletes, stays unknown: Java adds
-//! to it what later commits say of it, which is nothing, and so would keep a number that is no longer true.
+//! Computed from metadata alone. `total_record_count`, the number of rows left after deletes, stays unknown. Java would
+//! never update it in later commits, so it would become wrong.
 //!
-//! Source: Iceberg specification, "Partition Statistics File"; where it is silent, Java's `PartitionStatsHandler`.
+//! Source: Iceberg specification, "Partition Statistics File"; details it leaves open follow Java's
+//! `PartitionStatsHandler`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -29,14 +30,14 @@ use crate::iceberg::state::IcebergTable;
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
 impl IcebergTable {
-    /// Counts the files and rows of each partition of a snapshot, the current one if none is given, and writes them
-    /// into a partition statistics file that the table has from then on; one that it has already is left as it is.
-    /// Returns the table at its new version. A snapshot that names no file has no such statistics.
+    /// Counts the files and rows of each partition of a snapshot, by default the current one. Writes them into a
+    /// partition statistics file and commits it. A snapshot that already has such a file keeps it. Returns the table at
+    /// its new version. A snapshot without files has no such statistics.
     ///
     /// # Errors
-    /// `InvalidInput` for a table that was never partitioned; `NotFound` if there is no such snapshot;
-    /// `CommitConflict` if it has expired meanwhile, or after the last retry; `CommitStateUnknown` if it can't be
-    /// told whether the commit happened; the store's; `CorruptTable` if a manifest is; a cancellation.
+    /// `InvalidInput` for a table that was never partitioned; `NotFound` for an unknown snapshot; `CommitConflict` if
+    /// the snapshot has expired meanwhile, or after the last retry; `CommitStateUnknown` if it can't be told whether
+    /// the commit happened; the store's; `CorruptTable` for a corrupt manifest; a cancellation.
     pub fn compute_partition_statistics(
         &self,
         snapshot_id: Option<i64>,
@@ -75,7 +76,7 @@ fn computed(file: &StatisticsFile) -> ComputedStatistics {
     }
 }
 
-/// By the united fields, nulls and fields that a spec lacks first; partitions that are equal then by their specs.
+/// Sorts by the united fields, with nulls and missing fields first, then by spec.
 fn in_order(a: &Partition, b: &Partition, united: &[Field]) -> Ordering {
     fn value<'p>(partition: &'p Partition, field: &Field) -> Option<&'p PartitionValue> {
         partition.values.iter().find(|v| v.field_id == field.id && v.value.is_some())

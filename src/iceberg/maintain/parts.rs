@@ -1,9 +1,8 @@
 //! Compaction in parts: planned by one process, written by others, committed by the first.
 //!
-//! A part is a split of a group's files. Rows in the order in which they are read may be cut into any parts, so parts
-//! have the size of the files that they become; rows that are sorted, or partitioned anew, are one part for each
-//! group, sorted in bounded memory. What a job wrote has its name in the files' names, so that what no commit took
-//! can be found again.
+//! A part is a split of a group's files. Unsorted rows may be cut into any parts, so a part has the size of one new
+//! file. Rows that are sorted or partitioned differently make one part for each group, and are sorted in bounded
+//! memory. File names contain the job's name, so that uncommitted files can be found later.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -38,17 +37,16 @@ impl PartWriter {
     }
 }
 
-/// Names of files are searched for it, so it must not be in others by chance.
+/// File names are searched for the job's name, so it must not appear in others by chance.
 fn check_job(job: &str) -> Result<()> {
     match uuid::Uuid::try_parse(job).is_ok_and(|id| id.to_string() == job) {
         true => Ok(()),
-        false => Err(Error::invalid("the name of a job is a UUID").with("job", job)),
+        false => Err(Error::invalid("the name of a job must be a UUID").with("job", job)),
     }
 }
 
 impl IcebergTable {
-    /// Plans what [`Table::compact`] does. Returns the newest version too, which is the one to write parts and
-    /// commits with.
+    /// Plans what [`IcebergTable::compact`] does. Also returns the newest version: parts and commits must use it.
     ///
     /// # Errors
     /// As [`Table::compact`].
@@ -73,7 +71,7 @@ impl IcebergTable {
     /// Writes a part's rows into new files, without committing.
     ///
     /// # Errors
-    /// `InvalidInput` for a job whose name is none; as [`Table::compact`]. Nothing is left behind then.
+    /// `InvalidInput` for a bad job name; as [`Table::compact`]. Written files are deleted then.
     pub fn compact_part(
         &self,
         part: &Split,
@@ -86,7 +84,8 @@ impl IcebergTable {
         Ok(CommitMessage { rewrites: Some(self.format_version()), ..CommitMessage::new(self.uuid(), files, None) })
     }
 
-    /// Puts what parts wrote in the place of their groups' files. If that certainly failed, the written files go.
+    /// Replaces the files of groups by those that their parts wrote. If the commit certainly failed, the written files
+    /// are deleted.
     ///
     /// # Errors
     /// As [`Table::compact`]; `InvalidInput` for messages of another table.
@@ -123,12 +122,12 @@ impl IcebergTable {
         }
     }
 
-    /// Deletes the files that writers of a job made and no snapshot has: of attempts that died, or of a job that was
-    /// given up. Files that a commit of unknown outcome may still bring in are not to be given to this. Returns their
-    /// paths.
+    /// Deletes the files that a job's writers made and no snapshot has, after crashed attempts or an abandoned job.
+    /// Don't call it while a commit of unknown outcome may still add the files. Returns their paths.
     ///
     /// # Errors
-    /// `InvalidInput` for a job whose name is none; the store's; as [`Table::refresh`]. What could be deleted is then.
+    /// `InvalidInput` for a bad job name; the store's; as [`IcebergTable::refresh`]. Files that could be deleted are deleted
+    /// even then.
     pub fn remove_files_of(&self, job: &str) -> Result<(IcebergTable, Vec<String>)> {
         check_job(job)?;
         let newest = self.refresh()?;
@@ -163,9 +162,9 @@ fn parts(group: CompactionGroup, sizes: &Sizes, whole: bool) -> Result<(Vec<Vec<
         return Ok((vec![group.tasks], roll_at));
     }
     let plan = SplitPlan { split_size_bytes: size, lookback: OPEN_PARTS, open_file_cost_bytes: 0 };
-    // Each becomes one file: a little more than it had must not make another.
+    // Each becomes one file: slightly more input must not start a second one.
     Ok((splits::pack(group.tasks, &plan)?, sizes.most()))
 }
 
-/// Parts that are filled at once.
+/// How many parts are filled at the same time.
 const OPEN_PARTS: usize = 10;

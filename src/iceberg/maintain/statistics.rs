@@ -1,7 +1,7 @@
 //! Statistics of snapshots, computed and put into the table's metadata: distinct values of columns, and partitions.
 //!
-//! A file is written first, then a commit of metadata alone names it. Each snapshot has one file of either kind at
-//! most; one that it had before is no longer named, and stays for older metadata files that name it.
+//! A file is written first; then a metadata-only commit names it. A snapshot has at most one file of each kind. A file
+//! that is replaced is no longer named, but stays for older metadata files that name it.
 //!
 //! Source: Iceberg specification, "Table Statistics", "Partition Statistics"; Puffin specification; where they are
 //! silent, Java's `ComputeTableStatsSparkAction`.
@@ -32,13 +32,13 @@ use crate::types::select::{column_hint, prune_to};
 use crate::types::{Field, FieldId, PrimitiveType, Schema};
 
 impl IcebergTable {
-    /// Estimates how many distinct values columns have in a snapshot, by reading its rows, and writes theta sketches
-    /// of them into a statistics file that the table has from then on. Nulls, and text and binary without bytes, do
-    /// not count. Returns the table at its new version. A table without snapshots has no statistics.
+    /// Estimates the number of distinct values of columns in a snapshot, by reading its rows. Writes theta sketches
+    /// into a statistics file and commits it. Nulls, and empty text and binary values, do not count. Returns the table
+    /// at its new version. A table without snapshots has no statistics.
     ///
     /// # Errors
-    /// `InvalidInput` for columns that are not there, or not primitive outside of lists and maps; `NotFound` if there
-    /// is no such snapshot; `CommitConflict` if it has expired meanwhile, or after the last retry;
+    /// `InvalidInput` for unknown columns, or columns that are not primitive or are inside lists and maps; `NotFound`
+    /// for an unknown snapshot; `CommitConflict` if it has expired meanwhile, or after the last retry;
     /// `CommitStateUnknown` if it can't be told whether the commit happened; those of reading; a cancellation.
     pub fn compute_statistics(
         &self,
@@ -70,7 +70,7 @@ impl IcebergTable {
     }
 }
 
-/// The snapshot with this id, or the current one if there is any.
+/// The snapshot with this id, or by default the current one.
 pub(crate) fn chosen(table: &IcebergTable, id: Option<i64>) -> Result<Option<Arc<Snapshot>>> {
     let metadata = &table.inner.metadata;
     let Some(id) = id else { return Ok(metadata.current_snapshot().cloned()) };
@@ -101,7 +101,7 @@ fn is_countable(field: &Field) -> bool {
     field.ty.as_primitive().is_some_and(|ty| *ty != PrimitiveType::Variant)
 }
 
-/// A sketch of each column: files are read in parallel, each has sketches of its own, and these are united.
+/// A sketch of each column. Files are read in parallel with their own sketches, which are then united.
 fn sketches(table: &IcebergTable, scan: &IcebergScan, schema: &Schema, ids: &[FieldId]) -> Result<Vec<ThetaSketch>> {
     let read = Arc::new(prune_to(schema, ids));
     let context = ReadContext { projection: read.clone(), ..scan.context().as_ref().clone() };
@@ -128,7 +128,7 @@ fn unite(a: Vec<ThetaSketch>, b: Vec<ThetaSketch>) -> Vec<ThetaSketch> {
     a.into_iter().zip(b).map(|(a, b)| a.union(b)).collect()
 }
 
-/// Writes a blob for each column; gives what metadata says of the file, and the estimates.
+/// Writes a blob for each column. Returns the metadata entry of the file, and the estimates.
 fn write_sketches(
     table: &IcebergTable,
     snapshot: &Snapshot,
@@ -178,12 +178,12 @@ fn write_sketches(
     Ok((file, estimates))
 }
 
-/// Where a statistics file of this name goes.
+/// The path for a statistics file of this name.
 pub(crate) fn new_path(table: &IcebergTable, name: &str) -> String {
     join(&join(table.location(), METADATA_FOLDER), name)
 }
 
-/// Commits that a snapshot has this file; deletes it if the commit certainly failed.
+/// Commits the statistics file of a snapshot; deletes it if the commit certainly failed.
 pub(crate) fn set(table: &IcebergTable, kind: StatisticsKind, file: StatisticsFile) -> Result<IcebergTable> {
     let change = SetStatistics { kind, file: Arc::new(file), store: table.inner.store.clone() };
     committing::commit(table, vec![Box::new(change)]).into_result()
@@ -210,7 +210,7 @@ impl TableChange for SetStatistics {
     }
 
     fn clean_up(&mut self) {
-        // A left-over is a harmless orphan; the commit's own error matters more.
+        // A file left behind is a harmless orphan; the commit's own error matters more.
         let _ = self.store.delete(&self.file.path);
     }
 }

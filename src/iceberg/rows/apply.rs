@@ -1,8 +1,8 @@
-//! What becomes of rows that were found: they go, or others take their place.
+//! Applies a change to the rows that were found: they are removed or replaced.
 //!
-//! Copy-on-write writes their files anew. Merge-on-read leaves the files, names the rows in delete files, and writes
-//! only what takes their place. Either way rows that are changed keep their ids, and rows that only move, the commit
-//! that changed them last (specification, "Row Lineage").
+//! Copy-on-write rewrites their files. Merge-on-read keeps the files, names the rows in delete files, and writes only
+//! the replacements. Either way, changed rows keep their ids. Rows that only move also keep the commit that last
+//! changed them (specification, "Row Lineage").
 
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::buffer::BooleanBuffer;
@@ -23,15 +23,15 @@ use crate::rows::row_changes::placed::{Placed, are_in};
 
 /// Rows of a data file.
 pub(crate) struct Hits {
-    /// The file. Its residual keeps these rows, and others perhaps.
+    /// The file. Its residual matches these rows, and perhaps others.
     pub task: ScanTask,
     pub positions: PositionSet,
-    /// In a merge: for each position, ascending, the row of the source; [`NO_SOURCE`] where there is none. Else empty.
+    /// In a merge: for each position, ascending, the row of the source, or [`NO_SOURCE`]. Otherwise empty.
     pub sources: Vec<u32>,
 }
 
 impl Hits {
-    /// Whether these are all rows that the file has left, as far as metadata tells.
+    /// Whether these are all remaining rows of the file, as far as metadata tells.
     pub(crate) fn are_all(&self) -> bool {
         let file = &self.task.data_file;
         let deleted = match self.task.deletes.as_slice() {
@@ -46,7 +46,7 @@ impl Hits {
     }
 }
 
-/// Changes the hits as `patch` says.
+/// Applies `patch` to the hits.
 ///
 /// # Errors
 /// Of reading and writing; those of `patch`; a cancellation.
@@ -81,9 +81,9 @@ fn copy_on_write(view: &View, hits: &[Hits], patch: &dyn Patch, effect: &mut Eff
     Ok(())
 }
 
-/// Writes a file anew; `None` if all of its rows stay as they are, in which case nothing was written.
+/// Rewrites a file; `None` if no row changes. Then nothing was written.
 fn rewrite(rows: &LiveRows<'_>, hits: &Hits, patch: &dyn Patch, writer: &mut DataWriter) -> Result<Option<RowCounts>> {
-    // Nothing is written before the first change is seen; what went by until then is read again.
+    // Nothing is written before the first change is found. Earlier rows are then read again.
     let mut writing = patch.changes_all();
     'again: loop {
         let (mut counts, mut seen) = (RowCounts::default(), 0);
@@ -107,7 +107,7 @@ fn rewrite(rows: &LiveRows<'_>, hits: &Hits, patch: &dyn Patch, writer: &mut Dat
     }
 }
 
-/// Rows of a file and what becomes of them.
+/// Rows of a file and the change that applies to them.
 struct Batch {
     placed: Placed,
     hit: BooleanBuffer,
@@ -172,7 +172,7 @@ impl Batch {
         interleave_record_batch(&[&self.placed.rows, &replacements], &from).map_err(joined)
     }
 
-    /// The rows that take the place of others: with the ids of those, and changed by the commit to come.
+    /// The rows that replace others, with the same ids. They count as changed by the coming commit.
     fn replacements(&self, columns: &LiveRows<'_>) -> Result<RecordBatch> {
         let old = filtered(&filtered(&self.placed.rows, &self.hit)?, &self.patched.replaced)?;
         let rows = self.patched.rows.as_ref().filter(|rows| rows.num_rows() == old.num_rows());
@@ -225,7 +225,7 @@ fn merge_on_read(view: &View, hits: Vec<Hits>, patch: &dyn Patch, effect: &mut E
     write_deletes(view, deleted, effect)
 }
 
-/// Writes what takes the place of rows of a file; returns the positions of all that go.
+/// Writes the replacements for rows of a file; returns the positions of all removed rows.
 fn replace(
     rows: &LiveRows<'_>,
     hits: &Hits,

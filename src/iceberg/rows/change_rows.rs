@@ -1,17 +1,16 @@
 //! Changes of rows: delete, overwrite, update, upsert and merge, each in one commit or as a part of a transaction.
 //!
-//! Most [`RowChange`]s go the same way. It plans on the newest version (`plan`, `key_ranges`): files that metadata
-//! proves to be affected as a whole are only counted, of the others it finds the rows by reading no more columns than
-//! the question needs (`live`). What becomes of the rows (`apply`) is written into new data files (`rewrite`) or
-//! named in delete files (`positions`), as the properties `write.*.mode` say, and [`SnapshotProducer`] commits it
-//! with what the operation relies on (`view`), so that a commit of another writer that would have made a difference
-//! is a conflict.
+//! Most [`RowChange`]s take the same steps. They plan on the newest version (`plan`, `key_ranges`). Files that metadata
+//! proves to match as a whole are only counted. In other files the rows are found by reading only the needed columns
+//! (`live`). The result (`apply`) is written into new data files (`rewrite`) or named in delete files (`positions`), as
+//! the properties `write.*.mode` say. [`SnapshotProducer`] commits it with the preconditions of the operation (`view`).
+//! A commit of another writer that breaks them is a conflict.
 //!
-//! Deletes by key and by position (`delta`) do not look for rows: they are written as they come (`by_key`,
-//! `by_position`), and may be written by other processes than the one that commits.
+//! Deletes by key and by position (`delta`) do not search for rows. They are written directly (`by_key`,
+//! `by_position`), and other processes may write them than the one that commits.
 //!
-//! A [`RowChange`] is plain data, and so is what a part of the work gives (hits by file, data files): a later version
-//! may have other processes do the parts.
+//! A [`RowChange`] is plain data, and so are the results of a part (hits by file, data files). A later version may let
+//! other processes do the parts.
 
 use crate::error::{Error, Result};
 use crate::format::commit::CommitOptions;
@@ -32,7 +31,7 @@ impl RowChange {
         !matches!(self, RowChange::Delete(_) | RowChange::Update(..))
     }
 
-    /// The change of files that this comes to on a version; `None` if it changes nothing and looked at nothing.
+    /// The change of files for a version; `None` if it changes nothing and read nothing.
     fn plan(&self, view: &View, rows: Option<RowReader>) -> Result<Option<SnapshotProducer>> {
         let rows = || rows.ok_or_else(|| Error::invalid("the operation needs rows"));
         match self {
@@ -74,12 +73,11 @@ impl RowChange {
 
 impl IcebergTable {
     /// Changes rows in one commit; returns the table at its new version. If no row changes, nothing is committed.
-    /// `rows` are those that an overwrite or merge brings. If the commit certainly failed, the written files are
-    /// removed.
+    /// `rows` are the new rows of an overwrite or merge. If the commit certainly failed, the written files are removed.
     ///
     /// # Errors
     /// `InvalidInput` for filters, columns and rows that do not fit the schema; `CommitConflict` if another commit
-    /// changed what this one relies on (`write.delete.isolation-level` and the like), or after the last retry;
+    /// changed something this one depends on (`write.delete.isolation-level` and the like), or after the last retry;
     /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's; a cancellation.
     pub fn change_rows(
         &self,
@@ -101,10 +99,10 @@ impl IcebergTable {
 }
 
 impl IcebergTable {
-    /// Overwrites by rows that are in these files already, in one commit that is known by `first_time`, planned on this
-    /// version. They stay whatever becomes of the commit. Returns the table at its new version.
+    /// Overwrites with rows that are already in these files. The commit is planned on this version and identified by
+    /// `first_time`. The files stay even if the commit fails. Returns the table at its new version.
     ///
-    /// # Errors
+    /// As [`Table::change_rows`]; `InvalidInput` for changes other than overwrites.
     /// As [`Table::change_rows`]; `InvalidInput` for changes that are no overwrite.
     pub(crate) fn overwrite_by_files(
         &self,
@@ -126,7 +124,7 @@ impl IcebergTable {
 }
 
 impl IcebergTransaction {
-    /// Adds a change of rows, planned on the table as the changes so far leave it.
+    /// Adds a change of rows, planned on the table as earlier changes of the transaction leave it.
     ///
     /// # Errors
     /// As [`Table::change_rows`], but for the commit.

@@ -18,7 +18,7 @@ use crate::rows::row_changes::patch::Remove;
 
 /// What is to be removed.
 pub(crate) enum RowRemoval {
-    /// Files that match as a whole, whichever they are when the change is committed; so many as of now.
+    /// The number of files that match as a whole now. The commit finds the actual files.
     Whole(usize),
     /// These files, and these rows of others.
     Named(Vec<DataFile>, Vec<Hits>),
@@ -39,8 +39,8 @@ pub(crate) fn delete(view: &View, filter: &Predicate) -> Result<Option<SnapshotP
 
 /// What a filter matches.
 ///
-/// Where only whole files match, which ones is for the commit to find: then the change holds for whatever others have
-/// committed until then. Under snapshot isolation it must not reach files that came later, so that they are named.
+/// Where only whole files match, the commit finds them, so the change also applies to later commits of other writers.
+/// Under snapshot isolation it must not reach later files, so the files are named.
 pub(crate) fn find(view: &View, filter: &Predicate, mode: Mode) -> Result<RowRemoval> {
     Ok(match find_removal(view, filter)? {
         (RowRemoval::Named(files, _), in_part) => RowRemoval::Named(files, hits(view, in_part, mode)?),
@@ -48,7 +48,7 @@ pub(crate) fn find(view: &View, filter: &Predicate, mode: Mode) -> Result<RowRem
     })
 }
 
-/// As [`find`], but for the rows of files that match in part: the files are given instead.
+/// As [`find`], but returns the files whose rows match in part, instead of the rows.
 ///
 /// # Errors
 /// As [`Touched::find`] and [`View::isolation`].

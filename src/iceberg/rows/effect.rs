@@ -25,7 +25,7 @@ pub(crate) struct Effect {
     /// Data files that added delete files refer to.
     pub required: HashSet<String>,
     pub counts: RowCounts,
-    /// Files with new rows that others wrote.
+    /// Files with new rows that other writers wrote.
     pub borrowed: Vec<DataFile>,
 }
 
@@ -64,7 +64,7 @@ impl Effect {
 /// Files that delete rows and add others.
 pub(crate) struct Delta {
     pub effect: Effect,
-    /// Specs whose data files equality deletes reach; `None` if all, or if there are none such.
+    /// Specs whose data files equality deletes apply to; `None` for all specs, or without equality deletes.
     pub specs: Option<BTreeSet<i32>>,
 }
 

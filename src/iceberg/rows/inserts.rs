@@ -11,7 +11,7 @@ use crate::iceberg::rows::view::View;
 use crate::rows::row_changes::clauses::mapping;
 use crate::rows::row_changes::source::{Mapping, SourceRows, renamed, rows_of};
 
-/// Writes rows of the source that match nothing.
+/// Writes rows of the source that match no row of the table.
 pub(crate) struct Inserts<'m> {
     merge: &'m Merge,
     columns: Mapping,
@@ -20,7 +20,7 @@ pub(crate) struct Inserts<'m> {
 }
 
 impl<'m> Inserts<'m> {
-    /// None if the merge inserts nothing. `source` says which columns there are; `task` numbers the writers of one job.
+    /// `None` if the merge inserts nothing. `source` names the columns; `task` numbers the writers of one job.
     ///
     /// # Errors
     /// `InvalidInput` if the columns do not fit.
@@ -31,7 +31,7 @@ impl<'m> Inserts<'m> {
         Ok(Some(Inserts { merge, columns, writer, rows: 0 }))
     }
 
-    /// Writes rows, but for those that would delete what they match.
+    /// Writes rows, except those that would delete their match.
     ///
     /// # Errors
     /// As [`DataWriter::write`].

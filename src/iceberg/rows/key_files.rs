@@ -20,7 +20,7 @@ use crate::rows::row_changes::key_ranges::{KeyRanges, KeyTuples};
 use crate::types::{PartitionSpec, PrimitiveType, Schema, Transform};
 
 impl KeyRanges {
-    /// Of keys in these columns of the table.
+    /// For keys in these columns of the table.
     ///
     /// # Errors
     /// As [`Partitioner::split`].
@@ -78,8 +78,8 @@ impl KeyRanges {
     }
 }
 
-/// The partition fields that come from key columns alone, with the tuples that keys fall into; `None` if there are
-/// none.
+/// The partition fields that depend on key columns alone, with the tuples that keys belong to; `None` without such
+/// fields.
 pub(crate) fn tuples(keys: &Schema, spec: &PartitionSpec, batches: &[RecordBatch]) -> Result<Option<KeyTuples>> {
     let usable = |f: &&crate::types::PartitionField| {
         // Zeros of either sign are equal as keys, but not as partitions.

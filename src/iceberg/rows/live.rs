@@ -1,4 +1,4 @@
-//! Rows of data files as they are now, with their places.
+//! The current rows of data files, with their positions.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ const NO_ROW_ID: i64 = i64::MIN / 2;
 pub(crate) struct LiveRows<'v> {
     view: &'v View,
     reader: TaskReader,
-    /// Where the columns of lineage are, if they are read.
+    /// The indexes of the lineage columns, if they are read.
     lineage: Option<[usize; 2]>,
 }
 
 impl<'v> LiveRows<'v> {
-    /// These columns of the table, and where a row's identity is to be kept, those of its lineage behind them.
+    /// These columns of the table. Where a row's identity must be kept, the lineage columns follow.
     ///
     /// # Errors
     /// `Unsupported` if the table has a column with the name of one of lineage.
@@ -48,7 +48,7 @@ impl<'v> LiveRows<'v> {
         Ok(LiveRows { view, reader, lineage: lineage.then_some([columns.len(), columns.len() + 1]) })
     }
 
-    /// Where the columns of lineage are, if they are read.
+    /// The indexes of the lineage columns, if they are read.
     pub(crate) fn lineage(&self) -> Option<[usize; 2]> {
         self.lineage
     }

@@ -27,14 +27,14 @@ use crate::rows::row_changes::source::{SourceRows, rows_of};
 use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
 
-/// The columns behind those of the source.
+/// The columns that follow those of the source.
 const NAMES: [&str; 3] = ["frazil file", "frazil position", "frazil missing"];
 
-/// Does what the merge says with rows that match and inserts the others. `filter` is true of all rows that match.
+/// Applies the merge to matching rows and inserts the others. `filter` is true for all rows that match.
 ///
 /// # Errors
-/// `InvalidInput` for other columns, and if a row of the table matches several rows of the source, unless all that
-/// match go; as the merge itself.
+/// `InvalidInput` for other columns, and if a row of the table matches several rows of the source, unless all matches
+/// are deleted; as the merge itself.
 pub(crate) fn matches(view: &View, merge: &Merge, filter: &Predicate, rows: RowReader, task: u64) -> Result<Effect> {
     let schema = source_schema(&rows.schema())?;
     let mode = view.mode(Command::Merge)?;
@@ -52,7 +52,7 @@ pub(crate) fn matches(view: &View, merge: &Merge, filter: &Predicate, rows: RowR
         matched.add(placed)?;
     }
     let mut effect = Effect::none(view);
-    // First of all: dropped, they are deleted.
+    // This comes first, so that the inserted files are deleted on errors.
     if let Some(inserts) = inserts {
         let (files, rows) = inserts.finish()?;
         effect.added.add(files);
@@ -86,7 +86,7 @@ fn source_schema(schema: &SchemaRef) -> Result<SchemaRef> {
     }
 }
 
-/// Rows of the source with what they match.
+/// Rows of the source with their matches.
 struct PlacedMatches {
     source: RecordBatch,
     files: StringArray,
@@ -121,12 +121,12 @@ impl PlacedMatches {
     }
 }
 
-/// Rows of the table that match, by their files.
+/// Matching rows of the table, by file.
 #[derive(Default)]
 struct Matched {
-    /// Whether whatever matches goes, so that nobody asks which row of the source it was.
+    /// Whether all matches are deleted. Then the matching row of the source does not matter.
     all_go: bool,
-    /// By the path in one form: position and number of the source's row.
+    /// By normalised path: position, and number of the source's row.
     files: HashMap<String, Vec<(i64, u32)>>,
     /// Rows of the source.
     kept: Vec<RecordBatch>,
@@ -162,7 +162,7 @@ impl Matched {
         Ok(())
     }
 
-    /// The rows that something happens to, and the files with matches.
+    /// The rows that change, and the files with matches.
     fn hits(self, view: &View, filter: &Predicate, clauses: &Clauses) -> Result<(Vec<Hits>, HashSet<String>)> {
         let wanted: HashSet<&str> = self.files.keys().map(String::as_str).collect();
         let tasks = tasks_of(view, filter, &wanted)?;
@@ -184,7 +184,8 @@ impl Matched {
             let mut positions = PositionSet::default();
             positions.extend(&places).with("path", &task.data_file.path)?;
             if places.last().is_some_and(|last| *last >= task.data_file.record_count) {
-                return Err(Error::invalid("a data file does not have so many rows").with("path", &task.data_file.path));
+                return Err(Error::invalid("a data file has fewer rows than the position needs")
+                    .with("path", &task.data_file.path));
             }
             if !rows.is_empty() {
                 hits.push(Hits { task, positions, sources: rows.into_iter().map(|(_, source)| source).collect() });
@@ -194,7 +195,7 @@ impl Matched {
     }
 }
 
-/// A row of the table that matches several rows of the source would become any of them.
+/// Refuses a row of the table that matches several rows of the source: the result would be ambiguous.
 fn check_once(task: &ScanTask, rows: &[(i64, u32)]) -> Result<()> {
     match rows.windows(2).find(|two| two[0].0 == two[1].0) {
         None => Ok(()),
@@ -206,7 +207,7 @@ fn check_once(task: &ScanTask, rows: &[(i64, u32)]) -> Result<()> {
 }
 
 impl Merge {
-    /// Whether it does nothing with rows that match but to delete them all.
+    /// Whether it deletes all matching rows and does nothing else with them.
     fn goes_whole(&self) -> bool {
         self.update.is_none() && self.delete == Some(Predicate::True)
     }

@@ -1,7 +1,7 @@
 //! Merging rows into a table by keys: those that match are updated or deleted, the others inserted.
 //!
-//! The source is held in memory, as are its keys; of the table, the files that can have such keys are read, of them
-//! only the key columns, and then those with a match are changed.
+//! The source and its keys are held in memory. Only files of the table that can have such keys are read, first only
+//! their key columns. Then the files with a match are changed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -65,7 +65,8 @@ pub(crate) fn merge(view: &View, rows: RowReader, merge: &Merge) -> Result<Optio
     let mut effect = apply(view, mode, hits, &plan.clauses)?;
     let (written, inserted) = plan.insert()?;
     effect.added.add(written);
-    // Rows that match and stay as they are must still be there, or their match would have been inserted.
+    // Matching rows that do not change must still exist at the commit. Otherwise their source rows would have to be
+    // inserted.
     effect.required.extend(matching);
     effect.counts.inserted = inserted;
     with_counts(effect, view, Command::Merge, filter)
@@ -93,7 +94,7 @@ impl<'v> MergePlan<'v> {
         Ok(MergePlan { view, merge, source, keys, index, clauses, matched })
     }
 
-    /// The rows of each file that match and that something happens to; and the files in which any match.
+    /// The rows of each file that match and change, and the files with any match.
     fn find(&self, files: Vec<ScanTask>) -> Result<(Vec<Hits>, Vec<String>)> {
         let rows = LiveRows::new(self.view, self.keys.read(), false)?;
         let found = in_parallel(files.len(), |i| {
@@ -126,7 +127,7 @@ impl<'v> MergePlan<'v> {
         Ok((hits, matching))
     }
 
-    /// Adds rows of the table without a match that are to go. `hits` are of all files.
+    /// Adds the unmatched rows of the table that are to be deleted. `hits` are of all files.
     fn add_missing(&self, hits: &mut [Hits]) -> Result<()> {
         let Some(filter) = &self.merge.delete_missing else { return Ok(()) };
         let tasks = Touched::all(&self.view.scan(filter.clone())?)?;
@@ -149,7 +150,7 @@ impl<'v> MergePlan<'v> {
         Ok(())
     }
 
-    /// The positions of all rows that match, those that nothing happens to as well.
+    /// The positions of all matching rows, including those that do not change.
     fn matched_positions(&self, hits: &[Hits]) -> Result<Vec<PositionSet>> {
         if self.merge.update.is_some() {
             return Ok(hits.iter().map(|h| h.positions.clone()).collect());

@@ -1,4 +1,4 @@
-//! Writing rows of data files anew.
+//! Rewriting rows of data files.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::format::task::{DataFile, FileContent};
 use crate::parallel::{check_cancelled, in_parallel, threads};
 use crate::store::Store;
 
-/// Files that were written and belong to no commit yet: dropped, they are deleted.
+/// Written files that belong to no commit yet. Dropping this deletes them.
 pub(crate) struct NewFiles {
     store: Arc<dyn Store>,
     files: Vec<DataFile>,
@@ -54,7 +54,7 @@ impl NewFiles {
         self.files.iter().any(|f| f.content != FileContent::Data)
     }
 
-    /// The files, whose fate is the caller's from now on.
+    /// The files. From now on the caller is responsible for them.
     pub(crate) fn take(mut self) -> Vec<DataFile> {
         std::mem::take(&mut self.files)
     }
@@ -63,14 +63,14 @@ impl NewFiles {
 impl Drop for NewFiles {
     fn drop(&mut self) {
         for file in &self.files {
-            // A left-over is a harmless orphan; the error that led here matters more.
+            // A file left behind is a harmless orphan; the original error matters more.
             let _ = self.store.delete(&file.path);
         }
     }
 }
 
-/// Gives every item to one of a few writers, one for each thread; returns what they wrote and what `work` gave, in the
-/// order of the items. Nothing is left behind after an error.
+/// Distributes items to a few writers, one for each thread. Returns what they wrote, and the results of `work` in the
+/// order of the items. After an error, all written files are deleted.
 ///
 /// # Errors
 /// Those of `work` and of the writers; a cancellation.

@@ -1,4 +1,4 @@
-//! Replacing rows by others: those that match a filter, or those of the same partitions.
+//! Replacing rows: those that match a filter, or those of the same partitions.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use crate::iceberg::rows::effect::Effect;
 use crate::rows::row_changes::patch::Remove;
 use crate::rows::stream::RowReader;
 
-/// The rows that an overwrite brings.
+/// The new rows of an overwrite.
 pub(crate) enum NewRows {
     /// Still to be written.
     Stream(RowReader),
-    /// Written by others, who decide what becomes of the files if the commit fails.
+    /// Written by other code, which decides about the files if the commit fails.
     Written(Vec<DataFile>),
 }
 
-/// Files with new rows: those that are the change's own, and those of others.
+/// Files with new rows: those of the change itself, and those of other writers.
 struct Brought {
     own: NewFiles,
     borrowed: Vec<DataFile>,

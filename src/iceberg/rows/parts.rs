@@ -1,8 +1,8 @@
 //! Changes of rows in parts: several processes do a part each, and one commits them all.
 //!
-//! A delete or update is parted by files ([`Table::change_files`]). Of a merge, another engine finds which row of the
-//! source matches which row of the table, and deals the matches out so that those of a data file come to one part.
-//! What a part gives is a [`CommitMessage`]; [`Table::commit_parts`] commits with what the whole change relies on.
+//! A delete or update is divided by files ([`Table::change_files`]). For a merge, another engine matches rows of the
+//! source with rows of the table. It sends all matches of a data file to one part. A part returns a [`CommitMessage`];
+//! [`Table::commit_parts`] commits them with the preconditions of the whole change.
 
 use std::collections::{HashMap, HashSet};
 
@@ -50,16 +50,16 @@ impl IcebergTable {
                 view.mode(Command::Update)?;
                 Touched::all(&view.scan(filter.clone())?)?
             }
-            _ => return Err(Error::invalid("only deletes and updates are parted by files")),
+            _ => return Err(Error::invalid("only deletes and updates can be divided by files")),
         };
         let files = tasks.iter().map(|t| (t.data_file.path.clone(), t.data_file.size_bytes)).collect();
         Ok(ChangeFiles { whole: message(effect, &view), files })
     }
 
-    /// Does a part of a change, without committing: at the version that this is. `rows` are those of a merge: the
-    /// columns of the source, then `frazil file` and `frazil position`, null where a row matches nothing, and
-    /// `frazil missing`, true where the row of the table has no row of the source. All rows with one file come to one
-    /// part. `task` numbers the writers of one job.
+    /// Does a part of a change at this version, without committing. For a merge, `rows` have the columns of the source,
+    /// then `frazil file` and `frazil position`, which are null where a row matches nothing. The last column is `frazil
+    /// missing`, true where the row of the table has no row of the source. All rows with one file go to one part.
+    /// `task` numbers the writers of one job.
     ///
     /// # Errors
     /// As [`Table::change_rows`], but for the commit; `InvalidInput` if a row of the table matches several rows of
@@ -76,18 +76,18 @@ impl IcebergTable {
         let effect = match (part, rows) {
             (Part::Files { change, files }, None) => of_files(&view, change, files)?,
             (Part::Matches { merge, filter }, Some(rows)) => matches(&view, merge, filter, rows, task)?,
-            _ => return Err(Error::invalid("a part of a merge needs rows, and others take none")),
+            _ => return Err(Error::invalid("a part of a merge needs rows, and parts of other changes take no rows")),
         };
         Ok(message(effect, &view))
     }
 
-    /// Commits all parts of a change that were done at this version; returns the table at its new version. `filter`
-    /// is true of every row of the table that the change read. The very same parts are committed once. If the commit
-    /// fails the files stay.
+    /// Commits all parts of a change that were done at this version; returns the table at its new version. `filter` is
+    /// true for every row of the table that the change read. The same parts are committed only once. If the commit
+    /// fails, the files stay.
     ///
     /// # Errors
-    /// `InvalidInput` for messages that are no parts, of another table or version, or of which two changed one data
-    /// file; as [`Table::change_rows`].
+    /// `InvalidInput` for messages that are not parts, belong to another table or version, or change the same data file
+    /// twice; as [`Table::change_rows`].
     pub fn commit_parts(
         &self,
         change: &RowChange,
@@ -144,12 +144,12 @@ fn command(change: &RowChange) -> Result<Command> {
     }
 }
 
-/// Each data file is changed by one part, which knows of no other.
+/// Each data file may be changed by only one part, as parts do not know each other.
 fn check_parts(messages: &[CommitMessage], since: Option<i64>) -> Result<()> {
     let mut known: HashMap<&str, usize> = HashMap::new();
     for (number, message) in messages.iter().enumerate() {
         let Some(delta) = message.delta.as_ref().filter(|d| d.part.is_some()) else {
-            return Err(Error::invalid("a message is no part of a change").hint("Give it to commit()"));
+            return Err(Error::invalid("a message is not a part of a change of rows").hint("Give it to commit()"));
         };
         if delta.since != since {
             let name = |id: Option<i64>| id.map_or_else(|| "none".to_owned(), |id| id.to_string());
@@ -160,8 +160,7 @@ fn check_parts(messages: &[CommitMessage], since: Option<i64>) -> Result<()> {
         let removed = delta.removed.iter().filter(|f| f.content == FileContent::Data).map(|f| f.path.as_str());
         for path in removed.chain(delta.referenced.iter().map(String::as_str)) {
             if *known.entry(path).or_insert(number) != number {
-                return Err(Error::invalid("two parts changed the same data file, and knew nothing of each other")
-                    .with("path", path));
+                return Err(Error::invalid("two parts changed the same data file").with("path", path));
             }
         }
     }
@@ -193,6 +192,6 @@ fn of_files(view: &View, change: &RowChange, files: &[String]) -> Result<Effect>
             let tasks = tasks_of(view, filter, &wanted)?;
             apply(view, mode, hits(view, tasks, mode)?, &patch)
         }
-        _ => Err(Error::invalid("only deletes and updates are parted by files")),
+        _ => Err(Error::invalid("only deletes and updates can be divided by files")),
     }
 }

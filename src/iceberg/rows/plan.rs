@@ -14,14 +14,14 @@ use crate::store::location::normalised;
 /// The files that may have matching rows.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
-    /// Files of which metadata proves that every row matches.
+    /// The number of files whose rows all match, as metadata proves.
     pub whole: usize,
     /// The others.
     pub in_part: Vec<ScanTask>,
 }
 
 impl Touched {
-    /// By the filter of a scan. Files that match as a whole cost no object each.
+    /// Plans by the filter of a scan. Files that match as a whole are only counted, to save memory.
     ///
     /// # Errors
     /// As [`Plan::start`]; a cancellation.
@@ -54,7 +54,7 @@ impl Touched {
     }
 }
 
-/// The files of a scan of which metadata proves that every row matches.
+/// The files of a scan whose rows all match, as metadata proves.
 ///
 /// # Errors
 /// As [`Touched::find`].
@@ -71,10 +71,10 @@ pub(crate) fn whole_files(scan: &IcebergScan) -> Result<Vec<DataFile>> {
     Ok(out)
 }
 
-/// The tasks of data files, found by a filter of their rows. `wanted` are paths in one form ([`normalise`]).
+/// The tasks of data files, found by a filter of their rows. `wanted` are normalised paths ([`normalise`]).
 ///
 /// # Errors
-/// `InvalidInput` if the filter finds one of them nowhere; `Unsupported` for a file that the table lists twice.
+/// `InvalidInput` if the filter does not find one of them; `Unsupported` for a file that the table lists twice.
 pub(crate) fn tasks_of(view: &View, filter: &Predicate, wanted: &HashSet<&str>) -> Result<Vec<ScanTask>> {
     let mut out: Vec<ScanTask> = Vec::with_capacity(wanted.len());
     if wanted.is_empty() {

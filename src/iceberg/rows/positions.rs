@@ -15,14 +15,15 @@ use crate::iceberg::commit::removal::FileId;
 use crate::iceberg::rows::effect::Effect;
 use crate::parallel::{check_cancelled, in_parallel};
 
-/// Rows of a data file that go.
+/// Deleted rows of a data file.
 pub(crate) struct RowsToDelete {
     pub task: ScanTask,
     pub positions: PositionSet,
 }
 
-/// Names the rows in new delete files: position delete files in v2; in v3 deletion vectors, which take in what earlier
-/// vectors and position delete files say, since a data file has at most one. Files without any row left go themselves.
+/// Names the rows in new delete files. Version 2 writes position delete files. Version 3 writes deletion vectors, which
+/// include earlier vectors and position deletes, since a data file has at most one. Files without remaining rows are
+/// removed.
 ///
 /// # Errors
 /// Of reading and writing delete files; a cancellation.
@@ -61,8 +62,8 @@ pub(crate) fn write_deletes(view: &View, rows: Vec<RowsToDelete>, effect: &mut E
     Ok(())
 }
 
-/// Refuses data files that are listed more than once and do not all have the same deletes: positions name a file by
-/// its path, so that they would reach rows that came after the deletes.
+/// Refuses data files that are listed more than once with different deletes. Positions name a file by its path, so they
+/// would also apply to rows added after the deletes.
 ///
 /// # Errors
 /// `Unsupported` naming the file.
@@ -78,8 +79,8 @@ pub(crate) fn check_listed_once<'t>(tasks: impl IntoIterator<Item = &'t ScanTask
     Ok(())
 }
 
-/// As [`check_listed_once`], of all files in which rows are looked for that a deletion vector is to name: it takes in
-/// what earlier ones say, and would say it of every entry of the file.
+/// As [`check_listed_once`], for all files whose rows a deletion vector may name. The vector includes earlier deletes
+/// and would apply them to every entry of the file.
 ///
 /// # Errors
 /// As [`check_listed_once`].
@@ -88,14 +89,14 @@ pub(crate) fn check_tasks(view: &View, mode: Mode, tasks: &[ScanTask]) -> Result
     if vectors { check_listed_once(tasks) } else { Ok(()) }
 }
 
-/// A data file is listed more than once, and its rows are not deleted each time.
+/// A data file is listed more than once, with different deletes.
 pub(crate) fn listed_with_other_deletes(path: &str) -> Error {
     Error::unsupported("a data file is in the table more than once, with other deletes each time")
         .with("path", path)
         .hint("Compact the table with rewrite_all=True first")
 }
 
-/// What earlier delete files say of the rows of data files.
+/// The earlier deletes of data files.
 struct Earlier<'v> {
     view: &'v View,
     form: DeleteForm,
@@ -109,13 +110,13 @@ impl<'v> Earlier<'v> {
         Ok(Earlier { view, form, context, cache: DeleteCache::default() })
     }
 
-    /// All positions that a delete file is to name, and the delete files that it replaces.
+    /// All positions that the new delete file must name, and the delete files that it replaces.
     fn united(&self, task: &ScanTask, positions: &PositionSet) -> Result<(PositionSet, Vec<DataFile>)> {
         let mut all = positions.clone();
         let by_position = |d: &&DeleteRef| d.file.content == FileContent::PositionDeletes;
         let deletes: Vec<DeleteRef> = task.deletes.iter().filter(by_position).cloned().collect();
         if self.form == DeleteForm::Files {
-            // Earlier position delete files stay; they matter only if together they leave no row.
+            // Earlier position delete files stay. They matter only if no row is left together with them.
             let most =
                 deletes.iter().map(|d| d.file.record_count.max(0).unsigned_abs()).fold(all.len(), u64::saturating_add);
             if i64::try_from(most).is_ok_and(|most| most < task.data_file.record_count) {
@@ -130,7 +131,7 @@ impl<'v> Earlier<'v> {
             let is_all = i64::try_from(all.len()) == Ok(task.data_file.record_count);
             return Ok((if is_all { all } else { positions.clone() }, Vec::new()));
         }
-        // A file that names rows of other data files too must stay; beside a vector nobody looks at it for this one.
+        // A delete file that also names rows of other data files must stay; readers ignore it for files with a vector.
         let only = |d: &DeleteRef| {
             d.file.format == FileFormat::Puffin
                 || d.file.referenced_data_file.as_deref() == Some(task.data_file.path.as_str())

@@ -1,4 +1,4 @@
-//! Equality deletes made into deletes by position, which cost readers less.
+//! Converting equality deletes into deletes by position, which readers apply faster.
 
 use super::live::LiveRows;
 use super::plan::Touched;
@@ -16,14 +16,14 @@ use crate::iceberg::rows::effect::Effect;
 use crate::iceberg::state::IcebergTable;
 use crate::parallel::{check_cancelled, in_parallel};
 
-/// Positions that are collected at once.
+/// How many positions are collected at a time.
 const AT_ONCE: i64 = 65_536;
 
-/// Finds the rows that equality deletes delete, names them by position, and removes the equality delete files, `all`
-/// of the branch. Gives the change, and the delete files that it adds and removes.
+/// Finds the rows that equality deletes delete, names them by position, and removes the equality delete files. `all`
+/// are those of the branch. Returns the change, and the delete files that it adds and removes.
 ///
-/// The change is a `delete`, although no row changes: a rewrite of data files that was planned before one of the
-/// equality deletes relies on it, and must see that others take its place.
+/// The snapshot's operation is `delete`, although no row changes. A rewrite of data files planned earlier relies on the
+/// equality deletes, and must notice that they were replaced.
 ///
 /// # Errors
 /// Of reading and writing; `Unsupported` in version 1; a cancellation.
@@ -57,11 +57,11 @@ pub(crate) fn settle(
     Ok((change.assuming(assumed).owning_files(), added, removed))
 }
 
-/// The rows of a file that its deletes name, by whatever means.
+/// The rows of a file that any of its deletes remove.
 fn deleted(rows: &LiveRows<'_>, task: &ScanTask) -> Result<PositionSet> {
     let (mut deleted, mut next) = (PositionSet::default(), 0i64);
     let mut gap = |to: i64, deleted: &mut PositionSet| -> Result<()> {
-        // A file may claim any number of rows; so many at once.
+        // A file may claim any number of rows, so they are read in limited steps.
         while next < to {
             let gone: Vec<i64> = (next..to.min(next + AT_ONCE)).collect();
             next += gone.len() as i64;

@@ -1,4 +1,4 @@
-//! Giving columns of the rows that match a filter other values.
+//! Updating columns of the rows that match a filter.
 
 use crate::format::row_change::Assigned;
 
@@ -21,14 +21,14 @@ pub(crate) fn update(
 ) -> Result<Option<SnapshotProducer>> {
     let patch = Assignments::new(view.table.schema(), assigned)?;
     let scan = view.scan(filter.clone())?;
-    // Files that match as a whole are read like the others.
+    // Files that match as a whole are read as well.
     let tasks: Vec<ScanTask> = Touched::all(&scan)?;
     let mode = view.mode(Command::Update)?;
     let effect = apply(view, mode, hits(view, tasks, mode)?, &patch)?;
     with_counts(effect, view, Command::Update, filter.clone())
 }
 
-/// The change, with the numbers of rows in its summary.
+/// The change, with row counts in its summary.
 pub(crate) fn with_counts(
     effect: Effect,
     view: &View,

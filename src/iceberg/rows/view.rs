@@ -15,7 +15,7 @@ use crate::iceberg::scan::handle::IcebergScan;
 use crate::iceberg::state::IcebergTable;
 use crate::store::Store;
 
-/// Which properties say how an operation goes: `write.<command>.mode` and `write.<command>.isolation-level`.
+/// Which properties control an operation: `write.<command>.mode` and `write.<command>.isolation-level`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Delete,
@@ -33,36 +33,35 @@ impl Command {
     }
 }
 
-/// What is done about single rows of a file.
+/// How single rows of a file are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// The file is written anew.
+    /// The file is rewritten.
     CopyOnWrite,
     /// A delete file names the rows.
     MergeOnRead,
 }
 
-/// What concurrent commits may not do.
+/// What concurrent commits must not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Isolation {
-    /// Anything to rows that the operation would have read.
+    /// Any rows that the operation would have read.
     Serializable,
-    /// Anything to rows that it did read.
+    /// Any rows that it did read.
     Snapshot,
 }
 
-/// A version of a table, the branch that is changed, and the snapshot since when commits of others count.
+/// A version of a table, the branch that is changed, and the snapshot from which other commits are checked.
 pub(crate) struct View {
     pub table: IcebergTable,
     branch: Option<String>,
     pub since: Option<i64>,
-    /// Snapshots of the transaction that are not committed yet: at the end they may get other sequence numbers and
-    /// row ids.
+    /// Uncommitted snapshots of the transaction. They may still get other sequence numbers and row ids.
     own: HashSet<i64>,
 }
 
 impl View {
-    /// Of a committed version.
+    /// For a committed version.
     ///
     /// # Errors
     /// `InvalidInput` for a branch that is a tag.
@@ -72,14 +71,14 @@ impl View {
             let name = branch.unwrap_or_default();
             return Err(Error::invalid(format!("'{name}' is a tag, and tags do not move")).hint("Name a branch"));
         }
-        // One that is not there yet begins at the current snapshot.
+        // A new branch begins at the current snapshot.
         let branch = branch.filter(|name| refs.contains_key(*name)).map(str::to_owned);
         let mut view = View { table, branch, since: None, own: HashSet::new() };
         view.since = view.scan(Predicate::True)?.snapshot_id();
         Ok(view)
     }
 
-    /// Of what a transaction has changed so far: `own` are its snapshots, `since` is the one that it began on.
+    /// For the state of a transaction. `own` are its snapshots; it began on `since`.
     ///
     /// # Errors
     /// As [`View::new`].
@@ -114,39 +113,39 @@ impl View {
         Some((key, value.trim().to_ascii_lowercase()))
     }
 
-    /// How single rows are changed. A v1 table has no delete files.
+    /// How single rows are changed. A version 1 table has no delete files.
     ///
     /// # Errors
-    /// `InvalidInput` for a property that names no mode.
+    /// `InvalidInput` for a property with an unknown mode.
     pub(crate) fn mode(&self, command: Command) -> Result<Mode> {
         match self.property(command, "mode") {
             None => Ok(Mode::CopyOnWrite),
             Some((_, mode)) if mode == "copy-on-write" => Ok(Mode::CopyOnWrite),
             Some((_, mode)) if mode == "merge-on-read" && self.table.format_version() == 1 => Ok(Mode::CopyOnWrite),
             Some((_, mode)) if mode == "merge-on-read" => Ok(Mode::MergeOnRead),
-            Some((key, mode)) => Err(Error::invalid(format!("'{mode}' is no mode"))
+            Some((key, mode)) => Err(Error::invalid(format!("'{mode}' is not a mode of writing"))
                 .with("property", key)
                 .hint("Use copy-on-write or merge-on-read")),
         }
     }
 
-    /// What concurrent commits may not do.
+    /// What concurrent commits must not change.
     ///
     /// # Errors
-    /// `InvalidInput` for a property that names no isolation level.
+    /// `InvalidInput` for a property with an unknown isolation level.
     pub(crate) fn isolation(&self, command: Command) -> Result<Isolation> {
         match self.property(command, "isolation-level") {
             None => Ok(Isolation::Serializable),
             Some((_, level)) if level == "serializable" => Ok(Isolation::Serializable),
             Some((_, level)) if level == "snapshot" => Ok(Isolation::Snapshot),
-            Some((key, level)) => Err(Error::invalid(format!("'{level}' is no isolation level"))
+            Some((key, level)) => Err(Error::invalid(format!("'{level}' is not an isolation level"))
                 .with("property", key)
                 .hint("Use serializable or snapshot")),
         }
     }
 
-    /// What an operation relies on that read the rows matching `filter`, as Spark uses Java's `OverwriteFiles` (files
-    /// are replaced) and `RowDelta` (deletes of these data files are added).
+    /// The preconditions of an operation that read the rows matching `filter`. They follow Spark's use of Java's
+    /// `OverwriteFiles` (files are replaced) and `RowDelta` (deletes of these data files are added).
     ///
     /// # Errors
     /// As [`View::isolation`].
@@ -160,7 +159,7 @@ impl View {
             since: self.since,
             filter: Some(filter),
             no_new_data: self.isolation(command)? == Isolation::Serializable,
-            // Rows that somebody else deleted meanwhile must not come back as updated ones.
+            // Rows that another writer deleted meanwhile must not return as updated ones.
             no_new_deletes: !required.is_empty() && command != Command::Delete,
             no_new_deletes_of_removed: true,
             required_may_be_deleted: command == Command::Delete,
@@ -178,7 +177,7 @@ impl View {
         file.snapshot_id.is_some_and(|id| self.own.contains(&id))
     }
 
-    /// A file as it is named to be removed: what the transaction added may get other sequence numbers.
+    /// The entry that names a file for removal. Files that the transaction added may get other sequence numbers.
     pub(crate) fn removable(&self, file: &DataFile) -> DataFile {
         match self.is_own(file) {
             false => file.clone(),

@@ -1,4 +1,4 @@
-//! Folding the metrics of files into statistics of one column.
+//! Combines the metrics of files into statistics of one column.
 
 use crate::error::{Error, Result};
 use crate::expr::bounds::{Bounds, Presence, checked};
@@ -10,7 +10,7 @@ use crate::rows::column_statistics::{ColumnFold, Coverage, FileFacts, of_constan
 use crate::types::PrimitiveType;
 
 impl ColumnFold {
-    /// Adds the survivors of a batch; their coverage in the same order.
+    /// Adds the surviving files of a batch, with their coverage in the same order.
     pub(crate) fn add(&mut self, batch: &PlannedBatch, coverage: &[Coverage]) -> Result<()> {
         let metrics = batch.columns.metrics.iter().find(|m| m.field_id == self.field_id);
         for (row, coverage) in batch.rows.iter().zip(coverage).filter(|(_, coverage)| coverage.rows() > 0) {
@@ -42,7 +42,7 @@ impl ColumnFold {
             let n = metrics.and_then(|m| pick(m).get(row).copied()).filter(|n| *n != MISSING);
             n.and_then(|n| u64::try_from(n).ok())
         };
-        // Counts are of the rows only if they are of as many values; some writers leave out those of null structs.
+        // Counts hold for the rows only if they cover as many values; some writers leave out those of null structs.
         let values = count(|m| &m.value_count);
         let of_rows = |n: Option<u64>| n.filter(|n| values.is_none_or(|v| v == records) && *n <= records);
         let nulls = match ty {

@@ -1,4 +1,4 @@
-//! How many rows of a planned file a filter keeps, as metadata tells.
+//! How many rows of a planned file match a filter, as far as metadata tells.
 
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
@@ -9,7 +9,7 @@ use crate::iceberg::plan::planned::PlannedBatch;
 use crate::rows::column_statistics::Coverage;
 
 impl Coverage {
-    /// Of the `k`-th survivor of a batch.
+    /// The coverage of the `k`-th survivor of a batch.
     ///
     /// # Errors
     /// As [`PlannedBatch::task`].

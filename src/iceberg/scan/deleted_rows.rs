@@ -1,7 +1,7 @@
-//! Deleted rows as an engine looks them up: 64 rows of a file by one number, with a bit for each.
+//! Deleted rows in a form for engines to look up: one number for 64 rows of a file, with a bit for each row.
 //!
-//! Rows of a file come one after the other, so that all but the first of 64 find in the processor's nearest cache what they
-//! look for. Of single rows each would be somewhere else in a table of all deleted ones.
+//! Rows of a file follow each other. So after the first of 64 rows, the lookups hit the processor's nearest cache. With
+//! one entry for each row, lookups would be spread over a large table.
 
 use std::sync::Arc;
 
@@ -27,12 +27,12 @@ pub(crate) struct DeletedRows {
 }
 
 impl DeletedRows {
-    /// How many rows.
+    /// The number of rows.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Adds those of a file, whose number no other has.
+    /// Adds the rows of a file. Each file needs its own number.
     ///
     /// # Errors
     /// `Unsupported` if the file's number or a position does not fit; nothing is added then.
@@ -49,7 +49,7 @@ impl DeletedRows {
         added
     }
 
-    /// Adds a row behind those before it.
+    /// Adds a row after the earlier ones.
     fn add_row(&mut self, number: usize, position: u64) -> Result<()> {
         let (word, bit) = (packed(number, position >> ROWS_SHIFT)?, position & ((1 << ROWS_SHIFT) - 1));
         if self.words.last() != Some(&word) {
@@ -62,7 +62,7 @@ impl DeletedRows {
         Ok(())
     }
 
-    /// All of them, of [`deleted_schema`].
+    /// All rows, in the schema [`deleted_schema`].
     ///
     /// # Errors
     /// None that can be expected.

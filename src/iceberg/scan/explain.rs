@@ -1,5 +1,5 @@
-//! Explaining a scan: the pruning funnel, what each clause of the filter can do, and the verdict on every manifest and
-//! file; and what planning will cost.
+//! Explains a scan: the pruning funnel, the effect of each clause of the filter, the verdict on every manifest and
+//! file, and the cost of planning.
 
 use std::time::Instant;
 
@@ -23,9 +23,9 @@ use crate::iceberg::scan::survivors::{Survivors, disagree, in_waves, millis};
 use crate::rows::explanation::{CommitFacts, Explained};
 
 impl IcebergScan {
-    /// What planning does and why: plans, keeping only the counts. With `files` it also opens the manifests that the
-    /// manifest list excludes, and says of every file why it was kept or dropped. Of a changelog, figures are sums over
-    /// its commits; files that stayed are listed only where their rows changed, and delete files are not.
+    /// Explains planning: it plans and keeps only the counts. With `files` it also opens the excluded manifests, and
+    /// tells for every file why it was kept or dropped. For a changelog, figures are sums over its commits. Unchanged
+    /// files are listed only where their rows changed, and delete files are not listed.
     ///
     /// # Errors
     /// As [`Plan::start`].
@@ -64,7 +64,7 @@ impl IcebergScan {
         })
     }
 
-    /// What planning will cost, from the manifest lists alone. Of a changelog, bytes and manifests are upper bounds.
+    /// The cost of planning, from the manifest lists alone. For a changelog, bytes and manifests are upper bounds.
     ///
     /// # Errors
     /// As [`Plan::start`].
@@ -78,7 +78,7 @@ impl IcebergScan {
         Ok(Estimate::new(&verdicts, &input.entries, &input.filter, input.cache.as_deref()))
     }
 
-    /// The manifests in the order of planning, and what is planned of them; not of a changelog.
+    /// The manifests in planning order, and the input of the plan; not for a changelog.
     pub(crate) fn listed(&self) -> Result<(PlanInput, Vec<ManifestFile>)> {
         let input = match self.history() {
             History::Appends(snapshots) => return list_appends(self.plan_input(), snapshots),
@@ -92,7 +92,8 @@ impl IcebergScan {
     }
 }
 
-/// Judges the files of all manifests: data first, then deletes, of which is known by then what they reach.
+/// Judges the files of all manifests: first data files, then delete files, as these depend on the data files that are
+/// kept.
 fn judge_files(
     judge: &ReasonJudge<'_>,
     verdicts: &[ManifestVerdict],

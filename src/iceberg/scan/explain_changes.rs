@@ -1,4 +1,4 @@
-//! Explaining what happened between versions: the funnel over all commits, and what each of them did.
+//! Explains a changelog: the funnel over all commits, and the effect of each commit.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::iceberg::spec::snapshot::Snapshot;
 use crate::rows::explanation::{CommitFacts, Explained, FunnelStage};
 use crate::rows::judged_files::change_file_schema;
 
-/// A file that changed: the commit, what happened, whether the file itself stayed, its path.
+/// A changed file: the commit, the kind of change, whether the file itself stayed, and its path.
 type Changed = (i32, ChangeOperation, bool, Vec<u8>);
 
 impl IcebergScan {
@@ -93,7 +93,7 @@ impl IcebergScan {
     }
 }
 
-/// What can have happened to files of this scope.
+/// The possible changes of files in this scope.
 fn operations(scope: &EntryScope) -> &'static [ChangeOperation] {
     match scope {
         EntryScope::RemovedBy(_) => &[ChangeOperation::Delete],
@@ -102,7 +102,7 @@ fn operations(scope: &EntryScope) -> &'static [ChangeOperation] {
     }
 }
 
-/// Which of the files to show, and the number of their deletes. Of files that stayed only those with rows that changed.
+/// The files to show, with their numbers of delete files. Files that stayed are shown only if their rows changed.
 fn shown(
     look: &Look,
     operation: ChangeOperation,

@@ -1,4 +1,4 @@
-//! What each clause of a filter can do: at which stages it can prune, and what keeps it from others.
+//! The effect of each clause of a filter: the stages at which it can prune, and why it can't at others.
 
 use std::sync::Arc;
 
@@ -34,13 +34,13 @@ impl MetricsSeen {
         }
     }
 
-    /// Whether files were seen and none has metrics of the column.
+    /// Whether files were seen, but none with metrics of the column.
     fn lacks(&self, id: FieldId) -> bool {
         self.files && self.fields.contains(&(id, false))
     }
 }
 
-/// What tells planning of a column that no file stores.
+/// Where planning gets the value of a column that no file stores.
 #[derive(Clone, Copy, PartialEq)]
 enum KnownBy {
     /// The manifest: `_spec_id`.
@@ -49,11 +49,11 @@ enum KnownBy {
     Tuple,
     /// The entry: `_file`.
     File,
-    /// Nothing: it differs from row to row.
+    /// Nowhere: it differs from row to row.
     Rows,
 }
 
-/// What planning knows of the column that a leaf asks about, if it is a metadata column.
+/// The source for the column that a leaf asks about, if it is a metadata column.
 fn known(leaf: &BoundLeaf, schema: &Schema) -> Option<KnownBy> {
     let is_member = |f: &Field| f.id == PARTITION && f.ty.children().iter().any(|m| m.id == leaf.term.field_id);
     match leaf.term.field_id {
@@ -64,7 +64,7 @@ fn known(leaf: &BoundLeaf, schema: &Schema) -> Option<KnownBy> {
     }
 }
 
-/// Whether a filter asks about the metadata columns that manifests and entries tell of: `_spec_id` and `_file`.
+/// Whether a filter uses the metadata columns that manifests and entries have: `_spec_id` and `_file`.
 pub(crate) fn asks_of_place(filter: &BoundPredicate) -> [bool; 2] {
     let ids = filter.field_ids();
     [ids.contains(&SPEC_ID), ids.contains(&FILE)]
@@ -136,14 +136,14 @@ fn by(part: &BoundPredicate, can: &dyn Fn(&BoundLeaf) -> Result<(), String>) -> 
     }
 }
 
-/// Whether any leaf is so.
+/// Whether any leaf meets the condition.
 fn leaves_any(part: &BoundPredicate, is_so: &dyn Fn(&BoundLeaf) -> bool) -> bool {
     let mut any = false;
     part.for_each_leaf(&mut |leaf| any |= is_so(leaf));
     any
 }
 
-/// Whether what planning knows of a metadata column is known at a stage. That it is not yet limits nothing worth a word.
+/// Whether a metadata column is known at a stage. A column that only becomes known later is no limit worth reporting.
 fn known_to(leaf: &BoundLeaf, known: KnownBy, stage: KnownBy) -> Result<(), String> {
     match (known, stage) {
         (KnownBy::Rows, _) => Err(format!("{} is known of rows alone", leaf.term.path.join("."))),
@@ -164,7 +164,7 @@ fn by_partition(leaf: &BoundLeaf, specs: &[&Arc<PartitionSpec>]) -> Result<(), S
     })
 }
 
-/// What a leaf asks, in a word.
+/// The operation of a leaf, in a word.
 fn asked(leaf: &BoundLeaf) -> &'static str {
     match leaf.op {
         Op::NotEq => "!=",
@@ -222,7 +222,7 @@ fn by_metrics(leaf: &BoundLeaf, seen: &MetricsSeen) -> Result<(), String> {
     }
 }
 
-/// What a leaf can do only now and then.
+/// The limits of a leaf that can prune only in some cases.
 fn limit_of(leaf: &BoundLeaf) -> Option<String> {
     let alike = "excludes only files whose values are all alike";
     match leaf.op {
@@ -235,7 +235,7 @@ fn limit_of(leaf: &BoundLeaf) -> Option<String> {
     }
 }
 
-/// A spec as people write it: `day(ts), bucket[16](id)`.
+/// A spec in readable form: `day(ts), bucket[16](id)`.
 pub(crate) fn spec_text(spec: &PartitionSpec, schema: &Schema) -> String {
     let field = |f: &PartitionField| {
         let column = schema.name_of(f.source_id).unwrap_or_else(|| f.name.clone());

@@ -1,4 +1,4 @@
-//! The figures of an explanation: the table, the filter, and the stages of pruning with what each kept.
+//! The figures of an explanation: the table, the filter, and how much each pruning stage kept.
 
 use super::explain_clauses;
 use super::survivors::Survivors;
@@ -54,7 +54,7 @@ impl IcebergScan {
     }
 }
 
-/// The stages of a plan, whose filter asks about `_spec_id`, `_file` or not.
+/// The stages of a plan. The flags tell whether the filter uses `_spec_id` and `_file`.
 fn funnel(c: &PlanCounters, deletes: &DeleteFacts, [asks_spec, asks_file]: [bool; 2]) -> Vec<FunnelStage> {
     let mut stages = vec![
         FunnelStage {

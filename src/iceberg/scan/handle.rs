@@ -49,7 +49,7 @@ pub struct IcebergScan {
     options: Arc<BTreeMap<String, String>>,
     max_plan_bytes: Option<u64>,
     plan_cache: Option<Arc<PlanCache>>,
-    /// Whether tasks have the deletes of all rows of their files.
+    /// Whether tasks have all deletes of their files, not only those that the filter may reach.
     all_deletes: bool,
 }
 
@@ -99,10 +99,10 @@ impl IcebergScan {
         })
     }
 
-    /// Gives tasks the deletes of all rows of their files, not of those alone that the filter may keep: whoever
-    /// writes a file anew writes the others too.
+    /// Tasks get the deletes of all rows of their files, even of rows that the filter drops: rewriting a file writes
+    /// those rows too.
     pub(crate) fn with_all_deletes(self) -> IcebergScan {
-        // The cache knows of no plans like that.
+        // The cache has no such plans.
         IcebergScan { all_deletes: true, plan_cache: None, ..self }
     }
 
@@ -122,12 +122,12 @@ impl IcebergScan {
         Ok(IcebergScan { shape: self.shape.select(columns)?, ..self.clone() })
     }
 
-    /// The columns that can be asked for.
+    /// The columns that can be selected.
     pub(crate) fn all_columns(&self) -> &Arc<Schema> {
         self.shape.all_columns()
     }
 
-    /// Reads at most so many rows.
+    /// Reads at most this number of rows.
     pub fn limit(&self, rows: usize) -> IcebergScan {
         IcebergScan { shape: self.shape.limit(rows), ..self.clone() }
     }
@@ -145,7 +145,7 @@ impl IcebergScan {
         to_arrow(&self.shape.context.projection)
     }
 
-    /// What tasks of this scan share.
+    /// The context that all tasks of this scan share.
     pub fn context(&self) -> &Arc<ReadContext> {
         &self.shape.context
     }
@@ -169,10 +169,10 @@ impl IcebergScan {
         })
     }
 
-    /// What is planned, of a scan of a version.
+    /// The input of the plan, for a scan of one version.
     ///
     /// # Errors
-    /// `Unsupported` for scans of what happened between versions.
+    /// `Unsupported` for scans of changes between versions.
     pub(crate) fn version_input(&self) -> Result<PlanInput> {
         match self.history {
             History::None => Ok(self.plan_input()),
@@ -193,17 +193,17 @@ impl IcebergScan {
         &self.history
     }
 
-    /// Whether the rows are those that changed.
+    /// Whether the rows are changes.
     pub fn is_of_changes(&self) -> bool {
         matches!(self.history, History::Changes(_))
     }
 
-    /// Whether [`Scan::version_input`] gives something.
+    /// Whether [`Scan::version_input`] returns an input.
     pub fn is_of_version(&self) -> bool {
         matches!(self.history, History::None)
     }
 
-    /// What is planned.
+    /// The input of the plan.
     pub(crate) fn plan_input(&self) -> PlanInput {
         PlanInput {
             store: self.store().clone(),
@@ -246,7 +246,7 @@ impl IcebergScan {
         Ok(IcebergTaskStream::of(self.plan(column_metrics)?))
     }
 
-    /// The tasks as Arrow batches without an object each; columns as in [`Scan::plan_schema`].
+    /// The tasks as Arrow batches, without an object for each task; columns as in [`Scan::plan_schema`].
     ///
     /// # Errors
     /// As [`Plan::start`].
@@ -304,7 +304,7 @@ impl IcebergScan {
         request.or(&self.options, &self.table.inner.metadata.properties)
     }
 
-    /// The rows, one batch at a time: tasks are planned and files opened as the stream is read, by threads that keep
+    /// The rows, one batch at a time. Tasks are planned and files opened while the stream is read, by threads that stay
     /// a few batches ahead.
     ///
     /// # Errors
@@ -326,8 +326,8 @@ impl IcebergScan {
         TaskReader { store: self.store().clone(), context: self.shape.context.clone(), deletes: Arc::default() }
     }
 
-    /// The number of rows: from metadata for files of which the filter keeps every row and deletion vectors count the
-    /// others, else by reading the columns of filter and deletes. Checks for cancellation between batches.
+    /// The number of rows. Metadata counts files whose rows all match, if only deletion vectors delete others. For
+    /// other files, the columns of filter and deletes are read. Checks for cancellation between batches.
     ///
     /// # Errors
     /// As [`Scan::read`]; a cancellation.
@@ -358,7 +358,7 @@ impl IcebergScan {
     }
 }
 
-/// The tasks of a scan whose rows metadata does not count; it counts those of the others.
+/// The tasks of a scan whose rows metadata can't count. Metadata counts the rows of the others.
 struct Uncounted {
     plan: AnyPlan,
     context: Arc<ReadContext>,
@@ -366,7 +366,7 @@ struct Uncounted {
     /// The next survivor of the batch.
     next: usize,
     counted: Arc<AtomicU64>,
-    /// So many rows are enough.
+    /// The number of rows at which counting may stop.
     most: u64,
 }
 
@@ -404,7 +404,7 @@ pub struct IcebergTaskStream {
 }
 
 impl IcebergTaskStream {
-    /// What was seen and kept so far.
+    /// The counters so far.
     pub fn counters(&self) -> &PlanCounters {
         self.plan.counters()
     }

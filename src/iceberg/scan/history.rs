@@ -1,4 +1,4 @@
-//! Scans of what happened between two versions: which snapshots they cover and which columns they have.
+//! Scans of the changes between two versions: the snapshots that they cover, and their columns.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::rows::change_columns::{with_columns, with_fields};
 use crate::types::Schema;
 use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, PARTITION, metadata_column, row_columns};
 
-/// What a scan looks at besides a version.
+/// What a scan covers in addition to a version.
 #[derive(Clone, Debug)]
 pub(crate) enum History {
     /// Nothing: the version itself.
@@ -28,7 +28,7 @@ pub(crate) enum History {
 }
 
 impl History {
-    /// What a request asks for, with `at` being found already.
+    /// The changes that a request asks for; `at` is already resolved.
     ///
     /// # Errors
     /// `NotFound` for a branch, tag or time that does not exist; `InvalidInput` if `at` does not come from `since`.
@@ -54,10 +54,10 @@ impl History {
         snapshots.iter().filter(|s| s.operation() == Some("append"))
     }
 
-    /// The columns that rows have unless others are selected.
+    /// The default columns of the rows.
     ///
     /// # Errors
-    /// `Unsupported` if the table has a column of such a name itself.
+    /// `Unsupported` if the table itself has a column with such a name.
     pub(crate) fn default_columns(&self, schema: &Arc<Schema>) -> Result<Arc<Schema>> {
         if !matches!(self, History::Changes(_)) {
             return Ok(schema.clone());
@@ -72,12 +72,12 @@ impl History {
         }
     }
 
-    /// The columns that can be asked for: `schema` are those of the version.
+    /// The columns that can be selected: `schema` has those of the version.
     pub(crate) fn all_columns(&self, schema: &Arc<Schema>, metadata: &TableMetadata) -> Arc<Schema> {
         match self {
             History::Changes(_) => with_columns(&with_columns(schema, &CHANGE_COLUMNS), &LINEAGE_COLUMNS),
             _ => {
-                // Where specs contradict each other, as in old tables, there is no type to give `_partition`.
+                // Where specs contradict each other, as in old tables, `_partition` has no type.
                 let partition = partition_type(metadata).ok();
                 let columns =
                     row_columns(metadata.format_version, partition.as_deref().unwrap_or(&[]), metadata.last_column_id);
@@ -87,8 +87,8 @@ impl History {
     }
 }
 
-/// The snapshot that `since` names; a snapshot id may be that of an expired one. A time before the first snapshot that `at`
-/// comes from is the beginning, as long as that first one is still there.
+/// The snapshot that `since` names; it may be the id of an expired snapshot. A time before the first ancestor of `at`
+/// means the beginning, as long as that ancestor still exists.
 fn snapshot_id(metadata: &TableMetadata, since: &At, at: Option<&Snapshot>) -> Result<Option<i64>> {
     let first = at.and_then(|at| metadata.ancestors(at.id).last().cloned());
     let is_before_all = |ms: i64| match &first {
@@ -108,7 +108,7 @@ fn snapshot_id(metadata: &TableMetadata, since: &At, at: Option<&Snapshot>) -> R
     }
 }
 
-/// Whether the rows of a batch's files are all rows that their deletes leave.
+/// Whether a batch keeps all rows of its files that deletes leave.
 pub(crate) fn keeps_all(context: &ReadContext, batch: &PlannedBatch) -> bool {
     *context.change_filter == BoundPredicate::True
         && batch.change.as_ref().is_none_or(|c| c.removed_by.is_none() && c.commit.is_none())

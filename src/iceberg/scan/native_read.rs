@@ -1,8 +1,8 @@
 //! Decides which files of a scan an engine's own Parquet reader can read.
 //!
-//! [`Scan::native_read`] plans and looks at the footers of the files. A file goes to the engine if reading columns by
-//! their names in the file comes to what the specification says (`data::plain_columns`), and if deletes by position
-//! are its only ones: these are given as the rows that they delete, for the engine to look up ([`deleted_rows`]).
+//! [`Scan::native_read`] plans and reads the footers of the files. The engine may read a file if reading columns by the
+//! names in the file follows the specification (`data::plain_columns`). The file may have deletes by position only.
+//! These are returned as deleted rows, which the engine looks up ([`deleted_rows`]).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,13 +30,13 @@ use crate::store::{in_parallel, location};
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{Field, PrimitiveType, Schema, Transform};
 
-/// Columns that are added while an engine reads begin so.
+/// The prefix of columns that are added while an engine reads.
 const OWN_COLUMNS: &str = "__frazil_";
 
-/// What files of a group have in common.
+/// The common form of the files of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct GroupForm {
-    /// For each wanted column the files' name; `None` where it is null in every row.
+    /// For each wanted column, its name in the files; `None` where it is null in every row.
     columns: Vec<Option<String>>,
     has_deletes: bool,
     is_filtered: bool,
@@ -50,8 +50,8 @@ fn reasons_batch(reasons: &[(String, String)]) -> Result<RecordBatch> {
 }
 
 impl IcebergScan {
-    /// Plans, and assigns each file to a reader. Reads the footer of each file that may go to the engine, and its
-    /// position deletes.
+    /// Plans, and assigns each file to a reader. Reads the footer and position deletes of each file that may go to the
+    /// engine.
     ///
     /// # Errors
     /// As [`Scan::splits`] and [`DeleteFilter::load`]; the store's.
@@ -106,7 +106,7 @@ struct Assigner<'a> {
     request: &'a NativeReadRequest,
     wanted: Vec<Field>,
     deletes: DeleteCache,
-    /// Real paths that several tasks have. Engines read such a file once.
+    /// Real paths of several tasks. Engines would read such a file only once.
     repeated: HashSet<String>,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Assigner<'a> {
         Assigner { scan, request, wanted, deletes: DeleteCache::default(), repeated: HashSet::new() }
     }
 
-    /// Why no file of the scan, which has so many, can go to the engine.
+    /// Why no file of the scan, with this number of files, can go to the engine.
     fn refusal(&self, files: usize) -> Option<String> {
         let most = self.request.most_files;
         if files > most {
@@ -166,7 +166,7 @@ impl<'a> Assigner<'a> {
         Ok(())
     }
 
-    /// How the task's file, which is at this path, can be read, deletes apart.
+    /// How the task's file at this path can be read, apart from its deletes.
     fn form(&self, task: &ScanTask, path: &str) -> Result<Plain> {
         match self.place_refusal(task, path) {
             Some(reason) => Ok(Plain::Not(reason)),
@@ -174,7 +174,7 @@ impl<'a> Assigner<'a> {
         }
     }
 
-    /// Why the task's file can't go to the engine, whatever is in it.
+    /// Why the task's file can't go to the engine, whatever its contents.
     fn place_refusal(&self, task: &ScanTask, path: &str) -> Option<String> {
         let file = &task.data_file;
         if task.merge.is_some() || file.leveled.is_some() {
@@ -183,7 +183,7 @@ impl<'a> Assigner<'a> {
         if task.deletes.iter().any(|d| d.file.content == FileContent::EqualityDeletes) {
             return Some("it has equality deletes".into());
         }
-        // Neither they nor the file's footer need to be read then.
+        // Then neither the deletes nor the file's footer need to be read.
         if self.request.most_positions == 0 && !task.deletes.is_empty() {
             return Some("it has deletes".into());
         }
@@ -241,7 +241,7 @@ impl<'a> Assigner<'a> {
     }
 }
 
-/// Why a filter can't be said in SQL.
+/// Why a filter can't be written in SQL.
 fn unsayable(filter: &BoundPredicate) -> Option<String> {
     let mut reason = None;
     filter.for_each_leaf(&mut |leaf| {

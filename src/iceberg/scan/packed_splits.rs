@@ -1,4 +1,4 @@
-//! A scan's splits packed as they are planned, without an object for each file: for drivers that only hand them on.
+//! A scan's splits, packed as they are planned without an object for each file. For drivers that only pass them on.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::iceberg::plan::planned::PlannedBatch;
 use crate::iceberg::scan::handle::IcebergScan;
 use crate::parallel::check_cancelled;
 
-/// What a scan reads, before it is packed.
+/// The planned files of a scan, not packed yet.
 pub(crate) enum PlannedReads {
-    /// Files of which each task is what [`PlannedRow`] gives.
+    /// Files whose tasks all have the form of [`PlannedRow`].
     Plain(Vec<PlannedBatch>),
-    /// Any.
+    /// Any tasks.
     Tasks(Vec<ScanTask>),
 }
 
 impl PlannedReads {
-    /// How many files there are.
+    /// The number of files.
     pub(crate) fn len(&self) -> usize {
         match self {
             PlannedReads::Plain(batches) => batches.iter().map(|batch| batch.rows.len()).sum(),
@@ -45,8 +45,7 @@ impl PlannedReads {
 }
 
 impl IcebergScan {
-    /// As [`Scan::splits`], but packed if they are so many and more. Those of a scan with deletes or of changes are
-    /// not.
+    /// As [`IcebergScan::splits`], but packed from this number of files on. Scans with deletes or of changes are not packed.
     ///
     /// # Errors
     /// As [`Scan::splits`].
@@ -55,7 +54,7 @@ impl IcebergScan {
         self.pack_planned(self.planned(pack_from)?, &plan, pack_from)
     }
 
-    /// Plans. Batches are kept only as long as all of them could be packed: with many deletes they are large.
+    /// Plans. Batches are kept only while all of them can be packed: with many deletes they are large.
     pub(crate) fn planned(&self, pack_from: usize) -> Result<PlannedReads> {
         let mut plan = self.plan(false)?;
         let (mut plain, mut tasks) = ((pack_from < usize::MAX).then(Vec::new), Vec::new());
@@ -89,7 +88,7 @@ fn add_tasks(batch: &PlannedBatch, tasks: &mut Vec<ScanTask>) -> Result<()> {
     (0..batch.rows.len()).try_for_each(|k| batch.task(k).map(|task| tasks.push(task)))
 }
 
-/// Whether all tasks of a batch are what [`PlannedRow`] gives.
+/// Whether all tasks of a batch have the form of [`PlannedRow`].
 fn is_plain(batch: &PlannedBatch) -> bool {
     batch.change.is_none() && batch.rows.iter().enumerate().all(|(k, row)| batch.is_plain(k, *row as usize))
 }

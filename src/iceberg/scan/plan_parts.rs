@@ -1,9 +1,9 @@
-//! Planning in parts, by many processes: each part is a share of a snapshot's manifests, and plans alone.
+//! Planning in parts, by many processes: each part has some of a snapshot's manifests, and is planned alone.
 //!
-//! [`Scan::plan_parts`] reads the manifest list and no manifest. A [`PlanPart`] travels as JSON with all that planning
-//! needs: the schemas and specs, the filter, and of each manifest what the list says of it, for its sequence number,
-//! snapshot id and first row id are inherited by its files. So nothing but manifests is read where it is planned. The
-//! tasks of all parts, one after the other, are those of [`Scan::plan_files`].
+//! [`Scan::plan_parts`] reads the manifest list, but no manifest. A [`PlanPart`] travels as JSON with everything that
+//! planning needs. It has the schemas, the specs, the filter, and the manifest list's entry for each manifest. The
+//! entries are needed because files inherit their sequence number, snapshot id and first row id. So planning a part
+//! reads only manifests. The tasks of all parts in order are those of [`Scan::plan_files`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -38,33 +38,33 @@ use crate::types::schema_json::{schema_from_json, schema_to_json};
 use crate::types::value::{hex, unhex};
 use crate::types::{PartitionSpec, Schema};
 
-/// A share of a snapshot's manifests, with all that planning them needs.
+/// Some of a snapshot's manifests, with everything that planning them needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IcebergPlanPart {
     scan: Arc<PartScan>,
     manifests: ManifestGroup,
 }
 
-/// What the parts of a scan share.
+/// The common data of a scan's parts.
 #[derive(Clone, Debug, PartialEq)]
 struct PartScan {
     read: Arc<ReadContext>,
     filter: Arc<BoundPredicate>,
     snapshot_id: i64,
-    /// The schema of the scan, then those that have columns which it lacks: specs and equality deletes may name them.
+    /// The schema of the scan, then those with columns that it lacks: specs and equality deletes may name them.
     schemas: Vec<Arc<Schema>>,
     specs: Vec<Arc<PartitionSpec>>,
     packing: SplitPlan,
 }
 
 impl IcebergScan {
-    /// The plan in parts of about `part_bytes` bytes of data manifests, oldest first; in a single one if the data
-    /// manifests that may hold matching files have at most `whole_bytes`. Reads the manifest list only. A delete
-    /// manifest counts once for each part that reads it where the scan bounds what is read.
+    /// The plan in parts of about `part_bytes` bytes of data manifests, oldest first. It is a single part if the data
+    /// manifests that may hold matching files have at most `whole_bytes`. Reads the manifest list only. Where the scan
+    /// limits how much is read, a delete manifest counts once for each part that reads it.
     ///
     /// # Errors
     /// `InvalidInput` for split sizes that are not positive, or if planning would read more than the scan allows;
-    /// `Unsupported` for scans of what happened between versions; as [`group_manifests`].
+    /// `Unsupported` for scans of changes between versions; as [`group_manifests`].
     pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<IcebergPlanPart>> {
         let input = self.version_input()?;
         let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
@@ -89,12 +89,13 @@ impl IcebergScan {
         Ok(parts)
     }
 
-    /// A split without tasks: what the tasks of the scan share.
+    /// A split without tasks, with the context that the scan's tasks share.
     pub fn reader(&self) -> Split {
         Split { context: self.context().clone(), tasks: Vec::new() }
     }
 
-    /// About how many splits this number of files gives, by the mean size of the snapshot's files. At least one.
+    /// The approximate number of splits for this number of files, by the mean size of the snapshot's files. At least
+    /// one.
     ///
     /// # Errors
     /// `InvalidInput` for split sizes that are not positive; `Unsupported` as [`Scan::plan_parts`].
@@ -111,7 +112,7 @@ impl IcebergScan {
     }
 }
 
-/// The scan's schema and each that is the first to have some column which those before lack.
+/// The scan's schema, and each further schema with a column that the earlier ones lack.
 fn needed_schemas(schema: &Arc<Schema>, metadata: &TableMetadata) -> Vec<Arc<Schema>> {
     let mut known: HashSet<_> = schema.field_ids().collect();
     let mut out = vec![schema.clone()];
@@ -134,12 +135,12 @@ pub fn table_schema() -> SchemaRef {
 }
 
 impl IcebergPlanPart {
-    /// Bytes of its manifests, those of deletes included.
+    /// The total size of its manifests, including delete manifests.
     pub fn manifest_bytes(&self) -> u64 {
         self.all_manifests().map(|m| m.length_bytes.max(0) as u64).fold(0, u64::saturating_add)
     }
 
-    /// How many data files its manifests say they have; a manifest that does not say so counts as one.
+    /// The number of data files as its manifests record it; a manifest without that number counts as one file.
     pub fn most_files(&self) -> u64 {
         let files = |m: &ManifestFile| match (m.added_files_count, m.existing_files_count) {
             (None, None) => 1,
@@ -148,7 +149,7 @@ impl IcebergPlanPart {
         self.manifests.data.iter().map(files).fold(0, u64::saturating_add)
     }
 
-    /// Its data manifests and its delete manifests.
+    /// The numbers of its data manifests and delete manifests.
     pub fn manifest_counts(&self) -> (usize, usize) {
         (self.manifests.data.len(), self.manifests.deletes.len())
     }
@@ -231,7 +232,7 @@ impl IcebergPlanPart {
         RunningPlan::over(input, self.all_manifests().cloned(), began).with("snapshot", scan.snapshot_id)
     }
 
-    /// All of it, for [`PlanPart::from_json`].
+    /// The whole part, for [`PlanPart::from_json`].
     pub fn to_json(&self) -> String {
         let scan = &self.scan;
         let list = |manifests: &[ManifestFile]| manifests.iter().map(manifest_to_json).collect::<Vec<_>>();
@@ -253,9 +254,10 @@ impl IcebergPlanPart {
     /// Reads what [`PlanPart::to_json`] wrote.
     ///
     /// # Errors
-    /// `InvalidInput` if it is not that.
+    /// `InvalidInput` for any other text.
     pub fn from_json(text: &str) -> Result<IcebergPlanPart> {
-        let j: Json = serde_json::from_str(text).map_err(|e| Error::invalid("this is no JSON of a plan").because(e))?;
+        let j: Json =
+            serde_json::from_str(text).map_err(|e| Error::invalid("the text is not the JSON of a plan").because(e))?;
         let read = context_from_json(j.get("context").ok_or_else(|| wrong("context"))?)?;
         let filter = predicate_from_json(j.get("filter").ok_or_else(|| wrong("filter"))?)?;
         let mut schemas = vec![read.schema.clone()];
@@ -296,7 +298,7 @@ fn long(j: &Json, key: &str) -> Option<i64> {
     j.get(key).and_then(Json::as_i64)
 }
 
-/// By the names of the manifest list.
+/// With the field names of the manifest list.
 fn manifest_to_json(m: &ManifestFile) -> Json {
     let summary = |s: &FieldSummary| {
         json!({

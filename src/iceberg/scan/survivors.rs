@@ -22,16 +22,16 @@ pub(crate) fn millis(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
 }
 
-/// What planning keeps, entry by entry.
+/// The files that planning keeps, entry by entry.
 pub(crate) struct Survivors {
     pub(crate) plan: AnyPlan,
     pub(crate) batch: PlannedBatch,
     pub(crate) next: usize,
-    /// By number of the delete file: data files that it reaches.
+    /// By number of the delete file: the data files that it applies to.
     pub(crate) reached: Vec<u32>,
-    /// Of a changelog, whose commits number them anew: those that reach a data file.
+    /// For a changelog, where each commit numbers delete files from 0: those that apply to a data file.
     pub(crate) reached_paths: HashSet<(String, Option<i64>)>,
-    /// Of a changelog: how often deletes reach a data file.
+    /// For a changelog: how often delete files apply to a data file.
     pub(crate) attachments: u64,
     pub(crate) metrics_seen: MetricsSeen,
     pub(crate) commits: Commits,
@@ -78,7 +78,7 @@ impl Survivors {
         Ok(true)
     }
 
-    /// Takes the next survivor, which must be the file of that path; the number of its delete files.
+    /// Takes the next survivor, which must be the file with this path. Returns the number of its delete files.
     pub(crate) fn take(&mut self, path: Option<&[u8]>) -> Result<u32> {
         while self.next >= self.batch.rows.len() {
             if !self.next_batch()? {
@@ -98,7 +98,7 @@ pub(crate) fn disagree() -> Error {
     Error::internal("planning and its explanation disagree about a file")
 }
 
-/// Judges manifests a few at a time in parallel, and gives them on in order.
+/// Judges manifests a few at a time in parallel, and passes them on in order.
 pub(crate) fn in_waves(
     judge: &ReasonJudge<'_>,
     mut manifests: &[&ManifestVerdict],
@@ -121,7 +121,7 @@ pub(crate) fn in_waves(
     Ok(())
 }
 
-/// Counts the files that were kept of each commit.
+/// Counts the kept files of each commit.
 #[derive(Default)]
 pub(crate) struct Commits {
     pub facts: Vec<CommitFacts>,

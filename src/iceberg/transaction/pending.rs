@@ -23,29 +23,29 @@ use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::IcebergTable;
 use crate::store::Location;
 
-/// Changes that are committed together: all of them are in the table's next version, or none.
+/// Changes that are committed together: the table's next version has all of them, or none.
 ///
 /// Files are written as changes are added; nothing is published before [`Transaction::commit`].
 pub(crate) struct IcebergTransaction {
     table: IcebergTable,
     branch: Option<String>,
     changes: Vec<Box<dyn TableChange>>,
-    /// What the first so many changes lead to, so that each is applied once however often the table is looked at.
+    /// The metadata after this number of changes, so that each change is applied only once.
     applied: Option<(usize, TableMetadata)>,
     /// Ids of the snapshots among the changes.
     own: Vec<i64>,
-    /// Of the snapshots that are published, and of those that would do the same again.
+    /// The snapshots to publish, with those that would make the same change again.
     picks: Vec<[i64; 2]>,
-    /// Whether the table's schema or spec may be others than at the beginning.
+    /// Whether the changes may alter the table's schema or spec.
     evolved: bool,
-    /// Appends that nothing came after: they make one snapshot.
+    /// The latest appends, not followed by another change: they make one snapshot.
     appended: Option<(CommitOptions, Vec<DataFile>)>,
-    /// The process that it belongs to: in a forked one it is a mere copy.
+    /// The process that owns the transaction. In a forked process it is only a copy.
     process: u32,
 }
 
 impl IcebergTransaction {
-    /// Of a table, at its newest version; new snapshots go to `branch`, `main` if none.
+    /// Begins a transaction at the table's newest version; new snapshots go to `branch`, by default `main`.
     ///
     /// # Errors
     /// As [`Table::writable_location`] and [`Table::refresh`].
@@ -69,7 +69,7 @@ impl IcebergTransaction {
         self.branch.as_deref()
     }
 
-    /// The table as the changes so far leave it; published nowhere. Its rows can be scanned.
+    /// The table with the changes so far, not published. Its rows can be scanned.
     ///
     /// # Errors
     /// As [`Transaction::commit`], but for a lost race.
@@ -93,8 +93,8 @@ impl IcebergTransaction {
         Ok(())
     }
 
-    /// Adds a snapshot. The transaction's own earlier ones are no conflicts for it. Where it was planned on what
-    /// [`Transaction::table`] gave, it must assume what it assumes since [`Transaction::since`].
+    /// Adds a snapshot. The transaction's own earlier snapshots are not conflicts. A change planned on the result of
+    /// [`Transaction::table`] must check its preconditions since [`Transaction::since`].
     ///
     /// # Errors
     /// As [`CommitOptions::apply`].
@@ -106,12 +106,12 @@ impl IcebergTransaction {
         Ok(())
     }
 
-    /// As every snapshot of the transaction is committed.
+    /// The options with which every snapshot of the transaction is committed.
     fn options(&self, options: &CommitOptions) -> CommitOptions {
         CommitOptions { branch: self.branch.clone(), ..options.clone() }
     }
 
-    /// Makes sure that a snapshot can be committed so.
+    /// Makes sure that a snapshot can be committed with these options.
     ///
     /// # Errors
     /// As [`CommitOptions::check`].
@@ -124,15 +124,15 @@ impl IcebergTransaction {
         self.own.iter().copied()
     }
 
-    /// The snapshot that the transaction began on; none if there was none.
+    /// The snapshot that the transaction began on; `None` without one.
     ///
     /// # Errors
-    /// `NotFound` if there is no such branch: its snapshots would come from `main`'s.
+    /// `NotFound` for an unknown branch: its snapshots would otherwise follow those of `main`.
     pub(crate) fn since(&self) -> Result<Option<i64>> {
         Ok(self.head(&self.table.inner.metadata)?.map(|s| s.id))
     }
 
-    /// The snapshot of a version that the next one on the transaction's branch would follow.
+    /// The parent, in this version, of the next snapshot on the transaction's branch.
     ///
     /// # Errors
     /// As [`Transaction::since`].
@@ -141,8 +141,8 @@ impl IcebergTransaction {
         metadata.snapshot_of_ref(name)
     }
 
-    /// Removes the data files of which every row matches, and the delete files of partitions that go as a whole, as the
-    /// table is when the transaction is committed. A file of which some rows match and others may not is a conflict.
+    /// Removes the data files whose rows all match, and the delete files of partitions that are removed as a whole. The
+    /// table's state at the commit counts. A file with both matching and other rows is a conflict.
     ///
     /// # Errors
     /// `InvalidInput` if the filter does not fit the schema.
@@ -152,10 +152,10 @@ impl IcebergTransaction {
         self.add_snapshot(change, &CommitOptions::default())
     }
 
-    /// Changes the table's schema, spec, order, properties or references, as the changes so far leave them.
+    /// Changes the table's schema, spec, order, properties or references, on top of the earlier changes.
     ///
     /// # Errors
-    /// As [`Table::evolve`]; `CommitConflict`, at the commit, if another one changed the same part of the table
+    /// As [`Table::evolve`]; `CommitConflict`, at the commit, if another commit changed the same part of the table
     /// meanwhile.
     pub(crate) fn evolve(&mut self, evolutions: &[Evolution]) -> Result<()> {
         let table = self.table()?;
@@ -168,14 +168,14 @@ impl IcebergTransaction {
         let change = table.evolution(&followed)?;
         self.add(change)?;
         self.evolved = true;
-        // What can't be made is refused now, not at the commit.
+        // Impossible changes are refused now, not at the commit.
         self.table().map(drop).inspect_err(|_| drop(self.changes.pop()))
     }
 
-    /// Publishes on `main` what a snapshot did: one that was staged, or is on another branch.
+    /// Publishes the change of a snapshot on `main`: one that was staged, or is on another branch.
     ///
     /// # Errors
-    /// `NotFound` if there is no such snapshot.
+    /// `NotFound` for an unknown snapshot.
     pub(crate) fn cherry_pick(&mut self, snapshot_id: i64) -> Result<()> {
         let missing = || Error::not_found("the table has no such snapshot").with("snapshot", snapshot_id);
         self.table.inner.metadata.snapshot_by_id(snapshot_id).ok_or_else(missing)?;
@@ -185,7 +185,7 @@ impl IcebergTransaction {
         self.add(Box::new(pick))
     }
 
-    /// Writes rows and adds their files. Appends that follow one another with the same options make one snapshot.
+    /// Writes rows and adds their files. Successive appends with the same options make one snapshot.
     ///
     /// # Errors
     /// As [`Table::write_with`].
@@ -208,12 +208,12 @@ impl IcebergTransaction {
         Ok(())
     }
 
-    /// A table that has the schema and spec that the changes so far lead to.
+    /// The table with the schema and spec that the changes so far lead to.
     fn now(&mut self) -> Result<IcebergTable> {
         if self.evolved { self.table() } else { Ok(self.table.clone()) }
     }
 
-    /// A transaction is committed by one process at most.
+    /// Only one process may commit a transaction.
     fn check_process(&self) -> Result<()> {
         match self.process == std::process::id() {
             true => Ok(()),
@@ -229,7 +229,8 @@ impl IcebergTransaction {
         self.add_snapshot(change, &options)
     }
 
-    /// What the transaction would do to the table's newest version. Writes what a commit would, and removes it again.
+    /// The effect that the transaction would have on the table's newest version. Writes the files of a commit, and
+    /// removes them again.
     ///
     /// # Errors
     /// As [`Transaction::commit`], but for a lost race.
@@ -269,34 +270,34 @@ impl IcebergTransaction {
         Ok(manifests.iter().filter(own).map(|m| m.length_bytes.max(0).unsigned_abs()).sum::<u64>() + list)
     }
 
-    /// Commits the changes in their order; returns the table at its new version, or as it is if there are none.
+    /// Commits the changes in their order. Returns the table at its new version; without changes, the table as it is.
     ///
     /// # Errors
-    /// `CommitConflict` if a change can't be made any more, or after the last retry; `CommitStateUnknown` if it can't
-    /// be told whether the commit happened; the store's.
+    /// `CommitConflict` if a change is no longer possible, or after the last retry; `CommitStateUnknown` if it can't be
+    /// told whether the commit happened; the store's.
     pub(crate) fn commit(mut self) -> Result<IcebergTable> {
         self.close_append()?;
         if self.changes.iter().all(|c| c.only_checks()) {
             let newest = self.table.refresh()?;
-            // What it found nothing to do for may be in the newest version: then it came before that.
+            // A change with nothing to do may already be in the newest version. Then an earlier commit made it.
             let still = apply_each(&mut self.changes, &newest.inner.metadata);
             return Ok(if still.is_ok() { newest } else { self.table.clone() });
         }
-        // Their files are the commit's from now on, however it ends.
+        // The commit is responsible for their files from now on, however it ends.
         commit(&self.table, std::mem::take(&mut self.changes)).into_result()
     }
 
-    /// Gives the changes up, and removes the files that were written for them; so does dropping it.
+    /// Gives the changes up, and removes the files that were written for them. Dropping it does the same.
     pub(crate) fn abort(self) {}
 }
 
 impl IcebergTable {
-    /// Publishes on `main` what a snapshot did: one that was staged, or is on another branch. Where `main` has not
-    /// moved since, it just moves there.
+    /// Publishes the change of a snapshot on `main`: one that was staged, or is on another branch. If `main` has not
+    /// moved since, it is set to that snapshot.
     ///
     /// # Errors
-    /// `NotFound` if there is no such snapshot; `InvalidInput` if it is published already, or can't be published on
-    /// top of other commits; `CommitConflict` if the partitions that it replaces have changed since.
+    /// `NotFound` for an unknown snapshot; `InvalidInput` if it is published already, or can't be published on top of
+    /// other commits; `CommitConflict` if the partitions that it replaces have changed since.
     pub fn cherry_pick(&self, snapshot_id: i64) -> Result<IcebergTable> {
         let mut transaction = IcebergTransaction::begin(self, None)?;
         transaction.cherry_pick(snapshot_id)?;

@@ -1,4 +1,4 @@
-//! Existing Parquet files made part of a table where they are, without reading their rows.
+//! Adding existing Parquet files to a table where they are, without reading their rows.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -20,19 +20,19 @@ use crate::parallel::in_parallel;
 use crate::store::location;
 use crate::types::name_mapping::NameMapping;
 
-/// The table property that says how files without field ids are read.
+/// The table property that tells how to read files without field ids.
 const NAME_MAPPING: &str = "schema.name-mapping.default";
 
 impl IcebergTable {
-    /// Adds Parquet files that are there already, in one commit: metrics come from their footers, and partition
-    /// values from bounds that are equal. If one lacks field ids, the table gets a name mapping where it has none.
+    /// Adds existing Parquet files in one commit. Metrics come from their footers, and partition values from equal
+    /// bounds. If a file lacks field ids, a table without name mapping gets one.
     ///
-    /// With `check_duplicates`, files that the table has are refused, and so are those that another commit adds
+    /// With `check_duplicates`, files that the table already has are refused, as are files that another commit adds
     /// meanwhile.
     ///
     /// # Errors
-    /// `InvalidInput` for a file that does not fit, is of several partitions or is there already; `NotFound` for one
-    /// that is not there; as [`Table::append`].
+    /// `InvalidInput` for a file that does not fit, belongs to several partitions or is already in the table;
+    /// `NotFound` for a missing file; as [`IcebergTable::append`].
     pub fn add_files(&self, paths: &[String], check_duplicates: bool, options: &CommitOptions) -> Result<IcebergTable> {
         let mut transaction = IcebergTransaction::begin(self, options.branch.clone())?;
         transaction.add_files(paths, check_duplicates, options)?;
@@ -41,7 +41,7 @@ impl IcebergTable {
 }
 
 impl IcebergTransaction {
-    /// As [`Table::add_files`], as a part of the transaction; to its branch.
+    /// As [`Table::add_files`], as a part of the transaction, on its branch.
     ///
     /// # Errors
     /// As [`Table::add_files`].
@@ -85,7 +85,7 @@ impl IcebergTransaction {
         )?;
         let mut imported = in_parallel(paths.len(), |i| importer.import(&paths[i]))?;
         if !table.partition_spec().is_unpartitioned() {
-            // Files without rows are of no partition.
+            // Files without rows belong to no partition.
             imported.retain(|f| f.file.record_count > 0);
         }
         if imported.is_empty() {
@@ -104,7 +104,8 @@ impl IcebergTransaction {
         self.add_snapshot(change, options).with("branch", branch)
     }
 
-    /// Refuses files that the table has with a deletion vector: that would have to be as young as the new entry.
+    /// Refuses files that the table already has with a deletion vector: the vector would have to be as new as the new
+    /// entry.
     fn check_no_vectors(&self, table: &IcebergTable, paths: &[String]) -> Result<()> {
         let paths: HashSet<String> = paths.iter().map(|p| location::normalise(p)).collect();
         let Some(snapshot) = self.head(&table.inner.metadata)? else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Appending rows: new files, written and committed at once, or written only.
+//! Appending rows: new files are written and committed at once, or only written.
 
 use arrow::record_batch::RecordBatchReader;
 
@@ -24,10 +24,10 @@ impl IcebergTable {
         self.append_with(rows, &WriteOptions::default(), &CommitOptions::default())
     }
 
-    /// As [`Table::append`], sorted, to a branch or with members for the snapshot's summary.
+    /// As [`Table::append`], with a sort order, a branch or extra members of the snapshot's summary.
     ///
     /// # Errors
-    /// As [`Table::append`] and [`Table::write_with`]; `InvalidInput` for options that don't go together, or a branch
+    /// As [`Table::append`] and [`Table::write_with`]; `InvalidInput` for options that exclude each other, or a branch
     /// that is a tag.
     pub fn append_with(
         &self,
@@ -53,11 +53,11 @@ impl IcebergTable {
         self.write_with(rows, &WriteOptions { task, ..WriteOptions::default() })
     }
 
-    /// As [`Table::write`], in another order than the table's, or for rows that are in the table already.
+    /// As [`Table::write`], in another order than the table's, or for rows that are already in the table.
     ///
     /// # Errors
-    /// As [`Table::write`]; `InvalidInput` for texts that are no sort order, and for rows without their lineage where
-    /// they are to keep it.
+    /// As [`Table::write`]; `InvalidInput` for texts that are not a sort order, and for rows without the lineage that
+    /// they must keep.
     pub fn write_with(&self, rows: Box<dyn RecordBatchReader + Send>, how: &WriteOptions) -> Result<CommitMessage> {
         self.check_writable()?;
         let mut context = if how.again { self.lineage_context(how.task)? } else { self.write_context(how.task)? };

@@ -1,5 +1,5 @@
-//! What writers wrote, perhaps in other processes: committed together, as one append, row delta or rewrite, or given
-//! up.
+//! Messages of writers, perhaps in other processes: committed together as one append, row delta or rewrite, or
+//! abandoned.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -22,14 +22,13 @@ use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::IcebergTable;
 
 impl IcebergTable {
-    /// Commits the files of writers as one append, or as one row delta if there are deletes among them: they reach
-    /// what was committed before, not the rows that come with them. Without any files nothing is committed; neither
-    /// are the very same messages that the branch has from one commit already.
+    /// Commits the files of writers as one append. With deletes among them it is one row delta: they apply to earlier
+    /// commits, not to the rows that come with them. Without any files nothing is committed. The same messages are
+    /// committed to a branch only once.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table, of rows that were rewritten, whose files are gone, or of which
-    /// some were committed before; `CommitConflict` if a data file whose rows are deleted by position is gone; as
-    /// [`Table::append`].
+    /// `InvalidInput` for messages of another table, of rewritten rows, with missing files, or partly committed before;
+    /// `CommitConflict` if a data file whose rows are deleted by position was removed; as [`IcebergTable::append`].
     pub fn commit(&self, mut messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<IcebergTable> {
         self.check_messages(&messages)?;
         if messages.iter().any(|m| m.delta.as_ref().is_some_and(|d| d.part.is_some())) {
@@ -37,8 +36,10 @@ impl IcebergTable {
                 .hint("Spark's merge, update and delete commit them"));
         }
         if messages.iter().any(|m| m.rewrites.is_some()) {
-            return Err(Error::invalid("messages of rewritten rows are no append: the rows would be there twice")
-                .hint("Give them to commit_rewrite(), with the files that they replace"));
+            return Err(Error::invalid(
+                "messages of rewritten rows can't be appended: the table would have the rows twice",
+            )
+            .hint("Give them to commit_rewrite(), with the files that they replace"));
         }
         let nothing = |m: &CommitMessage| m.files.is_empty() && m.delta.iter().all(|d| d.removed.is_empty());
         if messages.iter().all(nothing) {
@@ -62,15 +63,14 @@ impl IcebergTable {
         verdict.into_result()
     }
 
-    /// Replaces data files by those of messages, which hold the same rows, or fewer if rows of them were deleted;
-    /// likewise delete files. `at` is the version that the rows were read at, this one if none: added data files get
-    /// its sequence number, so that equality deletes made since still reach their rows.
+    /// Replaces data files by those of messages. These hold the same rows, without those that were deleted. Delete
+    /// files can be replaced likewise. `at` is the version at which the rows were read, by default this one. Added data
+    /// files get its sequence number, so that later equality deletes still apply to their rows.
     ///
     /// # Errors
-    /// `InvalidInput` if nothing is replaced, if other rows come than go, as far as counts tell (where equality
-    /// deletes reach the replaced files: more), if rows come without the ids that they have, and if a delete file is
-    /// to go that reaches data files which stay; `CommitConflict` if a replaced file is gone, or rows of it were
-    /// deleted since; as [`Table::commit`].
+    /// `InvalidInput` in these cases: nothing is replaced; the number of rows differs (where equality deletes apply to
+    /// the replaced files: grows); rows lack their ids; a delete file is replaced that applies to remaining data files.
+    /// `CommitConflict` if a replaced file was removed, or rows of it were deleted since; as [`Table::commit`].
     pub fn commit_rewrite(
         &self,
         replaced: Vec<DataFile>,
@@ -98,11 +98,10 @@ impl IcebergTable {
         committing::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()
     }
 
-    /// Deletes the files of writers whose job was given up. Looks first whether a snapshot of the table has one of
-    /// them.
+    /// Deletes the files of writers whose job was abandoned, unless a snapshot of the table has one of them.
     ///
     /// # Errors
-    /// `InvalidInput` if a file is live: then nothing is deleted; as [`Table::refresh`] and the store's.
+    /// `InvalidInput` if a file is in use: then nothing is deleted; as [`Table::refresh`] and the store's.
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
         let own = messages.iter().filter(|m| m.table_uuid == self.uuid());
         let paths: BTreeSet<&str> = own.flat_map(|m| &m.files).map(|f| f.path.as_str()).collect();
@@ -117,8 +116,8 @@ impl IcebergTable {
         paths.iter().try_for_each(|path| self.inner.store.delete(path).with("path", path))
     }
 
-    /// Puts one deletion vector in the place of several of the same data file, which writers made that did not know
-    /// of each other: a data file has one at most. Returns what was written, which the commit does not own.
+    /// Merges several deletion vectors of the same data file, written by independent writers, into one: a data file has
+    /// at most one. Returns the written files, which the commit does not own.
     fn united_vectors(&self, messages: &mut [CommitMessage]) -> Result<NewFiles> {
         let store = &self.inner.store;
         let mut written = NewFiles::new(store);
@@ -129,7 +128,7 @@ impl IcebergTable {
                 by_file.entry(of.clone()).or_default().push(file.clone());
             }
         }
-        // Those of one place are the same message twice, which the commit refuses.
+        // Equal files mean that the same message came twice; the commit refuses that.
         let several = |files: &[DataFile]| files.iter().map(FileId::of).collect::<BTreeSet<_>>().len() > 1;
         by_file.retain(|_, files| several(files));
         if by_file.is_empty() {
@@ -178,7 +177,7 @@ impl IcebergTable {
     }
 }
 
-/// What a commit of messages is known by: its files, or if it has none, what it removes.
+/// The identity of a commit of messages: its files or, without files, what it removes.
 pub(crate) fn first_time(messages: &[CommitMessage]) -> CommitFingerprint {
     let mut out = CommitFingerprint::default();
     for message in messages {
@@ -191,16 +190,14 @@ pub(crate) fn first_time(messages: &[CommitMessage]) -> CommitFingerprint {
     out
 }
 
-/// Rows that are written anew have their ids with them.
+/// Rewritten rows must come with their ids.
 fn check_lineage(format_version: u8, messages: &[CommitMessage]) -> Result<()> {
     let without = |m: &&CommitMessage| !m.files.is_empty() && m.rewrites.is_none_or(|v| v < 3);
     match messages.iter().find(without).filter(|_| format_version >= 3) {
         None => Ok(()),
-        Some(m) => {
-            Err(Error::invalid("a message's rows have no row ids, and rows keep theirs when they are rewritten")
-                .with("path", m.files.first().map_or("", |f| f.path.as_str()))
-                .hint("Write them with Writer.rewrite, with the columns _row_id and _last_updated_sequence_number"))
-        }
+        Some(m) => Err(Error::invalid("a message's rewritten rows have no row ids")
+            .with("path", m.files.first().map_or("", |f| f.path.as_str()))
+            .hint("Write them with Writer.rewrite, with the columns _row_id and _last_updated_sequence_number")),
     }
 }
 
@@ -208,7 +205,7 @@ fn is_delete(file: &DataFile) -> bool {
     file.content != FileContent::Data
 }
 
-/// As Java's `RewriteFiles`: data files come for data files, and delete files for delete files.
+/// As Java's `RewriteFiles`: data files replace data files, and delete files replace delete files.
 fn check_kinds(replaced: &[DataFile], added: &[DataFile]) -> Result<()> {
     if replaced.is_empty() {
         return Err(Error::invalid("a rewrite replaces at least one file"));
@@ -223,7 +220,7 @@ fn check_kinds(replaced: &[DataFile], added: &[DataFile]) -> Result<()> {
     Ok(())
 }
 
-/// A replacement of files by others with the same rows, which were read at a snapshot.
+/// Replaces files by others with the same rows, which were read at a snapshot.
 pub(crate) fn rewrite(table: &IcebergTable, since: i64, sequence_number: i64) -> SnapshotProducer {
     let assumed = Preconditions { since: Some(since), no_new_deletes_of_removed: true, ..Preconditions::default() };
     let change = SnapshotProducer::new(table.inner.store.clone(), Operation::Replace)
@@ -232,7 +229,7 @@ pub(crate) fn rewrite(table: &IcebergTable, since: i64, sequence_number: i64) ->
     if table.format_version() > 1 { change.data_sequence_number(sequence_number) } else { change }
 }
 
-/// The one change that messages come to. Its operation is that of Java's `RowDelta`.
+/// The one change that all messages make together. Its operation is that of Java's `RowDelta`.
 pub(crate) fn row_delta(table: &IcebergTable, messages: Vec<CommitMessage>) -> SnapshotProducer {
     let (mut files, mut all) = (Vec::new(), Vec::new());
     for message in messages {
@@ -240,11 +237,11 @@ pub(crate) fn row_delta(table: &IcebergTable, messages: Vec<CommitMessage>) -> S
         all.extend(message.delta);
     }
     let removed = removed(&all);
-    // A file that the table lists twice may go once, and lose some rows the other time.
+    // A file that the table lists twice may be removed once, and lose some rows the other time.
     let whole = |d: &'_ &RowDelta, f: &DataFile| !is_delete(f) && !d.referenced.contains(&f.path);
     let gone: HashSet<&str> =
         (all.iter()).flat_map(|d| d.removed.iter().filter(move |f| whole(&d, f))).map(|f| f.path.as_str()).collect();
-    // Deletes of files that go as a whole would reach nothing.
+    // Deletes of files that are removed as a whole would apply to nothing.
     files.retain(|f| f.referenced_data_file.as_deref().is_none_or(|of| !gone.contains(of)));
     let referenced = all.iter().flat_map(|d| &d.referenced).filter(|path| !gone.contains(path.as_str()));
     let assumed = Preconditions {
@@ -264,7 +261,8 @@ pub(crate) fn row_delta(table: &IcebergTable, messages: Vec<CommitMessage>) -> S
     change.remove_files(removed.into_iter().cloned()).add_files(files)
 }
 
-/// The files that go: one that several writers name once, and one that the table lists several times as often.
+/// The files to remove. A file that several writers name counts once; one that the table lists several times counts as
+/// often.
 fn removed(deltas: &[RowDelta]) -> Vec<&DataFile> {
     let mut all: BTreeMap<FileId, Vec<&DataFile>> = BTreeMap::new();
     for delta in deltas {
@@ -280,17 +278,17 @@ fn removed(deltas: &[RowDelta]) -> Vec<&DataFile> {
     all.into_values().flatten().collect()
 }
 
-/// The earliest snapshot that a writer of position deletes looked at.
+/// The earliest snapshot that a writer of position deletes read.
 fn oldest(table: &IcebergTable, deltas: &[RowDelta]) -> Option<i64> {
     let looked = deltas.iter().filter(|d| !d.referenced.is_empty() || !d.removed.is_empty());
-    // One that nobody knows any more comes first, so that the commit finds out.
+    // An unknown snapshot comes first, so that the commit notices it.
     let number = |id: Option<i64>| {
         id.map(|id| table.inner.metadata.snapshot_by_id(id).map_or(0, |s| s.sequence_number.saturating_add(1)))
     };
     looked.map(|d| d.since).min_by_key(|id| number(*id)).flatten()
 }
 
-/// The specs that the equality deletes of all messages reach; none if each reaches all.
+/// The specs that the equality deletes of all messages apply to; `None` if they apply to all.
 fn common_specs(deltas: &[RowDelta]) -> Option<BTreeSet<i32>> {
     let sets = deltas.iter().filter_map(|d| d.specs.as_ref());
     let sets = sets.map(|ids| ids.iter().copied().collect::<BTreeSet<i32>>());

@@ -10,10 +10,10 @@ use crate::iceberg::state::IcebergTable;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::{Field, Schema, SortOrder};
 
-/// The table's columns and, where it has row lineage, those of that behind them.
+/// The table's columns, followed by the columns of row lineage where it has them.
 ///
 /// # Errors
-/// `Unsupported` if the table has a column with the name of one of lineage.
+/// `Unsupported` if the table has a column with the name of a lineage column.
 pub(crate) fn schema_with_lineage(table: &IcebergTable) -> Result<Arc<Schema>> {
     let own = table.schema();
     if table.format_version() < 3 {
@@ -26,7 +26,7 @@ pub(crate) fn schema_with_lineage(table: &IcebergTable) -> Result<Arc<Schema>> {
 /// The columns of row lineage.
 ///
 /// # Errors
-/// `Unsupported` if the table has one of such a name.
+/// `Unsupported` if the table has a column with such a name.
 pub(crate) fn lineage_columns(schema: &Schema) -> Result<Vec<Field>> {
     let columns: Vec<Field> = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).collect();
     match columns.iter().find(|c| schema.fields.iter().any(|f| f.name == c.name)) {
@@ -38,8 +38,7 @@ pub(crate) fn lineage_columns(schema: &Schema) -> Result<Vec<Field>> {
 }
 
 impl IcebergTable {
-    /// The sort order that texts describe (`ts desc nulls last`), with the id of the table's own order that is the
-    /// same; 0 if none is.
+    /// The sort order that texts describe (`ts desc nulls last`), with the id of the table's equal order, or 0.
     ///
     /// # Errors
     /// As [`parse_sort_by`].
@@ -50,15 +49,15 @@ impl IcebergTable {
         Ok(SortOrder { id, ..order })
     }
 
-    /// How rows are written that keep who they are: with their lineage, where the table has it.
+    /// For rows that keep their identity: with their lineage, where the table has it.
     ///
     /// # Errors
-    /// As [`Table::write_context`]; `Unsupported` if the table has a column with the name of one of lineage.
+    /// As [`Table::write_context`]; `Unsupported` if the table has a column with the name of a lineage column.
     pub(crate) fn lineage_context(&self, task: u64) -> Result<WriteContext> {
         Ok(WriteContext { schema: schema_with_lineage(self)?, ..self.write_context(task)? })
     }
 
-    /// How this version's rows are written: one context for each writer, as it names files by it. `task` numbers the
+    /// How to write rows of this version. Each writer needs its own context, which names its files. `task` numbers the
     /// writers of one job.
     ///
     /// # Errors

@@ -1,10 +1,9 @@
-//! Files that an engine's own Parquet writer made for a table, in a folder of one job, as a message.
+//! Files that an engine's own Parquet writer made for a table, in the folder of one job, as a message.
 //!
-//! The engine knows nothing of the table: it was told names, field ids and the folder, and puts the rows of a
-//! partition below folders `frazil_0=vNO`, one for each partition field. What it wrote is believed only as far as the
-//! footers bear it out: each column must have the field id and the stored type that Iceberg's writers give it, and
-//! bounds and null counts must be those of the partition. So a setting that changes the engine's files in between
-//! can't change the table.
+//! The engine does not know the table. It gets names, field ids and the folder, and puts the rows of a partition below
+//! folders `frazil_0=vNO`, one for each partition field. The files' footers are checked. Each column must have the
+//! field id and stored type that Iceberg's writers use, and bounds and null counts must fit the partition. So engine
+//! settings that change the files can't damage the table.
 
 use super::commit_messages::CommitMessage;
 use crate::data::parquet::import::importer::Importer;
@@ -17,14 +16,14 @@ use crate::store::{Store, in_parallel};
 use crate::types::value::unhex;
 use crate::types::{PrimitiveType, Transform, Value};
 
-/// How names of partition folders begin; the number of the partition field follows.
+/// The prefix of partition folders, followed by the number of the partition field.
 pub(crate) const PARTITION_FOLDER: &str = "frazil_";
-/// How such a folder says null.
+/// How such a folder writes null.
 pub(crate) const NULL_PARTITION: &str = "null";
 
 impl IcebergTable {
-    /// The folder for the files of a job, which [`Table::remove_orphan_files`] knows; `None` if the table's files lie
-    /// in no common folder (`write.object-storage.enabled`).
+    /// The folder for the files of a job, which [`IcebergTable::remove_orphan_files`] knows; `None` if the table's files have
+    /// no common folder (`write.object-storage.enabled`).
     ///
     /// # Errors
     /// As [`Table::write`].
@@ -34,13 +33,13 @@ impl IcebergTable {
         Ok(FileLocations::new(&metadata.location, &metadata.properties)?.job_folder(id))
     }
 
-    /// The Parquet files in the folder of a job that has ended well, as one message. `sorted`: the rows of each have
-    /// the table's sort order. Files without rows, and what is no Parquet file, are deleted.
+    /// The Parquet files in the folder of a successful job, as one message. `sorted`: each file's rows have the table's
+    /// sort order. Files without rows, and other files than Parquet, are deleted.
     ///
     /// # Errors
-    /// `InvalidInput` for files that are not what Iceberg's writers would have made of the table's columns, or of
-    /// another partition than their folder says, and if a required column has a null; `NotFound` if an unpartitioned
-    /// table's job left no file, since engines leave one even of no rows; as [`Table::write`].
+    /// `InvalidInput` for files that differ from those of Iceberg's writers, belong to another partition than their
+    /// folder, or have null in a required column; `NotFound` if the job of an unpartitioned table left no file, since
+    /// engines write one even without rows; as [`Table::write`].
     pub fn collect_job(&self, folder: &str, sorted: bool) -> Result<CommitMessage> {
         self.writable_location()?;
         check_folder(folder)?;
@@ -76,7 +75,7 @@ impl IcebergTable {
         Ok(CommitMessage::new(self.uuid(), files, Some(self.written_now())))
     }
 
-    /// Deletes all that is in the folder of a job, and the folder.
+    /// Deletes the folder of a job with all its files.
     ///
     /// # Errors
     /// `InvalidInput` for another folder; the store's.
@@ -130,7 +129,7 @@ impl IcebergTable {
     }
 }
 
-/// A folder that is no job's may hold live files.
+/// Other folders than a job's may hold files in use.
 fn check_folder(folder: &str) -> Result<()> {
     match is_job_folder(folder.trim_end_matches('/').rsplit('/').next().unwrap_or_default()) {
         true => Ok(()),
@@ -151,8 +150,7 @@ fn sweep(store: &dyn Store, folder: &str) -> Result<()> {
     store.delete_folder(folder)
 }
 
-/// A partition value as the name of its folder says it: `v` and numbers as they are, texts as their bytes in
-/// hexadecimal.
+/// A partition value from its folder's name: `v` and numbers unchanged, texts as their bytes in hexadecimal.
 fn partition_value(text: &str, ty: &PrimitiveType) -> Result<Option<Value>> {
     if text == NULL_PARTITION {
         return Ok(None);

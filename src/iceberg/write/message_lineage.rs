@@ -1,4 +1,4 @@
-//! The row ids of rows that are written anew: each row keeps the one that it had, and so there is no other.
+//! Checks the row ids of rewritten rows: each row keeps its id, and no row gets another.
 //!
 //! Source: Iceberg specification, "Row Lineage".
 
@@ -19,15 +19,14 @@ use crate::parallel::in_parallel;
 use crate::types::Schema;
 use crate::types::metadata_columns::{LAST_UPDATED, LINEAGE_COLUMNS, ROW_ID, metadata_column};
 
-/// What stands for a row that has no id or no number of its own in a file: so far below 0 that what is counted from
-/// it is below 0 too.
+/// Stands for a missing id or number in a file. It is so far below 0 that values counted from it stay below 0.
 const NONE: i64 = i64::MIN / 2;
 
-/// Checks the rows that take the place of those of `tasks`, read at the snapshot with this sequence number.
+/// Checks the rows that replace those of `tasks`, read at the snapshot with this sequence number.
 ///
 /// # Errors
-/// `InvalidInput` for ids that are null, that the replaced rows do not have, or that two rows have, and for rows that
-/// were changed after the snapshot or never; of reading.
+/// `InvalidInput` for ids that are null, unknown to the replaced rows or used twice, and for rows with a missing change
+/// or one after the snapshot; of reading.
 pub(crate) fn check(
     table: &IcebergTable,
     scan: &IcebergScan,
@@ -68,17 +67,17 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// What is known of the rows that go.
+/// The known facts about the replaced rows.
 struct Told {
     /// The lowest id that no row of the table has.
     next: i64,
     sequence_number: i64,
-    /// Whether some of them have no id yet: then the commit makes sure that nobody gave them one meanwhile.
+    /// Whether some of them have no id yet. Then the commit checks that no other commit gave them one meanwhile.
     nulls: bool,
 }
 
 impl Told {
-    /// What the metrics of a file say, before it is read.
+    /// Checks the metrics of a file before it is read.
     fn by_bounds(&self, file: &DataFile) -> Result<()> {
         let Some(metrics) = &file.metrics else { return Ok(()) };
         let metrics = metrics.get()?;
@@ -111,7 +110,7 @@ impl Told {
         }
     }
 
-    /// The ids that a file's rows have, each once.
+    /// The ids of a file's rows, each once.
     fn ids(&self, reader: &TaskReader, file: &DataFile) -> Result<PositionSet> {
         let own = DataFile { first_row_id: Some(NONE), sequence_number: Some(NONE), ..file.clone() };
         let task = ScanTask {
@@ -179,7 +178,7 @@ fn missing(column: i32) -> Error {
     Error::invalid("a rewritten row lacks what it had: its column is null").with("column", &name).hint(HINT)
 }
 
-/// Reads nothing of rows but their lineage.
+/// Reads only the lineage of rows.
 fn reader(table: &IcebergTable, scan: &IcebergScan) -> TaskReader {
     let columns: Vec<_> = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).collect();
     let context = scan.context().as_ref().clone();

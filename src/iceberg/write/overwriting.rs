@@ -1,4 +1,4 @@
-//! Messages whose rows take the place of others.
+//! Messages whose rows replace others.
 
 use super::commit_messages::first_time;
 use crate::error::{Error, Result};
@@ -9,12 +9,12 @@ use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::state::IcebergTable;
 
 impl IcebergTable {
-    /// Commits the files of writers in the place of rows that match a filter, or of the partitions that they are of.
-    /// The very same messages are committed once, as by [`Table::commit`]. If the commit fails the files stay.
+    /// Commits the files of writers, replacing the rows that match a filter, or the partitions of the new rows. The
+    /// same messages are committed only once, as by [`IcebergTable::commit`]. If the commit fails, the files stay.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table, with deletes, of rows that were rewritten, whose files are gone,
-    /// or of which some were committed before; as [`Table::change_rows`].
+    /// `InvalidInput` for messages of another table, with deletes, of rewritten rows, with missing files, or partly
+    /// committed before; as [`Table::change_rows`].
     pub fn commit_overwrite(
         &self,
         change: &RowChange,

@@ -1,4 +1,4 @@
-//! What files that are replaced by messages leave behind, checked on the version that their rows were read at.
+//! Checks the remaining rows of files that messages replace, at the version that the rows were read at.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,12 +17,12 @@ use crate::iceberg::scan::handle::IcebergScan;
 use crate::iceberg::state::IcebergTable;
 use crate::parallel::in_parallel;
 
-/// Checks a replacement of files of a scan's version, which has this sequence number, and gives the files: a data
-/// file as often as the table lists it, if it is named more often, as tasks do that share one.
+/// Checks a replacement of files of a scan's version with this sequence number, and returns the files. A data file is
+/// returned as often as the table lists it, even if it is named more often: tasks may share a file.
 ///
 /// # Errors
-/// `InvalidInput` for other rows than the replaced files have left, as far as counts and row ids tell, for files of
-/// another version, and for delete files that reach data files which stay; of reading.
+/// `InvalidInput` for rows that differ from those left in the replaced files, as far as counts and row ids tell, for
+/// files of another version, and for delete files that apply to remaining data files; of reading.
 pub(crate) fn check(
     table: &IcebergTable,
     scan: &IcebergScan,
@@ -60,7 +60,7 @@ pub(crate) fn check(
     Ok(files)
 }
 
-/// The tasks of the data files that go.
+/// The tasks of the replaced data files.
 fn find(scan: &IcebergScan, data: &[DataFile], deletes: &[DataFile], others_come: bool) -> Result<Vec<ScanTask>> {
     let paths: HashSet<&str> = data.iter().map(|f| f.path.as_str()).collect();
     let going: HashSet<FileId> = deletes.iter().map(FileId::of).collect();
@@ -79,7 +79,7 @@ fn find(scan: &IcebergScan, data: &[DataFile], deletes: &[DataFile], others_come
     Ok(tasks)
 }
 
-/// No delete file of a data file that stays may go.
+/// A delete file of a remaining data file must stay.
 fn check_stays(task: &ScanTask, going: &HashSet<FileId>) -> Result<()> {
     match task.deletes.iter().find(|d| going.contains(&FileId::of(&d.file))) {
         None => Ok(()),
@@ -92,7 +92,7 @@ fn check_stays(task: &ScanTask, going: &HashSet<FileId>) -> Result<()> {
     }
 }
 
-/// A file that is not of the version must not be in the table either: then the commit says that it is gone.
+/// A file that is not in the version must not be in the table either. Then the commit reports that it was removed.
 fn check_gone(table: &IcebergTable, file: &DataFile, options: &CommitOptions) -> Result<()> {
     let at = options.branch.clone().filter(|name| table.inner.metadata.refs.contains_key(name)).map(At::Ref);
     let newest = table.refresh()?.scan(ScanRequest { at, ..ScanRequest::default() })?;
@@ -105,7 +105,8 @@ fn check_gone(table: &IcebergTable, file: &DataFile, options: &CommitOptions) ->
     }
 }
 
-/// As many rows come as the files have left. Equality deletes may have deleted more than counts tell.
+/// The number of new rows must be that left in the replaced files. Equality deletes may have deleted more than counts
+/// tell.
 fn check_rows(table: &IcebergTable, scan: &IcebergScan, tasks: &[ScanTask], added: &[DataFile]) -> Result<()> {
     let (store, context, cache) = (&table.inner.store, scan.context(), DeleteCache::default());
     let left = in_parallel(tasks.len(), |i| {

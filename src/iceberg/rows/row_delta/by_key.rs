@@ -1,9 +1,9 @@
 //! Deleting rows by key without looking for them: equality delete files.
 //!
-//! It takes the same time however large the table is. An equality delete reaches what was committed before it, in the
-//! partition that it is written to; one of a spec without partitions reaches the whole table. So that all rows with a
-//! key go, whatever specs the table has had, the keys are written for every spec that data files have, where the key
-//! tells the partition; else once for the whole table.
+//! The time does not depend on the size of the table. An equality delete applies to earlier commits, in the partition
+//! that it is written to. One of an unpartitioned spec applies to the whole table. The keys are written for every spec
+//! that data files have, where the key tells the partition. Otherwise they are written once for the whole table. So all
+//! rows with a key are deleted, whatever specs the table has had.
 //!
 //! Source: Iceberg specification, "Equality Delete Files" and "Scan Planning".
 
@@ -30,13 +30,12 @@ use crate::rows::stream::RowReader;
 use crate::store::Location;
 use crate::types::{Field, PartitionSpec, Transform};
 
-/// Deletes all rows that have a key of `rows` in the columns `on`; with `insert`, `rows` take their place. Null is a
-/// key like others where nothing is inserted, and none where something is.
+/// Deletes all rows that have a key of `rows` in the columns `on`; with `insert`, `rows` replace them. Null is an
+/// ordinary key without `insert`, and refused with it.
 ///
 /// # Errors
-/// `Unsupported` for version 1, members of structs and types that can't be keys; `InvalidInput` for columns that are
-/// not there, for keys that don't tell the partition of rows, and, of rows to insert, for nulls in keys and keys that
-/// two rows have.
+/// `Unsupported` for version 1, members of structs and types that can't be keys; `InvalidInput` for unknown columns and
+/// for keys that don't tell the partition of rows. For rows to insert, also for null keys and repeated keys.
 pub(crate) fn by_key(view: &View, rows: RowReader, on: &[String], insert: bool, task: u64) -> Result<Delta> {
     DeleteForm::of_version(view.table.format_version())?;
     let keys = KeyColumns::new(view.table.schema(), on)?;
@@ -45,7 +44,7 @@ pub(crate) fn by_key(view: &View, rows: RowReader, on: &[String], insert: bool, 
     let mut writers = Writers::new(view, &keys, &specs, insert, task)?;
     let empty = RecordBatch::new_empty(rows.schema());
     let mut first = 0;
-    // Without rows the columns are looked at all the same.
+    // The columns are checked even without rows.
     for batch in std::iter::once(Ok(empty)).chain(rows) {
         check_cancelled()?;
         let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
@@ -67,8 +66,8 @@ struct DeleteSpecs {
 }
 
 impl DeleteSpecs {
-    /// Those that reach all rows with such keys: of the specs of data files, and the current one, since others may
-    /// append meanwhile.
+    /// The specs whose equality deletes apply to all rows with such keys: those of data files, and the current one,
+    /// since other writers may append meanwhile.
     fn reached(view: &View, keys: &[Field]) -> Result<DeleteSpecs> {
         let metadata = &view.table.inner.metadata;
         let mut ids = specs_with_data(view)?;
@@ -102,12 +101,12 @@ fn specs_with_data(view: &View) -> Result<BTreeSet<i32>> {
     Ok(manifests.iter().filter(live).map(|m| m.spec_id).collect())
 }
 
-/// Where keys and rows go.
+/// The writers of keys and rows.
 struct Writers<'a> {
     keys: &'a KeyColumns,
     conformer: Conformer,
     deletes: Vec<DataWriter>,
-    /// Of rows to insert, and their keys.
+    /// For rows to insert, and their keys.
     rows: Option<DataWriter>,
     index: Option<KeyIndex>,
 }

@@ -22,15 +22,15 @@ use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
 use crate::types::{Field, PrimitiveType, Schema};
 
-/// The columns of the rows: as delete files name them, or as scans do.
+/// The columns of the rows, named as in delete files or as in scans.
 const NAMES: [[&str; 2]; 2] = [["file_path", "pos"], ["_file", "_pos"]];
 
 /// Deletes the rows that `rows` name by their data file and position.
 ///
 /// # Errors
-/// `Unsupported` for version 1, and (version 3) for a data file that is listed twice with other deletes;
-/// `InvalidInput` for other columns, positions that a file does not have, and files that the table never had;
-/// `CommitConflict` for files that it had.
+/// `Unsupported` for version 1, and (version 3) for a data file that is listed twice with different deletes;
+/// `InvalidInput` for other columns, positions beyond the end of a file, and files that the table never had;
+/// `CommitConflict` for files that it no longer has.
 pub(crate) fn by_position(view: &View, rows: RowReader) -> Result<Delta> {
     let form = DeleteForm::of_version(view.table.format_version())?;
     let mut named = Named::read(rows)?;
@@ -46,7 +46,7 @@ pub(crate) fn by_position(view: &View, rows: RowReader) -> Result<Delta> {
     Ok(Delta { effect, specs: None })
 }
 
-/// Why a file is not there.
+/// The error for a missing data file, with its cause.
 fn missing(view: &View, path: &str) -> Result<Error> {
     let live = live_files(view.store().as_ref(), &view.table.inner.metadata, &[path])?;
     Ok(match live.is_empty() {
@@ -60,7 +60,7 @@ fn missing(view: &View, path: &str) -> Result<Error> {
     })
 }
 
-/// Positions by data file: by the path in one form.
+/// Positions by normalised path of the data file.
 #[derive(Default)]
 struct Named {
     files: HashMap<String, NamedFile>,
@@ -68,7 +68,7 @@ struct Named {
 
 /// Positions of one data file.
 struct NamedFile {
-    /// As it was given.
+    /// The path as the caller gave it.
     path: String,
     positions: PositionSet,
     /// Whether the table has it.
@@ -76,7 +76,7 @@ struct NamedFile {
 }
 
 impl Named {
-    /// The rows in the table's data files; of one that is listed several times, each time.
+    /// The rows in the table's data files. A file that is listed several times has them in each entry.
     fn find(&mut self, view: &View) -> Result<Vec<RowsToDelete>> {
         let mut deleted = Vec::new();
         if self.files.is_empty() {
@@ -91,7 +91,7 @@ impl Named {
                 named.found = true;
                 let last = positions.iter().last().and_then(|p| i64::try_from(p).ok()).unwrap_or(i64::MAX);
                 if last >= task.data_file.record_count {
-                    return Err(Error::invalid("a data file does not have so many rows")
+                    return Err(Error::invalid("a data file has fewer rows than the position needs")
                         .with("path", &task.data_file.path)
                         .with("pos", last)
                         .with("rows", task.data_file.record_count));
@@ -117,7 +117,7 @@ impl Named {
         Ok(named)
     }
 
-    /// Adds rows, run by run of the same data file.
+    /// Adds rows in runs of the same data file.
     fn add(&mut self, rows: &RecordBatch) -> Result<()> {
         let shape = || Error::internal("positions were read as other columns");
         let [paths, positions] = rows.columns() else { return Err(shape()) };

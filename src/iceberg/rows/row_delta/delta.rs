@@ -1,6 +1,6 @@
-//! Deletes that are written without a look at the rows that they delete: row deltas.
+//! Row deltas: deletes that are written without reading the rows that they delete.
 //!
-//! What a writer does is a [`CommitMessage`], whether it is committed at once or travels from another process first.
+//! A writer returns a [`CommitMessage`], which is committed at once or first sent to another process.
 
 use super::by_key::by_key;
 use super::by_position::by_position;
@@ -24,7 +24,7 @@ impl Delta {
         }
     }
 
-    /// The change that does this; `None` if it is nothing.
+    /// The change of the table; `None` if nothing changes.
     pub(crate) fn change(self, view: &View) -> Option<SnapshotProducer> {
         if self.effect.added.is_empty() && self.effect.removed.is_empty() {
             return None;
@@ -34,8 +34,8 @@ impl Delta {
 }
 
 impl IcebergTable {
-    /// Writes deletes by key or position, and rows that take the place of others, without committing: at the version
-    /// that this is, which positions of a branch speak of. `task` numbers the writers of one job.
+    /// Writes deletes by key or position, and replacement rows, without committing. Positions refer to this version of
+    /// a branch. `task` numbers the writers of one job.
     ///
     /// # Errors
     /// As [`Table::change_rows`], but for the commit; `InvalidInput` for other changes.

@@ -1,4 +1,4 @@
-//! Row deltas: deletes that are written without a look at the rows that they delete.
+//! Row deltas: deletes that are written without reading the rows that they delete.
 
 pub(crate) mod by_key;
 pub(crate) mod by_position;
