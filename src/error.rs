@@ -111,7 +111,7 @@ impl Error {
     }
 
     /// The same error once more; of the underlying error the text.
-    pub fn again(&self) -> Self {
+    pub fn duplicate(&self) -> Self {
         let Inner { kind, message, context, hint, source } = self.0.as_ref();
         let source = source.as_ref().map(|s| s.to_string().into());
         let (message, context, hint) = (message.clone(), context.clone(), hint.clone());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use frazil::codec::avro::Codec;
+use frazil::codec::avro::AvroCodec;
 use frazil::expr::{BoundPredicate, bind, parse};
 use frazil::format::task::{ColumnMetrics, DataFile, FieldMap, FileContent, FileFormat, Partition, PartitionValue};
 use frazil::iceberg::manifest::encode::{EncodedManifest, ManifestEntry, ManifestHeader, encode_manifest};
@@ -135,7 +135,7 @@ pub(crate) fn manifest(
         file,
     };
     let (schema, spec) = (schema(), spec());
-    let codec = Codec::parse("deflate").expect("deflate is known");
+    let codec = AvroCodec::parse("deflate").expect("deflate is known");
     let (format_version, compression_level) = (version, None);
     let header = ManifestHeader { format_version, schema: &schema, spec: &spec, content, codec, compression_level };
     encode_manifest(&files.map(entry).collect::<Vec<_>>(), &header).expect("the manifest can be encoded")

@@ -17,7 +17,7 @@ use frazil::iceberg::manifest::columns::Manifest;
 use frazil::iceberg::manifest::entries::EntryRequest;
 use frazil::iceberg::manifest::entries::Inherited;
 use frazil::iceberg::manifest::list::ManifestContent;
-use frazil::iceberg::plan::planner::Plan;
+use frazil::iceberg::plan::planner::RunningPlan;
 use frazil::types::PrimitiveType;
 use input::{ENTRIES, Planned};
 
@@ -50,7 +50,7 @@ fn decode_manifest_all_metrics(bencher: Bencher) {
 fn plan(bencher: Bencher, table: &Planned, kept: usize) {
     bencher.counter(ItemsCount::new(ENTRIES)).bench(|| {
         let mut rows = 0;
-        let mut plan = Plan::start(table.input.clone()).expect("it starts");
+        let mut plan = RunningPlan::start(table.input.clone()).expect("it starts");
         while let Some(batch) = plan.next_batch().expect("it plans") {
             rows += batch.rows.len();
         }

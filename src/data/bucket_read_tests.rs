@@ -9,7 +9,7 @@ use super::bucket_testing::{Described, expected, merged, printed};
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::read::task::read_task;
 use crate::error::{ErrorKind, Result};
-use crate::format::task::{Change, ChangeOperation, DataFile, DeleteRef, MergeSection, ReadContext, ScanTask};
+use crate::format::task::{ChangeOperation, DataFile, DeleteRef, MergeSection, ReadContext, ScanTask, TaskChange};
 use crate::store::Store;
 use crate::store::local::LocalStore;
 use crate::types::Schema;
@@ -65,9 +65,9 @@ fn changing(context: &ReadContext) -> Arc<ReadContext> {
     Arc::new(ReadContext { projection, ..context.clone() })
 }
 
-fn change() -> Option<Box<Change>> {
+fn change() -> Option<Box<TaskChange>> {
     let operation = ChangeOperation::Insert;
-    Some(Box::new(Change { operation, ordinal: 0, commit_snapshot_id: 1, removed_by: None, commit: None }))
+    Some(Box::new(TaskChange { operation, ordinal: 0, commit_snapshot_id: 1, removed_by: None, commit: None }))
 }
 
 /// What is wrong with the reads of a table; empty if nothing is.

@@ -33,7 +33,7 @@ impl RetryPolicy {
 
 /// How a commit ended.
 #[derive(Debug)]
-pub enum Verdict<T> {
+pub enum CommitOutcome<T> {
     /// It is in the table.
     Committed(T),
     /// It certainly is not, and never will be: its files can be removed.
@@ -42,15 +42,15 @@ pub enum Verdict<T> {
     Unknown(Error),
 }
 
-impl<T> Verdict<T> {
+impl<T> CommitOutcome<T> {
     /// The error, unless the commit is known to be in the table.
     ///
     /// # Errors
     /// That of the commit.
     pub fn into_result(self) -> Result<T> {
         match self {
-            Verdict::Committed(done) => Ok(done),
-            Verdict::Failed(e) | Verdict::Unknown(e) => Err(e),
+            CommitOutcome::Committed(done) => Ok(done),
+            CommitOutcome::Failed(e) | CommitOutcome::Unknown(e) => Err(e),
         }
     }
 }
@@ -77,7 +77,7 @@ pub trait CommitAttempt {
     ///
     /// # Errors
     /// Errors of the store.
-    fn is_in(&mut self, base: &Self::Base) -> Result<bool>;
+    fn is_applied(&mut self, base: &Self::Base) -> Result<bool>;
 
     /// The version after `base`. An error ends the commit.
     ///
@@ -113,17 +113,17 @@ pub trait CommitAttempt {
 
 /// Runs a commit. It retries only after a lost race for the next version. A change that is no longer possible ends the
 /// commit. So does a publication with an unknown outcome.
-pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> Verdict<A::Done> {
+pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOutcome<A::Done> {
     let began = Instant::now();
     let mut base = match attempts.newest() {
         Ok(base) => base,
-        Err(e) => return Verdict::Failed(e),
+        Err(e) => return CommitOutcome::Failed(e),
     };
     for attempt in 0.. {
-        match attempts.is_in(&base) {
+        match attempts.is_applied(&base) {
             Ok(true) => return reopened(attempts, base),
             Ok(false) => {}
-            Err(e) => return Verdict::Failed(e),
+            Err(e) => return CommitOutcome::Failed(e),
         }
         let next = match attempts.prepare(&base) {
             Ok(next) => next,
@@ -132,15 +132,15 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> Verdict<
                     base = newer;
                     continue;
                 }
-                None => return Verdict::Failed(e),
+                None => return CommitOutcome::Failed(e),
             },
         };
         // The last chance to cancel: a published version stays.
         if let Err(stop) = parallel::check_cancelled() {
-            return Verdict::Failed(stop);
+            return CommitOutcome::Failed(stop);
         }
         let error = match attempts.publish(&base, &next) {
-            Ok(done) => return Verdict::Committed(done),
+            Ok(done) => return CommitOutcome::Committed(done),
             Err(e) => e,
         };
         let certain = attempts.is_certain(&error);
@@ -149,12 +149,12 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> Verdict<
             // The version was published although the reply was an error.
             Ok((true, newest)) => return reopened(attempts, newest),
             Ok((false, newest)) => newest,
-            Err(_) if certain => return Verdict::Failed(error),
-            Err(e) => return Verdict::Unknown(unknown(error).because(e)),
+            Err(_) if certain => return CommitOutcome::Failed(error),
+            Err(e) => return CommitOutcome::Unknown(unknown(error).because(e)),
         };
         if error.kind() != ErrorKind::CommitConflict {
             let refused = certain || attempts.is_refused(&error);
-            return if refused { Verdict::Failed(error) } else { Verdict::Unknown(unknown(error)) };
+            return if refused { CommitOutcome::Failed(error) } else { CommitOutcome::Unknown(unknown(error)) };
         }
         let spent = began.elapsed().as_millis() as u64;
         if attempt >= policy.retries || spent >= policy.total_ms {
@@ -164,15 +164,15 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> Verdict<
                 attempt + 1,
                 policy.option
             );
-            return Verdict::Failed(error.hint(text));
+            return CommitOutcome::Failed(error.hint(text));
         }
         std::thread::sleep(policy.wait(attempt));
     }
-    Verdict::Failed(Error::internal("the commit loop ended"))
+    CommitOutcome::Failed(Error::internal("the commit loop ended"))
 }
 
-fn reopened<A: CommitAttempt>(attempts: &mut A, base: A::Base) -> Verdict<A::Done> {
-    attempts.done(base).map_or_else(Verdict::Unknown, Verdict::Committed)
+fn reopened<A: CommitAttempt>(attempts: &mut A, base: A::Base) -> CommitOutcome<A::Done> {
+    attempts.done(base).map_or_else(CommitOutcome::Unknown, CommitOutcome::Committed)
 }
 
 /// An error that leaves open whether the commit happened.

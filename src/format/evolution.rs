@@ -174,7 +174,7 @@ pub struct SpecUpdate {
 
 /// A column or a transform of one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Source {
+pub struct FieldSource {
     /// A text such as `ts` or `day(ts)`.
     pub term: String,
     /// The transform, if the text is a column alone: `day` or `bucket[16]`.
@@ -186,7 +186,7 @@ pub struct Source {
 #[allow(missing_docs)]
 pub enum SpecOperation {
     /// Adds a field, by default named as the reference names it.
-    Add { source: Source, name: Option<String> },
+    Add { source: FieldSource, name: Option<String> },
     /// Removes a field, by its name or by its transform.
     Remove { field: String },
     /// Renames a field.
@@ -206,7 +206,7 @@ pub struct SortOrderUpdate {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewSortField {
     /// The column or transform.
-    pub source: Source,
+    pub source: FieldSource,
     /// Greatest first.
     pub descending: bool,
     /// Nulls before values; by default where ascending.

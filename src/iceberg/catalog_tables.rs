@@ -15,7 +15,7 @@ use crate::iceberg::evolve::properties::check_values;
 use crate::iceberg::spec::metadata_build::new_table;
 use crate::iceberg::spec::partition_by::parse_partition_by;
 use crate::iceberg::spec::sort_order::parse_sort_by;
-use crate::iceberg::state::{ICEBERG, Table};
+use crate::iceberg::state::{ICEBERG, IcebergTable};
 use crate::rows::seam;
 use crate::store;
 use crate::types::Schema;
@@ -59,15 +59,15 @@ impl IcebergCatalog {
     ///
     /// # Errors
     /// `NotFound` if it does not exist; as [`Table::open`].
-    pub fn load(&self, ident: &TableIdent) -> Result<Table> {
-        Table::of_catalog(self.tables.load(ident)?)
+    pub fn load(&self, ident: &TableIdent) -> Result<IcebergTable> {
+        IcebergTable::of_catalog(self.tables.load(ident)?)
     }
 
     /// Creates an empty table. Columns get new field ids.
     ///
     /// # Errors
     /// As [`seam::Catalog::create_table`].
-    pub fn create(&self, ident: &TableIdent, schema: &Schema, request: NewTable) -> Result<Table> {
+    pub fn create(&self, ident: &TableIdent, schema: &Schema, request: NewTable) -> Result<IcebergTable> {
         self.tables.check_namespace(&ident.namespace)?;
         let location = match request.location {
             Some(location) => store::location::absolute(location.trim_end_matches('/'))?,
@@ -86,7 +86,7 @@ impl IcebergCatalog {
         let now = now_ms();
         check_values(&request.properties, &BTreeMap::new())?;
         let metadata = new_table(schema, &spec, &order, &location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
-        Table::of_catalog(self.tables.create(ident, metadata)?)
+        IcebergTable::of_catalog(self.tables.create(ident, metadata)?)
     }
 }
 
@@ -168,7 +168,7 @@ impl seam::Registration for IcebergCatalog {
     fn register_table(&self, ident: &TableIdent, metadata_location: &str) -> Result<Arc<dyn seam::Table>> {
         self.tables.check_namespace(&ident.namespace)?;
         let opened = self.tables.register(ident, &store::location::absolute(metadata_location)?)?;
-        Ok(Arc::new(Table::of_catalog(opened)?))
+        Ok(Arc::new(IcebergTable::of_catalog(opened)?))
     }
 }
 

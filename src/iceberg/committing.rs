@@ -13,11 +13,12 @@ use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::summary::WAP_ID;
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::iceberg::state::{Table, check_same_table};
+use crate::iceberg::state::{IcebergTable, check_same_table};
 use crate::parallel::Cancellation;
 
-/// `commit.retry.*`, named and measured as in Java. By default there are more retries than Java's 4, and shorter pauses than
-/// its minute: an attempt on a file system costs milliseconds, and writers that come in crowds shall all get through.
+/// `commit.retry.*`, named and measured as in Java. By default there are more retries than Java's 4, and shorter
+/// pauses than its minute: an attempt on a file system costs milliseconds, and writers that come in crowds shall all
+/// get through.
 ///
 /// # Errors
 /// `InvalidInput` naming the property and its value, if that is no whole number from 0 on.
@@ -41,10 +42,10 @@ fn retry_policy(properties: &BTreeMap<String, String>) -> Result<RetryPolicy> {
 const NUM_RETRIES: &str = "commit.retry.num-retries";
 
 /// How a commit ended.
-pub(crate) type Verdict = commit_loop::Verdict<Table>;
+pub(crate) type IcebergOutcome = commit_loop::CommitOutcome<IcebergTable>;
 
 /// One change of a table. Each attempt of a commit applies it to the newest version.
-pub(crate) trait Change: Send {
+pub(crate) trait TableChange: Send {
     /// The metadata with the change made to `base`. Files that the change needs are written at the first attempt and
     /// reused by later ones where they still hold.
     ///
@@ -53,7 +54,7 @@ pub(crate) trait Change: Send {
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata>;
 
     /// Whether `metadata` has the change already, whoever made it.
-    fn is_in(&self, metadata: &TableMetadata) -> bool;
+    fn is_applied(&self, metadata: &TableMetadata) -> bool;
 
     /// Whether `metadata` has the mark of this very change: an attempt was published, whatever its reply said.
     fn is_marked_in(&self, _: &TableMetadata) -> bool {
@@ -80,13 +81,13 @@ pub(crate) trait Change: Send {
     fn committed(&mut self, _: &TableMetadata) {}
 }
 
-impl Change for SnapshotProducer {
+impl TableChange for SnapshotProducer {
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
         self.prepare(base, now_ms)
     }
 
-    fn is_in(&self, metadata: &TableMetadata) -> bool {
-        SnapshotProducer::is_in(self, metadata)
+    fn is_applied(&self, metadata: &TableMetadata) -> bool {
+        SnapshotProducer::is_applied(self, metadata)
     }
 
     fn is_marked_in(&self, metadata: &TableMetadata) -> bool {
@@ -110,12 +111,12 @@ impl Change for SnapshotProducer {
     }
 }
 
-impl Change for CherryPick {
+impl TableChange for CherryPick {
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
         self.prepare(base, now_ms)
     }
 
-    fn is_in(&self, _: &TableMetadata) -> bool {
+    fn is_applied(&self, _: &TableMetadata) -> bool {
         false
     }
 
@@ -143,8 +144,9 @@ impl CommitOptions {
     /// Whether the snapshot is only staged.
     ///
     /// # Errors
-    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages: to write files for it would be in vain.
-    pub(crate) fn check(&self, table: &Table) -> Result<bool> {
+    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages: to write files for it would be in
+    /// vain.
+    pub(crate) fn check(&self, table: &IcebergTable) -> Result<bool> {
         let enabled = table.inner.metadata.properties.get(WAP_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let staged = enabled && self.snapshot_properties.get(WAP_ID).is_some_and(|id| !id.is_empty());
         match self.branch.as_ref().filter(|_| staged) {
@@ -160,7 +162,7 @@ impl CommitOptions {
     ///
     /// # Errors
     /// As [`CommitOptions::check`].
-    pub(crate) fn apply(&self, change: SnapshotProducer, table: &Table) -> Result<SnapshotProducer> {
+    pub(crate) fn apply(&self, change: SnapshotProducer, table: &IcebergTable) -> Result<SnapshotProducer> {
         let staged = self.check(table)?;
         let change = change.with_summary(self.snapshot_properties.clone());
         Ok(match &self.branch {
@@ -173,26 +175,29 @@ impl CommitOptions {
 
 /// Makes changes, in their order, in one commit: one new version of the table, or none.
 ///
-/// Every attempt starts from the newest version, never from the one that `table` was opened at: that may be so old that its
-/// successors' names are free again, or belong to a table that was dropped since.
+/// Every attempt starts from the newest version, never from the one that `table` was opened at: that may be so old
+/// that its successors' names are free again, or belong to a table that was dropped since.
 ///
 /// See [`commit_loop::run`].
-pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdict {
+pub(crate) fn commit(table: &IcebergTable, mut changes: Vec<Box<dyn TableChange>>) -> IcebergOutcome {
     let verdict = match policy_of(table, &changes) {
-        Ok(policy) => commit_loop::run(&mut Changes { table, changes: &mut changes, is_certain: false }, &policy),
-        Err(e) => Verdict::Failed(e),
+        Ok(policy) => {
+            commit_loop::run(&mut ChangeAttempts { table, changes: &mut changes, is_certain: false }, &policy)
+        }
+        Err(e) => IcebergOutcome::Failed(e),
     };
     match &verdict {
-        Verdict::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
+        IcebergOutcome::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
         // Also after an interrupt, which has made itself heard.
-        Verdict::Failed(_) => Cancellation::none().scope(|| changes.iter_mut().for_each(|c| c.clean_up())),
-        Verdict::Unknown(_) => {}
+        IcebergOutcome::Failed(_) => Cancellation::none().scope(|| changes.iter_mut().for_each(|c| c.clean_up())),
+        IcebergOutcome::Unknown(_) => {}
     }
     verdict
 }
 
-/// How often to try again, by the table's properties. A commit that may set these properties right does not fail by them.
-fn policy_of(table: &Table, changes: &[Box<dyn Change>]) -> Result<RetryPolicy> {
+/// How often to try again, by the table's properties. A commit that may set these properties right does not fail by
+/// them.
+fn policy_of(table: &IcebergTable, changes: &[Box<dyn TableChange>]) -> Result<RetryPolicy> {
     match retry_policy(&table.inner.metadata.properties).with("table", &table.inner.root) {
         Err(_) if changes.iter().all(|c| c.only_evolves()) => retry_policy(&BTreeMap::new()),
         policy => policy,
@@ -200,17 +205,17 @@ fn policy_of(table: &Table, changes: &[Box<dyn Change>]) -> Result<RetryPolicy> 
 }
 
 /// The attempts to make changes.
-struct Changes<'a> {
-    table: &'a Table,
-    changes: &'a mut [Box<dyn Change>],
+struct ChangeAttempts<'a> {
+    table: &'a IcebergTable,
+    changes: &'a mut [Box<dyn TableChange>],
     /// Whether the last publication certainly failed.
     is_certain: bool,
 }
 
-impl CommitAttempt for Changes<'_> {
+impl CommitAttempt for ChangeAttempts<'_> {
     type Base = TableVersion;
     type Next = MetadataCommit;
-    type Done = Table;
+    type Done = IcebergTable;
 
     fn newest(&mut self) -> Result<TableVersion> {
         reload(self.table)
@@ -221,15 +226,15 @@ impl CommitAttempt for Changes<'_> {
         (newest.found.metadata_location != base.found.metadata_location).then_some(newest)
     }
 
-    fn is_in(&mut self, base: &TableVersion) -> Result<bool> {
-        Ok(self.changes.iter().all(|c| c.is_in(&base.metadata)))
+    fn is_applied(&mut self, base: &TableVersion) -> Result<bool> {
+        Ok(self.changes.iter().all(|c| c.is_applied(&base.metadata)))
     }
 
     fn prepare(&mut self, base: &TableVersion) -> Result<MetadataCommit> {
         Ok(MetadataCommit::between(&base.metadata, apply_all(self.changes, base)?))
     }
 
-    fn publish(&mut self, base: &TableVersion, commit: &MetadataCommit) -> Result<Table> {
+    fn publish(&mut self, base: &TableVersion, commit: &MetadataCommit) -> Result<IcebergTable> {
         self.is_certain = false;
         match self.table.inner.versions.publish(base, commit) {
             Publication::Committed(version) => self.table.at(version.metadata, version.found).map_err(unknown),
@@ -246,7 +251,7 @@ impl CommitAttempt for Changes<'_> {
         Ok(marked || self.table.inner.versions.was_published(base, commit))
     }
 
-    fn done(&mut self, base: TableVersion) -> Result<Table> {
+    fn done(&mut self, base: TableVersion) -> Result<IcebergTable> {
         self.table.at(base.metadata, base.found)
     }
 
@@ -260,20 +265,20 @@ impl CommitAttempt for Changes<'_> {
 }
 
 /// The version after `base` with all changes made that it does not have yet.
-pub(crate) fn apply_all(changes: &mut [Box<dyn Change>], base: &TableVersion) -> Result<TableMetadata> {
+pub(crate) fn apply_all(changes: &mut [Box<dyn TableChange>], base: &TableVersion) -> Result<TableMetadata> {
     let changed = apply_each(changes, &base.metadata)?;
     changed.with_metadata_log(&base.found.metadata_location, base.metadata.last_updated_ms)
 }
 
-pub(crate) fn apply_each(changes: &mut [Box<dyn Change>], base: &TableMetadata) -> Result<TableMetadata> {
+pub(crate) fn apply_each(changes: &mut [Box<dyn TableChange>], base: &TableMetadata) -> Result<TableMetadata> {
     let now = now_ms();
-    changes.iter_mut().try_fold(base.clone(), |metadata, change| match change.is_in(&metadata) {
+    changes.iter_mut().try_fold(base.clone(), |metadata, change| match change.is_applied(&metadata) {
         true => Ok(metadata),
         false => change.apply(&metadata, now),
     })
 }
 
-pub(crate) fn reload(table: &Table) -> Result<TableVersion> {
+pub(crate) fn reload(table: &IcebergTable) -> Result<TableVersion> {
     let newest = table.inner.versions.load()?;
     check_same_table(&table.inner.metadata, &newest.metadata, &table.inner.root)?;
     Ok(newest)

@@ -48,14 +48,14 @@ impl Faulty {
     /// Another one appends and expires what was there before.
     fn expire(&self, list: &str) -> Result<()> {
         let root = list.split("/metadata/").next().unwrap();
-        let table = Table::open(root, BTreeMap::new(), false)?;
+        let table = IcebergTable::open(root, BTreeMap::new(), false)?;
         let table = table.append(one_row(&table, 3))?;
         let expiry = Expiry { older_than_ms: Some(i64::MAX), retain_last: Some(1), ..Expiry::default() };
         table.expire_snapshots(&ExpireOptions { expiry, ..ExpireOptions::default() }).map(drop)
     }
 }
 
-fn one_row(table: &Table, id: i64) -> Box<dyn RecordBatchReader + Send> {
+fn one_row(table: &IcebergTable, id: i64) -> Box<dyn RecordBatchReader + Send> {
     let arrow = to_arrow(table.schema()).unwrap();
     let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from(vec![id]))]).unwrap();
     Box::new(RecordBatchIterator::new([Ok(batch)], arrow))
@@ -102,7 +102,7 @@ impl Hooks for Faulty {
 pub(crate) struct Setup {
     _folder: tempfile::TempDir,
     pub store: Arc<Hooked<Faulty>>,
-    pub table: Table,
+    pub table: IcebergTable,
 }
 
 impl Setup {
@@ -115,7 +115,7 @@ impl Setup {
         let table = catalog.create(&TableIdent::parse("db.t").unwrap(), &schema, NewTable::default()).unwrap();
         let store = Arc::new(Hooked(Faulty { fault: Mutex::new(Fault::None) }));
         let (metadata, found) = metadata_files::load(store.as_ref(), &table.inner.root).unwrap();
-        let table = Table::of(store.clone(), metadata, found, BTreeMap::new(), false).unwrap();
+        let table = IcebergTable::of(store.clone(), metadata, found, BTreeMap::new(), false).unwrap();
         Setup { _folder: folder, store, table }
     }
 
@@ -123,7 +123,7 @@ impl Setup {
         one_row(&self.table, id)
     }
 
-    pub(crate) fn append(&self, fault: Fault) -> Result<Table> {
+    pub(crate) fn append(&self, fault: Fault) -> Result<IcebergTable> {
         *self.store.fault.lock().unwrap() = fault;
         self.table.append(self.rows(1))
     }
@@ -205,7 +205,7 @@ fn a_conflict_ends_a_commit_and_cleans_up() {
     let assumptions = Preconditions { since, no_new_data: true, ..Preconditions::default() };
     let change = SnapshotProducer::new(setup.store.clone(), Operation::Overwrite).add_files(message.files);
     let change = change.assuming(assumptions).owning_files();
-    let Verdict::Failed(e) = commit(&first, vec![Box::new(change)]) else { panic!("it was committed") };
+    let IcebergOutcome::Failed(e) = commit(&first, vec![Box::new(change)]) else { panic!("it was committed") };
     assert_eq!(e.kind(), ErrorKind::CommitConflict);
     assert_eq!((setup.files("metadata"), setup.files("data")), (before.0, before.1 - 1));
 }
@@ -215,7 +215,7 @@ fn a_retry_property_that_is_no_number_is_refused_and_can_be_mended() {
     let setup = Setup::new();
     let (mut metadata, found) = metadata_files::load(setup.store.as_ref(), &setup.table.inner.root).unwrap();
     metadata.properties.insert("commit.retry.min-wait-ms".to_owned(), "soon".to_owned());
-    let table = Table::of(setup.store.clone(), metadata, found, BTreeMap::new(), false).unwrap();
+    let table = IcebergTable::of(setup.store.clone(), metadata, found, BTreeMap::new(), false).unwrap();
     let e = table.append(setup.rows(1)).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::InvalidInput);
     let text = e.to_string();

@@ -10,7 +10,7 @@ use crate::format::evolution::{RefKind, Retention};
 use crate::format::request::{RefInfo, SnapshotInfo};
 use crate::format::table_format::{Behaviour, TableFormat};
 use crate::format::task::WrittenAt;
-use crate::iceberg::catalog::interface::Opened;
+use crate::iceberg::catalog::interface::OpenedTable;
 use crate::iceberg::catalog::metadata_files::{self, FoundMetadata};
 use crate::iceberg::catalog::metadata_pointer::{FolderVersions, MetadataPointer, TableVersion};
 use crate::iceberg::spec::metadata::TableMetadata;
@@ -51,12 +51,12 @@ impl From<&Snapshot> for SnapshotInfo {
 
 /// A table at one version of its metadata. Immutable; cheap to clone; shared by threads.
 #[derive(Clone, Debug)]
-pub struct Table {
-    pub(crate) inner: Arc<Inner>,
+pub struct IcebergTable {
+    pub(crate) inner: Arc<IcebergTableInner>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Inner {
+pub(crate) struct IcebergTableInner {
     pub(crate) store: Arc<dyn Store>,
     /// The table's root folder, where it really is.
     pub(crate) root: String,
@@ -72,16 +72,16 @@ pub(crate) struct Inner {
     moved: bool,
 }
 
-impl Table {
-    /// Opens the table at a root folder or metadata file. With `moved` its recorded paths are read below `location`, and
-    /// it can't be written.
+impl IcebergTable {
+    /// Opens the table at a root folder or metadata file. With `moved` its recorded paths are read below `location`,
+    /// and it can't be written.
     ///
     /// # Errors
-    /// `NotFound` if there is no table; `CorruptTable` or `Unsupported` for metadata that can't be read; `InvalidInput` for
-    /// options that no store has; the store's.
-    pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<Table> {
+    /// `NotFound` if there is no table; `CorruptTable` or `Unsupported` for metadata that can't be read;
+    /// `InvalidInput` for options that no store has; the store's.
+    pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<IcebergTable> {
         let store = store::open_store(location, &storage_options)?;
-        Table::open_in(store, location, storage_options, moved)
+        IcebergTable::open_in(store, location, storage_options, moved)
     }
 
     /// As [`Table::open`], with the store that the table is in.
@@ -90,9 +90,9 @@ impl Table {
         location: &str,
         storage_options: BTreeMap<String, String>,
         moved: bool,
-    ) -> Result<Table> {
+    ) -> Result<IcebergTable> {
         let (metadata, found) = metadata_files::load(store.as_ref(), &location::absolute(location)?)?;
-        Table::of(store, metadata, found, storage_options, moved)
+        IcebergTable::of(store, metadata, found, storage_options, moved)
     }
 
     /// A table that is known by its folder.
@@ -102,22 +102,22 @@ impl Table {
         found: FoundMetadata,
         storage_options: BTreeMap<String, String>,
         moved: bool,
-    ) -> Result<Table> {
+    ) -> Result<IcebergTable> {
         let versions = Arc::new(FolderVersions::of(store.clone(), &found.metadata_location));
-        Table::made(store, versions, metadata, found, storage_options, moved)
+        IcebergTable::made(store, versions, metadata, found, storage_options, moved)
     }
 
     /// A table as a catalog opened it.
-    pub(crate) fn of_catalog(opened: Opened) -> Result<Table> {
-        let Opened { store, metadata, found, versions } = opened;
+    pub(crate) fn of_catalog(opened: OpenedTable) -> Result<IcebergTable> {
+        let OpenedTable { store, metadata, found, versions } = opened;
         let options = store.options();
-        Table::made(store, versions, metadata, found, options, false)
+        IcebergTable::made(store, versions, metadata, found, options, false)
     }
 
     /// The same table at another version.
-    pub(crate) fn at(&self, metadata: TableMetadata, found: FoundMetadata) -> Result<Table> {
-        let Inner { store, versions, storage_options, moved, .. } = self.inner.as_ref();
-        Table::made(store.clone(), versions.clone(), metadata, found, storage_options.clone(), *moved)
+    pub(crate) fn at(&self, metadata: TableMetadata, found: FoundMetadata) -> Result<IcebergTable> {
+        let IcebergTableInner { store, versions, storage_options, moved, .. } = self.inner.as_ref();
+        IcebergTable::made(store.clone(), versions.clone(), metadata, found, storage_options.clone(), *moved)
     }
 
     fn made(
@@ -127,10 +127,10 @@ impl Table {
         found: FoundMetadata,
         storage_options: BTreeMap<String, String>,
         moved: bool,
-    ) -> Result<Table> {
+    ) -> Result<IcebergTable> {
         let root = versions.root(&metadata, &found);
         let location = if moved { Location::moved(&metadata.location, &root) } else { Location::recorded() };
-        let inner = Inner {
+        let inner = IcebergTableInner {
             store,
             root,
             found,
@@ -143,7 +143,7 @@ impl Table {
             metadata: Arc::new(metadata),
             moved,
         };
-        Ok(Table { inner: Arc::new(inner) })
+        Ok(IcebergTable { inner: Arc::new(inner) })
     }
 
     /// `iceberg` or `paimon`.
@@ -223,15 +223,15 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::open`]; `CorruptTable` if another table has taken its place.
-    pub fn refresh(&self) -> Result<Table> {
+    pub fn refresh(&self) -> Result<IcebergTable> {
         let TableVersion { metadata, found } = self.inner.versions.load()?;
         check_same_table(&self.inner.metadata, &metadata, &self.inner.root)?;
         self.at(metadata, found)
     }
 
-    /// The JSON from which [`Table::from_json`] opens the same version again, in another process too. Of a table of a catalog,
-    /// it has all that the catalog was opened with, secrets too; of a catalog in memory nothing, so that what is opened is
-    /// read-only.
+    /// The JSON from which [`Table::from_json`] opens the same version again, in another process too. Of a table of a
+    /// catalog, it has all that the catalog was opened with, secrets too; of a catalog in memory nothing, so that
+    /// what is opened is read-only.
     pub fn to_json(&self) -> String {
         let mut out = json!({
             "metadata-location": self.metadata_location(),
@@ -272,8 +272,8 @@ impl Table {
         self.check_not_dropped()
     }
 
-    /// Data files of a table that was dropped would make its folder anew. Where the version that was opened is not there any
-    /// more, it may also have expired.
+    /// Data files of a table that was dropped would make its folder anew. Where the version that was opened is not
+    /// there any more, it may also have expired.
     fn check_not_dropped(&self) -> Result<()> {
         let store = &self.inner.store;
         if store.is_remote() {

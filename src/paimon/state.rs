@@ -12,9 +12,9 @@ use crate::format::request::{RefInfo, SnapshotInfo};
 use crate::format::table_format::{Behaviour, TableFormat};
 use crate::format::wire::texts::texts;
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
-use crate::paimon::catalog::metadata::TableMetadata;
+use crate::paimon::catalog::metadata::PaimonTableMetadata;
 use crate::paimon::spec::schema::TableSchema;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::store::{self, Store};
 use crate::types::{PartitionField, PartitionSpec, Schema, SortOrder, Transform};
 
@@ -40,7 +40,7 @@ pub struct PaimonTable {
 
 #[derive(Debug)]
 struct Inner {
-    metadata: TableMetadata,
+    metadata: PaimonTableMetadata,
     schema: Arc<TableSchema>,
     schema_path: String,
     storage_options: BTreeMap<String, String>,
@@ -48,9 +48,9 @@ struct Inner {
     kept: Arc<ManifestCache>,
 }
 
-impl From<&Snapshot> for SnapshotInfo {
+impl From<&PaimonSnapshot> for SnapshotInfo {
     /// Paimon's `commitKind` is the operation; what else a snapshot says of its commit is the summary.
-    fn from(s: &Snapshot) -> SnapshotInfo {
+    fn from(s: &PaimonSnapshot) -> SnapshotInfo {
         let mut summary = s.properties.clone();
         let facts = [
             ("total-records", s.total_record_count),
@@ -85,18 +85,19 @@ impl PaimonTable {
         storage_options: &BTreeMap<String, String>,
     ) -> Result<Option<PaimonTable>> {
         let folder = TableFolder::find(store.clone(), root)?;
-        let opened = |folder| PaimonTable::at(TableMetadata::load(folder)?, storage_options.clone(), Arc::default());
+        let opened =
+            |folder| PaimonTable::at(PaimonTableMetadata::load(folder)?, storage_options.clone(), Arc::default());
         folder.map(opened).transpose()
     }
 
     /// The newest version of the same table, in its folder or that of a branch.
     fn newest(&self, folder: TableFolder) -> Result<PaimonTable> {
         let inner = &self.inner;
-        PaimonTable::at(TableMetadata::load(folder)?, inner.storage_options.clone(), inner.kept.clone())
+        PaimonTable::at(PaimonTableMetadata::load(folder)?, inner.storage_options.clone(), inner.kept.clone())
     }
 
     fn at(
-        metadata: TableMetadata,
+        metadata: PaimonTableMetadata,
         storage_options: BTreeMap<String, String>,
         kept: Arc<ManifestCache>,
     ) -> Result<PaimonTable> {
@@ -134,7 +135,7 @@ impl PaimonTable {
         &self.inner.metadata.folder
     }
 
-    pub(crate) fn metadata(&self) -> &TableMetadata {
+    pub(crate) fn metadata(&self) -> &PaimonTableMetadata {
         &self.inner.metadata
     }
 
@@ -293,7 +294,7 @@ impl PaimonTable {
         let mut schemas = folder.schemas()?;
         let last = id("schema-id").ok_or_else(wrong)?;
         schemas.retain(|id, _| *id <= last);
-        let mut metadata = TableMetadata { folder, schemas, snapshot: None };
+        let mut metadata = PaimonTableMetadata { folder, schemas, snapshot: None };
         if id("made-at-ms").is_some_and(|made_at_ms| made_at_ms != metadata.made_at_ms()) {
             return Err(metadata.replaced());
         }

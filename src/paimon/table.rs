@@ -22,7 +22,7 @@ use crate::paimon::inspect::tables::inspect;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::rows::explanation::Explained;
-use crate::rows::metadata_rows::Rows;
+use crate::rows::metadata_rows::MetadataRows;
 use crate::rows::seam;
 use crate::rows::statistics::Statistics;
 use crate::rows::stream::{BatchStream, RowReader, StreamRequest};
@@ -110,7 +110,7 @@ impl seam::Table for PaimonTable {
         Ok(Box::new(PaimonTable::scan(self, request)?))
     }
 
-    fn inspect(&self, name: &str, at: Option<&At>) -> Result<Rows> {
+    fn inspect(&self, name: &str, at: Option<&At>) -> Result<MetadataRows> {
         inspect(self, name, at)
     }
 

@@ -73,13 +73,13 @@ fn stream_capsule(py: Python<'_>, reader: Reader) -> PyResult<Bound<'_, PyCapsul
 }
 
 /// One record batch, for any consumer of the Arrow PyCapsule interface.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct Batch {
+#[pyclass(name = "Batch", frozen, module = "frazil._core")]
+pub(super) struct PyBatch {
     batch: RecordBatch,
 }
 
 #[pymethods]
-impl Batch {
+impl PyBatch {
     #[getter]
     fn num_rows(&self) -> usize {
         self.batch.num_rows()
@@ -103,20 +103,20 @@ impl Batch {
 }
 
 /// Batches in memory, all with one schema. They can be streamed any number of times.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct Batches {
+#[pyclass(name = "Batches", frozen, module = "frazil._core")]
+pub(super) struct PyBatches {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
 }
 
-impl Batches {
+impl PyBatches {
     pub(super) fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
-        Batches { schema, batches }
+        PyBatches { schema, batches }
     }
 }
 
 #[pymethods]
-impl Batches {
+impl PyBatches {
     #[getter]
     fn num_rows(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
@@ -139,15 +139,15 @@ impl Batches {
 }
 
 /// Batches as they are read. Iterate over it, or give it once to a consumer of `__arrow_c_stream__`.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct BatchStream {
+#[pyclass(name = "BatchStream", frozen, module = "frazil._core")]
+pub(super) struct PyBatchStream {
     schema: SchemaRef,
     batches: Mutex<Option<handle::BatchStream>>,
 }
 
-impl BatchStream {
+impl PyBatchStream {
     pub(super) fn new(batches: handle::BatchStream) -> Self {
-        BatchStream { schema: batches.schema().clone(), batches: Mutex::new(Some(batches)) }
+        PyBatchStream { schema: batches.schema().clone(), batches: Mutex::new(Some(batches)) }
     }
 
     /// The next batch; the end closes the stream.
@@ -164,23 +164,23 @@ impl BatchStream {
 }
 
 #[pymethods]
-impl BatchStream {
+impl PyBatchStream {
     fn __iter__(this: Py<Self>) -> Py<Self> {
         this
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Batch> {
-        self.pull(py)?.map(|batch| Batch { batch }).ok_or_else(|| PyStopIteration::new_err(()))
+    fn __next__(&self, py: Python<'_>) -> PyResult<PyBatch> {
+        self.pull(py)?.map(|batch| PyBatch { batch }).ok_or_else(|| PyStopIteration::new_err(()))
     }
 
     /// All remaining batches, in memory. Ctrl-C works between batches.
-    fn read_all(&self, py: Python<'_>) -> PyResult<Batches> {
+    fn read_all(&self, py: Python<'_>) -> PyResult<PyBatches> {
         let mut batches = Vec::new();
         while let Some(batch) = self.pull(py)? {
             batches.push(batch);
             py.check_signals()?;
         }
-        Ok(Batches::new(self.schema.clone(), batches))
+        Ok(PyBatches::new(self.schema.clone(), batches))
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -550,8 +550,8 @@ fn batch_of(method: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = method.call0()?.extract()?;
     let schema = schema.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
     let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
-    // SAFETY: capsules of these names point at initialised structs, which they own and which stay valid while they live;
-    // the schema describes the array (Arrow PyCapsule interface), as `from_ffi` requires.
+    // SAFETY: capsules of these names point at initialised structs, which they own and which stay valid while they
+    // live; the schema describes the array (Arrow PyCapsule interface), as `from_ffi` requires.
     #[expect(unsafe_code, reason = "Arrow's C interface passes pointers")]
     let imported = guarded(|| unsafe {
         let (schema, array) = (FFI_ArrowSchema::from_raw(schema.as_ptr()), FFI_ArrowArray::from_raw(array.as_ptr()));

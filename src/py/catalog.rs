@@ -6,8 +6,8 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::call::run;
-use super::schema::Schema;
-use super::table::Table;
+use super::schema::PySchema;
+use super::table::PyTable;
 use crate::error::{Error, ErrorKind};
 use crate::format::catalog::NewTable;
 use crate::format::ident::{TableIdent, parse_namespace};
@@ -15,16 +15,16 @@ use crate::rows::seam;
 use crate::tables::catalog::{self, FORMATS};
 
 /// A catalog; `frazil.Catalog` wraps it.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct Catalog {
+#[pyclass(name = "Catalog", frozen, module = "frazil._core")]
+pub(super) struct PyCatalog {
     inner: Arc<dyn seam::Catalog>,
 }
 
 #[pymethods]
-impl Catalog {
+impl PyCatalog {
     #[staticmethod]
-    fn open(py: Python<'_>, name: &str, properties: BTreeMap<String, String>) -> PyResult<Catalog> {
-        Ok(Catalog { inner: run(py, || catalog::open(name, properties))? })
+    fn open(py: Python<'_>, name: &str, properties: BTreeMap<String, String>) -> PyResult<PyCatalog> {
+        Ok(PyCatalog { inner: run(py, || catalog::open(name, properties))? })
     }
 
     #[getter]
@@ -94,7 +94,7 @@ impl Catalog {
         run(py, || self.inner.table_exists(&TableIdent::parse(identifier)?))
     }
 
-    fn load_table(&self, py: Python<'_>, identifier: &str) -> PyResult<Table> {
+    fn load_table(&self, py: Python<'_>, identifier: &str) -> PyResult<PyTable> {
         Ok(run(py, || self.inner.load_table(&TableIdent::parse(identifier)?))?.into())
     }
 
@@ -104,14 +104,14 @@ impl Catalog {
         &self,
         py: Python<'_>,
         identifier: &str,
-        schema: &Bound<'_, Schema>,
+        schema: &Bound<'_, PySchema>,
         partition_by: Vec<String>,
         sort_by: Vec<String>,
         properties: BTreeMap<String, String>,
         location: Option<String>,
         identifier_fields: Option<Vec<String>>,
         format: &str,
-    ) -> PyResult<Table> {
+    ) -> PyResult<PyTable> {
         let schema = &schema.get().inner;
         let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
         Ok(run(py, || {
@@ -126,7 +126,7 @@ impl Catalog {
         run(py, || self.inner.drop_table(&TableIdent::parse(identifier)?, purge))
     }
 
-    fn register_table(&self, py: Python<'_>, identifier: &str, metadata_location: &str) -> PyResult<Table> {
+    fn register_table(&self, py: Python<'_>, identifier: &str, metadata_location: &str) -> PyResult<PyTable> {
         Ok(run(py, || {
             let registration = self.inner.required("register_table", self.inner.registration())?;
             registration.register_table(&TableIdent::parse(identifier)?, metadata_location)

@@ -7,24 +7,24 @@ use pyo3::types::PyType;
 
 use super::call::{run, run_attached};
 use super::pickle::{Pickled, json_text, pickle_as_json};
-use super::task::{DataFile, DeleteFile};
+use super::task::{PyDataFile, PyDeleteFile};
 use crate::format::task;
 use crate::format::wire::task::{message_from_json, message_to_json};
 
 /// The files that one writer made, to be committed with others.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct CommitMessage {
+#[pyclass(name = "CommitMessage", frozen, module = "frazil._core")]
+pub(super) struct PyCommitMessage {
     pub(super) inner: Arc<task::CommitMessage>,
 }
 
-impl From<task::CommitMessage> for CommitMessage {
+impl From<task::CommitMessage> for PyCommitMessage {
     fn from(inner: task::CommitMessage) -> Self {
-        CommitMessage { inner: Arc::new(inner) }
+        PyCommitMessage { inner: Arc::new(inner) }
     }
 }
 
 #[pymethods]
-impl CommitMessage {
+impl PyCommitMessage {
     /// The table that the files belong to.
     #[getter]
     fn table_uuid(&self) -> &str {
@@ -33,16 +33,16 @@ impl CommitMessage {
 
     /// The new data files.
     #[getter]
-    fn files(&self) -> Vec<DataFile> {
+    fn files(&self) -> Vec<PyDataFile> {
         let data = self.inner.files.iter().filter(|f| f.content == task::FileContent::Data);
-        data.map(|f| DataFile { inner: Arc::new(f.clone()) }).collect()
+        data.map(|f| PyDataFile { inner: Arc::new(f.clone()) }).collect()
     }
 
     /// The new delete files and deletion vectors.
     #[getter]
-    fn delete_files(&self) -> Vec<DeleteFile> {
+    fn delete_files(&self) -> Vec<PyDeleteFile> {
         let deletes = self.inner.files.iter().filter(|f| f.content != task::FileContent::Data);
-        deletes.map(|f| DeleteFile { inner: Arc::new(f.clone()) }).collect()
+        deletes.map(|f| PyDeleteFile { inner: Arc::new(f.clone()) }).collect()
     }
 
     /// Rows in the new data files.
@@ -59,13 +59,13 @@ impl CommitMessage {
 
     /// Reads what `to_json` wrote.
     #[classmethod]
-    fn from_json(cls: &Bound<'_, PyType>, text: &Bound<'_, PyAny>) -> PyResult<CommitMessage> {
+    fn from_json(cls: &Bound<'_, PyType>, text: &Bound<'_, PyAny>) -> PyResult<PyCommitMessage> {
         let text = json_text(text)?;
-        Ok(CommitMessage { inner: Arc::new(run(cls.py(), || message_from_json(&text))?) })
+        Ok(PyCommitMessage { inner: Arc::new(run(cls.py(), || message_from_json(&text))?) })
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<CommitMessage>().is_ok_and(|other| other.get().inner == self.inner)
+        other.cast::<PyCommitMessage>().is_ok_and(|other| other.get().inner == self.inner)
     }
 
     fn __repr__(&self) -> String {
@@ -73,11 +73,11 @@ impl CommitMessage {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
-        pickle_as_json::<CommitMessage>(py, self.to_json(py)?)
+        pickle_as_json::<PyCommitMessage>(py, self.to_json(py)?)
     }
 }
 
 /// The messages behind Python's objects.
-pub(super) fn taken(messages: &[PyRef<'_, CommitMessage>]) -> Vec<task::CommitMessage> {
+pub(super) fn taken(messages: &[PyRef<'_, PyCommitMessage>]) -> Vec<task::CommitMessage> {
     messages.iter().map(|m| (*m.inner).clone()).collect()
 }

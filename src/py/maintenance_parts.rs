@@ -6,11 +6,11 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::call::{run, run_attached};
-use super::commit_message::{CommitMessage, taken};
-use super::requests::maintenance::{FileOrder, Maintenance, OrphanOptions, PartWriter};
-use super::results::maintenance::{Compacted, OrphanFiles, RewrittenDeletes};
-use super::split::Split;
-use super::table::Table;
+use super::commit_message::{PyCommitMessage, taken};
+use super::requests::maintenance::{PyFileOrder, PyMaintenance, PyOrphanOptions, PyPartWriter};
+use super::results::maintenance::{PyCompacted, PyOrphanFiles, PyRewrittenDeletes};
+use super::split::PySplit;
+use super::table::PyTable;
 use crate::error::Result;
 use crate::format::commit::CommitOptions;
 use crate::format::maintenance_parts::{self as format, Listed, PartsDone, Reachable};
@@ -19,14 +19,14 @@ use crate::format::wire::task::{message_from_json, message_to_json};
 use crate::rows::seam;
 
 /// The steps of maintenance on one version of a table.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct MaintenanceParts {
-    table: Py<Table>,
+#[pyclass(name = "MaintenanceParts", frozen, module = "frazil._core")]
+pub(super) struct PyMaintenanceParts {
+    table: Py<PyTable>,
 }
 
 /// A group of files of a planned compaction.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct CompactionGroup {
+#[pyclass(name = "CompactionGroup", frozen, module = "frazil._core")]
+pub(super) struct PyCompactionGroup {
     removed: Vec<task::DataFile>,
     parts: Vec<Arc<task::Split>>,
     #[pyo3(get)]
@@ -34,30 +34,30 @@ pub(super) struct CompactionGroup {
 }
 
 /// Delete files that one process rewrites.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct DeletePart {
+#[pyclass(name = "DeletePart", frozen, module = "frazil._core")]
+pub(super) struct PyDeletePart {
     inner: format::DeletePart,
     table_uuid: String,
 }
 
 #[pymethods]
-impl CompactionGroup {
+impl PyCompactionGroup {
     /// The parts. One process reads each.
     #[getter]
-    fn parts(&self) -> Vec<Split> {
-        self.parts.iter().map(|part| Split { inner: Arc::clone(part) }).collect()
+    fn parts(&self) -> Vec<PySplit> {
+        self.parts.iter().map(|part| PySplit { inner: Arc::clone(part) }).collect()
     }
 }
 
 #[pymethods]
-impl DeletePart {
+impl PyDeletePart {
     /// Reads the texts of files that another process has sent.
     #[new]
-    fn new(py: Python<'_>, deletes: &str, concerned: &str, roll_at: u64) -> PyResult<DeletePart> {
+    fn new(py: Python<'_>, deletes: &str, concerned: &str, roll_at: u64) -> PyResult<PyDeletePart> {
         run_attached(py, || {
             let (deletes, concerned) = (message_from_json(deletes)?, message_from_json(concerned)?);
             let inner = format::DeletePart { deletes: deletes.files, concerned: concerned.files, roll_at };
-            Ok(DeletePart { inner, table_uuid: deletes.table_uuid })
+            Ok(PyDeletePart { inner, table_uuid: deletes.table_uuid })
         })
     }
 
@@ -80,14 +80,14 @@ impl DeletePart {
     }
 }
 
-impl DeletePart {
+impl PyDeletePart {
     /// Files in the complete form of messages.
     fn text(&self, files: &[task::DataFile]) -> Result<String> {
         message_to_json(&task::CommitMessage::new(&self.table_uuid, files.to_vec(), None))
     }
 }
 
-impl MaintenanceParts {
+impl PyMaintenanceParts {
     /// Does a step, detached from the interpreter.
     fn run<T: Send>(
         &self,
@@ -100,20 +100,20 @@ impl MaintenanceParts {
 }
 
 #[pymethods]
-impl MaintenanceParts {
+impl PyMaintenanceParts {
     #[new]
-    fn new(table: Py<Table>) -> MaintenanceParts {
-        MaintenanceParts { table }
+    fn new(table: Py<PyTable>) -> PyMaintenanceParts {
+        PyMaintenanceParts { table }
     }
 
     /// Plans a compaction. Returns the newest version, the snapshot that is read, the groups, and what they remove.
     fn plan_compaction(
         &self,
         py: Python<'_>,
-        action: &Maintenance,
-    ) -> PyResult<(Table, Option<i64>, Vec<CompactionGroup>, Compacted)> {
+        action: &PyMaintenance,
+    ) -> PyResult<(PyTable, Option<i64>, Vec<PyCompactionGroup>, PyCompacted)> {
         let (table, planned) = self.run(py, |parts| parts.plan_compaction(&action.read_compaction()?))?;
-        let group = |group: format::PartedGroup| CompactionGroup {
+        let group = |group: format::PartedGroup| PyCompactionGroup {
             removed: group.removed,
             parts: group.parts.into_iter().map(Arc::new).collect(),
             roll_at: group.roll_at,
@@ -126,11 +126,11 @@ impl MaintenanceParts {
     fn compact_part(
         &self,
         py: Python<'_>,
-        part: &Split,
+        part: &PySplit,
         roll_at: u64,
-        order: &FileOrder,
-        writer: &PartWriter,
-    ) -> PyResult<CommitMessage> {
+        order: &PyFileOrder,
+        writer: &PyPartWriter,
+    ) -> PyResult<PyCommitMessage> {
         let message = self.run(py, |parts| parts.compact_part(&part.inner, roll_at, &order.read()?, &writer.read()))?;
         Ok(message.into())
     }
@@ -140,11 +140,11 @@ impl MaintenanceParts {
         &self,
         py: Python<'_>,
         since: i64,
-        groups: Vec<PyRef<'_, CompactionGroup>>,
-        messages: Vec<PyRef<'_, CommitMessage>>,
+        groups: Vec<PyRef<'_, PyCompactionGroup>>,
+        messages: Vec<PyRef<'_, PyCommitMessage>>,
         branch: Option<String>,
         snapshot_properties: BTreeMap<String, String>,
-    ) -> PyResult<(Table, Compacted)> {
+    ) -> PyResult<(PyTable, PyCompacted)> {
         let removed = groups.iter().flat_map(|group| group.removed.iter().cloned()).collect();
         let done = PartsDone { since, removed, messages: taken(&messages) };
         let options = CommitOptions { branch, snapshot_properties };
@@ -157,10 +157,10 @@ impl MaintenanceParts {
     fn plan_delete_rewrite(
         &self,
         py: Python<'_>,
-        action: &Maintenance,
-    ) -> PyResult<(Table, Option<i64>, Vec<DeletePart>, RewrittenDeletes)> {
+        action: &PyMaintenance,
+    ) -> PyResult<(PyTable, Option<i64>, Vec<PyDeletePart>, PyRewrittenDeletes)> {
         let (table, planned) = self.run(py, |parts| parts.plan_delete_rewrite(&action.read_deletes()?))?;
-        let part = |inner| DeletePart { inner, table_uuid: table.uuid().to_owned() };
+        let part = |inner| PyDeletePart { inner, table_uuid: table.uuid().to_owned() };
         let parts = planned.parts.into_iter().map(part).collect();
         Ok((table.into(), planned.since, parts, planned.counted.into()))
     }
@@ -170,9 +170,9 @@ impl MaintenanceParts {
         &self,
         py: Python<'_>,
         since: i64,
-        part: &DeletePart,
-        writer: &PartWriter,
-    ) -> PyResult<CommitMessage> {
+        part: &PyDeletePart,
+        writer: &PyPartWriter,
+    ) -> PyResult<PyCommitMessage> {
         let part = part.inner.clone();
         Ok(self.run(py, |parts| parts.rewrite_deletes_part(since, part, &writer.read()))?.into())
     }
@@ -182,11 +182,11 @@ impl MaintenanceParts {
         &self,
         py: Python<'_>,
         since: i64,
-        rewritten: Vec<PyRef<'_, DeletePart>>,
-        messages: Vec<PyRef<'_, CommitMessage>>,
+        rewritten: Vec<PyRef<'_, PyDeletePart>>,
+        messages: Vec<PyRef<'_, PyCommitMessage>>,
         branch: Option<String>,
         snapshot_properties: BTreeMap<String, String>,
-    ) -> PyResult<(Table, RewrittenDeletes)> {
+    ) -> PyResult<(PyTable, PyRewrittenDeletes)> {
         let removed = rewritten.iter().flat_map(|part| part.inner.deletes.iter().cloned()).collect();
         let done = PartsDone { since, removed, messages: taken(&messages) };
         let options = CommitOptions { branch, snapshot_properties };
@@ -195,13 +195,13 @@ impl MaintenanceParts {
     }
 
     /// Plans a listing: the folders to list, the files above them, and the time before which files count.
-    fn plan_listing(&self, py: Python<'_>, options: &OrphanOptions) -> PyResult<(Vec<String>, Vec<Listed>, i64)> {
+    fn plan_listing(&self, py: Python<'_>, options: &PyOrphanOptions) -> PyResult<(Vec<String>, Vec<Listed>, i64)> {
         let planned = self.run(py, |parts| parts.plan_listing(&options.read()?))?;
         Ok((planned.folders, planned.listed, planned.older_than_ms))
     }
 
     /// Lists folders and everything in them: keys and paths of files.
-    fn list_part(&self, py: Python<'_>, options: &OrphanOptions, folders: Vec<String>) -> PyResult<Vec<Listed>> {
+    fn list_part(&self, py: Python<'_>, options: &PyOrphanOptions, folders: Vec<String>) -> PyResult<Vec<Listed>> {
         self.run(py, |parts| parts.list_part(&options.read()?, folders))
     }
 
@@ -209,8 +209,8 @@ impl MaintenanceParts {
     fn plan_reachable(
         &self,
         py: Python<'_>,
-        options: &OrphanOptions,
-    ) -> PyResult<(Table, Vec<String>, Vec<Reachable>)> {
+        options: &PyOrphanOptions,
+    ) -> PyResult<(PyTable, Vec<String>, Vec<Reachable>)> {
         let (table, planned) = self.run(py, |parts| parts.plan_reachable(&options.read()?))?;
         Ok((table.into(), planned.manifests, planned.reachable))
     }
@@ -219,7 +219,7 @@ impl MaintenanceParts {
     fn reachable_part(
         &self,
         py: Python<'_>,
-        options: &OrphanOptions,
+        options: &PyOrphanOptions,
         manifests: Vec<String>,
     ) -> PyResult<Vec<Reachable>> {
         self.run(py, |parts| parts.reachable_part(&options.read()?, &manifests))
@@ -229,10 +229,10 @@ impl MaintenanceParts {
     fn delete_orphans(
         &self,
         py: Python<'_>,
-        options: &OrphanOptions,
+        options: &PyOrphanOptions,
         conflicts: Vec<String>,
         files: Vec<String>,
-    ) -> PyResult<OrphanFiles> {
+    ) -> PyResult<PyOrphanFiles> {
         let conflicts = conflicts.into_iter().collect::<BTreeSet<_>>();
         Ok(self.run(py, |parts| parts.delete_orphans(&options.read()?, &conflicts, files))?.into())
     }

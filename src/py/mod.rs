@@ -33,45 +33,45 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::arrow::{Batch, BatchStream, Batches};
+    use super::arrow::{PyBatch, PyBatchStream, PyBatches};
     #[pymodule_export]
-    use super::catalog::Catalog;
+    use super::catalog::PyCatalog;
     #[pymodule_export]
-    use super::commit_message::CommitMessage;
+    use super::commit_message::PyCommitMessage;
     #[pymodule_export]
-    use super::maintenance_parts::{CompactionGroup, DeletePart, MaintenanceParts};
+    use super::maintenance_parts::{PyCompactionGroup, PyDeletePart, PyMaintenanceParts};
     #[pymodule_export]
-    use super::plan_part::PlanPart;
+    use super::plan_part::PyPlanPart;
     #[pymodule_export]
-    use super::requests::columns::{NewSortField, Position, SchemaOperation, SpecOperation};
+    use super::requests::columns::{PyNewSortField, PyPosition, PySchemaOperation, PySpecOperation};
     #[pymodule_export]
-    use super::requests::evolution::{Evolution, Retention};
+    use super::requests::evolution::{PyEvolution, PyRetention};
     #[pymodule_export]
-    use super::requests::maintenance::{FileOrder, Maintenance, OrphanOptions, PartWriter, RewriteRules};
+    use super::requests::maintenance::{PyFileOrder, PyMaintenance, PyOrphanOptions, PyPartWriter, PyRewriteRules};
     #[pymodule_export]
-    use super::requests::row_change::{Assigned, RowChange};
+    use super::requests::row_change::{PyAssigned, PyRowChange};
     #[pymodule_export]
-    use super::requests::version::At;
+    use super::requests::version::PyAt;
     #[pymodule_export]
     use super::results::maintenance::{
-        Compacted, ComputedStatistics, ExpiredSnapshots, OrphanFiles, RewrittenDeletes, RewrittenManifests,
+        PyCompacted, PyComputedStatistics, PyExpiredSnapshots, PyOrphanFiles, PyRewrittenDeletes, PyRewrittenManifests,
     };
     #[pymodule_export]
-    use super::results::native_read::{NativeFile, NativeFilter, NativeGroup, NativeRead};
+    use super::results::native_read::{PyNativeFile, PyNativeFilter, PyNativeGroup, PyNativeRead};
     #[pymodule_export]
-    use super::results::snapshot::{RefInfo, SnapshotInfo};
+    use super::results::snapshot::{PyRefInfo, PySnapshotInfo};
     #[pymodule_export]
-    use super::scan::{Scan, TaskStream, check_filter, is_plain_path};
+    use super::scan::{PyScan, PyTaskStream, check_filter, is_plain_path};
     #[pymodule_export]
-    use super::schema::{Field, Schema};
+    use super::schema::{PyField, PySchema};
     #[pymodule_export]
-    use super::split::{PackedSplits, Split};
+    use super::split::{PyPackedSplits, PySplit};
     #[pymodule_export]
-    use super::table::Table;
+    use super::table::PyTable;
     #[pymodule_export]
-    use super::task::{DataFile, DeleteFile, ScanTask};
+    use super::task::{PyDataFile, PyDeleteFile, PyScanTask};
     #[pymodule_export]
-    use super::transaction::Transaction;
+    use super::transaction::PyTransaction;
     #[pymodule_export]
     use super::transforms::{transform_array, xxh64};
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
-use super::arrow::Batches;
+use super::arrow::PyBatches;
 use super::call::{run, run_attached};
 use super::pickle::{Pickled, pickle_as_json};
 use super::split::wrapped;
@@ -11,13 +11,13 @@ use crate::rows::seam;
 use crate::tables::reopen::plan_part_from_json;
 
 /// A share of a plan's manifests; `frazil.scan.PlanPart` wraps it.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct PlanPart {
+#[pyclass(name = "PlanPart", frozen, module = "frazil._core")]
+pub(super) struct PyPlanPart {
     pub(super) inner: Box<dyn seam::PlanPart>,
 }
 
 #[pymethods]
-impl PlanPart {
+impl PyPlanPart {
     #[getter]
     fn manifest_bytes(&self) -> u64 {
         self.inner.manifest_bytes()
@@ -37,21 +37,21 @@ impl PlanPart {
         wrapped(run(py, || self.inner.splits())?, wrap)
     }
 
-    fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {
+    fn plan_table(&self, py: Python<'_>) -> PyResult<PyBatches> {
         let batches = run(py, || self.inner.plan_table())?;
-        Ok(Batches::new(self.inner.table_schema(), batches))
+        Ok(PyBatches::new(self.inner.table_schema(), batches))
     }
 
     #[classmethod]
-    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<PlanPart> {
-        Ok(PlanPart { inner: run(cls.py(), || plan_part_from_json(text))? })
+    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<PyPlanPart> {
+        Ok(PyPlanPart { inner: run(cls.py(), || plan_part_from_json(text))? })
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<PlanPart>().is_ok_and(|other| other.get().inner.to_json() == self.inner.to_json())
+        other.cast::<PyPlanPart>().is_ok_and(|other| other.get().inner.to_json() == self.inner.to_json())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
-        pickle_as_json::<PlanPart>(py, run_attached(py, || Ok(self.inner.to_json()))?)
+        pickle_as_json::<PyPlanPart>(py, run_attached(py, || Ok(self.inner.to_json()))?)
     }
 }

@@ -7,15 +7,15 @@ use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
-use super::arrow::{BatchStream, Batches, schema_capsule};
+use super::arrow::{PyBatchStream, PyBatches, schema_capsule};
 use super::call::{run, run_attached};
 use super::lock::lock;
-use super::plan_part::PlanPart;
+use super::plan_part::PyPlanPart;
 use super::results::explain;
-use super::results::native_read::NativeRead;
-use super::schema::Schema;
-use super::split::{Split, Splits, wrapped};
-use super::task::ScanTask;
+use super::results::native_read::PyNativeRead;
+use super::schema::PySchema;
+use super::split::{PySplit, PySplits, wrapped};
+use super::task::PyScanTask;
 use crate::data::read::read_ahead::TaskSource;
 use crate::error::Result;
 use crate::format::splits::SplitRequest;
@@ -39,12 +39,12 @@ pub(super) fn is_plain_path(path: &str) -> bool {
 }
 
 /// A scan of a table; `frazil.Scan` wraps it.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct Scan {
+#[pyclass(name = "Scan", frozen, module = "frazil._core")]
+pub(super) struct PyScan {
     pub(super) inner: Box<dyn seam::Scan>,
 }
 
-impl Scan {
+impl PyScan {
     /// What was found for a verb, or an `Unsupported` error that names it.
     fn required<T>(&self, verb: &str, found: Option<T>) -> Result<T> {
         self.inner.format().required(verb, found)
@@ -52,26 +52,26 @@ impl Scan {
 }
 
 #[pymethods]
-impl Scan {
+impl PyScan {
     /// Whether the scan can do something; the names are those of `frazil.capabilities`.
     fn supports(&self, py: Python<'_>, capability: &str) -> PyResult<bool> {
         run_attached(py, || Ok(self.inner.supports(ScanCapability::parse(capability)?)))
     }
 
-    fn filter(&self, py: Python<'_>, text: &str) -> PyResult<Scan> {
-        Ok(Scan { inner: run(py, || self.inner.filter(expr::parse(text)?))? })
+    fn filter(&self, py: Python<'_>, text: &str) -> PyResult<PyScan> {
+        Ok(PyScan { inner: run(py, || self.inner.filter(expr::parse(text)?))? })
     }
 
-    fn select(&self, py: Python<'_>, columns: Vec<String>) -> PyResult<Scan> {
-        Ok(Scan { inner: run(py, || self.inner.select(&columns))? })
+    fn select(&self, py: Python<'_>, columns: Vec<String>) -> PyResult<PyScan> {
+        Ok(PyScan { inner: run(py, || self.inner.select(&columns))? })
     }
 
-    fn limit(&self, rows: usize) -> Scan {
-        Scan { inner: self.inner.limit(rows) }
+    fn limit(&self, rows: usize) -> PyScan {
+        PyScan { inner: self.inner.limit(rows) }
     }
 
-    fn schema(&self) -> Schema {
-        Schema { inner: Arc::clone(&self.inner.context().projection) }
+    fn schema(&self) -> PySchema {
+        PySchema { inner: Arc::clone(&self.inner.context().projection) }
     }
 
     #[getter]
@@ -89,16 +89,16 @@ impl Scan {
         schema_capsule(py, &schema)
     }
 
-    fn plan_files(&self, py: Python<'_>) -> PyResult<TaskStream> {
+    fn plan_files(&self, py: Python<'_>) -> PyResult<PyTaskStream> {
         let tasks = run(py, || self.inner.plan_files())?;
         let schema = self.inner.context().schema.clone();
-        let ahead = Ahead { tasks: Some(tasks), ready: VecDeque::new(), batch: 1 };
-        Ok(TaskStream { ahead: Mutex::new(ahead), schema })
+        let ahead = PyAhead { tasks: Some(tasks), ready: VecDeque::new(), batch: 1 };
+        Ok(PyTaskStream { ahead: Mutex::new(ahead), schema })
     }
 
-    fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {
+    fn plan_table(&self, py: Python<'_>) -> PyResult<PyBatches> {
         let batches = run(py, || self.inner.plan_table())?;
-        Ok(Batches::new(self.inner.plan_schema(), batches))
+        Ok(PyBatches::new(self.inner.plan_schema(), batches))
     }
 
     #[pyo3(signature = (wrap, split_size_bytes=None, lookback=None, open_file_cost_bytes=None))]
@@ -116,7 +116,7 @@ impl Scan {
 
     /// The splits. From `pack_from` splits on, they are packed if possible.
     #[pyo3(signature = (pack_from=None))]
-    fn splits_or_packed(&self, py: Python<'_>, pack_from: Option<usize>) -> PyResult<Splits> {
+    fn splits_or_packed(&self, py: Python<'_>, pack_from: Option<usize>) -> PyResult<PySplits> {
         let (request, pack_from) = (SplitRequest::default(), pack_from.unwrap_or(usize::MAX));
         Ok(run(py, || self.inner.splits_or_packed(request, pack_from))?.into())
     }
@@ -131,20 +131,20 @@ impl Scan {
         most_files: usize,
         most_positions: u64,
         pack_from: Option<usize>,
-    ) -> PyResult<NativeRead> {
+    ) -> PyResult<PyNativeRead> {
         let pack_from = pack_from.unwrap_or(usize::MAX);
         let request = NativeReadRequest { schemes, refused, most_files, most_positions, pack_from };
         let packing = SplitRequest::default();
         let found =
             run(py, || self.required("Spark's own reader", self.inner.native_reads())?.native_read(&request, packing))?;
-        NativeRead::new(py, found)
+        PyNativeRead::new(py, found)
     }
 
-    fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {
+    fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PyPlanPart>> {
         let parts = run(py, || {
             self.required("plans in parts", self.inner.parted_plans())?.plan_parts(part_bytes, whole_bytes)
         })?;
-        Ok(parts.into_iter().map(|inner| PlanPart { inner }).collect())
+        Ok(parts.into_iter().map(|inner| PyPlanPart { inner }).collect())
     }
 
     #[getter]
@@ -152,11 +152,11 @@ impl Scan {
         self.inner.parted_plans().is_some_and(|plans| plans.is_of_version())
     }
 
-    fn reader(&self, py: Python<'_>) -> PyResult<Split> {
+    fn reader(&self, py: Python<'_>) -> PyResult<PySplit> {
         Ok(run(py, || Ok(self.required("plans in parts", self.inner.parted_plans())?.reader()))?.into())
     }
 
-    fn estimate_splits(&self, py: Python<'_>, parts: Vec<PyRef<'_, PlanPart>>) -> PyResult<u64> {
+    fn estimate_splits(&self, py: Python<'_>, parts: Vec<PyRef<'_, PyPlanPart>>) -> PyResult<u64> {
         let files = parts.iter().map(|part| u128::from(part.inner.most_files())).sum();
         run(py, || self.required("plans in parts", self.inner.parted_plans())?.estimate_splits(files))
     }
@@ -165,12 +165,16 @@ impl Scan {
         run(py, || self.inner.count_files())
     }
 
-    fn explain<'py>(&self, py: Python<'py>, files: bool) -> PyResult<(Bound<'py, PyDict>, Batches, Option<Batches>)> {
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        files: bool,
+    ) -> PyResult<(Bound<'py, PyDict>, PyBatches, Option<PyBatches>)> {
         let explained = run(py, || self.inner.explain(files))?;
         let facts = explain::explain_dict(py, &explained.explain)?;
-        let manifests = Batches::new(manifest_schema(), vec![explained.manifests]);
+        let manifests = PyBatches::new(manifest_schema(), vec![explained.manifests]);
         let schema = if self.inner.is_of_changes() { change_file_schema() } else { file_schema() };
-        Ok((facts, manifests, explained.files.map(|files| Batches::new(schema, files))))
+        Ok((facts, manifests, explained.files.map(|files| PyBatches::new(schema, files))))
     }
 
     fn estimate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -184,14 +188,14 @@ impl Scan {
     }
 
     #[pyo3(signature = (ordered=false))]
-    fn read(&self, py: Python<'_>, ordered: bool) -> PyResult<BatchStream> {
+    fn read(&self, py: Python<'_>, ordered: bool) -> PyResult<PyBatchStream> {
         let how = StreamRequest { ordered, ..StreamRequest::default() };
-        Ok(BatchStream::new(run(py, || self.inner.read(how))?))
+        Ok(PyBatchStream::new(run(py, || self.inner.read(how))?))
     }
 
-    fn read_all(&self, py: Python<'_>) -> PyResult<Batches> {
+    fn read_all(&self, py: Python<'_>) -> PyResult<PyBatches> {
         let (schema, batches) = run(py, || Ok((self.inner.arrow_schema()?, self.inner.read_all()?)))?;
-        Ok(Batches::new(schema, batches))
+        Ok(PyBatches::new(schema, batches))
     }
 
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
@@ -204,13 +208,13 @@ const MOST_AHEAD: usize = 1024;
 
 /// Tasks fetched ahead of the consumer, in growing batches: the first comes at once, and a long plan does not detach
 /// from the interpreter for each of them.
-struct Ahead {
+struct PyAhead {
     tasks: Option<TaskSource>,
     ready: VecDeque<Result<task::ScanTask>>,
     batch: usize,
 }
 
-impl Ahead {
+impl PyAhead {
     fn next(&mut self) -> Result<Option<task::ScanTask>> {
         if self.ready.is_empty()
             && let Some(tasks) = &mut self.tasks
@@ -231,19 +235,19 @@ impl Ahead {
 }
 
 /// Tasks as planning finds them.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct TaskStream {
-    ahead: Mutex<Ahead>,
+#[pyclass(name = "TaskStream", frozen, module = "frazil._core")]
+pub(super) struct PyTaskStream {
+    ahead: Mutex<PyAhead>,
     schema: Arc<types::Schema>,
 }
 
 #[pymethods]
-impl TaskStream {
+impl PyTaskStream {
     fn __iter__(this: Py<Self>) -> Py<Self> {
         this
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<ScanTask> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<PyScanTask> {
         // Without detaching where something is ready and no other thread plans.
         let ready = self.ahead.try_lock().ok().and_then(|mut ahead| ahead.ready.pop_front());
         let next = match ready {
@@ -251,6 +255,6 @@ impl TaskStream {
             None => run(py, || lock(&self.ahead).next())?,
         };
         let inner = next.ok_or_else(|| PyStopIteration::new_err(()))?;
-        Ok(ScanTask { inner, schema: Arc::clone(&self.schema) })
+        Ok(PyScanTask { inner, schema: Arc::clone(&self.schema) })
     }
 }

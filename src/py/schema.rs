@@ -16,16 +16,16 @@ use crate::types::Type;
 use crate::types::schema_json::{schema_from_text, schema_to_json};
 
 /// A table's columns; `frazil.Schema` wraps it.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct Schema {
+#[pyclass(name = "Schema", frozen, module = "frazil._core")]
+pub(super) struct PySchema {
     pub(super) inner: Arc<types::Schema>,
 }
 
 #[pymethods]
-impl Schema {
+impl PySchema {
     /// Reads the schema of any object with `__arrow_c_schema__`.
     #[staticmethod]
-    fn from_arrow(obj: &Bound<'_, PyAny>) -> PyResult<Schema> {
+    fn from_arrow(obj: &Bound<'_, PyAny>) -> PyResult<PySchema> {
         let py = obj.py();
         let Some(schema) = import_schema(obj)? else {
             let error = Error::invalid(format!("a '{}' is no schema", obj.get_type().name()?))
@@ -33,13 +33,13 @@ impl Schema {
             return Err(to_exception(py, &error));
         };
         let inner = run_attached(py, || schema::from_arrow(&schema))?;
-        Ok(Schema { inner: Arc::new(inner) })
+        Ok(PySchema { inner: Arc::new(inner) })
     }
 
     /// Reads the specification's JSON.
     #[classmethod]
-    fn from_json(cls: &Bound<'_, pyo3::types::PyType>, text: &str) -> PyResult<Schema> {
-        Ok(Schema { inner: Arc::new(run_attached(cls.py(), || schema_from_text(text))?) })
+    fn from_json(cls: &Bound<'_, pyo3::types::PyType>, text: &str) -> PyResult<PySchema> {
+        Ok(PySchema { inner: Arc::new(run_attached(cls.py(), || schema_from_text(text))?) })
     }
 
     /// The id of the schema in its table.
@@ -50,8 +50,8 @@ impl Schema {
 
     /// The top-level columns, in order.
     #[getter]
-    fn fields(&self) -> Vec<Field> {
-        self.inner.fields.iter().map(Field::new).collect()
+    fn fields(&self) -> Vec<PyField> {
+        self.inner.fields.iter().map(PyField::new).collect()
     }
 
     /// The ids of the columns that identify a row.
@@ -69,7 +69,7 @@ impl Schema {
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Schema>().is_ok_and(|other| *other.get().inner == *self.inner)
+        other.cast::<PySchema>().is_ok_and(|other| *other.get().inner == *self.inner)
     }
 
     fn __hash__(&self) -> u64 {
@@ -82,37 +82,37 @@ impl Schema {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
-        pickle_as_json::<Schema>(py, self.to_json())
+        pickle_as_json::<PySchema>(py, self.to_json())
     }
 }
 
 /// A column, or a member of a nested column; `frazil.schema.Field` is made from it.
-#[pyclass(frozen, get_all, module = "frazil._core")]
+#[pyclass(name = "Field", frozen, get_all, module = "frazil._core")]
 #[derive(Clone)]
-pub(super) struct Field {
+pub(super) struct PyField {
     id: i32,
     name: String,
     #[pyo3(name = "type")]
     type_text: String,
     required: bool,
     doc: Option<String>,
-    children: Vec<Field>,
+    children: Vec<PyField>,
 }
 
-impl Field {
-    fn new(field: &types::Field) -> Field {
-        Field { doc: field.doc.clone(), ..Field::member(field.id, &field.name, field.required, &field.ty) }
+impl PyField {
+    fn new(field: &types::Field) -> PyField {
+        PyField { doc: field.doc.clone(), ..PyField::member(field.id, &field.name, field.required, &field.ty) }
     }
 
-    fn member(id: i32, name: &str, required: bool, ty: &Type) -> Field {
+    fn member(id: i32, name: &str, required: bool, ty: &Type) -> PyField {
         let children = match ty {
             Type::Primitive(_) => Vec::new(),
-            Type::Struct(fields) => fields.iter().map(Field::new).collect(),
-            Type::List(e) => vec![Field::member(e.id, "element", e.required, &e.ty)],
+            Type::Struct(fields) => fields.iter().map(PyField::new).collect(),
+            Type::List(e) => vec![PyField::member(e.id, "element", e.required, &e.ty)],
             Type::Map(k, v) => {
-                vec![Field::member(k.id, "key", true, &k.ty), Field::member(v.id, "value", v.required, &v.ty)]
+                vec![PyField::member(k.id, "key", true, &k.ty), PyField::member(v.id, "value", v.required, &v.ty)]
             }
         };
-        Field { id, name: name.to_owned(), type_text: ty.to_string(), required, doc: None, children }
+        PyField { id, name: name.to_owned(), type_text: ty.to_string(), required, doc: None, children }
     }
 }

@@ -19,9 +19,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Only the thread that made it checks for signals, because a handler may run only there. It waits for no lock that
 /// another thread of the work might hold.
 #[derive(Clone)]
-pub(super) struct Watch(Arc<State>);
+pub(super) struct Watch(Arc<SignalState>);
 
-struct State {
+struct SignalState {
     owner: ThreadId,
     stopped: AtomicBool,
     asked: Mutex<Instant>,
@@ -30,7 +30,7 @@ struct State {
 
 impl Watch {
     pub(super) fn new() -> Self {
-        Watch(Arc::new(State {
+        Watch(Arc::new(SignalState {
             owner: std::thread::current().id(),
             stopped: AtomicBool::new(false),
             asked: Mutex::new(Instant::now()),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyType};
 
-use super::arrow::{BatchStream, schema_capsule};
+use super::arrow::{PyBatchStream, schema_capsule};
 use super::call::{run, run_attached};
 use super::pickle::{Pickled, pickle_as_json};
-use super::schema::Schema;
-use super::task::ScanTask;
+use super::schema::PySchema;
+use super::task::PyScanTask;
 use crate::data::arrow::schema;
 use crate::format::wire::packed::{pack_tasks, packed_tasks_at};
 use crate::format::wire::task::{all_tasks_to_json, split_from_json, split_to_json, tasks_from_json, tasks_to_json};
@@ -18,46 +18,46 @@ use crate::rows::stream::StreamRequest;
 
 /// Splits, each by itself or packed.
 #[derive(IntoPyObject)]
-pub(super) enum Splits {
-    Each(Vec<Split>),
-    Packed(PackedSplits),
+pub(super) enum PySplits {
+    Each(Vec<PySplit>),
+    Packed(PyPackedSplits),
 }
 
-impl From<packed_splits::Splits> for Splits {
-    fn from(splits: packed_splits::Splits) -> Splits {
+impl From<packed_splits::Splits> for PySplits {
+    fn from(splits: packed_splits::Splits) -> PySplits {
         match splits {
-            packed_splits::Splits::Each(splits) => Splits::Each(splits.into_iter().map(Split::from).collect()),
-            packed_splits::Splits::Packed(inner) => Splits::Packed(PackedSplits { inner }),
+            packed_splits::Splits::Each(splits) => PySplits::Each(splits.into_iter().map(PySplit::from).collect()),
+            packed_splits::Splits::Packed(inner) => PySplits::Packed(PyPackedSplits { inner }),
         }
     }
 }
 
 /// Tasks for one reader; `frazil.Split` wraps it.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct Split {
+#[pyclass(name = "Split", frozen, module = "frazil._core")]
+pub(super) struct PySplit {
     pub(super) inner: Arc<task::Split>,
 }
 
-impl From<task::Split> for Split {
+impl From<task::Split> for PySplit {
     fn from(inner: task::Split) -> Self {
-        Split { inner: Arc::new(inner) }
+        PySplit { inner: Arc::new(inner) }
     }
 }
 
 /// Splits that are packed into a few bytes.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct PackedSplits {
+#[pyclass(name = "PackedSplits", frozen, module = "frazil._core")]
+pub(super) struct PyPackedSplits {
     inner: packed_splits::PackedSplits,
 }
 
 #[pymethods]
-impl PackedSplits {
+impl PyPackedSplits {
     fn __len__(&self) -> usize {
         self.inner.count
     }
 
     /// A split without tasks. Its `with_packed_tasks` takes the packed bytes.
-    fn reader(&self) -> Split {
+    fn reader(&self) -> PySplit {
         task::Split { context: self.inner.context.clone(), tasks: Vec::new() }.into()
     }
 
@@ -65,9 +65,9 @@ impl PackedSplits {
         PyBytes::new(py, &self.inner.packed)
     }
 
-    fn splits(&self, py: Python<'_>) -> PyResult<Vec<Split>> {
+    fn splits(&self, py: Python<'_>) -> PyResult<Vec<PySplit>> {
         let splits = run(py, || self.inner.splits())?;
-        Ok(splits.into_iter().map(Split::from).collect())
+        Ok(splits.into_iter().map(PySplit::from).collect())
     }
 }
 
@@ -79,7 +79,7 @@ pub(super) fn wrapped<'py>(splits: Vec<task::Split>, wrap: &Bound<'py, PyAny>) -
     let _uncollected = (splits.len() >= MANY).then(|| Uncollected::new(wrap.py())).transpose()?;
     let out = PyList::empty(wrap.py());
     for split in splits {
-        out.append(wrap.call1((Split::from(split),))?)?;
+        out.append(wrap.call1((PySplit::from(split),))?)?;
     }
     Ok(out)
 }
@@ -107,15 +107,15 @@ impl Drop for Uncollected<'_> {
 }
 
 #[pymethods]
-impl Split {
+impl PySplit {
     #[getter]
-    fn tasks(&self) -> Vec<ScanTask> {
+    fn tasks(&self) -> Vec<PyScanTask> {
         let schema = &self.inner.context.schema;
-        self.inner.tasks.iter().map(|t| ScanTask { inner: t.clone(), schema: Arc::clone(schema) }).collect()
+        self.inner.tasks.iter().map(|t| PyScanTask { inner: t.clone(), schema: Arc::clone(schema) }).collect()
     }
 
-    fn schema(&self) -> Schema {
-        Schema { inner: Arc::clone(&self.inner.context.projection) }
+    fn schema(&self) -> PySchema {
+        PySchema { inner: Arc::clone(&self.inner.context.projection) }
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -124,9 +124,9 @@ impl Split {
     }
 
     #[pyo3(signature = (limit=None, ordered=false, threads=0))]
-    fn read(&self, py: Python<'_>, limit: Option<usize>, ordered: bool, threads: usize) -> PyResult<BatchStream> {
+    fn read(&self, py: Python<'_>, limit: Option<usize>, ordered: bool, threads: usize) -> PyResult<PyBatchStream> {
         let how = StreamRequest { ordered, threads, ..StreamRequest::default() };
-        Ok(BatchStream::new(run(py, || crate::rows::stream::read_split(&self.inner, how, limit))?))
+        Ok(PyBatchStream::new(run(py, || crate::rows::stream::read_split(&self.inner, how, limit))?))
     }
 
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
@@ -139,40 +139,40 @@ impl Split {
 
     /// The tasks of splits of one scan, for `with_tasks` of any of them.
     #[staticmethod]
-    fn encode_tasks<'py>(py: Python<'py>, splits: Vec<PyRef<'_, Split>>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    fn encode_tasks<'py>(py: Python<'py>, splits: Vec<PyRef<'_, PySplit>>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let splits: Vec<_> = splits.iter().map(|split| split.inner.clone()).collect();
         let texts = run(py, || all_tasks_to_json(&splits))?;
         Ok(texts.iter().map(|text| PyBytes::new(py, text.as_bytes())).collect())
     }
 
     /// Tasks that share this split's context.
-    fn with_tasks(&self, py: Python<'_>, text: &str) -> PyResult<Split> {
+    fn with_tasks(&self, py: Python<'_>, text: &str) -> PyResult<PySplit> {
         Ok(run(py, || tasks_from_json(text, &self.inner.context))?.into())
     }
 
     /// The tasks of splits of one scan, packed for `with_packed_tasks`.
     #[staticmethod]
-    fn pack_tasks<'py>(py: Python<'py>, splits: Vec<PyRef<'_, Split>>) -> PyResult<Bound<'py, PyBytes>> {
+    fn pack_tasks<'py>(py: Python<'py>, splits: Vec<PyRef<'_, PySplit>>) -> PyResult<Bound<'py, PyBytes>> {
         let splits: Vec<_> = splits.iter().map(|split| split.inner.clone()).collect();
         let packed = run(py, || pack_tasks(&splits))?;
         Ok(PyBytes::new(py, &packed))
     }
 
     /// Packed tasks of one split that share this split's context.
-    fn with_packed_tasks(&self, py: Python<'_>, packed: &[u8], index: usize) -> PyResult<Split> {
+    fn with_packed_tasks(&self, py: Python<'_>, packed: &[u8], index: usize) -> PyResult<PySplit> {
         Ok(run(py, || packed_tasks_at(packed, index, &self.inner.context))?.into())
     }
 
     #[classmethod]
-    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<Split> {
-        Ok(Split { inner: Arc::new(run(cls.py(), || split_from_json(text))?) })
+    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<PySplit> {
+        Ok(PySplit { inner: Arc::new(run(cls.py(), || split_from_json(text))?) })
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Split>().is_ok_and(|other| other.get().inner == self.inner)
+        other.cast::<PySplit>().is_ok_and(|other| other.get().inner == self.inner)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
-        pickle_as_json::<Split>(py, self.to_json(py)?)
+        pickle_as_json::<PySplit>(py, self.to_json(py)?)
     }
 }

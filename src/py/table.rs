@@ -6,19 +6,19 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::arrow::{Batches, Input};
+use super::arrow::{Input, PyBatches};
 use super::call::{run, run_attached};
-use super::commit_message::{CommitMessage, taken};
+use super::commit_message::{PyCommitMessage, taken};
 use super::pickle::{Pickled, pickle_as_json};
-use super::requests::evolution::Evolution;
-use super::requests::maintenance::Maintenance;
-use super::requests::row_change::RowChange;
-use super::requests::version::At;
-use super::results::maintenance::Maintained;
-use super::results::snapshot::{RefInfo, SnapshotInfo};
-use super::scan::Scan;
-use super::schema::Schema;
-use super::task::{DataFile, DeleteFile};
+use super::requests::evolution::PyEvolution;
+use super::requests::maintenance::PyMaintenance;
+use super::requests::row_change::PyRowChange;
+use super::requests::version::PyAt;
+use super::results::maintenance::PyMaintained;
+use super::results::snapshot::{PyRefInfo, PySnapshotInfo};
+use super::scan::PyScan;
+use super::schema::PySchema;
+use super::task::{PyDataFile, PyDeleteFile};
 use crate::error::{Result, ResultExt};
 use crate::expr;
 use crate::format::commit::CommitOptions;
@@ -34,18 +34,18 @@ type PartitionFieldTuple = (String, String, i32, i32);
 type SortFieldTuple = (i32, String, bool, bool);
 
 /// A table at one version; `frazil.Table` wraps it.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct Table {
+#[pyclass(name = "Table", frozen, module = "frazil._core")]
+pub(super) struct PyTable {
     pub(super) inner: Arc<dyn seam::Table>,
 }
 
-impl From<Arc<dyn seam::Table>> for Table {
+impl From<Arc<dyn seam::Table>> for PyTable {
     fn from(inner: Arc<dyn seam::Table>) -> Self {
-        Table { inner }
+        PyTable { inner }
     }
 }
 
-impl Table {
+impl PyTable {
     /// The capability of the table, or an `Unsupported` error that names the verb.
     pub(super) fn required<'t, T>(
         &'t self,
@@ -58,9 +58,14 @@ impl Table {
 }
 
 #[pymethods]
-impl Table {
+impl PyTable {
     #[staticmethod]
-    fn open(py: Python<'_>, location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> PyResult<Table> {
+    fn open(
+        py: Python<'_>,
+        location: &str,
+        storage_options: BTreeMap<String, String>,
+        moved: bool,
+    ) -> PyResult<PyTable> {
         Ok(run(py, || open::open(location, storage_options, moved))?.into())
     }
 
@@ -105,8 +110,8 @@ impl Table {
         self.inner.properties()
     }
 
-    fn schema(&self) -> Schema {
-        Schema { inner: Arc::clone(self.inner.schema()) }
+    fn schema(&self) -> PySchema {
+        PySchema { inner: Arc::clone(self.inner.schema()) }
     }
 
     fn partition_spec(&self) -> (i32, Vec<PartitionFieldTuple>) {
@@ -121,29 +126,29 @@ impl Table {
         (order.id, fields.map(|f| (f.source_id, f.transform.to_string(), f.descending, f.nulls_first)).collect())
     }
 
-    fn snapshot(&self) -> Option<SnapshotInfo> {
+    fn snapshot(&self) -> Option<PySnapshotInfo> {
         self.inner.snapshot().map(Into::into)
     }
 
-    fn snapshots(&self, py: Python<'_>) -> PyResult<Vec<SnapshotInfo>> {
+    fn snapshots(&self, py: Python<'_>) -> PyResult<Vec<PySnapshotInfo>> {
         Ok(run(py, || self.inner.snapshots())?.into_iter().map(Into::into).collect())
     }
 
-    fn refs(&self, py: Python<'_>) -> PyResult<Vec<RefInfo>> {
+    fn refs(&self, py: Python<'_>) -> PyResult<Vec<PyRefInfo>> {
         Ok(run(py, || self.inner.refs())?.into_iter().map(Into::into).collect())
     }
 
-    fn evolve(&self, py: Python<'_>, change: &Evolution) -> PyResult<Table> {
+    fn evolve(&self, py: Python<'_>, change: &PyEvolution) -> PyResult<PyTable> {
         Ok(run(py, || self.inner.evolve(&[change.read()?]))?.into())
     }
 
     /// One action of maintenance. Returns the table at its new version, and what was done.
-    fn maintain(&self, py: Python<'_>, action: &Maintenance) -> PyResult<(Table, Maintained)> {
+    fn maintain(&self, py: Python<'_>, action: &PyMaintenance) -> PyResult<(PyTable, PyMaintained)> {
         let (table, done) = run(py, || self.inner.maintain(&action.read()?))?;
         Ok((table.into(), done.into()))
     }
 
-    fn refresh(&self, py: Python<'_>) -> PyResult<Table> {
+    fn refresh(&self, py: Python<'_>) -> PyResult<PyTable> {
         Ok(run(py, || self.inner.refresh())?.into())
     }
 
@@ -154,25 +159,25 @@ impl Table {
         py: Python<'_>,
         filter: Option<&str>,
         select: Option<Vec<String>>,
-        at: Option<At>,
-        since: Option<At>,
+        at: Option<PyAt>,
+        since: Option<PyAt>,
         changes: bool,
         options: Option<BTreeMap<String, String>>,
-    ) -> PyResult<Scan> {
+    ) -> PyResult<PyScan> {
         let inner = run(py, || {
             let filter = filter.map(expr::parse).transpose()?;
             let (at, since) = (at.map(Into::into), since.map(Into::into));
             let options = options.unwrap_or_default();
             self.inner.scan(ScanRequest { filter, select, at, since, changes, options })
         })?;
-        Ok(Scan { inner })
+        Ok(PyScan { inner })
     }
 
     #[pyo3(signature = (name, at=None))]
-    fn inspect(&self, py: Python<'_>, name: &str, at: Option<At>) -> PyResult<Batches> {
+    fn inspect(&self, py: Python<'_>, name: &str, at: Option<PyAt>) -> PyResult<PyBatches> {
         let at = at.map(Into::into);
         let rows = run(py, || self.inner.inspect(name, at.as_ref()))?;
-        Ok(Batches::new(rows.schema, rows.batches))
+        Ok(PyBatches::new(rows.schema, rows.batches))
     }
 
     #[pyo3(signature = (data, *, branch=None, snapshot_properties=None, sort_by=None))]
@@ -183,7 +188,7 @@ impl Table {
         branch: Option<String>,
         snapshot_properties: Option<BTreeMap<String, String>>,
         sort_by: Option<Vec<String>>,
-    ) -> PyResult<Table> {
+    ) -> PyResult<PyTable> {
         let how = WriteOptions { sort_by, ..WriteOptions::default() };
         let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
         Ok(Input::new(data)?.run(py, |rows| self.inner.append(rows, &how, &options))?.into())
@@ -192,11 +197,11 @@ impl Table {
     fn change_rows(
         &self,
         py: Python<'_>,
-        change: &RowChange,
+        change: &PyRowChange,
         data: Option<&Bound<'_, PyAny>>,
         branch: Option<String>,
         snapshot_properties: BTreeMap<String, String>,
-    ) -> PyResult<Table> {
+    ) -> PyResult<PyTable> {
         let options = CommitOptions { branch, snapshot_properties };
         let work = |rows| self.inner.change_rows(&change.read()?, rows, &options);
         let done = match data {
@@ -215,7 +220,7 @@ impl Table {
         again: bool,
         replaces: bool,
         sort_by: Option<Vec<String>>,
-    ) -> PyResult<CommitMessage> {
+    ) -> PyResult<PyCommitMessage> {
         let how = WriteOptions { task, sort_by, again, replaces };
         let message = Input::new(data)?.run(py, |rows| self.inner.write(rows, &how))?;
         Ok(message.into())
@@ -225,7 +230,7 @@ impl Table {
         run(py, || self.required("files of an engine", |t| t.foreign_files())?.job_folder(name))
     }
 
-    fn collect_job(&self, py: Python<'_>, folder: &str, in_order: bool) -> PyResult<CommitMessage> {
+    fn collect_job(&self, py: Python<'_>, folder: &str, in_order: bool) -> PyResult<PyCommitMessage> {
         let collect = || self.required("files of an engine", |t| t.foreign_files())?.collect_job(folder, in_order);
         let message = run(py, collect)?;
         Ok(message.into())
@@ -239,11 +244,11 @@ impl Table {
     fn write_delta(
         &self,
         py: Python<'_>,
-        change: &RowChange,
+        change: &PyRowChange,
         data: &Bound<'_, PyAny>,
         branch: Option<&str>,
         task: u64,
-    ) -> PyResult<CommitMessage> {
+    ) -> PyResult<PyCommitMessage> {
         let message = Input::new(data)?.run(py, |rows| self.inner.write_delta(&change.read()?, rows, branch, task))?;
         Ok(message.into())
     }
@@ -252,9 +257,9 @@ impl Table {
     fn change_files(
         &self,
         py: Python<'_>,
-        change: &RowChange,
+        change: &PyRowChange,
         branch: Option<&str>,
-    ) -> PyResult<(CommitMessage, Vec<(String, i64)>)> {
+    ) -> PyResult<(PyCommitMessage, Vec<(String, i64)>)> {
         let done = run(py, || {
             let change = change.read()?;
             self.required("change_files", |t| t.changes_in_parts())?.change_files(&change, branch)
@@ -266,11 +271,11 @@ impl Table {
     fn write_file_part(
         &self,
         py: Python<'_>,
-        change: &RowChange,
+        change: &PyRowChange,
         files: Vec<String>,
         branch: Option<&str>,
         task: u64,
-    ) -> PyResult<CommitMessage> {
+    ) -> PyResult<PyCommitMessage> {
         let message = run(py, || {
             let part = change.read_file_part(files)?;
             self.required("write_part", |t| t.changes_in_parts())?.write_part(&part, None, branch, task)
@@ -282,12 +287,12 @@ impl Table {
     fn write_matched_part(
         &self,
         py: Python<'_>,
-        change: &RowChange,
+        change: &PyRowChange,
         filter: &str,
         data: &Bound<'_, PyAny>,
         branch: Option<&str>,
         task: u64,
-    ) -> PyResult<CommitMessage> {
+    ) -> PyResult<PyCommitMessage> {
         let message = Input::new(data)?.run(py, |rows| {
             let part = change.read_matched_part(filter)?;
             self.required("write_part", |t| t.changes_in_parts())?.write_part(&part, Some(rows), branch, task)
@@ -300,12 +305,12 @@ impl Table {
     fn commit_parts(
         &self,
         py: Python<'_>,
-        change: &RowChange,
+        change: &PyRowChange,
         filter: &str,
-        messages: Vec<PyRef<'_, CommitMessage>>,
+        messages: Vec<PyRef<'_, PyCommitMessage>>,
         snapshot_properties: BTreeMap<String, String>,
         branch: Option<String>,
-    ) -> PyResult<Table> {
+    ) -> PyResult<PyTable> {
         let messages = taken(&messages);
         let options = CommitOptions { branch, snapshot_properties };
         let done = run(py, || {
@@ -320,13 +325,13 @@ impl Table {
     fn commit_rewrite(
         &self,
         py: Python<'_>,
-        data_files: Vec<PyRef<'_, DataFile>>,
-        delete_files: Vec<PyRef<'_, DeleteFile>>,
-        messages: Vec<PyRef<'_, CommitMessage>>,
-        at: Option<At>,
+        data_files: Vec<PyRef<'_, PyDataFile>>,
+        delete_files: Vec<PyRef<'_, PyDeleteFile>>,
+        messages: Vec<PyRef<'_, PyCommitMessage>>,
+        at: Option<PyAt>,
         branch: Option<String>,
         snapshot_properties: BTreeMap<String, String>,
-    ) -> PyResult<Table> {
+    ) -> PyResult<PyTable> {
         let replaced = data_files.iter().map(|f| &f.inner).chain(delete_files.iter().map(|f| &f.inner));
         let replaced: Vec<_> = replaced.map(|f| task::DataFile::clone(f)).collect();
         let messages = taken(&messages);
@@ -342,10 +347,10 @@ impl Table {
     fn commit(
         &self,
         py: Python<'_>,
-        messages: Vec<PyRef<'_, CommitMessage>>,
+        messages: Vec<PyRef<'_, PyCommitMessage>>,
         snapshot_properties: BTreeMap<String, String>,
         branch: Option<String>,
-    ) -> PyResult<Table> {
+    ) -> PyResult<PyTable> {
         let messages = taken(&messages);
         let options = CommitOptions { branch, snapshot_properties };
         Ok(run(py, || self.inner.commit(messages, &options))?.into())
@@ -356,18 +361,18 @@ impl Table {
     fn commit_overwrite(
         &self,
         py: Python<'_>,
-        change: &RowChange,
-        messages: Vec<PyRef<'_, CommitMessage>>,
+        change: &PyRowChange,
+        messages: Vec<PyRef<'_, PyCommitMessage>>,
         snapshot_properties: BTreeMap<String, String>,
         branch: Option<String>,
-    ) -> PyResult<Table> {
+    ) -> PyResult<PyTable> {
         let messages = taken(&messages);
         let options = CommitOptions { branch, snapshot_properties };
         let done = run(py, || self.inner.commit_overwrite(&change.read()?, messages, &options));
         Ok(done?.into())
     }
 
-    fn check_overwrite(&self, py: Python<'_>, change: &RowChange) -> PyResult<()> {
+    fn check_overwrite(&self, py: Python<'_>, change: &PyRowChange) -> PyResult<()> {
         run(py, || self.inner.check_overwrite(&change.read()?))
     }
 
@@ -379,7 +384,7 @@ impl Table {
         check_duplicates: bool,
         branch: Option<String>,
         snapshot_properties: BTreeMap<String, String>,
-    ) -> PyResult<Table> {
+    ) -> PyResult<PyTable> {
         let options = CommitOptions { branch, snapshot_properties };
         Ok(run(py, || {
             self.required("add_files", |t| t.foreign_files())?.add_files(&paths, check_duplicates, &options)
@@ -387,11 +392,11 @@ impl Table {
         .into())
     }
 
-    fn cherry_pick(&self, py: Python<'_>, snapshot_id: i64) -> PyResult<Table> {
+    fn cherry_pick(&self, py: Python<'_>, snapshot_id: i64) -> PyResult<PyTable> {
         Ok(run(py, || self.required("cherry_pick", |t| t.cherry_picks())?.cherry_pick(snapshot_id))?.into())
     }
 
-    fn abort(&self, py: Python<'_>, messages: Vec<PyRef<'_, CommitMessage>>) -> PyResult<()> {
+    fn abort(&self, py: Python<'_>, messages: Vec<PyRef<'_, PyCommitMessage>>) -> PyResult<()> {
         let messages = taken(&messages);
         run(py, || self.inner.abort(&messages))
     }
@@ -405,11 +410,11 @@ impl Table {
     }
 
     #[classmethod]
-    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<Table> {
+    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<PyTable> {
         Ok(run(cls.py(), || table_from_json(text))?.into())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
-        pickle_as_json::<Table>(py, self.to_json())
+        pickle_as_json::<PyTable>(py, self.to_json())
     }
 }

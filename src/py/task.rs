@@ -19,13 +19,13 @@ use crate::types::Schema;
 static PREDICATE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// A data file.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct DataFile {
+#[pyclass(name = "DataFile", frozen, module = "frazil._core")]
+pub(super) struct PyDataFile {
     pub(super) inner: Arc<task::DataFile>,
 }
 
 #[pymethods]
-impl DataFile {
+impl PyDataFile {
     /// Where it is, as the table records it.
     #[getter]
     fn path(&self) -> &str {
@@ -103,7 +103,7 @@ impl DataFile {
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<DataFile>().is_ok_and(|other| other.get().inner == self.inner)
+        other.cast::<PyDataFile>().is_ok_and(|other| other.get().inner == self.inner)
     }
 
     fn __repr__(&self) -> String {
@@ -112,13 +112,13 @@ impl DataFile {
 }
 
 /// A delete file that applies to a task.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct DeleteFile {
+#[pyclass(name = "DeleteFile", frozen, module = "frazil._core")]
+pub(super) struct PyDeleteFile {
     pub(super) inner: Arc<task::DataFile>,
 }
 
 #[pymethods]
-impl DeleteFile {
+impl PyDeleteFile {
     /// Where it is, as the table records it.
     #[getter]
     fn path(&self) -> &str {
@@ -171,18 +171,18 @@ impl DeleteFile {
 }
 
 /// One range of one data file to read, with the deletes that apply and what is left of the filter.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct ScanTask {
+#[pyclass(name = "ScanTask", frozen, module = "frazil._core")]
+pub(super) struct PyScanTask {
     pub(super) inner: task::ScanTask,
     pub(super) schema: Arc<Schema>,
 }
 
 #[pymethods]
-impl ScanTask {
+impl PyScanTask {
     /// The data file.
     #[getter]
-    fn data_file(&self) -> DataFile {
-        DataFile { inner: Arc::clone(&self.inner.data_file) }
+    fn data_file(&self) -> PyDataFile {
+        PyDataFile { inner: Arc::clone(&self.inner.data_file) }
     }
 
     /// First byte of the range.
@@ -199,8 +199,8 @@ impl ScanTask {
 
     /// The delete files that apply.
     #[getter]
-    fn deletes(&self) -> Vec<DeleteFile> {
-        self.inner.deletes.iter().map(|d| DeleteFile { inner: Arc::clone(&d.file) }).collect()
+    fn deletes(&self) -> Vec<PyDeleteFile> {
+        self.inner.deletes.iter().map(|d| PyDeleteFile { inner: Arc::clone(&d.file) }).collect()
     }
 
     /// What is left of the filter on this file; its `str()` is text that a scan accepts.
@@ -230,9 +230,9 @@ impl ScanTask {
     /// In a changelog, where the file itself stayed: the deletes on the other side of the commit. The task's rows are
     /// those that they remove and that `deletes` leave.
     #[getter]
-    fn removed_by(&self) -> Option<Vec<DeleteFile>> {
+    fn removed_by(&self) -> Option<Vec<PyDeleteFile>> {
         let deletes = self.inner.change.as_ref()?.removed_by.as_ref()?;
-        Some(deletes.iter().map(|d| DeleteFile { inner: Arc::clone(&d.file) }).collect())
+        Some(deletes.iter().map(|d| PyDeleteFile { inner: Arc::clone(&d.file) }).collect())
     }
 
     /// The `file-scan-task` JSON of the Iceberg specification.
@@ -242,14 +242,14 @@ impl ScanTask {
 
     /// Reads what `to_json` wrote.
     #[classmethod]
-    fn from_json(cls: &Bound<'_, PyType>, text: &Bound<'_, PyAny>) -> PyResult<ScanTask> {
+    fn from_json(cls: &Bound<'_, PyType>, text: &Bound<'_, PyAny>) -> PyResult<PyScanTask> {
         let text = json_text(text)?;
         let (inner, schema) = run_attached(cls.py(), || task_from_json(&text))?;
-        Ok(ScanTask { inner, schema: Arc::new(schema) })
+        Ok(PyScanTask { inner, schema: Arc::new(schema) })
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<ScanTask>().is_ok_and(|other| other.get().inner == self.inner)
+        other.cast::<PyScanTask>().is_ok_and(|other| other.get().inner == self.inner)
     }
 
     fn __repr__(&self) -> String {
@@ -261,12 +261,12 @@ impl ScanTask {
 
     /// Reads what pickling wrote: more than `to_json`, whose form the specification fixes, has room for.
     #[classmethod]
-    fn unpickle(cls: &Bound<'_, PyType>, text: &str) -> PyResult<ScanTask> {
+    fn unpickle(cls: &Bound<'_, PyType>, text: &str) -> PyResult<PyScanTask> {
         run_attached(cls.py(), || {
             let split = split_from_json(text)?;
             let schema = Arc::clone(&split.context.schema);
             let inner = split.tasks.into_iter().next().ok_or_else(|| Error::invalid("the pickle contains no task"))?;
-            Ok(ScanTask { inner, schema })
+            Ok(PyScanTask { inner, schema })
         })
     }
 
@@ -285,6 +285,6 @@ impl ScanTask {
             buckets: None,
         };
         let split = task::Split { context: Arc::new(context), tasks: vec![self.inner.clone()] };
-        Ok((py.get_type::<ScanTask>().getattr("unpickle")?, (run_attached(py, || split_to_json(&split))?,)))
+        Ok((py.get_type::<PyScanTask>().getattr("unpickle")?, (run_attached(py, || split_to_json(&split))?,)))
     }
 }

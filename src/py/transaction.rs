@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use super::arrow::Input;
 use super::call::run;
 use super::errors::to_exception;
-use super::requests::evolution::Evolution;
-use super::requests::row_change::RowChange;
-use super::table::Table;
+use super::requests::evolution::PyEvolution;
+use super::requests::row_change::PyRowChange;
+use super::table::PyTable;
 use crate::error::{Error, Result};
 use crate::expr;
 use crate::format::commit::CommitOptions;
@@ -18,19 +18,19 @@ use crate::format::request::WriteOptions;
 use crate::rows::seam;
 
 /// Changes to be committed together; `frazil.Transaction` wraps it.
-#[pyclass(frozen, module = "frazil._core")]
-pub(super) struct Transaction {
+#[pyclass(name = "Transaction", frozen, module = "frazil._core")]
+pub(super) struct PyTransaction {
     /// `None` after it has ended.
     inner: Mutex<Option<Box<dyn seam::Transaction>>>,
 }
 
-impl From<Box<dyn seam::Transaction>> for Transaction {
+impl From<Box<dyn seam::Transaction>> for PyTransaction {
     fn from(inner: Box<dyn seam::Transaction>) -> Self {
-        Transaction { inner: Mutex::new(Some(inner)) }
+        PyTransaction { inner: Mutex::new(Some(inner)) }
     }
 }
 
-impl Drop for Transaction {
+impl Drop for PyTransaction {
     fn drop(&mut self) {
         let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         // It removes files, which may take long; others go on meanwhile.
@@ -44,7 +44,7 @@ fn ended() -> Error {
     Error::invalid("the transaction has ended").hint("Begin another with table.transaction()")
 }
 
-impl Transaction {
+impl PyTransaction {
     fn lock(&self) -> MutexGuard<'_, Option<Box<dyn seam::Transaction>>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -56,10 +56,10 @@ impl Transaction {
 }
 
 #[pymethods]
-impl Transaction {
+impl PyTransaction {
     /// Begins a transaction at the newest version of a table; its snapshots are added to `branch`, `main` if `None`.
     #[staticmethod]
-    fn begin(py: Python<'_>, table: &Table, branch: Option<String>) -> PyResult<Transaction> {
+    fn begin(py: Python<'_>, table: &PyTable, branch: Option<String>) -> PyResult<PyTransaction> {
         Ok(run(py, || table.required("transactions", |t| t.transactions())?.begin(branch))?.into())
     }
 
@@ -84,7 +84,7 @@ impl Transaction {
     fn change_rows(
         &self,
         py: Python<'_>,
-        change: &RowChange,
+        change: &PyRowChange,
         data: Option<&Bound<'_, PyAny>>,
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<()> {
@@ -110,7 +110,7 @@ impl Transaction {
         run(py, || self.with(|t| t.add_files(&paths, check_duplicates, &options)))
     }
 
-    fn evolve(&self, py: Python<'_>, change: &Evolution) -> PyResult<()> {
+    fn evolve(&self, py: Python<'_>, change: &PyEvolution) -> PyResult<()> {
         run(py, || {
             let change = change.read()?;
             self.with(|t| t.evolve(&[change]))
@@ -122,7 +122,7 @@ impl Transaction {
     }
 
     /// The unpublished table after the changes so far.
-    fn table(&self, py: Python<'_>) -> PyResult<Table> {
+    fn table(&self, py: Python<'_>) -> PyResult<PyTable> {
         Ok(run(py, || self.with(|t| t.table()))?.into())
     }
 
@@ -137,7 +137,7 @@ impl Transaction {
         py.detach(|| self.lock().is_none())
     }
 
-    fn commit(&self, py: Python<'_>) -> PyResult<Table> {
+    fn commit(&self, py: Python<'_>) -> PyResult<PyTable> {
         let Some(inner) = py.detach(|| self.lock().take()) else { return Err(to_exception(py, &ended())) };
         Ok(run(py, || inner.commit())?.into())
     }

@@ -4,7 +4,7 @@ use arrow::array::Array;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use super::arrow::{Batches, Input};
+use super::arrow::{Input, PyBatches};
 use super::call::run_attached;
 use super::results::value::{civil, to_python};
 use crate::codec::variant::{Metadata, VariantValue, members};
@@ -18,9 +18,9 @@ const ROWS_A_LOOK: usize = 1024;
 
 /// The variants of the first column of `data` as JSON text.
 #[pyfunction]
-pub(super) fn variant_json(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Batches> {
+pub(super) fn variant_json(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<PyBatches> {
     let (schema, batches) = Input::new(data)?.run(py, variant::to_json)?;
-    Ok(Batches::new(schema, batches))
+    Ok(PyBatches::new(schema, batches))
 }
 
 /// The variants of the first column of `data` as objects. `scalar(type, number)` makes values that Python has no object

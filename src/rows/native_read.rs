@@ -62,12 +62,12 @@ pub struct PlainGroup {
     /// Whether rows of these files may fail the filter.
     pub is_filtered: bool,
     /// The files.
-    pub files: Vec<PlainFile>,
+    pub files: Vec<NativeFile>,
 }
 
 /// A file for the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlainFile {
+pub struct NativeFile {
     /// Its path.
     pub path: String,
     /// Its size.

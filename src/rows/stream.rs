@@ -62,7 +62,7 @@ impl BatchStream {
     /// Errors of planning and reading; a cancellation. After an error, the same error again.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if let Some(error) = &self.failed {
-            return Err(error.again());
+            return Err(error.duplicate());
         }
         while self.left != Some(0) {
             let Some(batches) = &self.batches else { return Ok(None) };
@@ -71,7 +71,7 @@ impl BatchStream {
                 Ok(None) => break,
                 Err(e) => {
                     self.batches = None;
-                    self.failed = Some(e.again());
+                    self.failed = Some(e.duplicate());
                     return Err(e);
                 }
             };

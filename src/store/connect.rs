@@ -220,7 +220,7 @@ mod tests {
     use crate::error::ErrorKind;
     use crate::store::place::place;
 
-    fn made(uri: &str, given: &[(&str, &str)]) -> Result<Client> {
+    fn connected(uri: &str, given: &[(&str, &str)]) -> Result<Client> {
         let options = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         connect(&place(uri).unwrap().bucket, &StoreOptions::new(&options).unwrap())
     }
@@ -228,17 +228,17 @@ mod tests {
     #[test]
     fn clients_of_all_services() {
         let keys = [("s3.access-key-id", "k"), ("s3.secret-access-key", "s")];
-        assert!(made("s3://b/k", &keys).is_ok());
+        assert!(connected("s3://b/k", &keys).is_ok());
         let near =
             [keys[0], keys[1], ("s3.endpoint", "http://localhost:9000"), ("s3.force-virtual-addressing", "true")];
-        assert!(made("s3://b/k", &near).is_ok());
-        assert!(made("gs://b/k", &[("gcs.oauth2.token", "t")]).is_ok());
-        assert!(made("abfss://c@acct.dfs.core.windows.net/k", &[("adls.account-key", "a2V5")]).is_ok());
-        assert!(made("az://c/k", &[("adls.account-name", "acct"), ("adls.sas-token", "sv=1&sig=x")]).is_ok());
-        let missing = made("s3://b/k", &[("s3.access-key-id", "k")]);
+        assert!(connected("s3://b/k", &near).is_ok());
+        assert!(connected("gs://b/k", &[("gcs.oauth2.token", "t")]).is_ok());
+        assert!(connected("abfss://c@acct.dfs.core.windows.net/k", &[("adls.account-key", "a2V5")]).is_ok());
+        assert!(connected("az://c/k", &[("adls.account-name", "acct"), ("adls.sas-token", "sv=1&sig=x")]).is_ok());
+        let missing = connected("s3://b/k", &[("s3.access-key-id", "k")]);
         assert_eq!(missing.unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(
-            made("s3://b/k", &[("aws_imdsv1_fallback", "perhaps")]).unwrap_err().kind(),
+            connected("s3://b/k", &[("aws_imdsv1_fallback", "perhaps")]).unwrap_err().kind(),
             ErrorKind::InvalidInput
         );
     }

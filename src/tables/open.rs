@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result};
-use crate::iceberg::state::Table as IcebergTable;
+use crate::iceberg::state::IcebergTable;
 use crate::paimon::state::PaimonTable;
 use crate::rows::seam::Table;
 use crate::store::{self, Store, location};
 
-/// Opens the table at a place: the root folder of a table or, of Iceberg, a metadata file. With `moved` its recorded paths
-/// are read below `location`, and it can't be written. A folder that is both is Paimon's, which can keep metadata of
-/// Iceberg next to its own.
+/// Opens the table at a place: the root folder of a table or, of Iceberg, a metadata file. With `moved` its recorded
+/// paths are read below `location`, and it can't be written. A folder that is both is Paimon's, which can keep
+/// metadata of Iceberg next to its own.
 ///
 /// # Errors
 /// `NotFound` if there is no table; as [`IcebergTable::open`] and [`PaimonTable::find`].

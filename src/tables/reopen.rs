@@ -7,10 +7,10 @@ use serde_json::Value as Json;
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
 use crate::format::wire::texts::texts;
-use crate::iceberg::catalog::interface::Opened;
+use crate::iceberg::catalog::interface::OpenedTable;
 use crate::iceberg::catalog::kinds::of_type;
-use crate::iceberg::scan::plan_parts::PlanPart;
-use crate::iceberg::state::Table;
+use crate::iceberg::scan::plan_parts::IcebergPlanPart;
+use crate::iceberg::state::IcebergTable;
 use crate::paimon::state::PaimonTable;
 use crate::rows::seam;
 
@@ -33,16 +33,16 @@ pub fn table_from_json(text: &str) -> Result<Arc<dyn seam::Table>> {
 /// # Errors
 /// `InvalidInput` if the text is not that.
 pub fn plan_part_from_json(text: &str) -> Result<Box<dyn seam::PlanPart>> {
-    Ok(Box::new(PlanPart::from_json(text)?))
+    Ok(Box::new(IcebergPlanPart::from_json(text)?))
 }
 
 /// Opens a table of Iceberg, by its catalog if it has one.
-fn iceberg_from_json(text: &str) -> Result<Table> {
+fn iceberg_from_json(text: &str) -> Result<IcebergTable> {
     let wrong = || Error::invalid("this is no JSON of a table");
     let j: Json = serde_json::from_str(text).map_err(|e| wrong().because(e))?;
     let location = j.get("metadata-location").and_then(|v| v.as_str()).ok_or_else(wrong)?;
     let options = texts(j.get("storage-options")).ok_or_else(wrong)?;
-    let table = Table::open(location, options, j.get("moved").and_then(|v| v.as_bool()).unwrap_or(false))?;
+    let table = IcebergTable::open(location, options, j.get("moved").and_then(|v| v.as_bool()).unwrap_or(false))?;
     let Some(kept) = j.get("catalog") else { return Ok(table) };
     let member = |key: &str| kept.get(key).and_then(|v| v.as_str()).ok_or_else(wrong);
     let properties = texts(kept.get("properties")).ok_or_else(wrong)?;
@@ -50,5 +50,5 @@ fn iceberg_from_json(text: &str) -> Result<Table> {
     let catalog = of_type(member("name")?, &properties)?;
     let versions = catalog.versions(&TableIdent::parse(member("identifier")?)?, &store)?;
     let (metadata, found) = (table.inner.metadata.as_ref().clone(), table.inner.found.clone());
-    Table::of_catalog(Opened { store, metadata, found, versions })
+    IcebergTable::of_catalog(OpenedTable { store, metadata, found, versions })
 }

@@ -19,7 +19,7 @@ pub const SYNC_LENGTH: usize = 16;
 
 /// How blocks are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Codec {
+pub enum AvroCodec {
     /// No compression.
     Null,
     /// Raw deflate (Java Iceberg's `gzip`).
@@ -31,17 +31,17 @@ pub enum Codec {
     Zstd,
 }
 
-impl Codec {
+impl AvroCodec {
     /// Reads `avro.codec`.
     ///
     /// # Errors
     /// `Unsupported` for unknown codecs.
-    pub fn parse(name: &str) -> Result<Codec> {
+    pub fn parse(name: &str) -> Result<AvroCodec> {
         match name {
-            "null" | "" => Ok(Codec::Null),
-            "deflate" => Ok(Codec::Deflate),
-            "snappy" => Ok(Codec::Snappy),
-            "zstandard" => Ok(Codec::Zstd),
+            "null" | "" => Ok(AvroCodec::Null),
+            "deflate" => Ok(AvroCodec::Deflate),
+            "snappy" => Ok(AvroCodec::Snappy),
+            "zstandard" => Ok(AvroCodec::Zstd),
             other => Err(Error::unsupported(format!("the Avro codec '{other}' can't be read"))
                 .hint("Readable are null, deflate, snappy and zstandard")),
         }
@@ -50,10 +50,10 @@ impl Codec {
     /// The name in `avro.codec`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Codec::Null => "null",
-            Codec::Deflate => "deflate",
-            Codec::Snappy => "snappy",
-            Codec::Zstd => "zstandard",
+            AvroCodec::Null => "null",
+            AvroCodec::Deflate => "deflate",
+            AvroCodec::Snappy => "snappy",
+            AvroCodec::Zstd => "zstandard",
         }
     }
 }
@@ -76,7 +76,7 @@ pub struct Container<'a> {
     /// The size of the header in bytes.
     pub header_length: usize,
     /// How the blocks are compressed.
-    pub codec: Codec,
+    pub codec: AvroCodec,
     /// The blocks in the order of the file. Their sync markers are checked.
     pub blocks: Vec<Block>,
 }
@@ -110,8 +110,8 @@ impl<'a> Container<'a> {
         let sync = cursor.take(SYNC_LENGTH).map_err(header)?.try_into();
         let sync = sync.map_err(|e| Error::internal("a sync marker has another length").because(e))?;
         let codec = match metadata.iter().rev().find(|(k, _)| *k == "avro.codec") {
-            None => Codec::Null,
-            Some((_, name)) => Codec::parse(&String::from_utf8_lossy(name))?,
+            None => AvroCodec::Null,
+            Some((_, name)) => AvroCodec::parse(&String::from_utf8_lossy(name))?,
         };
         let header_length = bytes.len() - cursor.rest().len();
         Ok(Container { bytes, sync, metadata, header_length, codec, blocks: Vec::new() })
@@ -245,14 +245,15 @@ impl Inflater {
     ///
     /// # Errors
     /// `CorruptTable` if the data is invalid for the codec, fails its checksum, or exceeds the bound.
-    pub fn inflate<'b>(&'b mut self, codec: Codec, data: &'b [u8]) -> Result<&'b [u8]> {
-        let repeated = if codec == Codec::Zstd { data.len().saturating_mul(ZSTD_RATIO).min(MAX_REPEATED) } else { 0 };
+    pub fn inflate<'b>(&'b mut self, codec: AvroCodec, data: &'b [u8]) -> Result<&'b [u8]> {
+        let repeated =
+            if codec == AvroCodec::Zstd { data.len().saturating_mul(ZSTD_RATIO).min(MAX_REPEATED) } else { 0 };
         let limit = data.len().saturating_mul(DEFLATE_RATIO).clamp(ALWAYS_ALLOWED, MAX_BLOCK).max(repeated);
         let length = match codec {
-            Codec::Null => return Ok(data),
-            Codec::Deflate => self.deflate(data, limit)?,
-            Codec::Snappy => self.snappy(data, limit)?,
-            Codec::Zstd => self.zstd(data, limit)?,
+            AvroCodec::Null => return Ok(data),
+            AvroCodec::Deflate => self.deflate(data, limit)?,
+            AvroCodec::Snappy => self.snappy(data, limit)?,
+            AvroCodec::Zstd => self.zstd(data, limit)?,
         };
         Ok(self.buffer.get(..length).unwrap_or_default())
     }

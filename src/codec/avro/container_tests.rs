@@ -5,7 +5,7 @@ use crate::error::ErrorKind;
 const SCHEMA: &str =
     r#"{"type":"record","name":"r","fields":[{"name":"a","type":"long"},{"name":"s","type":"string"}]}"#;
 
-fn written(codec: Codec, records: i64) -> Vec<u8> {
+fn written(codec: AvroCodec, records: i64) -> Vec<u8> {
     let mut writer = ContainerWriter::new(SCHEMA, &[("k", "v"), ("k", "w")], codec);
     for i in 0..records {
         writer.record(|out| {
@@ -35,7 +35,7 @@ fn walk(bytes: &[u8]) -> Result<i64> {
 
 #[test]
 fn every_codec_round_trips() {
-    for codec in [Codec::Null, Codec::Deflate, Codec::Snappy, Codec::Zstd] {
+    for codec in [AvroCodec::Null, AvroCodec::Deflate, AvroCodec::Snappy, AvroCodec::Zstd] {
         for records in [0, 1, 20_000] {
             let bytes = written(codec, records);
             let container = Container::parse(&bytes).unwrap();
@@ -68,7 +68,7 @@ fn zstd_without_a_content_size_is_read() {
     // As a streaming writer does: the frame does not say how long its content is.
     let data = zstd::stream::encode_all(&vec![7u8; 300_000][..], 1).unwrap();
     assert_eq!(zstd_safe::get_frame_content_size(&data).ok().flatten(), None);
-    assert_eq!(Inflater::default().inflate(Codec::Zstd, &data).unwrap(), vec![7u8; 300_000]);
+    assert_eq!(Inflater::default().inflate(AvroCodec::Zstd, &data).unwrap(), vec![7u8; 300_000]);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn zstd_repeats_further_than_deflate() {
         let unsized_frame = zstd::stream::encode_all(&content[..], 1).unwrap();
         assert!(length < 1000 || length / sized.len() > 1032);
         for data in [sized, unsized_frame] {
-            assert_eq!(Inflater::default().inflate(Codec::Zstd, &data).unwrap(), content);
+            assert_eq!(Inflater::default().inflate(AvroCodec::Zstd, &data).unwrap(), content);
         }
     }
 }
@@ -92,7 +92,7 @@ fn a_size_that_zstd_cannot_mean_is_refused() {
     assert_eq!(data[4] >> 6, 2, "the content size has four bytes");
     let at = if data[4] & 0x20 == 0 { 6 } else { 5 };
     data[at..at + 4].copy_from_slice(&claim);
-    assert!(Inflater::default().inflate(Codec::Zstd, &data).is_err());
+    assert!(Inflater::default().inflate(AvroCodec::Zstd, &data).is_err());
 }
 
 #[test]
@@ -107,13 +107,13 @@ fn metadata_may_come_in_sized_runs() {
     encode::put_long(&mut bytes, 0);
     bytes.extend_from_slice(&[9; SYNC_LENGTH]);
     let container = Container::parse(&bytes).unwrap();
-    assert_eq!((container.codec, container.blocks.len()), (Codec::Null, 0));
+    assert_eq!((container.codec, container.blocks.len()), (AvroCodec::Null, 0));
     assert!(container.schema().unwrap().is_integer());
 }
 
 #[test]
 fn torn_files_are_refused_at_every_byte() {
-    let bytes = written(Codec::Deflate, 3);
+    let bytes = written(AvroCodec::Deflate, 3);
     let container = Container::parse(&bytes).unwrap();
     let header = container.blocks[0].range.start - 3;
     for cut in 0..bytes.len() {
@@ -125,7 +125,7 @@ fn torn_files_are_refused_at_every_byte() {
 
 #[test]
 fn says_what_is_wrong() {
-    let good = written(Codec::Deflate, 3);
+    let good = written(AvroCodec::Deflate, 3);
     let kind_of = |bytes: &[u8]| walk(bytes).unwrap_err().kind();
     let mut magic = good.clone();
     magic[3] = 2;
@@ -133,8 +133,8 @@ fn says_what_is_wrong() {
     let mut sync = good.clone();
     *sync.last_mut().unwrap() ^= 1;
     assert!(walk(&sync).unwrap_err().to_string().contains("sync marker"));
-    assert_eq!(Codec::parse("bzip2").unwrap_err().kind(), ErrorKind::Unsupported);
-    let mut checksum = written(Codec::Snappy, 3);
+    assert_eq!(AvroCodec::parse("bzip2").unwrap_err().kind(), ErrorKind::Unsupported);
+    let mut checksum = written(AvroCodec::Snappy, 3);
     let at = checksum.len() - SYNC_LENGTH - 1;
     checksum[at] ^= 1;
     assert!(walk(&checksum).unwrap_err().to_string().contains("checksum"));
@@ -175,18 +175,18 @@ fn blocks_that_claim_or_make_too_much_are_refused() {
         error.map(|e| e.to_string()).unwrap_or_default()
     };
     // A snappy length of 4 GiB with nothing behind it.
-    assert!(fails(Codec::Snappy, &[0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0, 0, 0]).contains("more than"));
+    assert!(fails(AvroCodec::Snappy, &[0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0, 0, 0]).contains("more than"));
     // A zstandard frame header (single segment, 8-byte content size) that claims 2^60 bytes.
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0xe0];
     frame.extend_from_slice(&(1u64 << 60).to_le_bytes());
-    assert!(fails(Codec::Zstd, &frame).contains("more than"));
+    assert!(fails(AvroCodec::Zstd, &frame).contains("more than"));
     // Zeros compress 16,000 times with zstandard; so many are no manifest.
     let zeros = vec![0; 129 << 20];
     let bomb = zstd::bulk::compress(&zeros, 1).unwrap();
-    assert!(fails(Codec::Zstd, &bomb).contains("more than"));
+    assert!(fails(AvroCodec::Zstd, &bomb).contains("more than"));
     let streamed = zstd::stream::encode_all(&zeros[..], 1).unwrap();
-    assert!(fails(Codec::Zstd, &streamed).contains("more than"));
-    assert!(fails(Codec::Zstd, b"nonsense").contains("zstandard"));
-    assert!(fails(Codec::Deflate, &[0xff; 40]).contains("deflate"));
-    assert!(fails(Codec::Snappy, b"abc").contains("checksum"));
+    assert!(fails(AvroCodec::Zstd, &streamed).contains("more than"));
+    assert!(fails(AvroCodec::Zstd, b"nonsense").contains("zstandard"));
+    assert!(fails(AvroCodec::Deflate, &[0xff; 40]).contains("deflate"));
+    assert!(fails(AvroCodec::Snappy, b"abc").contains("checksum"));
 }

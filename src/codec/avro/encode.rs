@@ -3,7 +3,7 @@
 use libdeflater::{CompressionLvl, Compressor};
 use serde::Serialize;
 
-use super::container::{Codec, MAGIC};
+use super::container::{AvroCodec, MAGIC};
 use super::serialize::RecordEncoder;
 use crate::error::{Error, Result};
 
@@ -72,7 +72,7 @@ const BLOCK_SIZE: usize = 64_000;
 pub struct ContainerWriter {
     out: Vec<u8>,
     sync: [u8; 16],
-    codec: Codec,
+    codec: AvroCodec,
     level: Option<i32>,
     deflate: Option<Compressor>,
     block: Vec<u8>,
@@ -82,7 +82,7 @@ pub struct ContainerWriter {
 
 impl ContainerWriter {
     /// Creates a container with the schema's JSON text, further metadata and a codec.
-    pub fn new(schema: &str, metadata: &[(&str, &str)], codec: Codec) -> Self {
+    pub fn new(schema: &str, metadata: &[(&str, &str)], codec: AvroCodec) -> Self {
         let sync = *uuid::Uuid::new_v4().as_bytes();
         let mut out = MAGIC.to_vec();
         let own = [("avro.schema", schema), ("avro.codec", codec.as_str())];
@@ -169,8 +169,8 @@ impl ContainerWriter {
     fn compress(&mut self) -> Result<Vec<u8>> {
         let bad_level = |level: i32| Error::invalid(format!("there is no compression level {level}"));
         match self.codec {
-            Codec::Null => Ok(self.block.clone()),
-            Codec::Deflate => {
+            AvroCodec::Null => Ok(self.block.clone()),
+            AvroCodec::Deflate => {
                 if self.deflate.is_none() {
                     let level = self.level.filter(|level| *level != -1).unwrap_or(6);
                     self.deflate = Some(Compressor::new(CompressionLvl::new(level).map_err(|_| bad_level(level))?));
@@ -182,14 +182,14 @@ impl ContainerWriter {
                 data.truncate(length);
                 Ok(data)
             }
-            Codec::Snappy => {
+            AvroCodec::Snappy => {
                 let mut data = snap::raw::Encoder::new()
                     .compress_vec(&self.block)
                     .map_err(|e| Error::internal("snappy failed").because(e))?;
                 data.extend_from_slice(&crc32fast::hash(&self.block).to_be_bytes());
                 Ok(data)
             }
-            Codec::Zstd => {
+            AvroCodec::Zstd => {
                 let levels = zstd::compression_level_range();
                 let level = self.level.unwrap_or(3).clamp(*levels.start(), *levels.end());
                 zstd::bulk::compress(&self.block, level).map_err(|e| Error::internal("zstandard failed").because(e))

@@ -70,7 +70,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn what_is_written_is_read(rows in prop::collection::vec(row(), 0..200)) {
-        for codec in [Codec::Null, Codec::Deflate, Codec::Snappy, Codec::Zstd] {
+        for codec in [AvroCodec::Null, AvroCodec::Deflate, AvroCodec::Snappy, AvroCodec::Zstd] {
             let mut writer = ContainerWriter::new(SCHEMA, &[("a", "b")], codec);
             rows.iter().for_each(|r| writer.record(|out| put(out, r)));
             let bytes = writer.finish().unwrap();
@@ -83,7 +83,7 @@ proptest! {
                 prop_assert!(cursor.rest().is_empty());
             }
             prop_assert_eq!(&back, &rows);
-            if matches!(codec, Codec::Null | Codec::Deflate) {
+            if matches!(codec, AvroCodec::Null | AvroCodec::Deflate) {
                 let reader = apache_avro::Reader::new(&bytes[..]).unwrap();
                 let read: Vec<_> = reader.collect::<Result<_, _>>().unwrap();
                 prop_assert_eq!(read, rows.iter().map(oracle).collect::<Vec<_>>());
@@ -94,7 +94,7 @@ proptest! {
 
 #[test]
 fn levels_that_do_not_exist_are_refused() {
-    for (codec, level) in [(Codec::Deflate, 13), (Codec::Deflate, -2)] {
+    for (codec, level) in [(AvroCodec::Deflate, 13), (AvroCodec::Deflate, -2)] {
         let mut writer = ContainerWriter::new("\"long\"", &[], codec).with_level(Some(level));
         writer.record(|out| put_long(out, 1));
         assert_eq!(writer.finish().unwrap_err().kind(), crate::error::ErrorKind::InvalidInput);
@@ -104,7 +104,7 @@ fn levels_that_do_not_exist_are_refused() {
 #[test]
 fn zstandard_takes_the_nearest_of_its_levels() {
     let long = |level: i32| {
-        let mut writer = ContainerWriter::new("\"long\"", &[], Codec::Zstd).with_level(Some(level));
+        let mut writer = ContainerWriter::new("\"long\"", &[], AvroCodec::Zstd).with_level(Some(level));
         (0..1000).for_each(|n| writer.record(|out| put_long(out, n * n)));
         writer.finish().unwrap()
     };

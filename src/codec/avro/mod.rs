@@ -35,7 +35,7 @@ pub mod schema;
 pub(crate) mod serialize;
 
 pub use compiled::Compiled;
-pub use container::{Block, Codec, Container, Inflater};
+pub use container::{AvroCodec, Block, Container, Inflater};
 pub use decode::{Budget, Cursor, Skip, SkipRun};
 pub use encode::ContainerWriter;
 pub use open_file::{ManifestCache, OpenFile};

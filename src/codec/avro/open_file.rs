@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, TryLockError};
 
-use super::container::{Block, Codec, Container, Inflater};
+use super::container::{AvroCodec, Block, Container, Inflater};
 use super::decode::Cursor;
 use crate::error::{Error, Result, ResultExt};
 
@@ -18,7 +18,7 @@ const MOST_BYTES: usize = 64 << 20;
 #[derive(Debug)]
 pub struct OpenFile<B = Vec<u8>> {
     bytes: B,
-    codec: Codec,
+    codec: AvroCodec,
     blocks: Vec<Block>,
     kept: Option<KeptFile>,
 }
@@ -71,7 +71,7 @@ impl<B: AsRef<[u8]>> OpenFile<B> {
         let data = data.ok_or_else(|| Error::invalid(format!("the Avro file has no block {index}")))?;
         let block = inflater.inflate(self.codec, data)?;
         if let (Some(kept), Some(place)) = (&self.kept, place)
-            && self.codec != Codec::Null
+            && self.codec != AvroCodec::Null
             && kept.asked_again.load(Ordering::Relaxed)
             && kept.takes(block.len())
             && place.set(block.into()).is_err()
@@ -236,7 +236,7 @@ mod tests {
     const SCHEMA: &str = r#"{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}"#;
 
     /// A file of zeros, which decompresses to `zeros` bytes.
-    fn file(codec: Codec, zeros: usize) -> Vec<u8> {
+    fn file(codec: AvroCodec, zeros: usize) -> Vec<u8> {
         let mut writer = ContainerWriter::new(SCHEMA, &[], codec);
         (0..zeros).for_each(|_| writer.record(|out| encode::put_long(out, 0)));
         writer.finish().unwrap()
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn files_are_loaded_and_decompressed_once() {
-        for codec in [Codec::Null, Codec::Deflate, Codec::Snappy, Codec::Zstd] {
+        for codec in [AvroCodec::Null, AvroCodec::Deflate, AvroCodec::Snappy, AvroCodec::Zstd] {
             let (files, bytes) = (ManifestCache::default(), file(codec, 200_000));
             // The blocks are kept from the second time on.
             assert!(read(&files, "a", &bytes) == (vec![0; 200_000], 1));
@@ -266,13 +266,13 @@ mod tests {
             files.end_round();
             assert!(read(&files, "a", &bytes) == (vec![0; 200_000], 0));
             let used = files.room.used.load(Ordering::Relaxed);
-            let blocks = if codec == Codec::Null { 0 } else { 200_000 };
+            let blocks = if codec == AvroCodec::Null { 0 } else { 200_000 };
             assert_eq!(used, bytes.len() + blocks);
             assert!(read(&files, "a", &bytes) == (vec![0; 200_000], 0));
             assert_eq!(files.room.used.load(Ordering::Relaxed), used);
             // From memory alone: the compressed bytes are not looked at again.
             let open = files.open("a", || unreachable!()).unwrap();
-            assert!(codec == Codec::Null || open.kept.as_ref().unwrap().blocks.iter().all(|b| b.get().is_some()));
+            assert!(codec == AvroCodec::Null || open.kept.as_ref().unwrap().blocks.iter().all(|b| b.get().is_some()));
             drop(open);
             files.files.lock().unwrap().clear();
             assert_eq!(files.room.used.load(Ordering::Relaxed), 0);
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn what_finds_no_room_is_read_each_time_until_others_go() {
-        let bytes = file(Codec::Zstd, 100_000);
+        let bytes = file(AvroCodec::Zstd, 100_000);
         let files = ManifestCache::new(100_000 + 2 * bytes.len());
         for _ in 0..3 {
             assert!(read(&files, "a", &bytes).0 == vec![0; 100_000]);
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn errors_are_not_kept() {
-        let (files, bytes) = (ManifestCache::default(), file(Codec::Deflate, 10));
+        let (files, bytes) = (ManifestCache::default(), file(AvroCodec::Deflate, 10));
         assert!(files.open("a", || Err(Error::not_found("gone"))).is_err());
         assert!(files.open("a", || Ok(bytes[..20].to_vec())).is_err());
         assert_eq!(read(&files, "a", &bytes), (vec![0; 10], 1));
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_it() {
-        let (files, bytes) = (ManifestCache::default(), file(Codec::Zstd, 10));
+        let (files, bytes) = (ManifestCache::default(), file(AvroCodec::Zstd, 10));
         let held = files.files.lock().unwrap();
         assert_eq!(read(&files, "a", &bytes), (vec![0; 10], 1));
         drop(held);

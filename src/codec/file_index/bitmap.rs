@@ -8,17 +8,17 @@ use roaring::RoaringBitmap;
 
 use super::be::{Bytes, after, row_set, size};
 use super::key::{IndexKey, IndexedType, Question};
-use super::rows::Rows;
+use super::rows::MatchingRows;
 use crate::error::{Error, Result};
 
 /// Answers questions about equality and nulls.
-pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result<Rows> {
+pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result<MatchingRows> {
     let (keys, nulls, out) = match question {
         Question::Null => (&[][..], true, false),
         Question::NotNull => (&[][..], true, true),
         Question::In(keys) => (keys.as_slice(), false, false),
         Question::NotIn(keys) => (keys.as_slice(), true, true),
-        Question::Below(..) | Question::Above(..) | Question::Prefix => return Ok(Rows::Unknown),
+        Question::Below(..) | Question::Above(..) | Question::Prefix => return Ok(MatchingRows::Unknown),
     };
     let mut from = Bytes(bytes);
     let index = match from.byte()? {
@@ -30,7 +30,7 @@ pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result
     for place in index.found.iter().chain(index.nulls.iter().filter(|_| nulls)) {
         set |= index.set(*place)?;
     }
-    Ok(if out { Rows::AllBut { count: index.rows, except: set } } else { Rows::Only(set) })
+    Ok(if out { MatchingRows::AllBut { count: index.rows, except: set } } else { MatchingRows::Only(set) })
 }
 
 /// The entries of the head for the wanted values.

@@ -2,15 +2,15 @@
 
 use super::be::Bytes;
 use super::key::{IndexKey, IndexedType};
-use super::rows::Rows;
+use super::rows::MatchingRows;
 use crate::codec::xxhash::xxh64;
 use crate::error::{Error, Result};
 
 /// More than any rate of false positives needs.
 const MOST_FUNCTIONS: u32 = 1 << 12;
 
-/// All rows if one of the keys may be in the filter, else no rows.
-pub(super) fn rows(bytes: &[u8], keys: &[IndexKey], ty: IndexedType) -> Result<Rows> {
+/// All rows if one of the keys may be in the filter, else none.
+pub(super) fn rows(bytes: &[u8], keys: &[IndexKey], ty: IndexedType) -> Result<MatchingRows> {
     let mut from = Bytes(bytes);
     let functions = from.int()?.cast_unsigned();
     let bits = from.0;
@@ -19,10 +19,10 @@ pub(super) fn rows(bytes: &[u8], keys: &[IndexKey], ty: IndexedType) -> Result<R
     }
     // Truth and decimals are not hashed.
     if matches!(ty, IndexedType::Boolean | IndexedType::Decimal { .. }) {
-        return Ok(Rows::Unknown);
+        return Ok(MatchingRows::Unknown);
     }
     let found = keys.iter().any(|key| may_hold(bits, functions, hash(key)));
-    Ok(if found { Rows::Unknown } else { Rows::none() })
+    Ok(if found { MatchingRows::Unknown } else { MatchingRows::none() })
 }
 
 fn may_hold(bits: &[u8], functions: u32, hash: u64) -> bool {

@@ -6,16 +6,16 @@ use roaring::RoaringBitmap;
 
 use super::be::Bytes;
 use super::key::{IndexKey, IndexedType, Question};
-use super::rows::Rows;
+use super::rows::MatchingRows;
 use crate::error::{Error, Result};
 
 /// Bits that a magnitude has at most.
 const MOST_SLICES: usize = 64;
 
 /// Answers every question about values; positive and negative ones are sliced apart.
-pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result<Rows> {
+pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result<MatchingRows> {
     if matches!(ty, IndexedType::Decimal { precision: 19.. }) {
-        return Ok(Rows::Unknown);
+        return Ok(MatchingRows::Unknown);
     }
     let mut from = Bytes(bytes);
     let version = from.byte()?;
@@ -27,15 +27,15 @@ pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result
     let negative = Slices::read(&mut from)?;
     let index = SliceIndex { positive, negative };
     let set = match question {
-        Question::Null => return Ok(Rows::AllBut { count, except: index.all() }),
+        Question::Null => return Ok(MatchingRows::AllBut { count, except: index.all() }),
         Question::NotNull => index.all(),
         Question::In(keys) => index.among(keys),
         Question::NotIn(keys) => index.all() - index.among(keys),
         Question::Below(IndexKey::Whole(v), or_equal) => index.below(*v, *or_equal),
         Question::Above(IndexKey::Whole(v), or_equal) => index.all() - index.below(*v, !or_equal),
-        _ => return Ok(Rows::Unknown),
+        _ => return Ok(MatchingRows::Unknown),
     };
-    Ok(Rows::Only(set))
+    Ok(MatchingRows::Only(set))
 }
 
 struct SliceIndex {
@@ -82,7 +82,7 @@ struct Slices {
 }
 
 /// Rows by how their magnitude compares with another.
-struct Split {
+struct MagnitudeSplit {
     less: RoaringBitmap,
     equal: RoaringBitmap,
     more: RoaringBitmap,
@@ -108,19 +108,19 @@ impl Slices {
         Ok(Slices { least, greatest, rows, slices })
     }
 
-    fn compare(&self, v: u64) -> Split {
+    fn compare(&self, v: u64) -> MagnitudeSplit {
         let none = RoaringBitmap::new;
         if v < self.least {
-            return Split { less: none(), equal: none(), more: self.rows.clone() };
+            return MagnitudeSplit { less: none(), equal: none(), more: self.rows.clone() };
         }
         if v > self.greatest {
-            return Split { less: self.rows.clone(), equal: none(), more: none() };
+            return MagnitudeSplit { less: self.rows.clone(), equal: none(), more: none() };
         }
         let v = v - self.least;
         if self.slices.len() < MOST_SLICES && v >> self.slices.len() != 0 {
-            return Split { less: self.rows.clone(), equal: none(), more: none() };
+            return MagnitudeSplit { less: self.rows.clone(), equal: none(), more: none() };
         }
-        let mut out = Split { less: none(), equal: self.rows.clone(), more: none() };
+        let mut out = MagnitudeSplit { less: none(), equal: self.rows.clone(), more: none() };
         for (bit, slice) in self.slices.iter().enumerate().rev() {
             if v >> bit & 1 == 1 {
                 out.less |= &out.equal - slice;

@@ -2,7 +2,7 @@
 
 use super::be::{Bytes, part, size};
 use super::key::{IndexedType, Question};
-use super::rows::Rows;
+use super::rows::MatchingRows;
 use super::{bitmap, bloom, bsi, range_bitmap};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundLeaf, BoundPredicate};
@@ -115,12 +115,12 @@ impl<'a> FileIndex<'a> {
         &self,
         filter: &BoundPredicate,
         column: &dyn Fn(FieldId) -> Option<(&'n str, IndexedType)>,
-    ) -> Result<Rows> {
+    ) -> Result<MatchingRows> {
         match filter {
-            BoundPredicate::True => Ok(Rows::Unknown),
-            BoundPredicate::False => Ok(Rows::none()),
+            BoundPredicate::True => Ok(MatchingRows::Unknown),
+            BoundPredicate::False => Ok(MatchingRows::none()),
             BoundPredicate::And(parts) => {
-                let mut rows = Rows::Unknown;
+                let mut rows = MatchingRows::Unknown;
                 for part in parts {
                     rows = rows.and(self.rows(part, column)?);
                     if !rows.any() {
@@ -130,10 +130,10 @@ impl<'a> FileIndex<'a> {
                 Ok(rows)
             }
             BoundPredicate::Or(parts) => {
-                let mut rows = Rows::none();
+                let mut rows = MatchingRows::none();
                 for part in parts {
                     rows = rows.or(self.rows(part, column)?);
-                    if rows == Rows::Unknown {
+                    if rows == MatchingRows::Unknown {
                         break;
                     }
                 }
@@ -141,7 +141,7 @@ impl<'a> FileIndex<'a> {
             }
             BoundPredicate::Leaf(leaf) => match column(leaf.term.field_id) {
                 Some((name, ty)) if leaf.term.path.len() == 1 => self.leaf(leaf, name, ty).with("column", name),
-                _ => Ok(Rows::Unknown),
+                _ => Ok(MatchingRows::Unknown),
             },
         }
     }
@@ -158,9 +158,9 @@ impl<'a> FileIndex<'a> {
         self.rows(filter, column).map(|rows| rows.any())
     }
 
-    fn leaf(&self, leaf: &BoundLeaf, name: &str, ty: IndexedType) -> Result<Rows> {
-        let Some(question) = Question::of(leaf, ty) else { return Ok(Rows::Unknown) };
-        let mut rows = Rows::Unknown;
+    fn leaf(&self, leaf: &BoundLeaf, name: &str, ty: IndexedType) -> Result<MatchingRows> {
+        let Some(question) = Question::of(leaf, ty) else { return Ok(MatchingRows::Unknown) };
+        let mut rows = MatchingRows::Unknown;
         for index in self.indexes.iter().filter(|i| i.column == name) {
             rows = rows.and(index.rows(&question, ty)?);
             if !rows.any() {
@@ -172,16 +172,16 @@ impl<'a> FileIndex<'a> {
 }
 
 impl ColumnIndex<'_> {
-    fn rows(&self, question: &Question, ty: IndexedType) -> Result<Rows> {
+    fn rows(&self, question: &Question, ty: IndexedType) -> Result<MatchingRows> {
         let Some(bytes) = self.bytes else {
-            return Ok(if *question == Question::Null { Rows::Unknown } else { Rows::none() });
+            return Ok(if *question == Question::Null { MatchingRows::Unknown } else { MatchingRows::none() });
         };
         match (&self.kind, question) {
-            (IndexKind::Other(_), _) | (_, Question::Prefix) => Ok(Rows::Unknown),
+            (IndexKind::Other(_), _) | (_, Question::Prefix) => Ok(MatchingRows::Unknown),
             (IndexKind::Bloom, Question::In(keys)) => bloom::rows(bytes, keys, ty),
-            (IndexKind::Bloom, _) => Ok(Rows::Unknown),
+            (IndexKind::Bloom, _) => Ok(MatchingRows::Unknown),
             (IndexKind::Slices, _) => bsi::rows(bytes, question, ty),
-            (IndexKind::Bitmap | IndexKind::RangeBitmap, _) if !ty.is_written() => Ok(Rows::Unknown),
+            (IndexKind::Bitmap | IndexKind::RangeBitmap, _) if !ty.is_written() => Ok(MatchingRows::Unknown),
             (IndexKind::Bitmap, _) => bitmap::rows(bytes, question, ty),
             (IndexKind::RangeBitmap, _) => range_bitmap::rows(bytes, question, ty),
         }

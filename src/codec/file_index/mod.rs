@@ -32,5 +32,5 @@ mod write;
 pub use container::{FileIndex, IndexKind};
 pub use key::IndexedType;
 pub use options::IndexOptions;
-pub use rows::Rows;
+pub use rows::MatchingRows;
 pub use write::{IndexBytes, IndexWriter, encode_file_index};

@@ -8,11 +8,11 @@ use super::be::Bytes;
 use super::bit_slices::BitSlices;
 use super::dictionary::{Found, KeyDictionary};
 use super::key::{IndexKey, IndexedType, Question};
-use super::rows::Rows;
+use super::rows::MatchingRows;
 use crate::error::{Error, Result};
 
 /// Answers every question about values.
-pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result<Rows> {
+pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result<MatchingRows> {
     let mut from = Bytes(bytes);
     let mut head = Bytes(from.block()?);
     let version = head.byte()?;
@@ -21,14 +21,14 @@ pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result
     }
     let (count, values) = (head.int()?.cast_unsigned(), head.int()?);
     if values <= 0 {
-        let nulls = Rows::AllBut { count, except: RoaringBitmap::new() };
-        return Ok(if *question == Question::Null { nulls } else { Rows::none() });
+        let nulls = MatchingRows::AllBut { count, except: RoaringBitmap::new() };
+        return Ok(if *question == Question::Null { nulls } else { MatchingRows::none() });
     }
     let (least, greatest) = (ty.read(&mut head)?, ty.read(&mut head)?);
     let dictionary = from.take(head.size()?)?;
     let index = RangeBitmapIndex { ty, least, greatest, dictionary, slices: BitSlices::parse(from.0)? };
     let set = match question {
-        Question::Null => return Ok(Rows::AllBut { count, except: index.slices.rows }),
+        Question::Null => return Ok(MatchingRows::AllBut { count, except: index.slices.rows }),
         Question::NotNull => index.slices.rows,
         Question::In(keys) => index.among(keys)?,
         Question::NotIn(keys) => {
@@ -40,9 +40,9 @@ pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result
             let above = index.above(key, !or_equal)?;
             index.slices.rows - above
         }
-        Question::Prefix => return Ok(Rows::Unknown),
+        Question::Prefix => return Ok(MatchingRows::Unknown),
     };
-    Ok(Rows::Only(set))
+    Ok(MatchingRows::Only(set))
 }
 
 struct RangeBitmapIndex<'a> {

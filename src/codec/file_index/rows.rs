@@ -4,7 +4,7 @@ use roaring::RoaringBitmap;
 
 /// What an index knows of the rows that may match; never less than those that do.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Rows {
+pub enum MatchingRows {
     /// Nothing: all of them.
     Unknown,
     /// At most these.
@@ -18,45 +18,45 @@ pub enum Rows {
     },
 }
 
-impl Rows {
+impl MatchingRows {
     /// No row matches.
-    pub fn none() -> Rows {
-        Rows::Only(RoaringBitmap::new())
+    pub fn none() -> MatchingRows {
+        MatchingRows::Only(RoaringBitmap::new())
     }
 
     /// Whether some row may match.
     pub fn any(&self) -> bool {
         match self {
-            Rows::Unknown => true,
-            Rows::Only(rows) => !rows.is_empty(),
-            Rows::AllBut { count, except } => except.range_cardinality(..count) < u64::from(*count),
+            MatchingRows::Unknown => true,
+            MatchingRows::Only(rows) => !rows.is_empty(),
+            MatchingRows::AllBut { count, except } => except.range_cardinality(..count) < u64::from(*count),
         }
     }
 
     /// Rows that may match both questions.
-    pub fn and(self, other: Rows) -> Rows {
+    pub fn and(self, other: MatchingRows) -> MatchingRows {
         match (self, other) {
-            (Rows::Unknown, rows) | (rows, Rows::Unknown) => rows,
-            (Rows::Only(a), Rows::Only(b)) => Rows::Only(a & b),
-            (Rows::Only(rows), Rows::AllBut { except, .. }) | (Rows::AllBut { except, .. }, Rows::Only(rows)) => {
-                Rows::Only(rows - except)
-            }
-            (Rows::AllBut { count: n, except: a }, Rows::AllBut { count: m, except: b }) => {
-                Rows::AllBut { count: n.max(m), except: a | b }
+            (MatchingRows::Unknown, rows) | (rows, MatchingRows::Unknown) => rows,
+            (MatchingRows::Only(a), MatchingRows::Only(b)) => MatchingRows::Only(a & b),
+            (MatchingRows::Only(rows), MatchingRows::AllBut { except, .. })
+            | (MatchingRows::AllBut { except, .. }, MatchingRows::Only(rows)) => MatchingRows::Only(rows - except),
+            (MatchingRows::AllBut { count: n, except: a }, MatchingRows::AllBut { count: m, except: b }) => {
+                MatchingRows::AllBut { count: n.max(m), except: a | b }
             }
         }
     }
 
     /// Rows that may match one of two questions.
-    pub fn or(self, other: Rows) -> Rows {
+    pub fn or(self, other: MatchingRows) -> MatchingRows {
         match (self, other) {
-            (Rows::Unknown, _) | (_, Rows::Unknown) => Rows::Unknown,
-            (Rows::Only(a), Rows::Only(b)) => Rows::Only(a | b),
-            (Rows::Only(rows), Rows::AllBut { count, except }) | (Rows::AllBut { count, except }, Rows::Only(rows)) => {
-                Rows::AllBut { count, except: except - rows }
+            (MatchingRows::Unknown, _) | (_, MatchingRows::Unknown) => MatchingRows::Unknown,
+            (MatchingRows::Only(a), MatchingRows::Only(b)) => MatchingRows::Only(a | b),
+            (MatchingRows::Only(rows), MatchingRows::AllBut { count, except })
+            | (MatchingRows::AllBut { count, except }, MatchingRows::Only(rows)) => {
+                MatchingRows::AllBut { count, except: except - rows }
             }
-            (Rows::AllBut { count: n, except: a }, Rows::AllBut { count: m, except: b }) => {
-                Rows::AllBut { count: n.max(m), except: a & b }
+            (MatchingRows::AllBut { count: n, except: a }, MatchingRows::AllBut { count: m, except: b }) => {
+                MatchingRows::AllBut { count: n.max(m), except: a & b }
             }
         }
     }

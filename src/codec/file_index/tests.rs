@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use serde_json::Value as Json;
 
-use super::{FileIndex, IndexKind, IndexedType, Rows};
+use super::{FileIndex, IndexKind, IndexedType, MatchingRows};
 use crate::codec::xxhash::xxh64;
 use crate::error::ErrorKind;
 use crate::expr::oracle::holds;
@@ -139,9 +139,9 @@ fn questions(column: &Column) -> Vec<BoundPredicate> {
 fn rows(index: &FileIndex<'_>, column: &Column, filter: &BoundPredicate) -> Vec<bool> {
     let found = index.rows(filter, &|id| (id == ID).then_some((column.name.as_str(), column.indexed))).unwrap();
     let has = |row: u32| match &found {
-        Rows::Unknown => true,
-        Rows::Only(rows) => rows.contains(row),
-        Rows::AllBut { count, except } => {
+        MatchingRows::Unknown => true,
+        MatchingRows::Only(rows) => rows.contains(row),
+        MatchingRows::AllBut { count, except } => {
             assert_eq!(*count as usize, column.rows.len());
             !except.contains(row)
         }

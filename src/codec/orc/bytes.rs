@@ -118,11 +118,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::codec::orc::compression::{Codec, Compression};
+    use crate::codec::orc::compression::{Compression, OrcCodec};
 
     fn stream(bytes: Vec<u8>) -> Stream {
         let length = bytes.len();
-        Stream::new(Arc::new(bytes), 0, length, Compression { codec: Codec::None, block_size: 0 })
+        Stream::new(Arc::new(bytes), 0, length, Compression { codec: OrcCodec::None, block_size: 0 })
     }
 
     fn bytes(stored: &[u8], count: usize) -> Result<Vec<u8>> {

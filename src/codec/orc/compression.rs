@@ -16,8 +16,8 @@ const MAX_BLOCK: u64 = 1 << 23;
 
 /// How chunks are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Codec {
-    /// No compression, and no chunks.
+pub enum OrcCodec {
+    /// Not at all: there are no chunks.
     None,
     /// Deflate without a header.
     Zlib,
@@ -33,7 +33,7 @@ pub enum Codec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compression {
     /// The codec of all chunks.
-    pub codec: Codec,
+    pub codec: OrcCodec,
     /// No chunk decompresses to more.
     pub block_size: usize,
 }
@@ -45,16 +45,16 @@ impl Compression {
     /// `Unsupported` for LZO and codecs of the future; `CorruptTable` for blocks larger than chunks can be.
     pub(super) fn new(kind: u64, block_size: Option<u64>) -> Result<Compression> {
         let codec = match kind {
-            0 => Codec::None,
-            1 => Codec::Zlib,
-            2 => Codec::Snappy,
+            0 => OrcCodec::None,
+            1 => OrcCodec::Zlib,
+            2 => OrcCodec::Snappy,
             3 => return Err(Error::unsupported("ORC files compressed with LZO cannot be read")),
-            4 => Codec::Lz4,
-            5 => Codec::Zstd,
+            4 => OrcCodec::Lz4,
+            5 => OrcCodec::Zstd,
             n => return Err(Error::unsupported(format!("ORC files compressed with codec {n} cannot be read"))),
         };
         let block_size = block_size.filter(|n| *n > 0).unwrap_or(DEFAULT_BLOCK);
-        if block_size > MAX_BLOCK && codec != Codec::None {
+        if block_size > MAX_BLOCK && codec != OrcCodec::None {
             return Err(Error::corrupt(format!("the ORC file claims compressed blocks of {block_size} bytes")));
         }
         Ok(Compression { codec, block_size: block_size.min(MAX_BLOCK) as usize })
@@ -83,17 +83,17 @@ impl ChunkInflater {
     pub(super) fn inflate(&mut self, compression: Compression, chunk: &[u8], out: &mut Vec<u8>) -> Result<()> {
         out.resize(compression.block_size, 0);
         let length = match compression.codec {
-            Codec::None => return Err(Error::internal("an uncompressed file has no chunks")),
-            Codec::Zlib => {
+            OrcCodec::None => return Err(Error::internal("an uncompressed file has no chunks")),
+            OrcCodec::Zlib => {
                 let decompressor = self.deflate.get_or_insert_with(Decompressor::new);
                 decompressor.deflate_decompress(chunk, out).map_err(|e| bad().because(e))?
             }
-            Codec::Snappy => match snap::raw::decompress_len(chunk) {
+            OrcCodec::Snappy => match snap::raw::decompress_len(chunk) {
                 Ok(n) if n > out.len() => return Err(bad()),
                 _ => snap::raw::Decoder::new().decompress(chunk, out).map_err(|e| bad().because(e))?,
             },
-            Codec::Lz4 => lz4(chunk, out).ok_or_else(bad)?,
-            Codec::Zstd => {
+            OrcCodec::Lz4 => lz4(chunk, out).ok_or_else(bad)?,
+            OrcCodec::Zstd => {
                 let context = self.zstd.get_or_insert_with(DCtx::create);
                 context
                     .decompress(&mut out[..], chunk)
@@ -166,7 +166,7 @@ fn lz4_length(input: &mut &[u8], nibble: u8) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn inflate(codec: Codec, chunk: &[u8], block_size: usize) -> Result<Vec<u8>> {
+    fn inflate(codec: OrcCodec, chunk: &[u8], block_size: usize) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         ChunkInflater::default().inflate(Compression { codec, block_size }, chunk, &mut out)?;
         Ok(out)
@@ -180,9 +180,9 @@ mod tests {
         let length = compressor.deflate_compress(&text, &mut deflated).unwrap();
         deflated.truncate(length);
         let chunks = [
-            (Codec::Zlib, deflated),
-            (Codec::Snappy, snap::raw::Encoder::new().compress_vec(&text).unwrap()),
-            (Codec::Zstd, zstd::bulk::compress(&text, 3).unwrap()),
+            (OrcCodec::Zlib, deflated),
+            (OrcCodec::Snappy, snap::raw::Encoder::new().compress_vec(&text).unwrap()),
+            (OrcCodec::Zstd, zstd::bulk::compress(&text, 3).unwrap()),
         ];
         for (codec, chunk) in chunks {
             assert_eq!(inflate(codec, &chunk, text.len()).unwrap(), text);
@@ -195,17 +195,17 @@ mod tests {
     #[test]
     fn lz4_blocks_of_the_format_description() {
         // Literals only; a copy that overlaps itself; long lengths.
-        assert_eq!(inflate(Codec::Lz4, b"\x30abc", 10).unwrap(), b"abc");
-        assert_eq!(inflate(Codec::Lz4, b"\x14a\x01\x00\x10b", 10).unwrap(), b"aaaaaaaaab");
+        assert_eq!(inflate(OrcCodec::Lz4, b"\x30abc", 10).unwrap(), b"abc");
+        assert_eq!(inflate(OrcCodec::Lz4, b"\x14a\x01\x00\x10b", 10).unwrap(), b"aaaaaaaaab");
         let long = [&b"\xf0\x05"[..], &[7; 20]].concat();
-        assert_eq!(inflate(Codec::Lz4, &long, 20).unwrap(), [7; 20]);
-        assert_eq!(inflate(Codec::Lz4, b"\x2fab\x02\x00\xff\x00\x10c", 300).unwrap().len(), 2 + 19 + 255 + 1);
-        assert_eq!(inflate(Codec::Lz4, b"\x22ab\x02\x00\x10c", 300).unwrap(), b"ababababc");
+        assert_eq!(inflate(OrcCodec::Lz4, &long, 20).unwrap(), [7; 20]);
+        assert_eq!(inflate(OrcCodec::Lz4, b"\x2fab\x02\x00\xff\x00\x10c", 300).unwrap().len(), 2 + 19 + 255 + 1);
+        assert_eq!(inflate(OrcCodec::Lz4, b"\x22ab\x02\x00\x10c", 300).unwrap(), b"ababababc");
         for bad in
             [&b""[..], b"\x30ab", b"\x14a\x02\x00\x00", b"\x14a\x00\x00\x00", b"\x14a\x01", b"\xf0", b"\x14a\x01\x00"]
         {
-            assert!(inflate(Codec::Lz4, bad, 10).is_err(), "{bad:?}");
+            assert!(inflate(OrcCodec::Lz4, bad, 10).is_err(), "{bad:?}");
         }
-        assert!(inflate(Codec::Lz4, b"\x14a\x01\x00\x10b", 9).is_err());
+        assert!(inflate(OrcCodec::Lz4, b"\x14a\x01\x00\x10b", 9).is_err());
     }
 }

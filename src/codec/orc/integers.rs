@@ -216,10 +216,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::codec::orc::compression::{Codec, Compression};
+    use crate::codec::orc::compression::{Compression, OrcCodec};
 
     fn decode(stored: &[u8], count: usize, signed: bool, v2: bool) -> Result<Vec<i64>> {
-        let compression = Compression { codec: Codec::None, block_size: 0 };
+        let compression = Compression { codec: OrcCodec::None, block_size: 0 };
         let stream = Stream::new(Arc::new(stored.to_vec()), 0, stored.len(), compression);
         Integers::new(stream, IntegerEncoding { signed, v2 }).read(count)
     }

@@ -20,9 +20,9 @@ mod stream;
 mod tail;
 
 pub use bytes::{BitReader, ByteRuns};
-pub use compression::{Codec, Compression};
+pub use compression::{Compression, OrcCodec};
 pub use integers::{IntegerEncoding, Integers};
 pub use stream::Stream;
 pub use tail::{
-    Encoding, Kind, MAGIC, OrcFooter, PostScript, StreamInfo, StreamKind, StripeFooter, StripeInfo, TypeInfo,
+    Encoding, MAGIC, OrcFooter, OrcKind, PostScript, StreamInfo, StreamKind, StripeFooter, StripeInfo, TypeInfo,
 };

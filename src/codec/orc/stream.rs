@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::compression::{ChunkInflater, Codec, Compression, HEADER, chunk_header};
+use super::compression::{ChunkInflater, Compression, HEADER, OrcCodec, chunk_header};
 use crate::error::{Error, Result};
 
 /// A stream of a column, or a whole compressed message.
@@ -32,7 +32,7 @@ impl Stream {
 
     /// A stream without bytes: that of a column that has no values in a stripe.
     pub fn empty() -> Stream {
-        Stream::new(Arc::default(), 0, 0, Compression { codec: Codec::None, block_size: 0 })
+        Stream::new(Arc::default(), 0, 0, Compression { codec: OrcCodec::None, block_size: 0 })
     }
 
     /// All bytes of a compressed message.
@@ -63,7 +63,7 @@ impl Stream {
             let Some(rest) = self.bytes.get(self.next..self.end).filter(|rest| !rest.is_empty()) else {
                 return Ok(false);
             };
-            if self.compression.codec == Codec::None {
+            if self.compression.codec == OrcCodec::None {
                 (self.inflated, self.from, self.to, self.next) = (false, self.next, self.end, self.end);
                 continue;
             }
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     fn plain(bytes: &[u8]) -> Stream {
-        Stream::new(Arc::new(bytes.to_vec()), 0, bytes.len(), Compression { codec: Codec::None, block_size: 0 })
+        Stream::new(Arc::new(bytes.to_vec()), 0, bytes.len(), Compression { codec: OrcCodec::None, block_size: 0 })
     }
 
     /// The example of the specification: 100,000 bytes stored in a chunk as they are; and small chunks of each kind.
@@ -194,7 +194,7 @@ mod tests {
     fn chunks_follow_each_other() {
         assert_eq!(chunk_header([0x40, 0x0d, 0x03]), (100_000, true));
         assert_eq!(chunk_header([0x0b, 0x00, 0x00]), (5, false));
-        let compression = Compression { codec: Codec::Snappy, block_size: 64 };
+        let compression = Compression { codec: OrcCodec::Snappy, block_size: 64 };
         let packed = snap::raw::Encoder::new().compress_vec(&[9; 40]).unwrap();
         let mut bytes = vec![0x0b, 0, 0, 1, 2, 3, 4, 5, 0x01, 0, 0];
         bytes.extend_from_slice(&[(packed.len() << 1) as u8, 0, 0]);

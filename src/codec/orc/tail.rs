@@ -1,6 +1,6 @@
 //! The tail of a file, and the footers of its stripes.
 
-use super::compression::{Codec, Compression};
+use super::compression::{Compression, OrcCodec};
 use super::protobuf::Message;
 use super::stream::Stream;
 use crate::error::{Error, Result};
@@ -72,7 +72,7 @@ impl PostScript {
 /// What a column holds.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OrcKind {
     Boolean,
     Byte,
     Short,
@@ -96,29 +96,29 @@ pub enum Kind {
     Other(u32),
 }
 
-impl Kind {
-    fn new(number: u32) -> Kind {
+impl OrcKind {
+    fn new(number: u32) -> OrcKind {
         match number {
-            0 => Kind::Boolean,
-            1 => Kind::Byte,
-            2 => Kind::Short,
-            3 => Kind::Int,
-            4 => Kind::Long,
-            5 => Kind::Float,
-            6 => Kind::Double,
-            7 => Kind::String,
-            8 => Kind::Binary,
-            9 => Kind::Timestamp,
-            10 => Kind::List,
-            11 => Kind::Map,
-            12 => Kind::Struct,
-            13 => Kind::Union,
-            14 => Kind::Decimal,
-            15 => Kind::Date,
-            16 => Kind::Varchar,
-            17 => Kind::Char,
-            18 => Kind::TimestampInstant,
-            n => Kind::Other(n),
+            0 => OrcKind::Boolean,
+            1 => OrcKind::Byte,
+            2 => OrcKind::Short,
+            3 => OrcKind::Int,
+            4 => OrcKind::Long,
+            5 => OrcKind::Float,
+            6 => OrcKind::Double,
+            7 => OrcKind::String,
+            8 => OrcKind::Binary,
+            9 => OrcKind::Timestamp,
+            10 => OrcKind::List,
+            11 => OrcKind::Map,
+            12 => OrcKind::Struct,
+            13 => OrcKind::Union,
+            14 => OrcKind::Decimal,
+            15 => OrcKind::Date,
+            16 => OrcKind::Varchar,
+            17 => OrcKind::Char,
+            18 => OrcKind::TimestampInstant,
+            n => OrcKind::Other(n),
         }
     }
 }
@@ -127,7 +127,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeInfo {
     /// What it is.
-    pub kind: Kind,
+    pub kind: OrcKind,
     /// Where the types below it are in the list: behind this one, each below one type only.
     pub children: Vec<usize>,
     /// The names of a struct's members.
@@ -144,7 +144,7 @@ impl TypeInfo {
     fn parse(message: Message<'_>) -> Result<TypeInfo> {
         // The precision and scale that Java takes where a file has none.
         let mut out = TypeInfo {
-            kind: Kind::Boolean,
+            kind: OrcKind::Boolean,
             children: Vec::new(),
             names: Vec::new(),
             precision: 38,
@@ -154,7 +154,7 @@ impl TypeInfo {
         let mut children = Vec::new();
         for field in message {
             match field? {
-                (1, v) => out.kind = Kind::new(v.small()?),
+                (1, v) => out.kind = OrcKind::new(v.small()?),
                 (2, v) => v.append_to(&mut children)?,
                 (3, v) => out.names.push(v.text()?),
                 (5, v) => out.precision = v.small()?,
@@ -297,8 +297,8 @@ impl OrcFooter {
 
 /// Types are a tree whose children come behind their parents.
 fn check_types(types: &[TypeInfo]) -> Result<()> {
-    let bad = |what: &str| Err(Error::corrupt(format!("the types of the ORC file are not a tree: {what}")));
-    if types.first().is_none_or(|root| root.kind != Kind::Struct) {
+    let bad = |what: &str| Err(Error::corrupt(format!("the types of the ORC file are no tree: {what}")));
+    if types.first().is_none_or(|root| root.kind != OrcKind::Struct) {
         return match types.first() {
             Some(_) => Err(Error::unsupported("ORC files whose rows are not structs can't be read")),
             None => bad("it has no types"),
@@ -317,10 +317,10 @@ fn check_types(types: &[TypeInfo]) -> Result<()> {
             return bad("they nest too deeply");
         }
         let fits = match ty.kind {
-            Kind::Struct => ty.names.len() == ty.children.len(),
-            Kind::List => ty.children.len() == 1,
-            Kind::Map => ty.children.len() == 2,
-            Kind::Union | Kind::Other(_) => true,
+            OrcKind::Struct => ty.names.len() == ty.children.len(),
+            OrcKind::List => ty.children.len() == 1,
+            OrcKind::Map => ty.children.len() == 2,
+            OrcKind::Union | OrcKind::Other(_) => true,
             _ => ty.children.is_empty(),
         };
         if !fits {
@@ -459,7 +459,7 @@ fn parse_encoding(message: Message<'_>) -> Result<Encoding> {
 
 /// Decompresses a message. Memory is bounded by the bytes it has.
 fn read_message(bytes: &[u8], compression: Compression) -> Result<Vec<u8>> {
-    if compression.codec == Codec::None {
+    if compression.codec == OrcCodec::None {
         return Ok(bytes.to_vec());
     }
     Stream::read_all(bytes, compression, bytes.len().saturating_mul(MAX_RATIO).clamp(ALWAYS_ALLOWED, MAX_MESSAGE))

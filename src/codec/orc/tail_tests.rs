@@ -1,7 +1,7 @@
 use super::*;
 use crate::error::ErrorKind;
 
-const PLAIN: Compression = Compression { codec: Codec::None, block_size: 0 };
+const PLAIN: Compression = Compression { codec: OrcCodec::None, block_size: 0 };
 
 /// A field whose value is bytes.
 fn bytes(field: u8, value: &[u8]) -> Vec<u8> {
@@ -31,7 +31,7 @@ fn a_postscript_says_where_and_how() {
     let other = [&file[..], &[0x82, 0xf4, 0x03, 3], b"OCR"].concat();
     assert_eq!(PostScript::parse(&other).unwrap_err().kind(), ErrorKind::CorruptTable);
     file.extend(&magic);
-    let compression = Compression { codec: Codec::Snappy, block_size: 1024 };
+    let compression = Compression { codec: OrcCodec::Snappy, block_size: 1024 };
     assert_eq!(
         PostScript::parse(&file).unwrap(),
         PostScript { footer_length: 9, compression, is_named: true, has_short_decimals: false }
@@ -50,7 +50,7 @@ fn a_footer_has_types_and_stripes_that_agree() {
     assert_eq!(footer.stripes.iter().map(|s| s.rows).collect::<Vec<_>>(), [4, 3]);
     assert_eq!((footer.stripes[0].footer_offset(), footer.stripes[0].end()), (Some(13), Some(18)));
     assert_eq!(footer.types[0].names, ["a", "b"]);
-    assert_eq!((footer.types[2].kind, footer.types[2].children.as_slice()), (Kind::List, &[3][..]));
+    assert_eq!((footer.types[2].kind, footer.types[2].children.as_slice()), (OrcKind::List, &[3][..]));
     let other_rows = [stripe(4), types, number(6, 7)].concat();
     assert_eq!(OrcFooter::parse(&other_rows, PLAIN).unwrap_err().kind(), ErrorKind::CorruptTable);
     assert_eq!(OrcFooter::parse(&bytes(10, &[]), PLAIN).unwrap_err().kind(), ErrorKind::Unsupported);

@@ -11,7 +11,7 @@ use arrow::datatypes::{
 use proptest::prelude::*;
 
 use super::tests::{avro_task, container, save};
-use crate::codec::avro::Codec;
+use crate::codec::avro::AvroCodec;
 use crate::data::testing::{projecting, read};
 use crate::expr::BoundPredicate;
 use crate::types::{Field, PrimitiveType as P, Schema, Type};
@@ -277,7 +277,7 @@ proptest! {
         columns in prop::collection::vec(tree(), 1..5),
         seed in any::<u64>(),
         count in 0usize..20,
-        codec in prop::sample::select(vec![Codec::Null, Codec::Deflate, Codec::Snappy, Codec::Zstd]),
+        codec in prop::sample::select(vec![AvroCodec::Null, AvroCodec::Deflate, AvroCodec::Snappy, AvroCodec::Zstd]),
     ) {
         let (members, full, part) = describe_members(&columns, &mut 1);
         let avro = format!(r#"{{"type":"record","name":"table","fields":[{members}]}}"#);

@@ -14,7 +14,7 @@ use arrow::record_batch::RecordBatch;
 use super::decode::RecordDecoder;
 use super::schema::avro_columns;
 use crate::codec::avro::container::{MAGIC, SYNC_LENGTH, block_head, check_sync};
-use crate::codec::avro::{Codec, Container, Cursor, Inflater, Node};
+use crate::codec::avro::{AvroCodec, Container, Cursor, Inflater, Node};
 use crate::data::deletes::positions::RowPositions;
 use crate::data::read::source::{BATCH_BYTES, DecodeRequest, FilePart, FormatFile, RecordedSize, Started};
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ const FREE_ROWS: u64 = 1 << 24;
 /// An Avro file to read rows from.
 pub(crate) struct AvroSource {
     blocks: Blocks,
-    codec: Codec,
+    codec: AvroCodec,
     rows: Node,
     schema: ArrowSchema,
     range: Range<i64>,
@@ -241,7 +241,7 @@ fn impossible() -> Error {
 /// Streams the batches of a file.
 struct AvroBatches {
     blocks: Blocks,
-    codec: Codec,
+    codec: AvroCodec,
     inflater: Inflater,
     /// The current block, decompressed, and how much of it is read.
     block: Vec<u8>,

@@ -17,7 +17,7 @@ use crate::expr::{BoundPredicate, Op};
 use crate::format::task::{DataFile, FileContent, FileFormat, ScanTask};
 use crate::types::{PrimitiveType as P, Schema, Type, Value};
 
-const CODECS: [Codec; 4] = [Codec::Null, Codec::Deflate, Codec::Snappy, Codec::Zstd];
+const CODECS: [AvroCodec; 4] = [AvroCodec::Null, AvroCodec::Deflate, AvroCodec::Snappy, AvroCodec::Zstd];
 
 fn dir() -> TempDir {
     TempDir::new().unwrap()
@@ -30,7 +30,7 @@ pub(super) fn encoded(schema: &str, records: &[A]) -> Vec<Vec<u8>> {
     records.iter().map(|r| writer.write_value_to_vec(r.clone()).unwrap()).collect()
 }
 
-pub(super) fn container(schema: &str, records: &[A], codec: Codec) -> Vec<u8> {
+pub(super) fn container(schema: &str, records: &[A], codec: AvroCodec) -> Vec<u8> {
     let mut writer = ContainerWriter::new(schema, &[], codec);
     encoded(schema, records).iter().for_each(|record| writer.record(|out| out.extend_from_slice(record)));
     writer.finish().unwrap()
@@ -38,7 +38,7 @@ pub(super) fn container(schema: &str, records: &[A], codec: Codec) -> Vec<u8> {
 
 /// A container of uncompressed blocks that claim so many records.
 fn blocks(schema: &str, blocks: &[(i64, Vec<u8>)]) -> Vec<u8> {
-    let mut out = ContainerWriter::new(schema, &[], Codec::Null).finish().unwrap();
+    let mut out = ContainerWriter::new(schema, &[], AvroCodec::Null).finish().unwrap();
     let sync = out[out.len() - SYNC_LENGTH..].to_vec();
     for (count, data) in blocks {
         put_long(&mut out, *count);
@@ -259,10 +259,10 @@ fn filters_and_deletes_of_every_kind_apply() {
     let gone = |pos: i64| record(&[("file_path", A::String(path.clone())), ("pos", A::Long(pos))]);
     let avro = |content, bytes: &[u8]| delete(content, FileFormat::Avro, &save(&dir, bytes));
     let by_position =
-        avro(FileContent::PositionDeletes, &container(positions, &[gone(3), gone(27), gone(27)], Codec::Deflate));
+        avro(FileContent::PositionDeletes, &container(positions, &[gone(3), gone(27), gone(27)], AvroCodec::Deflate));
     let keys = r#"{"type":"record","name":"d","fields":[{"name":"k","type":["null","long"],"field-id":1}]}"#;
     let key = |k: i64| record(&[("k", some(A::Long(k)))]);
-    let by_key = avro(FileContent::EqualityDeletes, &container(keys, &[key(5), key(28)], Codec::Zstd));
+    let by_key = avro(FileContent::EqualityDeletes, &container(keys, &[key(5), key(28)], AvroCodec::Zstd));
     let by_key = DataFile { equality_ids: Some(vec![1]), ..by_key };
     let deletes = vec![by_position, by_key];
     let live = texts((0..30).filter(|n| ![3, 27, 5, 28].contains(n)));
@@ -346,10 +346,10 @@ fn rows_without_bytes_are_as_many_as_the_table_says() {
 
 #[test]
 fn files_without_rows_or_ids() {
-    assert!(text(&longs(), &container(LONGS, &[], Codec::Deflate)).is_empty());
+    assert!(text(&longs(), &container(LONGS, &[], AvroCodec::Deflate)).is_empty());
     let plain = r#"{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}"#;
     // By their names, as Java.
-    assert_eq!(text(&longs(), &container(plain, &[record(&[("a", A::Long(1))])], Codec::Null)), ["1"]);
+    assert_eq!(text(&longs(), &container(plain, &[record(&[("a", A::Long(1))])], AvroCodec::Null)), ["1"]);
 }
 
 #[test]
@@ -406,7 +406,7 @@ fn schemas_that_unfold_without_end_are_refused() {
 fn truncated_and_flipped_files_give_errors_or_rows() {
     let dir = dir();
     let s = every_type();
-    for codec in [Codec::Null, Codec::Snappy] {
+    for codec in [AvroCodec::Null, AvroCodec::Snappy] {
         let bytes = container(EVERY_TYPE, &[every_value(true), every_value(false)], codec);
         let (right, right_size) = (text(&s, &bytes), bytes.len() as i64);
         let path = save(&dir, &bytes);
@@ -428,8 +428,8 @@ fn truncated_and_flipped_files_give_errors_or_rows() {
             damaged[at] ^= 1 << bit;
             // The checksum of the block finds damage in it.
             match attempt(&damaged) {
-                Ok(_) if codec == Codec::Snappy && data.contains(&at) => panic!("damage at {at} was not noticed"),
-                Ok(rows) if at >= data.start && codec == Codec::Snappy => assert_eq!(rows, right),
+                Ok(_) if codec == AvroCodec::Snappy && data.contains(&at) => panic!("damage at {at} was not noticed"),
+                Ok(rows) if at >= data.start && codec == AvroCodec::Snappy => assert_eq!(rows, right),
                 Ok(_) => {}
                 Err(e) => assert_ne!(e.kind(), ErrorKind::Internal, "{at}: {e}"),
             }

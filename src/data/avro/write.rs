@@ -10,7 +10,7 @@ use arrow::array::RecordBatch;
 use super::exact::exact_avro;
 use super::rows::AvroRows;
 use super::schema_json::avro_schema_json;
-use crate::codec::avro::{Codec, ContainerWriter};
+use crate::codec::avro::{AvroCodec, ContainerWriter};
 use crate::data::write::new_file::{NewFile, Purpose, Written, write_all};
 use crate::data::write::properties::{Properties, no_codec};
 use crate::error::{Error, Result, ResultExt};
@@ -29,7 +29,7 @@ pub(crate) struct AvroSettings {
     schema: Arc<Schema>,
     json: String,
     metadata: Vec<(String, String)>,
-    codec: Codec,
+    codec: AvroCodec,
     level: Option<i32>,
     /// Whether decimals have only the bytes that they need.
     short_decimals: bool,
@@ -61,13 +61,13 @@ impl AvroSettings {
 }
 
 /// Codec and level of the blocks.
-fn compression(properties: &Properties<'_>) -> Result<(Codec, Option<i32>)> {
+fn compression(properties: &Properties<'_>) -> Result<(AvroCodec, Option<i32>)> {
     let (key, codec) = properties.codec("gzip");
     let (codec, default, levels) = match codec.as_str() {
-        "gzip" => (Codec::Deflate, DEFLATE_LEVEL, -1..=9),
-        "zstd" => (Codec::Zstd, ZSTD_LEVEL, i32::MIN..=i32::MAX),
-        "snappy" => return Ok((Codec::Snappy, None)),
-        "uncompressed" => return Ok((Codec::Null, None)),
+        "gzip" => (AvroCodec::Deflate, DEFLATE_LEVEL, -1..=9),
+        "zstd" => (AvroCodec::Zstd, ZSTD_LEVEL, i32::MIN..=i32::MAX),
+        "snappy" => return Ok((AvroCodec::Snappy, None)),
+        "uncompressed" => return Ok((AvroCodec::Null, None)),
         other => return Err(no_codec(key, other, "gzip, zstd, snappy or uncompressed")),
     };
     match properties.level()? {

@@ -5,7 +5,7 @@ use crate::data::write::file_write::tests::{Dice, LEAVES, batch, read_back, writ
 use crate::error::ErrorKind;
 use crate::types::{Field, PrimitiveType as P, Type};
 
-fn of(properties: &[(&str, &str)], deletes: bool) -> Result<(Codec, Option<i32>)> {
+fn of(properties: &[(&str, &str)], deletes: bool) -> Result<(AvroCodec, Option<i32>)> {
     let properties = properties.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     compression(&Properties::new(&properties, FileFormat::Avro, deletes))
 }
@@ -14,17 +14,17 @@ fn of(properties: &[(&str, &str)], deletes: bool) -> Result<(Codec, Option<i32>)
 fn codecs_and_levels_are_javas() {
     const CODEC: &str = "write.avro.compression-codec";
     const LEVEL: &str = "write.avro.compression-level";
-    assert_eq!(of(&[], false).unwrap(), (Codec::Deflate, Some(9)));
-    assert_eq!(of(&[(CODEC, "ZSTD")], false).unwrap(), (Codec::Zstd, Some(1)));
-    assert_eq!(of(&[(CODEC, "zstd"), (LEVEL, "7")], true).unwrap(), (Codec::Zstd, Some(7)));
+    assert_eq!(of(&[], false).unwrap(), (AvroCodec::Deflate, Some(9)));
+    assert_eq!(of(&[(CODEC, "ZSTD")], false).unwrap(), (AvroCodec::Zstd, Some(1)));
+    assert_eq!(of(&[(CODEC, "zstd"), (LEVEL, "7")], true).unwrap(), (AvroCodec::Zstd, Some(7)));
     // Zstandard has no such levels, and takes the nearest.
     for level in [-1, 0, 99] {
-        assert_eq!(of(&[(CODEC, "zstd"), (LEVEL, &level.to_string())], false).unwrap(), (Codec::Zstd, Some(level)));
+        assert_eq!(of(&[(CODEC, "zstd"), (LEVEL, &level.to_string())], false).unwrap(), (AvroCodec::Zstd, Some(level)));
     }
-    assert_eq!(of(&[(LEVEL, "-1")], false).unwrap(), (Codec::Deflate, Some(-1)));
+    assert_eq!(of(&[(LEVEL, "-1")], false).unwrap(), (AvroCodec::Deflate, Some(-1)));
     let deletes = [(CODEC, "zstd"), ("write.delete.avro.compression-codec", "uncompressed")];
-    assert_eq!(of(&deletes, true).unwrap(), (Codec::Null, None));
-    assert_eq!(of(&deletes, false).unwrap().0, Codec::Zstd);
+    assert_eq!(of(&deletes, true).unwrap(), (AvroCodec::Null, None));
+    assert_eq!(of(&deletes, false).unwrap().0, AvroCodec::Zstd);
     for wrong in [[(CODEC, "lz4"), (LEVEL, "1")], [(CODEC, "gzip"), (LEVEL, "10")], [(CODEC, "gzip"), (LEVEL, "x")]] {
         assert_eq!(of(&wrong, false).unwrap_err().kind(), ErrorKind::InvalidInput);
     }

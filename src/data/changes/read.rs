@@ -26,7 +26,7 @@ use crate::data::read::live::{live_rows, rows_between, select};
 use crate::data::read::rows::{Batches, RawRows};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
-use crate::format::task::{Change, ReadContext, ScanTask};
+use crate::format::task::{ReadContext, ScanTask, TaskChange};
 use crate::store::Store;
 use crate::types::metadata_columns::{
     CHANGE_COLUMNS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID, LAST_UPDATED, LINEAGE_COLUMNS, ROW_ID,
@@ -43,7 +43,7 @@ pub(crate) fn read_changes(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
     task: &ScanTask,
-    change: &Change,
+    change: &TaskChange,
     cache: &DeleteCache,
 ) -> Result<Batches> {
     let (live, removed_by) = match &change.removed_by {
@@ -136,7 +136,7 @@ impl ChangeColumns {
 
 /// Adds the columns of a changelog to the rows of one task.
 struct Label {
-    change: Change,
+    change: TaskChange,
     moves: Option<Arc<RowMoves>>,
     columns: ChangeColumns,
 }

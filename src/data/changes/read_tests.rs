@@ -29,7 +29,7 @@ fn changelog(ids: &[FieldId]) -> Arc<ReadContext> {
 fn changed(task: ScanTask, operation: ChangeOperation, removed_by: Option<Vec<DataFile>>) -> ScanTask {
     let refs = |files: Vec<DataFile>| files.into_iter().map(|file| DeleteRef { file: Arc::new(file) }).collect();
     let removed_by = removed_by.map(refs);
-    let change = Change { operation, ordinal: 3, commit_snapshot_id: 77, removed_by, commit: None };
+    let change = TaskChange { operation, ordinal: 3, commit_snapshot_id: 77, removed_by, commit: None };
     ScanTask { change: Some(Box::new(change)), ..task }
 }
 
@@ -86,7 +86,7 @@ fn rewrite(dir: &TempDir) -> (ScanTask, ScanTask) {
     let tasks = vec![with(&old, 0, 1, ChangeOperation::Delete), with(&new, 100, 2, ChangeOperation::Insert)];
     let commit = Arc::new(CommitChanges { sequence_number: 2, first_row_id: 100, tasks: tasks.clone() });
     let mut tasks = tasks.into_iter().map(|mut t| {
-        t.change = t.change.map(|c| Box::new(Change { commit: Some(commit.clone()), ..*c }));
+        t.change = t.change.map(|c| Box::new(TaskChange { commit: Some(commit.clone()), ..*c }));
         t
     });
     (tasks.next().unwrap(), tasks.next().unwrap())

@@ -23,7 +23,7 @@ use crate::data::read::live::live_rows;
 use crate::data::read::rows::Batches;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
-use crate::format::task::{Change, ChangeOperation, ReadContext, ScanTask};
+use crate::format::task::{ChangeOperation, ReadContext, ScanTask, TaskChange};
 use crate::types::metadata_columns::{CHANGE_COLUMNS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID};
 use crate::types::{Field, FieldId, Schema};
 
@@ -31,7 +31,7 @@ use crate::types::{Field, FieldId, Schema};
 ///
 /// # Errors
 /// As [`live_rows`]; `CorruptTable` for unknown kinds.
-pub(crate) fn read_kinds(reading: MergeInput<'_>, task: &ScanTask, change: &Change) -> Result<Batches> {
+pub(crate) fn read_kinds(reading: MergeInput<'_>, task: &ScanTask, change: &TaskChange) -> Result<Batches> {
     let context = reading.context;
     let own = context.projection.fields.iter().filter(|f| !CHANGE_COLUMNS.contains(&f.id)).cloned();
     let kind = key_value_columns().into_iter().filter(|f| f.id == KIND_ID);
@@ -77,7 +77,7 @@ pub fn as_written(context: &ReadContext) -> Arc<ReadContext> {
 
 /// Adds the columns of a changelog.
 struct Label {
-    change: Change,
+    change: TaskChange,
     schema: SchemaRef,
     ids: Vec<FieldId>,
     filter: Arc<BoundPredicate>,
@@ -85,7 +85,7 @@ struct Label {
 }
 
 impl Label {
-    fn new(context: &ReadContext, change: &Change) -> Result<Label> {
+    fn new(context: &ReadContext, change: &TaskChange) -> Result<Label> {
         Ok(Label {
             change: change.clone(),
             schema: to_arrow(&context.projection)?,

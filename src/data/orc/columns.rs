@@ -19,7 +19,7 @@ use arrow::error::ArrowError;
 use super::file::StripeStreams;
 use super::schema::OrcColumn;
 use super::time::Zone;
-use crate::codec::orc::{BitReader, ByteRuns, IntegerEncoding, Integers, Kind, Stream, StreamKind};
+use crate::codec::orc::{BitReader, ByteRuns, IntegerEncoding, Integers, OrcKind, Stream, StreamKind};
 use crate::error::{Error, Result};
 
 /// Entries that the lists or maps of a batch, or a dictionary, may have whatever the size of the stripe.
@@ -127,25 +127,25 @@ impl OrcColumnDecoder {
 fn values(column: &OrcColumn, streams: &mut StripeStreams) -> Result<OrcValueDecoder> {
     let number = column.number;
     let encoding = streams.encoding(number)?;
-    let is_text = matches!(column.kind, Kind::String | Kind::Varchar | Kind::Char);
+    let is_text = matches!(column.kind, OrcKind::String | OrcKind::Varchar | OrcKind::Char);
     if encoding.is_dictionary && !is_text {
         return Err(Error::corrupt("the ORC file has a dictionary for a column that is not a string"));
     }
-    if matches!(column.kind, Kind::Struct | Kind::List | Kind::Map) {
+    if matches!(column.kind, OrcKind::Struct | OrcKind::List | OrcKind::Map) {
         return nested(column, streams);
     }
     let integers = |stream, signed| Integers::new(stream, IntegerEncoding { signed, v2: encoding.v2 });
     let data_type = column.field.data_type();
     let data = streams.take_or_empty(number, StreamKind::Data);
     Ok(match (column.kind, data_type) {
-        (Kind::Boolean, _) => OrcValueDecoder::Boolean(BitReader::new(data)),
-        (Kind::Byte, _) => OrcValueDecoder::Byte(ByteRuns::new(data)),
-        (Kind::Short | Kind::Int | Kind::Long | Kind::Date, _) => {
+        (OrcKind::Boolean, _) => OrcValueDecoder::Boolean(BitReader::new(data)),
+        (OrcKind::Byte, _) => OrcValueDecoder::Byte(ByteRuns::new(data)),
+        (OrcKind::Short | OrcKind::Int | OrcKind::Long | OrcKind::Date, _) => {
             OrcValueDecoder::Integer(integers(data, true), data_type.clone())
         }
-        (Kind::Float, _) => OrcValueDecoder::Float(data),
-        (Kind::Double, _) => OrcValueDecoder::Double(data),
-        (Kind::String | Kind::Varchar | Kind::Char | Kind::Binary, _) => {
+        (OrcKind::Float, _) => OrcValueDecoder::Float(data),
+        (OrcKind::Double, _) => OrcValueDecoder::Double(data),
+        (OrcKind::String | OrcKind::Varchar | OrcKind::Char | OrcKind::Binary, _) => {
             let lengths = integers(streams.take_or_empty(number, StreamKind::Length), false);
             if !encoding.is_dictionary {
                 return Ok(OrcValueDecoder::Direct { lengths, bytes: data, is_text });
@@ -157,7 +157,7 @@ fn values(column: &OrcColumn, streams: &mut StripeStreams) -> Result<OrcValueDec
             let entries = TextDictionary::read(lengths, bytes, encoding.dictionary_size)?;
             OrcValueDecoder::Dictionary { entries, indexes: integers(data, false) }
         }
-        (Kind::Decimal, DataType::Decimal128(precision, scale)) => {
+        (OrcKind::Decimal, DataType::Decimal128(precision, scale)) => {
             let (precision, scale) = (*precision, *scale);
             if streams.has_short_decimals() && precision <= 18 {
                 let digits = Integers::new(data, IntegerEncoding { signed: true, v2: true });
@@ -166,9 +166,9 @@ fn values(column: &OrcColumn, streams: &mut StripeStreams) -> Result<OrcValueDec
             let scales = integers(streams.take_or_empty(number, StreamKind::Secondary), true);
             OrcValueDecoder::Decimal { digits: data, scales, precision, scale }
         }
-        (Kind::Timestamp | Kind::TimestampInstant, _) => {
+        (OrcKind::Timestamp | OrcKind::TimestampInstant, _) => {
             let nanos = integers(streams.take_or_empty(number, StreamKind::Secondary), false);
-            let zone = if column.kind == Kind::Timestamp { streams.zone()? } else { Zone::Utc };
+            let zone = if column.kind == OrcKind::Timestamp { streams.zone()? } else { Zone::Utc };
             let seconds = integers(data, true);
             OrcValueDecoder::Timestamp { seconds, nanos, zone, base: zone.base()?, to: data_type.clone() }
         }

@@ -6,7 +6,7 @@
 //! 1 KiB.
 
 use super::types::OrcType;
-use crate::codec::orc::encode::{ColumnStatistics, KindStatistics};
+use crate::codec::orc::encode::{KindStatistics, OrcColumnStatistics};
 use crate::data::write::bounds_truncate::{lower_text, upper_text};
 use crate::data::write::metrics::{MetricsConfig, MetricsMode, signed_zero};
 use crate::format::task::{ColumnMetrics, FieldMap};
@@ -17,7 +17,7 @@ use crate::types::{PrimitiveType, Type, Value};
 pub(crate) fn orc_metrics(
     columns: &[OrcType],
     config: &MetricsConfig,
-    statistics: &[(ColumnStatistics, u64)],
+    statistics: &[(OrcColumnStatistics, u64)],
     rows: u64,
 ) -> ColumnMetrics {
     let mut out = ColumnMetrics {
@@ -35,7 +35,7 @@ pub(crate) fn orc_metrics(
 fn add(
     column: &OrcType,
     config: &MetricsConfig,
-    statistics: &[(ColumnStatistics, u64)],
+    statistics: &[(OrcColumnStatistics, u64)],
     rows: u64,
     out: &mut ColumnMetrics,
 ) {
@@ -66,7 +66,7 @@ fn add(
 }
 
 /// The bounds that are known.
-fn bounds_of(known: &ColumnStatistics, ty: &PrimitiveType, length: usize) -> Option<(Option<Value>, Option<Value>)> {
+fn bounds_of(known: &OrcColumnStatistics, ty: &PrimitiveType, length: usize) -> Option<(Option<Value>, Option<Value>)> {
     let both = |low, high| Some((Some(low), Some(high)));
     match &known.kind {
         KindStatistics::Boolean { true_count } if known.values > 0 => {

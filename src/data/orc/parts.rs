@@ -1,7 +1,7 @@
 //! What the columns of a stripe become when the stripe ends.
 
 use crate::codec::orc::StreamKind;
-use crate::codec::orc::encode::{ColumnStatistics, Compressor, EncodingOut, RowIndexEntry, StreamOut, row_index};
+use crate::codec::orc::encode::{Compressor, EncodingOut, OrcColumnStatistics, RowIndexEntry, StreamOut, row_index};
 
 /// Rows of a group of the row index.
 pub(crate) const GROUP_ROWS: u64 = 10_000;
@@ -12,7 +12,7 @@ pub(super) struct ColumnParts {
     pub(super) indexes: Vec<StreamOut>,
     pub(super) data: Vec<StreamOut>,
     pub(super) encodings: Vec<EncodingOut>,
-    pub(super) statistics: Vec<ColumnStatistics>,
+    pub(super) statistics: Vec<OrcColumnStatistics>,
 }
 
 impl ColumnParts {
@@ -26,11 +26,11 @@ impl ColumnParts {
         &mut self,
         number: usize,
         encoding: EncodingOut,
-        groups: Vec<ColumnStatistics>,
+        groups: Vec<OrcColumnStatistics>,
         positions: Vec<Vec<u64>>,
     ) {
         let Some(first) = groups.first() else { return };
-        let mut all = ColumnStatistics::new(first.kind.clone());
+        let mut all = OrcColumnStatistics::new(first.kind.clone());
         let entry = |(positions, statistics)| {
             all.merge(&statistics);
             RowIndexEntry { positions, statistics }

@@ -13,7 +13,7 @@ use arrow::datatypes::{
     UnionFields, UnionMode,
 };
 
-use crate::codec::orc::{Kind, OrcFooter, TypeInfo};
+use crate::codec::orc::{OrcFooter, OrcKind, TypeInfo};
 use crate::data::arrow::schema::FIELD_ID_KEY;
 use crate::error::{Error, Result};
 
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 pub(crate) struct OrcColumn {
     /// Its number in the file.
     pub number: usize,
-    pub kind: Kind,
+    pub kind: OrcKind,
     pub field: FieldRef,
     /// The leaf columns below it: the columns without columns below them, counted from the first.
     leaves: Range<usize>,
@@ -87,16 +87,16 @@ fn column(number: usize, name: &str, types: &[TypeInfo], next_leaf: &mut usize) 
         ty.children.iter().zip(names).map(|(&n, name)| column(n, name, types, next_leaf)).collect::<Result<Vec<_>>>()
     };
     let children = match ty.kind {
-        Kind::Struct => members(ty, types, next_leaf)?,
-        Kind::List => only(&["element"])?,
-        Kind::Map => only(&["key", "value"])?,
+        OrcKind::Struct => members(ty, types, next_leaf)?,
+        OrcKind::List => only(&["element"])?,
+        OrcKind::Map => only(&["key", "value"])?,
         _ => Vec::new(),
     };
     if children.is_empty() {
         *next_leaf += 1;
     }
     let data_type = match ty.kind {
-        Kind::Struct | Kind::List | Kind::Map => nested(ty.kind, &children),
+        OrcKind::Struct | OrcKind::List | OrcKind::Map => nested(ty.kind, &children),
         _ => leaf(ty).map_err(|e| e.with("column", name))?,
     };
     let id = ty.attribute("iceberg.id").map(|id| (FIELD_ID_KEY.to_owned(), id.to_owned()));
@@ -105,10 +105,10 @@ fn column(number: usize, name: &str, types: &[TypeInfo], next_leaf: &mut usize) 
 }
 
 /// The type of a column with these below it.
-fn nested(kind: Kind, children: &[OrcColumn]) -> DataType {
+fn nested(kind: OrcKind, children: &[OrcColumn]) -> DataType {
     match (kind, children) {
-        (Kind::List, [element]) => DataType::List(element.field.clone()),
-        (Kind::Map, [key, value]) => {
+        (OrcKind::List, [element]) => DataType::List(element.field.clone()),
+        (OrcKind::Map, [key, value]) => {
             // Arrow wants keys that are never null.
             let key = Arc::new(key.field.as_ref().clone().with_nullable(false));
             let fields = Fields::from(vec![key, value.field.clone()]);
@@ -124,19 +124,19 @@ fn leaf(ty: &TypeInfo) -> Result<DataType> {
         _ => TimeUnit::Microsecond,
     };
     Ok(match ty.kind {
-        Kind::Boolean => DataType::Boolean,
-        Kind::Byte => DataType::Int8,
-        Kind::Short => DataType::Int16,
-        Kind::Int => DataType::Int32,
-        Kind::Long => DataType::Int64,
-        Kind::Float => DataType::Float32,
-        Kind::Double => DataType::Float64,
-        Kind::String | Kind::Varchar | Kind::Char => DataType::Utf8,
-        Kind::Binary => DataType::Binary,
-        Kind::Date => DataType::Date32,
-        Kind::Timestamp => DataType::Timestamp(unit, None),
-        Kind::TimestampInstant => DataType::Timestamp(unit, Some("UTC".into())),
-        Kind::Decimal => {
+        OrcKind::Boolean => DataType::Boolean,
+        OrcKind::Byte => DataType::Int8,
+        OrcKind::Short => DataType::Int16,
+        OrcKind::Int => DataType::Int32,
+        OrcKind::Long => DataType::Int64,
+        OrcKind::Float => DataType::Float32,
+        OrcKind::Double => DataType::Float64,
+        OrcKind::String | OrcKind::Varchar | OrcKind::Char => DataType::Utf8,
+        OrcKind::Binary => DataType::Binary,
+        OrcKind::Date => DataType::Date32,
+        OrcKind::Timestamp => DataType::Timestamp(unit, None),
+        OrcKind::TimestampInstant => DataType::Timestamp(unit, Some("UTC".into())),
+        OrcKind::Decimal => {
             let precision = u8::try_from(ty.precision).ok().filter(|p| (1..=DECIMAL128_MAX_PRECISION).contains(p));
             let scale = i8::try_from(ty.scale).ok().filter(|_| ty.scale <= ty.precision);
             match (precision, scale) {
@@ -148,7 +148,7 @@ fn leaf(ty: &TypeInfo) -> Result<DataType> {
             }
         }
         // A type that no column of a table has, so that files with it can be read as long as it is not wanted.
-        Kind::Union | Kind::Other(_) | Kind::List | Kind::Map | Kind::Struct => {
+        OrcKind::Union | OrcKind::Other(_) | OrcKind::List | OrcKind::Map | OrcKind::Struct => {
             DataType::Union(UnionFields::empty(), UnionMode::Dense)
         }
     })

@@ -10,7 +10,7 @@ use super::bloom::FilteredColumns;
 use super::parts::{ColumnParts, GROUP_ROWS};
 use super::types::{OrcType, statistics_of};
 use super::values::OrcColumnEncoder;
-use crate::codec::orc::encode::{ColumnStatistics, Compressor, EncodingOut, StripeParts};
+use crate::codec::orc::encode::{Compressor, EncodingOut, OrcColumnStatistics, StripeParts};
 use crate::error::Result;
 use crate::types::Type;
 
@@ -21,8 +21,8 @@ pub(crate) struct Stripe {
     /// Rows of it, and of the group that is being written.
     rows: u64,
     group_rows: u64,
-    /// Only the number of rows: no row is null.
-    groups: Vec<ColumnStatistics>,
+    /// The rows alone: there are no nulls among them.
+    groups: Vec<OrcColumnStatistics>,
 }
 
 /// A finished stripe.
@@ -30,7 +30,7 @@ pub(crate) struct FinishedStripe {
     pub rows: u64,
     pub parts: StripeParts,
     /// Of each column.
-    pub statistics: Vec<ColumnStatistics>,
+    pub statistics: Vec<OrcColumnStatistics>,
 }
 
 impl Stripe {
@@ -83,7 +83,7 @@ impl Stripe {
 
     fn end_group(&mut self) {
         if self.group_rows > 0 {
-            let mut root = ColumnStatistics::new(statistics_of(&Type::Struct([].into())));
+            let mut root = OrcColumnStatistics::new(statistics_of(&Type::Struct([].into())));
             root.values = self.group_rows;
             self.groups.push(root);
             self.columns.iter_mut().for_each(OrcColumnEncoder::end_group);

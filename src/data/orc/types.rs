@@ -2,7 +2,7 @@
 //!
 //! Source: Iceberg specification, Appendix A, "ORC"; attributes as Java's `ORCSchemaUtil` notes them.
 
-use crate::codec::orc::Kind;
+use crate::codec::orc::OrcKind;
 use crate::codec::orc::encode::{KindStatistics, TypeOut};
 use crate::data::declared_types::stored::{ExactLeaf, ExactTypes};
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ pub(crate) struct OrcType {
 /// `Unsupported` for types that ORC files do not have.
 pub(crate) fn orc_types(schema: &Schema, exact: Option<&ExactTypes>) -> Result<(Vec<TypeOut>, Vec<OrcType>)> {
     let names = schema.fields.iter().map(|f| f.name.clone()).collect();
-    let root = TypeOut { kind: Kind::Struct, children: Vec::new(), names, digits: None, attributes: Vec::new() };
+    let root = TypeOut { kind: OrcKind::Struct, children: Vec::new(), names, digits: None, attributes: Vec::new() };
     let mut types = vec![root];
     let columns = schema.fields.iter().map(|f| add(f, exact, &mut types)).collect::<Result<Vec<_>>>()?;
     link(&mut types, 0, &columns);
@@ -47,7 +47,7 @@ fn add(field: &Field, exact: Option<&ExactTypes>, types: &mut Vec<TypeOut>) -> R
         out.attributes = vec![("paimon.id", field.id.to_string())];
         out.kind = exact_kind(field, exact).unwrap_or(out.kind);
     }
-    let bytes = out.kind == Kind::Byte;
+    let bytes = out.kind == OrcKind::Byte;
     types.push(out);
     let children = field.ty.children().into_iter().map(|child| add(child, exact, types)).collect::<Result<Vec<_>>>()?;
     link(types, number, &children);
@@ -55,12 +55,12 @@ fn add(field: &Field, exact: Option<&ExactTypes>, types: &mut Vec<TypeOut>) -> R
 }
 
 /// The type of a Paimon table's column where it is not Iceberg's. Source: Java's `OrcTypeUtil`.
-fn exact_kind(field: &Field, exact: &ExactTypes) -> Option<Kind> {
+fn exact_kind(field: &Field, exact: &ExactTypes) -> Option<OrcKind> {
     let p = field.ty.as_primitive()?;
     match exact.leaf(field.id, p) {
-        ExactLeaf::Narrow(8) => Some(Kind::Byte),
-        ExactLeaf::Narrow(_) => Some(Kind::Short),
-        _ => (*p == PrimitiveType::Time).then_some(Kind::Int),
+        ExactLeaf::Narrow(8) => Some(OrcKind::Byte),
+        ExactLeaf::Narrow(_) => Some(OrcKind::Short),
+        _ => (*p == PrimitiveType::Time).then_some(OrcKind::Int),
     }
 }
 
@@ -71,10 +71,10 @@ fn of_field(field: &Field) -> Result<TypeOut> {
     let kind = match &field.ty {
         Type::Struct(fields) => {
             names = fields.iter().map(|f| f.name.clone()).collect();
-            Kind::Struct
+            OrcKind::Struct
         }
-        Type::List(_) => Kind::List,
-        Type::Map(_, _) => Kind::Map,
+        Type::List(_) => OrcKind::List,
+        Type::Map(_, _) => OrcKind::Map,
         Type::Primitive(p) => {
             if let PrimitiveType::Decimal { precision, scale } = p {
                 digits = Some((*precision, *scale));
@@ -86,40 +86,40 @@ fn of_field(field: &Field) -> Result<TypeOut> {
     Ok(TypeOut { kind, children: Vec::new(), names, digits, attributes })
 }
 
-fn primitive(ty: &PrimitiveType, note: &mut impl FnMut(&'static str, &str)) -> Result<Kind> {
+fn primitive(ty: &PrimitiveType, note: &mut impl FnMut(&'static str, &str)) -> Result<OrcKind> {
     use PrimitiveType as P;
     Ok(match ty {
-        P::Boolean => Kind::Boolean,
-        P::Int => Kind::Int,
+        P::Boolean => OrcKind::Boolean,
+        P::Int => OrcKind::Int,
         P::Long | P::Time => {
             note("iceberg.long-type", if *ty == P::Time { "TIME" } else { "LONG" });
-            Kind::Long
+            OrcKind::Long
         }
-        P::Float => Kind::Float,
-        P::Double => Kind::Double,
-        P::Date => Kind::Date,
+        P::Float => OrcKind::Float,
+        P::Double => OrcKind::Double,
+        P::Date => OrcKind::Date,
         P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs => {
             note("iceberg.timestamp-unit", if per_second(ty) == 1_000_000 { "MICROS" } else { "NANOS" });
             match ty {
-                P::Timestamp | P::TimestampNs => Kind::Timestamp,
-                _ => Kind::TimestampInstant,
+                P::Timestamp | P::TimestampNs => OrcKind::Timestamp,
+                _ => OrcKind::TimestampInstant,
             }
         }
-        P::String => Kind::String,
+        P::String => OrcKind::String,
         P::Uuid => {
             note("iceberg.binary-type", "UUID");
-            Kind::Binary
+            OrcKind::Binary
         }
         P::Fixed(length) => {
             note("iceberg.binary-type", "FIXED");
             note("iceberg.length", &length.to_string());
-            Kind::Binary
+            OrcKind::Binary
         }
         P::Binary => {
             note("iceberg.binary-type", "BINARY");
-            Kind::Binary
+            OrcKind::Binary
         }
-        P::Decimal { .. } => Kind::Decimal,
+        P::Decimal { .. } => OrcKind::Decimal,
         P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. } => {
             return Err(Error::unsupported(format!("columns of type {ty} can't be written to ORC files"))
                 .hint("Set write.format.default, or file.format of an Apache Paimon table, to parquet or avro"));

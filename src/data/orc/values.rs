@@ -16,7 +16,7 @@ use super::time::stored_timestamp;
 use super::types::{OrcType, per_second, statistics_of};
 use crate::codec::orc::StreamKind;
 use crate::codec::orc::encode::{
-    BitWriter, ByteRunWriter, ColumnStatistics, Compressor, EncodingOut, IntegerWriter, KindStatistics, StreamOut,
+    BitWriter, ByteRunWriter, Compressor, EncodingOut, IntegerWriter, KindStatistics, OrcColumnStatistics, StreamOut,
     StreamWriter,
 };
 use crate::error::{Error, Result};
@@ -85,7 +85,7 @@ impl OrcValueEncoder {
         &mut self,
         array: &ArrayRef,
         nulls: Option<&NullBuffer>,
-        into: &mut ColumnStatistics,
+        into: &mut OrcColumnStatistics,
     ) -> Result<()> {
         let statistics = &mut into.kind;
         match self {
@@ -306,10 +306,10 @@ pub(crate) struct OrcColumnEncoder {
     /// Whether there is a null in the stripe.
     has_null: bool,
     values: OrcValueEncoder,
-    group: ColumnStatistics,
-    /// Where groups of rows begin, and the statistics of finished groups.
+    group: OrcColumnStatistics,
+    /// Where groups of rows begin, and what the finished ones hold.
     positions: Vec<GroupPositions>,
-    groups: Vec<ColumnStatistics>,
+    groups: Vec<OrcColumnStatistics>,
 }
 
 #[derive(Default)]
@@ -335,7 +335,7 @@ impl OrcColumnEncoder {
             filter: Filter::new(column, filters),
             has_null: false,
             values,
-            group: ColumnStatistics::new(statistics_of(&column.ty)),
+            group: OrcColumnStatistics::new(statistics_of(&column.ty)),
             positions: Vec::new(),
             groups: Vec::new(),
         }

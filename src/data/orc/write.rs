@@ -11,8 +11,8 @@ use super::metrics::orc_metrics;
 use super::parts::GROUP_ROWS;
 use super::stripe::{FinishedStripe, Stripe};
 use super::types::{OrcType, orc_types, statistics_of};
-use crate::codec::orc::encode::{ColumnStatistics, Compressor, FooterParts, TypeOut, stripe_statistics};
-use crate::codec::orc::{Codec, MAGIC, StripeInfo};
+use crate::codec::orc::encode::{Compressor, FooterParts, OrcColumnStatistics, TypeOut, stripe_statistics};
+use crate::codec::orc::{MAGIC, OrcCodec, StripeInfo};
 use crate::data::write::metrics::MetricsConfig;
 use crate::data::write::new_file::{NewFile, Purpose, Written, write_all};
 use crate::data::write::properties::{Properties, no_codec, parse};
@@ -34,7 +34,7 @@ pub(crate) struct OrcSettings {
     columns: Vec<OrcType>,
     metadata: Vec<(String, String)>,
     metrics: MetricsConfig,
-    codec: Codec,
+    codec: OrcCodec,
     /// Whether size matters more than speed.
     small: bool,
     stripe_bytes: usize,
@@ -68,14 +68,14 @@ impl OrcSettings {
     }
 }
 
-fn codec(properties: &Properties<'_>) -> Result<Codec> {
+fn codec(properties: &Properties<'_>) -> Result<OrcCodec> {
     const USABLE: &str = "zlib, zstd, snappy or none";
     let (key, codec) = properties.codec("zlib");
     match codec.as_str() {
-        "zlib" => Ok(Codec::Zlib),
-        "zstd" => Ok(Codec::Zstd),
-        "snappy" => Ok(Codec::Snappy),
-        "none" => Ok(Codec::None),
+        "zlib" => Ok(OrcCodec::Zlib),
+        "zstd" => Ok(OrcCodec::Zstd),
+        "snappy" => Ok(OrcCodec::Snappy),
+        "none" => Ok(OrcCodec::None),
         "lz4" | "lzo" | "brotli" => Err(Error::unsupported(format!("ORC files are not written with {codec}"))
             .with("property", key)
             .hint(format!("Use {USABLE}"))),
@@ -121,9 +121,9 @@ pub(crate) struct NewOrcFile {
     compressor: Compressor,
     stripe: Stripe,
     stripes: Vec<StripeInfo>,
-    by_stripe: Vec<Vec<ColumnStatistics>>,
+    by_stripe: Vec<Vec<OrcColumnStatistics>>,
     /// Of each column: statistics of the finished stripes, and bytes in them.
-    statistics: Vec<(ColumnStatistics, u64)>,
+    statistics: Vec<(OrcColumnStatistics, u64)>,
     /// What the store has.
     bytes: u64,
 }
@@ -137,7 +137,7 @@ impl NewOrcFile {
         let mut sink = store.create(&path)?;
         write_all(sink.as_mut(), &path, MAGIC)?;
         let compressor = Compressor::new(settings.codec, settings.small)?;
-        let root = ColumnStatistics::new(statistics_of(&Type::Struct([].into())));
+        let root = OrcColumnStatistics::new(statistics_of(&Type::Struct([].into())));
         let mut statistics = vec![(root, 0)];
         no_statistics(&settings.columns, &mut statistics);
         Ok(NewOrcFile {
@@ -185,9 +185,9 @@ impl NewOrcFile {
 }
 
 /// Adds statistics of no values for each column.
-fn no_statistics(columns: &[OrcType], out: &mut Vec<(ColumnStatistics, u64)>) {
+fn no_statistics(columns: &[OrcType], out: &mut Vec<(OrcColumnStatistics, u64)>) {
     for column in columns {
-        out.push((ColumnStatistics::new(statistics_of(&column.ty)), 0));
+        out.push((OrcColumnStatistics::new(statistics_of(&column.ty)), 0));
         no_statistics(&column.children, out);
     }
 }

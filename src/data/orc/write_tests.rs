@@ -13,7 +13,7 @@ use crate::format::task::FieldMap;
 use crate::store::local::LocalStore;
 use crate::types::{PrimitiveType as P, Value};
 
-fn of(properties: &[(&str, &str)], deletes: bool) -> Result<(Codec, bool, usize)> {
+fn of(properties: &[(&str, &str)], deletes: bool) -> Result<(OrcCodec, bool, usize)> {
     let properties = properties.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     let table = schema(vec![field(1, "a", P::Int)]);
     let purpose = if deletes { Purpose::PositionDeletes } else { Purpose::Rows(&table) };
@@ -25,11 +25,11 @@ fn of(properties: &[(&str, &str)], deletes: bool) -> Result<(Codec, bool, usize)
 fn properties_are_javas() {
     const CODEC: &str = "write.orc.compression-codec";
     const STRATEGY: &str = "write.orc.compression-strategy";
-    assert_eq!(of(&[], false).unwrap(), (Codec::Zlib, false, 64 << 20));
-    assert_eq!(of(&[(CODEC, "ZSTD"), (STRATEGY, "Compression")], true).unwrap(), (Codec::Zstd, true, 64 << 20));
+    assert_eq!(of(&[], false).unwrap(), (OrcCodec::Zlib, false, 64 << 20));
+    assert_eq!(of(&[(CODEC, "ZSTD"), (STRATEGY, "Compression")], true).unwrap(), (OrcCodec::Zstd, true, 64 << 20));
     let deletes = [(CODEC, "none"), ("write.delete.orc.stripe-size-bytes", "1000")];
-    assert_eq!(of(&deletes, true).unwrap(), (Codec::None, false, 1000));
-    assert_eq!(of(&deletes, false).unwrap(), (Codec::None, false, 64 << 20));
+    assert_eq!(of(&deletes, true).unwrap(), (OrcCodec::None, false, 1000));
+    assert_eq!(of(&deletes, false).unwrap(), (OrcCodec::None, false, 64 << 20));
     let kind = |properties: &[(&str, &str)]| of(properties, false).unwrap_err().kind();
     assert_eq!(kind(&[(CODEC, "lz4")]), ErrorKind::Unsupported);
     assert_eq!(kind(&[(CODEC, "gzip")]), ErrorKind::InvalidInput);
@@ -199,7 +199,7 @@ fn columns_that_are_asked_for_have_bloom_filters() {
         schema(vec![field(1, "a", P::Int), field(2, "s", inner), field(5, "l", list(field(6, "element", P::String)))]);
     let given = batch(&table, 25_000, &mut Dice(5));
     let columns = "write.orc.bloom.filter.columns";
-    let compression = Compressor::new(Codec::Zlib, false).unwrap().compression();
+    let compression = Compressor::new(OrcCodec::Zlib, false).unwrap().compression();
     for (asked, filtered) in [("", vec![]), ("s.x, l,none", vec![3, 6]), ("*", vec![1, 3, 6]), ("A.b,s.z", vec![])] {
         let properties = [(columns, asked), ("write.orc.stripe-size-bytes", "300000")];
         let (path, written) = write(&dir, FileFormat::Orc, &table, &properties, &[(given.clone(), false)]);

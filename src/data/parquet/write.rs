@@ -136,7 +136,7 @@ fn write_error(path: &str, e: ParquetError) -> Error {
         && let Some(io) = source.downcast_ref::<io::Error>()
         && let Some(own) = io.get_ref().and_then(|inner| inner.downcast_ref::<Error>())
     {
-        return own.again();
+        return own.duplicate();
     }
     let kind = match &e {
         ParquetError::External(source) if source.is::<io::Error>() => ErrorKind::Store,

@@ -11,8 +11,8 @@ use super::buckets;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::json::predicate_to_json;
 use crate::format::task::{
-    Change, ColumnMetrics, CommitChanges, DataFile, DeleteRef, FieldMap, FileContent, MergeSection, Partition,
-    PartitionValue, ScanTask, Split,
+    ColumnMetrics, CommitChanges, DataFile, DeleteRef, FieldMap, FileContent, MergeSection, Partition, PartitionValue,
+    ScanTask, Split, TaskChange,
 };
 use crate::types::FieldId;
 use crate::types::json::value_to_json;
@@ -20,7 +20,7 @@ use crate::types::value::hex_upper;
 
 /// Whether to write only the specification's members, or all members that another process needs.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Form {
+pub(crate) enum TaskForm {
     Specification,
     Complete,
     /// Complete, and each file has the types of its partition values, which may differ between files of one spec.
@@ -99,8 +99,8 @@ pub(crate) struct TaskObject<'a> {
 impl<'a> TaskObject<'a> {
     /// # Errors
     /// `CorruptTable` if column metrics that were kept encoded are broken.
-    pub(crate) fn new(task: &'a ScanTask, form: Form) -> Result<TaskObject<'a>> {
-        let is_complete = form != Form::Specification;
+    pub(crate) fn new(task: &'a ScanTask, form: TaskForm) -> Result<TaskObject<'a>> {
+        let is_complete = form != TaskForm::Specification;
         let change = task.change.as_ref().filter(|_| is_complete);
         let section = task.merge.as_ref().filter(|_| is_complete);
         Ok(TaskObject {
@@ -142,19 +142,19 @@ impl Serialize for FileScanTask<'_> {
         let mut out = serializer.serialize_map(None)?;
         out.serialize_entry("task-type", "file-scan-task")?;
         out.serialize_entry("schema", &self.schema)?;
-        out.serialize_entry("spec", &SpecObject(&self.task.data_file.file.partition, Form::Specification))?;
+        out.serialize_entry("spec", &SpecObject(&self.task.data_file.file.partition, TaskForm::Specification))?;
         self.task.members(&mut out)?;
         out.end()
     }
 }
 
-pub(crate) fn task_objects(tasks: &[ScanTask], form: Form) -> Result<Json> {
+pub(crate) fn task_objects(tasks: &[ScanTask], form: TaskForm) -> Result<Json> {
     let objects = tasks.iter().map(|t| TaskObject::new(t, form)).collect::<Result<Vec<_>>>()?;
     value(&objects)
 }
 
 pub(crate) fn section_object(section: &MergeSection) -> Result<Json> {
-    let of_run = |run: &Vec<ScanTask>| task_objects(run, Form::Complete);
+    let of_run = |run: &Vec<ScanTask>| task_objects(run, TaskForm::Complete);
     let runs = |runs: &[Vec<ScanTask>]| runs.iter().map(of_run).collect::<Result<Vec<Json>>>();
     let mut out = json!({ "runs": runs(&section.runs)? });
     if let (Some(before), Some(out)) = (&section.before, out.as_object_mut()) {
@@ -163,7 +163,7 @@ pub(crate) fn section_object(section: &MergeSection) -> Result<Json> {
     Ok(out)
 }
 
-fn change_object(change: &Change, form: Form) -> Result<Json> {
+fn change_object(change: &TaskChange, form: TaskForm) -> Result<Json> {
     let objects = |deletes: &Vec<DeleteRef>| deletes.iter().map(|d| file_object(&d.file, form)).collect();
     let removed_by: Option<Vec<Json>> = change.removed_by.as_ref().map(objects).transpose()?;
     Ok(json!({
@@ -180,7 +180,7 @@ fn commits_of(tasks: &[ScanTask]) -> BTreeMap<i64, &CommitChanges> {
     changes.filter_map(|c| Some((c.commit_snapshot_id, c.commit.as_deref()?))).collect()
 }
 
-fn commit_object(id: i64, commit: &CommitChanges, form: Form) -> Result<Json> {
+fn commit_object(id: i64, commit: &CommitChanges, form: TaskForm) -> Result<Json> {
     Ok(json!({
         "commit-snapshot-id": id,
         "sequence-number": commit.sequence_number,
@@ -205,12 +205,14 @@ pub(crate) fn same_fields(a: &Partition, b: &Partition) -> bool {
 }
 
 /// The specs of these partitions, and the form of files that refer to them.
-pub(crate) fn spec_objects<'a>(partitions: impl Iterator<Item = &'a Arc<Partition>>) -> (Vec<SpecObject<'a>>, Form) {
-    let mut form = Form::Complete;
+pub(crate) fn spec_objects<'a>(
+    partitions: impl Iterator<Item = &'a Arc<Partition>>,
+) -> (Vec<SpecObject<'a>>, TaskForm) {
+    let mut form = TaskForm::Complete;
     let mut by_id: BTreeMap<i32, &Partition> = BTreeMap::new();
     for partition in partitions {
         if !same_fields(by_id.entry(partition.spec_id).or_insert(partition), partition) {
-            form = Form::Typed;
+            form = TaskForm::Typed;
         }
     }
     (by_id.into_values().map(SpecObject::complete).collect(), form)
@@ -218,11 +220,11 @@ pub(crate) fn spec_objects<'a>(partitions: impl Iterator<Item = &'a Arc<Partitio
 
 /// The spec of a partition.
 #[derive(Clone, Copy)]
-pub(crate) struct SpecObject<'a>(&'a Partition, Form);
+pub(crate) struct SpecObject<'a>(&'a Partition, TaskForm);
 
 impl<'a> SpecObject<'a> {
     pub(crate) fn complete(partition: &'a Partition) -> SpecObject<'a> {
-        SpecObject(partition, Form::Complete)
+        SpecObject(partition, TaskForm::Complete)
     }
 }
 
@@ -237,7 +239,7 @@ impl Serialize for SpecObject<'_> {
     }
 }
 
-struct SpecField<'a>(&'a PartitionValue, Form);
+struct SpecField<'a>(&'a PartitionValue, TaskForm);
 
 impl Serialize for SpecField<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -247,7 +249,7 @@ impl Serialize for SpecField<'_> {
         out.serialize_entry("transform", &field.transform.to_string())?;
         out.serialize_entry("source-id", &field.source_id)?;
         out.serialize_entry("field-id", &field.field_id)?;
-        optional(&mut out, "result-type", (form == Form::Complete).then(|| field.ty.to_string()))?;
+        optional(&mut out, "result-type", (form == TaskForm::Complete).then(|| field.ty.to_string()))?;
         out.end()
     }
 }
@@ -256,15 +258,15 @@ impl Serialize for SpecField<'_> {
 struct FileObject<'a> {
     file: &'a DataFile,
     metrics: Option<Cow<'a, ColumnMetrics>>,
-    form: Form,
+    form: TaskForm,
 }
 
-pub(crate) fn file_object(file: &DataFile, form: Form) -> Result<Json> {
+pub(crate) fn file_object(file: &DataFile, form: TaskForm) -> Result<Json> {
     value(&FileObject::new(file, form)?)
 }
 
 impl<'a> FileObject<'a> {
-    fn new(file: &'a DataFile, form: Form) -> Result<FileObject<'a>> {
+    fn new(file: &'a DataFile, form: TaskForm) -> Result<FileObject<'a>> {
         let metrics = file.metrics.as_ref().map(|m| m.for_once().with("path", &file.path)).transpose()?;
         Ok(FileObject { file, metrics, form })
     }
@@ -290,11 +292,11 @@ impl Serialize for FileObject<'_> {
         optional(&mut out, "referenced-data-file", f.referenced_data_file.as_ref())?;
         optional(&mut out, "content-offset", f.content_offset)?;
         optional(&mut out, "content-size-in-bytes", f.content_size_bytes)?;
-        if self.form == Form::Typed {
+        if self.form == TaskForm::Typed {
             let types: Vec<_> = f.partition.values.iter().map(|v| v.ty.to_string()).collect();
             out.serialize_entry("partition-types", &types)?;
         }
-        if self.form != Form::Specification {
+        if self.form != TaskForm::Specification {
             optional(&mut out, "sequence-number", f.sequence_number)?;
             optional(&mut out, "file-sequence-number", f.file_sequence_number)?;
             optional(&mut out, "snapshot-id", f.snapshot_id)?;

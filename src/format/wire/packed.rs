@@ -22,7 +22,7 @@ use zstd::bulk::Compressor;
 use zstd::zstd_safe::CParameter;
 
 use super::encode::{SpecObject, SplitObject, add_text};
-use super::plain::{PlainTask, Sections, Shared, is_plain, plain_split};
+use super::plain::{PlainSections, PlainTask, Shared, is_plain, plain_split};
 use super::task::{SpecShape, check_scan, split_of};
 use crate::error::{Error, Result};
 use crate::format::task::{ReadContext, Split};
@@ -219,14 +219,14 @@ fn written(chunks: &[Chunk]) -> Result<Vec<u8>> {
 
 // ---- reading
 
-/// Where a split is: its frame, and its index in the frame.
-struct Place<'a> {
+/// Where a split is: in a frame, at an index among its splits.
+struct SplitPlace<'a> {
     index: usize,
     frame: &'a [u8],
     content_bytes: usize,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SplitPlace<'a> {
     fn content(&self) -> Result<Cow<'a, [u8]>> {
         if self.content_bytes == NOT_COMPRESSED as usize {
             let (content, checksum) = self.frame.split_last_chunk::<4>().ok_or_else(damaged)?;
@@ -259,7 +259,7 @@ impl Ends {
     }
 }
 
-fn find(packed: &[u8], index: usize) -> Result<Place<'_>> {
+fn find(packed: &[u8], index: usize) -> Result<SplitPlace<'_>> {
     let (entries, data) = table(packed).ok_or_else(damaged)?;
     let ends = |i: usize| entries.get(i).and_then(Ends::read);
     let at = entries.partition_point(|entry| Ends::read(entry).is_some_and(|ends| ends.splits <= index));
@@ -268,7 +268,7 @@ fn find(packed: &[u8], index: usize) -> Result<Place<'_>> {
         return Err(Error::invalid(format!("split {index} does not exist: the pack has {splits} splits")));
     };
     let before = at.checked_sub(1).and_then(ends).unwrap_or(Ends { splits: 0, content_bytes: 0, data: 0 });
-    Ok(Place {
+    Ok(SplitPlace {
         index: index.checked_sub(before.splits).ok_or_else(damaged)?,
         frame: data.get(before.data..chunk.data).ok_or_else(damaged)?,
         content_bytes: chunk.content_bytes,
@@ -293,7 +293,7 @@ fn table(packed: &[u8]) -> Option<(&[[u8; 16]], &[u8])> {
 struct Parts<'a> {
     split: &'a [u8],
     texts: &'a [u8],
-    plain: Sections<&'a [u8]>,
+    plain: PlainSections<&'a [u8]>,
 }
 
 fn parts(content: &[u8], index: usize) -> Option<Parts<'_>> {
@@ -307,7 +307,7 @@ fn parts(content: &[u8], index: usize) -> Option<Parts<'_>> {
     if index >= splits {
         return None;
     }
-    let plain = Sections {
+    let plain = PlainSections {
         specs: part(splits + 1)?,
         partitions: part(splits + 2)?,
         residuals: part(splits + 3)?,

@@ -4,8 +4,8 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::expr::{BoundPredicate, bind, parse as parse_filter};
 use crate::format::task::{
-    Change, ChangeOperation, ColumnMetrics, CommitChanges, DataFile, DeleteRef, FieldMap, FileMetrics, MergeSection,
-    Partition, PartitionValue, ScanTask,
+    ChangeOperation, ColumnMetrics, CommitChanges, DataFile, DeleteRef, FieldMap, FileMetrics, MergeSection, Partition,
+    PartitionValue, ScanTask, TaskChange,
 };
 use crate::format::wire::task::tests::{file, split as one_split};
 use crate::parallel::Cancellation;
@@ -118,7 +118,7 @@ fn whatever_a_task_has_comes_back() {
     let plain = split.tasks[0].clone();
     let commit = CommitChanges { sequence_number: 8, first_row_id: 70, tasks: vec![plain.clone()] };
     let (operation, commit) = (ChangeOperation::Delete, Some(Arc::new(commit)));
-    let change = Change { operation, ordinal: 2, commit_snapshot_id: -3, removed_by, commit };
+    let change = TaskChange { operation, ordinal: 2, commit_snapshot_id: -3, removed_by, commit };
     let merge = MergeSection { runs: vec![vec![plain.clone(), plain.clone()], vec![plain.clone()]], before: None };
     split.tasks.push(ScanTask { residual: Arc::new(residual), ..plain.clone() });
     split.tasks.push(ScanTask { residual: Arc::new(BoundPredicate::False), data_file: other, ..plain.clone() });

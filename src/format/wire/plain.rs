@@ -69,7 +69,7 @@ const TASK_SHIFT: u32 = 3;
 
 /// A data file that has only these members.
 #[derive(Clone, Copy, Debug)]
-pub struct PlainFile<'a> {
+pub struct PlainTaskFile<'a> {
     /// Where it is, as recorded.
     pub path: &'a str,
     /// How it is encoded.
@@ -100,7 +100,7 @@ pub trait PlainTask<'a> {
     ///
     /// # Errors
     /// `CorruptTable` if the manifest's values are not a file.
-    fn file(&self) -> Result<PlainFile<'a>>;
+    fn file(&self) -> Result<PlainTaskFile<'a>>;
     /// The file's partition.
     ///
     /// # Errors
@@ -120,9 +120,9 @@ impl<'a> PlainTask<'a> for &'a ScanTask {
         (Arc::as_ptr(&self.data_file) as usize, 0)
     }
 
-    fn file(&self) -> Result<PlainFile<'a>> {
+    fn file(&self) -> Result<PlainTaskFile<'a>> {
         let file: &'a DataFile = &self.data_file;
-        Ok(PlainFile {
+        Ok(PlainTaskFile {
             path: &file.path,
             format: file.format,
             record_count: file.record_count,
@@ -183,12 +183,12 @@ pub(crate) struct Shared<'a> {
     paths: PathWriter<'a>,
     numbers: [i64; ALWAYS + SOMETIMES],
     offsets: &'a [i64],
-    out: Sections<Vec<u8>>,
+    out: PlainSections<Vec<u8>>,
 }
 
 /// The sections of a chunk of plain tasks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sections<T> {
+pub(crate) struct PlainSections<T> {
     pub specs: T,
     pub partitions: T,
     pub residuals: T,
@@ -240,7 +240,7 @@ impl<'a> Shared<'a> {
         Ok((next, file.size_bytes))
     }
 
-    fn put_file(&mut self, file: &PlainFile<'a>, partition: i64) {
+    fn put_file(&mut self, file: &PlainTaskFile<'a>, partition: i64) {
         let sometimes = [
             file.sequence_number,
             file.file_sequence_number,
@@ -333,7 +333,7 @@ impl<'a> Shared<'a> {
     }
 
     /// Returns the sections and clears the shared values.
-    pub(crate) fn take(&mut self) -> Result<Sections<Vec<u8>>> {
+    pub(crate) fn take(&mut self) -> Result<PlainSections<Vec<u8>>> {
         let specs: Vec<_> = self.specs.iter().map(|spec| SpecObject::complete(spec)).collect();
         add_text(&specs, &mut self.out.specs)?;
         let out = std::mem::take(&mut self.out);
@@ -352,7 +352,7 @@ impl<'a> Shared<'a> {
 ///
 /// # Errors
 /// `CorruptTable` if the bytes are not plain tasks.
-pub(crate) fn plain_split(tasks: &[u8], shared: &Sections<&[u8]>, context: &Arc<ReadContext>) -> Result<Split> {
+pub(crate) fn plain_split(tasks: &[u8], shared: &PlainSections<&[u8]>, context: &Arc<ReadContext>) -> Result<Split> {
     let rows = task_rows(tasks)?;
     let wanted = rows.iter().map(|row| row.file).collect();
     let files = Partitions::new(shared)?.files(shared.files, wanted)?;
@@ -435,7 +435,7 @@ struct Partitions<'a> {
 }
 
 impl<'a> Partitions<'a> {
-    fn new(shared: &Sections<&'a [u8]>) -> Result<Partitions<'a>> {
+    fn new(shared: &PlainSections<&'a [u8]>) -> Result<Partitions<'a>> {
         Ok(Partitions {
             specs: SpecShape::parse_list(&parse(shared.specs)?)?,
             tuples: strings(shared.partitions)?,

@@ -27,14 +27,14 @@ fn comes_back(splits: &[Arc<Split>]) {
 }
 
 /// Sections and tasks of one split.
-fn written(tasks: &[ScanTask]) -> (Vec<u8>, Sections<Vec<u8>>) {
+fn written(tasks: &[ScanTask]) -> (Vec<u8>, PlainSections<Vec<u8>>) {
     let (mut shared, mut out) = (Shared::default(), Vec::new());
     shared.put_tasks(tasks, &mut out).unwrap();
     (out, shared.take().unwrap())
 }
 
-fn sections(of: &Sections<Vec<u8>>) -> Sections<&[u8]> {
-    Sections { specs: &of.specs, partitions: &of.partitions, residuals: &of.residuals, files: &of.files }
+fn sections(of: &PlainSections<Vec<u8>>) -> PlainSections<&[u8]> {
+    PlainSections { specs: &of.specs, partitions: &of.partitions, residuals: &of.residuals, files: &of.files }
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn residuals_are_told_apart_by_what_they_say() {
         fn file_key(&self) -> (usize, usize) {
             self.0.file_key()
         }
-        fn file(&self) -> Result<PlainFile<'a>> {
+        fn file(&self) -> Result<PlainTaskFile<'a>> {
             self.0.file()
         }
         fn partition(&self) -> Result<&'a Arc<Partition>> {
@@ -159,7 +159,7 @@ fn numbers_of_nothing_and_torn_sections_are_refused() {
     let tasks: Vec<_> = files.iter().map(|file| task(file, 0, 1)).collect();
     let (bytes, shared) = written(&tasks);
     let whole = sections(&shared);
-    let read = |tasks: &[u8], shared: &Sections<&[u8]>| plain_split(tasks, shared, &split().context);
+    let read = |tasks: &[u8], shared: &PlainSections<&[u8]>| plain_split(tasks, shared, &split().context);
     assert_eq!(read(&bytes, &whole).unwrap().tasks, tasks);
     for [file, range, residual] in [[3, 0, 0], [-1, 0, 0], [i64::MAX >> 3, 0, 0], [0, 0, 3], [0, 0, -1], [0, 3, 0]] {
         let mut row = Vec::new();
@@ -167,11 +167,11 @@ fn numbers_of_nothing_and_torn_sections_are_refused() {
         assert_eq!(read(&row, &whole).unwrap_err().kind(), ErrorKind::CorruptTable, "{file} {range} {residual}");
     }
     for end in 0..shared.files.len() {
-        assert!(read(&bytes, &Sections { files: &shared.files[..end], ..whole }).is_err(), "{end}");
+        assert!(read(&bytes, &PlainSections { files: &shared.files[..end], ..whole }).is_err(), "{end}");
     }
-    assert!(read(&bytes, &Sections { partitions: b"", ..whole }).is_err());
-    assert!(read(&bytes, &Sections { residuals: b"", ..whole }).is_err());
-    assert!(read(&bytes, &Sections { specs: b"[]", ..whole }).is_err());
+    assert!(read(&bytes, &PlainSections { partitions: b"", ..whole }).is_err());
+    assert!(read(&bytes, &PlainSections { residuals: b"", ..whole }).is_err());
+    assert!(read(&bytes, &PlainSections { specs: b"[]", ..whole }).is_err());
     assert!(read(&bytes[..bytes.len() - 1], &whole).is_err());
 }
 
@@ -227,7 +227,7 @@ fn a_few_bytes_share_only_a_few_offsets() {
     {
         let mut files = long.files.clone();
         files[second..second + 2].copy_from_slice(&head.to_le_bytes());
-        let shared = Sections { files: &files[..], ..sections(&long) };
+        let shared = PlainSections { files: &files[..], ..sections(&long) };
         assert!(plain_split(&rows, &shared, &split().context).is_err(), "{head:b}");
     }
 }
@@ -284,8 +284,8 @@ proptest! {
     #[test]
     fn any_sections_are_read_or_refused(tasks: Vec<u8>, partitions: Vec<u8>, residuals: Vec<u8>, files: Vec<u8>) {
         let (_, known) = written(&[task(&Arc::new(plain_file("x")), 0, 1)]);
-        let all = Sections { partitions: &partitions[..], residuals: &residuals[..], files: &files[..], specs: &known.specs };
-        for shared in [all, Sections { files: &files[..], ..sections(&known) }, sections(&known)] {
+        let all = PlainSections { partitions: &partitions[..], residuals: &residuals[..], files: &files[..], specs: &known.specs };
+        for shared in [all, PlainSections { files: &files[..], ..sections(&known) }, sections(&known)] {
             let _ = plain_split(&tasks, &shared, &split().context);
         }
     }

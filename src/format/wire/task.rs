@@ -14,11 +14,11 @@ use crate::error::{Error, Result};
 use crate::expr::json::{predicate_from_json, predicate_to_json};
 use crate::expr::{BoundPredicate, bind};
 use crate::format::task::{
-    Change, ChangeOperation, ColumnMetrics, CommitChanges, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent,
+    ChangeOperation, ColumnMetrics, CommitChanges, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent,
     FileFormat, FileMetrics, MergeSection, PartRows, Partition, PartitionValue, ReadContext, RowDelta, ScanTask, Split,
-    WrittenAt,
+    TaskChange, WrittenAt,
 };
-use crate::format::wire::encode::{FileScanTask, Form, SplitObject, TaskObject, file_object, spec_objects, text};
+use crate::format::wire::encode::{FileScanTask, SplitObject, TaskForm, TaskObject, file_object, spec_objects, text};
 use crate::format::wire::members::{array, id_of, int_of, member, parse, text_of, wrong};
 use crate::parallel::{check_cancelled, in_parallel};
 use crate::store::Location;
@@ -38,7 +38,7 @@ pub fn task_to_json(task: &ScanTask, schema: &Schema) -> Result<String> {
         return Err(Error::unsupported("a task of a changelog has no JSON form in the Iceberg specification")
             .hint("Pickle the task or its split instead"));
     }
-    text(&FileScanTask { schema: schema_to_json(schema), task: TaskObject::new(task, Form::Specification)? })
+    text(&FileScanTask { schema: schema_to_json(schema), task: TaskObject::new(task, TaskForm::Specification)? })
 }
 
 /// Reads what [`task_to_json`] or Java wrote. Sequence numbers are not part of that form.
@@ -330,8 +330,8 @@ fn deletes_of(j: &Json, key: &str, specs: &BTreeMap<i32, SpecShape>) -> Result<O
     files.iter().map(delete).collect::<Result<_>>().map(Some)
 }
 
-fn change_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<Change> {
-    Ok(Change {
+fn change_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<TaskChange> {
+    Ok(TaskChange {
         operation: ChangeOperation::parse(text_of(j, "operation")?).ok_or_else(|| wrong("operation"))?,
         ordinal: id_of(j, "ordinal")?,
         commit_snapshot_id: int_of(j, "commit-snapshot-id")?,

@@ -90,7 +90,7 @@ fn changes_survive_the_journey_and_have_no_form_of_the_specification() {
     let change = |commit| {
         let removed_by = Some(vec![DeleteRef { file: Arc::new(other.clone()) }]);
         let operation = ChangeOperation::Delete;
-        Some(Box::new(Change { operation, ordinal: 2, commit_snapshot_id: -3, removed_by, commit }))
+        Some(Box::new(TaskChange { operation, ordinal: 2, commit_snapshot_id: -3, removed_by, commit }))
     };
     let inner = ScanTask { change: change(None), ..s.tasks[0].clone() };
     let commit = CommitChanges { sequence_number: 8, first_row_id: 70, tasks: vec![inner] };
@@ -160,7 +160,7 @@ fn metrics_are_in_javas_order() {
     let of_data = DataFile { metrics: Some(metrics), ..file() };
     let equality_ids = Some(vec![9, 10, 13]);
     let of_deletes = DataFile { content: FileContent::EqualityDeletes, equality_ids, ..of_data.clone() };
-    let keys = |file: &DataFile| file_object(file, Form::Complete).unwrap()["value-counts"]["keys"].clone();
+    let keys = |file: &DataFile| file_object(file, TaskForm::Complete).unwrap()["value-counts"]["keys"].clone();
     assert_eq!(keys(&of_data), json!([9, 10, 13]));
     assert_eq!(keys(&of_deletes), json!([9, 13, 10]));
 }

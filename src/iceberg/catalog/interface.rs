@@ -13,7 +13,7 @@ use crate::store::Store;
 
 /// A table as a catalog opens it.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedTable {
     /// The store of its files.
     pub store: Arc<dyn Store>,
     /// Its newest version.
@@ -90,7 +90,7 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// `NotFound` if the table does not exist; errors of reading metadata.
-    fn load(&self, ident: &TableIdent) -> Result<Opened>;
+    fn load(&self, ident: &TableIdent) -> Result<OpenedTable>;
 
     /// The pointer to the current version of a table in `store`.
     ///
@@ -102,13 +102,13 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// `AlreadyExists`; `InvalidInput` if the catalog can't have a table at this location.
-    fn create(&self, ident: &TableIdent, metadata: TableMetadata) -> Result<Opened>;
+    fn create(&self, ident: &TableIdent, metadata: TableMetadata) -> Result<OpenedTable>;
 
     /// Registers an existing table by its metadata file.
     ///
     /// # Errors
     /// `AlreadyExists`; `Unsupported` if the catalog can't have the table.
-    fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<Opened>;
+    fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<OpenedTable>;
 
     /// Renames a table.
     ///
@@ -124,10 +124,10 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
 }
 
 impl FilesystemCatalog {
-    fn opened(&self, metadata: TableMetadata, found: FoundMetadata) -> Opened {
+    fn opened(&self, metadata: TableMetadata, found: FoundMetadata) -> OpenedTable {
         let store = self.store().clone();
         let versions = Arc::new(FolderVersions::of(store.clone(), &found.metadata_location));
-        Opened { store, metadata, found, versions }
+        OpenedTable { store, metadata, found, versions }
     }
 }
 
@@ -185,7 +185,7 @@ impl TableCatalog for FilesystemCatalog {
         self.table_location(ident)
     }
 
-    fn load(&self, ident: &TableIdent) -> Result<Opened> {
+    fn load(&self, ident: &TableIdent) -> Result<OpenedTable> {
         let (metadata, found) = self.load_table(ident)?;
         Ok(self.opened(metadata, found))
     }
@@ -195,12 +195,12 @@ impl TableCatalog for FilesystemCatalog {
         Ok(Arc::new(FolderVersions::of(store.clone(), &found.metadata_location)))
     }
 
-    fn create(&self, ident: &TableIdent, metadata: TableMetadata) -> Result<Opened> {
+    fn create(&self, ident: &TableIdent, metadata: TableMetadata) -> Result<OpenedTable> {
         let found = self.create_table(ident, &metadata)?;
         Ok(self.opened(metadata, found))
     }
 
-    fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<Opened> {
+    fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<OpenedTable> {
         let (metadata, found) = self.register_table(ident, metadata_location)?;
         Ok(self.opened(metadata, found))
     }

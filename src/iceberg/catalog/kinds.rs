@@ -12,7 +12,7 @@ use super::interface::TableCatalog;
 use super::memory::MemoryNames;
 use super::register::TableRegister;
 use super::registered::NamedCatalog;
-use super::sql::{Layout, SqlNames};
+use super::sql::{SqlLayout, SqlNames};
 use crate::error::{Error, Result, ResultExt};
 use crate::store::database::open_database;
 use crate::store::local::TemporaryFolder;
@@ -66,7 +66,7 @@ fn sql(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn Tabl
     };
     let create = text(properties, "init_catalog_tables").or(text(properties, "jdbc.init-catalog-tables"));
     let version = text(properties, "schema_version").or(text(properties, "jdbc.schema-version"));
-    let layout = Layout {
+    let layout = SqlLayout {
         create: create.map_or(Ok(true), |value| flag("init_catalog_tables", value))?,
         upgrade: match version.map(str::to_ascii_lowercase).as_deref() {
             None | Some("v0") => false,

@@ -12,7 +12,7 @@ use crate::store::{Location, Store};
 
 /// Files by kind.
 #[derive(Debug, Default)]
-pub(super) struct Reachable {
+pub(super) struct FilesByKind {
     /// Data and delete files of all snapshots, including those that a snapshot removed.
     pub data: BTreeSet<String>,
     /// Manifests, their lists, statistics and earlier metadata files.
@@ -23,8 +23,8 @@ pub(super) struct Reachable {
 ///
 /// # Errors
 /// Errors of the store; `CorruptTable` if a manifest is damaged.
-pub(super) fn reachable_files(store: &dyn Store, metadata: &TableMetadata) -> Result<Reachable> {
-    let mut out = Reachable::default();
+pub(super) fn reachable_files(store: &dyn Store, metadata: &TableMetadata) -> Result<FilesByKind> {
+    let mut out = FilesByKind::default();
     let mut seen = HashSet::new();
     let everything = EntryRequest { deleted_too: true, ..EntryRequest::default() };
     for snapshot in &metadata.snapshots {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::filesystem::{GC_ENABLED, delete_old_files, encoded};
-use super::interface::{Opened, TableCatalog};
+use super::interface::{OpenedTable, TableCatalog};
 use super::metadata_files::{FoundMetadata, number_of, read_metadata};
 use super::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
 use super::reachable::reachable_files;
@@ -70,9 +70,9 @@ impl NamedCatalog {
         Ok(NamedCatalog { names, opening: Arc::new(Opening { name: name.to_owned(), properties, storage, warehouse }) })
     }
 
-    fn opened(&self, ident: &TableIdent, store: Arc<dyn Store>, metadata: TableMetadata, path: String) -> Opened {
+    fn opened(&self, ident: &TableIdent, store: Arc<dyn Store>, metadata: TableMetadata, path: String) -> OpenedTable {
         let versions = Arc::new(Kept { catalog: self.clone(), ident: ident.clone(), store: store.clone() });
-        Opened { store, metadata, found: found_at(path), versions }
+        OpenedTable { store, metadata, found: found_at(path), versions }
     }
 
     /// The store of a location.
@@ -222,7 +222,7 @@ impl TableCatalog for NamedCatalog {
         }
     }
 
-    fn load(&self, ident: &TableIdent) -> Result<Opened> {
+    fn load(&self, ident: &TableIdent) -> Result<OpenedTable> {
         let path = self.current(ident)?;
         let store = self.store(&path).with("table", ident)?;
         let metadata = read_metadata(store.as_ref(), &path).with("table", ident)?;
@@ -233,7 +233,7 @@ impl TableCatalog for NamedCatalog {
         Ok(Arc::new(Kept { catalog: self.clone(), ident: ident.clone(), store: store.clone() }))
     }
 
-    fn create(&self, ident: &TableIdent, metadata: TableMetadata) -> Result<Opened> {
+    fn create(&self, ident: &TableIdent, metadata: TableMetadata) -> Result<OpenedTable> {
         check_name(&ident.name)?;
         if self.names.location(ident)?.is_some() {
             return Err(taken(ident));
@@ -244,7 +244,7 @@ impl TableCatalog for NamedCatalog {
         Ok(self.opened(ident, store, metadata, path))
     }
 
-    fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<Opened> {
+    fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<OpenedTable> {
         let store = self.store(metadata_location)?;
         let metadata = read_metadata(store.as_ref(), metadata_location)?;
         self.insert(ident, metadata_location)?;

@@ -170,7 +170,7 @@ impl Setup {
         Setup { folder, names, catalog, ident: TableIdent::parse("db.t").unwrap() }
     }
 
-    fn create(&self) -> Result<Opened> {
+    fn create(&self) -> Result<OpenedTable> {
         let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
         let location = self.catalog.new_location(&self.ident)?;
         let (spec, order) = (parse_partition_by::<&str>(&[], &schema)?, parse_sort_by::<&str>(&[], &schema)?);
@@ -183,7 +183,7 @@ impl Setup {
     }
 
     /// Publishes a version with a property.
-    fn publish(&self, table: &Opened) -> Publication {
+    fn publish(&self, table: &OpenedTable) -> Publication {
         let mut next =
             table.metadata.with_metadata_log(&table.found.metadata_location, table.metadata.last_updated_ms).unwrap();
         next.properties.insert("ours".to_owned(), "yes".to_owned());

@@ -25,7 +25,7 @@ const INSERT_PROPERTY: &str = "INSERT INTO iceberg_namespace_properties \
 
 /// How opening a register creates or changes the database's tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Layout {
+pub struct SqlLayout {
     /// Create missing tables.
     pub create: bool,
     /// Add the column that tells tables from views if an old catalog does not have it.
@@ -37,13 +37,13 @@ pub struct Layout {
 pub struct SqlNames {
     database: Arc<dyn Database>,
     catalog: String,
-    layout: Layout,
+    layout: SqlLayout,
     only_tables: OnceLock<&'static str>,
 }
 
 impl SqlNames {
     /// Creates the register of the catalog `name`. The database is opened at the first use.
-    pub fn new(database: Arc<dyn Database>, name: &str, layout: Layout) -> SqlNames {
+    pub fn new(database: Arc<dyn Database>, name: &str, layout: SqlLayout) -> SqlNames {
         SqlNames { database, catalog: name.to_owned(), layout, only_tables: OnceLock::new() }
     }
 
@@ -56,7 +56,7 @@ impl SqlNames {
         if let Some(condition) = self.only_tables.get() {
             return Ok(condition);
         }
-        let condition = match self.made()? {
+        let condition = match self.ensure_tables()? {
             true => " AND (iceberg_type = 'TABLE' OR iceberg_type IS NULL)",
             false => "",
         };
@@ -64,7 +64,7 @@ impl SqlNames {
     }
 
     /// Creates missing tables if asked to. Returns whether rows have types.
-    fn made(&self) -> Result<bool> {
+    fn ensure_tables(&self) -> Result<bool> {
         let mut columns = self.database.columns(TABLES)?;
         if columns.is_empty() || self.database.columns(PROPERTIES)?.is_empty() {
             if !self.layout.create {

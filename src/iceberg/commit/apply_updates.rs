@@ -15,7 +15,7 @@ use crate::iceberg::spec::snapshot::{SnapshotRef, StatisticsFile, StatisticsKind
 /// # Errors
 /// `InvalidInput`, `NotFound` or `CommitConflict` for an update that the metadata does not allow.
 pub fn apply(base: &TableMetadata, updates: &[MetadataUpdate], now_ms: i64) -> Result<TableMetadata> {
-    let mut state = State { next: base.clone(), added: HashSet::new(), last: [None; 3], now_ms };
+    let mut state = UpdateState { next: base.clone(), added: HashSet::new(), last: [None; 3], now_ms };
     state.next.last_updated_ms = state.next.last_updated_ms.max(now_ms);
     for update in updates {
         state.apply(update).map_err(|e| e.with("update", update.action()))?;
@@ -24,7 +24,7 @@ pub fn apply(base: &TableMetadata, updates: &[MetadataUpdate], now_ms: i64) -> R
 }
 
 /// Metadata on the way from one version to the next.
-struct State {
+struct UpdateState {
     next: TableMetadata,
     /// Snapshots that this commit added.
     added: HashSet<i64>,
@@ -37,7 +37,7 @@ const SCHEMA: usize = 0;
 const SPEC: usize = 1;
 const SORT_ORDER: usize = 2;
 
-impl State {
+impl UpdateState {
     fn apply(&mut self, update: &MetadataUpdate) -> Result<()> {
         use MetadataUpdate as U;
         let next = &mut self.next;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::codec::avro::Codec;
+use crate::codec::avro::AvroCodec;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{DataFile, Partition};
 use crate::iceberg::manifest::columns::{Manifest, assign_first_row_ids, clear_first_row_ids, partition_of};
@@ -208,13 +208,13 @@ pub(super) fn partitions_of(
     Ok(columns.partitions.iter().map(|tuple| Arc::new(of(tuple))).collect())
 }
 
-fn codec(base: &TableMetadata) -> Result<Codec> {
+fn codec(base: &TableMetadata) -> Result<AvroCodec> {
     let name = base.properties.get(CODEC).map_or("gzip", String::as_str);
     match name.to_ascii_lowercase().as_str() {
-        "gzip" => Ok(Codec::Deflate),
-        "zstd" => Ok(Codec::Zstd),
-        "snappy" => Ok(Codec::Snappy),
-        "uncompressed" => Ok(Codec::Null),
+        "gzip" => Ok(AvroCodec::Deflate),
+        "zstd" => Ok(AvroCodec::Zstd),
+        "snappy" => Ok(AvroCodec::Snappy),
+        "uncompressed" => Ok(AvroCodec::Null),
         _ => Err(Error::invalid(format!("the manifest compression codec '{name}' is unknown"))
             .hint(format!("Set {CODEC} to gzip, zstd, snappy or uncompressed"))),
     }

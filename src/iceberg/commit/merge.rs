@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::error::{Error, Result};
 use crate::iceberg::commit::manifests::{ManifestWriter, target_bytes};
-use crate::iceberg::commit::removal::{Source, source_of};
+use crate::iceberg::commit::removal::{ManifestOrigin, source_of};
 use crate::iceberg::manifest::encode::ManifestEntry;
 use crate::iceberg::manifest::entries::{ADDED, DELETED, EXISTING};
 use crate::iceberg::manifest::list::ManifestFile;
@@ -47,7 +47,7 @@ impl Policy {
 /// Merges manifests of one kind, and keeps the results of earlier attempts.
 #[derive(Debug, Default)]
 pub(super) struct Merger {
-    known: HashMap<Vec<Source>, ManifestFile>,
+    known: HashMap<Vec<ManifestOrigin>, ManifestFile>,
 }
 
 impl Merger {

@@ -20,7 +20,7 @@ use crate::iceberg::plan::changes::{is_by, snapshots_between};
 use crate::iceberg::plan::deletes::{DeleteIndex, partition_key};
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::kept_entries::{KeptEntries, PartitionGroup};
-use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::location::{normalise, normalised};
@@ -255,7 +255,7 @@ impl Check<'_> {
         clause: &str,
     ) -> Result<()> {
         let input = self.input(snapshot, scope, self.filter.clone())?;
-        let mut plan = Plan::over(input, own.iter().cloned(), Instant::now())?;
+        let mut plan = RunningPlan::over(input, own.iter().cloned(), Instant::now())?;
         while let Some(batch) = plan.next_batch()? {
             for row in batch.rows.iter().map(|row| *row as usize) {
                 let partition = &batch.group(row)?.partition;
@@ -281,7 +281,7 @@ impl Check<'_> {
     ) -> Result<()> {
         let paths: HashSet<String> = paths.iter().map(|path| normalise(path)).collect();
         let input = self.input(snapshot, scope, Arc::new(BoundPredicate::True))?;
-        let mut plan = Plan::over(input, own.iter().cloned(), Instant::now())?;
+        let mut plan = RunningPlan::over(input, own.iter().cloned(), Instant::now())?;
         while let Some(batch) = plan.next_batch()? {
             for row in batch.rows.iter().map(|row| *row as usize) {
                 let path = batch.columns.path.get(row).and_then(|path| std::str::from_utf8(path).ok());
@@ -302,7 +302,7 @@ impl Check<'_> {
         let index = |filter: Arc<BoundPredicate>| -> Result<Option<Arc<DeleteIndex>>> {
             let scope = EntryScope::AddedBy(Arc::new(HashSet::from([snapshot.id])));
             let input = self.input(snapshot, scope, filter)?;
-            Plan::index_deletes(input, own, &mut Default::default()).with("snapshot", snapshot.id)
+            RunningPlan::index_deletes(input, own, &mut Default::default()).with("snapshot", snapshot.id)
         };
         let Some(all) = index(Arc::new(BoundPredicate::True))? else { return Ok(()) };
         if vectors {

@@ -42,7 +42,7 @@ use crate::iceberg::commit::fingerprint::CommitFingerprint;
 use crate::iceberg::commit::manifests::{ManifestWriter, UNASSIGNED};
 use crate::iceberg::commit::merge::Merger;
 use crate::iceberg::commit::preconditions::{Preconditions, Subject};
-use crate::iceberg::commit::removal::{Dangling, Outcome, Removal};
+use crate::iceberg::commit::removal::{Dangling, FileRemoval, Outcome};
 use crate::iceberg::commit::rewrite::ManifestRewrite;
 use crate::iceberg::commit::row_ids;
 use crate::iceberg::commit::snapshot_input::{Operation, SnapshotInput, Target, is_vector};
@@ -72,8 +72,8 @@ pub struct SnapshotProducer {
 #[derive(Debug)]
 struct AttemptState {
     writer: ManifestWriter,
-    data_removal: Removal,
-    delete_removal: Removal,
+    data_removal: FileRemoval,
+    delete_removal: FileRemoval,
     mergers: [Merger; 2],
     rewrite: Option<ManifestRewrite>,
     first_time: Option<CommitFingerprint>,
@@ -102,8 +102,8 @@ impl SnapshotProducer {
             input: SnapshotInput::new(operation),
             state: AttemptState {
                 writer: ManifestWriter::new(store),
-                data_removal: Removal::default(),
-                delete_removal: Removal::default(),
+                data_removal: FileRemoval::default(),
+                delete_removal: FileRemoval::default(),
                 mergers: Default::default(),
                 rewrite: None,
                 first_time: None,
@@ -245,7 +245,7 @@ impl SnapshotProducer {
     /// Excludes these files from the owned ones. Their writer decides whether to delete them.
     #[must_use]
     pub fn lending(mut self, paths: impl IntoIterator<Item = String>) -> Self {
-        self.input.lent.extend(paths);
+        self.input.borrowed.extend(paths);
         self
     }
 
@@ -275,7 +275,7 @@ impl SnapshotProducer {
     }
 
     /// Whether the table already has the change, from another attempt or from an earlier commit of the same files.
-    pub fn is_in(&self, metadata: &TableMetadata) -> bool {
+    pub fn is_applied(&self, metadata: &TableMetadata) -> bool {
         if metadata.snapshot_by_id(self.snapshot_id()).is_some() {
             return true;
         }
@@ -364,7 +364,7 @@ impl SnapshotProducer {
         if self.input.owns_files {
             let paths: HashSet<&str> =
                 self.input.added_data.iter().chain(&self.input.added_deletes).map(|f| f.path.as_str()).collect();
-            for path in paths.into_iter().filter(|path| !self.input.lent.contains(*path)) {
+            for path in paths.into_iter().filter(|path| !self.input.borrowed.contains(*path)) {
                 // A leftover file is harmless. The commit's own error matters more.
                 let _ = self.state.writer.store.delete(path);
             }
@@ -375,7 +375,7 @@ impl SnapshotProducer {
     pub fn committed(&mut self, metadata: &TableMetadata) {
         let Some(snapshot) = metadata.snapshot_by_id(self.snapshot_id()) else {
             // Another change committed the same files, so nothing of this one is in the table.
-            if self.is_in(metadata) {
+            if self.is_applied(metadata) {
                 self.state.writer.delete(|_| true);
             }
             return;

@@ -90,7 +90,7 @@ impl Model {
             let _ = change.prepare(stale, 1);
         }
         let next = change.prepare(&self.metadata, 2).unwrap();
-        assert!(!change.is_in(&self.metadata) && change.is_in(&next));
+        assert!(!change.is_applied(&self.metadata) && change.is_applied(&next));
         change.committed(&next);
         self.metadata = next;
         self.take_in(&change);

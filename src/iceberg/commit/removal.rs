@@ -23,7 +23,7 @@ use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::plan::file_bounds::{MetricsBounds, strict};
 use crate::iceberg::plan::input::EntryScope;
 use crate::iceberg::plan::kept_entries::PartitionGroup;
-use crate::iceberg::plan::specs::Specs;
+use crate::iceberg::plan::specs::ScanSpecs;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::in_parallel;
 
@@ -56,21 +56,21 @@ impl std::fmt::Display for FileId {
 
 /// The files to remove: named files, all files of some partitions, and files in which all rows match a filter.
 #[derive(Debug, Default)]
-pub(super) struct Removal {
+pub(super) struct FileRemoval {
     /// The named files, with the number of entries that were read of each. A table may list a file more than once.
     files: HashMap<FileId, usize>,
     /// The sequence numbers of the named files, by partition.
-    places: BTreeMap<Vec<u8>, Place>,
+    places: BTreeMap<Vec<u8>, EntryPlace>,
     partitions: HashMap<Vec<u8>, Arc<Partition>>,
     filter: Option<Predicate>,
     /// The results for manifests from earlier attempts.
-    known: HashMap<Source, Filtered>,
+    known: HashMap<ManifestOrigin, Filtered>,
     /// The schema under which the filter was evaluated, and the data files that lost their deletion vectors.
     known_for: (i32, Dangling),
 }
 
 #[derive(Debug)]
-struct Place {
+struct EntryPlace {
     partition: Arc<Partition>,
     /// The highest data sequence number of the files. A manifest with only newer files holds none of them.
     newest: i64,
@@ -79,9 +79,9 @@ struct Place {
 }
 
 /// A manifest as a list described it. Its entries inherit from the list.
-pub(super) type Source = (String, i64, Option<i64>);
+pub(super) type ManifestOrigin = (String, i64, Option<i64>);
 
-pub(super) fn source_of(m: &ManifestFile) -> Source {
+pub(super) fn source_of(m: &ManifestFile) -> ManifestOrigin {
     (m.path.clone(), m.sequence_number, m.first_row_id)
 }
 
@@ -133,24 +133,24 @@ impl Outcome {
 
 /// The removal on one version of a table.
 struct Attempt<'a> {
-    removal: &'a Removal,
+    removal: &'a FileRemoval,
     writer: &'a ManifestWriter,
     base: &'a TableMetadata,
-    specs: Specs,
+    specs: ScanSpecs,
     filter: Arc<BoundPredicate>,
     dangling: &'a Dangling,
     /// Entries of named files that were not found yet.
     missing: Mutex<HashMap<&'a FileId, usize>>,
 }
 
-impl Removal {
+impl FileRemoval {
     /// Names a file to remove. Call it once for each entry of a data file, and any number of times for a delete file.
     pub(super) fn add_file(&mut self, file: &DataFile) {
         let entries = self.files.entry(FileId::of(file)).or_insert(0);
         *entries = if file.content == FileContent::Data { *entries + 1 } else { 1 };
         let newest = file.sequence_number.unwrap_or(i64::MAX);
         let added = file.file_sequence_number.unwrap_or(i64::MIN);
-        let new = || Place { partition: file.partition.clone(), newest, added };
+        let new = || EntryPlace { partition: file.partition.clone(), newest, added };
         let place = self.places.entry(partition_key(&file.partition)).or_insert_with(new);
         (place.newest, place.added) = (place.newest.max(newest), place.added.min(added));
     }
@@ -235,7 +235,7 @@ impl Removal {
             removal: self,
             writer,
             base,
-            specs: Specs::new(base, base.schema()?),
+            specs: ScanSpecs::new(base, base.schema()?),
             filter: Arc::new(filter),
             dangling,
             missing: Mutex::new(missing),
@@ -299,7 +299,7 @@ impl<'a> Attempt<'a> {
             return Ok(false);
         }
         let removal = self.removal;
-        let holds = |p: &Place| m.min_sequence_number <= p.newest && p.added <= m.sequence_number;
+        let holds = |p: &EntryPlace| m.min_sequence_number <= p.newest && p.added <= m.sequence_number;
         if !self.missing().is_empty() && removal.places.values().any(|p| holds(p) && may_hold(m, &p.partition)) {
             return Ok(true);
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::Partition;
 use crate::iceberg::commit::manifests::{ManifestWriter, inherited, partitions_of, target_bytes};
-use crate::iceberg::commit::removal::{Source, source_of};
+use crate::iceberg::commit::removal::{ManifestOrigin, source_of};
 use crate::iceberg::manifest::columns::Manifest;
 use crate::iceberg::manifest::encode::ManifestEntry;
 use crate::iceberg::manifest::entries::{DELETED, EXISTING, EntryRequest};
@@ -31,7 +31,7 @@ pub struct ManifestRewrite {
     pub spec_id: Option<i32>,
     /// The target size of new manifests. `None` uses the property `commit.manifest.target-size-bytes`.
     pub target_bytes: Option<i64>,
-    known: HashMap<Vec<Source>, Vec<ManifestFile>>,
+    known: HashMap<Vec<ManifestOrigin>, Vec<ManifestFile>>,
 }
 
 /// All manifests of a snapshot after the rewrite.
@@ -93,7 +93,7 @@ impl ManifestRewrite {
         let mut out = Rewritten { manifests: Vec::new(), replaced: 0, entries: 0 };
         let mut replaced: HashSet<String> = HashSet::new();
         for (group, count) in self.groups(base, &manifests)? {
-            let sources: Vec<Source> = group.iter().map(source_of).collect();
+            let sources: Vec<ManifestOrigin> = group.iter().map(source_of).collect();
             let written = match self.known.get(&sources) {
                 Some(known) => known.clone(),
                 None => rewrite(writer, base, &group, count)?,
@@ -164,10 +164,10 @@ fn place(writer: &ManifestWriter, base: &TableMetadata, group: &[ManifestFile]) 
 }
 
 /// Partitions by key, each with its number of live entries.
-type Counts = HashMap<Vec<u8>, (Arc<Partition>, u64)>;
+type LiveCounts = HashMap<Vec<u8>, (Arc<Partition>, u64)>;
 
 /// Counts the live entries of a manifest by partition.
-fn count(writer: &ManifestWriter, base: &TableMetadata, m: &ManifestFile) -> Result<Counts> {
+fn count(writer: &ManifestWriter, base: &TableMetadata, m: &ManifestFile) -> Result<LiveCounts> {
     let bytes = writer.store.get(&m.path)?;
     let manifest = Manifest::parse(&bytes)?;
     let columns = manifest.decode(0..manifest.block_count(), &EntryRequest::default(), &inherited(m))?;
@@ -178,7 +178,7 @@ fn count(writer: &ManifestWriter, base: &TableMetadata, m: &ManifestFile) -> Res
             *n += 1;
         }
     }
-    let mut out = Counts::new();
+    let mut out = LiveCounts::new();
     for (partition, n) in partitions.into_iter().zip(counts).filter(|(_, n)| *n > 0) {
         out.entry(partition_key(&partition)).or_insert_with(|| (partition, 0)).1 += n;
     }

@@ -61,7 +61,7 @@ pub(super) struct SnapshotInput {
     pub files_id: Option<String>,
     pub owns_files: bool,
     /// Added files that the change does not own, although it owns the others.
-    pub lent: HashSet<String>,
+    pub borrowed: HashSet<String>,
     /// Whether it makes no snapshot, because it found nothing to do and only checks that this is still true.
     pub only_checks: bool,
     /// Snapshots of the same transaction.
@@ -83,7 +83,7 @@ impl SnapshotInput {
             summary: BTreeMap::new(),
             files_id: None,
             owns_files: false,
-            lent: HashSet::new(),
+            borrowed: HashSet::new(),
             only_checks: false,
             own: HashSet::new(),
         }

@@ -61,9 +61,9 @@ const MEMBERS: [&str; 18] = [
 
 /// Numbers by key. Zeros are not written.
 #[derive(Clone, Debug, Default)]
-struct Counts([i64; MEMBERS.len()]);
+struct SummaryCounts([i64; MEMBERS.len()]);
 
-impl Counts {
+impl SummaryCounts {
     /// Counts a file. `removed` is 0 or 1 and selects the first or second key of each pair.
     fn count(&mut self, file: &DataFile, removed: usize) {
         let bytes = file.content_size_bytes.filter(|_| file.format == FileFormat::Puffin).unwrap_or(file.size_bytes);
@@ -101,8 +101,8 @@ impl Counts {
 /// Counts what a snapshot adds and removes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Summary {
-    all: Counts,
-    by_partition: BTreeMap<String, Counts>,
+    all: SummaryCounts,
+    by_partition: BTreeMap<String, SummaryCounts>,
     /// Removed entries that repeat a file, because a manifest lists it more than once.
     pub duplicates: usize,
     /// Rows of these repeated data files.

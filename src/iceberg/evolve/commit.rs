@@ -3,11 +3,11 @@
 use crate::error::{Error, Result};
 use crate::format::evolution::Evolution;
 use crate::iceberg::committing;
-use crate::iceberg::committing::Change;
+use crate::iceberg::committing::TableChange;
 use crate::iceberg::evolve;
 use crate::iceberg::evolve::Requirements;
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::store::location::normalise;
 
 /// The property that would put metadata elsewhere than where readers of the folder look for it.
@@ -19,7 +19,7 @@ struct Evolve {
     requirements: Requirements,
 }
 
-impl Change for Evolve {
+impl TableChange for Evolve {
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
         self.requirements.check(base)?;
         evolve::apply(base, &self.evolutions, now_ms)
@@ -30,20 +30,21 @@ impl Change for Evolve {
     }
 
     /// Evolutions that change nothing are not committed.
-    fn is_in(&self, metadata: &TableMetadata) -> bool {
+    fn is_applied(&self, metadata: &TableMetadata) -> bool {
         let applied = evolve::apply(metadata, &self.evolutions, metadata.last_updated_ms);
         self.requirements.check(metadata).is_ok() && applied.is_ok_and(|next| evolve::is_same(&next, metadata))
     }
 }
 
-impl Table {
+impl IcebergTable {
     /// Changes the table's schema, spec, order, properties, format version or references in one commit, made on the
     /// newest version; returns the table at that version. Nothing is committed if they change nothing.
     ///
     /// # Errors
-    /// `CommitConflict` if another commit changed the same part of the table since this version; `InvalidInput` and others
-    /// for what the specification does not allow; `CommitStateUnknown` if it can't be told whether the commit happened.
-    pub fn evolve(&self, evolutions: &[Evolution]) -> Result<Table> {
+    /// `CommitConflict` if another commit changed the same part of the table since this version; `InvalidInput` and
+    /// others for what the specification does not allow; `CommitStateUnknown` if it can't be told whether the commit
+    /// happened.
+    pub fn evolve(&self, evolutions: &[Evolution]) -> Result<IcebergTable> {
         committing::commit(self, vec![self.evolution(evolutions)?]).into_result()
     }
 
@@ -51,7 +52,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::evolve`], but for conflicts.
-    pub(crate) fn evolution(&self, evolutions: &[Evolution]) -> Result<Box<dyn Change>> {
+    pub(crate) fn evolution(&self, evolutions: &[Evolution]) -> Result<Box<dyn TableChange>> {
         let root = self.writable_location()?;
         let base = &self.inner.metadata;
         let by_folder = self.inner.versions.is_by_folder();

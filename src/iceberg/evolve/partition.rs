@@ -1,11 +1,11 @@
 //! Updates of a table's partition spec.
 //!
-//! The rules are those of the reference (Java's `BaseUpdatePartitionSpec`): ids of partition fields stay, in format version
-//! 1 a removed field becomes `void`, and a field that an older spec had is used again with its id.
+//! The rules are those of the reference (Java's `BaseUpdatePartitionSpec`): ids of partition fields stay, in format
+//! version 1 a removed field becomes `void`, and a field that an older spec had is used again with its id.
 //!
 //! Source: Iceberg specification, "Partitioning", "Partition Evolution".
 
-use crate::format::evolution::{Source, SpecOperation, SpecUpdate};
+use crate::format::evolution::{FieldSource, SpecOperation, SpecUpdate};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use super::schema_apply::check_used_columns;
 use crate::error::{Error, Result};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::partition::FIRST_PARTITION_FIELD_ID;
-use crate::iceberg::spec::partition_by::{Term, check_source};
+use crate::iceberg::spec::partition_by::{PartitionTerm, check_source};
 use crate::types::{FieldId, PartitionField, PartitionSpec, Schema, SortOrder, Transform};
 
 /// The column and transform that a source names.
 ///
 /// # Errors
 /// `InvalidInput` if it is no column or transform, or the column's type does not go with the transform.
-pub(super) fn resolve(source: &Source, schema: &Schema, case_sensitive: bool) -> Result<(FieldId, Transform)> {
-    let term = Term::parse(&source.term, schema)?;
+pub(super) fn resolve(source: &FieldSource, schema: &Schema, case_sensitive: bool) -> Result<(FieldId, Transform)> {
+    let term = PartitionTerm::parse(&source.term, schema)?;
     if !term.rest.is_empty() {
         return Err(
             Error::invalid(format!("'{}' does not belong here", term.rest.join(" "))).with("text", &source.term)
@@ -139,7 +139,7 @@ impl Pending<'_> {
         self.added(name).is_none() && self.by_name(name).is_none_or(|f| self.deletes.contains(&f.field_id))
     }
 
-    fn add(&mut self, source: &Source, name: Option<&str>) -> Result<()> {
+    fn add(&mut self, source: &FieldSource, name: Option<&str>) -> Result<()> {
         let taken = |f: &PartitionField| Error::invalid(format!("there is a partition field '{}' already", f.name));
         if let Some(field) = name.and_then(|n| self.added(n)) {
             return Err(taken(field));
@@ -223,7 +223,7 @@ impl Pending<'_> {
 
     /// The field that is what a text such as `day(ts)` says.
     fn by_text(&self, text: &str) -> Result<PartitionField> {
-        let source = Source { term: text.to_owned(), transform: None };
+        let source = FieldSource { term: text.to_owned(), transform: None };
         let found = resolve(&source, self.schema, self.case_sensitive);
         let found = found.ok().and_then(|(source_id, transform)| self.by_term(source_id, &transform)).cloned();
         found.ok_or_else(|| self.no_field(text))

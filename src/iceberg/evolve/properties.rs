@@ -1,8 +1,8 @@
-//! Values of table properties that this library or Java Iceberg could not use: refused when they are set, not when somebody
-//! writes. Numbers have the width that Java gives them.
+//! Values of table properties that this library or Java Iceberg could not use: refused when they are set, not when
+//! somebody writes. Numbers have the width that Java gives them.
 //!
-//! Tables that have such values already, by other engines, open and are read all the same. Properties that are not known here
-//! may have any value.
+//! Tables that have such values already, by other engines, open and are read all the same. Properties that are not
+//! known here may have any value.
 //!
 //! Source: Java Iceberg's `TableProperties`, and what its version 1.12 in Spark does with values of all kinds.
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 
 /// What a value must be, as Java reads it: blanks around it make it another.
 #[derive(Clone, Copy)]
-enum Kind {
+enum ValueKind {
     /// A whole number: this at least, this at most.
     Number(i64, i64),
     /// `true` or `false`.
@@ -30,25 +30,25 @@ enum Kind {
     Metrics,
 }
 
-use Kind::{Codec, Exactly, Flag, Metrics, Number, OneOf, Share};
+use ValueKind::{Codec, Exactly, Flag, Metrics, Number, OneOf, Share};
 
 const MOST_INT: i64 = i32::MAX as i64;
 /// Java's `int`.
-const INT: Kind = Number(i32::MIN as i64, MOST_INT);
-const INT_FROM_0: Kind = Number(0, MOST_INT);
-const INT_ABOVE_0: Kind = Number(1, MOST_INT);
+const INT: ValueKind = Number(i32::MIN as i64, MOST_INT);
+const INT_FROM_0: ValueKind = Number(0, MOST_INT);
+const INT_ABOVE_0: ValueKind = Number(1, MOST_INT);
 /// Java's `long`.
-const LONG_FROM_0: Kind = Number(0, i64::MAX);
-const LONG_ABOVE_0: Kind = Number(1, i64::MAX);
+const LONG_FROM_0: ValueKind = Number(0, i64::MAX);
+const LONG_ABOVE_0: ValueKind = Number(1, i64::MAX);
 
-const FORMATS: Kind = OneOf(&["parquet", "avro", "orc"]);
-const MODES: Kind = OneOf(&["copy-on-write", "merge-on-read"]);
-const LEVELS: Kind = OneOf(&["serializable", "snapshot"]);
-const SPREADS: Kind = OneOf(&["none", "hash", "range"]);
-const AVRO_CODECS: Kind = OneOf(&["gzip", "zstd", "snappy", "uncompressed"]);
+const FORMATS: ValueKind = OneOf(&["parquet", "avro", "orc"]);
+const MODES: ValueKind = OneOf(&["copy-on-write", "merge-on-read"]);
+const LEVELS: ValueKind = OneOf(&["serializable", "snapshot"]);
+const SPREADS: ValueKind = OneOf(&["none", "hash", "range"]);
+const AVRO_CODECS: ValueKind = OneOf(&["gzip", "zstd", "snappy", "uncompressed"]);
 
 /// By whole names.
-const KNOWN: &[(&str, Kind)] = &[
+const KNOWN: &[(&str, ValueKind)] = &[
     ("commit.manifest-merge.enabled", Flag),
     ("commit.manifest.min-count-to-merge", INT),
     ("commit.manifest.target-size-bytes", LONG_ABOVE_0),
@@ -116,7 +116,7 @@ const KNOWN: &[(&str, Kind)] = &[
 ];
 
 /// By what stands before a column's name.
-const OF_COLUMNS: &[(&str, Kind)] = &[
+const OF_COLUMNS: &[(&str, ValueKind)] = &[
     ("write.metadata.metrics.column.", Metrics),
     ("write.parquet.bloom-filter-enabled.column.", Flag),
     ("write.parquet.bloom-filter-fpp.column.", Share),
@@ -148,8 +148,8 @@ fn levels(prefix: &str, codec: &str) -> Option<(i32, i32)> {
 /// Checks properties that are to be set on a table that has others.
 ///
 /// # Errors
-/// `InvalidInput` for a value that could not be used, naming what could; `Unsupported` for one that only other engines can
-/// use.
+/// `InvalidInput` for a value that could not be used, naming what could; `Unsupported` for one that only other
+/// engines can use.
 pub(crate) fn check_values(set: &BTreeMap<String, String>, existing: &BTreeMap<String, String>) -> Result<()> {
     set.iter().try_for_each(|(key, value)| check_value(key, value))?;
     let get = |key: &str| set.get(key).or_else(|| existing.get(key)).map(|v| v.trim().to_ascii_lowercase());
@@ -198,7 +198,7 @@ fn check_value(key: &str, value: &str) -> Result<()> {
         .hint(format!("Use {allowed}{blanks}")))
 }
 
-impl Kind {
+impl ValueKind {
     fn takes(self, value: &str) -> bool {
         let is_one = |values: &[&str]| values.iter().any(|v| value.eq_ignore_ascii_case(v));
         match self {

@@ -1,7 +1,8 @@
 //! Updates of a table's schema: what each operation may do, and what operations of one update may do together.
 //!
-//! Operations are collected first and applied at once, so all names are those from before the update, but for the names of
-//! columns that it adds. The rules are those of the reference (Java's `SchemaUpdate`) and of the specification.
+//! Operations are collected first and applied at once, so all names are those from before the update, but for the
+//! names of columns that it adds. The rules are those of the reference (Java's `SchemaUpdate`) and of the
+//! specification.
 //!
 //! Source: Iceberg specification, "Schema Evolution", "Default values", "Identifier Field IDs".
 
@@ -23,7 +24,7 @@ pub(super) const ROOT: FieldId = -1;
 
 /// A move of a field within its struct.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum FieldMove {
     First,
     Before(FieldId),
     After(FieldId),
@@ -44,7 +45,7 @@ pub(super) struct Pending<'a> {
     /// New fields of structs, by the id of the field that has the struct as its type.
     pub added: HashMap<FieldId, Vec<FieldId>>,
     added_names: HashMap<String, FieldId>,
-    pub moves: HashMap<FieldId, Vec<(FieldId, Place)>>,
+    pub moves: HashMap<FieldId, Vec<(FieldId, FieldMove)>>,
     pub identifiers: Option<Vec<ColumnPath>>,
 }
 
@@ -201,7 +202,8 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    /// Elements, keys and values are a part of their list or map, and have no names, comments and defaults of their own.
+    /// Elements, keys and values are a part of their list or map, and have no names, comments and defaults of their
+    /// own.
     fn check_named(&self, id: FieldId, what: &str) -> Result<()> {
         let parent = self.parents.get(&id).and_then(|p| self.schema.field(*p));
         match parent.map(|p| &p.ty) {
@@ -344,9 +346,9 @@ impl<'a> Pending<'a> {
             }
         };
         let place = match position {
-            Position::First => Place::First,
-            Position::Before(path) => Place::Before(other(path)?),
-            Position::After(path) => Place::After(other(path)?),
+            Position::First => FieldMove::First,
+            Position::Before(path) => FieldMove::Before(other(path)?),
+            Position::After(path) => FieldMove::After(other(path)?),
         };
         let parent = self.parents.get(&id).copied();
         if let Some(around) = parent.and_then(|p| self.schema.field(p))
@@ -354,7 +356,7 @@ impl<'a> Pending<'a> {
         {
             return Err(Error::invalid(format!("what is in a {} can't be moved", around.ty)));
         }
-        if let Place::Before(other) | Place::After(other) = place
+        if let FieldMove::Before(other) | FieldMove::After(other) = place
             && self.parents.get(&other).copied() != parent
         {
             return Err(Error::invalid("a column can't be moved into another struct"));
@@ -367,11 +369,11 @@ impl<'a> Pending<'a> {
     }
 }
 
-impl Place {
+impl FieldMove {
     fn other(self) -> Option<FieldId> {
         match self {
-            Place::First => None,
-            Place::Before(id) | Place::After(id) => Some(id),
+            FieldMove::First => None,
+            FieldMove::Before(id) | FieldMove::After(id) => Some(id),
         }
     }
 }

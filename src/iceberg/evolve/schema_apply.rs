@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::columns::{dotted, find};
 use super::name_mapping::update_name_mapping;
-use super::schema::{Pending, Place, ROOT};
+use super::schema::{FieldMove, Pending, ROOT};
 use super::union::union_by_name;
 use crate::error::{Error, Result};
 use crate::format::evolution::ColumnPath;
@@ -144,16 +144,16 @@ fn apply_type(pending: &Pending<'_>, field: &Field) -> Result<Type> {
     })
 }
 
-fn move_field(fields: &mut Vec<Field>, id: FieldId, place: Place) -> Result<()> {
+fn move_field(fields: &mut Vec<Field>, id: FieldId, place: FieldMove) -> Result<()> {
     let at = |fields: &[Field], id: FieldId| {
         let found = fields.iter().position(|f| f.id == id);
         found.ok_or_else(|| Error::internal(format!("column {id}, which is moved or moved to, is not in its struct")))
     };
     let field = fields.remove(at(fields, id)?);
     let to = match place {
-        Place::First => 0,
-        Place::Before(other) => at(fields, other)?,
-        Place::After(other) => at(fields, other)? + 1,
+        FieldMove::First => 0,
+        FieldMove::Before(other) => at(fields, other)?,
+        FieldMove::After(other) => at(fields, other)? + 1,
     };
     fields.insert(to, field);
     Ok(())

@@ -10,11 +10,11 @@ use crate::error::{Error, Result};
 use crate::iceberg::manifest::list::ManifestFile;
 use crate::iceberg::manifest::walk::MetadataWalk;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 
 /// What the fillers of tables share.
 pub(crate) struct Inspection<'a> {
-    pub(crate) table: &'a Table,
+    pub(crate) table: &'a IcebergTable,
     pub(crate) walk: MetadataWalk<'a>,
     pub(crate) snapshot: Option<Arc<Snapshot>>,
     /// The columns of the table asked for.

@@ -20,7 +20,7 @@ use crate::types::{Field, FieldId, Value};
 
 /// What is counted of one partition.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct PartitionCounts {
     pub records: i64,
     pub files: i64,
     pub bytes: i64,
@@ -36,8 +36,8 @@ pub(crate) struct Counts {
     pub spec_id: i32,
 }
 
-impl Counts {
-    fn add(&mut self, other: &Counts) {
+impl PartitionCounts {
+    fn add(&mut self, other: &PartitionCounts) {
         for (sum, more) in [
             (&mut self.records, other.records),
             (&mut self.files, other.files),
@@ -67,16 +67,16 @@ impl Counts {
 pub(crate) enum Counting {
     /// Live files; tuples of several specs are one partition if they are equal.
     Live,
-    /// As a partition statistics file does: each spec has partitions of its own, and files that the snapshot removed tell
-    /// when a partition was changed.
+    /// As a partition statistics file does: each spec has partitions of its own, and files that the snapshot removed
+    /// tell when a partition was changed.
     BySpec,
 }
 
-/// The identity of a partition: how many of the united fields its spec has, and their values; of [`Counting::BySpec`] the
-/// spec. As in Java, a null value is not the same as a field that the spec lacks.
-type Key = (i32, usize, Vec<Option<Vec<u8>>>);
+/// The identity of a partition: how many of the united fields its spec has, and their values; of [`Counting::BySpec`]
+/// the spec. As in Java, a null value is not the same as a field that the spec lacks.
+type PartitionIdentity = (i32, usize, Vec<Option<Vec<u8>>>);
 
-fn key(partition: &Partition, united: &[Field], counting: Counting) -> Key {
+fn key(partition: &Partition, united: &[Field], counting: Counting) -> PartitionIdentity {
     let value = |id: FieldId| partition.values.iter().find(|v| v.field_id == id);
     let found = || united.iter().map(|f| value(f.id));
     let bytes = |v: &Value| encode_bound(v.as_ref());
@@ -99,12 +99,12 @@ pub(crate) fn counted(
     manifests: &[ManifestFile],
     united: &[Field],
     counting: Counting,
-) -> Result<Vec<(Partition, Counts)>> {
+) -> Result<Vec<(Partition, PartitionCounts)>> {
     let times: HashMap<i64, i64> = walk.metadata.snapshots.iter().map(|s| (s.id, s.timestamp_ms)).collect();
     let request = EntryRequest { deleted_too: counting == Counting::BySpec, ..EntryRequest::default() };
     let batches = walk.entries(manifests, &request, |batch| Ok(count(batch, &times)))?;
-    let mut places: HashMap<Key, usize> = HashMap::new();
-    let mut rows: Vec<(Partition, Counts)> = Vec::new();
+    let mut places: HashMap<PartitionIdentity, usize> = HashMap::new();
+    let mut rows: Vec<(Partition, PartitionCounts)> = Vec::new();
     for (partition, counts) in batches.into_iter().flatten() {
         match places.entry(key(&partition, united, counting)) {
             std::collections::hash_map::Entry::Occupied(place) => {
@@ -122,9 +122,9 @@ pub(crate) fn counted(
 }
 
 /// Counts by the tuples of one batch.
-fn count(batch: EntryBatch<'_>, times: &HashMap<i64, i64>) -> Vec<(Partition, Counts)> {
+fn count(batch: EntryBatch<'_>, times: &HashMap<i64, i64>) -> Vec<(Partition, PartitionCounts)> {
     let (c, spec_id) = (&batch.columns, batch.manifest.spec_id);
-    let mut counts = vec![Counts { spec_id, ..Counts::default() }; batch.partitions.len()];
+    let mut counts = vec![PartitionCounts { spec_id, ..PartitionCounts::default() }; batch.partitions.len()];
     for row in c.rows() {
         let Some(sum) = counts.get_mut(c.partition[row] as usize) else { continue };
         if c.status[row] != DELETED {
@@ -148,7 +148,7 @@ fn count(batch: EntryBatch<'_>, times: &HashMap<i64, i64>) -> Vec<(Partition, Co
     batch.partitions.into_iter().zip(counts).collect()
 }
 
-fn batch(of: &Inspection<'_>, united: &[Field], rows: &[(Partition, Counts)]) -> Result<RecordBatch> {
+fn batch(of: &Inspection<'_>, united: &[Field], rows: &[(Partition, PartitionCounts)]) -> Result<RecordBatch> {
     let mut columns = Vec::new();
     if !united.is_empty() {
         let tuples: Vec<&Partition> = rows.iter().map(|(p, _)| p).collect();
@@ -170,7 +170,7 @@ fn batch(of: &Inspection<'_>, united: &[Field], rows: &[(Partition, Counts)]) ->
 }
 
 /// A column of counts.
-pub(crate) fn longs(rows: &[(Partition, Counts)], count: fn(&Counts) -> i64) -> ArrayRef {
+pub(crate) fn longs(rows: &[(Partition, PartitionCounts)], count: fn(&PartitionCounts) -> i64) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(rows.iter().map(|(_, c)| count(c))))
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn longs(rows: &[(Partition, Counts)], count: fn(&Counts) -> i64) -> 
 ///
 /// # Errors
 /// `Unsupported` for more than fit into 32 bits.
-pub(crate) fn ints(rows: &[(Partition, Counts)], count: fn(&Counts) -> i64) -> Result<ArrayRef> {
+pub(crate) fn ints(rows: &[(Partition, PartitionCounts)], count: fn(&PartitionCounts) -> i64) -> Result<ArrayRef> {
     let bad = |e| Error::unsupported("a partition has more files than fit into 32 bits").because(e);
     let counts = rows.iter().map(|(_, c)| i32::try_from(count(c)).map_err(bad)).collect::<Result<Vec<_>>>()?;
     Ok(Arc::new(Int32Array::from(counts)))

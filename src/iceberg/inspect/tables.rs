@@ -2,8 +2,8 @@
 //!
 //! [`inspect`] is the door. What the tables' columns are is in `schemas`; the other modules fill them, by meaning:
 //! `logs` from the metadata file alone, `manifests` from manifest lists, `files` and `partitions` from the manifests'
-//! entries, `position_deletes` from the delete files themselves. Manifests are walked by [`crate::iceberg::manifest::walk`], in
-//! parallel, and their entries go straight into Arrow columns.
+//! entries, `position_deletes` from the delete files themselves. Manifests are walked by
+//! [`crate::iceberg::manifest::walk`], in parallel, and their entries go straight into Arrow columns.
 
 use crate::data::arrow::schema::to_arrow;
 use crate::error::{Error, Result};
@@ -12,8 +12,8 @@ use crate::iceberg::inspect::inspection::Inspection;
 use crate::iceberg::inspect::metadata_table::MetadataTable;
 use crate::iceberg::manifest::walk::MetadataWalk;
 use crate::iceberg::scan::version::version;
-use crate::iceberg::state::Table;
-use crate::rows::metadata_rows::Rows;
+use crate::iceberg::state::IcebergTable;
+use crate::rows::metadata_rows::MetadataRows;
 
 /// Reads a metadata table. `at` chooses the version of those that show one; columns are always those of the current
 /// schema and of all specs, as in Java.
@@ -21,7 +21,7 @@ use crate::rows::metadata_rows::Rows;
 /// # Errors
 /// `InvalidInput` for `at` with a table of no one version; `NotFound` for a version that is not there; `CorruptTable`,
 /// `Unsupported` or the store's, naming the file.
-pub fn inspect(table: &Table, kind: MetadataTable, at: Option<&At>) -> Result<Rows> {
+pub fn inspect(table: &IcebergTable, kind: MetadataTable, at: Option<&At>) -> Result<MetadataRows> {
     if at.is_some() && !kind.is_of_one_version() {
         return Err(Error::invalid("this metadata table is about all versions of the table").hint("Leave out at="));
     }
@@ -41,5 +41,5 @@ pub fn inspect(table: &Table, kind: MetadataTable, at: Option<&At>) -> Result<Ro
         MetadataTable::Partitions => vec![crate::iceberg::inspect::partitions::partitions(&of)?],
         MetadataTable::PositionDeletes => crate::iceberg::inspect::position_deletes::position_deletes(&of)?,
     };
-    Ok(Rows { schema, batches: batches.into_iter().filter(|b| b.num_rows() > 0).collect() })
+    Ok(MetadataRows { schema, batches: batches.into_iter().filter(|b| b.num_rows() > 0).collect() })
 }

@@ -2,14 +2,14 @@
 
 use crate::error::{Error, Result};
 use crate::format::maintenance::{Maintained, Maintenance};
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 
-impl Table {
+impl IcebergTable {
     /// Runs one action. Returns the table at its newest version, and what was done.
     ///
     /// # Errors
     /// `Unsupported` for compactions by the options of the table; those of the action.
-    pub fn maintain(&self, action: &Maintenance) -> Result<(Table, Maintained)> {
+    pub fn maintain(&self, action: &Maintenance) -> Result<(IcebergTable, Maintained)> {
         match action {
             Maintenance::ExpireSnapshots(options) => with(self.expire_snapshots(options)?, Maintained::Expired),
             Maintenance::RemoveOrphanFiles(options) => with(self.remove_orphan_files(options)?, Maintained::Orphans),
@@ -37,6 +37,9 @@ impl Table {
     }
 }
 
-fn with<T>((table, done): (Table, T), maintained: impl FnOnce(T) -> Maintained) -> Result<(Table, Maintained)> {
+fn with<T>(
+    (table, done): (IcebergTable, T),
+    maintained: impl FnOnce(T) -> Maintained,
+) -> Result<(IcebergTable, Maintained)> {
     Ok((table, maintained(done)))
 }

@@ -20,7 +20,7 @@ fn setup() -> Setup {
     setup
 }
 
-fn expire(setup: &Setup, fault: Fault) -> Result<(Table, Expired)> {
+fn expire(setup: &Setup, fault: Fault) -> Result<(IcebergTable, Expired)> {
     *setup.store.fault.lock().unwrap() = fault;
     setup.table.expire_snapshots(&everything())
 }

@@ -1,13 +1,13 @@
 //! Writing data files anew: small ones together, without the rows that are deleted.
 //!
-//! Rows keep their age: the new files have the data sequence number of the snapshot that was read, so that equality deletes
-//! made since still reach them. Position deletes made since do not, so those are conflicts. Where rows have ids (format
-//! version 3), they keep them: ids and the numbers of their last change are written as columns.
+//! Rows keep their age: the new files have the data sequence number of the snapshot that was read, so that equality
+//! deletes made since still reach them. Position deletes made since do not, so those are conflicts. Where rows have
+//! ids (format version 3), they keep them: ids and the numbers of their last change are written as columns.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::compact_plan::{Group, Sizes};
+use super::compact_plan::{CompactionGroup, Sizes};
 use crate::data::read::read_ahead::TaskReader;
 use crate::data::write::context::{RowOrder, WriteContext};
 use crate::data::write::writer::DataWriter;
@@ -18,10 +18,10 @@ use crate::format::maintenance::{CompactOptions, Compacted};
 use crate::format::request::{At, ScanRequest};
 use crate::format::task::{DataFile, ReadContext, ScanTask};
 use crate::iceberg::committing;
-use crate::iceberg::committing::Verdict;
+use crate::iceberg::committing::IcebergOutcome;
 use crate::iceberg::rows::new_files::NewFiles;
-use crate::iceberg::scan::handle::Scan;
-use crate::iceberg::state::Table;
+use crate::iceberg::scan::handle::IcebergScan;
+use crate::iceberg::state::IcebergTable;
 use crate::iceberg::write::commit_messages::rewrite;
 use crate::iceberg::write::contexts::schema_with_lineage;
 use crate::parallel::{check_cancelled, in_parallel, threads};
@@ -29,25 +29,25 @@ use crate::types::Schema;
 
 const TARGET_BYTES: &str = "write.target-file-size-bytes";
 
-impl Table {
-    /// Writes the data files of a branch anew where they are too small or large, or have too many deletes, in a snapshot of
-    /// operation `replace`; deleted rows are gone then. Returns the table at its new version.
+impl IcebergTable {
+    /// Writes the data files of a branch anew where they are too small or large, or have too many deletes, in a
+    /// snapshot of operation `replace`; deleted rows are gone then. Returns the table at its new version.
     ///
     /// # Errors
-    /// `InvalidInput` for a filter that does not fit or sizes that no file could have; `NotFound` for a branch that there is
-    /// not; `Unsupported` for columns that can't be written; `CommitConflict` if another commit removed a file or deleted
-    /// rows of it by position, or after the last retry; `CommitStateUnknown` if it can't be told whether the commit
-    /// happened; the store's; a cancellation. Of several commits, the first one's error once more fail than may; what
-    /// the others did is in the table.
-    pub fn compact(&self, options: &CompactOptions) -> Result<(Table, Compacted)> {
-        let Planned { table: newest, scan, sizes, order, groups } = self.plan_compaction(options)?;
+    /// `InvalidInput` for a filter that does not fit or sizes that no file could have; `NotFound` for a branch that
+    /// there is not; `Unsupported` for columns that can't be written; `CommitConflict` if another commit removed a
+    /// file or deleted rows of it by position, or after the last retry; `CommitStateUnknown` if it can't be told
+    /// whether the commit happened; the store's; a cancellation. Of several commits, the first one's error once more
+    /// fail than may; what the others did is in the table.
+    pub fn compact(&self, options: &CompactOptions) -> Result<(IcebergTable, Compacted)> {
+        let PlannedCompaction { table: newest, scan, sizes, order, groups } = self.plan_compaction(options)?;
         let mut done = Compacted { groups: groups.len(), ..Compacted::default() };
         let Some(since) = scan.snapshot_id().filter(|_| !groups.is_empty()) else { return Ok((newest, done)) };
         if options.dry_run {
             groups.iter().for_each(|group| done.count_rewritten(group));
             return Ok((newest, done));
         }
-        let job = Job { rows: Rows::new(&newest, &scan)?, sizes, table: newest, since, order, options };
+        let job = Job { rows: CompactionRows::new(&newest, &scan)?, sizes, table: newest, since, order, options };
         let per_commit = options.max_commits.map_or(groups.len(), |n| groups.len().div_ceil(n.max(1)));
         let (mut table, mut first) = (job.table.clone(), None);
         for chunk in groups.chunks(per_commit.max(1)) {
@@ -72,7 +72,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::compact`].
-    pub(crate) fn plan_compaction(&self, options: &CompactOptions) -> Result<Planned> {
+    pub(crate) fn plan_compaction(&self, options: &CompactOptions) -> Result<PlannedCompaction> {
         self.writable_location()?;
         if options.max_failed_commits.is_some() && options.max_commits.is_none() {
             return Err(Error::invalid("max_failed_commits is of compactions with max_commits"));
@@ -88,23 +88,23 @@ impl Table {
         })?;
         let scan = scan.with_all_deletes();
         let groups = sizes.groups(&scan, table.partition_spec().id)?;
-        Ok(Planned { table, scan, sizes, order, groups })
+        Ok(PlannedCompaction { table, scan, sizes, order, groups })
     }
 }
 
 /// A compaction before anything is written.
-pub(crate) struct Planned {
+pub(crate) struct PlannedCompaction {
     /// The newest version.
-    pub table: Table,
+    pub table: IcebergTable,
     /// What is compacted.
-    pub scan: Scan,
+    pub scan: IcebergScan,
     pub sizes: Sizes,
     pub order: RowOrder,
-    pub groups: Vec<Group>,
+    pub groups: Vec<CompactionGroup>,
 }
 
 impl Compacted {
-    pub(crate) fn count_rewritten(&mut self, group: &Group) {
+    pub(crate) fn count_rewritten(&mut self, group: &CompactionGroup) {
         self.rewritten_files += group.tasks.len();
         self.rewritten_bytes = self.rewritten_bytes.saturating_add(group.bytes());
     }
@@ -123,8 +123,8 @@ impl Compacted {
 
 /// One compaction, planned.
 struct Job<'a> {
-    pub(crate) table: Table,
-    rows: Rows,
+    pub(crate) table: IcebergTable,
+    rows: CompactionRows,
     sizes: Sizes,
     /// The snapshot that was read.
     since: i64,
@@ -134,7 +134,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// Writes groups anew and commits them.
-    fn run(&self, groups: &[Group], done: &mut Compacted) -> Result<Table> {
+    fn run(&self, groups: &[CompactionGroup], done: &mut Compacted) -> Result<IcebergTable> {
         let written = self.write(groups)?;
         let (files, bytes) = (written.len(), written.bytes());
         let table = self.commit(groups, written)?.into_result()?;
@@ -145,7 +145,7 @@ impl Job<'_> {
     }
 
     /// Writes groups anew, as many at a time as there are threads.
-    fn write(&self, groups: &[Group]) -> Result<NewFiles> {
+    fn write(&self, groups: &[CompactionGroup]) -> Result<NewFiles> {
         let written = Mutex::new(NewFiles::new(&self.table.inner.store));
         let next = AtomicUsize::new(0);
         in_parallel(threads(groups.len()), |thread| {
@@ -158,12 +158,12 @@ impl Job<'_> {
         Ok(written.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn write_group(&self, group: &Group, thread: u64) -> Result<Vec<DataFile>> {
+    fn write_group(&self, group: &CompactionGroup, thread: u64) -> Result<Vec<DataFile>> {
         let context = self.table.write_context(thread)?;
         self.rows.write(&self.table, &group.tasks, &self.order, self.sizes.roll_at(group.bytes()), context)
     }
 
-    fn commit(&self, groups: &[Group], written: NewFiles) -> Result<Verdict> {
+    fn commit(&self, groups: &[CompactionGroup], written: NewFiles) -> Result<IcebergOutcome> {
         let removed = groups.iter().flat_map(|group| &group.tasks).map(|task| task.data_file.as_ref().clone());
         commit_rewritten(&self.table, self.since, removed, written, &self.options.commit)
     }
@@ -174,12 +174,12 @@ impl Job<'_> {
 /// # Errors
 /// As [`CommitOptions::apply`].
 pub(crate) fn commit_rewritten(
-    table: &Table,
+    table: &IcebergTable,
     since: i64,
     removed: impl IntoIterator<Item = DataFile>,
     written: NewFiles,
     options: &CommitOptions,
-) -> Result<Verdict> {
+) -> Result<IcebergOutcome> {
     let number = table.inner.metadata.snapshot_by_id(since).map_or(0, |s| s.sequence_number);
     let change = options.apply(rewrite(table, since, number).remove_files(removed), table)?;
     let change = change.add_files(written.take()).owning_files();
@@ -187,25 +187,25 @@ pub(crate) fn commit_rewritten(
 }
 
 /// How rows are read and written.
-pub(crate) struct Rows {
+pub(crate) struct CompactionRows {
     reader: TaskReader,
     /// The table's columns, and those of row lineage where it has them.
     written: Arc<Schema>,
 }
 
-impl Rows {
-    pub(crate) fn new(table: &Table, scan: &Scan) -> Result<Rows> {
+impl CompactionRows {
+    pub(crate) fn new(table: &IcebergTable, scan: &IcebergScan) -> Result<CompactionRows> {
         let all = schema_with_lineage(table)?;
         let context = ReadContext { schema: all.clone(), projection: all.clone(), ..scan.context().as_ref().clone() };
-        Rows::of(table, context)
+        CompactionRows::of(table, context)
     }
 
     /// Those that are read in this way.
-    pub(crate) fn of(table: &Table, context: ReadContext) -> Result<Rows> {
+    pub(crate) fn of(table: &IcebergTable, context: ReadContext) -> Result<CompactionRows> {
         let all = schema_with_lineage(table)?;
         let reader =
             TaskReader { store: table.inner.store.clone(), context: Arc::new(context), deletes: Arc::default() };
-        Ok(Rows { reader, written: all })
+        Ok(CompactionRows { reader, written: all })
     }
 
     /// What readers of the rows have to know.
@@ -216,7 +216,7 @@ impl Rows {
     /// Writes all rows of tasks into new files of about `roll_at` bytes.
     pub(crate) fn write(
         &self,
-        table: &Table,
+        table: &IcebergTable,
         tasks: &[ScanTask],
         order: &RowOrder,
         roll_at: u64,

@@ -5,7 +5,7 @@ use crate::data::write::z_order::ZOrder;
 use crate::error::{Error, Result};
 use crate::format::maintenance::FileOrder;
 use crate::iceberg::spec::sort_order::parse_sort_by;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::types::{FieldId, Transform};
 
 impl FileOrder {
@@ -14,7 +14,7 @@ impl FileOrder {
     /// # Errors
     /// `InvalidInput` for texts that are no order of the table's columns, for the order of an unsorted table, and for a
     /// curve through columns that are constant in each partition.
-    pub(crate) fn rows(&self, table: &Table) -> Result<RowOrder> {
+    pub(crate) fn rows(&self, table: &IcebergTable) -> Result<RowOrder> {
         match self {
             FileOrder::AsRead => Ok(RowOrder::Any),
             FileOrder::Sort(by) if by.is_empty() => match table.sort_order() {
@@ -36,7 +36,7 @@ impl FileOrder {
 }
 
 /// The columns of a curve, without those that partitions are of.
-fn columns(table: &Table, by: &[String]) -> Result<Vec<FieldId>> {
+fn columns(table: &IcebergTable, by: &[String]) -> Result<Vec<FieldId>> {
     if by.is_empty() {
         return Err(Error::invalid("a z-order needs columns").hint("Give zorder_by=[...]"));
     }

@@ -1,7 +1,8 @@
 //! Which data files to write anew together.
 //!
-//! Files that are too small, too large or have too many deletes are packed, partition by partition, into groups; groups that
-//! would gain too little are left out. The rules and their defaults are those of Java's `BinPackRewriteFilePlanner`.
+//! Files that are too small, too large or have too many deletes are packed, partition by partition, into groups;
+//! groups that would gain too little are left out. The rules and their defaults are those of Java's
+//! `BinPackRewriteFilePlanner`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::format::maintenance::CompactRules;
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition, ScanTask};
 use crate::iceberg::plan::deletes::partition_key;
-use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::scan::handle::IcebergScan;
 
 /// The rules with every size known.
 #[derive(Clone, Debug)]
@@ -22,11 +23,11 @@ pub(crate) struct Sizes {
 
 /// Files of one partition that are written anew together.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct CompactionGroup {
     pub tasks: Vec<ScanTask>,
 }
 
-impl Group {
+impl CompactionGroup {
     pub(crate) fn bytes(&self) -> u64 {
         self.tasks.iter().map(bytes).fold(0, u64::saturating_add)
     }
@@ -84,7 +85,7 @@ impl Sizes {
     ///
     /// # Errors
     /// As [`Scan::plan_files`].
-    pub(crate) fn groups(&self, scan: &Scan, spec_id: i32) -> Result<Vec<Group>> {
+    pub(crate) fn groups(&self, scan: &IcebergScan, spec_id: i32) -> Result<Vec<CompactionGroup>> {
         let mut by_partition: BTreeMap<String, Vec<ScanTask>> = BTreeMap::new();
         let mut tasks = scan.plan_files()?;
         while let Some(task) = tasks.next_task()? {
@@ -96,9 +97,9 @@ impl Sizes {
         Ok(groups.filter(|group| self.rules.rewrite_all || self.is_worth_it(group)).collect())
     }
 
-    /// Bins in the order of the files, each as large as a group may be. A file that is listed more than once goes from the
-    /// table as a whole, so that its tasks stay together.
-    fn pack(&self, tasks: Vec<ScanTask>) -> impl Iterator<Item = Group> + use<> {
+    /// Bins in the order of the files, each as large as a group may be. A file that is listed more than once goes
+    /// from the table as a whole, so that its tasks stay together.
+    fn pack(&self, tasks: Vec<ScanTask>) -> impl Iterator<Item = CompactionGroup> + use<> {
         let (mut files, mut places): (Vec<Vec<ScanTask>>, HashMap<String, usize>) = (Vec::new(), HashMap::new());
         for task in tasks {
             match places.get(task.data_file.path.as_str()).and_then(|place| files.get_mut(*place)) {
@@ -111,7 +112,7 @@ impl Sizes {
         }
         let size = |tasks: &Vec<ScanTask>| tasks.iter().map(bytes).fold(0, u64::saturating_add);
         let groups = bins(files, self.rules.max_group_bytes, size).into_iter();
-        groups.map(|files| Group { tasks: files.into_iter().flatten().collect() })
+        groups.map(|files| CompactionGroup { tasks: files.into_iter().flatten().collect() })
     }
 
     /// Position delete files of one partition that are written anew together.
@@ -155,7 +156,7 @@ impl Sizes {
         !task.deletes.is_empty() && rows > 0 && deleted as f64 / rows as f64 >= self.rules.delete_ratio_threshold
     }
 
-    fn is_worth_it(&self, group: &Group) -> bool {
+    fn is_worth_it(&self, group: &CompactionGroup) -> bool {
         self.gains(group.tasks.len(), group.bytes()) || group.tasks.iter().any(|t| self.has_many_deletes(t))
     }
 

@@ -14,14 +14,14 @@ use crate::format::maintenance::CompactRules;
 use crate::format::row_change::RowChange;
 use crate::iceberg::committing::tests::{Fault, Setup};
 
-fn rows(table: &Table, ids: std::ops::Range<i64>) -> Box<dyn RecordBatchReader + Send> {
+fn rows(table: &IcebergTable, ids: std::ops::Range<i64>) -> Box<dyn RecordBatchReader + Send> {
     let arrow = to_arrow(table.schema()).unwrap();
     let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from_iter_values(ids))]).unwrap();
     Box::new(RecordBatchIterator::new([Ok(batch)], arrow))
 }
 
 /// Two files of ten rows; `meanwhile` runs between planning and committing.
-fn race(version: &str, meanwhile: impl Fn(&Table)) -> (Setup, Result<Table>) {
+fn race(version: &str, meanwhile: impl Fn(&IcebergTable)) -> (Setup, Result<IcebergTable>) {
     let setup = Setup::new();
     let properties = [("write.delete.mode", "merge-on-read")];
     let properties = properties.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<BTreeMap<_, _>>();
@@ -35,7 +35,7 @@ fn race(version: &str, meanwhile: impl Fn(&Table)) -> (Setup, Result<Table>) {
     let groups = sizes.groups(&scan, 0).unwrap();
     let since = scan.snapshot_id().unwrap();
     let job = Job {
-        rows: Rows::new(&table, &scan).unwrap(),
+        rows: CompactionRows::new(&table, &scan).unwrap(),
         sizes,
         table: table.clone(),
         since,
@@ -48,7 +48,7 @@ fn race(version: &str, meanwhile: impl Fn(&Table)) -> (Setup, Result<Table>) {
     (setup, done)
 }
 
-fn ids(table: &Table) -> u64 {
+fn ids(table: &IcebergTable) -> u64 {
     table.scan(ScanRequest::default()).unwrap().count().unwrap()
 }
 
@@ -62,7 +62,7 @@ fn appends_do_not_get_in_the_way() {
 
 #[test]
 fn deletes_by_position_and_removed_files_are_conflicts() {
-    let delete = |table: &Table, filter: &str| {
+    let delete = |table: &IcebergTable, filter: &str| {
         let change = RowChange::Delete(parse(filter).unwrap());
         drop(table.change_rows(&change, None, &CommitOptions::default()).unwrap());
     };
@@ -91,7 +91,7 @@ fn a_compaction_of_which_nobody_knows_keeps_all_files() {
 /// Equality deletes reach the new files as they reached the old ones; but not those that have become positions meanwhile.
 #[test]
 fn equality_deletes_are_no_conflict_unless_they_become_positions() {
-    let delete = |table: &Table| {
+    let delete = |table: &IcebergTable| {
         let change = RowChange::DeleteKeys(vec![table.schema().fields[0].name.clone()]);
         table.change_rows(&change, Some(rows(table, 3..5)), &CommitOptions::default()).unwrap()
     };
@@ -117,7 +117,7 @@ fn an_upgrade_meanwhile_is_a_conflict() {
 }
 
 /// Four files of one row, compacted one by one; the store fails at the first commit.
-fn in_parts(fault: Fault, max_failed_commits: Option<usize>) -> (Setup, Result<(Table, Compacted)>) {
+fn in_parts(fault: Fault, max_failed_commits: Option<usize>) -> (Setup, Result<(IcebergTable, Compacted)>) {
     let setup = Setup::new();
     (0..4).for_each(|_| drop(setup.append(Fault::None).unwrap()));
     *setup.store.fault.lock().unwrap() = fault;

@@ -1,7 +1,7 @@
 //! Position delete files written anew in parts, by other processes than the one that plans and commits.
 //!
-//! No data file is concerned by two parts. A part brings the data files that it may concern, so that whoever does it reads
-//! no manifest.
+//! No data file is concerned by two parts. A part brings the data files that it may concern, so that whoever does it
+//! reads no manifest.
 
 use super::deletes::{commit_deletes, counted, rewrite_group};
 use super::live_deletes::LiveFiles;
@@ -13,14 +13,14 @@ use crate::format::request::{At, ScanRequest};
 use crate::format::task::{CommitMessage, DataFile};
 use crate::iceberg::maintain::live_deletes::bytes;
 use crate::iceberg::rows::new_files::NewFiles;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 
-impl Table {
+impl IcebergTable {
     /// Plans what [`Table::rewrite_position_deletes`] does. Returns the newest version too.
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`].
-    pub fn deletes_in_parts(&self, options: &DeleteOptions) -> Result<(Table, PartedDeletes)> {
+    pub fn deletes_in_parts(&self, options: &DeleteOptions) -> Result<(IcebergTable, PartedDeletes)> {
         let (newest, planned) = self.plan_delete_rewrite(options)?;
         let Some(planned) = planned.filter(|p| !p.groups.is_empty()) else {
             return Ok((newest, PartedDeletes::default()));
@@ -56,7 +56,11 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`] and [`Table::commit_compacted_parts`].
-    pub fn commit_delete_parts(&self, done: PartsDone, options: &CommitOptions) -> Result<(Table, RewrittenDeletes)> {
+    pub fn commit_delete_parts(
+        &self,
+        done: PartsDone,
+        options: &CommitOptions,
+    ) -> Result<(IcebergTable, RewrittenDeletes)> {
         let PartsDone { since, removed, messages } = done;
         let mut written = NewFiles::new(&self.inner.store);
         self.check_own(&messages)?;

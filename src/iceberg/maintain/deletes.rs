@@ -1,7 +1,7 @@
 //! Delete files written anew, and those removed that delete nothing any more.
 //!
-//! Rows do not change, so the snapshots are of operation `replace`, but for equality deletes that become others. As Java's `RewritePositionDeleteFiles` and
-//! `RemoveDanglingDeleteFiles`.
+//! Rows do not change, so the snapshots are of operation `replace`, but for equality deletes that become others. As
+//! Java's `RewritePositionDeleteFiles` and `RemoveDanglingDeleteFiles`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -23,22 +23,22 @@ use crate::iceberg::commit::removal::FileId;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::committing;
 use crate::iceberg::maintain::live_deletes::bytes;
-use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::rows::settle::settle;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::parallel::{check_cancelled, in_parallel};
 
-impl Table {
-    /// Writes position delete files anew, without what they say of files that are gone: in format version 2 small ones of
-    /// a partition together, in 3 all of them as deletion vectors. Returns the table at its new version.
+impl IcebergTable {
+    /// Writes position delete files anew, without what they say of files that are gone: in format version 2 small
+    /// ones of a partition together, in 3 all of them as deletion vectors. Returns the table at its new version.
     ///
     /// # Errors
-    /// `InvalidInput` for sizes that no file could have and a filter that does not fit; `NotFound` for a branch that there is
-    /// not; `CommitConflict` if another commit removed one of the files, or (version 3) deleted rows of the same data files; `CommitStateUnknown` if
-    /// it can't be told whether the commit happened; `Unsupported` for a data file that is listed more than once, with
-    /// other deletes each time; the store's; a cancellation.
-    pub fn rewrite_position_deletes(&self, options: &DeleteOptions) -> Result<(Table, RewrittenDeletes)> {
+    /// `InvalidInput` for sizes that no file could have and a filter that does not fit; `NotFound` for a branch that
+    /// there is not; `CommitConflict` if another commit removed one of the files, or (version 3) deleted rows of the
+    /// same data files; `CommitStateUnknown` if it can't be told whether the commit happened; `Unsupported` for a
+    /// data file that is listed more than once, with other deletes each time; the store's; a cancellation.
+    pub fn rewrite_position_deletes(&self, options: &DeleteOptions) -> Result<(IcebergTable, RewrittenDeletes)> {
         match self.plan_delete_rewrite(options)? {
             (newest, None) => Ok((newest, RewrittenDeletes::default())),
             (newest, Some(planned)) => {
@@ -52,7 +52,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`].
-    pub(crate) fn plan_delete_rewrite(&self, options: &DeleteOptions) -> Result<(Table, Option<DeletePlan>)> {
+    pub(crate) fn plan_delete_rewrite(&self, options: &DeleteOptions) -> Result<(IcebergTable, Option<DeletePlan>)> {
         self.writable_location()?;
         let newest = self.refresh()?;
         let target = newest.inner.metadata.int_property(DELETE_TARGET, DELETE_TARGET_BYTES as i64)?;
@@ -70,11 +70,12 @@ impl Table {
         Ok((newest, Some(DeletePlan { live, sizes, groups })))
     }
 
-    /// Removes delete files and deletion vectors that delete no row of any data file. Returns the table at its new version.
+    /// Removes delete files and deletion vectors that delete no row of any data file. Returns the table at its new
+    /// version.
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`].
-    pub fn remove_dangling_deletes(&self, options: &DeleteOptions) -> Result<(Table, RewrittenDeletes)> {
+    pub fn remove_dangling_deletes(&self, options: &DeleteOptions) -> Result<(IcebergTable, RewrittenDeletes)> {
         self.writable_location()?;
         let newest = self.refresh()?;
         let Some(live) = LiveFiles::read(&newest, &options.commit)? else {
@@ -90,13 +91,13 @@ impl Table {
     }
 }
 
-impl Table {
-    /// Makes deletes by position of all equality deletes: finds the rows that they delete, names them in position delete
-    /// files or deletion vectors, and removes the equality delete files. Returns the table at its new version.
+impl IcebergTable {
+    /// Makes deletes by position of all equality deletes: finds the rows that they delete, names them in position
+    /// delete files or deletion vectors, and removes the equality delete files. Returns the table at its new version.
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`]; `CommitConflict` too if another commit rewrote one of the data files.
-    pub fn convert_equality_deletes(&self, options: &DeleteOptions) -> Result<(Table, RewrittenDeletes)> {
+    pub fn convert_equality_deletes(&self, options: &DeleteOptions) -> Result<(IcebergTable, RewrittenDeletes)> {
         self.writable_location()?;
         let newest = self.refresh()?;
         let live = LiveFiles::read(&newest, &options.commit)?;
@@ -116,11 +117,11 @@ impl Table {
 }
 
 /// The delete files of data files that may have rows on which a filter is true.
-fn reaching(table: &Table, filter: &Predicate, options: &DeleteOptions) -> Result<HashSet<FileId>> {
+fn reaching(table: &IcebergTable, filter: &Predicate, options: &DeleteOptions) -> Result<HashSet<FileId>> {
     let at = options.commit.branch.clone().map(At::Ref);
     let scan = table.scan(ScanRequest { filter: Some(filter.clone()), at, ..ScanRequest::default() })?;
     let mut found = HashSet::new();
-    let mut plan = Plan::start(scan.with_all_deletes().plan_input())?;
+    let mut plan = RunningPlan::start(scan.with_all_deletes().plan_input())?;
     while let Some(batch) = plan.next_batch()? {
         for k in 0..batch.rows.len() {
             found.extend(batch.task(k)?.deletes.iter().map(|d| FileId::of(&d.file)));
@@ -141,13 +142,13 @@ pub(crate) struct DeletePlan {
 
 /// One rewrite of delete files.
 struct Job<'a> {
-    pub(crate) table: Table,
+    pub(crate) table: IcebergTable,
     live: LiveFiles,
     pub(crate) options: &'a DeleteOptions,
 }
 
 impl Job<'_> {
-    fn rewrite(self, groups: Vec<Vec<DataFile>>, sizes: &Sizes) -> Result<(Table, RewrittenDeletes)> {
+    fn rewrite(self, groups: Vec<Vec<DataFile>>, sizes: &Sizes) -> Result<(IcebergTable, RewrittenDeletes)> {
         if groups.is_empty() || self.options.dry_run {
             let files: Vec<DataFile> = groups.into_iter().flatten().collect();
             return Ok((self.table, counted(&files, &[])));
@@ -162,7 +163,7 @@ impl Job<'_> {
         self.commit(removed, written)
     }
 
-    fn commit(self, removed: Vec<DataFile>, written: NewFiles) -> Result<(Table, RewrittenDeletes)> {
+    fn commit(self, removed: Vec<DataFile>, written: NewFiles) -> Result<(IcebergTable, RewrittenDeletes)> {
         commit_deletes(&self.table, self.live.since, removed, written, &self.options.commit)
     }
 }
@@ -172,7 +173,7 @@ impl Job<'_> {
 /// # Errors
 /// As [`Table::rewrite_position_deletes`].
 pub(crate) fn rewrite_group(
-    table: &Table,
+    table: &IcebergTable,
     live: &LiveFiles,
     group: &[DataFile],
     roll_at: u64,
@@ -194,7 +195,7 @@ pub(crate) fn rewrite_group(
 }
 
 /// What files say of data files that they reach, by path. Of data files with a deletion vector nothing: it says all.
-fn positions<'l>(table: &Table, live: &'l LiveFiles, group: &[DataFile]) -> Result<Positions<'l>> {
+fn positions<'l>(table: &IcebergTable, live: &'l LiveFiles, group: &[DataFile]) -> Result<Positions<'l>> {
     let puffin = |f: &&DataFile| f.content == FileContent::PositionDeletes && f.format == FileFormat::Puffin;
     let vectors: HashMap<&str, &DataFile> =
         (live.deletes.iter().filter(puffin)).filter_map(|f| Some((f.referenced_data_file.as_deref()?, f))).collect();
@@ -224,12 +225,12 @@ fn positions<'l>(table: &Table, live: &'l LiveFiles, group: &[DataFile]) -> Resu
 /// # Errors
 /// As [`Table::rewrite_position_deletes`].
 pub(crate) fn commit_deletes(
-    table: &Table,
+    table: &IcebergTable,
     since: i64,
     removed: Vec<DataFile>,
     written: NewFiles,
     options: &CommitOptions,
-) -> Result<(Table, RewrittenDeletes)> {
+) -> Result<(IcebergTable, RewrittenDeletes)> {
     let done = counted(&removed, written.files());
     let vectors = written.files().iter().filter(|f| f.format == FileFormat::Puffin);
     let assumed = Preconditions {

@@ -12,10 +12,10 @@ use crate::format::task::FileContent;
 use crate::iceberg::commit::expire::expire;
 use crate::iceberg::commit::reachable::{PathKeys, only_in};
 use crate::iceberg::committing;
-use crate::iceberg::committing::Change;
+use crate::iceberg::committing::TableChange;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::store::Store;
 
 impl Expired {
@@ -34,28 +34,28 @@ struct Expire {
     before: Arc<Mutex<Option<TableMetadata>>>,
 }
 
-impl Change for Expire {
+impl TableChange for Expire {
     fn apply(&mut self, base: &TableMetadata, _: i64) -> Result<TableMetadata> {
         *self.before.lock().unwrap_or_else(PoisonError::into_inner) = Some(base.clone());
         expire(base, &self.expiry, self.now_ms)
     }
 
-    fn is_in(&self, metadata: &TableMetadata) -> bool {
+    fn is_applied(&self, metadata: &TableMetadata) -> bool {
         expire(metadata, &self.expiry, self.now_ms).is_ok_and(|next| next == *metadata)
     }
 }
 
-impl Table {
+impl IcebergTable {
     /// Removes snapshots that are too old, and branches and tags, as their retention and the table's properties
-    /// `history.expire.*` say, in one commit; then deletes the files that no snapshot leads to any more. Returns the table at
-    /// its new version. Nothing is committed if nothing has expired.
+    /// `history.expire.*` say, in one commit; then deletes the files that no snapshot leads to any more. Returns the
+    /// table at its new version. Nothing is committed if nothing has expired.
     ///
     /// # Errors
     /// `InvalidInput` for a snapshot that a branch or tag is at, fewer than one snapshot to retain, or if the property
     /// `gc.enabled` is false; `NotFound` for an id of no snapshot; `CommitConflict` after the last retry;
     /// `CommitStateUnknown` if it can't be told whether the commit happened: no file is deleted then; `CorruptTable` or
     /// the store's if metadata can't be read: after the commit, and before any file is deleted; a cancellation.
-    pub fn expire_snapshots(&self, options: &ExpireOptions) -> Result<(Table, Expired)> {
+    pub fn expire_snapshots(&self, options: &ExpireOptions) -> Result<(IcebergTable, Expired)> {
         self.writable_location()?;
         let (now_ms, newest) = (now_ms(), self.refresh()?);
         if !options.dry_run {

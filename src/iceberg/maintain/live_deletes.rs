@@ -11,14 +11,14 @@ use crate::iceberg::manifest::entries::EntryRequest;
 use crate::iceberg::manifest::walk::MetadataWalk;
 use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::rows::positions::listed_with_other_deletes;
-use crate::iceberg::scan::handle::Scan;
-use crate::iceberg::state::Table;
+use crate::iceberg::scan::handle::IcebergScan;
+use crate::iceberg::state::IcebergTable;
 use crate::types::PartitionSpec;
 
 /// What there is.
 pub(crate) struct LiveFiles {
     /// The version of the branch.
-    pub scan: Scan,
+    pub scan: IcebergScan,
     /// Its snapshot.
     pub since: i64,
     /// Data files by path; one that was added twice is there twice.
@@ -36,7 +36,7 @@ impl LiveFiles {
     ///
     /// # Errors
     /// `NotFound` for a branch that there is not; of the store; `CorruptTable` if a manifest is; a cancellation.
-    pub(crate) fn read(table: &Table, commit: &CommitOptions) -> Result<Option<LiveFiles>> {
+    pub(crate) fn read(table: &IcebergTable, commit: &CommitOptions) -> Result<Option<LiveFiles>> {
         let at = commit.branch.clone().map(At::Ref);
         let scan = table.scan(ScanRequest { at, ..ScanRequest::default() })?;
         let inner = &table.inner;
@@ -58,7 +58,12 @@ impl LiveFiles {
     }
 
     /// As if there were these files only.
-    pub(crate) fn of(table: &Table, scan: Scan, since: i64, files: impl IntoIterator<Item = DataFile>) -> LiveFiles {
+    pub(crate) fn of(
+        table: &IcebergTable,
+        scan: IcebergScan,
+        since: i64,
+        files: impl IntoIterator<Item = DataFile>,
+    ) -> LiveFiles {
         let mut live = LiveFiles {
             scan,
             since,
@@ -120,7 +125,8 @@ impl LiveFiles {
         self.data.entry(file.path.clone()).or_default().push(file);
     }
 
-    /// Whether a delete file deletes no row of any data file, as sequence numbers and paths tell: so that it never will.
+    /// Whether a delete file deletes no row of any data file, as sequence numbers and paths tell: so that it never
+    /// will.
     pub(crate) fn is_dangling(&self, delete: &DataFile) -> bool {
         let number = number(delete);
         let of_partition = self.oldest.get(&partition_key(&delete.partition)).copied();

@@ -10,19 +10,19 @@ use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::committing;
 use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::store::Location;
 
-impl Table {
+impl IcebergTable {
     /// Writes the manifests of a branch anew, sorted by partition and as large as the property
-    /// `commit.manifest.target-size-bytes` says, in a snapshot of operation `replace`. Returns the table at its new version.
-    /// Nothing is committed if there is nothing to gain: a single manifest that is not too large.
+    /// `commit.manifest.target-size-bytes` says, in a snapshot of operation `replace`. Returns the table at its new
+    /// version. Nothing is committed if there is nothing to gain: a single manifest that is not too large.
     ///
     /// # Errors
     /// `InvalidInput` for a spec that there is not or a target below 1; `NotFound` for a branch that there is not;
     /// `CommitConflict` after the last retry; `CommitStateUnknown` if it can't be told whether the commit happened; the
     /// store's; `CorruptTable` if a manifest is.
-    pub fn rewrite_manifests(&self, options: &ManifestOptions) -> Result<(Table, RewrittenManifests)> {
+    pub fn rewrite_manifests(&self, options: &ManifestOptions) -> Result<(IcebergTable, RewrittenManifests)> {
         self.writable_location()?;
         let newest = self.refresh()?;
         let branch = options.commit.branch.as_deref().unwrap_or(crate::iceberg::spec::metadata::MAIN_BRANCH);
@@ -51,7 +51,7 @@ impl Table {
 }
 
 fn manifests(
-    table: &Table,
+    table: &IcebergTable,
     metadata: &TableMetadata,
     branch: &str,
 ) -> Result<Vec<crate::iceberg::manifest::list::ManifestFile>> {

@@ -14,14 +14,14 @@ use crate::format::deletion::Deletion;
 use crate::format::maintenance::OrphanOptions;
 use crate::format::maintenance_parts::{Listed, PartedListing, PartedMetadata, Reachable};
 use crate::iceberg::commit::reachable::{Missing, PathKeys, each_live_file, manifests_of};
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::parallel::check_cancelled;
 use crate::store::Store;
 
 /// About the number of folders that become parts. The planner lists the folders above them.
 const FOLDERS: usize = 256;
 
-impl Table {
+impl IcebergTable {
     /// Lists the folders at the top. Returns the folders below them, which are the parts.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::remove_orphan_files`].
-    pub fn reachable_to_read(&self, options: &OrphanOptions) -> Result<(Table, PartedMetadata)> {
+    pub fn reachable_to_read(&self, options: &OrphanOptions) -> Result<(IcebergTable, PartedMetadata)> {
         let newest = self.refresh()?;
         if !options.dry_run {
             check_may_delete(&newest)?;

@@ -1,8 +1,8 @@
 //! Removing files that no version of the table leads to: what failed or killed writers left behind.
 //!
-//! The folder is listed before the metadata is read: what a commit adds in between is found in the metadata, and what no
-//! commit has added yet is young. Neither the listing nor the reachable paths are kept, only hashes of those listed; the
-//! folder is listed again to tell the paths of orphans.
+//! The folder is listed before the metadata is read: what a commit adds in between is found in the metadata, and what
+//! no commit has added yet is young. Neither the listing nor the reachable paths are kept, only hashes of those
+//! listed; the folder is listed again to tell the paths of orphans.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -15,24 +15,26 @@ use crate::format::deletion::Deletion;
 use crate::format::maintenance::{OrphanOptions, Orphans, PrefixMismatch};
 use crate::iceberg::commit::reachable::{Marked, Missing, PathKeys, each_live_file, manifests_of};
 use crate::iceberg::spec::metadata::METADATA_FOLDER;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
 use crate::store::location::{join, normalise, scheme};
 
-/// Younger files stay, if nothing else is said: three days, milliseconds. Writers whose commit is still to come made them.
+/// Younger files stay, if nothing else is said: three days, milliseconds. Writers whose commit is still to come made
+/// them.
 const DEFAULT_AGE_MS: i64 = 3 * 24 * 60 * 60 * 1000;
 
-impl Table {
-    /// Deletes files below the table's folder that no snapshot, metadata file or statistics lead to and that are older than
-    /// three days or `older_than_ms`. Hidden files and folders (`_`, `.`) stay, except in folders of jobs and for folders of partition fields with
-    /// such names; links are not followed, and folders of tables within this one's are left alone.
+impl IcebergTable {
+    /// Deletes files below the table's folder that no snapshot, metadata file or statistics lead to and that are
+    /// older than three days or `older_than_ms`. Hidden files and folders (`_`, `.`) stay, except in folders of jobs
+    /// and for folders of partition fields with such names; links are not followed, and folders of tables within this
+    /// one's are left alone.
     ///
     /// # Errors
     /// `InvalidInput` if the property `gc.enabled` is false, for a folder that is not the table's, or files that are
     /// recorded with another scheme or authority; `CorruptTable` or the store's if any metadata can't be read; a
     /// cancellation. Nothing is deleted then.
-    pub fn remove_orphan_files(&self, options: &OrphanOptions) -> Result<(Table, Orphans)> {
+    pub fn remove_orphan_files(&self, options: &OrphanOptions) -> Result<(IcebergTable, Orphans)> {
         let listing = self.orphan_listing(options)?;
         let opened = &self.inner;
         let keys = PathKeys::new(opened.store.as_ref());
@@ -86,7 +88,7 @@ const OWN_FOLDERS: [&str; 4] =
     ["write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path"];
 
 /// In a folder that is not the table's, whatever is there would be taken for orphans.
-fn check_location(table: &Table, location: &str) -> Result<()> {
+fn check_location(table: &IcebergTable, location: &str) -> Result<()> {
     let store = &table.inner.store;
     let parts = |path: &str| -> Vec<String> {
         store.real_folder(path).split('/').filter(|p| !p.is_empty()).map(str::to_owned).collect()
@@ -104,12 +106,12 @@ fn check_location(table: &Table, location: &str) -> Result<()> {
 }
 
 /// Names of folders that are shown although they look hidden: those of partition fields.
-pub(crate) fn listing_shown(table: &Table) -> BTreeSet<String> {
+pub(crate) fn listing_shown(table: &IcebergTable) -> BTreeSet<String> {
     let fields = table.inner.metadata.partition_specs.iter().flat_map(|spec| &spec.fields);
     fields.filter(|f| f.name.starts_with(['_', '.'])).map(|f| format!("{}=", f.name)).collect()
 }
 
-fn mark_reachable(table: &Table, keys: &PathKeys<'_>, prefixes: &Prefixes<'_>) -> Result<()> {
+fn mark_reachable(table: &IcebergTable, keys: &PathKeys<'_>, prefixes: &Prefixes<'_>) -> Result<()> {
     let store = table.inner.store.as_ref();
     metadata_paths(table).iter().for_each(|path| prefixes.mark(path));
     let manifests = manifests_of(keys, &table.inner.metadata.snapshots, &HashSet::new(), Missing::Fails)?;
@@ -125,7 +127,7 @@ fn mark_reachable(table: &Table, keys: &PathKeys<'_>, prefixes: &Prefixes<'_>) -
 }
 
 /// What a table's metadata leads to but for manifests and what these lead to.
-pub(crate) fn metadata_paths(table: &Table) -> Vec<String> {
+pub(crate) fn metadata_paths(table: &IcebergTable) -> Vec<String> {
     let metadata = &table.inner.metadata;
     let hint = join(&join(&metadata.location, METADATA_FOLDER), "version-hint.text");
     let mut paths = vec![table.metadata_location().to_owned(), hint];

@@ -1,7 +1,7 @@
 //! Statistics of partitions, as a file: what each holds, and when it changed last.
 //!
-//! Computed from metadata alone. `total_record_count`, the rows that are left after deletes, stays unknown: Java adds to it
-//! what later commits say of it, which is nothing, and so would keep a number that is no longer true.
+//! Computed from metadata alone. `total_record_count`, the rows that are left after deletes, stays unknown: Java adds
+//! to it what later commits say of it, which is nothing, and so would keep a number that is no longer true.
 //!
 //! Source: Iceberg specification, "Partition Statistics File"; where it is silent, Java's `PartitionStatsHandler`.
 
@@ -22,25 +22,25 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::maintenance::ComputedStatistics;
 use crate::format::task::{Partition, PartitionValue};
 use crate::iceberg::inspect::files::partition_structs;
-use crate::iceberg::inspect::partitions::{Counting, Counts, counted, ints, longs};
+use crate::iceberg::inspect::partitions::{Counting, PartitionCounts, counted, ints, longs};
 use crate::iceberg::manifest::walk::{MetadataWalk, partition_type};
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile, StatisticsKind};
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
-impl Table {
-    /// Counts the files and rows of each partition of a snapshot, the current one if none is given, and writes them into a
-    /// partition statistics file that the table has from then on; one that it has already is left as it is. Returns the table
-    /// at its new version. A snapshot that names no file has no such statistics.
+impl IcebergTable {
+    /// Counts the files and rows of each partition of a snapshot, the current one if none is given, and writes them
+    /// into a partition statistics file that the table has from then on; one that it has already is left as it is.
+    /// Returns the table at its new version. A snapshot that names no file has no such statistics.
     ///
     /// # Errors
-    /// `InvalidInput` for a table that was never partitioned; `NotFound` if there is no such snapshot; `CommitConflict` if it
-    /// has expired meanwhile, or after the last retry; `CommitStateUnknown` if it can't be told whether the commit
-    /// happened; the store's; `CorruptTable` if a manifest is; a cancellation.
+    /// `InvalidInput` for a table that was never partitioned; `NotFound` if there is no such snapshot;
+    /// `CommitConflict` if it has expired meanwhile, or after the last retry; `CommitStateUnknown` if it can't be
+    /// told whether the commit happened; the store's; `CorruptTable` if a manifest is; a cancellation.
     pub fn compute_partition_statistics(
         &self,
         snapshot_id: Option<i64>,
-    ) -> Result<(Table, Option<ComputedStatistics>)> {
+    ) -> Result<(IcebergTable, Option<ComputedStatistics>)> {
         self.writable_location()?;
         let newest = self.refresh()?;
         let metadata = &newest.inner.metadata;
@@ -112,7 +112,12 @@ fn schema(united: &[Field], format_version: u8) -> Schema {
     Schema::new(0, fields, Vec::new())
 }
 
-fn write(table: &Table, snapshot: &Snapshot, united: &[Field], rows: &[(Partition, Counts)]) -> Result<StatisticsFile> {
+fn write(
+    table: &IcebergTable,
+    snapshot: &Snapshot,
+    united: &[Field],
+    rows: &[(Partition, PartitionCounts)],
+) -> Result<StatisticsFile> {
     let schema = Arc::new(schema(united, table.format_version()));
     let arrow = to_arrow(&schema)?;
     let updated = |f: fn((i64, i64)) -> i64| -> ArrayRef {

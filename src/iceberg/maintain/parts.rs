@@ -1,14 +1,15 @@
 //! Compaction in parts: planned by one process, written by others, committed by the first.
 //!
-//! A part is a split of a group's files. Rows in the order in which they are read may be cut into any parts, so parts have
-//! the size of the files that they become; rows that are sorted, or partitioned anew, are one part for each group, sorted in
-//! bounded memory. What a job wrote has its name in the files' names, so that what no commit took can be found again.
+//! A part is a split of a group's files. Rows in the order in which they are read may be cut into any parts, so parts
+//! have the size of the files that they become; rows that are sorted, or partitioned anew, are one part for each
+//! group, sorted in bounded memory. What a job wrote has its name in the files' names, so that what no commit took
+//! can be found again.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use super::compact::{Planned, Rows, commit_rewritten};
-use super::compact_plan::{Group, Sizes};
+use super::compact::{CompactionRows, PlannedCompaction, commit_rewritten};
+use super::compact_plan::{CompactionGroup, Sizes};
 use super::listing::Listing;
 use crate::data::write::context::{RowOrder, WriteContext};
 use crate::data::write::locations::FileLocations;
@@ -21,7 +22,7 @@ use crate::format::splits::SplitPlan;
 use crate::format::task::{CommitMessage, ScanTask, Split};
 use crate::iceberg::commit::live;
 use crate::iceberg::rows::new_files::NewFiles;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::store::in_parallel;
 use crate::store::location::normalise;
 
@@ -30,7 +31,7 @@ impl PartWriter {
     ///
     /// # Errors
     /// `InvalidInput` for a job without a name; as [`Table::write_context`].
-    pub(crate) fn context(&self, table: &Table) -> Result<WriteContext> {
+    pub(crate) fn context(&self, table: &IcebergTable) -> Result<WriteContext> {
         check_job(&self.job)?;
         let write_id = format!("{}-{:05}", self.job, self.part);
         Ok(WriteContext { write_id, ..table.write_context(self.attempt)? })
@@ -45,19 +46,20 @@ fn check_job(job: &str) -> Result<()> {
     }
 }
 
-impl Table {
-    /// Plans what [`Table::compact`] does. Returns the newest version too, which is the one to write parts and commits with.
+impl IcebergTable {
+    /// Plans what [`Table::compact`] does. Returns the newest version too, which is the one to write parts and
+    /// commits with.
     ///
     /// # Errors
     /// As [`Table::compact`].
-    pub fn compact_in_parts(&self, options: &CompactOptions) -> Result<(Table, PartedCompaction)> {
-        let Planned { table, scan, sizes, order, groups } = self.plan_compaction(options)?;
+    pub fn compact_in_parts(&self, options: &CompactOptions) -> Result<(IcebergTable, PartedCompaction)> {
+        let PlannedCompaction { table, scan, sizes, order, groups } = self.plan_compaction(options)?;
         let mut counted = Compacted { groups: groups.len(), ..Compacted::default() };
         groups.iter().for_each(|group| counted.count_rewritten(group));
         let since = scan.snapshot_id().filter(|_| !groups.is_empty());
-        let rows = Rows::new(&table, &scan)?;
+        let rows = CompactionRows::new(&table, &scan)?;
         let spec = table.partition_spec().id;
-        let parted = |group: Group| {
+        let parted = |group: CompactionGroup| {
             let removed = group.tasks.iter().map(|task| task.data_file.as_ref().clone()).collect();
             let whole = order != RowOrder::Any || group.tasks.iter().any(|t| t.data_file.partition.spec_id != spec);
             let (parts, roll_at) = parts(group, &sizes, whole)?;
@@ -79,7 +81,7 @@ impl Table {
         order: &FileOrder,
         writer: &PartWriter,
     ) -> Result<CommitMessage> {
-        let rows = Rows::of(self, part.context.as_ref().clone())?;
+        let rows = CompactionRows::of(self, part.context.as_ref().clone())?;
         let files = rows.write(self, &part.tasks, &order.rows(self)?, roll_at, writer.context(self)?)?;
         Ok(CommitMessage { rewrites: Some(self.format_version()), ..CommitMessage::new(self.uuid(), files, None) })
     }
@@ -88,7 +90,11 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::compact`]; `InvalidInput` for messages of another table.
-    pub fn commit_compacted_parts(&self, parts: PartsDone, options: &CommitOptions) -> Result<(Table, Compacted)> {
+    pub fn commit_compacted_parts(
+        &self,
+        parts: PartsDone,
+        options: &CommitOptions,
+    ) -> Result<(IcebergTable, Compacted)> {
         let PartsDone { since, removed, messages } = parts;
         let mut written = NewFiles::new(&self.inner.store);
         self.check_own(&messages)?;
@@ -117,12 +123,13 @@ impl Table {
         }
     }
 
-    /// Deletes the files that writers of a job made and no snapshot has: of attempts that died, or of a job that was given
-    /// up. Files that a commit of unknown outcome may still bring in are not to be given to this. Returns their paths.
+    /// Deletes the files that writers of a job made and no snapshot has: of attempts that died, or of a job that was
+    /// given up. Files that a commit of unknown outcome may still bring in are not to be given to this. Returns their
+    /// paths.
     ///
     /// # Errors
     /// `InvalidInput` for a job whose name is none; the store's; as [`Table::refresh`]. What could be deleted is then.
-    pub fn remove_files_of(&self, job: &str) -> Result<(Table, Vec<String>)> {
+    pub fn remove_files_of(&self, job: &str) -> Result<(IcebergTable, Vec<String>)> {
         check_job(job)?;
         let newest = self.refresh()?;
         let (store, metadata) = (newest.inner.store.as_ref(), &newest.inner.metadata);
@@ -149,7 +156,7 @@ impl Table {
 }
 
 /// The tasks of a group's parts, and the size at which their writers begin new files.
-fn parts(group: Group, sizes: &Sizes, whole: bool) -> Result<(Vec<Vec<ScanTask>>, u64)> {
+fn parts(group: CompactionGroup, sizes: &Sizes, whole: bool) -> Result<(Vec<Vec<ScanTask>>, u64)> {
     let roll_at = sizes.roll_at(group.bytes());
     let size = i64::try_from(roll_at).unwrap_or(i64::MAX);
     if whole || group.bytes() <= roll_at {

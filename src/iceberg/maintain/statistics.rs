@@ -1,10 +1,10 @@
 //! Statistics of snapshots, computed and put into the table's metadata: distinct values of columns, and partitions.
 //!
-//! A file is written first, then a commit of metadata alone names it. Each snapshot has one file of either kind at most; one
-//! that it had before is no longer named, and stays for older metadata files that name it.
+//! A file is written first, then a commit of metadata alone names it. Each snapshot has one file of either kind at
+//! most; one that it had before is no longer named, and stays for older metadata files that name it.
 //!
-//! Source: Iceberg specification, "Table Statistics", "Partition Statistics"; Puffin specification; where they are silent,
-//! Java's `ComputeTableStatsSparkAction`.
+//! Source: Iceberg specification, "Table Statistics", "Partition Statistics"; Puffin specification; where they are
+//! silent, Java's `ComputeTableStatsSparkAction`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,27 +20,30 @@ use crate::format::maintenance::{ComputedStatistics, StatisticsOptions};
 use crate::format::request::{At, ScanRequest};
 use crate::format::task::ReadContext;
 use crate::iceberg::committing;
-use crate::iceberg::committing::Change;
-use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::committing::TableChange;
+use crate::iceberg::scan::handle::IcebergScan;
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile, StatisticsKind};
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::parallel::{check_cancelled, in_parallel, threads};
 use crate::store::Store;
 use crate::store::location::join;
 use crate::types::select::{column_hint, prune_to};
 use crate::types::{Field, FieldId, PrimitiveType, Schema};
 
-impl Table {
-    /// Estimates how many distinct values columns have in a snapshot, by reading its rows, and writes theta sketches of them
-    /// into a statistics file that the table has from then on. Nulls, and text and binary without bytes, do not count.
-    /// Returns the table at its new version. A table without snapshots has no statistics.
+impl IcebergTable {
+    /// Estimates how many distinct values columns have in a snapshot, by reading its rows, and writes theta sketches
+    /// of them into a statistics file that the table has from then on. Nulls, and text and binary without bytes, do
+    /// not count. Returns the table at its new version. A table without snapshots has no statistics.
     ///
     /// # Errors
-    /// `InvalidInput` for columns that are not there, or not primitive outside of lists and maps; `NotFound` if there is no
-    /// such snapshot; `CommitConflict` if it has expired meanwhile, or after the last retry; `CommitStateUnknown` if it
-    /// can't be told whether the commit happened; those of reading; a cancellation.
-    pub fn compute_statistics(&self, options: &StatisticsOptions) -> Result<(Table, Option<ComputedStatistics>)> {
+    /// `InvalidInput` for columns that are not there, or not primitive outside of lists and maps; `NotFound` if there
+    /// is no such snapshot; `CommitConflict` if it has expired meanwhile, or after the last retry;
+    /// `CommitStateUnknown` if it can't be told whether the commit happened; those of reading; a cancellation.
+    pub fn compute_statistics(
+        &self,
+        options: &StatisticsOptions,
+    ) -> Result<(IcebergTable, Option<ComputedStatistics>)> {
         self.writable_location()?;
         let newest = self.refresh()?;
         let Some(snapshot) = chosen(&newest, options.snapshot_id)? else { return Ok((newest, None)) };
@@ -68,7 +71,7 @@ impl Table {
 }
 
 /// The snapshot with this id, or the current one if there is any.
-pub(crate) fn chosen(table: &Table, id: Option<i64>) -> Result<Option<Arc<Snapshot>>> {
+pub(crate) fn chosen(table: &IcebergTable, id: Option<i64>) -> Result<Option<Arc<Snapshot>>> {
     let metadata = &table.inner.metadata;
     let Some(id) = id else { return Ok(metadata.current_snapshot().cloned()) };
     match metadata.snapshot_by_id(id) {
@@ -99,7 +102,7 @@ fn is_countable(field: &Field) -> bool {
 }
 
 /// A sketch of each column: files are read in parallel, each has sketches of its own, and these are united.
-fn sketches(table: &Table, scan: &Scan, schema: &Schema, ids: &[FieldId]) -> Result<Vec<ThetaSketch>> {
+fn sketches(table: &IcebergTable, scan: &IcebergScan, schema: &Schema, ids: &[FieldId]) -> Result<Vec<ThetaSketch>> {
     let read = Arc::new(prune_to(schema, ids));
     let context = ReadContext { projection: read.clone(), ..scan.context().as_ref().clone() };
     let store = table.inner.store.clone();
@@ -127,7 +130,7 @@ fn unite(a: Vec<ThetaSketch>, b: Vec<ThetaSketch>) -> Vec<ThetaSketch> {
 
 /// Writes a blob for each column; gives what metadata says of the file, and the estimates.
 fn write_sketches(
-    table: &Table,
+    table: &IcebergTable,
     snapshot: &Snapshot,
     ids: &[FieldId],
     sketches: &[ThetaSketch],
@@ -176,12 +179,12 @@ fn write_sketches(
 }
 
 /// Where a statistics file of this name goes.
-pub(crate) fn new_path(table: &Table, name: &str) -> String {
+pub(crate) fn new_path(table: &IcebergTable, name: &str) -> String {
     join(&join(table.location(), METADATA_FOLDER), name)
 }
 
 /// Commits that a snapshot has this file; deletes it if the commit certainly failed.
-pub(crate) fn set(table: &Table, kind: StatisticsKind, file: StatisticsFile) -> Result<Table> {
+pub(crate) fn set(table: &IcebergTable, kind: StatisticsKind, file: StatisticsFile) -> Result<IcebergTable> {
     let change = SetStatistics { kind, file: Arc::new(file), store: table.inner.store.clone() };
     committing::commit(table, vec![Box::new(change)]).into_result()
 }
@@ -193,17 +196,17 @@ struct SetStatistics {
     store: Arc<dyn Store>,
 }
 
-impl Change for SetStatistics {
+impl TableChange for SetStatistics {
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
         base.with_statistics(self.kind, self.file.clone(), now_ms)
     }
 
-    fn is_in(&self, metadata: &TableMetadata) -> bool {
+    fn is_applied(&self, metadata: &TableMetadata) -> bool {
         metadata.statistics_of(self.kind).contains(&self.file)
     }
 
     fn is_marked_in(&self, metadata: &TableMetadata) -> bool {
-        self.is_in(metadata)
+        self.is_applied(metadata)
     }
 
     fn clean_up(&mut self) {

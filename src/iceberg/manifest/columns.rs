@@ -21,19 +21,19 @@ use std::sync::Arc;
 
 use super::decode;
 use super::entries::{DELETED, EntryColumns, EntryRequest, Inherited};
-use super::layout::Layout;
+use super::layout::EntryLayout;
 use super::list::ManifestContent;
 use crate::codec::avro::{Container, Inflater};
 use crate::error::{Error, Result};
 use crate::format::task::{DataFile, FileContent, FileMetrics, Partition, PartitionValue};
-use crate::format::wire::plain::PlainFile;
+use crate::format::wire::plain::PlainTaskFile;
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, temporal};
 
 /// A manifest as the bytes of a whole file. The header has been read, the entries have not.
 #[derive(Debug)]
 pub struct Manifest<'a> {
     pub(crate) container: Container<'a>,
-    layout: Arc<Layout>,
+    layout: Arc<EntryLayout>,
     /// `partition-spec-id`; v1 may lack it.
     pub spec_id: Option<i32>,
     /// The fields of partition tuples: those of the header's spec, then fields that only the entries have (source id 0,
@@ -64,13 +64,13 @@ impl<'a> Manifest<'a> {
     ///
     /// # Errors
     /// Errors of [`Manifest::parse`].
-    pub fn parse_like(bytes: &'a [u8], other: Option<&Arc<Layout>>) -> Result<Manifest<'a>> {
+    pub fn parse_like(bytes: &'a [u8], other: Option<&Arc<EntryLayout>>) -> Result<Manifest<'a>> {
         let container = Container::parse(bytes)?;
         let spec = container.metadata_text("partition-spec")?;
         let schema = container.schema_json()?;
         let layout = match other.filter(|l| l.is_of(schema, spec)) {
             Some(layout) => layout.clone(),
-            None => Layout::of(schema, spec)?,
+            None => EntryLayout::of(schema, spec)?,
         };
         let number = |key: &str| -> Result<Option<i32>> {
             let Some(text) = container.metadata_text(key)? else { return Ok(None) };
@@ -97,7 +97,7 @@ impl<'a> Manifest<'a> {
     }
 
     /// The compiled header, for [`Manifest::parse_like`].
-    pub fn layout(&self) -> &Arc<Layout> {
+    pub fn layout(&self) -> &Arc<EntryLayout> {
         &self.layout
     }
 
@@ -237,10 +237,10 @@ impl EntryColumns {
     ///
     /// # Errors
     /// Errors of [`EntryColumns::data_file`].
-    pub fn plain_file(&self, row: usize) -> Result<PlainFile<'_>> {
+    pub fn plain_file(&self, row: usize) -> Result<PlainTaskFile<'_>> {
         let no_row = || Error::invalid(format!("the entry {row} does not exist"));
         let path = self.path.get(row).ok_or_else(no_row)?;
-        Ok(PlainFile {
+        Ok(PlainTaskFile {
             path: std::str::from_utf8(path).map_err(no_path)?,
             format: *self.format.get(row).ok_or_else(no_row)?,
             record_count: *self.record_count.get(row).ok_or_else(no_row)?,

@@ -1,7 +1,7 @@
 use serde_json::Value as Json;
 
 use super::*;
-use crate::codec::avro::{Codec, ContainerWriter, encode};
+use crate::codec::avro::{AvroCodec, ContainerWriter, encode};
 use crate::error::ErrorKind;
 use crate::format::task::{ColumnMetrics, FieldMap, FileFormat};
 use crate::iceberg::manifest::entries::{ADDED, EXISTING};
@@ -170,7 +170,7 @@ fn small(extra_entry: &str, extra_file: &str, spec: &str, records: &[Vec<u8>]) -
         {{"name":"record_count","type":"long","field-id":103}},
         {{"name":"file_size_in_bytes","type":"long","field-id":104}}]}}}}]}}"#
     );
-    let mut writer = ContainerWriter::new(&schema, &[("partition-spec", spec), ("schema", "{}")], Codec::Null);
+    let mut writer = ContainerWriter::new(&schema, &[("partition-spec", spec), ("schema", "{}")], AvroCodec::Null);
     records.iter().for_each(|r| writer.record(|out| out.extend_from_slice(r)));
     writer.finish().unwrap()
 }
@@ -378,7 +378,7 @@ fn headers_that_make_no_sense_are_refused() {
         {"name":"m","type":{"type":"map","values":"int"},"field-id":1000}]}},"#;
     assert!(parse(odd, "[]").contains("'map'"));
     let lacking =
-        ContainerWriter::new(r#"{"type":"record","name":"r","fields":[]}"#, &[], Codec::Null).finish().unwrap();
+        ContainerWriter::new(r#"{"type":"record","name":"r","fields":[]}"#, &[], AvroCodec::Null).finish().unwrap();
     assert!(Manifest::parse(&lacking).unwrap_err().to_string().contains("data_file"));
 }
 

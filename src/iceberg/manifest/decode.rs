@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::entries::{DELETED, EntryColumns, EntryRequest, MISSING, MetricColumn};
-use super::layout::{Column, Layout, Slot};
+use super::layout::{EntryLayout, EntryValue, MemberSlot};
 use super::metrics::read_all;
 use crate::codec::avro::{Budget, Container, Cursor, Inflater, Optional, Skip};
 use crate::codec::columns::BytesColumn;
@@ -18,7 +18,7 @@ use crate::types::FieldId;
 
 /// The action for the next member of a record.
 enum Step {
-    Read(Column, Optional),
+    Read(EntryValue, Optional),
     Skip(Skip),
     /// The metrics maps begin here.
     BeginMetrics,
@@ -40,20 +40,20 @@ struct Program {
 }
 
 impl Program {
-    fn new(layout: &Layout, request: &EntryRequest) -> Result<Program> {
+    fn new(layout: &EntryLayout, request: &EntryRequest) -> Result<Program> {
         let all = request.all_metrics;
-        let wanted = |column: Column| match column {
-            Column::Sizes => all,
-            Column::ValueCounts
-            | Column::NullCounts
-            | Column::NanCounts
-            | Column::LowerBounds
-            | Column::UpperBounds => all || !request.metric_fields.is_empty(),
+        let wanted = |column: EntryValue| match column {
+            EntryValue::Sizes => all,
+            EntryValue::ValueCounts
+            | EntryValue::NullCounts
+            | EntryValue::NanCounts
+            | EntryValue::LowerBounds
+            | EntryValue::UpperBounds => all || !request.metric_fields.is_empty(),
             _ => true,
         };
         let mut budget = Budget::default();
         let span = layout.metrics_span().filter(|_| request.encoded_metrics);
-        let mut steps = |slots: &[Slot], span: Option<Range<usize>>| -> Result<Vec<Step>> {
+        let mut steps = |slots: &[MemberSlot], span: Option<Range<usize>>| -> Result<Vec<Step>> {
             let mut steps = Vec::with_capacity(slots.len() + 2);
             for (place, slot) in slots.iter().enumerate() {
                 steps.extend(span.as_ref().filter(|s| s.start == place).map(|_| Step::BeginMetrics));
@@ -66,15 +66,15 @@ impl Program {
             Ok(steps)
         };
         let (entry, file) = (steps(&layout.entry, None)?, steps(&layout.file, span)?);
-        let mut skip = |slots: &[Slot], column: Column| {
+        let mut skip = |slots: &[MemberSlot], column: EntryValue| {
             let slot = slots.iter().find(|s| s.column == Some(column));
             slot.map_or(Ok(Skip::Nothing), |s| Skip::of(&s.node, &mut budget))
         };
         Ok(Program {
             entry,
             file,
-            skip_file: skip(&layout.entry, Column::DataFile)?,
-            skip_partition: skip(&layout.file, Column::Partition)?,
+            skip_file: skip(&layout.entry, EntryValue::DataFile)?,
+            skip_partition: skip(&layout.file, EntryValue::Partition)?,
             lookup: Lookup::new(&request.metric_fields),
             keep_all: all,
             deleted_too: request.deleted_too,
@@ -165,7 +165,7 @@ struct Row<'a> {
 /// Decodes the entries of some blocks as they are in the file, without inherited values.
 pub(crate) fn decode(
     container: &Container<'_>,
-    layout: &Arc<Layout>,
+    layout: &Arc<EntryLayout>,
     blocks: Range<usize>,
     request: &EntryRequest,
     inflater: &mut Inflater,
@@ -226,7 +226,7 @@ impl<'a, 'p> Walk<'a, 'p> {
                         continue;
                     }
                     Step::BeginMetrics | Step::EndMetrics => continue,
-                    Step::Read(Column::DataFile, _) if dropped(&row) => {
+                    Step::Read(EntryValue::DataFile, _) if dropped(&row) => {
                         cursor = program.skip_file.run(cursor)?;
                         continue;
                     }
@@ -237,10 +237,10 @@ impl<'a, 'p> Walk<'a, 'p> {
                     continue;
                 }
                 match column {
-                    Column::Status => row.status = cursor.long()?,
-                    Column::SnapshotId => row.snapshot_id = Some(cursor.long()?),
-                    Column::SequenceNumber => row.sequence_number = Some(cursor.long()?),
-                    Column::FileSequenceNumber => row.file_sequence_number = Some(cursor.long()?),
+                    EntryValue::Status => row.status = cursor.long()?,
+                    EntryValue::SnapshotId => row.snapshot_id = Some(cursor.long()?),
+                    EntryValue::SequenceNumber => row.sequence_number = Some(cursor.long()?),
+                    EntryValue::FileSequenceNumber => row.file_sequence_number = Some(cursor.long()?),
                     _ => cursor = self.file(cursor, &mut row)?,
                 }
             }
@@ -270,7 +270,7 @@ impl<'a, 'p> Walk<'a, 'p> {
                     row.metrics = row.metrics.and_then(|m| m.get(..m.len() - cursor.rest().len()));
                     continue;
                 }
-                Step::Read(Column::Partition, _) => {
+                Step::Read(EntryValue::Partition, _) => {
                     let before = cursor.rest();
                     cursor = program.skip_partition.run(cursor)?;
                     row.partition = before.get(..before.len() - cursor.rest().len()).unwrap_or_default();
@@ -283,22 +283,22 @@ impl<'a, 'p> Walk<'a, 'p> {
                 continue;
             }
             match column {
-                Column::Content => row.content = cursor.long()?,
-                Column::Path => row.path = cursor.bytes()?,
-                Column::Format => row.format = cursor.bytes()?,
-                Column::RecordCount => row.record_count = cursor.long()?,
-                Column::SizeBytes => row.size_bytes = cursor.long()?,
-                Column::KeyMetadata => row.key_metadata = Some(cursor.bytes()?),
-                Column::SortOrderId => row.sort_order_id = Some(cursor.long()?),
-                Column::FirstRowId => row.first_row_id = Some(cursor.long()?),
-                Column::ReferencedDataFile => row.referenced_data_file = Some(cursor.bytes()?),
-                Column::ContentOffset => row.content_offset = Some(cursor.long()?),
-                Column::ContentSize => row.content_size = Some(cursor.long()?),
-                Column::SplitOffsets => {
+                EntryValue::Content => row.content = cursor.long()?,
+                EntryValue::Path => row.path = cursor.bytes()?,
+                EntryValue::Format => row.format = cursor.bytes()?,
+                EntryValue::RecordCount => row.record_count = cursor.long()?,
+                EntryValue::SizeBytes => row.size_bytes = cursor.long()?,
+                EntryValue::KeyMetadata => row.key_metadata = Some(cursor.bytes()?),
+                EntryValue::SortOrderId => row.sort_order_id = Some(cursor.long()?),
+                EntryValue::FirstRowId => row.first_row_id = Some(cursor.long()?),
+                EntryValue::ReferencedDataFile => row.referenced_data_file = Some(cursor.bytes()?),
+                EntryValue::ContentOffset => row.content_offset = Some(cursor.long()?),
+                EntryValue::ContentSize => row.content_size = Some(cursor.long()?),
+                EntryValue::SplitOffsets => {
                     row.has_split_offsets = true;
                     cursor = read_list(cursor, &mut self.split_offsets)?;
                 }
-                Column::EqualityIds => {
+                EntryValue::EqualityIds => {
                     row.has_equality_ids = true;
                     cursor = read_list(cursor, &mut self.equality_ids)?;
                 }
@@ -309,19 +309,19 @@ impl<'a, 'p> Walk<'a, 'p> {
     }
 
     /// Decodes a metrics map into the places of wanted fields, or as a whole, or both.
-    fn metrics(&mut self, column: Column, cursor: Cursor<'a>) -> Result<Cursor<'a>> {
+    fn metrics(&mut self, column: EntryValue, cursor: Cursor<'a>) -> Result<Cursor<'a>> {
         if self.program.keep_all {
             let after = read_all(column, cursor.clone(), &mut self.all)?;
-            if column == Column::Sizes || self.metrics.is_empty() {
+            if column == EntryValue::Sizes || self.metrics.is_empty() {
                 return Ok(after);
             }
         }
         let (metrics, lookup) = (&mut self.metrics[..], &self.program.lookup);
         match column {
-            Column::ValueCounts => read_counts::<0>(cursor, metrics, lookup),
-            Column::NullCounts => read_counts::<1>(cursor, metrics, lookup),
-            Column::NanCounts => read_counts::<2>(cursor, metrics, lookup),
-            Column::LowerBounds => read_bounds::<0>(cursor, metrics, lookup),
+            EntryValue::ValueCounts => read_counts::<0>(cursor, metrics, lookup),
+            EntryValue::NullCounts => read_counts::<1>(cursor, metrics, lookup),
+            EntryValue::NanCounts => read_counts::<2>(cursor, metrics, lookup),
+            EntryValue::LowerBounds => read_bounds::<0>(cursor, metrics, lookup),
             _ => read_bounds::<1>(cursor, metrics, lookup),
         }
     }
@@ -367,7 +367,7 @@ fn read_bounds<'a, const WHICH: usize>(
 }
 
 #[inline]
-fn absent(column: Column) -> Result<()> {
+fn absent(column: EntryValue) -> Result<()> {
     if column.is_required() {
         return Err(Error::corrupt(format!("an entry has no value for {column:?}")));
     }
@@ -388,7 +388,7 @@ fn read_list<'a>(mut cursor: Cursor<'a>, out: &mut Vec<i64>) -> Result<Cursor<'a
 
 /// The destination of entries: columns with interned partition tuples.
 struct Sink<'m> {
-    layout: &'m Layout,
+    layout: &'m EntryLayout,
     columns: EntryColumns,
     tuples: HashMap<Box<[u8]>, u32>,
     recent: Vec<u32>,
@@ -397,7 +397,7 @@ struct Sink<'m> {
 }
 
 impl<'m> Sink<'m> {
-    fn new(layout: &'m Arc<Layout>, request: &EntryRequest) -> Self {
+    fn new(layout: &'m Arc<EntryLayout>, request: &EntryRequest) -> Self {
         let metric = |id: &FieldId| MetricColumn { field_id: *id, ..MetricColumn::default() };
         let columns = EntryColumns {
             metrics: request.metric_fields.iter().map(metric).collect(),

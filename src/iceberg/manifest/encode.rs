@@ -7,7 +7,7 @@ use super::entries::{ADDED, DELETED, EXISTING};
 use super::list::{FieldSummary, ManifestContent};
 use super::record::{EntryRecord, fits};
 use crate::codec::avro::declare::{self, Zones};
-use crate::codec::avro::{Codec, ContainerWriter, RecordEncoder};
+use crate::codec::avro::{AvroCodec, ContainerWriter, RecordEncoder};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{DataFile, FileContent, FileMetrics};
 use crate::iceberg::spec::partition::spec_fields_to_json;
@@ -29,7 +29,7 @@ pub struct ManifestHeader<'a> {
     /// The kind of files.
     pub content: ManifestContent,
     /// The compression of blocks. Java's default is deflate.
-    pub codec: Codec,
+    pub codec: AvroCodec,
     /// The codec's level. `None` means a balanced one.
     pub compression_level: Option<i32>,
 }

@@ -140,7 +140,7 @@ fn entry() -> impl Strategy<Value = ManifestEntry> {
 
 fn header<'a>(schema: &'a Schema, spec: &'a PartitionSpec, format_version: u8) -> ManifestHeader<'a> {
     let content = ManifestContent::Data;
-    ManifestHeader { format_version, schema, spec, content, codec: Codec::Deflate, compression_level: None }
+    ManifestHeader { format_version, schema, spec, content, codec: AvroCodec::Deflate, compression_level: None }
 }
 
 /// As a kind of delete file has it.

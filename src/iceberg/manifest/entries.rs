@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 pub use crate::codec::columns::{BytesColumn, ListColumn};
 use crate::format::task::{FileContent, FileFormat};
-use crate::iceberg::manifest::layout::Layout;
+use crate::iceberg::manifest::layout::EntryLayout;
 use crate::types::{FieldId, Value};
 
 /// A count that is not in the manifest.
@@ -93,7 +93,7 @@ pub struct EntryColumns {
     /// Only with [`EntryRequest::encoded_metrics`], else empty.
     pub encoded_metrics: BytesColumn,
     /// The layout that decodes them.
-    pub(crate) layout: Option<Arc<Layout>>,
+    pub(crate) layout: Option<Arc<EntryLayout>>,
 }
 
 impl EntryColumns {

@@ -12,7 +12,7 @@ use crate::types::{FieldId, PartitionField, PrimitiveType, Transform, Value, dec
 
 /// The meaning of one value of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Column {
+pub(crate) enum EntryValue {
     Status,
     SnapshotId,
     SequenceNumber,
@@ -40,47 +40,47 @@ pub(crate) enum Column {
     ContentSize,
 }
 
-pub(crate) const ENTRY_COLUMNS: &[(FieldId, &str, Column)] = &[
-    (0, "status", Column::Status),
-    (1, "snapshot_id", Column::SnapshotId),
-    (3, "sequence_number", Column::SequenceNumber),
-    (4, "file_sequence_number", Column::FileSequenceNumber),
-    (2, "data_file", Column::DataFile),
+pub(crate) const ENTRY_COLUMNS: &[(FieldId, &str, EntryValue)] = &[
+    (0, "status", EntryValue::Status),
+    (1, "snapshot_id", EntryValue::SnapshotId),
+    (3, "sequence_number", EntryValue::SequenceNumber),
+    (4, "file_sequence_number", EntryValue::FileSequenceNumber),
+    (2, "data_file", EntryValue::DataFile),
 ];
 
-pub(crate) const FILE_COLUMNS: &[(FieldId, &str, Column)] = &[
-    (134, "content", Column::Content),
-    (100, "file_path", Column::Path),
-    (101, "file_format", Column::Format),
-    (102, "partition", Column::Partition),
-    (103, "record_count", Column::RecordCount),
-    (104, "file_size_in_bytes", Column::SizeBytes),
-    (108, "column_sizes", Column::Sizes),
-    (109, "value_counts", Column::ValueCounts),
-    (110, "null_value_counts", Column::NullCounts),
-    (137, "nan_value_counts", Column::NanCounts),
-    (125, "lower_bounds", Column::LowerBounds),
-    (128, "upper_bounds", Column::UpperBounds),
-    (131, "key_metadata", Column::KeyMetadata),
-    (132, "split_offsets", Column::SplitOffsets),
-    (135, "equality_ids", Column::EqualityIds),
-    (140, "sort_order_id", Column::SortOrderId),
-    (142, "first_row_id", Column::FirstRowId),
-    (143, "referenced_data_file", Column::ReferencedDataFile),
-    (144, "content_offset", Column::ContentOffset),
-    (145, "content_size_in_bytes", Column::ContentSize),
+pub(crate) const FILE_COLUMNS: &[(FieldId, &str, EntryValue)] = &[
+    (134, "content", EntryValue::Content),
+    (100, "file_path", EntryValue::Path),
+    (101, "file_format", EntryValue::Format),
+    (102, "partition", EntryValue::Partition),
+    (103, "record_count", EntryValue::RecordCount),
+    (104, "file_size_in_bytes", EntryValue::SizeBytes),
+    (108, "column_sizes", EntryValue::Sizes),
+    (109, "value_counts", EntryValue::ValueCounts),
+    (110, "null_value_counts", EntryValue::NullCounts),
+    (137, "nan_value_counts", EntryValue::NanCounts),
+    (125, "lower_bounds", EntryValue::LowerBounds),
+    (128, "upper_bounds", EntryValue::UpperBounds),
+    (131, "key_metadata", EntryValue::KeyMetadata),
+    (132, "split_offsets", EntryValue::SplitOffsets),
+    (135, "equality_ids", EntryValue::EqualityIds),
+    (140, "sort_order_id", EntryValue::SortOrderId),
+    (142, "first_row_id", EntryValue::FirstRowId),
+    (143, "referenced_data_file", EntryValue::ReferencedDataFile),
+    (144, "content_offset", EntryValue::ContentOffset),
+    (145, "content_size_in_bytes", EntryValue::ContentSize),
 ];
 
-impl Column {
+impl EntryValue {
     /// Whether every entry must have this value.
     pub(crate) fn is_required(self) -> bool {
-        use Column::*;
+        use EntryValue::*;
         matches!(self, Status | DataFile | Path | Format | RecordCount | SizeBytes)
     }
 
     /// Whether the value can be read from this Avro type.
     fn fits(self, node: &Node) -> bool {
-        use Column::*;
+        use EntryValue::*;
         let list = |node: &Node| matches!(&node.shape, Shape::Array(items) if items.is_integer());
         match self {
             DataFile | Partition => node.members().is_some(),
@@ -99,23 +99,23 @@ impl Column {
 
 /// One member of the entry's or data file's record, in the order of the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Slot {
+pub(crate) struct MemberSlot {
     /// Its meaning; `None` if Frazil does not know it.
-    pub column: Option<Column>,
+    pub column: Option<EntryValue>,
     pub optional: Optional,
     /// The whole type, including the union, to skip it.
     pub node: Node,
 }
 
-static LAYOUTS: Compiled<Layout> = Compiled::new();
+static LAYOUTS: Compiled<EntryLayout> = Compiled::new();
 
 /// The layout of a manifest's entries. Manifests with the same header text share one.
 #[derive(Debug)]
-pub struct Layout {
+pub struct EntryLayout {
     /// The header text that it was compiled from: schema and partition spec.
     source: (String, Option<String>),
-    pub(crate) entry: Vec<Slot>,
-    pub(crate) file: Vec<Slot>,
+    pub(crate) entry: Vec<MemberSlot>,
+    pub(crate) file: Vec<MemberSlot>,
     /// For each field of the Avro record: its place in the tuple and how to read it. Tuples have the length of
     /// `fields`.
     pub(crate) partition: Vec<PartitionReader>,
@@ -124,7 +124,7 @@ pub struct Layout {
     pub(crate) has_sequence_numbers: bool,
 }
 
-impl Layout {
+impl EntryLayout {
     /// The header text that it was compiled from: schema and partition spec.
     pub(crate) fn source(&self) -> (&str, Option<&str>) {
         (&self.source.0, self.source.1.as_deref())
@@ -140,16 +140,17 @@ impl Layout {
     /// # Errors
     /// `CorruptTable` if the header is invalid or lacks a required column; `Unsupported` for partition values of a type
     /// that Iceberg does not have.
-    pub(crate) fn of(schema: &str, spec: Option<&str>) -> Result<Arc<Layout>> {
+    pub(crate) fn of(schema: &str, spec: Option<&str>) -> Result<Arc<EntryLayout>> {
         let bytes = schema.len().saturating_add(spec.map_or(0, str::len));
-        LAYOUTS.get(bytes, |layout| layout.is_of(schema, spec), || Layout::new(schema, spec))
+        LAYOUTS.get(bytes, |layout| layout.is_of(schema, spec), || EntryLayout::new(schema, spec))
     }
 
-    fn new(schema: &str, spec: Option<&str>) -> Result<Layout> {
+    fn new(schema: &str, spec: Option<&str>) -> Result<EntryLayout> {
         let root = Node::parse(schema)?;
         let members = root.members().ok_or_else(|| Error::corrupt("the manifest's schema is not a record"))?;
         let entry = slots(members, ENTRY_COLUMNS)?;
-        let file_node = entry.iter().find(|s| s.column == Some(Column::DataFile)).map(|s| s.node.optional().1.clone());
+        let file_node =
+            entry.iter().find(|s| s.column == Some(EntryValue::DataFile)).map(|s| s.node.optional().1.clone());
         let file_node = file_node.ok_or_else(|| missing("data_file"))?;
         let file = slots(file_node.members().unwrap_or_default(), FILE_COLUMNS)?;
         for (_, name, column) in ENTRY_COLUMNS.iter().chain(FILE_COLUMNS) {
@@ -158,11 +159,11 @@ impl Layout {
             }
         }
         let header = spec.map(spec_fields).transpose()?.unwrap_or_default();
-        let record = file.iter().find(|s| s.column == Some(Column::Partition)).map(|s| s.node.optional().1.clone());
+        let record = file.iter().find(|s| s.column == Some(EntryValue::Partition)).map(|s| s.node.optional().1.clone());
         let record = record.as_ref().and_then(Node::members).unwrap_or_default();
         let (fields, types, partition) = partition_layout(record, header)?;
-        let has_sequence_numbers = entry.iter().any(|s| s.column == Some(Column::SequenceNumber));
-        Ok(Layout {
+        let has_sequence_numbers = entry.iter().any(|s| s.column == Some(EntryValue::SequenceNumber));
+        Ok(EntryLayout {
             source: (schema.to_owned(), spec.map(str::to_owned)),
             entry,
             file,
@@ -177,7 +178,7 @@ impl Layout {
     pub(crate) fn tuple(&self, raw: &[u8]) -> Result<Vec<Option<Value>>> {
         let mut cursor = Cursor::new(raw);
         let mut out = vec![None; self.fields.len()];
-        let slot = self.file.iter().find(|s| s.column == Some(Column::Partition));
+        let slot = self.file.iter().find(|s| s.column == Some(EntryValue::Partition));
         if !slot.map_or(Ok(false), |s| cursor.present(s.optional))? {
             return Ok(out);
         }
@@ -195,7 +196,7 @@ fn missing(name: &str) -> Error {
     Error::corrupt(format!("the manifest's schema lacks '{name}'"))
 }
 
-fn slots(members: &[Member], table: &[(FieldId, &str, Column)]) -> Result<Vec<Slot>> {
+fn slots(members: &[Member], table: &[(FieldId, &str, EntryValue)]) -> Result<Vec<MemberSlot>> {
     let mut seen = Vec::new();
     let slot = |m: &Member| {
         let column = m.pick(table);
@@ -208,7 +209,7 @@ fn slots(members: &[Member], table: &[(FieldId, &str, Column)]) -> Result<Vec<Sl
             Some(c) if optional != Optional::Never && !c.fits(inner) => {
                 Err(Error::corrupt(format!("field '{}' of the manifest has another type", m.name)))
             }
-            _ => Ok(Slot { column, optional, node: m.node.clone() }),
+            _ => Ok(MemberSlot { column, optional, node: m.node.clone() }),
         }
     };
     members.iter().map(slot).collect()

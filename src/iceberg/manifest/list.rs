@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 
 use crate::codec::avro::declare::{self, Zones};
 use crate::codec::avro::{
-    AvroBytes, AvroItems, Budget, Codec, Compiled, ContainerWriter, Cursor, Node, OpenFile, RecordEncoder, RecordStep,
-    Shape, compile,
+    AvroBytes, AvroCodec, AvroItems, Budget, Compiled, ContainerWriter, Cursor, Node, OpenFile, RecordEncoder,
+    RecordStep, Shape, compile,
 };
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::manifest::avro::manifest_list_schema;
@@ -74,7 +74,7 @@ pub struct ManifestFile {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
+enum ListField {
     Path,
     Length,
     SpecId,
@@ -94,26 +94,26 @@ enum Column {
 }
 
 /// Columns by field id, or by name in files without ids. The counts had other names in old files.
-const COLUMNS: &[(i32, &str, Column)] = &[
-    (500, "manifest_path", Column::Path),
-    (501, "manifest_length", Column::Length),
-    (502, "partition_spec_id", Column::SpecId),
-    (517, "content", Column::Content),
-    (515, "sequence_number", Column::SequenceNumber),
-    (516, "min_sequence_number", Column::MinSequenceNumber),
-    (503, "added_snapshot_id", Column::SnapshotId),
-    (504, "added_files_count", Column::AddedFiles),
-    (504, "added_data_files_count", Column::AddedFiles),
-    (505, "existing_files_count", Column::ExistingFiles),
-    (505, "existing_data_files_count", Column::ExistingFiles),
-    (506, "deleted_files_count", Column::DeletedFiles),
-    (506, "deleted_data_files_count", Column::DeletedFiles),
-    (512, "added_rows_count", Column::AddedRows),
-    (513, "existing_rows_count", Column::ExistingRows),
-    (514, "deleted_rows_count", Column::DeletedRows),
-    (507, "partitions", Column::Partitions),
-    (519, "key_metadata", Column::KeyMetadata),
-    (520, "first_row_id", Column::FirstRowId),
+const COLUMNS: &[(i32, &str, ListField)] = &[
+    (500, "manifest_path", ListField::Path),
+    (501, "manifest_length", ListField::Length),
+    (502, "partition_spec_id", ListField::SpecId),
+    (517, "content", ListField::Content),
+    (515, "sequence_number", ListField::SequenceNumber),
+    (516, "min_sequence_number", ListField::MinSequenceNumber),
+    (503, "added_snapshot_id", ListField::SnapshotId),
+    (504, "added_files_count", ListField::AddedFiles),
+    (504, "added_data_files_count", ListField::AddedFiles),
+    (505, "existing_files_count", ListField::ExistingFiles),
+    (505, "existing_data_files_count", ListField::ExistingFiles),
+    (506, "deleted_files_count", ListField::DeletedFiles),
+    (506, "deleted_data_files_count", ListField::DeletedFiles),
+    (512, "added_rows_count", ListField::AddedRows),
+    (513, "existing_rows_count", ListField::ExistingRows),
+    (514, "deleted_rows_count", ListField::DeletedRows),
+    (507, "partitions", ListField::Partitions),
+    (519, "key_metadata", ListField::KeyMetadata),
+    (520, "first_row_id", ListField::FirstRowId),
 ];
 
 #[derive(Clone, Copy)]
@@ -143,25 +143,25 @@ pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
     let file = OpenFile::parse(bytes)?;
     let head = file.head()?;
     let schema = head.schema_json()?;
-    let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || Layout::new(schema))?;
+    let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || ListLayout::new(schema))?;
     file.decode_records(|cursor| layout.manifest(cursor))
 }
 
-static LAYOUTS: Compiled<Layout> = Compiled::new();
+static LAYOUTS: Compiled<ListLayout> = Compiled::new();
 
-struct Layout {
+struct ListLayout {
     schema: String,
-    steps: Vec<RecordStep<Column>>,
+    steps: Vec<RecordStep<ListField>>,
     summary: Vec<RecordStep<SummaryColumn>>,
 }
 
-impl Layout {
-    fn new(schema_json: &str) -> Result<Layout> {
+impl ListLayout {
+    fn new(schema_json: &str) -> Result<ListLayout> {
         let schema = Node::parse(schema_json)?;
         let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is not a record"))?;
         let (mut summary, mut budget) = (Vec::new(), Budget::default());
         for m in members {
-            if m.pick(COLUMNS) == Some(Column::Partitions)
+            if m.pick(COLUMNS) == Some(ListField::Partitions)
                 && let Shape::Array(items) = &m.node.optional().1.shape
                 && let Some(members) = items.members()
             {
@@ -176,8 +176,8 @@ impl Layout {
             }
         }
         let steps = compile(members, COLUMNS, &mut budget, |column, node| match column {
-            Column::Path | Column::KeyMetadata => node.is_prefixed(),
-            Column::Partitions => matches!(&node.shape, Shape::Array(items) if items.members().is_some()),
+            ListField::Path | ListField::KeyMetadata => node.is_prefixed(),
+            ListField::Partitions => matches!(&node.shape, Shape::Array(items) if items.members().is_some()),
             _ => node.is_integer(),
         })?;
         for (_, name, needed) in COLUMNS.iter().take(3) {
@@ -185,7 +185,7 @@ impl Layout {
                 return Err(Error::corrupt(format!("the manifest list's schema lacks '{name}'")));
             }
         }
-        Ok(Layout { schema: schema_json.to_owned(), steps, summary })
+        Ok(ListLayout { schema: schema_json.to_owned(), steps, summary })
     }
 
     fn manifest(&self, cursor: &mut Cursor<'_>) -> Result<ManifestFile> {
@@ -205,36 +205,36 @@ impl Layout {
         Ok(out)
     }
 
-    fn column(&self, column: Column, cursor: &mut Cursor<'_>, out: &mut ManifestFile) -> Result<()> {
+    fn column(&self, column: ListField, cursor: &mut Cursor<'_>, out: &mut ManifestFile) -> Result<()> {
         match column {
-            Column::Path => out.path = cursor.string()?.to_owned(),
-            Column::Length => {
+            ListField::Path => out.path = cursor.string()?.to_owned(),
+            ListField::Length => {
                 out.length_bytes = cursor.long()?;
                 if out.length_bytes < 0 {
                     return Err(Error::corrupt(format!("a manifest has a length of {}", out.length_bytes))
                         .with("manifest", &out.path));
                 }
             }
-            Column::SpecId => out.spec_id = cursor.int()?,
-            Column::Content => {
+            ListField::SpecId => out.spec_id = cursor.int()?,
+            ListField::Content => {
                 out.content = match cursor.long()? {
                     0 => ManifestContent::Data,
                     1 => ManifestContent::Deletes,
                     other => return Err(Error::unsupported(format!("a manifest has content {other}"))),
                 }
             }
-            Column::SequenceNumber => out.sequence_number = cursor.long()?,
-            Column::MinSequenceNumber => out.min_sequence_number = cursor.long()?,
-            Column::SnapshotId => out.added_snapshot_id = Some(cursor.long()?),
-            Column::AddedFiles => out.added_files_count = count(cursor)?,
-            Column::ExistingFiles => out.existing_files_count = count(cursor)?,
-            Column::DeletedFiles => out.deleted_files_count = count(cursor)?,
-            Column::AddedRows => out.added_rows_count = count(cursor)?,
-            Column::ExistingRows => out.existing_rows_count = count(cursor)?,
-            Column::DeletedRows => out.deleted_rows_count = count(cursor)?,
-            Column::Partitions => out.partitions = Some(self.summaries(cursor)?),
-            Column::KeyMetadata => out.key_metadata = Some(cursor.bytes()?.to_vec()),
-            Column::FirstRowId => out.first_row_id = Some(cursor.long()?),
+            ListField::SequenceNumber => out.sequence_number = cursor.long()?,
+            ListField::MinSequenceNumber => out.min_sequence_number = cursor.long()?,
+            ListField::SnapshotId => out.added_snapshot_id = Some(cursor.long()?),
+            ListField::AddedFiles => out.added_files_count = count(cursor)?,
+            ListField::ExistingFiles => out.existing_files_count = count(cursor)?,
+            ListField::DeletedFiles => out.deleted_files_count = count(cursor)?,
+            ListField::AddedRows => out.added_rows_count = count(cursor)?,
+            ListField::ExistingRows => out.existing_rows_count = count(cursor)?,
+            ListField::DeletedRows => out.deleted_rows_count = count(cursor)?,
+            ListField::Partitions => out.partitions = Some(self.summaries(cursor)?),
+            ListField::KeyMetadata => out.key_metadata = Some(cursor.bytes()?.to_vec()),
+            ListField::FirstRowId => out.first_row_id = Some(cursor.long()?),
         }
         Ok(())
     }
@@ -313,7 +313,7 @@ pub fn encode_manifest_list(manifests: &[ManifestFile], header: &ManifestListHea
     let schema = manifest_list_schema(version)?;
     let encoder = RecordEncoder::new(&schema)?;
     let text = declare::text(&schema, Zones::AdjustToUtc)?;
-    let mut writer = ContainerWriter::new(&text, &metadata, Codec::Deflate);
+    let mut writer = ContainerWriter::new(&text, &metadata, AvroCodec::Deflate);
     for m in manifests {
         let record = ManifestRecord::new(m, version);
         record.and_then(|record| writer.append(&encoder, &record)).with("manifest", &m.path)?;

@@ -196,7 +196,7 @@ fn torn_or_flipped_bytes_never_panic() {
     let list = decode_manifest_list(&bytes).unwrap();
     let schema = manifest_list_schema(2).unwrap();
     let text = declare::text(&schema, Zones::AdjustToUtc).unwrap();
-    let mut writer = ContainerWriter::new(&text, &[], Codec::Null);
+    let mut writer = ContainerWriter::new(&text, &[], AvroCodec::Null);
     let encoder = RecordEncoder::new(&schema).unwrap();
     list.iter().for_each(|m| writer.append(&encoder, &ManifestRecord::new(m, 2).unwrap()).unwrap());
     let plain = writer.finish().unwrap();

@@ -2,20 +2,20 @@
 
 use std::ops::Range;
 
-use super::layout::{Column, Layout};
+use super::layout::{EntryLayout, EntryValue};
 use crate::codec::avro::{Budget, Cursor, Skip};
 use crate::error::Result;
 use crate::format::task::{ColumnMetrics, DecodeMetrics, FieldMap};
 
 /// Reads one metrics map whole.
-pub(crate) fn read_all<'a>(column: Column, cursor: Cursor<'a>, all: &mut ColumnMetrics) -> Result<Cursor<'a>> {
+pub(crate) fn read_all<'a>(column: EntryValue, cursor: Cursor<'a>, all: &mut ColumnMetrics) -> Result<Cursor<'a>> {
     let bytes = |c: &mut Cursor<'a>| c.bytes().map(<[u8]>::to_vec);
     match column {
-        Column::Sizes => read_map(cursor, &mut all.column_sizes, Cursor::long),
-        Column::ValueCounts => read_map(cursor, &mut all.value_counts, Cursor::long),
-        Column::NullCounts => read_map(cursor, &mut all.null_value_counts, Cursor::long),
-        Column::NanCounts => read_map(cursor, &mut all.nan_value_counts, Cursor::long),
-        Column::LowerBounds => read_map(cursor, &mut all.lower_bounds, bytes),
+        EntryValue::Sizes => read_map(cursor, &mut all.column_sizes, Cursor::long),
+        EntryValue::ValueCounts => read_map(cursor, &mut all.value_counts, Cursor::long),
+        EntryValue::NullCounts => read_map(cursor, &mut all.null_value_counts, Cursor::long),
+        EntryValue::NanCounts => read_map(cursor, &mut all.nan_value_counts, Cursor::long),
+        EntryValue::LowerBounds => read_map(cursor, &mut all.lower_bounds, bytes),
         _ => read_map(cursor, &mut all.upper_bounds, bytes),
     }
 }
@@ -37,12 +37,12 @@ fn read_map<'a, T>(
     Ok(cursor)
 }
 
-fn is_metric(column: Option<Column>) -> bool {
-    use Column::*;
+fn is_metric(column: Option<EntryValue>) -> bool {
+    use EntryValue::*;
     matches!(column, Some(Sizes | ValueCounts | NullCounts | NanCounts | LowerBounds | UpperBounds))
 }
 
-impl Layout {
+impl EntryLayout {
     /// The range from the first metrics map of a data file's record to the end of the last one.
     pub(crate) fn metrics_span(&self) -> Option<Range<usize>> {
         let first = self.file.iter().position(|s| is_metric(s.column))?;
@@ -51,7 +51,7 @@ impl Layout {
     }
 }
 
-impl DecodeMetrics for Layout {
+impl DecodeMetrics for EntryLayout {
     fn decode_metrics(&self, bytes: &[u8]) -> Result<ColumnMetrics> {
         let (mut cursor, mut out, mut budget) = (Cursor::new(bytes), ColumnMetrics::default(), Budget::default());
         let slots = self.metrics_span().and_then(|span| self.file.get(span)).unwrap_or_default();

@@ -51,7 +51,7 @@ pub struct EntryBatch<'a> {
 }
 
 /// The entries that one thread decodes at a time.
-struct Piece {
+struct WalkPiece {
     manifest: usize,
     blocks: Range<usize>,
 }
@@ -127,13 +127,13 @@ impl<'a> MetadataWalk<'a> {
             Manifest::parse_like(&loaded[i], layout.as_ref()).with("path", self.location.found(&wave[i].path))
         };
         let parsed = in_parallel(wave.len(), parse)?;
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut pieces: Vec<WalkPiece> = Vec::new();
         for (manifest, m) in parsed.iter().enumerate() {
             let blocks = m.block_count();
             // Row ids count over a whole manifest, so one thread reads all of it.
             let step = if wave[manifest].first_row_id.is_some() { blocks.max(1) } else { BLOCKS_PER_PIECE };
             let ranges = (0..blocks).step_by(step).map(|b| b..(b + step).min(blocks));
-            pieces.extend(ranges.map(|blocks| Piece { manifest, blocks }));
+            pieces.extend(ranges.map(|blocks| WalkPiece { manifest, blocks }));
         }
         let decode = |p: usize| {
             let (piece, manifest) = (&pieces[p], pieces[p].manifest);
@@ -146,7 +146,7 @@ impl<'a> MetadataWalk<'a> {
 
     fn piece<T>(
         &self,
-        piece: &Piece,
+        piece: &WalkPiece,
         file: &ManifestFile,
         manifest: &Manifest<'_>,
         request: &EntryRequest,

@@ -5,7 +5,7 @@ use crate::format::task::{ColumnMetrics, DataFile, FieldMap, FileContent};
 use crate::iceberg::manifest::list::ManifestContent;
 use crate::iceberg::plan::deletes::DeleteIndex;
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
-use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::plan::testing::{TestTable, added, batches_of, file, partition, tasks_of};
 use crate::parallel::Cancellation;
 use crate::types::{Field, PartitionSpec, PrimitiveType, Schema};
@@ -57,7 +57,7 @@ fn files_with_the_same_deletes_share_them() {
 #[test]
 fn what_is_held_of_different_deletes_is_bounded() {
     let table = table(3000, 3000, true);
-    let mut plan = Plan::start(table.input(BoundPredicate::True)).unwrap();
+    let mut plan = RunningPlan::start(table.input(BoundPredicate::True)).unwrap();
     let (mut seen, mut total, mut most) = (0, 0, 0);
     while let Some(batch) = plan.next_batch().unwrap() {
         most = most.max(batch.deletes.held());
@@ -87,7 +87,7 @@ fn the_index_and_its_look_ups_can_be_stopped() {
         // As data would be planned: the deletes' own entries.
         let mut counters = crate::iceberg::plan::planned::PlanCounters::default();
         let scoped = PlanInput { entries: EntryScope::Live, ..input() };
-        Plan::index_deletes(scoped, [&only], &mut counters).unwrap().unwrap()
+        RunningPlan::index_deletes(scoped, [&only], &mut counters).unwrap().unwrap()
     };
     let index = deletes();
     let attached = Cancellation::after(1).scope(|| index.attach(&batches[0]));

@@ -25,7 +25,7 @@ use crate::iceberg::plan::deletes::{AttachedDeletes, DeleteIndex};
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::planned::{BatchChange, PlanCounters, PlannedBatch};
-use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::check_cancelled;
@@ -70,10 +70,10 @@ pub fn snapshots_between(metadata: &TableMetadata, since: Option<i64>, at: &Snap
 ///
 /// # Errors
 /// Errors of [`Plan::start`].
-pub fn plan_appends(input: PlanInput, snapshots: &[Arc<Snapshot>]) -> Result<Plan> {
+pub fn plan_appends(input: PlanInput, snapshots: &[Arc<Snapshot>]) -> Result<RunningPlan> {
     let began = Instant::now();
     let (input, manifests) = list_appends(input, snapshots)?;
-    Plan::over(input, manifests, began)
+    RunningPlan::over(input, manifests, began)
 }
 
 /// The input of [`plan_appends`]: the manifests that the appends wrote, oldest first, and the entries to plan.
@@ -111,7 +111,7 @@ pub(crate) fn is_by(m: &ManifestFile, snapshot_id: i64) -> bool {
 /// A plan of either kind. It yields batches of files.
 pub enum AnyPlan {
     /// The files of one version, or appended files.
-    Files(Box<Plan>),
+    Files(Box<RunningPlan>),
     /// A changelog.
     Changes(Box<ChangesPlan>),
 }
@@ -260,9 +260,9 @@ impl ChangesPlan {
                 let (snapshot, scope, manifests) = (snapshot.clone(), scope.clone(), manifests.clone());
                 looks.push(Look { ordinal, snapshot, scope, manifests });
             }
-            let mut plan = Plan::over(input(scope), manifests, began)?;
+            let mut plan = RunningPlan::over(input(scope), manifests, began)?;
             plan.keep_metrics(deletes.key_fields());
-            stages.push_back(Stage { what, plan });
+            stages.push_back(ChangeStage { what, plan });
             Ok(())
         };
         let touched = own();
@@ -329,12 +329,12 @@ struct CommitPlan {
     ordinal: i32,
     commit: Option<Arc<CommitChanges>>,
     deletes: CommitDeletes,
-    stages: VecDeque<Stage>,
+    stages: VecDeque<ChangeStage>,
 }
 
-struct Stage {
+struct ChangeStage {
     what: What,
-    plan: Plan,
+    plan: RunningPlan,
 }
 
 #[derive(Clone, Copy)]
@@ -492,7 +492,7 @@ impl CommitDeletes {
 
     fn load(&mut self, entries: EntryScope, own: bool) -> Result<Option<Arc<DeleteIndex>>> {
         let manifests = self.manifests.iter().filter(|m| !own || is_by(m, self.snapshot_id));
-        Plan::index_deletes(PlanInput { entries, ..self.input.clone() }, manifests, &mut self.counters)
+        RunningPlan::index_deletes(PlanInput { entries, ..self.input.clone() }, manifests, &mut self.counters)
     }
 
     fn have_changed(&self) -> bool {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::codec::avro::Codec;
+use crate::codec::avro::AvroCodec;
 use crate::expr::{bind, parse};
 use crate::format::task::{ColumnMetrics, DataFile, FieldMap, FileContent, FileFormat, ScanTask};
 use crate::iceberg::manifest::encode::{ManifestEntry, ManifestHeader, encode_manifest};
@@ -199,7 +199,7 @@ impl World {
             schema: self.metadata.schema().unwrap(),
             spec: self.metadata.spec_by_id(spec_id).unwrap(),
             content,
-            codec: Codec::Deflate,
+            codec: AvroCodec::Deflate,
             compression_level: None,
         };
         let encoded = encode_manifest(&entries, &header).unwrap();
@@ -269,7 +269,7 @@ impl World {
 
     /// The files of a version with their deletes.
     fn version(&self, snapshot: Option<&Arc<Snapshot>>, filter: &str) -> BTreeMap<String, BTreeSet<String>> {
-        let mut plan = Plan::start(self.input(snapshot, filter)).unwrap();
+        let mut plan = RunningPlan::start(self.input(snapshot, filter)).unwrap();
         let mut out = BTreeMap::new();
         while let Some(batch) = plan.next_batch().unwrap() {
             for k in 0..batch.rows.len() {

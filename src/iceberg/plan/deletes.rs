@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{DeleteRef, FileContent, FileFormat, Partition};
 use crate::iceberg::manifest::entries::EntryColumns;
-use crate::iceberg::plan::equality_keys::KeyColumn;
+use crate::iceberg::plan::equality_keys::EqualityKeyColumn;
 use crate::iceberg::plan::kept_entries::{KeptEntries, PartitionGroup};
 use crate::iceberg::plan::path_index::{PathMap, PathRanges};
 use crate::iceberg::spec::metadata::TableMetadata;
@@ -63,7 +63,7 @@ struct EqualityDelete {
     /// The last data sequence number that it applies to.
     reaches: i64,
     file: u32,
-    keys: Vec<KeyColumn>,
+    keys: Vec<EqualityKeyColumn>,
 }
 
 /// The deletes attached to the kept files of a batch.
@@ -219,7 +219,7 @@ impl DeleteIndex {
     /// Key columns of the equality deletes. Their metrics in data files reduce the matches.
     pub fn key_fields(&self) -> impl Iterator<Item = FieldId> + '_ {
         let all = self.global.iter().chain(self.of_partition.iter().flat_map(|p| &p.equality));
-        all.flat_map(|d| d.keys.iter().map(KeyColumn::field_id))
+        all.flat_map(|d| d.keys.iter().map(EqualityKeyColumn::field_id))
     }
 
     /// The partitions with data files that the deletes may apply to, by a key of their values. `None` if some deletes
@@ -302,7 +302,7 @@ impl DeleteIndex {
             let id = FieldId::try_from(*id).ok()?;
             schema.path(id).or_else(|| metadata.schemas.iter().find_map(|s| s.path(id)))
         };
-        let keys = ids.iter().filter_map(|id| KeyColumn::new(&path(id)?, &batch.columns, row)).collect();
+        let keys = ids.iter().filter_map(|id| EqualityKeyColumn::new(&path(id)?, &batch.columns, row)).collect();
         let spec_id = batch.group(row)?.partition.spec_id;
         let spec = metadata.partition_specs.iter().find(|s| s.id == spec_id);
         let entry = EqualityDelete { reaches: self.sequence_number(file).saturating_sub(1), file, keys };

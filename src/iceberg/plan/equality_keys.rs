@@ -9,7 +9,7 @@ use crate::types::{Field, FieldId, PrimitiveType, Value, ValueRef};
 
 /// The metrics of an equality delete file for one of its key columns.
 #[derive(Debug)]
-pub(crate) struct KeyColumn {
+pub(crate) struct EqualityKeyColumn {
     field_id: FieldId,
     ty: PrimitiveType,
     required: bool,
@@ -19,10 +19,10 @@ pub(crate) struct KeyColumn {
     bounds: Option<(Value, Value)>,
 }
 
-impl KeyColumn {
+impl EqualityKeyColumn {
     /// `path` leads from a column of the table to the key. `None` if the key is not primitive, because it has no
     /// metrics.
-    pub(crate) fn new(path: &[&Field], columns: &EntryColumns, row: usize) -> Option<KeyColumn> {
+    pub(crate) fn new(path: &[&Field], columns: &EntryColumns, row: usize) -> Option<EqualityKeyColumn> {
         let field = path.last()?;
         let ty = field.ty.as_primitive()?.clone();
         // A required field of a struct is null if the struct is null.
@@ -30,7 +30,7 @@ impl KeyColumn {
         let metric = metric(columns, field.id);
         let (values, nulls) = metric.map_or((None, None), |m| counts(m, columns, row));
         let bounds = metric.and_then(|m| bounds(m, &ty, columns, row));
-        Some(KeyColumn {
+        Some(EqualityKeyColumn {
             field_id: field.id,
             required,
             all_null: !required && nulls.is_some() && nulls == values,

@@ -12,7 +12,7 @@ use crate::iceberg::plan::changes::{ChangesPlan, is_by, manifests_of};
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::plan_cache::cache::PlanCache;
 use crate::iceberg::plan::planner::WAVE_BYTES;
-use crate::iceberg::plan::why::{Judge, ManifestVerdict, Stage};
+use crate::iceberg::plan::why::{ManifestVerdict, ReasonJudge, Stage};
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::check_cancelled;
 
@@ -26,7 +26,7 @@ const TASK_BYTES: u64 = 200;
 const DELETE_BYTES: u64 = 300;
 
 /// The manifests to open, each with the entries to search for.
-type Opened<'m> = Vec<(&'m ManifestFile, &'m EntryScope)>;
+type OpenedManifests<'m> = Vec<(&'m ManifestFile, &'m EntryScope)>;
 
 impl Estimate {
     /// Estimates a plan of these entries with this filter over the judged manifests.
@@ -38,7 +38,7 @@ impl Estimate {
     ) -> Estimate {
         let kept = |content| {
             let of = verdicts.iter().filter(move |v| v.stage == Stage::Kept && v.manifest.content == content);
-            of.map(|v| (&v.manifest, scope)).collect::<Opened<'_>>()
+            of.map(|v| (&v.manifest, scope)).collect::<OpenedManifests<'_>>()
         };
         let (data, mut deletes) = (kept(ManifestContent::Data), kept(ManifestContent::Deletes));
         if data.is_empty() {
@@ -49,8 +49,14 @@ impl Estimate {
         out
     }
 
-    fn of(data: &Opened<'_>, deletes: &Opened<'_>, filter: &BoundPredicate, cache: Option<&PlanCache>) -> Estimate {
-        let count = |opened: &Opened<'_>| opened.iter().map(|(m, _)| m.length_bytes).collect::<ManifestCount>();
+    fn of(
+        data: &OpenedManifests<'_>,
+        deletes: &OpenedManifests<'_>,
+        filter: &BoundPredicate,
+        cache: Option<&PlanCache>,
+    ) -> Estimate {
+        let count =
+            |opened: &OpenedManifests<'_>| opened.iter().map(|(m, _)| m.length_bytes).collect::<ManifestCount>();
         let files = |(m, scope): &(&ManifestFile, &EntryScope)| {
             scope.count(m.added_files_count, m.existing_files_count, m.deleted_files_count)
         };
@@ -158,10 +164,10 @@ fn estimate_commit(input: &PlanInput, snapshot: &Snapshot, all: &[ManifestFile])
         (&deletes, &before, false, changes || removes),
         (&deletes, &live, false, changes || older),
     ];
-    let (mut of_data, mut of_deletes) = (Opened::new(), Opened::new());
+    let (mut of_data, mut of_deletes) = (OpenedManifests::new(), OpenedManifests::new());
     for (manifests, scope, own_only, _) in looks.into_iter().filter(|(.., wanted)| *wanted) {
         let scoped = PlanInput { entries: scope.clone(), ..input.clone() };
-        let judge = Judge::new(&scoped);
+        let judge = ReasonJudge::new(&scoped);
         for m in manifests.iter().filter(|m| !own_only || own(m)) {
             if judge.manifest((*m).clone())?.stage == Stage::Kept {
                 let opened = if m.content == ManifestContent::Data { &mut of_data } else { &mut of_deletes };

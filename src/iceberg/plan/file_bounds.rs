@@ -51,7 +51,7 @@ impl Bounds for MetricsBounds<'_> {
             _ if *ty == PrimitiveType::Uuid => (None, None),
             bounds => bounds,
         };
-        let counts = Counts::of(metrics, self.row);
+        let counts = ValueCounts::of(metrics, self.row);
         ColumnBounds {
             lower,
             upper,
@@ -62,7 +62,7 @@ impl Bounds for MetricsBounds<'_> {
     }
 
     fn nested_nulls(&self, field: FieldId) -> Presence {
-        self.metrics(field).map_or(Presence::Possible, |m| Counts::of(m, self.row).nulls(self.records()))
+        self.metrics(field).map_or(Presence::Possible, |m| ValueCounts::of(m, self.row).nulls(self.records()))
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn uuid_bounds_hold(columns: &EntryColumns, row: usize) -> bool {
     !parquet || columns.split_offsets.get(row).is_some_and(|offsets| offsets.len() == 1)
 }
 
-struct Counts {
+struct ValueCounts {
     values: Option<i64>,
     nulls: Option<i64>,
     nans: Option<i64>,
@@ -92,9 +92,9 @@ fn count(counts: &[i64], row: usize) -> Option<i64> {
     counts.get(row).copied().filter(|c| *c != MISSING && *c >= 0)
 }
 
-impl Counts {
-    fn of(metrics: &MetricColumn, row: usize) -> Counts {
-        Counts {
+impl ValueCounts {
+    fn of(metrics: &MetricColumn, row: usize) -> ValueCounts {
+        ValueCounts {
             values: count(&metrics.value_count, row),
             nulls: count(&metrics.null_count, row),
             nans: count(&metrics.nan_count, row),

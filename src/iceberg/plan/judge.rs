@@ -9,24 +9,24 @@ use crate::expr::BoundPredicate;
 use crate::format::task::FileContent;
 use crate::iceberg::manifest::columns::{Manifest, partition_of};
 use crate::iceberg::manifest::entries::{EntryRequest, Inherited};
-use crate::iceberg::manifest::layout::Layout;
+use crate::iceberg::manifest::layout::EntryLayout;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::plan::input::PlanInput;
 use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch, count, survivors};
-use crate::iceberg::plan::specs::Specs;
+use crate::iceberg::plan::specs::ScanSpecs;
 
 /// Everything that the entries of a plan's manifests are judged with.
 pub(crate) struct Judge {
     pub input: PlanInput,
-    pub specs: Specs,
+    pub specs: ScanSpecs,
     /// The compiled header of the first manifest. Most manifests of a table have the same header.
-    pub layout: OnceLock<Arc<Layout>>,
+    pub layout: OnceLock<Arc<EntryLayout>>,
 }
 
 impl Judge {
     pub(crate) fn new(input: PlanInput) -> Judge {
-        let specs = Specs::new(&input.metadata, &input.schema);
+        let specs = ScanSpecs::new(&input.metadata, &input.schema);
         Judge { input, specs, layout: OnceLock::new() }
     }
 

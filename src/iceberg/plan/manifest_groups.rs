@@ -16,7 +16,7 @@ use crate::error::{Result, ResultExt};
 use crate::iceberg::manifest::list::{FieldSummary, ManifestContent, ManifestFile};
 use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
-use crate::iceberg::plan::specs::{SpecContext, Specs};
+use crate::iceberg::plan::specs::{ScanSpecs, SpecContext};
 use crate::parallel::check_cancelled;
 use crate::types::value::decode_bound;
 use crate::types::{PartitionField, PrimitiveType, Transform, ValueRef};
@@ -39,7 +39,7 @@ pub fn group_manifests(input: &PlanInput, group_bytes: i64, whole_bytes: i64) ->
     let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
     let loaded = load_manifests(input.store.as_ref(), &input.location, snapshot);
     let manifests = loaded.with("snapshot", snapshot.id)?;
-    let specs = Specs::new(&input.metadata, &input.schema);
+    let specs = ScanSpecs::new(&input.metadata, &input.schema);
     let (mut data, mut deletes) = (Vec::new(), Vec::new());
     // Writers list the newest manifest first.
     for m in manifests.into_iter().rev() {
@@ -77,7 +77,7 @@ fn in_groups(manifests: Vec<ManifestFile>, most: i64) -> Vec<Vec<ManifestFile>> 
     out
 }
 
-fn with_deletes(data: Vec<ManifestFile>, deletes: &[ManifestFile], specs: &Specs) -> Result<ManifestGroup> {
+fn with_deletes(data: Vec<ManifestFile>, deletes: &[ManifestFile], specs: &ScanSpecs) -> Result<ManifestGroup> {
     if deletes.is_empty() {
         return Ok(ManifestGroup { data, deletes: Vec::new() });
     }

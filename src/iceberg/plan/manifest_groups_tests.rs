@@ -7,7 +7,7 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::{Field, PartitionField, PartitionSpec, Schema, Transform};
 
 /// Spec 0: unpartitioned; 1: by `d` (date) and `f` (double); 2: by `d` alone.
-fn specs() -> Specs {
+fn specs() -> ScanSpecs {
     let columns = vec![
         Field::new(1, "d", false, PrimitiveType::Date),
         Field::new(2, "f", false, PrimitiveType::Double),
@@ -31,7 +31,7 @@ fn specs() -> Specs {
         spec(5, vec![by(9)]),
     ];
     let metadata = TableMetadata { partition_specs, schemas: vec![Arc::new(schema.clone())], ..Default::default() };
-    Specs::new(&metadata, &schema)
+    ScanSpecs::new(&metadata, &schema)
 }
 
 fn days(low: i32, high: i32) -> FieldSummary {

@@ -8,7 +8,7 @@ use crate::expr::explain::explain;
 use crate::expr::residual::residual;
 use crate::expr::{BoundPredicate, Bounds, ColumnBounds};
 use crate::format::manifest_count::ManifestCount;
-use crate::format::task::{Change, ChangeOperation, CommitChanges, DataFile, FileContent, FileFormat, ScanTask};
+use crate::format::task::{ChangeOperation, CommitChanges, DataFile, FileContent, FileFormat, ScanTask, TaskChange};
 use crate::iceberg::plan::deletes::AttachedDeletes;
 use crate::iceberg::plan::file_bounds::MetricsBounds;
 use crate::iceberg::plan::input::EntryScope;
@@ -130,8 +130,8 @@ pub struct BatchChange {
 }
 
 impl BatchChange {
-    fn of(&self, k: usize) -> Result<Box<Change>> {
-        Ok(Box::new(Change {
+    fn of(&self, k: usize) -> Result<Box<TaskChange>> {
+        Ok(Box::new(TaskChange {
             operation: self.operation,
             ordinal: self.ordinal,
             commit_snapshot_id: self.commit_snapshot_id,

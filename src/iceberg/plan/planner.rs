@@ -40,7 +40,7 @@ const MOST_ATTACHED: usize = 1 << 20;
 const BLOCKS_PER_PIECE: usize = 32;
 
 /// A running plan. It yields batches, oldest manifest first, with entries in the order of their manifest.
-pub struct Plan {
+pub struct RunningPlan {
     judge: Judge,
     request: EntryRequest,
     queue: VecDeque<ManifestFile>,
@@ -52,12 +52,12 @@ pub struct Plan {
     failed: bool,
 }
 
-impl Plan {
+impl RunningPlan {
     /// Reads the manifest list and prunes it. If data manifests remain, reads the delete manifests that matter.
     ///
     /// # Errors
     /// `NotFound`, `CorruptTable` or `Unsupported`, with the file and snapshot.
-    pub fn start(input: PlanInput) -> Result<Plan> {
+    pub fn start(input: PlanInput) -> Result<RunningPlan> {
         let began = Instant::now();
         let manifests = match &input.snapshot {
             Some(s) => load_manifests(input.store.as_ref(), &input.location, s).with("snapshot", s.id)?,
@@ -65,7 +65,7 @@ impl Plan {
         };
         let snapshot = input.snapshot.as_ref().map_or(-1, |s| s.id);
         // Writers list the newest manifest first. Files are planned in the order of their commits.
-        Plan::over(input, manifests.into_iter().rev(), began).with("snapshot", snapshot)
+        RunningPlan::over(input, manifests.into_iter().rev(), began).with("snapshot", snapshot)
     }
 
     /// Like [`Plan::start`], but plans these manifests in this order instead of those of the snapshot. Delete manifests
@@ -73,10 +73,14 @@ impl Plan {
     ///
     /// # Errors
     /// Errors of [`Plan::start`].
-    pub fn over(input: PlanInput, manifests: impl IntoIterator<Item = ManifestFile>, began: Instant) -> Result<Plan> {
+    pub fn over(
+        input: PlanInput,
+        manifests: impl IntoIterator<Item = ManifestFile>,
+        began: Instant,
+    ) -> Result<RunningPlan> {
         let read_ms = began.elapsed().as_secs_f64() * 1e3;
         let deletes_too = matches!(input.entries, EntryScope::Live);
-        let mut plan = Plan::new(input);
+        let mut plan = RunningPlan::new(input);
         let mut delete_manifests = VecDeque::new();
         for m in manifests {
             let data = m.content == ManifestContent::Data;
@@ -93,8 +97,8 @@ impl Plan {
         Ok(plan)
     }
 
-    fn new(input: PlanInput) -> Plan {
-        Plan {
+    fn new(input: PlanInput) -> RunningPlan {
+        RunningPlan {
             request: EntryRequest {
                 metric_fields: metric_fields(&input),
                 encoded_metrics: input.column_metrics,
@@ -121,7 +125,7 @@ impl Plan {
         manifests: impl IntoIterator<Item = &'m ManifestFile>,
         counters: &mut PlanCounters,
     ) -> Result<Option<Arc<DeleteIndex>>> {
-        let mut plan = Plan::new(input);
+        let mut plan = RunningPlan::new(input);
         let mut wanted = VecDeque::new();
         for m in manifests.into_iter().filter(|m| m.content == ManifestContent::Deletes) {
             if plan.wants(m)? {

@@ -18,7 +18,7 @@ use crate::types::metadata_columns::PARTITION;
 use crate::types::{FieldId, PartitionSpec, PrimitiveType, Schema, Type, Value};
 
 /// The table's specs, with the types of their values under the scan's schema.
-pub(crate) struct Specs {
+pub(crate) struct ScanSpecs {
     by_id: HashMap<i32, SpecContext>,
 }
 
@@ -31,8 +31,8 @@ pub(crate) struct SpecContext {
     pub members: Arc<[FieldId]>,
 }
 
-impl Specs {
-    pub(crate) fn new(metadata: &TableMetadata, schema: &Schema) -> Specs {
+impl ScanSpecs {
+    pub(crate) fn new(metadata: &TableMetadata, schema: &Schema) -> ScanSpecs {
         let column = schema.fields.iter().find(|f| f.id == PARTITION);
         let members: Arc<[FieldId]> = match column.map(|f| &f.ty) {
             Some(Type::Struct(fields)) => fields.iter().map(|f| f.id).collect(),
@@ -43,7 +43,7 @@ impl Specs {
                 spec.fields.iter().map(|f| f.result_type(source_schema(metadata, schema, f.source_id))).collect();
             (spec.id, SpecContext { spec: spec.clone(), types, members: members.clone() })
         };
-        Specs { by_id: metadata.partition_specs.iter().map(context).collect() }
+        ScanSpecs { by_id: metadata.partition_specs.iter().map(context).collect() }
     }
 
     pub(crate) fn get(&self, id: i32) -> Result<&SpecContext> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
-use crate::codec::avro::Codec;
+use crate::codec::avro::AvroCodec;
 use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, bind, parse};
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition, PartitionValue, ScanTask};
@@ -12,7 +12,7 @@ use crate::iceberg::manifest::entries::ADDED;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile, ManifestListHeader, encode_manifest_list};
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::planned::PlannedBatch;
-use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::metadata_build::new_table;
 use crate::iceberg::spec::snapshot::Snapshot;
@@ -114,7 +114,7 @@ impl TestTable {
             schema,
             spec: &spec,
             content,
-            codec: Codec::Null,
+            codec: AvroCodec::Null,
             compression_level: None,
         };
         let encoded = encode_manifest(entries, &header).unwrap();
@@ -204,7 +204,7 @@ impl TestTable {
 }
 
 pub(crate) fn batches_of(input: PlanInput) -> Result<Vec<PlannedBatch>> {
-    let mut plan = Plan::start(input)?;
+    let mut plan = RunningPlan::start(input)?;
     let mut out = Vec::new();
     while let Some(batch) = plan.next_batch()? {
         out.push(batch);

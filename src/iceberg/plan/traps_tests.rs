@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::testing::*;
-use crate::codec::avro::{Codec, Container, ContainerWriter};
+use crate::codec::avro::{AvroCodec, Container, ContainerWriter};
 use crate::error::ErrorKind;
 use crate::format::task::{ColumnMetrics, DataFile, FieldMap, FileContent, FileFormat};
 use crate::iceberg::manifest::encode::{EncodedManifest, ManifestEntry, ManifestHeader, encode_manifest};
@@ -88,7 +88,7 @@ fn with_schema(encoded: &EncodedManifest, from: &str, to: &str) -> EncodedManife
     let keys = ["schema", "schema-id", "partition-spec", "partition-spec-id", "format-version", "content"];
     let metadata: Vec<(&str, &str)> =
         keys.iter().filter_map(|k| Some((*k, container.metadata_text(k).unwrap()?))).collect();
-    let mut writer = ContainerWriter::new(&text.replace(from, to), &metadata, Codec::Null);
+    let mut writer = ContainerWriter::new(&text.replace(from, to), &metadata, AvroCodec::Null);
     assert_eq!((container.blocks.len(), container.blocks[0].count), (1, 1));
     writer.record(|out| out.extend_from_slice(container.block_data(0).unwrap()));
     EncodedManifest { bytes: writer.finish().unwrap(), ..encoded.clone() }
@@ -103,7 +103,7 @@ fn trap_01_a_day_is_an_int_or_a_date() {
         schema: &schema,
         spec: &spec,
         content: DATA,
-        codec: Codec::Null,
+        codec: AvroCodec::Null,
         compression_level: None,
     };
     let as_date = encode_manifest(&[one], &header).unwrap();
@@ -333,7 +333,7 @@ fn trap_18_partition_fields_meet_by_id() {
         schema: &schema,
         spec: &yx,
         content: DATA,
-        codec: Codec::Null,
+        codec: AvroCodec::Null,
         compression_level: None,
     };
     let other = encode_manifest(&[added(file("g", &swapped), 1)], &header).unwrap();
@@ -367,7 +367,7 @@ fn trap_20_a_snapshot_of_v1_lists_manifests_itself() {
     let json = serde_json::json!({"snapshot-id": SNAPSHOT, "timestamp-ms": 0, "manifests": [table.manifests[0].path]});
     let mut input = table.input(crate::expr::BoundPredicate::True);
     input.snapshot = Some(Arc::new(Snapshot::from_json(json, 1).unwrap()));
-    let mut plan = super::planner::Plan::start(input).unwrap();
+    let mut plan = super::planner::RunningPlan::start(input).unwrap();
     assert_eq!(plan.next_batch().unwrap().unwrap().rows.len(), 1);
 }
 

@@ -16,7 +16,7 @@ use crate::iceberg::plan::deletes::PATH_FIELD;
 use crate::iceberg::plan::input::{EntryScope, PlanInput, metric_fields};
 use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::planned::{PlannedBatch, why_dropped};
-use crate::iceberg::plan::specs::Specs;
+use crate::iceberg::plan::specs::ScanSpecs;
 use crate::parallel::check_cancelled;
 
 /// The stage of planning that decided about a manifest or file.
@@ -81,18 +81,18 @@ pub struct FileVerdicts {
 }
 
 /// Checks manifests and their entries.
-pub struct Judge<'p> {
+pub struct ReasonJudge<'p> {
     input: &'p PlanInput,
-    specs: Specs,
+    specs: ScanSpecs,
     request: EntryRequest,
 }
 
-impl<'p> Judge<'p> {
+impl<'p> ReasonJudge<'p> {
     /// Creates the judge of a plan.
-    pub fn new(input: &'p PlanInput) -> Judge<'p> {
+    pub fn new(input: &'p PlanInput) -> ReasonJudge<'p> {
         let deleted_too = matches!(input.entries, EntryScope::RemovedBy(_) | EntryScope::Before(_));
         let request = EntryRequest { metric_fields: metric_fields(input), deleted_too, ..EntryRequest::default() };
-        Judge { input, specs: Specs::new(&input.metadata, &input.schema), request }
+        ReasonJudge { input, specs: ScanSpecs::new(&input.metadata, &input.schema), request }
     }
 
     /// Checks a manifest by the manifest list alone.

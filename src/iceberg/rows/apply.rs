@@ -1,8 +1,8 @@
 //! What becomes of rows that were found: they go, or others take their place.
 //!
-//! Copy-on-write writes their files anew. Merge-on-read leaves the files, names the rows in delete files, and writes only
-//! what takes their place. Either way rows that are changed keep their ids, and rows that only move, the commit that
-//! changed them last (specification, "Row Lineage").
+//! Copy-on-write writes their files anew. Merge-on-read leaves the files, names the rows in delete files, and writes
+//! only what takes their place. Either way rows that are changed keep their ids, and rows that only move, the commit
+//! that changed them last (specification, "Row Lineage").
 
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::buffer::BooleanBuffer;
@@ -10,13 +10,13 @@ use arrow::compute::{filter_record_batch, interleave_record_batch};
 
 use super::live::LiveRows;
 use super::new_files::write_each;
-use super::positions::{DeletedRows, write_deletes};
+use super::positions::{RowsToDelete, write_deletes};
 use super::view::{Mode, View};
 use crate::codec::bitmap::PositionSet;
 use crate::data::write::writer::DataWriter;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{FileContent, FileFormat, ScanTask};
-use crate::iceberg::rows::effect::{Counts, Effect};
+use crate::iceberg::rows::effect::{Effect, RowCounts};
 use crate::parallel::check_cancelled;
 use crate::rows::row_changes::patch::{Patch, Patched};
 use crate::rows::row_changes::placed::{Placed, are_in};
@@ -82,11 +82,11 @@ fn copy_on_write(view: &View, hits: &[Hits], patch: &dyn Patch, effect: &mut Eff
 }
 
 /// Writes a file anew; `None` if all of its rows stay as they are, in which case nothing was written.
-fn rewrite(rows: &LiveRows<'_>, hits: &Hits, patch: &dyn Patch, writer: &mut DataWriter) -> Result<Option<Counts>> {
+fn rewrite(rows: &LiveRows<'_>, hits: &Hits, patch: &dyn Patch, writer: &mut DataWriter) -> Result<Option<RowCounts>> {
     // Nothing is written before the first change is seen; what went by until then is read again.
     let mut writing = patch.changes_all();
     'again: loop {
-        let (mut counts, mut seen) = (Counts::default(), 0);
+        let (mut counts, mut seen) = (RowCounts::default(), 0);
         for (number, placed) in rows.read_all(&hits.task)?.enumerate() {
             check_cancelled()?;
             let batch = Batch::of(placed?, hits, &mut seen, patch)?;
@@ -207,7 +207,7 @@ fn merge_on_read(view: &View, hits: Vec<Hits>, patch: &dyn Patch, effect: &mut E
     let mut deleted = Vec::new();
     if patch.removes_all() {
         effect.counts.deleted += hits.iter().map(|h| h.positions.len()).sum::<u64>();
-        deleted.extend(hits.into_iter().map(|h| DeletedRows { task: h.task, positions: h.positions }));
+        deleted.extend(hits.into_iter().map(|h| RowsToDelete { task: h.task, positions: h.positions }));
     } else {
         let rows = LiveRows::new(view, &view.table.schema().fields, true)?;
         let (written, done) = write_each(view, &hits, |hits, writer| {
@@ -218,7 +218,7 @@ fn merge_on_read(view: &View, hits: Vec<Hits>, patch: &dyn Patch, effect: &mut E
             effect.counts.updated += counts.updated;
             effect.counts.deleted += counts.deleted;
             if !positions.is_empty() {
-                deleted.push(DeletedRows { task: hits.task, positions });
+                deleted.push(RowsToDelete { task: hits.task, positions });
             }
         }
     }
@@ -231,8 +231,8 @@ fn replace(
     hits: &Hits,
     patch: &dyn Patch,
     writer: &mut DataWriter,
-) -> Result<(PositionSet, Counts)> {
-    let (mut positions, mut counts, mut seen) = (PositionSet::default(), Counts::default(), 0);
+) -> Result<(PositionSet, RowCounts)> {
+    let (mut positions, mut counts, mut seen) = (PositionSet::default(), RowCounts::default(), 0);
     for placed in rows.read(&hits.task)? {
         check_cancelled()?;
         let batch = Batch::of(placed?, hits, &mut seen, patch)?;

@@ -1,16 +1,17 @@
 //! Changes of rows: delete, overwrite, update, upsert and merge, each in one commit or as a part of a transaction.
 //!
-//! Most [`RowChange`]s go the same way. It plans on the newest version (`plan`, `key_ranges`): files that metadata proves
-//! to be affected as a whole are only counted, of the others it finds the rows by reading no more columns than the
-//! question needs (`live`). What becomes of the rows (`apply`) is written into new data files (`rewrite`) or named in
-//! delete files (`positions`), as the properties `write.*.mode` say, and [`SnapshotProducer`] commits it with what the
-//! operation relies on (`view`), so that a commit of another writer that would have made a difference is a conflict.
+//! Most [`RowChange`]s go the same way. It plans on the newest version (`plan`, `key_ranges`): files that metadata
+//! proves to be affected as a whole are only counted, of the others it finds the rows by reading no more columns than
+//! the question needs (`live`). What becomes of the rows (`apply`) is written into new data files (`rewrite`) or
+//! named in delete files (`positions`), as the properties `write.*.mode` say, and [`SnapshotProducer`] commits it
+//! with what the operation relies on (`view`), so that a commit of another writer that would have made a difference
+//! is a conflict.
 //!
-//! Deletes by key and by position (`delta`) do not look for rows: they are written as they come (`by_key`, `by_position`),
-//! and may be written by other processes than the one that commits.
+//! Deletes by key and by position (`delta`) do not look for rows: they are written as they come (`by_key`,
+//! `by_position`), and may be written by other processes than the one that commits.
 //!
-//! A [`RowChange`] is plain data, and so is what a part of the work gives (hits by file, data files): a later version may
-//! have other processes do the parts.
+//! A [`RowChange`] is plain data, and so is what a part of the work gives (hits by file, data files): a later version
+//! may have other processes do the parts.
 
 use crate::error::{Error, Result};
 use crate::format::commit::CommitOptions;
@@ -22,8 +23,8 @@ use crate::iceberg::committing;
 use crate::iceberg::rows::effect::Delta;
 use crate::iceberg::rows::overwrite::NewRows;
 use crate::iceberg::rows::view::View;
-use crate::iceberg::state::Table;
-use crate::iceberg::transaction::pending::Transaction;
+use crate::iceberg::state::IcebergTable;
+use crate::iceberg::transaction::pending::IcebergTransaction;
 use crate::rows::stream::RowReader;
 
 impl RowChange {
@@ -71,15 +72,21 @@ impl RowChange {
     }
 }
 
-impl Table {
-    /// Changes rows in one commit; returns the table at its new version. If no row changes, nothing is committed. `rows`
-    /// are those that an overwrite or merge brings. If the commit certainly failed, the written files are removed.
+impl IcebergTable {
+    /// Changes rows in one commit; returns the table at its new version. If no row changes, nothing is committed.
+    /// `rows` are those that an overwrite or merge brings. If the commit certainly failed, the written files are
+    /// removed.
     ///
     /// # Errors
-    /// `InvalidInput` for filters, columns and rows that do not fit the schema; `CommitConflict` if another commit changed
-    /// what this one relies on (`write.delete.isolation-level` and the like), or after the last retry;
+    /// `InvalidInput` for filters, columns and rows that do not fit the schema; `CommitConflict` if another commit
+    /// changed what this one relies on (`write.delete.isolation-level` and the like), or after the last retry;
     /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's; a cancellation.
-    pub fn change_rows(&self, change: &RowChange, rows: Option<RowReader>, options: &CommitOptions) -> Result<Table> {
+    pub fn change_rows(
+        &self,
+        change: &RowChange,
+        rows: Option<RowReader>,
+        options: &CommitOptions,
+    ) -> Result<IcebergTable> {
         change.check(rows.as_ref())?;
         self.writable_location()?;
         let newest = self.refresh()?;
@@ -93,7 +100,7 @@ impl Table {
     }
 }
 
-impl Table {
+impl IcebergTable {
     /// Overwrites by rows that are in these files already, in one commit that is known by `first_time`, planned on this
     /// version. They stay whatever becomes of the commit. Returns the table at its new version.
     ///
@@ -105,7 +112,7 @@ impl Table {
         files: Vec<DataFile>,
         first_time: CommitFingerprint,
         options: &CommitOptions,
-    ) -> Result<Table> {
+    ) -> Result<IcebergTable> {
         options.check(self)?;
         let view = View::new(self.clone(), options.branch.as_deref())?;
         match change.plan_written(&view, files)?.filter(|change| !change.only_checks()) {
@@ -118,7 +125,7 @@ impl Table {
     }
 }
 
-impl Transaction {
+impl IcebergTransaction {
     /// Adds a change of rows, planned on the table as the changes so far leave it.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::parallel::{check_cancelled, in_parallel};
 use crate::rows::row_changes::patch::Remove;
 
 /// What is to be removed.
-pub(crate) enum Removal {
+pub(crate) enum RowRemoval {
     /// Files that match as a whole, whichever they are when the change is committed; so many as of now.
     Whole(usize),
     /// These files, and these rows of others.
@@ -27,9 +27,9 @@ pub(crate) enum Removal {
 pub(crate) fn delete(view: &View, filter: &Predicate) -> Result<Option<SnapshotProducer>> {
     let mode = view.mode(Command::Delete)?;
     match find(view, filter, mode)? {
-        Removal::Whole(0) => Effect::none(view).change(view, Command::Delete, filter.clone()).map(Some),
-        Removal::Whole(_) => Ok(Some(view.change(Operation::Delete).remove_where(filter))),
-        Removal::Named(files, hits) => {
+        RowRemoval::Whole(0) => Effect::none(view).change(view, Command::Delete, filter.clone()).map(Some),
+        RowRemoval::Whole(_) => Ok(Some(view.change(Operation::Delete).remove_where(filter))),
+        RowRemoval::Named(files, hits) => {
             let mut effect = apply(view, mode, hits, &Remove)?;
             effect.removed.extend(files);
             effect.change(view, Command::Delete, filter.clone()).map(Some)
@@ -41,9 +41,9 @@ pub(crate) fn delete(view: &View, filter: &Predicate) -> Result<Option<SnapshotP
 ///
 /// Where only whole files match, which ones is for the commit to find: then the change holds for whatever others have
 /// committed until then. Under snapshot isolation it must not reach files that came later, so that they are named.
-pub(crate) fn find(view: &View, filter: &Predicate, mode: Mode) -> Result<Removal> {
+pub(crate) fn find(view: &View, filter: &Predicate, mode: Mode) -> Result<RowRemoval> {
     Ok(match find_removal(view, filter)? {
-        (Removal::Named(files, _), in_part) => Removal::Named(files, hits(view, in_part, mode)?),
+        (RowRemoval::Named(files, _), in_part) => RowRemoval::Named(files, hits(view, in_part, mode)?),
         (whole, _) => whole,
     })
 }
@@ -52,15 +52,15 @@ pub(crate) fn find(view: &View, filter: &Predicate, mode: Mode) -> Result<Remova
 ///
 /// # Errors
 /// As [`Touched::find`] and [`View::isolation`].
-pub(crate) fn find_removal(view: &View, filter: &Predicate) -> Result<(Removal, Vec<ScanTask>)> {
+pub(crate) fn find_removal(view: &View, filter: &Predicate) -> Result<(RowRemoval, Vec<ScanTask>)> {
     let scan = view.scan(filter.clone())?;
     let touched = Touched::find(&scan)?;
     let as_of_commit = view.isolation(Command::Delete)? == Isolation::Serializable && strict(scan.bound_filter());
     if touched.in_part.is_empty() && as_of_commit {
-        return Ok((Removal::Whole(touched.whole), Vec::new()));
+        return Ok((RowRemoval::Whole(touched.whole), Vec::new()));
     }
     let files = if touched.whole == 0 { Vec::new() } else { whole_files(&scan)? };
-    Ok((Removal::Named(files.iter().map(|f| view.removable(f)).collect(), Vec::new()), touched.in_part))
+    Ok((RowRemoval::Named(files.iter().map(|f| view.removable(f)).collect(), Vec::new()), touched.in_part))
 }
 
 /// The rows of each task that its residual keeps; tasks without such rows are left out.

@@ -12,7 +12,7 @@ use crate::iceberg::rows::view::{Command, View};
 
 /// How many rows a change touched.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct RowCounts {
     pub updated: u64,
     pub deleted: u64,
     pub inserted: u64,
@@ -24,9 +24,9 @@ pub(crate) struct Effect {
     pub removed: Vec<DataFile>,
     /// Data files that added delete files refer to.
     pub required: HashSet<String>,
-    pub counts: Counts,
+    pub counts: RowCounts,
     /// Files with new rows that others wrote.
-    pub lent: Vec<DataFile>,
+    pub borrowed: Vec<DataFile>,
 }
 
 impl Effect {
@@ -35,8 +35,8 @@ impl Effect {
             added: NewFiles::new(view.store()),
             removed: Vec::new(),
             required: HashSet::new(),
-            counts: Counts::default(),
-            lent: Vec::new(),
+            counts: RowCounts::default(),
+            borrowed: Vec::new(),
         }
     }
 
@@ -46,17 +46,17 @@ impl Effect {
     /// As [`View::assumptions`].
     pub(crate) fn change(self, view: &View, command: Command, filter: Predicate) -> Result<SnapshotProducer> {
         let assumed = view.assumptions(command, filter, self.required)?;
-        if self.added.is_empty() && self.removed.is_empty() && self.lent.is_empty() {
+        if self.added.is_empty() && self.removed.is_empty() && self.borrowed.is_empty() {
             return Ok(view.change(Operation::Delete).assuming(assumed).only_checking());
         }
         let removes = !self.removed.is_empty() || self.added.has_deletes();
-        let operation = match (self.added.has_data() || !self.lent.is_empty(), removes) {
+        let operation = match (self.added.has_data() || !self.borrowed.is_empty(), removes) {
             (true, false) => Operation::Append,
             (true, true) => Operation::Overwrite,
             (false, _) => Operation::Delete,
         };
         let change = view.change(operation).remove_files(self.removed).add_files(self.added.take()).owning_files();
-        let change = change.lending(self.lent.iter().map(|f| f.path.clone())).add_files(self.lent);
+        let change = change.lending(self.borrowed.iter().map(|f| f.path.clone())).add_files(self.borrowed);
         Ok(change.assuming(assumed))
     }
 }

@@ -9,7 +9,7 @@ use crate::format::row_change::Merge;
 use crate::format::task::DataFile;
 use crate::iceberg::rows::view::View;
 use crate::rows::row_changes::clauses::mapping;
-use crate::rows::row_changes::source::{Mapping, Source, renamed, rows_of};
+use crate::rows::row_changes::source::{Mapping, SourceRows, renamed, rows_of};
 
 /// Writes rows of the source that match nothing.
 pub(crate) struct Inserts<'m> {
@@ -24,7 +24,7 @@ impl<'m> Inserts<'m> {
     ///
     /// # Errors
     /// `InvalidInput` if the columns do not fit.
-    pub(crate) fn new(view: &View, merge: &'m Merge, source: &Source, task: u64) -> Result<Option<Inserts<'m>>> {
+    pub(crate) fn new(view: &View, merge: &'m Merge, source: &SourceRows, task: u64) -> Result<Option<Inserts<'m>>> {
         let Some(columns) = &merge.insert else { return Ok(None) };
         let columns = mapping(view.table.schema(), source, columns)?;
         let writer = DataWriter::new(view.store().clone(), view.table.write_context(task)?)?;
@@ -39,7 +39,7 @@ impl<'m> Inserts<'m> {
         let conditional = self.merge.delete.as_ref().filter(|delete| **delete != Predicate::True);
         let new = match conditional {
             None => rows.clone(),
-            Some(delete) => match Source::of(rows.clone()).matches(delete)?.first() {
+            Some(delete) => match SourceRows::of(rows.clone()).matches(delete)?.first() {
                 Some(deletes) => rows_of(rows, !deletes)?,
                 None => return Ok(()),
             },

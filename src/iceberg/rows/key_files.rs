@@ -13,7 +13,7 @@ use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::plan::file_bounds::MetricsBounds;
 use crate::iceberg::plan::input::PlanInput;
 use crate::iceberg::plan::planned::PlannedBatch;
-use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::rows::view::View;
 use crate::rows::row_changes::key_columns::KeyColumns;
 use crate::rows::row_changes::key_ranges::{KeyRanges, KeyTuples};
@@ -41,7 +41,7 @@ impl KeyRanges {
     pub(crate) fn files(&self, view: &View) -> Result<Vec<ScanTask>> {
         let scan = view.scan(self.filter()?)?;
         let input = PlanInput { metric_fields: self.columns.iter().map(|c| c.field.id).collect(), ..scan.plan_input() };
-        let mut plan = Plan::start(input)?;
+        let mut plan = RunningPlan::start(input)?;
         let mut out = Vec::new();
         while let Some(batch) = plan.next_batch()? {
             let mut known = HashMap::new();
@@ -78,7 +78,8 @@ impl KeyRanges {
     }
 }
 
-/// The partition fields that come from key columns alone, with the tuples that keys fall into; `None` if there are none.
+/// The partition fields that come from key columns alone, with the tuples that keys fall into; `None` if there are
+/// none.
 pub(crate) fn tuples(keys: &Schema, spec: &PartitionSpec, batches: &[RecordBatch]) -> Result<Option<KeyTuples>> {
     let usable = |f: &&crate::types::PartitionField| {
         // Zeros of either sign are equal as keys, but not as partitions.

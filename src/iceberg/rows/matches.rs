@@ -23,7 +23,7 @@ use crate::parallel::check_cancelled;
 use crate::rows::row_changes::clauses::{Clauses, check_insert};
 use crate::rows::row_changes::key_columns::KeyColumns;
 use crate::rows::row_changes::patch::NO_SOURCE;
-use crate::rows::row_changes::source::{Source, rows_of};
+use crate::rows::row_changes::source::{SourceRows, rows_of};
 use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
 
@@ -33,19 +33,19 @@ const NAMES: [&str; 3] = ["frazil file", "frazil position", "frazil missing"];
 /// Does what the merge says with rows that match and inserts the others. `filter` is true of all rows that match.
 ///
 /// # Errors
-/// `InvalidInput` for other columns, and if a row of the table matches several rows of the source, unless all that match go;
-/// as the merge itself.
+/// `InvalidInput` for other columns, and if a row of the table matches several rows of the source, unless all that
+/// match go; as the merge itself.
 pub(crate) fn matches(view: &View, merge: &Merge, filter: &Predicate, rows: RowReader, task: u64) -> Result<Effect> {
     let schema = source_schema(&rows.schema())?;
     let mode = view.mode(Command::Merge)?;
-    let empty = Source::of_batches(schema.clone(), Vec::new());
+    let empty = SourceRows::of_batches(schema.clone(), Vec::new());
     empty.keys(&KeyColumns::new(view.table.schema(), &merge.on)?)?;
     let mut inserts = Inserts::new(view, merge, &empty, task)?;
     let mut matched = Matched { all_go: merge.goes_whole(), ..Matched::default() };
     for batch in rows {
         check_cancelled()?;
         let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
-        let placed = Placed::of(&batch, &schema)?;
+        let placed = PlacedMatches::of(&batch, &schema)?;
         if let Some(inserts) = &mut inserts {
             inserts.write(&rows_of(&placed.source, placed.unmatched())?)?;
         }
@@ -58,7 +58,7 @@ pub(crate) fn matches(view: &View, merge: &Merge, filter: &Predicate, rows: RowR
         effect.added.add(files);
         effect.counts.inserted = rows;
     }
-    let source = Source::of_batches(schema, std::mem::take(&mut matched.kept));
+    let source = SourceRows::of_batches(schema, std::mem::take(&mut matched.kept));
     let clauses = Clauses::new(view.table.schema(), merge, &source)?;
     check_insert(view.table.schema(), merge, &source)?;
     let (hits, matching) = matched.hits(view, filter, &clauses)?;
@@ -87,15 +87,15 @@ fn source_schema(schema: &SchemaRef) -> Result<SchemaRef> {
 }
 
 /// Rows of the source with what they match.
-struct Placed {
+struct PlacedMatches {
     source: RecordBatch,
     files: StringArray,
     positions: Vec<i64>,
     missing: BooleanBuffer,
 }
 
-impl Placed {
-    fn of(batch: &RecordBatch, schema: &SchemaRef) -> Result<Placed> {
+impl PlacedMatches {
+    fn of(batch: &RecordBatch, schema: &SchemaRef) -> Result<PlacedMatches> {
         let shape = |e| Error::invalid("places of rows have other types").because(e);
         let (own, places) = batch.columns().split_at(schema.fields().len());
         let [files, positions, missing] = places else { return Err(Error::internal("columns are not there")) };
@@ -113,7 +113,7 @@ impl Placed {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let source = RecordBatch::try_new_with_options(schema.clone(), own.to_vec(), &options)
             .map_err(|e| Error::internal("columns of a source").because(e))?;
-        Ok(Placed { source, files, positions: positions.as_primitive::<Int64Type>().values().to_vec(), missing })
+        Ok(PlacedMatches { source, files, positions: positions.as_primitive::<Int64Type>().values().to_vec(), missing })
     }
 
     fn unmatched(&self) -> BooleanBuffer {
@@ -134,7 +134,7 @@ struct Matched {
 }
 
 impl Matched {
-    fn add(&mut self, placed: Placed) -> Result<()> {
+    fn add(&mut self, placed: PlacedMatches) -> Result<()> {
         let is_match = |i: usize| placed.files.is_valid(i) && !placed.missing.value(i);
         let mut last: Option<(&str, &mut Vec<(i64, u32)>)> = None;
         let mut number = self.rows;

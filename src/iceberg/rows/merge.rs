@@ -1,7 +1,7 @@
 //! Merging rows into a table by keys: those that match are updated or deleted, the others inserted.
 //!
-//! The source is held in memory, as are its keys; of the table, the files that can have such keys are read, of them only the
-//! key columns, and then those with a match are changed.
+//! The source is held in memory, as are its keys; of the table, the files that can have such keys are read, of them
+//! only the key columns, and then those with a match are changed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,14 +29,14 @@ use crate::rows::row_changes::key_columns::KeyColumns;
 use crate::rows::row_changes::key_ranges::KeyRanges;
 use crate::rows::row_changes::keys::KeyIndex;
 use crate::rows::row_changes::patch::NO_SOURCE;
-use crate::rows::row_changes::source::{Source, rows_of};
+use crate::rows::row_changes::source::{SourceRows, rows_of};
 use crate::rows::stream::RowReader;
 
 /// A merge with its source, ready to be matched.
-struct Plan<'v> {
+struct MergePlan<'v> {
     view: &'v View,
     merge: &'v Merge,
-    source: Source,
+    source: SourceRows,
     keys: KeyColumns,
     index: KeyIndex,
     clauses: Clauses,
@@ -45,11 +45,11 @@ struct Plan<'v> {
 }
 
 pub(crate) fn merge(view: &View, rows: RowReader, merge: &Merge) -> Result<Option<SnapshotProducer>> {
-    let source = Source::read(rows)?;
+    let source = SourceRows::read(rows)?;
     let keys = KeyColumns::new(view.table.schema(), &merge.on)?;
     let key_batches = source.keys(&keys)?;
     let ranges = KeyRanges::new(view, &keys, &key_batches)?;
-    let plan = Plan::new(view, merge, source, keys, &key_batches)?;
+    let plan = MergePlan::new(view, merge, source, keys, &key_batches)?;
     // What the merge read: rows with such keys, or all.
     let filter = if merge.delete_missing.is_some() { Predicate::True } else { ranges.filter()? };
     let files = match (plan.source.batches.is_empty(), &merge.delete_missing) {
@@ -71,14 +71,14 @@ pub(crate) fn merge(view: &View, rows: RowReader, merge: &Merge) -> Result<Optio
     with_counts(effect, view, Command::Merge, filter)
 }
 
-impl<'v> Plan<'v> {
+impl<'v> MergePlan<'v> {
     fn new(
         view: &'v View,
         merge: &'v Merge,
-        source: Source,
+        source: SourceRows,
         keys: KeyColumns,
         key_batches: &[RecordBatch],
-    ) -> Result<Plan<'v>> {
+    ) -> Result<MergePlan<'v>> {
         let types: Vec<DataType> = key_batches
             .first()
             .map(|b| b.columns().iter().map(|c| c.data_type().clone()).collect())
@@ -90,7 +90,7 @@ impl<'v> Plan<'v> {
         check_insert(view.table.schema(), merge, &source)?;
         let rows = source.batches.iter().map(RecordBatch::num_rows).sum();
         let matched = std::iter::repeat_with(|| AtomicBool::new(false)).take(rows).collect();
-        Ok(Plan { view, merge, source, keys, index, clauses, matched })
+        Ok(MergePlan { view, merge, source, keys, index, clauses, matched })
     }
 
     /// The rows of each file that match and that something happens to; and the files in which any match.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::apply::apply;
-use super::delete::{Removal, find};
+use super::delete::{RowRemoval, find};
 use super::new_files::NewFiles;
 use super::view::{Command, Mode, View};
 use crate::error::Result;
@@ -27,29 +27,29 @@ pub(crate) enum NewRows {
 /// Files with new rows: those that are the change's own, and those of others.
 struct Brought {
     own: NewFiles,
-    lent: Vec<DataFile>,
+    borrowed: Vec<DataFile>,
 }
 
 impl Brought {
     fn of(view: &View, rows: NewRows) -> Result<Brought> {
         let mut own = NewFiles::new(view.store());
-        let lent = match rows {
+        let borrowed = match rows {
             NewRows::Written(files) => files,
             NewRows::Stream(rows) => {
                 own.add(view.table.write(rows, 0)?.files);
                 Vec::new()
             }
         };
-        Ok(Brought { own, lent })
+        Ok(Brought { own, borrowed })
     }
 
     fn is_empty(&self) -> bool {
-        self.own.is_empty() && self.lent.is_empty()
+        self.own.is_empty() && self.borrowed.is_empty()
     }
 
     fn add_to(self, change: SnapshotProducer) -> SnapshotProducer {
         let change = change.add_files(self.own.take()).owning_files();
-        change.lending(self.lent.iter().map(|f| f.path.clone())).add_files(self.lent)
+        change.lending(self.borrowed.iter().map(|f| f.path.clone())).add_files(self.borrowed)
     }
 }
 
@@ -57,18 +57,18 @@ pub(crate) fn overwrite(view: &View, rows: NewRows, filter: &Predicate) -> Resul
     let removal = find(view, filter, Mode::CopyOnWrite)?;
     let brought = Brought::of(view, rows)?;
     match removal {
-        Removal::Whole(0) if brought.is_empty() => {
+        RowRemoval::Whole(0) if brought.is_empty() => {
             Effect::none(view).change(view, Command::Delete, filter.clone()).map(Some)
         }
-        Removal::Whole(_) => {
+        RowRemoval::Whole(_) => {
             let operation = if brought.is_empty() { Operation::Delete } else { Operation::Overwrite };
             Ok(Some(brought.add_to(view.change(operation).remove_where(filter))))
         }
-        Removal::Named(files, hits) => {
+        RowRemoval::Named(files, hits) => {
             let mut effect = apply(view, Mode::CopyOnWrite, hits, &Remove)?;
             effect.added.join(brought.own);
             effect.removed.extend(files);
-            effect.lent = brought.lent;
+            effect.borrowed = brought.borrowed;
             effect.change(view, Command::Delete, filter.clone()).map(Some)
         }
     }
@@ -83,7 +83,7 @@ pub(crate) fn overwrite_partitions(view: &View, rows: NewRows) -> Result<Option<
     let change = if view.table.partition_spec().is_unpartitioned() {
         change.remove_where(&Predicate::True)
     } else {
-        let files = brought.own.files().iter().chain(&brought.lent);
+        let files = brought.own.files().iter().chain(&brought.borrowed);
         let partitions: Vec<Arc<Partition>> = files.map(|f| f.partition.clone()).collect();
         change.remove_partitions(&partitions)
     };

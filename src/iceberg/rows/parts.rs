@@ -1,13 +1,13 @@
 //! Changes of rows in parts: several processes do a part each, and one commits them all.
 //!
-//! A delete or update is parted by files ([`Table::change_files`]). Of a merge, another engine finds which row of the source
-//! matches which row of the table, and deals the matches out so that those of a data file come to one part. What a part
-//! gives is a [`CommitMessage`]; [`Table::commit_parts`] commits with what the whole change relies on.
+//! A delete or update is parted by files ([`Table::change_files`]). Of a merge, another engine finds which row of the
+//! source matches which row of the table, and deals the matches out so that those of a data file come to one part.
+//! What a part gives is a [`CommitMessage`]; [`Table::commit_parts`] commits with what the whole change relies on.
 
 use std::collections::{HashMap, HashSet};
 
 use super::apply::apply;
-use super::delete::{Removal, find_removal, hits};
+use super::delete::{RowRemoval, find_removal, hits};
 use super::matches::matches;
 use super::plan::Touched;
 use super::view::{Command, View};
@@ -20,13 +20,13 @@ use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::committing;
 use crate::iceberg::rows::effect::Effect;
 use crate::iceberg::rows::plan::tasks_of;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::iceberg::write::commit_messages::first_time;
 use crate::rows::row_changes::assignments::Assignments;
 use crate::rows::stream::RowReader;
 use crate::store::location::normalise;
 
-impl Table {
+impl IcebergTable {
     /// The files that a delete or update touches at this version.
     ///
     /// # Errors
@@ -37,13 +37,13 @@ impl Table {
         let mut effect = Effect::none(&view);
         let tasks = match change {
             RowChange::Delete(filter) => match find_removal(&view, filter)? {
-                (Removal::Named(files, _), tasks) => {
+                (RowRemoval::Named(files, _), tasks) => {
                     effect.counts.deleted =
                         files.iter().map(|f| f.record_count.max(0).unsigned_abs()).fold(0, u64::saturating_add);
                     effect.removed.extend(files);
                     tasks
                 }
-                (Removal::Whole(_), tasks) => tasks,
+                (RowRemoval::Whole(_), tasks) => tasks,
             },
             RowChange::Update(filter, assigned) => {
                 Assignments::new(self.schema(), assigned)?;
@@ -56,13 +56,14 @@ impl Table {
         Ok(ChangeFiles { whole: message(effect, &view), files })
     }
 
-    /// Does a part of a change, without committing: at the version that this is. `rows` are those of a merge: the columns
-    /// of the source, then `frazil file` and `frazil position`, null where a row matches nothing, and `frazil missing`, true
-    /// where the row of the table has no row of the source. All rows with one file come to one part. `task` numbers the
-    /// writers of one job.
+    /// Does a part of a change, without committing: at the version that this is. `rows` are those of a merge: the
+    /// columns of the source, then `frazil file` and `frazil position`, null where a row matches nothing, and
+    /// `frazil missing`, true where the row of the table has no row of the source. All rows with one file come to one
+    /// part. `task` numbers the writers of one job.
     ///
     /// # Errors
-    /// As [`Table::change_rows`], but for the commit; `InvalidInput` if a row of the table matches several rows of the source.
+    /// As [`Table::change_rows`], but for the commit; `InvalidInput` if a row of the table matches several rows of
+    /// the source.
     pub fn write_part(
         &self,
         part: &Part,
@@ -80,20 +81,20 @@ impl Table {
         Ok(message(effect, &view))
     }
 
-    /// Commits all parts of a change that were done at this version; returns the table at its new version. `filter` is true of
-    /// every row of the table that the change read. The very same parts are committed once. If the commit fails the files
-    /// stay.
+    /// Commits all parts of a change that were done at this version; returns the table at its new version. `filter`
+    /// is true of every row of the table that the change read. The very same parts are committed once. If the commit
+    /// fails the files stay.
     ///
     /// # Errors
-    /// `InvalidInput` for messages that are no parts, of another table or version, or of which two changed one data file; as
-    /// [`Table::change_rows`].
+    /// `InvalidInput` for messages that are no parts, of another table or version, or of which two changed one data
+    /// file; as [`Table::change_rows`].
     pub fn commit_parts(
         &self,
         change: &RowChange,
         filter: &Predicate,
         messages: Vec<CommitMessage>,
         options: &CommitOptions,
-    ) -> Result<Table> {
+    ) -> Result<IcebergTable> {
         self.check_messages(&messages)?;
         let command = command(change)?;
         let since = View::new(self.clone(), options.branch.as_deref())?.since;

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::format::task::{DataFile, ScanTask};
-use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::rows::view::View;
 use crate::iceberg::scan::coverage::keeps_every_row;
-use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::scan::handle::IcebergScan;
 use crate::store::location::normalised;
 
 /// The files that may have matching rows.
@@ -25,9 +25,9 @@ impl Touched {
     ///
     /// # Errors
     /// As [`Plan::start`]; a cancellation.
-    pub(crate) fn find(scan: &Scan) -> Result<Touched> {
+    pub(crate) fn find(scan: &IcebergScan) -> Result<Touched> {
         let mut out = Touched::default();
-        let mut plan = Plan::start(scan.plan_input())?;
+        let mut plan = RunningPlan::start(scan.plan_input())?;
         while let Some(batch) = plan.next_batch()? {
             for (k, row) in batch.rows.iter().enumerate() {
                 if keeps_every_row(&batch, *row as usize)? {
@@ -44,9 +44,9 @@ impl Touched {
     ///
     /// # Errors
     /// As [`Touched::find`].
-    pub(crate) fn all(scan: &Scan) -> Result<Vec<ScanTask>> {
+    pub(crate) fn all(scan: &IcebergScan) -> Result<Vec<ScanTask>> {
         let mut out = Vec::new();
-        let mut plan = Plan::start(scan.plan_input())?;
+        let mut plan = RunningPlan::start(scan.plan_input())?;
         while let Some(batch) = plan.next_batch()? {
             (0..batch.rows.len()).try_for_each(|k| batch.task(k).map(|task| out.push(task)))?;
         }
@@ -58,9 +58,9 @@ impl Touched {
 ///
 /// # Errors
 /// As [`Touched::find`].
-pub(crate) fn whole_files(scan: &Scan) -> Result<Vec<DataFile>> {
+pub(crate) fn whole_files(scan: &IcebergScan) -> Result<Vec<DataFile>> {
     let mut out = Vec::new();
-    let mut plan = Plan::start(scan.plan_input())?;
+    let mut plan = RunningPlan::start(scan.plan_input())?;
     while let Some(batch) = plan.next_batch()? {
         for row in batch.rows.iter().map(|row| *row as usize) {
             if keeps_every_row(&batch, row)? {
@@ -81,7 +81,7 @@ pub(crate) fn tasks_of(view: &View, filter: &Predicate, wanted: &HashSet<&str>) 
         return Ok(out);
     }
     let mut found: HashSet<&str> = HashSet::new();
-    let mut plan = Plan::start(view.scan(filter.clone())?.plan_input())?;
+    let mut plan = RunningPlan::start(view.scan(filter.clone())?.plan_input())?;
     while let Some(batch) = plan.next_batch()? {
         for (k, row) in batch.rows.iter().enumerate() {
             let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());

@@ -16,7 +16,7 @@ use crate::iceberg::rows::effect::Effect;
 use crate::parallel::{check_cancelled, in_parallel};
 
 /// Rows of a data file that go.
-pub(crate) struct DeletedRows {
+pub(crate) struct RowsToDelete {
     pub task: ScanTask,
     pub positions: PositionSet,
 }
@@ -26,7 +26,7 @@ pub(crate) struct DeletedRows {
 ///
 /// # Errors
 /// Of reading and writing delete files; a cancellation.
-pub(crate) fn write_deletes(view: &View, rows: Vec<DeletedRows>, effect: &mut Effect) -> Result<()> {
+pub(crate) fn write_deletes(view: &View, rows: Vec<RowsToDelete>, effect: &mut Effect) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -39,7 +39,7 @@ pub(crate) fn write_deletes(view: &View, rows: Vec<DeletedRows>, effect: &mut Ef
     };
     let replaced = in_parallel(rows.len(), |i| {
         check_cancelled()?;
-        let DeletedRows { task, positions } = &rows[i];
+        let RowsToDelete { task, positions } = &rows[i];
         let file = &task.data_file;
         let (all, replaced) = earlier.united(task, positions).with("data_file", &file.path)?;
         if i64::try_from(all.len()) == Ok(file.record_count) {
@@ -61,8 +61,8 @@ pub(crate) fn write_deletes(view: &View, rows: Vec<DeletedRows>, effect: &mut Ef
     Ok(())
 }
 
-/// Refuses data files that are listed more than once and do not all have the same deletes: positions name a file by its path,
-/// so that they would reach rows that came after the deletes.
+/// Refuses data files that are listed more than once and do not all have the same deletes: positions name a file by
+/// its path, so that they would reach rows that came after the deletes.
 ///
 /// # Errors
 /// `Unsupported` naming the file.
@@ -78,8 +78,8 @@ pub(crate) fn check_listed_once<'t>(tasks: impl IntoIterator<Item = &'t ScanTask
     Ok(())
 }
 
-/// As [`check_listed_once`], of all files in which rows are looked for that a deletion vector is to name: it takes in what
-/// earlier ones say, and would say it of every entry of the file.
+/// As [`check_listed_once`], of all files in which rows are looked for that a deletion vector is to name: it takes in
+/// what earlier ones say, and would say it of every entry of the file.
 ///
 /// # Errors
 /// As [`check_listed_once`].

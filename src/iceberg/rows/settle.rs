@@ -2,7 +2,7 @@
 
 use super::live::LiveRows;
 use super::plan::Touched;
-use super::positions::{DeletedRows, check_listed_once, write_deletes};
+use super::positions::{RowsToDelete, check_listed_once, write_deletes};
 use super::view::View;
 use crate::codec::bitmap::PositionSet;
 use crate::data::write::delete_write::DeleteForm;
@@ -13,22 +13,22 @@ use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::rows::effect::Effect;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::parallel::{check_cancelled, in_parallel};
 
 /// Positions that are collected at once.
 const AT_ONCE: i64 = 65_536;
 
-/// Finds the rows that equality deletes delete, names them by position, and removes the equality delete files, `all` of the
-/// branch. Gives the change, and the delete files that it adds and removes.
+/// Finds the rows that equality deletes delete, names them by position, and removes the equality delete files, `all`
+/// of the branch. Gives the change, and the delete files that it adds and removes.
 ///
-/// The change is a `delete`, although no row changes: a rewrite of data files that was planned before one of the equality
-/// deletes relies on it, and must see that others take its place.
+/// The change is a `delete`, although no row changes: a rewrite of data files that was planned before one of the
+/// equality deletes relies on it, and must see that others take its place.
 ///
 /// # Errors
 /// Of reading and writing; `Unsupported` in version 1; a cancellation.
 pub(crate) fn settle(
-    table: &Table,
+    table: &IcebergTable,
     branch: Option<&str>,
     all: Vec<DataFile>,
 ) -> Result<(SnapshotProducer, Vec<DataFile>, Vec<DataFile>)> {
@@ -41,7 +41,7 @@ pub(crate) fn settle(
     let rows = LiveRows::new(view, &[], false)?;
     let positions = in_parallel(tasks.len(), |i| deleted(&rows, &tasks[i]))?;
     let deleted = tasks.into_iter().zip(positions).filter(|(_, positions)| !positions.is_empty());
-    let deleted = deleted.map(|(task, positions)| DeletedRows { task, positions }).collect();
+    let deleted = deleted.map(|(task, positions)| RowsToDelete { task, positions }).collect();
     let mut effect = Effect::none(view);
     write_deletes(view, deleted, &mut effect)?;
     effect.removed.extend(all);

@@ -11,8 +11,8 @@ use crate::format::task::DataFile;
 use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
-use crate::iceberg::scan::handle::Scan;
-use crate::iceberg::state::Table;
+use crate::iceberg::scan::handle::IcebergScan;
+use crate::iceberg::state::IcebergTable;
 use crate::store::Store;
 
 /// Which properties say how an operation goes: `write.<command>.mode` and `write.<command>.isolation-level`.
@@ -53,10 +53,11 @@ pub(crate) enum Isolation {
 
 /// A version of a table, the branch that is changed, and the snapshot since when commits of others count.
 pub(crate) struct View {
-    pub table: Table,
+    pub table: IcebergTable,
     branch: Option<String>,
     pub since: Option<i64>,
-    /// Snapshots of the transaction that are not committed yet: at the end they may get other sequence numbers and row ids.
+    /// Snapshots of the transaction that are not committed yet: at the end they may get other sequence numbers and
+    /// row ids.
     own: HashSet<i64>,
 }
 
@@ -65,7 +66,7 @@ impl View {
     ///
     /// # Errors
     /// `InvalidInput` for a branch that is a tag.
-    pub(crate) fn new(table: Table, branch: Option<&str>) -> Result<View> {
+    pub(crate) fn new(table: IcebergTable, branch: Option<&str>) -> Result<View> {
         let refs = &table.inner.metadata.refs;
         if branch.and_then(|name| refs.get(name)).is_some_and(|r| r.kind == RefKind::Tag) {
             let name = branch.unwrap_or_default();
@@ -83,7 +84,7 @@ impl View {
     /// # Errors
     /// As [`View::new`].
     pub(crate) fn of_transaction(
-        table: Table,
+        table: IcebergTable,
         branch: Option<&str>,
         since: Option<i64>,
         own: HashSet<i64>,
@@ -99,7 +100,7 @@ impl View {
     ///
     /// # Errors
     /// `InvalidInput` if the filter does not fit the table's columns.
-    pub(crate) fn scan(&self, filter: Predicate) -> Result<Scan> {
+    pub(crate) fn scan(&self, filter: Predicate) -> Result<IcebergScan> {
         // Metadata columns say nothing about the rows of other commits.
         bind(&filter, self.table.schema(), true)?;
         let at = self.branch.clone().map(At::Ref);
@@ -144,8 +145,8 @@ impl View {
         }
     }
 
-    /// What an operation relies on that read the rows matching `filter`, as Spark uses Java's `OverwriteFiles` (files are
-    /// replaced) and `RowDelta` (deletes of these data files are added).
+    /// What an operation relies on that read the rows matching `filter`, as Spark uses Java's `OverwriteFiles` (files
+    /// are replaced) and `RowDelta` (deletes of these data files are added).
     ///
     /// # Errors
     /// As [`View::isolation`].

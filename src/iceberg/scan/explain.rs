@@ -15,14 +15,14 @@ use crate::iceberg::plan::changes::{AnyPlan, list_appends};
 use crate::iceberg::plan::estimate::estimate_changes;
 use crate::iceberg::plan::input::PlanInput;
 use crate::iceberg::plan::planned::PlanCounters;
-use crate::iceberg::plan::planner::Plan;
-use crate::iceberg::plan::why::{Judge, ManifestVerdict, Stage};
-use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::plan::planner::RunningPlan;
+use crate::iceberg::plan::why::{ManifestVerdict, ReasonJudge, Stage};
+use crate::iceberg::scan::handle::IcebergScan;
 use crate::iceberg::scan::history::History;
 use crate::iceberg::scan::survivors::{Survivors, disagree, in_waves, millis};
 use crate::rows::explanation::{CommitFacts, Explained};
 
-impl Scan {
+impl IcebergScan {
     /// What planning does and why: plans, keeping only the counts. With `files` it also opens the manifests that the
     /// manifest list excludes, and says of every file why it was kept or dropped. Of a changelog, figures are sums over
     /// its commits; files that stayed are listed only where their rows changed, and delete files are not.
@@ -42,9 +42,9 @@ impl Scan {
         let (input, listed) = self.listed()?;
         let (input, appends) = (&input, self.history().appends());
         let read_ms = millis(began);
-        let judge = Judge::new(input);
+        let judge = ReasonJudge::new(input);
         let verdicts = listed.iter().cloned().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
-        let plan = AnyPlan::Files(Box::new(Plan::over(input.clone(), listed, began)?));
+        let plan = AnyPlan::Files(Box::new(RunningPlan::over(input.clone(), listed, began)?));
         let commits = appends.map(|s| CommitFacts::of(s, None)).collect();
         let mut survivors = Survivors::new(plan, input, commits);
         let tables = match files {
@@ -73,7 +73,7 @@ impl Scan {
             return estimate_changes(&self.plan_input(), snapshots);
         }
         let (input, listed) = self.listed()?;
-        let judge = Judge::new(&input);
+        let judge = ReasonJudge::new(&input);
         let verdicts = listed.into_iter().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
         Ok(Estimate::new(&verdicts, &input.entries, &input.filter, input.cache.as_deref()))
     }
@@ -93,7 +93,11 @@ impl Scan {
 }
 
 /// Judges the files of all manifests: data first, then deletes, of which is known by then what they reach.
-fn judge_files(judge: &Judge<'_>, verdicts: &[ManifestVerdict], survivors: &mut Survivors) -> Result<Vec<RecordBatch>> {
+fn judge_files(
+    judge: &ReasonJudge<'_>,
+    verdicts: &[ManifestVerdict],
+    survivors: &mut Survivors,
+) -> Result<Vec<RecordBatch>> {
     let of = |content| verdicts.iter().filter(|v| v.manifest.content == content).collect::<Vec<_>>();
     let (data, deletes) = (of(ManifestContent::Data), of(ManifestContent::Deletes));
     let mut out = Vec::new();

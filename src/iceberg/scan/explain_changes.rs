@@ -14,8 +14,8 @@ use crate::format::task::ChangeOperation;
 use crate::iceberg::plan::changes::{AnyPlan, ChangesPlan, Look};
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::planned::PlanCounters;
-use crate::iceberg::plan::why::{FileVerdicts, Judge, Stage};
-use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::plan::why::{FileVerdicts, ReasonJudge, Stage};
+use crate::iceberg::scan::handle::IcebergScan;
 use crate::iceberg::scan::survivors::{Survivors, disagree, in_waves, millis};
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::rows::explanation::{CommitFacts, Explained, FunnelStage};
@@ -24,7 +24,7 @@ use crate::rows::judged_files::change_file_schema;
 /// A file that changed: the commit, what happened, whether the file itself stayed, its path.
 type Changed = (i32, ChangeOperation, bool, Vec<u8>);
 
-impl Scan {
+impl IcebergScan {
     pub(crate) fn explain_changes(
         &self,
         input: &PlanInput,
@@ -60,7 +60,7 @@ impl Scan {
         let (mut verdicts, mut batches) = (Vec::new(), Vec::new());
         for look in plan.looks() {
             let scoped = PlanInput { entries: look.scope.clone(), ..input.clone() };
-            let judge = Judge::new(&scoped);
+            let judge = ReasonJudge::new(&scoped);
             let judged = look.manifests.iter().cloned().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
             if files {
                 let data: Vec<_> = judged.iter().collect();

@@ -5,10 +5,10 @@ use super::survivors::Survivors;
 use crate::iceberg::plan::input::PlanInput;
 use crate::iceberg::plan::planned::PlanCounters;
 use crate::iceberg::plan::why::ManifestVerdict;
-use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::scan::handle::IcebergScan;
 use crate::rows::explanation::{CacheFacts, DeleteFacts, Explain, FunnelStage};
 
-impl Scan {
+impl IcebergScan {
     pub(crate) fn facts(
         &self,
         input: &PlanInput,

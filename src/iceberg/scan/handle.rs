@@ -20,12 +20,12 @@ use crate::iceberg::plan::changes::{AnyPlan, ChangesPlan, plan_appends};
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::plan_cache::cache::PlanCache;
 use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch};
-use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::scan::history;
 use crate::iceberg::scan::history::History;
 use crate::iceberg::scan::version::version;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::parallel::check_cancelled;
 use crate::rows::column_statistics::Coverage;
 use crate::rows::plan_table;
@@ -41,8 +41,8 @@ pub use crate::rows::stream::{BatchStream, StreamRequest};
 
 /// What to read of a table. Immutable and cheap to clone; does nothing until planned or read.
 #[derive(Clone, Debug)]
-pub struct Scan {
-    table: Table,
+pub struct IcebergScan {
+    table: IcebergTable,
     snapshot: Option<Arc<Snapshot>>,
     history: History,
     shape: ScanShape,
@@ -53,19 +53,19 @@ pub struct Scan {
     all_deletes: bool,
 }
 
-impl Table {
+impl IcebergTable {
     /// A lazy scan.
     ///
     /// # Errors
-    /// `NotFound` for a version that does not exist; `InvalidInput` for a wrong filter, column or option, or if `at` does
-    /// not come from `since`.
-    pub fn scan(&self, request: ScanRequest) -> Result<Scan> {
-        Scan::new(self, request)
+    /// `NotFound` for a version that does not exist; `InvalidInput` for a wrong filter, column or option, or if `at`
+    /// does not come from `since`.
+    pub fn scan(&self, request: ScanRequest) -> Result<IcebergScan> {
+        IcebergScan::new(self, request)
     }
 }
 
-impl Scan {
-    pub(crate) fn new(table: &Table, request: ScanRequest) -> Result<Scan> {
+impl IcebergScan {
+    pub(crate) fn new(table: &IcebergTable, request: ScanRequest) -> Result<IcebergScan> {
         let metadata = &table.inner.metadata;
         let (snapshot, schema) = version(metadata, request.at.as_ref())?;
         let options = ScanOptions::parse(&request.options)?;
@@ -87,7 +87,7 @@ impl Scan {
         let all = history.all_columns(&schema, metadata);
         let of_changes = matches!(history, History::Changes(_));
         let shape = ScanShape::new(context, all, options.case_sensitive, of_changes);
-        Ok(Scan {
+        Ok(IcebergScan {
             table: table.clone(),
             snapshot,
             history,
@@ -99,27 +99,27 @@ impl Scan {
         })
     }
 
-    /// Gives tasks the deletes of all rows of their files, not of those alone that the filter may keep: whoever writes a file
-    /// anew writes the others too.
-    pub(crate) fn with_all_deletes(self) -> Scan {
+    /// Gives tasks the deletes of all rows of their files, not of those alone that the filter may keep: whoever
+    /// writes a file anew writes the others too.
+    pub(crate) fn with_all_deletes(self) -> IcebergScan {
         // The cache knows of no plans like that.
-        Scan { all_deletes: true, plan_cache: None, ..self }
+        IcebergScan { all_deletes: true, plan_cache: None, ..self }
     }
 
     /// Keeps only rows that this filter keeps as well.
     ///
     /// # Errors
     /// `InvalidInput` if the filter does not fit the schema.
-    pub fn filter(&self, predicate: Predicate) -> Result<Scan> {
-        Ok(Scan { shape: self.shape.filter(predicate)?, ..self.clone() })
+    pub fn filter(&self, predicate: Predicate) -> Result<IcebergScan> {
+        Ok(IcebergScan { shape: self.shape.filter(predicate)?, ..self.clone() })
     }
 
     /// Reads only these columns (dotted paths), in this order.
     ///
     /// # Errors
     /// `InvalidInput` for a column that does not exist.
-    pub fn select(&self, columns: &[String]) -> Result<Scan> {
-        Ok(Scan { shape: self.shape.select(columns)?, ..self.clone() })
+    pub fn select(&self, columns: &[String]) -> Result<IcebergScan> {
+        Ok(IcebergScan { shape: self.shape.select(columns)?, ..self.clone() })
     }
 
     /// The columns that can be asked for.
@@ -128,8 +128,8 @@ impl Scan {
     }
 
     /// Reads at most so many rows.
-    pub fn limit(&self, rows: usize) -> Scan {
-        Scan { shape: self.shape.limit(rows), ..self.clone() }
+    pub fn limit(&self, rows: usize) -> IcebergScan {
+        IcebergScan { shape: self.shape.limit(rows), ..self.clone() }
     }
 
     /// The rows' schema.
@@ -163,7 +163,7 @@ impl Scan {
     pub(crate) fn plan(&self, column_metrics: bool) -> Result<AnyPlan> {
         let input = PlanInput { column_metrics, ..self.plan_input() };
         Ok(match &self.history {
-            History::None => AnyPlan::Files(Box::new(Plan::start(input)?)),
+            History::None => AnyPlan::Files(Box::new(RunningPlan::start(input)?)),
             History::Appends(snapshots) => AnyPlan::Files(Box::new(plan_appends(input, snapshots)?)),
             History::Changes(snapshots) => AnyPlan::Changes(Box::new(ChangesPlan::new(input, snapshots))),
         })
@@ -238,12 +238,12 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn plan_files(&self) -> Result<TaskStream> {
+    pub fn plan_files(&self) -> Result<IcebergTaskStream> {
         self.tasks(true)
     }
 
-    pub(crate) fn tasks(&self, column_metrics: bool) -> Result<TaskStream> {
-        Ok(TaskStream::of(self.plan(column_metrics)?))
+    pub(crate) fn tasks(&self, column_metrics: bool) -> Result<IcebergTaskStream> {
+        Ok(IcebergTaskStream::of(self.plan(column_metrics)?))
     }
 
     /// The tasks as Arrow batches without an object each; columns as in [`Scan::plan_schema`].
@@ -304,8 +304,8 @@ impl Scan {
         request.or(&self.options, &self.table.inner.metadata.properties)
     }
 
-    /// The rows, one batch at a time: tasks are planned and files opened as the stream is read, by threads that keep a few
-    /// batches ahead.
+    /// The rows, one batch at a time: tasks are planned and files opened as the stream is read, by threads that keep
+    /// a few batches ahead.
     ///
     /// # Errors
     /// As [`Plan::start`] and [`read_task`].
@@ -397,13 +397,13 @@ impl Uncounted {
 }
 
 /// Tasks as planning finds them, in deterministic order.
-pub struct TaskStream {
+pub struct IcebergTaskStream {
     plan: AnyPlan,
     batch: PlannedBatch,
     next: usize,
 }
 
-impl TaskStream {
+impl IcebergTaskStream {
     /// What was seen and kept so far.
     pub fn counters(&self) -> &PlanCounters {
         self.plan.counters()
@@ -424,8 +424,8 @@ impl TaskStream {
         self.batch.task(self.next - 1).map(Some)
     }
 
-    pub(crate) fn of(plan: AnyPlan) -> TaskStream {
-        TaskStream { plan, batch: PlannedBatch::default(), next: 0 }
+    pub(crate) fn of(plan: AnyPlan) -> IcebergTaskStream {
+        IcebergTaskStream { plan, batch: PlannedBatch::default(), next: 0 }
     }
 
     pub(crate) fn collect_all(mut self) -> Result<Vec<ScanTask>> {
@@ -437,7 +437,7 @@ impl TaskStream {
     }
 }
 
-impl Iterator for TaskStream {
+impl Iterator for IcebergTaskStream {
     type Item = Result<ScanTask>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,8 +1,8 @@
 //! Decides which files of a scan an engine's own Parquet reader can read.
 //!
-//! [`Scan::native_read`] plans and looks at the footers of the files. A file goes to the engine if reading columns by their
-//! names in the file comes to what the specification says (`data::plain_columns`), and if deletes by position are
-//! its only ones: these are given as the rows that they delete, for the engine to look up ([`deleted_rows`]).
+//! [`Scan::native_read`] plans and looks at the footers of the files. A file goes to the engine if reading columns by
+//! their names in the file comes to what the specification says (`data::plain_columns`), and if deletes by position
+//! are its only ones: these are given as the rows that they delete, for the engine to look up ([`deleted_rows`]).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::format::packed_splits::Splits;
 use crate::format::splits::SplitRequest;
 use crate::format::task::{FileContent, ScanTask};
 use crate::iceberg::scan::deleted_rows::DeletedRows;
-use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::scan::handle::IcebergScan;
 use crate::parallel::check_cancelled;
 use crate::rows::native_read::{
-    NativeRead, NativeReadRequest, NativeValue, PlainFile, PlainGroup, Reasons, is_plain_path, reasons_schema,
+    NativeFile, NativeRead, NativeReadRequest, NativeValue, PlainGroup, Reasons, is_plain_path, reasons_schema,
     values_of,
 };
 use crate::store::{in_parallel, location};
@@ -35,7 +35,7 @@ const OWN_COLUMNS: &str = "__frazil_";
 
 /// What files of a group have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Form {
+struct GroupForm {
     /// For each wanted column the files' name; `None` where it is null in every row.
     columns: Vec<Option<String>>,
     has_deletes: bool,
@@ -49,8 +49,9 @@ fn reasons_batch(reasons: &[(String, String)]) -> Result<RecordBatch> {
         .map_err(|e| Error::internal("reasons make no batch").because(e))
 }
 
-impl Scan {
-    /// Plans, and assigns each file to a reader. Reads the footer of each file that may go to the engine, and its position deletes.
+impl IcebergScan {
+    /// Plans, and assigns each file to a reader. Reads the footer of each file that may go to the engine, and its
+    /// position deletes.
     ///
     /// # Errors
     /// As [`Scan::splits`] and [`DeleteFilter::load`]; the store's.
@@ -58,7 +59,7 @@ impl Scan {
         let packing = self.split_plan(packing)?;
         let planned = self.planned(request.pack_from)?;
         let mut assigner = Assigner::new(self, request);
-        let mut out = Assigned::default();
+        let mut out = AssignedFiles::default();
         let (rest, reasons) = match assigner.refusal(planned.len()) {
             Some(reason) => (self.pack_planned(planned, &packing, request.pack_from)?, Reasons::Everywhere(reason)),
             None => {
@@ -78,22 +79,22 @@ impl Scan {
     }
 }
 
-impl Form {
-    fn of(self, files: Vec<PlainFile>) -> PlainGroup {
+impl GroupForm {
+    fn of(self, files: Vec<NativeFile>) -> PlainGroup {
         PlainGroup { columns: self.columns, is_filtered: self.is_filtered, files }
     }
 }
 
 #[derive(Default)]
-struct Assigned {
-    groups: IndexMap<Form, Vec<PlainFile>>,
+struct AssignedFiles {
+    groups: IndexMap<GroupForm, Vec<NativeFile>>,
     numbered: usize,
     deleted: DeletedRows,
     rest: Vec<ScanTask>,
     reasons: Vec<(String, String)>,
 }
 
-impl Assigned {
+impl AssignedFiles {
     fn refuse(&mut self, task: ScanTask, reason: String) {
         self.reasons.push((task.data_file.path.clone(), reason));
         self.rest.push(task);
@@ -101,7 +102,7 @@ impl Assigned {
 }
 
 struct Assigner<'a> {
-    scan: &'a Scan,
+    scan: &'a IcebergScan,
     request: &'a NativeReadRequest,
     wanted: Vec<Field>,
     deletes: DeleteCache,
@@ -110,7 +111,7 @@ struct Assigner<'a> {
 }
 
 impl<'a> Assigner<'a> {
-    fn new(scan: &'a Scan, request: &'a NativeReadRequest) -> Assigner<'a> {
+    fn new(scan: &'a IcebergScan, request: &'a NativeReadRequest) -> Assigner<'a> {
         let context = scan.context();
         let mut wanted = context.projection.fields.to_vec();
         let asked = crate::types::select::prune_to(&context.schema, &scan.bound_filter().field_ids());
@@ -141,7 +142,7 @@ impl<'a> Assigner<'a> {
         asked.into_iter().find_map(named)
     }
 
-    fn assign(&mut self, tasks: Vec<ScanTask>, out: &mut Assigned) -> Result<()> {
+    fn assign(&mut self, tasks: Vec<ScanTask>, out: &mut AssignedFiles) -> Result<()> {
         let location = &self.scan.context().location;
         let place = |task: &ScanTask| location.resolve(&task.data_file.path);
         let paths = tasks.iter().map(place).collect::<Result<Vec<_>>>()?;
@@ -212,7 +213,7 @@ impl<'a> Assigner<'a> {
         path.contains(unsafe_char).then(|| "its path has characters that engines take for patterns".into())
     }
 
-    fn take(&self, task: ScanTask, path: String, columns: Vec<Option<String>>, out: &mut Assigned) -> Result<()> {
+    fn take(&self, task: ScanTask, path: String, columns: Vec<Option<String>>, out: &mut AssignedFiles) -> Result<()> {
         let (file, context) = (&task.data_file, self.scan.context());
         let mut number = None;
         if !task.deletes.is_empty() {
@@ -233,8 +234,8 @@ impl<'a> Assigner<'a> {
             }
         }
         let is_filtered = *task.residual != BoundPredicate::True;
-        let plain = PlainFile { path, size_bytes: file.size_bytes, record_count: file.record_count, number };
-        let form = Form { columns, has_deletes: number.is_some(), is_filtered };
+        let plain = NativeFile { path, size_bytes: file.size_bytes, record_count: file.record_count, number };
+        let form = GroupForm { columns, has_deletes: number.is_some(), is_filtered };
         out.groups.entry(form).or_default().push(plain);
         Ok(())
     }

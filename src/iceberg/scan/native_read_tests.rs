@@ -9,12 +9,12 @@ use crate::format::catalog::NewTable;
 use crate::format::ident::TableIdent;
 use crate::format::request::ScanRequest;
 use crate::iceberg::catalog_tables::IcebergCatalog;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::rows::native_read::NativeFilter;
 use crate::rows::seam::Catalog as _;
 use crate::types::{PrimitiveType as P, Value};
 
-fn table(dir: &TempDir) -> Table {
+fn table(dir: &TempDir) -> IcebergTable {
     let warehouse = dir.path().to_str().unwrap().to_owned();
     let catalog = IcebergCatalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
     catalog.create_namespace(&["db".to_owned()], &BTreeMap::new()).unwrap();
@@ -38,7 +38,7 @@ fn request() -> NativeReadRequest {
     }
 }
 
-fn read(table: &Table, filter: &str, request: &NativeReadRequest) -> NativeRead {
+fn read(table: &IcebergTable, filter: &str, request: &NativeReadRequest) -> NativeRead {
     let filter = Some(parse(filter).unwrap());
     let scan = table.scan(ScanRequest { filter, ..ScanRequest::default() }).unwrap();
     scan.native_read(request, SplitRequest::default()).unwrap()

@@ -9,43 +9,44 @@ use crate::format::splits;
 use crate::format::splits::{Piece, SplitPlan, SplitRequest};
 use crate::format::task::{Partition, ScanTask};
 use crate::format::wire::packed::pack_plain_tasks;
-use crate::format::wire::plain::{PlainFile, PlainTask};
+use crate::format::wire::plain::{PlainTask, PlainTaskFile};
 use crate::iceberg::plan::planned::PlannedBatch;
-use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::scan::handle::IcebergScan;
 use crate::parallel::check_cancelled;
 
 /// What a scan reads, before it is packed.
-pub(crate) enum Planned {
+pub(crate) enum PlannedReads {
     /// Files of which each task is what [`PlannedRow`] gives.
     Plain(Vec<PlannedBatch>),
     /// Any.
     Tasks(Vec<ScanTask>),
 }
 
-impl Planned {
+impl PlannedReads {
     /// How many files there are.
     pub(crate) fn len(&self) -> usize {
         match self {
-            Planned::Plain(batches) => batches.iter().map(|batch| batch.rows.len()).sum(),
-            Planned::Tasks(tasks) => tasks.len(),
+            PlannedReads::Plain(batches) => batches.iter().map(|batch| batch.rows.len()).sum(),
+            PlannedReads::Tasks(tasks) => tasks.len(),
         }
     }
 
     /// The tasks.
     pub(crate) fn into_tasks(self) -> Result<Vec<ScanTask>> {
         match self {
-            Planned::Plain(batches) => {
+            PlannedReads::Plain(batches) => {
                 let mut tasks = Vec::new();
                 batches.into_iter().try_for_each(|batch| add_tasks(&batch, &mut tasks))?;
                 Ok(tasks)
             }
-            Planned::Tasks(tasks) => Ok(tasks),
+            PlannedReads::Tasks(tasks) => Ok(tasks),
         }
     }
 }
 
-impl Scan {
-    /// As [`Scan::splits`], but packed if they are so many and more. Those of a scan with deletes or of changes are not.
+impl IcebergScan {
+    /// As [`Scan::splits`], but packed if they are so many and more. Those of a scan with deletes or of changes are
+    /// not.
     ///
     /// # Errors
     /// As [`Scan::splits`].
@@ -55,7 +56,7 @@ impl Scan {
     }
 
     /// Plans. Batches are kept only as long as all of them could be packed: with many deletes they are large.
-    pub(crate) fn planned(&self, pack_from: usize) -> Result<Planned> {
+    pub(crate) fn planned(&self, pack_from: usize) -> Result<PlannedReads> {
         let mut plan = self.plan(false)?;
         let (mut plain, mut tasks) = ((pack_from < usize::MAX).then(Vec::new), Vec::new());
         while let Some(batch) = plan.next_batch()? {
@@ -66,12 +67,12 @@ impl Scan {
             let before = plain.take().unwrap_or_default();
             before.into_iter().chain([batch]).try_for_each(|batch| add_tasks(&batch, &mut tasks))?;
         }
-        Ok(plain.map_or(Planned::Tasks(tasks), Planned::Plain))
+        Ok(plain.map_or(PlannedReads::Tasks(tasks), PlannedReads::Plain))
     }
 
     /// Splits of what was planned.
-    pub(crate) fn pack_planned(&self, planned: Planned, plan: &SplitPlan, pack_from: usize) -> Result<Splits> {
-        if let Planned::Plain(batches) = &planned {
+    pub(crate) fn pack_planned(&self, planned: PlannedReads, plan: &SplitPlan, pack_from: usize) -> Result<Splits> {
+        if let PlannedReads::Plain(batches) = &planned {
             let splits = splits::pack(batches.iter().flat_map(PlannedRow::all).collect(), plan)?;
             if splits.len() >= pack_from {
                 let (context, packed) = (self.context().clone(), pack_plain_tasks(&splits)?);
@@ -142,7 +143,7 @@ impl<'a> PlainTask<'a> for PlannedRow<'a> {
         (std::ptr::from_ref(self.batch) as usize, self.row)
     }
 
-    fn file(&self) -> Result<PlainFile<'a>> {
+    fn file(&self) -> Result<PlainTaskFile<'a>> {
         self.batch.columns.plain_file(self.row)
     }
 

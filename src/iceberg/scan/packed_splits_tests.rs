@@ -5,14 +5,14 @@ use tempfile::TempDir;
 use super::*;
 use crate::format::request::ScanRequest;
 use crate::iceberg::scan::plan_parts::tests::table;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::parallel::Cancellation;
 use crate::rows::native_read::{NativeReadRequest, Reasons};
 
 const EVEN: SplitRequest =
     SplitRequest { split_size_bytes: Some(300), lookback: Some(3), open_file_cost_bytes: Some(100) };
 
-fn scan(table: &Table, filter: &str) -> Scan {
+fn scan(table: &IcebergTable, filter: &str) -> IcebergScan {
     let filter = Some(crate::expr::parse(filter).unwrap());
     table.scan(ScanRequest { filter, ..ScanRequest::default() }).unwrap()
 }

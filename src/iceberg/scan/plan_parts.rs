@@ -27,8 +27,8 @@ use crate::iceberg::plan::changes::AnyPlan;
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::manifest_groups::{ManifestGroup, group_manifests};
 use crate::iceberg::plan::planned::PlannedBatch;
-use crate::iceberg::plan::planner::Plan;
-use crate::iceberg::scan::handle::{Scan, TaskStream};
+use crate::iceberg::plan::planner::RunningPlan;
+use crate::iceberg::scan::handle::{IcebergScan, IcebergTaskStream};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::partition::{spec_from_json, spec_to_json};
 use crate::iceberg::spec::snapshot::Snapshot;
@@ -40,7 +40,7 @@ use crate::types::{PartitionSpec, Schema};
 
 /// A share of a snapshot's manifests, with all that planning them needs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PlanPart {
+pub struct IcebergPlanPart {
     scan: Arc<PartScan>,
     manifests: ManifestGroup,
 }
@@ -57,15 +57,15 @@ struct PartScan {
     packing: SplitPlan,
 }
 
-impl Scan {
+impl IcebergScan {
     /// The plan in parts of about `part_bytes` bytes of data manifests, oldest first; in a single one if the data
-    /// manifests that may hold matching files have at most `whole_bytes`. Reads the manifest list only. A delete manifest
-    /// counts once for each part that reads it where the scan bounds what is read.
+    /// manifests that may hold matching files have at most `whole_bytes`. Reads the manifest list only. A delete
+    /// manifest counts once for each part that reads it where the scan bounds what is read.
     ///
     /// # Errors
     /// `InvalidInput` for split sizes that are not positive, or if planning would read more than the scan allows;
     /// `Unsupported` for scans of what happened between versions; as [`group_manifests`].
-    pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<PlanPart>> {
+    pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<IcebergPlanPart>> {
         let input = self.version_input()?;
         let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
         let scan = Arc::new(PartScan {
@@ -78,8 +78,8 @@ impl Scan {
         });
         let bytes = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let groups = group_manifests(&input, bytes(part_bytes), bytes(whole_bytes))?;
-        let part = |manifests| PlanPart { scan: scan.clone(), manifests };
-        let parts: Vec<PlanPart> = groups.into_iter().map(part).collect();
+        let part = |manifests| IcebergPlanPart { scan: scan.clone(), manifests };
+        let parts: Vec<IcebergPlanPart> = groups.into_iter().map(part).collect();
         let mut counts = [ManifestCount::default(); 2];
         for part in &parts {
             let lists = [&part.manifests.data, &part.manifests.deletes];
@@ -133,7 +133,7 @@ pub fn table_schema() -> SchemaRef {
     Arc::new(ArrowSchema::new(fields))
 }
 
-impl PlanPart {
+impl IcebergPlanPart {
     /// Bytes of its manifests, those of deletes included.
     pub fn manifest_bytes(&self) -> u64 {
         self.all_manifests().map(|m| m.length_bytes.max(0) as u64).fold(0, u64::saturating_add)
@@ -157,8 +157,8 @@ impl PlanPart {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn plan_files(&self, column_metrics: bool) -> Result<TaskStream> {
-        Ok(TaskStream::of(AnyPlan::Files(Box::new(self.plan(column_metrics)?))))
+    pub fn plan_files(&self, column_metrics: bool) -> Result<IcebergTaskStream> {
+        Ok(IcebergTaskStream::of(AnyPlan::Files(Box::new(self.plan(column_metrics)?))))
     }
 
     /// The tasks, cut and packed as [`Scan::splits`] does it, but never with those of another part.
@@ -203,7 +203,7 @@ impl PlanPart {
         self.manifests.data.iter().chain(&self.manifests.deletes)
     }
 
-    fn plan(&self, column_metrics: bool) -> Result<Plan> {
+    fn plan(&self, column_metrics: bool) -> Result<RunningPlan> {
         let began = Instant::now();
         let scan = &self.scan;
         let location = scan.read.location.clone();
@@ -228,7 +228,7 @@ impl PlanPart {
             budget: Arc::default(),
             cache: None,
         };
-        Plan::over(input, self.all_manifests().cloned(), began).with("snapshot", scan.snapshot_id)
+        RunningPlan::over(input, self.all_manifests().cloned(), began).with("snapshot", scan.snapshot_id)
     }
 
     /// All of it, for [`PlanPart::from_json`].
@@ -254,7 +254,7 @@ impl PlanPart {
     ///
     /// # Errors
     /// `InvalidInput` if it is not that.
-    pub fn from_json(text: &str) -> Result<PlanPart> {
+    pub fn from_json(text: &str) -> Result<IcebergPlanPart> {
         let j: Json = serde_json::from_str(text).map_err(|e| Error::invalid("this is no JSON of a plan").because(e))?;
         let read = context_from_json(j.get("context").ok_or_else(|| wrong("context"))?)?;
         let filter = predicate_from_json(j.get("filter").ok_or_else(|| wrong("filter"))?)?;
@@ -277,7 +277,7 @@ impl PlanPart {
                 open_file_cost_bytes: size("file-open-cost", 0)?,
             },
         };
-        Ok(PlanPart {
+        Ok(IcebergPlanPart {
             scan: Arc::new(scan),
             manifests: ManifestGroup { data: list("data")?, deletes: list("deletes")? },
         })

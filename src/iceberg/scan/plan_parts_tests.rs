@@ -10,13 +10,13 @@ use crate::format::ident::TableIdent;
 use crate::format::request::ScanRequest;
 use crate::format::task::ScanTask;
 use crate::iceberg::catalog_tables::IcebergCatalog;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::parallel::Cancellation;
 use crate::rows::seam::Catalog as _;
 use crate::types::{Field as Column, PrimitiveType as P};
 
 /// A table of `commits` manifests: one for each append, of two files in two partitions.
-pub(crate) fn table(folder: &Path, commits: i64, version: u8) -> Table {
+pub(crate) fn table(folder: &Path, commits: i64, version: u8) -> IcebergTable {
     let warehouse = folder.to_str().unwrap().to_owned();
     let catalog = IcebergCatalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
     catalog.create_namespace(&["db".to_owned()], &BTreeMap::new()).unwrap();
@@ -38,20 +38,20 @@ pub(crate) fn table(folder: &Path, commits: i64, version: u8) -> Table {
     table
 }
 
-fn scan(table: &Table, filter: Option<Predicate>) -> Scan {
+fn scan(table: &IcebergTable, filter: Option<Predicate>) -> IcebergScan {
     table.scan(ScanRequest { filter, ..ScanRequest::default() }).unwrap()
 }
 
-fn whole(scan: &Scan) -> Vec<ScanTask> {
+fn whole(scan: &IcebergScan) -> Vec<ScanTask> {
     scan.plan_files().unwrap().collect::<Result<_>>().unwrap()
 }
 
 /// The tasks of all parts, each sent through JSON.
-fn in_parts(scan: &Scan, part_bytes: u64) -> (usize, Vec<ScanTask>) {
+fn in_parts(scan: &IcebergScan, part_bytes: u64) -> (usize, Vec<ScanTask>) {
     let parts = scan.plan_parts(part_bytes, 0).unwrap();
     let mut tasks = Vec::new();
     for part in &parts {
-        let sent = PlanPart::from_json(&part.to_json()).unwrap();
+        let sent = IcebergPlanPart::from_json(&part.to_json()).unwrap();
         assert_eq!(sent.to_json(), part.to_json());
         tasks.extend(sent.plan_files(true).unwrap().map(|t| t.unwrap()));
     }
@@ -140,12 +140,12 @@ fn other_json_is_refused() {
     for key in good.as_object().unwrap().keys() {
         let mut bad = good.clone();
         bad.as_object_mut().unwrap().remove(key);
-        assert!(PlanPart::from_json(&bad.to_string()).is_err(), "without {key}");
+        assert!(IcebergPlanPart::from_json(&bad.to_string()).is_err(), "without {key}");
         bad[key] = json!("x");
-        assert!(PlanPart::from_json(&bad.to_string()).is_err(), "{key} is text");
+        assert!(IcebergPlanPart::from_json(&bad.to_string()).is_err(), "{key} is text");
     }
     for text in ["", "[]", "{}", "1"] {
-        assert!(PlanPart::from_json(text).is_err());
+        assert!(IcebergPlanPart::from_json(text).is_err());
     }
 }
 
@@ -162,7 +162,7 @@ fn the_parts_together_are_the_plan_in_the_whole_corpus() {
         }
         let expected: Json = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         let place = format!("{root}/warehouse/db/{}", path.file_stem().unwrap().to_str().unwrap());
-        let Ok(table) = Table::open(&place, BTreeMap::new(), true) else { continue };
+        let Ok(table) = IcebergTable::open(&place, BTreeMap::new(), true) else { continue };
         for case in expected["cases"].as_array().into_iter().flatten() {
             let filter = case.get("filter").filter(|f| !f.is_null()).map(predicate_from_json);
             let Ok(filter) = filter.transpose() else { continue };

@@ -1,9 +1,10 @@
 //! Row counts and column statistics of a scan, from metadata alone: manifests are read, data files are not.
 //!
-//! Every figure says whether it is exact or a bound. A file counts exactly only if the filter keeps all its rows, which its
-//! partition or its bounds must prove, and no delete file is attached to it; a deletion vector alone leaves the number of
-//! rows exact, because its record count is its cardinality. Everything else is bounded from above. Bounds of columns hold
-//! in any case, but only some are values of the file: those of text and bytes may be cut, for instance.
+//! Every figure says whether it is exact or a bound. A file counts exactly only if the filter keeps all its rows,
+//! which its partition or its bounds must prove, and no delete file is attached to it; a deletion vector alone leaves
+//! the number of rows exact, because its record count is its cardinality. Everything else is bounded from above.
+//! Bounds of columns hold in any case, but only some are values of the file: those of text and bytes may be cut, for
+//! instance.
 //!
 //! Source: Iceberg specification, "Manifests" (`data_file`), "Deletion Vectors"; the limits of bounds, Java's
 //! `ParquetMetrics` and `OrcMetrics`.
@@ -11,12 +12,12 @@
 use std::time::Instant;
 
 use crate::error::Result;
-use crate::iceberg::plan::planner::Plan;
-use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::plan::planner::RunningPlan;
+use crate::iceberg::scan::handle::IcebergScan;
 use crate::rows::column_statistics::{ColumnFold, Coverage, asked_columns};
 use crate::rows::statistics::{Fact, Statistics};
 
-impl Scan {
+impl IcebergScan {
     /// Counts and bounds of these columns (dotted paths; a struct stands for its members), of all columns selected if
     /// none are named. Columns inside lists and maps have none.
     ///
@@ -28,7 +29,7 @@ impl Scan {
         let began = Instant::now();
         let (mut input, listed) = self.listed()?;
         input.metric_fields = folds.iter().map(ColumnFold::field_id).collect();
-        let mut plan = Plan::over(input, listed, began)?;
+        let mut plan = RunningPlan::over(input, listed, began)?;
         let (mut rows, mut exact, mut files) = (0u64, true, 0);
         while let Some(batch) = plan.next_batch()? {
             let covered = (0..batch.rows.len()).map(|k| Coverage::of(&batch, k)).collect::<Result<Vec<_>>>()?;

@@ -9,7 +9,7 @@ use crate::iceberg::plan::changes::AnyPlan;
 use crate::iceberg::plan::deletes::AttachedDeletes;
 use crate::iceberg::plan::input::PlanInput;
 use crate::iceberg::plan::planned::PlannedBatch;
-use crate::iceberg::plan::why::{FileVerdicts, Judge, ManifestVerdict};
+use crate::iceberg::plan::why::{FileVerdicts, ManifestVerdict, ReasonJudge};
 use crate::iceberg::scan::explain_clauses::MetricsSeen;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::in_parallel;
@@ -100,7 +100,7 @@ pub(crate) fn disagree() -> Error {
 
 /// Judges manifests a few at a time in parallel, and gives them on in order.
 pub(crate) fn in_waves(
-    judge: &Judge<'_>,
+    judge: &ReasonJudge<'_>,
     mut manifests: &[&ManifestVerdict],
 
     each: &mut dyn FnMut(&ManifestVerdict, FileVerdicts) -> Result<()>,

@@ -11,7 +11,7 @@ use crate::types::{Field, PartitionField, PartitionSpec, Schema, Transform, Type
 
 /// A transform of a column, and the words after it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Term {
+pub struct PartitionTerm {
     /// The transform; identity for a column alone.
     pub transform: Transform,
     /// The column's path.
@@ -31,15 +31,15 @@ enum Token {
     Comma,
 }
 
-impl Term {
+impl PartitionTerm {
     /// Reads a term. If the whole text names a top-level column of `schema`, the term is that column.
     ///
     /// # Errors
     /// `InvalidInput` if the text is not a term.
-    pub fn parse(text: &str, schema: &Schema) -> Result<Term> {
+    pub fn parse(text: &str, schema: &Schema) -> Result<PartitionTerm> {
         if schema.fields.iter().any(|f| f.name == text) {
             let column = vec![text.to_owned()];
-            return Ok(Term { transform: Transform::Identity, column, rest: Vec::new(), last: None });
+            return Ok(PartitionTerm { transform: Transform::Identity, column, rest: Vec::new(), last: None });
         }
         let tokens = tokenize(text)?;
         let bad = || {
@@ -79,7 +79,7 @@ impl Term {
             _ => Err(bad()),
         });
         let words = words.collect::<Result<Vec<_>>>()?;
-        Ok(Term {
+        Ok(PartitionTerm {
             transform,
             column: column.clone(),
             last: words.last().map(|(word, _)| word.clone()),
@@ -164,7 +164,7 @@ fn quoted_part(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, quote: char
 ///
 /// # Errors
 /// `InvalidInput` if a check fails.
-pub fn source_of<'a>(term: &Term, schema: &'a Schema) -> Result<&'a Field> {
+pub fn source_of<'a>(term: &PartitionTerm, schema: &'a Schema) -> Result<&'a Field> {
     let path: Vec<&str> = term.column.iter().map(String::as_str).collect();
     let Some(field) = schema.find(&path, true) else {
         let name = path.join(".");
@@ -224,7 +224,7 @@ pub(crate) fn number_fields(spec: &mut PartitionSpec) {
 }
 
 fn parse_field(text: &str, schema: &Schema) -> Result<PartitionField> {
-    let term = Term::parse(text, schema)?;
+    let term = PartitionTerm::parse(text, schema)?;
     let source = source_of(&term, schema)?;
     let name = match (term.rest.as_slice(), &term.last) {
         ([], _) => default_name(&schema.name_of(source.id).unwrap_or_default(), &term.transform),

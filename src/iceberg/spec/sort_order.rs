@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::members::Members;
 use super::partition::source_id;
-use super::partition_by::{Term, source_of};
+use super::partition_by::{PartitionTerm, source_of};
 use crate::error::{Error, Result};
 use crate::types::{Schema, SortField, SortOrder, Transform};
 
@@ -69,7 +69,7 @@ pub fn parse_sort_by<T: AsRef<str>>(texts: &[T], schema: &Schema) -> Result<Sort
 }
 
 fn parse_sort_field(text: &str, schema: &Schema) -> Result<SortField> {
-    let term = Term::parse(text, schema)?;
+    let term = PartitionTerm::parse(text, schema)?;
     let rest: Vec<&str> = term.rest.iter().map(String::as_str).collect();
     let (direction, nulls) = match rest.as_slice() {
         [direction @ ("asc" | "desc"), nulls @ ..] => (*direction, nulls),

@@ -14,22 +14,22 @@ use crate::format::task::DataFile;
 use crate::iceberg::commit::cherry_pick::CherryPick;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
-use crate::iceberg::committing::{Change, apply_all, apply_each, commit, reload};
+use crate::iceberg::committing::{TableChange, apply_all, apply_each, commit, reload};
 use crate::iceberg::manifest::list::ManifestFile;
 use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::spec::metadata_encode::encode_metadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::store::Location;
 
 /// Changes that are committed together: all of them are in the table's next version, or none.
 ///
 /// Files are written as changes are added; nothing is published before [`Transaction::commit`].
-pub(crate) struct Transaction {
-    table: Table,
+pub(crate) struct IcebergTransaction {
+    table: IcebergTable,
     branch: Option<String>,
-    changes: Vec<Box<dyn Change>>,
+    changes: Vec<Box<dyn TableChange>>,
     /// What the first so many changes lead to, so that each is applied once however often the table is looked at.
     applied: Option<(usize, TableMetadata)>,
     /// Ids of the snapshots among the changes.
@@ -44,14 +44,14 @@ pub(crate) struct Transaction {
     process: u32,
 }
 
-impl Transaction {
+impl IcebergTransaction {
     /// Of a table, at its newest version; new snapshots go to `branch`, `main` if none.
     ///
     /// # Errors
     /// As [`Table::writable_location`] and [`Table::refresh`].
-    pub(crate) fn begin(table: &Table, branch: Option<String>) -> Result<Transaction> {
+    pub(crate) fn begin(table: &IcebergTable, branch: Option<String>) -> Result<IcebergTransaction> {
         table.writable_location()?;
-        Ok(Transaction {
+        Ok(IcebergTransaction {
             table: table.refresh()?,
             branch,
             changes: Vec::new(),
@@ -73,7 +73,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::commit`], but for a lost race.
-    pub(crate) fn table(&mut self) -> Result<Table> {
+    pub(crate) fn table(&mut self) -> Result<IcebergTable> {
         self.close_append()?;
         let inner = &self.table.inner;
         let (done, before) = self.applied.take().unwrap_or_else(|| (0, inner.metadata.as_ref().clone()));
@@ -87,7 +87,7 @@ impl Transaction {
     }
 
     /// Adds a change to those so far.
-    pub(crate) fn add(&mut self, change: Box<dyn Change>) -> Result<()> {
+    pub(crate) fn add(&mut self, change: Box<dyn TableChange>) -> Result<()> {
         self.close_append()?;
         self.changes.push(change);
         Ok(())
@@ -155,7 +155,8 @@ impl Transaction {
     /// Changes the table's schema, spec, order, properties or references, as the changes so far leave them.
     ///
     /// # Errors
-    /// As [`Table::evolve`]; `CommitConflict`, at the commit, if another one changed the same part of the table meanwhile.
+    /// As [`Table::evolve`]; `CommitConflict`, at the commit, if another one changed the same part of the table
+    /// meanwhile.
     pub(crate) fn evolve(&mut self, evolutions: &[Evolution]) -> Result<()> {
         let table = self.table()?;
         let followed: Vec<Evolution> = (evolutions.iter())
@@ -208,7 +209,7 @@ impl Transaction {
     }
 
     /// A table that has the schema and spec that the changes so far lead to.
-    fn now(&mut self) -> Result<Table> {
+    fn now(&mut self) -> Result<IcebergTable> {
         if self.evolved { self.table() } else { Ok(self.table.clone()) }
     }
 
@@ -271,9 +272,9 @@ impl Transaction {
     /// Commits the changes in their order; returns the table at its new version, or as it is if there are none.
     ///
     /// # Errors
-    /// `CommitConflict` if a change can't be made any more, or after the last retry; `CommitStateUnknown` if it can't be told
-    /// whether the commit happened; the store's.
-    pub(crate) fn commit(mut self) -> Result<Table> {
+    /// `CommitConflict` if a change can't be made any more, or after the last retry; `CommitStateUnknown` if it can't
+    /// be told whether the commit happened; the store's.
+    pub(crate) fn commit(mut self) -> Result<IcebergTable> {
         self.close_append()?;
         if self.changes.iter().all(|c| c.only_checks()) {
             let newest = self.table.refresh()?;
@@ -289,21 +290,21 @@ impl Transaction {
     pub(crate) fn abort(self) {}
 }
 
-impl Table {
-    /// Publishes on `main` what a snapshot did: one that was staged, or is on another branch. Where `main` has not moved
-    /// since, it just moves there.
+impl IcebergTable {
+    /// Publishes on `main` what a snapshot did: one that was staged, or is on another branch. Where `main` has not
+    /// moved since, it just moves there.
     ///
     /// # Errors
-    /// `NotFound` if there is no such snapshot; `InvalidInput` if it is published already, or can't be published on top of
-    /// other commits; `CommitConflict` if the partitions that it replaces have changed since.
-    pub fn cherry_pick(&self, snapshot_id: i64) -> Result<Table> {
-        let mut transaction = Transaction::begin(self, None)?;
+    /// `NotFound` if there is no such snapshot; `InvalidInput` if it is published already, or can't be published on
+    /// top of other commits; `CommitConflict` if the partitions that it replaces have changed since.
+    pub fn cherry_pick(&self, snapshot_id: i64) -> Result<IcebergTable> {
+        let mut transaction = IcebergTransaction::begin(self, None)?;
         transaction.cherry_pick(snapshot_id)?;
         transaction.commit()
     }
 }
 
-impl Drop for Transaction {
+impl Drop for IcebergTransaction {
     fn drop(&mut self) {
         if self.process != std::process::id() {
             return;

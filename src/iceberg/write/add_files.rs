@@ -12,10 +12,10 @@ use crate::iceberg::commit::live::live_in_snapshot;
 use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
-use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::spec::metadata::MAIN_BRANCH;
-use crate::iceberg::state::Table;
-use crate::iceberg::transaction::pending::Transaction;
+use crate::iceberg::state::IcebergTable;
+use crate::iceberg::transaction::pending::IcebergTransaction;
 use crate::parallel::in_parallel;
 use crate::store::location;
 use crate::types::name_mapping::NameMapping;
@@ -23,23 +23,24 @@ use crate::types::name_mapping::NameMapping;
 /// The table property that says how files without field ids are read.
 const NAME_MAPPING: &str = "schema.name-mapping.default";
 
-impl Table {
-    /// Adds Parquet files that are there already, in one commit: metrics come from their footers, and partition values from
-    /// bounds that are equal. If one lacks field ids, the table gets a name mapping where it has none.
+impl IcebergTable {
+    /// Adds Parquet files that are there already, in one commit: metrics come from their footers, and partition
+    /// values from bounds that are equal. If one lacks field ids, the table gets a name mapping where it has none.
     ///
-    /// With `check_duplicates`, files that the table has are refused, and so are those that another commit adds meanwhile.
+    /// With `check_duplicates`, files that the table has are refused, and so are those that another commit adds
+    /// meanwhile.
     ///
     /// # Errors
-    /// `InvalidInput` for a file that does not fit, is of several partitions or is there already; `NotFound` for one that is
-    /// not there; as [`Table::append`].
-    pub fn add_files(&self, paths: &[String], check_duplicates: bool, options: &CommitOptions) -> Result<Table> {
-        let mut transaction = Transaction::begin(self, options.branch.clone())?;
+    /// `InvalidInput` for a file that does not fit, is of several partitions or is there already; `NotFound` for one
+    /// that is not there; as [`Table::append`].
+    pub fn add_files(&self, paths: &[String], check_duplicates: bool, options: &CommitOptions) -> Result<IcebergTable> {
+        let mut transaction = IcebergTransaction::begin(self, options.branch.clone())?;
         transaction.add_files(paths, check_duplicates, options)?;
         transaction.commit()
     }
 }
 
-impl Transaction {
+impl IcebergTransaction {
     /// As [`Table::add_files`], as a part of the transaction; to its branch.
     ///
     /// # Errors
@@ -104,11 +105,11 @@ impl Transaction {
     }
 
     /// Refuses files that the table has with a deletion vector: that would have to be as young as the new entry.
-    fn check_no_vectors(&self, table: &Table, paths: &[String]) -> Result<()> {
+    fn check_no_vectors(&self, table: &IcebergTable, paths: &[String]) -> Result<()> {
         let paths: HashSet<String> = paths.iter().map(|p| location::normalise(p)).collect();
         let Some(snapshot) = self.head(&table.inner.metadata)? else { return Ok(()) };
         let scan = table.scan(ScanRequest { at: Some(At::Snapshot(snapshot.id)), ..ScanRequest::default() })?;
-        let mut plan = Plan::start(scan.plan_input())?;
+        let mut plan = RunningPlan::start(scan.plan_input())?;
         while let Some(batch) = plan.next_batch()? {
             for (k, row) in batch.rows.iter().enumerate() {
                 let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());

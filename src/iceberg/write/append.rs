@@ -10,31 +10,31 @@ use crate::format::request::WriteOptions;
 use crate::format::task::CommitMessage;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::types::metadata_columns::LINEAGE_COLUMNS;
 
-impl Table {
+impl IcebergTable {
     /// Writes the stream's rows and commits them; returns the new version of the table. If the commit certainly failed,
     /// the written files are removed.
     ///
     /// # Errors
     /// `InvalidInput` for rows that do not fit the schema; `CommitConflict` after the last retry;
     /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's.
-    pub fn append(&self, rows: Box<dyn RecordBatchReader + Send>) -> Result<Table> {
+    pub fn append(&self, rows: Box<dyn RecordBatchReader + Send>) -> Result<IcebergTable> {
         self.append_with(rows, &WriteOptions::default(), &CommitOptions::default())
     }
 
     /// As [`Table::append`], sorted, to a branch or with members for the snapshot's summary.
     ///
     /// # Errors
-    /// As [`Table::append`] and [`Table::write_with`]; `InvalidInput` for options that don't go together, or a branch that
-    /// is a tag.
+    /// As [`Table::append`] and [`Table::write_with`]; `InvalidInput` for options that don't go together, or a branch
+    /// that is a tag.
     pub fn append_with(
         &self,
         rows: Box<dyn RecordBatchReader + Send>,
         how: &WriteOptions,
         options: &CommitOptions,
-    ) -> Result<Table> {
+    ) -> Result<IcebergTable> {
         options.check(self)?;
         let message = self.write_with(rows, how)?;
         if message.files.is_empty() {
@@ -56,8 +56,8 @@ impl Table {
     /// As [`Table::write`], in another order than the table's, or for rows that are in the table already.
     ///
     /// # Errors
-    /// As [`Table::write`]; `InvalidInput` for texts that are no sort order, and for rows without their lineage where they
-    /// are to keep it.
+    /// As [`Table::write`]; `InvalidInput` for texts that are no sort order, and for rows without their lineage where
+    /// they are to keep it.
     pub fn write_with(&self, rows: Box<dyn RecordBatchReader + Send>, how: &WriteOptions) -> Result<CommitMessage> {
         self.check_writable()?;
         let mut context = if how.again { self.lineage_context(how.task)? } else { self.write_context(how.task)? };

@@ -1,4 +1,5 @@
-//! What writers wrote, perhaps in other processes: committed together, as one append, row delta or rewrite, or given up.
+//! What writers wrote, perhaps in other processes: committed together, as one append, row delta or rewrite, or given
+//! up.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -16,19 +17,20 @@ use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::removal::FileId;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::committing;
-use crate::iceberg::committing::Verdict;
+use crate::iceberg::committing::IcebergOutcome;
 use crate::iceberg::rows::new_files::NewFiles;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 
-impl Table {
-    /// Commits the files of writers as one append, or as one row delta if there are deletes among them: they reach what was
-    /// committed before, not the rows that come with them. Without any files nothing is committed; neither are the very same
-    /// messages that the branch has from one commit already.
+impl IcebergTable {
+    /// Commits the files of writers as one append, or as one row delta if there are deletes among them: they reach
+    /// what was committed before, not the rows that come with them. Without any files nothing is committed; neither
+    /// are the very same messages that the branch has from one commit already.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table, of rows that were rewritten, whose files are gone, or of which some were
-    /// committed before; `CommitConflict` if a data file whose rows are deleted by position is gone; as [`Table::append`].
-    pub fn commit(&self, mut messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<Table> {
+    /// `InvalidInput` for messages of another table, of rows that were rewritten, whose files are gone, or of which
+    /// some were committed before; `CommitConflict` if a data file whose rows are deleted by position is gone; as
+    /// [`Table::append`].
+    pub fn commit(&self, mut messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<IcebergTable> {
         self.check_messages(&messages)?;
         if messages.iter().any(|m| m.delta.as_ref().is_some_and(|d| d.part.is_some())) {
             return Err(Error::invalid("messages of the parts of one change can't be committed without it")
@@ -54,28 +56,28 @@ impl Table {
         let change = row_delta(&newest, messages).once(first_time);
         let change = options.apply(change, &newest)?;
         let verdict = committing::commit(&newest, vec![Box::new(change)]);
-        if !matches!(verdict, Verdict::Failed(_)) {
+        if !matches!(verdict, IcebergOutcome::Failed(_)) {
             written.take();
         }
         verdict.into_result()
     }
 
-    /// Replaces data files by those of messages, which hold the same rows, or fewer if rows of them were deleted; likewise
-    /// delete files. `at` is the version that the rows were read at, this one if none: added data files get its sequence
-    /// number, so that equality deletes made since still reach their rows.
+    /// Replaces data files by those of messages, which hold the same rows, or fewer if rows of them were deleted;
+    /// likewise delete files. `at` is the version that the rows were read at, this one if none: added data files get
+    /// its sequence number, so that equality deletes made since still reach their rows.
     ///
     /// # Errors
-    /// `InvalidInput` if nothing is replaced, if other rows come than go, as far as counts tell (where equality deletes reach
-    /// the replaced files: more), if rows come without the ids that they have, and if a delete file is to go that reaches data
-    /// files which stay; `CommitConflict` if a replaced file is gone, or rows of it were deleted since; as
-    /// [`Table::commit`].
+    /// `InvalidInput` if nothing is replaced, if other rows come than go, as far as counts tell (where equality
+    /// deletes reach the replaced files: more), if rows come without the ids that they have, and if a delete file is
+    /// to go that reaches data files which stay; `CommitConflict` if a replaced file is gone, or rows of it were
+    /// deleted since; as [`Table::commit`].
     pub fn commit_rewrite(
         &self,
         replaced: Vec<DataFile>,
         messages: Vec<CommitMessage>,
         at: Option<At>,
         options: &CommitOptions,
-    ) -> Result<Table> {
+    ) -> Result<IcebergTable> {
         self.check_messages(&messages)?;
         if messages.iter().any(|m| m.delta.is_some()) {
             return Err(Error::invalid("messages with deletes are no rewrite").hint("Give them to commit()"));
@@ -96,7 +98,8 @@ impl Table {
         committing::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()
     }
 
-    /// Deletes the files of writers whose job was given up. Looks first whether a snapshot of the table has one of them.
+    /// Deletes the files of writers whose job was given up. Looks first whether a snapshot of the table has one of
+    /// them.
     ///
     /// # Errors
     /// `InvalidInput` if a file is live: then nothing is deleted; as [`Table::refresh`] and the store's.
@@ -114,8 +117,8 @@ impl Table {
         paths.iter().try_for_each(|path| self.inner.store.delete(path).with("path", path))
     }
 
-    /// Puts one deletion vector in the place of several of the same data file, which writers made that did not know of each
-    /// other: a data file has one at most. Returns what was written, which the commit does not own.
+    /// Puts one deletion vector in the place of several of the same data file, which writers made that did not know
+    /// of each other: a data file has one at most. Returns what was written, which the commit does not own.
     fn united_vectors(&self, messages: &mut [CommitMessage]) -> Result<NewFiles> {
         let store = &self.inner.store;
         let mut written = NewFiles::new(store);
@@ -221,7 +224,7 @@ fn check_kinds(replaced: &[DataFile], added: &[DataFile]) -> Result<()> {
 }
 
 /// A replacement of files by others with the same rows, which were read at a snapshot.
-pub(crate) fn rewrite(table: &Table, since: i64, sequence_number: i64) -> SnapshotProducer {
+pub(crate) fn rewrite(table: &IcebergTable, since: i64, sequence_number: i64) -> SnapshotProducer {
     let assumed = Preconditions { since: Some(since), no_new_deletes_of_removed: true, ..Preconditions::default() };
     let change = SnapshotProducer::new(table.inner.store.clone(), Operation::Replace)
         .planned_at(table.format_version())
@@ -230,7 +233,7 @@ pub(crate) fn rewrite(table: &Table, since: i64, sequence_number: i64) -> Snapsh
 }
 
 /// The one change that messages come to. Its operation is that of Java's `RowDelta`.
-pub(crate) fn row_delta(table: &Table, messages: Vec<CommitMessage>) -> SnapshotProducer {
+pub(crate) fn row_delta(table: &IcebergTable, messages: Vec<CommitMessage>) -> SnapshotProducer {
     let (mut files, mut all) = (Vec::new(), Vec::new());
     for message in messages {
         files.extend(message.files);
@@ -278,7 +281,7 @@ fn removed(deltas: &[RowDelta]) -> Vec<&DataFile> {
 }
 
 /// The earliest snapshot that a writer of position deletes looked at.
-fn oldest(table: &Table, deltas: &[RowDelta]) -> Option<i64> {
+fn oldest(table: &IcebergTable, deltas: &[RowDelta]) -> Option<i64> {
     let looked = deltas.iter().filter(|d| !d.referenced.is_empty() || !d.removed.is_empty());
     // One that nobody knows any more comes first, so that the commit finds out.
     let number = |id: Option<i64>| {

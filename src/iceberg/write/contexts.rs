@@ -6,7 +6,7 @@ use crate::data::write::context::{RowOrder, WriteContext};
 use crate::data::write::locations::FileLocations;
 use crate::error::{Error, Result};
 use crate::iceberg::spec::sort_order::parse_sort_by;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::{Field, Schema, SortOrder};
 
@@ -14,7 +14,7 @@ use crate::types::{Field, Schema, SortOrder};
 ///
 /// # Errors
 /// `Unsupported` if the table has a column with the name of one of lineage.
-pub(crate) fn schema_with_lineage(table: &Table) -> Result<Arc<Schema>> {
+pub(crate) fn schema_with_lineage(table: &IcebergTable) -> Result<Arc<Schema>> {
     let own = table.schema();
     if table.format_version() < 3 {
         return Ok(own.clone());
@@ -37,9 +37,9 @@ pub(crate) fn lineage_columns(schema: &Schema) -> Result<Vec<Field>> {
     }
 }
 
-impl Table {
-    /// The sort order that texts describe (`ts desc nulls last`), with the id of the table's own order that is the same; 0
-    /// if none is.
+impl IcebergTable {
+    /// The sort order that texts describe (`ts desc nulls last`), with the id of the table's own order that is the
+    /// same; 0 if none is.
     ///
     /// # Errors
     /// As [`parse_sort_by`].

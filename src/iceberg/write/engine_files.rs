@@ -1,15 +1,16 @@
 //! Files that an engine's own Parquet writer made for a table, in a folder of one job, as a message.
 //!
-//! The engine knows nothing of the table: it was told names, field ids and the folder, and puts the rows of a partition below
-//! folders `frazil_0=vNO`, one for each partition field. What it wrote is believed only as far as the footers bear it out: each
-//! column must have the field id and the stored type that Iceberg's writers give it, and bounds and null counts must be those
-//! of the partition. So a setting that changes the engine's files in between can't change the table.
+//! The engine knows nothing of the table: it was told names, field ids and the folder, and puts the rows of a
+//! partition below folders `frazil_0=vNO`, one for each partition field. What it wrote is believed only as far as the
+//! footers bear it out: each column must have the field id and the stored type that Iceberg's writers give it, and
+//! bounds and null counts must be those of the partition. So a setting that changes the engine's files in between
+//! can't change the table.
 
 use super::commit_messages::CommitMessage;
 use crate::data::parquet::import::importer::Importer;
 use crate::data::write::locations::{FileLocations, is_job_folder};
 use crate::error::{Error, Result, ResultExt};
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::parallel::check_cancelled;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
@@ -21,9 +22,9 @@ pub(crate) const PARTITION_FOLDER: &str = "frazil_";
 /// How such a folder says null.
 pub(crate) const NULL_PARTITION: &str = "null";
 
-impl Table {
-    /// The folder for the files of a job, which [`Table::remove_orphan_files`] knows; `None` if the table's files lie in no
-    /// common folder (`write.object-storage.enabled`).
+impl IcebergTable {
+    /// The folder for the files of a job, which [`Table::remove_orphan_files`] knows; `None` if the table's files lie
+    /// in no common folder (`write.object-storage.enabled`).
     ///
     /// # Errors
     /// As [`Table::write`].
@@ -33,13 +34,13 @@ impl Table {
         Ok(FileLocations::new(&metadata.location, &metadata.properties)?.job_folder(id))
     }
 
-    /// The Parquet files in the folder of a job that has ended well, as one message. `sorted`: the rows of each have the
-    /// table's sort order. Files without rows, and what is no Parquet file, are deleted.
+    /// The Parquet files in the folder of a job that has ended well, as one message. `sorted`: the rows of each have
+    /// the table's sort order. Files without rows, and what is no Parquet file, are deleted.
     ///
     /// # Errors
-    /// `InvalidInput` for files that are not what Iceberg's writers would have made of the table's columns, or of another
-    /// partition than their folder says, and if a required column has a null; `NotFound` if an unpartitioned table's job left no
-    /// file, since engines leave one even of no rows; as [`Table::write`].
+    /// `InvalidInput` for files that are not what Iceberg's writers would have made of the table's columns, or of
+    /// another partition than their folder says, and if a required column has a null; `NotFound` if an unpartitioned
+    /// table's job left no file, since engines leave one even of no rows; as [`Table::write`].
     pub fn collect_job(&self, folder: &str, sorted: bool) -> Result<CommitMessage> {
         self.writable_location()?;
         check_folder(folder)?;
@@ -150,7 +151,8 @@ fn sweep(store: &dyn Store, folder: &str) -> Result<()> {
     store.delete_folder(folder)
 }
 
-/// A partition value as the name of its folder says it: `v` and numbers as they are, texts as their bytes in hexadecimal.
+/// A partition value as the name of its folder says it: `v` and numbers as they are, texts as their bytes in
+/// hexadecimal.
 fn partition_value(text: &str, ty: &PrimitiveType) -> Result<Option<Value>> {
     if text == NULL_PARTITION {
         return Ok(None);

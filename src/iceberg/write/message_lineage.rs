@@ -13,24 +13,24 @@ use crate::data::read::read_ahead::TaskReader;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{DataFile, FieldMap, FileContent, ReadContext, ScanTask};
-use crate::iceberg::scan::handle::Scan;
-use crate::iceberg::state::Table;
+use crate::iceberg::scan::handle::IcebergScan;
+use crate::iceberg::state::IcebergTable;
 use crate::parallel::in_parallel;
 use crate::types::Schema;
 use crate::types::metadata_columns::{LAST_UPDATED, LINEAGE_COLUMNS, ROW_ID, metadata_column};
 
-/// What stands for a row that has no id or no number of its own in a file: so far below 0 that what is counted from it is
-/// below 0 too.
+/// What stands for a row that has no id or no number of its own in a file: so far below 0 that what is counted from
+/// it is below 0 too.
 const NONE: i64 = i64::MIN / 2;
 
 /// Checks the rows that take the place of those of `tasks`, read at the snapshot with this sequence number.
 ///
 /// # Errors
-/// `InvalidInput` for ids that are null, that the replaced rows do not have, or that two rows have, and for rows that were
-/// changed after the snapshot or never; of reading.
+/// `InvalidInput` for ids that are null, that the replaced rows do not have, or that two rows have, and for rows that
+/// were changed after the snapshot or never; of reading.
 pub(crate) fn check(
-    table: &Table,
-    scan: &Scan,
+    table: &IcebergTable,
+    scan: &IcebergScan,
     tasks: &[ScanTask],
     added: &[DataFile],
     sequence_number: i64,
@@ -180,7 +180,7 @@ fn missing(column: i32) -> Error {
 }
 
 /// Reads nothing of rows but their lineage.
-fn reader(table: &Table, scan: &Scan) -> TaskReader {
+fn reader(table: &IcebergTable, scan: &IcebergScan) -> TaskReader {
     let columns: Vec<_> = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).collect();
     let context = scan.context().as_ref().clone();
     let own = &context.schema;

@@ -6,21 +6,21 @@ use crate::format::commit::CommitOptions;
 use crate::format::row_change::RowChange;
 use crate::format::task::CommitMessage;
 use crate::iceberg::commit::producer::SnapshotProducer;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 
-impl Table {
-    /// Commits the files of writers in the place of rows that match a filter, or of the partitions that they are of. The very
-    /// same messages are committed once, as by [`Table::commit`]. If the commit fails the files stay.
+impl IcebergTable {
+    /// Commits the files of writers in the place of rows that match a filter, or of the partitions that they are of.
+    /// The very same messages are committed once, as by [`Table::commit`]. If the commit fails the files stay.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table, with deletes, of rows that were rewritten, whose files are gone, or of
-    /// which some were committed before; as [`Table::change_rows`].
+    /// `InvalidInput` for messages of another table, with deletes, of rows that were rewritten, whose files are gone,
+    /// or of which some were committed before; as [`Table::change_rows`].
     pub fn commit_overwrite(
         &self,
         change: &RowChange,
         messages: Vec<CommitMessage>,
         options: &CommitOptions,
-    ) -> Result<Table> {
+    ) -> Result<IcebergTable> {
         self.check_messages(&messages)?;
         if messages.iter().any(|m| m.rewrites.is_some() || m.delta.is_some()) {
             return Err(Error::invalid("messages of rewritten rows or with deletes are no overwrite")
@@ -39,7 +39,7 @@ impl Table {
         let files: Vec<_> = messages.iter().flat_map(|m| m.files.iter().cloned()).collect();
         if !files.is_empty() {
             let same = SnapshotProducer::append(self.inner.store.clone(), Vec::new()).once(once.clone());
-            if options.apply(same, &newest)?.is_in(&newest.inner.metadata) {
+            if options.apply(same, &newest)?.is_applied(&newest.inner.metadata) {
                 return Ok(newest);
             }
         }

@@ -12,20 +12,20 @@ use crate::format::request::{At, ScanRequest};
 use crate::format::task::{DataFile, DeleteRef, FileContent, ScanTask};
 use crate::iceberg::commit::live::live_in_snapshot;
 use crate::iceberg::commit::removal::FileId;
-use crate::iceberg::plan::planner::Plan;
-use crate::iceberg::scan::handle::Scan;
-use crate::iceberg::state::Table;
+use crate::iceberg::plan::planner::RunningPlan;
+use crate::iceberg::scan::handle::IcebergScan;
+use crate::iceberg::state::IcebergTable;
 use crate::parallel::in_parallel;
 
-/// Checks a replacement of files of a scan's version, which has this sequence number, and gives the files: a data file as often as the table lists it, if it
-/// is named more often, as tasks do that share one.
+/// Checks a replacement of files of a scan's version, which has this sequence number, and gives the files: a data
+/// file as often as the table lists it, if it is named more often, as tasks do that share one.
 ///
 /// # Errors
-/// `InvalidInput` for other rows than the replaced files have left, as far as counts and row ids tell, for files of another version, and
-/// for delete files that reach data files which stay; of reading.
+/// `InvalidInput` for other rows than the replaced files have left, as far as counts and row ids tell, for files of
+/// another version, and for delete files that reach data files which stay; of reading.
 pub(crate) fn check(
-    table: &Table,
-    scan: &Scan,
+    table: &IcebergTable,
+    scan: &IcebergScan,
     (replaced, number): (Vec<DataFile>, i64),
     added: &[DataFile],
     options: &CommitOptions,
@@ -61,11 +61,11 @@ pub(crate) fn check(
 }
 
 /// The tasks of the data files that go.
-fn find(scan: &Scan, data: &[DataFile], deletes: &[DataFile], others_come: bool) -> Result<Vec<ScanTask>> {
+fn find(scan: &IcebergScan, data: &[DataFile], deletes: &[DataFile], others_come: bool) -> Result<Vec<ScanTask>> {
     let paths: HashSet<&str> = data.iter().map(|f| f.path.as_str()).collect();
     let going: HashSet<FileId> = deletes.iter().map(FileId::of).collect();
     let mut tasks = Vec::new();
-    let mut plan = Plan::start(scan.plan_input())?;
+    let mut plan = RunningPlan::start(scan.plan_input())?;
     while let Some(batch) = plan.next_batch()? {
         for (k, row) in batch.rows.iter().enumerate() {
             let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());
@@ -93,7 +93,7 @@ fn check_stays(task: &ScanTask, going: &HashSet<FileId>) -> Result<()> {
 }
 
 /// A file that is not of the version must not be in the table either: then the commit says that it is gone.
-fn check_gone(table: &Table, file: &DataFile, options: &CommitOptions) -> Result<()> {
+fn check_gone(table: &IcebergTable, file: &DataFile, options: &CommitOptions) -> Result<()> {
     let at = options.branch.clone().filter(|name| table.inner.metadata.refs.contains_key(name)).map(At::Ref);
     let newest = table.refresh()?.scan(ScanRequest { at, ..ScanRequest::default() })?;
     let Some(snapshot) = newest.plan_input().snapshot else { return Ok(()) };
@@ -106,7 +106,7 @@ fn check_gone(table: &Table, file: &DataFile, options: &CommitOptions) -> Result
 }
 
 /// As many rows come as the files have left. Equality deletes may have deleted more than counts tell.
-fn check_rows(table: &Table, scan: &Scan, tasks: &[ScanTask], added: &[DataFile]) -> Result<()> {
+fn check_rows(table: &IcebergTable, scan: &IcebergScan, tasks: &[ScanTask], added: &[DataFile]) -> Result<()> {
     let (store, context, cache) = (&table.inner.store, scan.context(), DeleteCache::default());
     let left = in_parallel(tasks.len(), |i| {
         let file = &tasks[i].data_file;

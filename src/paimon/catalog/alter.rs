@@ -11,7 +11,7 @@ use crate::format::commit::now_ms;
 use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
 use crate::paimon::spec::data_type::{DataField, DataType, TypeKind};
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::types::options::Options;
 
 /// How often a new schema is tried while other writers make schemas too.
@@ -138,8 +138,8 @@ impl TableFolder {
         Err(Error::conflict("other writers changed the schema each time").with("path", self.root()))
     }
 
-    /// Deleted rows come back if readers no longer look for deletion vectors.
-    fn check_vectors(&self, current: &TableSchema, next: &TableSchema, latest: Option<&Snapshot>) -> Result<()> {
+    /// Rows that deletion vectors hide come back where nobody looks for these any more.
+    fn check_vectors(&self, current: &TableSchema, next: &TableSchema, latest: Option<&PaimonSnapshot>) -> Result<()> {
         // Another writer may have set anything, which is no truth value and so does not turn them on.
         let has = |schema: &TableSchema| schema.options().deletion_vectors().unwrap_or(false);
         let manifest = latest.and_then(|snapshot| snapshot.index_manifest.as_deref());

@@ -9,7 +9,7 @@
 use super::filesystem::{TableFolder, names_in, numbers_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::paimon::catalog::tag_times::trimmed;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::store::in_parallel;
 use crate::store::location::join;
 
@@ -33,7 +33,7 @@ impl TableFolder {
     ///
     /// # Errors
     /// `CorruptTable`, naming the file; those of the store.
-    pub fn changelog(&self, id: i64) -> Result<Option<Snapshot>> {
+    pub fn changelog(&self, id: i64) -> Result<Option<PaimonSnapshot>> {
         self.try_file(self.changelog_path(id), id)
     }
 
@@ -41,7 +41,7 @@ impl TableFolder {
     ///
     /// # Errors
     /// As [`TableFolder::changelog`].
-    pub fn changelogs(&self) -> Result<Vec<Snapshot>> {
+    pub fn changelogs(&self) -> Result<Vec<PaimonSnapshot>> {
         let ids = self.changelog_ids()?;
         let found = in_parallel(self.store().as_ref(), ids.len(), |i| {
             // One may be expired just now.
@@ -54,7 +54,7 @@ impl TableFolder {
     ///
     /// # Errors
     /// As [`TableFolder::snapshot`].
-    pub fn commit_left(&self, id: i64) -> Result<Snapshot> {
+    pub fn commit_left(&self, id: i64) -> Result<PaimonSnapshot> {
         // An expiry writes the one before it takes the other away.
         if let Some(snapshot) = self.try_file(self.snapshot_path(id), id)? {
             return Ok(snapshot);
@@ -86,7 +86,7 @@ impl TableFolder {
     }
 
     /// Makes a snapshot a changelog. One of that number is replaced: a rollback may have brought back its snapshot.
-    pub(in crate::paimon) fn put_changelog(&self, snapshot: &Snapshot) -> Result<()> {
+    pub(in crate::paimon) fn put_changelog(&self, snapshot: &PaimonSnapshot) -> Result<()> {
         let (path, bytes) = (self.changelog_path(snapshot.id), trimmed(snapshot).encode());
         match self.store().put_if_absent(&path, &bytes) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => self.store().put(&path, &bytes),

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::filesystem::TableFolder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::store::location::join;
 
 /// The number of the first snapshot that stays.
@@ -22,7 +22,7 @@ impl TableFolder {
     }
 
     /// Says that the snapshots before one are being expired.
-    pub(in crate::paimon) fn begin_expiry(&self, kept: &Snapshot) -> Result<()> {
+    pub(in crate::paimon) fn begin_expiry(&self, kept: &PaimonSnapshot) -> Result<()> {
         let said = json!({FIRST_KEPT: kept.id, DELTA_MANIFEST_LIST: kept.delta_manifest_list});
         self.store().put(&self.expiring_path(), said.to_string().as_bytes())
     }

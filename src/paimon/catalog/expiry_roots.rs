@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use crate::error::Result;
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 
 /// What of a snapshot is to stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,12 +21,12 @@ pub(crate) enum HeldPart {
 /// A snapshot, tag or changelog that needs files.
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
-    pub(crate) snapshot: Snapshot,
+    pub(crate) snapshot: PaimonSnapshot,
     pub(crate) held: HeldPart,
 }
 
 impl Root {
-    pub(crate) fn state(snapshot: Snapshot) -> Root {
+    pub(crate) fn state(snapshot: PaimonSnapshot) -> Root {
         Root { snapshot, held: HeldPart::State }
     }
 }
@@ -47,14 +47,14 @@ pub(crate) fn roots(folder: &TableFolder) -> Result<Vec<Root>> {
     // Tags and branches begin as copies.
     let mut seen = HashSet::new();
     out.retain(|root| {
-        let Snapshot { base_manifest_list, delta_manifest_list, .. } = &root.snapshot;
+        let PaimonSnapshot { base_manifest_list, delta_manifest_list, .. } = &root.snapshot;
         seen.insert((base_manifest_list.clone(), delta_manifest_list.clone(), root.held))
     });
     Ok(out)
 }
 
 /// What must stay of snapshots whose expiry has begun: they may become changelogs.
-pub(crate) fn half_expired(snapshots: Vec<Snapshot>) -> impl Iterator<Item = Root> {
+pub(crate) fn half_expired(snapshots: Vec<PaimonSnapshot>) -> impl Iterator<Item = Root> {
     let held = [HeldPart::Changelog, HeldPart::Delta];
     snapshots.into_iter().flat_map(move |snapshot| held.map(|held| Root { snapshot: snapshot.clone(), held }))
 }
@@ -68,11 +68,11 @@ pub(crate) fn kept_changelogs(folder: &TableFolder) -> Result<Vec<Root>> {
     }
     // A branch that is half removed has no schema to tell.
     let by_delta = !folder.is_complete()? || !folder.latest_schema()?.options().produces_changelog();
-    let held = |snapshot: &Snapshot| {
+    let held = |snapshot: &PaimonSnapshot| {
         let has_log = snapshot.changelog_manifest_list.is_some();
         let log = has_log.then_some(HeldPart::Changelog);
         log.into_iter().chain((by_delta || !has_log).then_some(HeldPart::Delta))
     };
-    let root = |snapshot: Snapshot| held(&snapshot).map(move |held| Root { held, snapshot: snapshot.clone() });
+    let root = |snapshot: PaimonSnapshot| held(&snapshot).map(move |held| Root { held, snapshot: snapshot.clone() });
     Ok(changelogs.into_iter().flat_map(root).collect())
 }

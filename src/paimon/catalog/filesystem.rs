@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::schema::TableSchema;
-use crate::paimon::spec::snapshot::{Snapshot, Tag};
+use crate::paimon::spec::snapshot::{PaimonSnapshot, Tag};
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 
@@ -294,18 +294,18 @@ impl TableFolder {
     }
 
     /// A snapshot; `None` if it is not there.
-    pub(super) fn try_snapshot(&self, id: i64) -> Result<Option<Snapshot>> {
+    pub(super) fn try_snapshot(&self, id: i64) -> Result<Option<PaimonSnapshot>> {
         self.try_file(self.snapshot_path(id), id)
     }
 
     /// The snapshot in a file; `None` if it is not there.
-    pub(super) fn try_file(&self, path: String, id: i64) -> Result<Option<Snapshot>> {
+    pub(super) fn try_file(&self, path: String, id: i64) -> Result<Option<PaimonSnapshot>> {
         let bytes = match self.store.get(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(e),
         };
-        let snapshot = Snapshot::parse(&bytes).with("path", &path)?;
+        let snapshot = PaimonSnapshot::parse(&bytes).with("path", &path)?;
         if snapshot.id != id {
             return Err(Error::corrupt(format!("the file contains snapshot {}", snapshot.id)).with("path", path));
         }
@@ -315,8 +315,8 @@ impl TableFolder {
     /// A snapshot.
     ///
     /// # Errors
-    /// `NotFound` with the existing ones; `CorruptTable` with the file; those of the store.
-    pub fn snapshot(&self, id: i64) -> Result<Snapshot> {
+    /// `NotFound`, telling which there are; `CorruptTable`, naming the file; those of the store.
+    pub fn snapshot(&self, id: i64) -> Result<PaimonSnapshot> {
         if let Some(snapshot) = self.try_snapshot(id)? {
             return Ok(snapshot);
         }
@@ -333,7 +333,7 @@ impl TableFolder {
     /// # Errors
     /// As [`TableFolder::snapshot`]; `CorruptTable` if the hint names a snapshot that is gone: what was committed last
     /// must not be undone in silence.
-    pub fn latest_snapshot(&self) -> Result<Option<Snapshot>> {
+    pub fn latest_snapshot(&self) -> Result<Option<PaimonSnapshot>> {
         let hint = self.hint("LATEST")?;
         // A hint may be late.
         if let Some(id) = hint
@@ -372,7 +372,7 @@ impl TableFolder {
     ///
     /// # Errors
     /// As [`TableFolder::snapshot`].
-    pub fn snapshots(&self) -> Result<Vec<Snapshot>> {
+    pub fn snapshots(&self) -> Result<Vec<PaimonSnapshot>> {
         let ids = self.snapshot_ids()?;
         let snapshots = in_parallel(self.store.as_ref(), ids.len(), |i| {
             // One may be expired just now.
@@ -385,7 +385,7 @@ impl TableFolder {
     ///
     /// # Errors
     /// As [`TableFolder::snapshot`].
-    pub fn snapshot_at_time(&self, time_ms: i64) -> Result<Option<Snapshot>> {
+    pub fn snapshot_at_time(&self, time_ms: i64) -> Result<Option<PaimonSnapshot>> {
         let ids = self.snapshot_ids()?;
         let (mut low, mut high, mut found) = (0, ids.len(), None);
         while low < high {
@@ -406,7 +406,7 @@ impl TableFolder {
     ///
     /// # Errors
     /// As [`TableFolder::snapshot`].
-    pub fn snapshot_by_watermark(&self, watermark_ms: i64) -> Result<Option<Snapshot>> {
+    pub fn snapshot_by_watermark(&self, watermark_ms: i64) -> Result<Option<PaimonSnapshot>> {
         Ok(self.snapshots()?.into_iter().find(|s| s.watermark.is_some_and(|w| w >= watermark_ms)))
     }
 
@@ -414,7 +414,7 @@ impl TableFolder {
     ///
     /// # Errors
     /// `NotFound` if it is neither; as [`TableFolder::snapshot`].
-    pub fn snapshot_of_version(&self, version: &str) -> Result<Snapshot> {
+    pub fn snapshot_of_version(&self, version: &str) -> Result<PaimonSnapshot> {
         if checked_name(version).is_ok()
             && let Some(tag) = self.try_tag(version)?
         {

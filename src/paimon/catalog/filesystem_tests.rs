@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::paimon::catalog::metadata::TableMetadata;
+use crate::paimon::catalog::metadata::PaimonTableMetadata;
 use crate::paimon::spec::testing::table;
 use crate::store::local::LocalStore;
 
@@ -143,7 +143,7 @@ fn tags_and_branches_are_listed_and_opened() {
     assert_eq!((branch.branch_name(), branch.root()), ("b_tag", folder.root()));
     assert_eq!(branch.snapshot_ids().unwrap(), [2]);
     assert_eq!(branch.tag_names().unwrap(), ["v2"]);
-    let empty = TableMetadata::load(folder.branch("b_empty").unwrap()).unwrap();
+    let empty = PaimonTableMetadata::load(folder.branch("b_empty").unwrap()).unwrap();
     assert!(empty.snapshot.is_none() && empty.schema().unwrap().id == 0);
     assert_eq!(folder.branch("main").unwrap().snapshot_ids().unwrap().len(), 5);
     let error = folder.branch("nope").unwrap_err();
@@ -179,7 +179,7 @@ fn a_file_that_is_not_what_its_name_says_is_named() {
 
 #[test]
 fn opening_reads_all_schemas_and_the_latest_snapshot() {
-    let metadata = TableMetadata::load(Copy::new().open()).unwrap();
+    let metadata = PaimonTableMetadata::load(Copy::new().open()).unwrap();
     assert_eq!(metadata.snapshot.as_ref().unwrap().id, 5);
     assert_eq!(metadata.schema().unwrap().id, 0);
     assert!(metadata.schema_by_id(0).is_ok());

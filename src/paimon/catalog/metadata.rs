@@ -6,29 +6,29 @@ use std::sync::Arc;
 use super::filesystem::TableFolder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::paimon::spec::schema::TableSchema;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 
 /// A table at one moment.
 #[derive(Clone, Debug)]
-pub struct TableMetadata {
+pub struct PaimonTableMetadata {
     /// Its folder, on the branch that is read.
     pub folder: TableFolder,
     /// The branch's schemas by their numbers: data files are of the one that they were written with.
     pub schemas: BTreeMap<i64, Arc<TableSchema>>,
-    /// The latest snapshot; `None` before the first commit.
-    pub snapshot: Option<Arc<Snapshot>>,
+    /// The latest snapshot; none if nothing was committed yet.
+    pub snapshot: Option<Arc<PaimonSnapshot>>,
 }
 
-impl TableMetadata {
+impl PaimonTableMetadata {
     /// Reads a table's metadata.
     ///
     /// # Errors
     /// As [`TableFolder::schemas`] and [`TableFolder::latest_snapshot`].
-    pub fn load(folder: TableFolder) -> Result<TableMetadata> {
-        // In this order, because a schema exists before the first snapshot with it.
+    pub fn load(folder: TableFolder) -> Result<PaimonTableMetadata> {
+        // In this order: a schema is there before the first snapshot with it.
         let snapshot = folder.latest_snapshot()?.map(Arc::new);
         let schemas = folder.schemas()?;
-        Ok(TableMetadata { folder, schemas, snapshot })
+        Ok(PaimonTableMetadata { folder, schemas, snapshot })
     }
 
     /// The current schema: the latest.
@@ -58,7 +58,7 @@ impl TableMetadata {
     ///
     /// # Errors
     /// `NotFound` if it is of another table.
-    pub fn check_same(&self, newer: &TableMetadata) -> Result<()> {
+    pub fn check_same(&self, newer: &PaimonTableMetadata) -> Result<()> {
         let shared = self.schemas.iter().find_map(|(id, own)| Some((own, newer.schemas.get(id)?)));
         match shared {
             Some((own, other)) if own == other => Ok(()),

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use super::expiry_roots::{HeldPart, Root};
 use crate::error::{ErrorKind, Result};
 use crate::paimon::catalog::filesystem::TableFolder;
-use crate::paimon::manifest::entries::{ADD, COMPACT, DELETE, EntryColumns, EntryRequest};
+use crate::paimon::manifest::entries::{ADD, COMPACT, DELETE, PaimonEntryColumns, PaimonEntryRequest};
 use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::manifest::index_manifest::read_index_manifest;
-use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::manifest::live::{
     changelog_manifests, data_manifests, delta_manifests, live_files, read_manifest, read_manifest_list,
 };
 use crate::paimon::spec::partition::{TablePaths, checked_name, manifest_path, partition_of};
 use crate::paimon::spec::schema::TableSchema;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::store::Store;
 use crate::store::location::join;
 
@@ -81,7 +81,7 @@ impl ReachableFiles {
     pub(crate) fn spare_metadata(
         &mut self,
         reader: &SnapshotReader<'_>,
-        snapshot: &Snapshot,
+        snapshot: &PaimonSnapshot,
         parts: MetadataParts,
         tolerant: bool,
     ) -> Result<()> {
@@ -161,7 +161,7 @@ impl<'a> SnapshotReader<'a> {
     }
 
     /// The path of a data file, and the paths of its extra files.
-    fn paths_of(&self, columns: &EntryColumns, row: usize, out: &mut Vec<String>) -> Result<()> {
+    fn paths_of(&self, columns: &PaimonEntryColumns, row: usize, out: &mut Vec<String>) -> Result<()> {
         let partition = partition_of(&self.schema, columns.partition_row(row))?;
         let bucket = columns.bucket.get(row).copied().unwrap_or_default();
         let folder = self.paths.bucket(&partition, bucket)?;
@@ -174,10 +174,10 @@ impl<'a> SnapshotReader<'a> {
     }
 
     /// The files of the entries of manifests, of those manifests that still exist.
-    fn entries(&self, manifests: &[ManifestFile], kind: u8, made_by: MadeBy) -> Result<Vec<String>> {
+    fn entries(&self, manifests: &[PaimonManifestFile], kind: u8, made_by: MadeBy) -> Result<Vec<String>> {
         let mut out = Vec::new();
         for manifest in manifests {
-            let request = EntryRequest { kind: Some(kind), ..EntryRequest::default() };
+            let request = PaimonEntryRequest { kind: Some(kind), ..PaimonEntryRequest::default() };
             let columns = if_there(true, read_manifest(self.manifests(), manifest, &request))?;
             let source = |row: &usize| columns.file_source.get(*row).copied().flatten();
             let mut rows = columns.rows().filter(|row| made_by.is(source(row)));
@@ -186,8 +186,8 @@ impl<'a> SnapshotReader<'a> {
         Ok(out)
     }
 
-    /// The files that a commit removed. Files that only moved to another level still exist.
-    pub(crate) fn taken_out(&self, snapshot: &Snapshot, made_by: MadeBy) -> Result<Vec<String>> {
+    /// The files that a commit took out. Those that only went to another level are still there.
+    pub(crate) fn taken_out(&self, snapshot: &PaimonSnapshot, made_by: MadeBy) -> Result<Vec<String>> {
         let manifests = if_there(true, delta_manifests(self.manifests(), snapshot))?;
         let moved: HashSet<String> = self.entries(&manifests, ADD, MadeBy::Any)?.into_iter().collect();
         let mut out = self.entries(&manifests, DELETE, made_by)?;
@@ -196,20 +196,20 @@ impl<'a> SnapshotReader<'a> {
     }
 
     /// The files that writers added by a commit.
-    pub(crate) fn added(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
+    pub(crate) fn added(&self, snapshot: &PaimonSnapshot) -> Result<Vec<String>> {
         let manifests = if_there(true, delta_manifests(self.manifests(), snapshot))?;
         self.entries(&manifests, ADD, MadeBy::Writers)
     }
 
     /// The changelog files of a commit.
-    pub(crate) fn changelog(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
+    pub(crate) fn changelog(&self, snapshot: &PaimonSnapshot) -> Result<Vec<String>> {
         let manifests = if_there(true, changelog_manifests(self.manifests(), snapshot))?;
         self.entries(&manifests, ADD, MadeBy::Any)
     }
 
     /// Whether all files with the changes of a commit exist: its changelog, or without a producer the files it added.
     /// Where that went with a former producer, the changelog will do.
-    pub(crate) fn is_told(&self, snapshot: &Snapshot, by_delta: bool) -> Result<bool> {
+    pub(crate) fn is_told(&self, snapshot: &PaimonSnapshot, by_delta: bool) -> Result<bool> {
         let log = &snapshot.changelog_manifest_list;
         if let Some(list) = log
             && !self.is_whole(list, MadeBy::Any)?
@@ -223,8 +223,8 @@ impl<'a> SnapshotReader<'a> {
         self.is_whole(delta, MadeBy::Writers)
     }
 
-    /// Whether all files that writers added in a commit exist, or else its changelog, if it has one.
-    pub(crate) fn tells(&self, commit: &Snapshot, by_delta: bool) -> Result<bool> {
+    /// Whether all is there that a commit added by writers, or else its changelog, if it has one.
+    pub(crate) fn tells(&self, commit: &PaimonSnapshot, by_delta: bool) -> Result<bool> {
         match &commit.changelog_manifest_list {
             _ if by_delta => self.is_whole(&commit.delta_manifest_list, MadeBy::Writers),
             Some(list) => self.is_whole(list, MadeBy::Any),
@@ -259,10 +259,10 @@ impl<'a> SnapshotReader<'a> {
     }
 
     /// Hands over the data files of a snapshot.
-    pub(crate) fn live(&self, snapshot: &Snapshot, each: &mut dyn FnMut(String)) -> Result<()> {
+    pub(crate) fn live(&self, snapshot: &PaimonSnapshot, each: &mut dyn FnMut(String)) -> Result<()> {
         let manifests = data_manifests(self.manifests(), snapshot)?;
         let mut paths = Vec::new();
-        for live in live_files(self.manifests(), &manifests, &EntryRequest::default())? {
+        for live in live_files(self.manifests(), &manifests, &PaimonEntryRequest::default())? {
             for row in &live.rows {
                 self.paths_of(&live.columns, *row as usize, &mut paths)?;
                 paths.drain(..).for_each(&mut *each);
@@ -274,7 +274,7 @@ impl<'a> SnapshotReader<'a> {
     /// The files that a snapshot leads to, except data and changelog files. Lists of changelogs may no longer exist.
     pub(crate) fn metadata(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &PaimonSnapshot,
         parts: MetadataParts,
         tolerant: bool,
         out: &mut ReachableFiles,
@@ -319,6 +319,6 @@ impl<'a> SnapshotReader<'a> {
 ///
 /// # Errors
 /// Those of the store; `CorruptTable` for manifests that can't be read.
-pub(crate) fn is_still_told(folder: &TableFolder, commit: &Snapshot, by_delta: bool) -> Result<bool> {
+pub(crate) fn is_still_told(folder: &TableFolder, commit: &PaimonSnapshot, by_delta: bool) -> Result<bool> {
     SnapshotReader::new(folder, &folder.latest_schema()?)?.tells(commit, by_delta)
 }

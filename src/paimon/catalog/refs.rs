@@ -12,7 +12,7 @@ use super::warehouse::remove_below;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit::now_ms;
 use crate::paimon::catalog::tag_times::{tag_file, trimmed};
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::store::location::join;
 
 /// The target of a rollback.
@@ -68,7 +68,7 @@ impl TableFolder {
     /// `NotFound` if the snapshot has expired or is about to; those of `make` and of the store.
     pub(in crate::paimon) fn tag_lasting(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &PaimonSnapshot,
         make: impl FnOnce() -> Result<()>,
         undo: impl FnOnce(),
     ) -> Result<()> {
@@ -86,7 +86,7 @@ impl TableFolder {
     }
 
     /// A snapshot by its number, also one that has expired and that a tag keeps.
-    fn snapshot_or_tagged(&self, id: i64) -> Result<Snapshot> {
+    fn snapshot_or_tagged(&self, id: i64) -> Result<PaimonSnapshot> {
         let found = self.snapshot(id);
         match found {
             Err(e) if e.kind() == ErrorKind::NotFound => {
@@ -98,7 +98,7 @@ impl TableFolder {
     }
 
     /// Whether a tag keeps the files of a snapshot.
-    fn is_tagged(&self, snapshot: &Snapshot) -> Result<bool> {
+    fn is_tagged(&self, snapshot: &PaimonSnapshot) -> Result<bool> {
         Ok(self.tags()?.iter().any(|tag| is_same_commit(&tag.snapshot, snapshot)))
     }
 
@@ -106,7 +106,7 @@ impl TableFolder {
     ///
     /// # Errors
     /// `NotFound` if its expiry has begun, and no tag keeps it; those of the store.
-    pub(in crate::paimon) fn check_lasts(&self, snapshot: &Snapshot) -> Result<()> {
+    pub(in crate::paimon) fn check_lasts(&self, snapshot: &PaimonSnapshot) -> Result<()> {
         let first = self.lasting_from()?;
         if snapshot.id >= first || self.is_tagged(snapshot)? {
             return Ok(());
@@ -252,12 +252,12 @@ impl TableFolder {
 
     /// The number of the last commit that both branches have had; 0 if it is unknown.
     fn common_with(&self, branch: &TableFolder) -> Result<i64> {
-        let known = |folder: &TableFolder| -> Result<Vec<Snapshot>> {
+        let known = |folder: &TableFolder| -> Result<Vec<PaimonSnapshot>> {
             let tagged = folder.tags()?.into_iter().map(|tag| tag.snapshot);
             Ok(folder.snapshots()?.into_iter().chain(tagged).chain(folder.changelogs()?).collect())
         };
         let theirs = known(branch)?;
-        let is_theirs = |own: &&Snapshot| theirs.iter().any(|their| is_same_commit(own, their));
+        let is_theirs = |own: &&PaimonSnapshot| theirs.iter().any(|their| is_same_commit(own, their));
         Ok(known(self)?.iter().filter(is_theirs).map(|s| s.id).max().unwrap_or(0))
     }
 
@@ -299,8 +299,8 @@ impl TableFolder {
     /// during the rollback are either removed or stay visible.
     ///
     /// # Errors
-    /// `NotFound` if the snapshot or tag does not exist, or it is being expired; those of the store.
-    pub fn roll_back(&self, to: &RollbackTo) -> Result<Snapshot> {
+    /// `NotFound` if there is no such snapshot or tag, or it is being expired; those of the store.
+    pub fn roll_back(&self, to: &RollbackTo) -> Result<PaimonSnapshot> {
         let target = match to {
             RollbackTo::Snapshot(id) => self.snapshot_or_tagged(*id)?,
             RollbackTo::Tag(name) => trimmed(&self.tag(name)?.snapshot),
@@ -359,7 +359,7 @@ impl TableFolder {
 }
 
 /// Whether two files tell of one commit.
-fn is_same_commit(a: &Snapshot, b: &Snapshot) -> bool {
+fn is_same_commit(a: &PaimonSnapshot, b: &PaimonSnapshot) -> bool {
     (a.id, &a.base_manifest_list, &a.delta_manifest_list) == (b.id, &b.base_manifest_list, &b.delta_manifest_list)
 }
 

@@ -92,8 +92,8 @@ impl Hooks for Late {
         if let Change::Delete(path) = change
             && let Some(folder) = path.strip_suffix("snapshot-3")
         {
-            let own = Snapshot::parse(&LocalStore.get(path)?)?;
-            LocalStore.put_if_absent(&format!("{folder}snapshot-4"), &Snapshot { id: 4, ..own }.encode())?;
+            let own = PaimonSnapshot::parse(&LocalStore.get(path)?)?;
+            LocalStore.put_if_absent(&format!("{folder}snapshot-4"), &PaimonSnapshot { id: 4, ..own }.encode())?;
             LocalStore.put(&format!("{folder}LATEST"), b"4")?;
         }
         work()

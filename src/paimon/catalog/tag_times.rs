@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::error::Result;
 use crate::paimon::catalog::filesystem::TableFolder;
-use crate::paimon::spec::snapshot::{Snapshot, Tag};
+use crate::paimon::spec::snapshot::{PaimonSnapshot, Tag};
 use crate::types::temporal::{civil_of_days, days_of_civil};
 
 const CREATE_TIME: &str = "tagCreateTime";
@@ -61,8 +61,8 @@ pub fn duration_text(recorded: &Json) -> Option<String> {
     Some(out)
 }
 
-/// The file of a tag that is kept for this many milliseconds from now on; forever if no time is given.
-pub fn tag_file(snapshot: &Snapshot, retained_ms: Option<i64>, now_ms: i64) -> Vec<u8> {
+/// The file of a tag of a snapshot that is kept for so long from now on, milliseconds; for good if nothing is said.
+pub fn tag_file(snapshot: &PaimonSnapshot, retained_ms: Option<i64>, now_ms: i64) -> Vec<u8> {
     let mut tagged = trimmed(snapshot);
     if let Some(retained) = retained_ms {
         tagged.raw.insert(CREATE_TIME.to_owned(), parts_of(now_ms));
@@ -72,10 +72,10 @@ pub fn tag_file(snapshot: &Snapshot, retained_ms: Option<i64>, now_ms: i64) -> V
 }
 
 /// A snapshot without the fields that only tags have.
-pub fn trimmed(snapshot: &Snapshot) -> Snapshot {
+pub fn trimmed(snapshot: &PaimonSnapshot) -> PaimonSnapshot {
     let own = |(key, _): &(String, Json)| key != CREATE_TIME && key != TIME_RETAINED;
     let raw: Map<String, Json> = snapshot.raw.clone().into_iter().filter(own).collect();
-    Snapshot { raw, ..snapshot.clone() }
+    PaimonSnapshot { raw, ..snapshot.clone() }
 }
 
 /// Whether a tag's time is over. Those without one are kept.

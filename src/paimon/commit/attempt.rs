@@ -22,7 +22,7 @@ use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
 use crate::paimon::manifest::live::data_manifests;
 use crate::paimon::spec::partition::{TablePaths, checked_name, partition_of};
 use crate::paimon::spec::schema::TableSchema;
-use crate::paimon::spec::snapshot::{CURRENT_VERSION, Snapshot};
+use crate::paimon::spec::snapshot::{CURRENT_VERSION, PaimonSnapshot};
 use crate::store::in_parallel;
 use crate::store::location::join;
 
@@ -33,14 +33,14 @@ const GONE: &str = "Its message was aborted, or it was committed and the file ha
 /// The table as an attempt finds it.
 #[derive(Debug)]
 pub(crate) struct AttemptBase {
-    latest: Option<Snapshot>,
+    latest: Option<PaimonSnapshot>,
     pub(super) schema: Arc<TableSchema>,
 }
 
 /// A snapshot to be published.
 #[derive(Debug)]
 pub(crate) struct Next {
-    snapshot: Snapshot,
+    snapshot: PaimonSnapshot,
     bytes: Vec<u8>,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct SnapshotAttempt {
     /// The last snapshot that was searched for the commit.
     looked_until: Option<i64>,
     /// The snapshot that has the commit, if an attempt found it.
-    found: Option<Snapshot>,
+    found: Option<PaimonSnapshot>,
     /// Whether the last attempt certainly was not published.
     is_lost: bool,
 }
@@ -116,7 +116,7 @@ impl SnapshotAttempt {
 
     /// The snapshot that shows that the table has the commit already. Its user numbers commits in ascending order, so
     /// the first look is done with a later one too.
-    fn replayed(&self, latest: &Snapshot) -> Result<Option<Snapshot>> {
+    fn replayed(&self, latest: &PaimonSnapshot) -> Result<Option<PaimonSnapshot>> {
         if self.input.identifier == NO_IDENTIFIER {
             return Ok(None);
         }
@@ -209,7 +209,7 @@ impl SnapshotAttempt {
 
     /// The oldest snapshot, if others have expired that may have been this commit's. What they added and it does not
     /// have was compacted before, and is deleted.
-    fn oldest_after_gap(&self, base: &AttemptBase) -> Result<Option<Snapshot>> {
+    fn oldest_after_gap(&self, base: &AttemptBase) -> Result<Option<PaimonSnapshot>> {
         let Some(after) = self.input.after else { return Ok(None) };
         let latest = base.latest.as_ref().map_or(0, |latest| latest.id);
         match self.input.folder.snapshot_ids()?.into_iter().min() {
@@ -252,7 +252,7 @@ impl SnapshotAttempt {
     }
 
     /// The statistics file of the latest snapshot, as long as the schema is the same.
-    fn statistics(&self, latest: &Snapshot, schema: &TableSchema) -> Result<Option<String>> {
+    fn statistics(&self, latest: &PaimonSnapshot, schema: &TableSchema) -> Result<Option<String>> {
         let Some(name) = &latest.statistics else { return Ok(None) };
         let path = join(&join(self.input.folder.root(), "statistics"), checked_name(name)?);
         let json: Option<Json> = match self.input.folder.store().get(&path) {
@@ -272,7 +272,7 @@ fn rows(entries: &[FileEntry]) -> i64 {
 impl CommitAttempt for SnapshotAttempt {
     type Base = AttemptBase;
     type Next = Next;
-    type Done = Snapshot;
+    type Done = PaimonSnapshot;
 
     fn newest(&mut self) -> Result<AttemptBase> {
         let latest = self.input.folder.latest_snapshot()?;
@@ -285,7 +285,7 @@ impl CommitAttempt for SnapshotAttempt {
         (id(&newest) != id(base)).then_some(newest)
     }
 
-    fn is_in(&mut self, base: &AttemptBase) -> Result<bool> {
+    fn is_applied(&mut self, base: &AttemptBase) -> Result<bool> {
         let Some(latest) = &base.latest else { return Ok(false) };
         self.found = self.replayed(latest)?;
         self.looked_until = Some(latest.id);
@@ -313,7 +313,7 @@ impl CommitAttempt for SnapshotAttempt {
         }
         let lists = self.write(base, &delta, &changelog, (index_base, &index))?;
         let added_rows = rows(&delta);
-        let snapshot = Snapshot {
+        let snapshot = PaimonSnapshot {
             version: CURRENT_VERSION,
             id,
             schema_id: schema.id,
@@ -341,7 +341,7 @@ impl CommitAttempt for SnapshotAttempt {
         Ok(Next { bytes: snapshot.encode(), snapshot })
     }
 
-    fn publish(&mut self, base: &AttemptBase, next: &Next) -> Result<Snapshot> {
+    fn publish(&mut self, base: &AttemptBase, next: &Next) -> Result<PaimonSnapshot> {
         let store = self.input.folder.store().as_ref();
         let path = self.input.folder.snapshot_path(next.snapshot.id);
         let mut lost = || {
@@ -378,7 +378,7 @@ impl CommitAttempt for SnapshotAttempt {
         Ok(went)
     }
 
-    fn done(&mut self, _: AttemptBase) -> Result<Snapshot> {
+    fn done(&mut self, _: AttemptBase) -> Result<PaimonSnapshot> {
         self.found.take().ok_or_else(|| Error::internal("a commit is in no snapshot"))
     }
 

@@ -8,7 +8,7 @@ use super::changes::{Changes, Replaced};
 use super::merge::ALL;
 use crate::error::{Error, Result};
 use crate::format::task::{DataFile, NewBucketFile, Partition};
-use crate::paimon::manifest::entries::{ADD, APPEND, DELETE, EntryRequest};
+use crate::paimon::manifest::entries::{ADD, APPEND, DELETE, PaimonEntryRequest};
 use crate::paimon::manifest::file_entry::{FileEntry, partition_row};
 use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, IndexEntry};
@@ -18,7 +18,7 @@ use crate::paimon::spec::bucket::POSTPONE_BUCKET;
 use crate::paimon::spec::data_type::DataType;
 use crate::paimon::spec::partition::{checked_name, partition_of};
 use crate::paimon::spec::schema::TableSchema;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::types::Value;
 use crate::types::options::Options;
 
@@ -89,7 +89,7 @@ impl<'a> ChangeEntries<'a> {
     pub(super) fn base(
         &mut self,
         from: ManifestFolder<'_>,
-        latest: &Snapshot,
+        latest: &PaimonSnapshot,
         added: &[FileEntry],
     ) -> Result<Vec<FileEntry>> {
         let mut partitions: HashSet<Arc<[u8]>> = added.iter().map(|e| e.partition.clone()).collect();
@@ -105,9 +105,9 @@ impl<'a> ChangeEntries<'a> {
             _ => partitions.contains(partition),
         };
         let takes_out = self.replaced.is_some() || !self.changes.removed.is_empty() || !self.changes.moved.is_empty();
-        let request = if takes_out { ALL } else { EntryRequest::default() };
+        let request = if takes_out { ALL } else { PaimonEntryRequest::default() };
         let manifests = data_manifests(from, latest)?;
-        let live = live_files(from, &manifests, &EntryRequest { keep: Some(&keep), ..request })?;
+        let live = live_files(from, &manifests, &PaimonEntryRequest { keep: Some(&keep), ..request })?;
         let entries = live.iter().flat_map(|l| l.rows.iter().map(|row| l.columns.entry(*row as usize)));
         entries.collect()
     }

@@ -23,7 +23,7 @@ use crate::paimon::catalog::reachable::{FileKind, MadeBy, MetadataParts, Reachab
 use crate::paimon::catalog::tag_times::{duration_ms, overdue_tags, tag_file};
 use crate::paimon::commit::retention::{ExpiryRequest, RetentionRules};
 use crate::paimon::spec::schema::TableSchema;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
 
@@ -93,7 +93,7 @@ pub fn plan_expiry(folder: &TableFolder, expiry: &ExpiryRequest) -> Result<Expir
 /// Snapshots or changelogs to remove, and the files to remove with them.
 #[derive(Debug, Default)]
 struct ExpiryStep {
-    going: Vec<Snapshot>,
+    going: Vec<PaimonSnapshot>,
     files: ReachableFiles,
     /// The first that stays.
     first_kept: Option<i64>,
@@ -191,7 +191,7 @@ impl ExpiryPlan {
 
 impl ExpiryStep {
     /// The snapshots that may become changelogs.
-    fn told(&self) -> impl DoubleEndedIterator<Item = &Snapshot> {
+    fn told(&self) -> impl DoubleEndedIterator<Item = &PaimonSnapshot> {
         self.going.iter().filter(|snapshot| !self.untold.contains(&snapshot.id))
     }
 
@@ -253,7 +253,7 @@ fn going_snapshots(
     folder: &TableFolder,
     retention: &RetentionRules,
     view: &ExpiryView,
-) -> Result<(ExpiryStep, Option<Snapshot>)> {
+) -> Result<(ExpiryStep, Option<PaimonSnapshot>)> {
     let Some(latest) = view.ids.last().copied() else { return Ok((ExpiryStep::default(), None)) };
     let cap = view.consumed.filter(|_| retention.consumers_hold_snapshots).unwrap_or(i64::MAX);
     let time_of = |id| Ok(if_left(folder.snapshot(id))?.map(|s| s.time_ms));
@@ -271,7 +271,8 @@ fn going_changelogs(
     snapshots: &ExpiryStep,
     view: &ExpiryView,
 ) -> Result<ExpiryStep> {
-    let mut known: BTreeMap<i64, Option<Snapshot>> = folder.changelog_ids()?.into_iter().map(|id| (id, None)).collect();
+    let mut known: BTreeMap<i64, Option<PaimonSnapshot>> =
+        folder.changelog_ids()?.into_iter().map(|id| (id, None)).collect();
     if retention.decoupled {
         known.extend(snapshots.told().map(|s| (s.id, Some(s.clone()))));
     }
@@ -316,7 +317,7 @@ impl ExpiryPlanner<'_> {
     }
 
     /// Finds the files that go with either.
-    fn files(&self, snapshots: &mut ExpiryStep, changelogs: &mut ExpiryStep, kept: &Snapshot) -> Result<()> {
+    fn files(&self, snapshots: &mut ExpiryStep, changelogs: &mut ExpiryStep, kept: &PaimonSnapshot) -> Result<()> {
         let roots = roots(self.folder)?;
         snapshots.files = self.of_snapshots(snapshots, changelogs, kept, &roots)?;
         changelogs.files = self.of_changelogs(changelogs, kept, &roots)?;
@@ -328,7 +329,7 @@ impl ExpiryPlanner<'_> {
         &self,
         step: &ExpiryStep,
         changelogs: &ExpiryStep,
-        kept: &Snapshot,
+        kept: &PaimonSnapshot,
         roots: &[Root],
     ) -> Result<ReachableFiles> {
         let (reader, decoupled) = (&self.reader, self.retention.decoupled);
@@ -368,7 +369,7 @@ impl ExpiryPlanner<'_> {
     }
 
     /// The files that only changelogs had that go; `kept` is the first snapshot that stays.
-    fn of_changelogs(&self, step: &ExpiryStep, kept: &Snapshot, roots: &[Root]) -> Result<ReachableFiles> {
+    fn of_changelogs(&self, step: &ExpiryStep, kept: &PaimonSnapshot, roots: &[Root]) -> Result<ReachableFiles> {
         let reader = &self.reader;
         let mut files = ReachableFiles::default();
         for changelog in &step.going {
@@ -420,7 +421,7 @@ pub fn drop_tag(folder: &TableFolder, name: &str) -> Result<()> {
 ///
 /// # Errors
 /// As [`drop_tag`].
-pub fn replace_tag(folder: &TableFolder, name: &str, snapshot: &Snapshot) -> Result<()> {
+pub fn replace_tag(folder: &TableFolder, name: &str, snapshot: &PaimonSnapshot) -> Result<()> {
     let before = folder.tag(name)?;
     let retained_ms = before.time_retained.as_ref().and_then(duration_ms);
     let path = folder.tag_path(name);
@@ -444,8 +445,8 @@ pub fn retain_tag(folder: &TableFolder, name: &str, retained_ms: Option<i64>) ->
     folder.store().put(&folder.tag_path(name), &tag_file(&tag.snapshot, retained_ms, now_ms()))
 }
 
-/// Removes the files of an expired snapshot without a tag, if no other snapshot has them.
-fn release(folder: &TableFolder, tag: &Snapshot) -> Result<()> {
+/// Removes what only a snapshot has that no tag names any more, if it has expired.
+fn release(folder: &TableFolder, tag: &PaimonSnapshot) -> Result<()> {
     if folder.has_snapshot(tag.id)? {
         return Ok(());
     }
@@ -457,7 +458,8 @@ fn release(folder: &TableFolder, tag: &Snapshot) -> Result<()> {
     // A file that is not in the snapshots directly before and after is in no other one. Snapshots that an expiry has
     // begun on don't count: only their changes are still read.
     let lasting = folder.lasting_from()?;
-    let (going, last): (Vec<Snapshot>, Vec<Snapshot>) = folder.snapshots()?.into_iter().partition(|s| s.id < lasting);
+    let (going, last): (Vec<PaimonSnapshot>, Vec<PaimonSnapshot>) =
+        folder.snapshots()?.into_iter().partition(|s| s.id < lasting);
     let place = last.partition_point(|s| s.id < tag.id);
     let beside = last.get(place.saturating_sub(1)..last.len().min(place + 1)).unwrap_or_default();
     let beside = beside.iter().cloned().map(Root::state).chain(half_expired(going));

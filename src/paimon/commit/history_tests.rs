@@ -38,7 +38,7 @@ impl Dice {
 }
 
 /// What marks a commit.
-fn key(snapshot: &Snapshot) -> String {
+fn key(snapshot: &PaimonSnapshot) -> String {
     snapshot.delta_manifest_list.clone()
 }
 
@@ -214,7 +214,7 @@ impl History {
     }
 
     /// A snapshot has the files that it should have, and all of them are there.
-    fn check_state(&self, t: &TableFolder, snapshot: &Snapshot) {
+    fn check_state(&self, t: &TableFolder, snapshot: &PaimonSnapshot) {
         let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
         let mut found = BTreeSet::new();
         reader
@@ -227,12 +227,12 @@ impl History {
         assert_eq!(&found, &self.states[&key(snapshot)], "{} {}", t.branch_name(), snapshot.id);
     }
 
-    fn check_there(&self, t: &TableFolder, snapshot: &Snapshot, path: &str) {
+    fn check_there(&self, t: &TableFolder, snapshot: &PaimonSnapshot, path: &str) {
         assert!(t.store().size(path).is_ok(), "{} {}: {path}", t.branch_name(), snapshot.id);
     }
 
     /// What is said to be told of changes can be read.
-    fn check_changes(&self, t: &TableFolder, latest: Option<&Snapshot>) {
+    fn check_changes(&self, t: &TableFolder, latest: Option<&PaimonSnapshot>) {
         let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
         let Some(latest) = latest else { return };
         for mode in [ChangeMode::Delta, ChangeMode::Changelog] {

@@ -4,13 +4,15 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::codec::avro::Codec;
+use crate::codec::avro::AvroCodec;
 use crate::error::Result;
-use crate::paimon::manifest::encode::{ManifestWriter, encode_index_manifest, encode_manifest_list, manifest_codec};
+use crate::paimon::manifest::encode::{
+    PaimonManifestWriter, encode_index_manifest, encode_manifest_list, manifest_codec,
+};
 use crate::paimon::manifest::entries::ADD;
 use crate::paimon::manifest::file_entry::FileEntry;
 use crate::paimon::manifest::index_manifest::IndexEntry;
-use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::spec::binary_row::{BinaryRow, compare_fields};
 use crate::paimon::spec::binary_row_write::{encode_row, prefixed};
 use crate::paimon::spec::data_type::{DataType, TypeKind};
@@ -25,7 +27,7 @@ const SIZE_CHECK_ENTRIES: usize = 1000;
 /// How manifests are written, by the table's options.
 #[derive(Clone, Debug)]
 pub(crate) struct ManifestLayout {
-    codec: Codec,
+    codec: AvroCodec,
     /// No manifest grows much beyond that.
     pub(super) target_bytes: i64,
     partition_types: Vec<DataType>,
@@ -100,7 +102,11 @@ impl MetadataFiles {
     }
 
     /// Writes a manifest list; its name and length.
-    pub(super) fn write_list(&mut self, manifests: &[ManifestFile], layout: &ManifestLayout) -> Result<(String, i64)> {
+    pub(super) fn write_list(
+        &mut self,
+        manifests: &[PaimonManifestFile],
+        layout: &ManifestLayout,
+    ) -> Result<(String, i64)> {
         let bytes = encode_manifest_list(manifests, layout.codec)?;
         let name = format!("manifest-list-{}-{}", self.commit_id, self.lists);
         self.lists += 1;
@@ -122,7 +128,7 @@ impl MetadataFiles {
         &mut self,
         entries: impl IntoIterator<Item = &'e FileEntry>,
         layout: &ManifestLayout,
-    ) -> Result<Vec<ManifestFile>> {
+    ) -> Result<Vec<PaimonManifestFile>> {
         let mut out = Vec::new();
         let mut open: Option<NewManifest<'_>> = None;
         for entry in entries {
@@ -144,7 +150,7 @@ impl MetadataFiles {
         Ok(out)
     }
 
-    fn finish(&mut self, manifest: NewManifest<'_>) -> Result<ManifestFile> {
+    fn finish(&mut self, manifest: NewManifest<'_>) -> Result<PaimonManifestFile> {
         let name = format!("manifest-{}-{}", self.commit_id, self.manifests);
         self.manifests += 1;
         let (bytes, mut file) = manifest.finish()?;
@@ -156,9 +162,9 @@ impl MetadataFiles {
 
 /// A manifest in progress, with its entry for the list.
 struct NewManifest<'l> {
-    writer: ManifestWriter,
+    writer: PaimonManifestWriter,
     entries: usize,
-    file: ManifestFile,
+    file: PaimonManifestFile,
     partitions: PartitionStats<'l>,
     /// Whether all files so far have row ids.
     has_row_ids: bool,
@@ -167,9 +173,9 @@ struct NewManifest<'l> {
 impl NewManifest<'_> {
     fn new(layout: &ManifestLayout) -> Result<NewManifest<'_>> {
         Ok(NewManifest {
-            writer: ManifestWriter::new(layout.codec)?,
+            writer: PaimonManifestWriter::new(layout.codec)?,
             entries: 0,
-            file: ManifestFile { schema_id: i64::MIN, ..ManifestFile::default() },
+            file: PaimonManifestFile { schema_id: i64::MIN, ..PaimonManifestFile::default() },
             partitions: PartitionStats::new(&layout.partition_types),
             has_row_ids: true,
         })
@@ -193,7 +199,7 @@ impl NewManifest<'_> {
         self.partitions.add(&entry.partition)
     }
 
-    fn finish(self) -> Result<(Vec<u8>, ManifestFile)> {
+    fn finish(self) -> Result<(Vec<u8>, PaimonManifestFile)> {
         let bytes = self.writer.finish()?;
         let mut file = self.file;
         file.file_size = bytes.len() as i64;
@@ -281,7 +287,7 @@ impl<'t> PartitionStats<'t> {
 
 /// The list's entry for a manifest with these entries.
 #[cfg(test)]
-pub(crate) fn manifest_of(entries: &[FileEntry], layout: &ManifestLayout) -> Result<ManifestFile> {
+pub(crate) fn manifest_of(entries: &[FileEntry], layout: &ManifestLayout) -> Result<PaimonManifestFile> {
     let mut manifest = NewManifest::new(layout)?;
     entries.iter().try_for_each(|entry| manifest.add(entry))?;
     Ok(manifest.finish()?.1)

@@ -10,10 +10,10 @@ use indexmap::IndexMap;
 
 use super::manifests::{ManifestLayout, MetadataFiles};
 use crate::error::{Error, Result};
-use crate::paimon::manifest::entries::{ADD, DELETE, EntryRequest};
+use crate::paimon::manifest::entries::{ADD, DELETE, PaimonEntryRequest};
 use crate::paimon::manifest::file_entry::FileEntry;
 use crate::paimon::manifest::folder::ManifestFolder;
-use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::manifest::live::read_manifest;
 use crate::paimon::spec::binary_row::{BinaryRow, compare_fields};
 use crate::paimon::spec::data_type::DataType;
@@ -21,8 +21,8 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::store::{Store, in_parallel};
 
 /// Everything that entries record.
-pub(super) const ALL: EntryRequest<'static> =
-    EntryRequest { key_stats: true, value_stats: true, kind: None, keep: None };
+pub(super) const ALL: PaimonEntryRequest<'static> =
+    PaimonEntryRequest { key_stats: true, value_stats: true, kind: None, keep: None };
 
 /// The manifests to merge, and their folder.
 pub(super) struct ManifestMerger<'a> {
@@ -56,10 +56,14 @@ pub(super) fn merged(entries: impl IntoIterator<Item = FileEntry>) -> Result<Ind
 }
 
 impl ManifestMerger<'_> {
-    /// Merges manifests where it pays off. Returns the manifests that replace `input`, in order.
-    pub(super) fn merge(&self, files: &mut MetadataFiles, input: Vec<ManifestFile>) -> Result<Vec<ManifestFile>> {
+    /// Merges where it pays off; the manifests that take the place of `input`, in order.
+    pub(super) fn merge(
+        &self,
+        files: &mut MetadataFiles,
+        input: Vec<PaimonManifestFile>,
+    ) -> Result<Vec<PaimonManifestFile>> {
         let trigger = self.schema.options().bytes("manifest.full-compaction-threshold-size", 16 << 20)?;
-        let changing = |m: &ManifestFile| m.deleted_files > 0 || m.file_size < self.layout.target_bytes;
+        let changing = |m: &PaimonManifestFile| m.deleted_files > 0 || m.file_size < self.layout.target_bytes;
         let changing_bytes: i64 = input.iter().filter(|m| changing(m)).map(|m| m.file_size).sum();
         if changing_bytes >= trigger
             && let Some(whole) = self.merge_all(files, &input, changing)?
@@ -69,7 +73,11 @@ impl ManifestMerger<'_> {
         self.merge_small(files, input)
     }
 
-    fn entries(&self, manifests: &[ManifestFile], request: &EntryRequest<'_>) -> Result<Vec<Vec<FileEntry>>> {
+    fn entries(
+        &self,
+        manifests: &[PaimonManifestFile],
+        request: &PaimonEntryRequest<'_>,
+    ) -> Result<Vec<Vec<FileEntry>>> {
         in_parallel(self.store, manifests.len(), |i| {
             let Some(manifest) = manifests.get(i) else { return Ok(Vec::new()) };
             let columns = read_manifest(ManifestFolder::new(self.store, self.root), manifest, request)?;
@@ -77,7 +85,11 @@ impl ManifestMerger<'_> {
         })
     }
 
-    fn merge_small(&self, files: &mut MetadataFiles, input: Vec<ManifestFile>) -> Result<Vec<ManifestFile>> {
+    fn merge_small(
+        &self,
+        files: &mut MetadataFiles,
+        input: Vec<PaimonManifestFile>,
+    ) -> Result<Vec<PaimonManifestFile>> {
         let min_count = self.schema.options().integer("manifest.merge-min-count")?.unwrap_or(30);
         let (mut out, mut candidates, mut bytes) = (Vec::new(), Vec::new(), 0i64);
         for manifest in input {
@@ -96,7 +108,11 @@ impl ManifestMerger<'_> {
         Ok(out)
     }
 
-    fn merge_together(&self, files: &mut MetadataFiles, manifests: Vec<ManifestFile>) -> Result<Vec<ManifestFile>> {
+    fn merge_together(
+        &self,
+        files: &mut MetadataFiles,
+        manifests: Vec<PaimonManifestFile>,
+    ) -> Result<Vec<PaimonManifestFile>> {
         if manifests.len() <= 1 {
             return Ok(manifests);
         }
@@ -108,11 +124,11 @@ impl ManifestMerger<'_> {
     fn merge_all(
         &self,
         files: &mut MetadataFiles,
-        input: &[ManifestFile],
-        changing: impl Fn(&ManifestFile) -> bool,
-    ) -> Result<Option<Vec<ManifestFile>>> {
-        let deleting: Vec<ManifestFile> = input.iter().filter(|m| m.deleted_files > 0).cloned().collect();
-        let request = EntryRequest { kind: Some(DELETE), ..EntryRequest::default() };
+        input: &[PaimonManifestFile],
+        changing: impl Fn(&PaimonManifestFile) -> bool,
+    ) -> Result<Option<Vec<PaimonManifestFile>>> {
+        let deleting: Vec<PaimonManifestFile> = input.iter().filter(|m| m.deleted_files > 0).cloned().collect();
+        let request = PaimonEntryRequest { kind: Some(DELETE), ..PaimonEntryRequest::default() };
         let deletions = self.entries(&deleting, &request)?;
         let deletions: Vec<FileEntry> = deletions.into_iter().flatten().collect();
         let deleted: HashSet<Vec<u8>> = deletions.iter().map(FileEntry::identity).collect();
@@ -142,7 +158,7 @@ impl ManifestMerger<'_> {
 }
 
 /// Whether a manifest may have entries of a partition, by its statistics.
-fn may_have(manifest: &ManifestFile, partition: &[u8], types: &[DataType]) -> Result<bool> {
+fn may_have(manifest: &PaimonManifestFile, partition: &[u8], types: &[DataType]) -> Result<bool> {
     let stats = &manifest.partition_stats;
     let (row, min, max) = (
         BinaryRow::from_prefixed(partition)?,

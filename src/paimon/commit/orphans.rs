@@ -14,13 +14,13 @@ use std::sync::{Mutex, PoisonError};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit::now_ms;
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
-use crate::paimon::manifest::entries::EntryRequest;
+use crate::paimon::manifest::entries::PaimonEntryRequest;
 use crate::paimon::manifest::index_manifest::read_index_manifest;
-use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::manifest::live::{read_manifest, read_manifest_list};
 use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::check_cancelled;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
@@ -179,7 +179,7 @@ impl Used<'_> {
                 self.root(&file.path, Lasts::Changes, &mut manifests).with("changelog", name)?;
             }
         }
-        let manifests: Vec<(ManifestFile, Vec<String>)> = manifests.into_values().collect();
+        let manifests: Vec<(PaimonManifestFile, Vec<String>)> = manifests.into_values().collect();
         in_parallel(branch.store().as_ref(), manifests.len(), |i| match manifests.get(i) {
             Some((manifest, of)) => self.manifest(manifest, of),
             None => Ok(()),
@@ -192,12 +192,12 @@ impl Used<'_> {
         &self,
         path: &str,
         lasts: Lasts,
-        manifests: &mut BTreeMap<String, (ManifestFile, Vec<String>)>,
+        manifests: &mut BTreeMap<String, (PaimonManifestFile, Vec<String>)>,
     ) -> Result<()> {
         check_cancelled()?;
         let store = self.branch.store().as_ref();
         let Some(bytes) = if_there(store.get(path))? else { return Ok(()) };
-        let snapshot = Snapshot::parse(&bytes).with("path", path)?;
+        let snapshot = PaimonSnapshot::parse(&bytes).with("path", path)?;
         let expired = |e: Error, is_needed: bool| match e.kind() {
             ErrorKind::NotFound if !is_needed => Ok(()),
             // It may have expired while this was going on.
@@ -235,9 +235,9 @@ impl Used<'_> {
     }
 
     /// The data files that a manifest speaks of.
-    fn manifest(&self, manifest: &ManifestFile, of: &[String]) -> Result<()> {
+    fn manifest(&self, manifest: &PaimonManifestFile, of: &[String]) -> Result<()> {
         let store = self.branch.store().as_ref();
-        match read_manifest(self.branch.manifests(), manifest, &EntryRequest::default()) {
+        match read_manifest(self.branch.manifests(), manifest, &PaimonEntryRequest::default()) {
             Ok(columns) => columns.rows().try_for_each(|row| {
                 self.keep(columns.name(row)?);
                 columns.extra_files(row)?.iter().for_each(|name| self.keep(name));

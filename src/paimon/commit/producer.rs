@@ -26,11 +26,11 @@ use std::collections::BTreeMap;
 use super::attempt::SnapshotAttempt;
 use super::changes::{Changes, CommitInput, CommitKind, NO_IDENTIFIER, Replaced};
 use crate::error::{Error, Result};
-use crate::format::commit_loop::{self, CommitAttempt, RetryPolicy, Verdict};
+use crate::format::commit_loop::{self, CommitAttempt, CommitOutcome, RetryPolicy};
 use crate::format::task::WrittenAt;
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::manifest::index_manifest::DELETION_VECTORS;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::Cancellation;
 use crate::types::options::Options;
 
@@ -138,21 +138,21 @@ impl Commit {
     }
 
     /// Commits: the snapshot that has the changes, or the error.
-    pub fn run(self) -> Verdict<Snapshot> {
+    pub fn run(self) -> CommitOutcome<PaimonSnapshot> {
         let mut attempt = SnapshotAttempt::new(self.input);
         let policy = match attempt.newest().and_then(|base| retry_policy(base.schema.options())) {
             Ok(policy) => policy,
             Err(e) => {
                 Cancellation::none().scope(|| attempt.clean_up());
-                return Verdict::Failed(e);
+                return CommitOutcome::Failed(e);
             }
         };
         let verdict = commit_loop::run(&mut attempt, &policy);
         // Also after an interrupt, which has made itself heard.
         Cancellation::none().scope(|| match &verdict {
-            Verdict::Committed(_) => attempt.delete_unused(),
-            Verdict::Failed(_) => attempt.clean_up(),
-            Verdict::Unknown(_) => {}
+            CommitOutcome::Committed(_) => attempt.delete_unused(),
+            CommitOutcome::Failed(_) => attempt.clean_up(),
+            CommitOutcome::Unknown(_) => {}
         });
         verdict
     }

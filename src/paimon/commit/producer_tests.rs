@@ -14,7 +14,7 @@ use crate::format::task::{BucketFile, FileContent, FileFormat, FileSource, RowSt
 use crate::paimon::catalog::warehouse::create_table;
 use crate::paimon::manifest::entries::ADD;
 use crate::paimon::manifest::entries::DELETE;
-use crate::paimon::manifest::entries::EntryRequest;
+use crate::paimon::manifest::entries::PaimonEntryRequest;
 use crate::paimon::manifest::file_entry::FileEntry;
 use crate::paimon::manifest::index_manifest::IndexEntry;
 use crate::paimon::manifest::index_manifest::read_index_manifest;
@@ -146,14 +146,14 @@ impl Setup {
         self.file(name, p, 10, (0, (0, 9)))
     }
 
-    fn append(&self, names: &[&str]) -> Verdict<Snapshot> {
+    fn append(&self, names: &[&str]) -> CommitOutcome<PaimonSnapshot> {
         Commit::new(&self.folder, adding(names.iter().map(|n| self.plain(n, 1)))).run()
     }
 
     fn entries(&self) -> Vec<FileEntry> {
         let Some(latest) = self.folder.latest_snapshot().unwrap() else { return Vec::new() };
         let manifests = data_manifests(self.folder.manifests(), &latest).unwrap();
-        let live = live_files(self.folder.manifests(), &manifests, &EntryRequest::default()).unwrap();
+        let live = live_files(self.folder.manifests(), &manifests, &PaimonEntryRequest::default()).unwrap();
         live.iter().flat_map(|l| l.rows.iter().map(|r| l.columns.entry(*r as usize).unwrap())).collect()
     }
 
@@ -191,9 +191,9 @@ fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|n| (*n).to_owned()).collect()
 }
 
-fn failed(verdict: Verdict<Snapshot>) -> Error {
+fn failed(verdict: CommitOutcome<PaimonSnapshot>) -> Error {
     match verdict {
-        Verdict::Failed(e) => e,
+        CommitOutcome::Failed(e) => e,
         other => panic!("{other:?}"),
     }
 }
@@ -426,12 +426,12 @@ fn whatever_goes_wrong_the_table_has_all_of_a_commit_or_nothing() {
             t.store.fail_at(None);
             let (old, new) = (set(&["a", "b"]), set(&["b", "c"]));
             match &verdict {
-                Verdict::Committed(_) => assert_eq!(t.names(), new, "{fault:?} {turn}"),
-                Verdict::Failed(_) => assert_eq!(t.names(), old, "{fault:?} {turn}"),
-                Verdict::Unknown(_) => assert!([&old, &new].contains(&&t.names()), "{fault:?} {turn}"),
+                CommitOutcome::Committed(_) => assert_eq!(t.names(), new, "{fault:?} {turn}"),
+                CommitOutcome::Failed(_) => assert_eq!(t.names(), old, "{fault:?} {turn}"),
+                CommitOutcome::Unknown(_) => assert!([&old, &new].contains(&&t.names()), "{fault:?} {turn}"),
             }
             if fault == Fault::Refused {
-                assert!(!matches!(verdict, Verdict::Unknown(_)), "{turn}");
+                assert!(!matches!(verdict, CommitOutcome::Unknown(_)), "{turn}");
             }
             let before = t.names();
             t.append(&["d"]).into_result().unwrap();
@@ -527,7 +527,7 @@ proptest! {
 fn what_is_interrupted_before_it_is_published_is_not() {
     let t = setup(false, &[]);
     let verdict = Cancellation::after(0).scope(|| Commit::new(&t.folder, adding([t.plain("a", 1)])).run());
-    assert!(matches!(verdict, Verdict::Failed(_)), "{verdict:?}");
+    assert!(matches!(verdict, CommitOutcome::Failed(_)), "{verdict:?}");
     assert!(t.folder.latest_snapshot().unwrap().is_none());
     assert_eq!(t.append(&["b"]).into_result().unwrap().id, 1);
     assert_eq!((t.names(), t.orphans()), (set(&["b"]), Vec::<String>::new()));

@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringA
 use arrow::datatypes::{Field, Schema};
 
 use crate::error::{Error, Result};
-use crate::rows::metadata_rows::Rows;
+use crate::rows::metadata_rows::MetadataRows;
 
 /// A column: its name, and its values, which may be null where it says so.
 pub(crate) type NamedArray = (&'static str, bool, ArrayRef);
@@ -37,10 +37,10 @@ pub(crate) fn local_times(values: impl Iterator<Item = Option<i64>>) -> ArrayRef
     Arc::new(values.collect::<TimestampMillisecondArray>())
 }
 
-pub(crate) fn rows(columns: Vec<NamedArray>) -> Result<Rows> {
+pub(crate) fn rows(columns: Vec<NamedArray>) -> Result<MetadataRows> {
     let field = |(name, nullable, array): &NamedArray| Field::new(*name, array.data_type().clone(), *nullable);
     let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
     let batch = RecordBatch::try_new(schema.clone(), columns.into_iter().map(|(.., array)| array).collect())
-        .map_err(|e| Error::internal("the rows of a metadata table can't become an Arrow batch").because(e))?;
-    Ok(Rows { schema, batches: if batch.num_rows() > 0 { vec![batch] } else { Vec::new() } })
+        .map_err(|e| Error::internal("the rows of a metadata table are no Arrow batch").because(e))?;
+    Ok(MetadataRows { schema, batches: if batch.num_rows() > 0 { vec![batch] } else { Vec::new() } })
 }

@@ -12,26 +12,26 @@ use super::columns::{NamedArray, ints, local_times, longs, owned_texts, rows, te
 use super::texts::{key_text, partition_spec_text, row_text, stats_texts};
 use crate::error::Result;
 use crate::format::request::ScanRequest;
-use crate::paimon::manifest::entries::{ADD, APPEND, COMPACT, EntryColumns, EntryRequest};
+use crate::paimon::manifest::entries::{ADD, APPEND, COMPACT, PaimonEntryColumns, PaimonEntryRequest};
 use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
-use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::manifest::live::{LiveEntries, changelog_manifests, data_manifests, live_files, read_manifest};
 use crate::paimon::plan::files::Mappings;
-use crate::paimon::plan::input::{PlanInput, schema_of};
+use crate::paimon::plan::input::{PaimonPlanInput, schema_of};
 use crate::paimon::spec::data_type::{DataField, DataType};
 use crate::paimon::spec::partition::{TablePaths, partition_of};
 use crate::paimon::spec::schema::TableSchema;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::spec::stats::StatsBounds;
 use crate::paimon::state::PaimonTable;
 use crate::parallel::check_cancelled;
-use crate::rows::metadata_rows::Rows;
+use crate::rows::metadata_rows::MetadataRows;
 
 /// A metadata table of a version by its name.
 ///
 /// # Errors
 /// As [`super::tables::inspect`].
-pub(crate) fn of_version(table: &PaimonTable, snapshot: Option<&Snapshot>, name: &str) -> Result<Rows> {
+pub(crate) fn of_version(table: &PaimonTable, snapshot: Option<&PaimonSnapshot>, name: &str) -> Result<MetadataRows> {
     let version = InspectedVersion { table, schema: table.table_schema(), snapshot };
     match name {
         "files" => version.files(),
@@ -46,7 +46,7 @@ pub(crate) fn of_version(table: &PaimonTable, snapshot: Option<&Snapshot>, name:
 struct InspectedVersion<'t> {
     table: &'t PaimonTable,
     schema: &'t TableSchema,
-    snapshot: Option<&'t Snapshot>,
+    snapshot: Option<&'t PaimonSnapshot>,
 }
 
 /// What is in a partition or bucket.
@@ -59,7 +59,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, columns: &EntryColumns, row: usize) {
+    fn add(&mut self, columns: &PaimonEntryColumns, row: usize) {
         let number = |column: &[i64]| column.get(row).copied().unwrap_or_default();
         self.rows = self.rows.saturating_add(number(&columns.row_count));
         self.bytes = self.bytes.saturating_add(number(&columns.file_size));
@@ -69,12 +69,12 @@ impl Sums {
 }
 
 impl<'t> InspectedVersion<'t> {
-    fn listed(&self) -> Result<Vec<ManifestFile>> {
+    fn listed(&self) -> Result<Vec<PaimonManifestFile>> {
         let folder = self.table.folder();
         self.snapshot.map_or(Ok(Vec::new()), |s| data_manifests(folder.manifests(), s))
     }
 
-    fn live(&self, request: &EntryRequest<'_>) -> Result<Vec<LiveEntries>> {
+    fn live(&self, request: &PaimonEntryRequest<'_>) -> Result<Vec<LiveEntries>> {
         let folder = self.table.folder();
         live_files(folder.manifests(), &self.listed()?, request)
     }
@@ -83,8 +83,8 @@ impl<'t> InspectedVersion<'t> {
         self.schema.partition_fields().map(|f| &f.ty)
     }
 
-    fn files(&self) -> Result<Rows> {
-        let request = EntryRequest { value_stats: true, ..EntryRequest::default() };
+    fn files(&self) -> Result<MetadataRows> {
+        let request = PaimonEntryRequest { value_stats: true, ..PaimonEntryRequest::default() };
         let mut out = FileRows::new(self.table)?;
         for live in self.live(&request)? {
             check_cancelled()?;
@@ -95,12 +95,12 @@ impl<'t> InspectedVersion<'t> {
     }
 
     /// Additions and removals as the manifests have them.
-    fn entries(&self) -> Result<Rows> {
+    fn entries(&self) -> Result<MetadataRows> {
         let folder = self.table.folder();
         let (mut out, mut kinds, mut manifests) = (FileRows::new(self.table)?, Vec::new(), Vec::new());
         for manifest in self.listed()? {
             check_cancelled()?;
-            let request = EntryRequest { value_stats: true, ..EntryRequest::default() };
+            let request = PaimonEntryRequest { value_stats: true, ..PaimonEntryRequest::default() };
             let columns = read_manifest(folder.manifests(), &manifest, &request)?;
             let mut mappings = Mappings::default();
             for row in columns.rows() {
@@ -117,14 +117,15 @@ impl<'t> InspectedVersion<'t> {
         rows(columns)
     }
 
-    fn manifests(&self) -> Result<Rows> {
+    fn manifests(&self) -> Result<MetadataRows> {
         let folder = self.table.folder();
         let mut all = self.listed()?;
         if let Some(snapshot) = self.snapshot {
             all.extend(changelog_manifests(folder.manifests(), snapshot)?);
         }
         let text = |row: &[u8]| row_text(row, self.partition_types());
-        let bounds = |of: &dyn Fn(&ManifestFile) -> Result<String>| all.iter().map(of).collect::<Result<Vec<_>>>();
+        let bounds =
+            |of: &dyn Fn(&PaimonManifestFile) -> Result<String>| all.iter().map(of).collect::<Result<Vec<_>>>();
         let least = bounds(&|m| text(&m.partition_stats.min))?;
         let greatest = bounds(&|m| text(&m.partition_stats.max))?;
         let of = || all.iter();
@@ -144,7 +145,7 @@ impl<'t> InspectedVersion<'t> {
     /// The live files, grouped by the result of `key` for their partition and bucket.
     fn sums<K: Ord>(&self, key: impl Fn(&[u8], i32) -> Result<K>) -> Result<BTreeMap<K, Sums>> {
         let mut out: BTreeMap<K, Sums> = BTreeMap::new();
-        for live in self.live(&EntryRequest::default())? {
+        for live in self.live(&PaimonEntryRequest::default())? {
             check_cancelled()?;
             for row in live.rows.iter().map(|row| *row as usize) {
                 let bucket = live.columns.bucket.get(row).copied().unwrap_or_default();
@@ -154,7 +155,7 @@ impl<'t> InspectedVersion<'t> {
         Ok(out)
     }
 
-    fn partitions(&self) -> Result<Rows> {
+    fn partitions(&self) -> Result<MetadataRows> {
         let fields: Vec<&DataField> = self.schema.partition_fields().collect();
         let options = self.schema.options();
         let found = self.sums(|row, _| partition_spec_text(row, &fields, options.default_partition_name()))?;
@@ -174,7 +175,7 @@ impl<'t> InspectedVersion<'t> {
         ])
     }
 
-    fn buckets(&self) -> Result<Rows> {
+    fn buckets(&self) -> Result<MetadataRows> {
         let found = self.sums(|row, bucket| Ok((row_text(row, self.partition_types())?, bucket)))?;
         let sums = || found.values();
         rows(vec![
@@ -187,7 +188,7 @@ impl<'t> InspectedVersion<'t> {
         ])
     }
 
-    fn indexes(&self) -> Result<Rows> {
+    fn indexes(&self) -> Result<MetadataRows> {
         let folder = self.table.folder();
         let all = match self.snapshot.and_then(|s| s.index_manifest.as_deref()) {
             Some(name) => read_index_manifest(folder.manifests(), name)?,
@@ -238,7 +239,7 @@ fn vector_ranges(all: &[IndexEntry]) -> ArrayRef {
 struct FileRows<'t> {
     table: &'t PaimonTable,
     paths: TablePaths,
-    input: PlanInput,
+    input: PaimonPlanInput,
     texts: [Vec<Option<String>>; 9],
     numbers: [Vec<Option<i64>>; 8],
     buckets: Vec<i32>,
@@ -261,7 +262,7 @@ impl<'t> FileRows<'t> {
     }
 
     /// Adds an entry's file. The mappings are of its batch.
-    fn add(&mut self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<()> {
+    fn add(&mut self, columns: &PaimonEntryColumns, row: usize, mappings: &mut Mappings) -> Result<()> {
         let schema = self.table.table_schema();
         let number = |column: &[i64]| column.get(row).copied();
         let schema_id = number(&columns.schema_id).unwrap_or_default();

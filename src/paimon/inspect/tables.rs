@@ -16,9 +16,9 @@ use crate::format::request::At;
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::catalog::tag_times;
 use crate::paimon::commit::expire::consumers;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
-use crate::rows::metadata_rows::Rows;
+use crate::rows::metadata_rows::MetadataRows;
 
 /// The names; as in Java, except for `refs` and `entries`.
 const NAMES: [&str; 13] = [
@@ -45,7 +45,7 @@ const OF_VERSIONS: [&str; 6] = ["files", "entries", "manifests", "partitions", "
 /// # Errors
 /// `InvalidInput` for an unknown name, and for `at` with a table of no one version; `NotFound` for a version that
 /// is not there, and if the table was dropped and created again; `CorruptTable` or the store's, naming the file.
-pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>) -> Result<Rows> {
+pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>) -> Result<MetadataRows> {
     if !NAMES.contains(&name) {
         return Err(Error::invalid(format!("there is no metadata table '{name}' of tables of Apache Paimon"))
             .hint(format!("The tables are: {}", NAMES.join(", "))));
@@ -68,7 +68,7 @@ pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>) -> Resul
 }
 
 /// The snapshot that `at` names; the latest without it.
-fn version(table: &PaimonTable, at: Option<&At>) -> Result<Option<Arc<Snapshot>>> {
+fn version(table: &PaimonTable, at: Option<&At>) -> Result<Option<Arc<PaimonSnapshot>>> {
     let folder = table.folder();
     Ok(match at {
         None => table.metadata().snapshot.clone(),
@@ -89,7 +89,7 @@ fn version(table: &PaimonTable, at: Option<&At>) -> Result<Option<Arc<Snapshot>>
     })
 }
 
-fn snapshots(all: &[Snapshot]) -> Result<Rows> {
+fn snapshots(all: &[PaimonSnapshot]) -> Result<MetadataRows> {
     let of = || all.iter();
     rows(vec![
         ("snapshot_id", false, longs(of().map(|s| Some(s.id)))),
@@ -109,7 +109,7 @@ fn snapshots(all: &[Snapshot]) -> Result<Rows> {
     ])
 }
 
-fn schemas(folder: &TableFolder) -> Result<Rows> {
+fn schemas(folder: &TableFolder) -> Result<MetadataRows> {
     let all = folder.schemas()?;
     let of = || all.values();
     let json = |value: Json| Some(value.to_string());
@@ -130,7 +130,7 @@ fn schemas(folder: &TableFolder) -> Result<Rows> {
     ])
 }
 
-fn options(table: &PaimonTable) -> Result<Rows> {
+fn options(table: &PaimonTable) -> Result<MetadataRows> {
     let options = &table.table_schema().options;
     rows(vec![
         ("key", false, texts(options.keys().map(|k| Some(k.as_str())))),
@@ -138,7 +138,7 @@ fn options(table: &PaimonTable) -> Result<Rows> {
     ])
 }
 
-fn tags(folder: &TableFolder) -> Result<Rows> {
+fn tags(folder: &TableFolder) -> Result<MetadataRows> {
     let mut all = folder.tags()?;
     all.sort_by(|a, b| a.name.cmp(&b.name));
     let of = || all.iter();
@@ -154,7 +154,7 @@ fn tags(folder: &TableFolder) -> Result<Rows> {
     ])
 }
 
-fn branches(folder: &TableFolder) -> Result<Rows> {
+fn branches(folder: &TableFolder) -> Result<MetadataRows> {
     let mut names = folder.branches()?;
     names.sort_unstable();
     // When a branch was made is when its oldest schema was.
@@ -170,7 +170,7 @@ fn branches(folder: &TableFolder) -> Result<Rows> {
     ])
 }
 
-fn refs(table: &PaimonTable) -> Result<Rows> {
+fn refs(table: &PaimonTable) -> Result<MetadataRows> {
     let all = table.refs()?;
     rows(vec![
         ("name", false, texts(all.iter().map(|r| Some(r.name.as_str())))),
@@ -179,7 +179,7 @@ fn refs(table: &PaimonTable) -> Result<Rows> {
     ])
 }
 
-fn rows_of_consumers(folder: &TableFolder) -> Result<Rows> {
+fn rows_of_consumers(folder: &TableFolder) -> Result<MetadataRows> {
     let all = consumers(folder)?;
     rows(vec![
         ("consumer_id", false, texts(all.iter().map(|(id, _)| Some(id.as_str())))),

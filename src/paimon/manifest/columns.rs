@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::entries::{ADD, DELETE, EntryColumns, EntryRequest, NO_NAMES};
+use super::entries::{ADD, DELETE, NO_NAMES, PaimonEntryColumns, PaimonEntryRequest};
 use crate::codec::avro::{
     Block, Budget, Compiled, Cursor, Inflater, Member, Node, OpenFile, RecordStep, Skip, compile,
 };
@@ -147,13 +147,13 @@ static PROGRAMS: Compiled<DecodeProgram> = Compiled::new();
 /// Decodes a manifest: its entries in order, each with the requested values.
 ///
 /// # Errors
-/// `CorruptTable` with the number of the block if the bytes are not a manifest; `Unsupported` for an unknown codec.
-pub fn decode_manifest(bytes: &[u8], request: &EntryRequest<'_>) -> Result<EntryColumns> {
+/// `CorruptTable` with the number of the block if the bytes are no manifest; `Unsupported` for an unknown codec.
+pub fn decode_manifest(bytes: &[u8], request: &PaimonEntryRequest<'_>) -> Result<PaimonEntryColumns> {
     Decoder::default().decode(&OpenFile::parse(bytes)?, request)
 }
 
 /// Whether the entry in a row, which is the last one, is wanted.
-pub type Wants<'w> = &'w mut dyn FnMut(&EntryColumns, usize) -> Result<bool>;
+pub type Wants<'w> = &'w mut dyn FnMut(&PaimonEntryColumns, usize) -> Result<bool>;
 
 /// Decodes manifests one after another and reuses buffers. Make one for each thread.
 #[derive(Default)]
@@ -167,7 +167,11 @@ impl Decoder {
     ///
     /// # Errors
     /// As [`decode_manifest`].
-    pub fn decode<B: AsRef<[u8]>>(&mut self, file: &OpenFile<B>, request: &EntryRequest<'_>) -> Result<EntryColumns> {
+    pub fn decode<B: AsRef<[u8]>>(
+        &mut self,
+        file: &OpenFile<B>,
+        request: &PaimonEntryRequest<'_>,
+    ) -> Result<PaimonEntryColumns> {
         self.decode_blocks(file, 0..usize::MAX, request, &mut |_, _| Ok(true))
     }
 
@@ -180,9 +184,9 @@ impl Decoder {
         &mut self,
         file: &OpenFile<B>,
         blocks: Range<usize>,
-        request: &EntryRequest<'_>,
+        request: &PaimonEntryRequest<'_>,
         wants: Wants<'_>,
-    ) -> Result<EntryColumns> {
+    ) -> Result<PaimonEntryColumns> {
         let blocks = blocks.start..blocks.end.min(file.blocks().len());
         let schema = file.head()?;
         let schema = schema.schema_json()?;
@@ -211,7 +215,7 @@ fn decode_block(
     data: &[u8],
     count: u64,
     mut place: u64,
-    (program, request): (&DecodeProgram, &EntryRequest<'_>),
+    (program, request): (&DecodeProgram, &PaimonEntryRequest<'_>),
     sink: &mut EntrySink<'_>,
 ) -> Result<()> {
     if count > data.len() as u64 {
@@ -275,7 +279,7 @@ impl EntryRow<'_> {
 /// The pass over one block.
 struct EntryWalk<'a, 'p> {
     program: &'p DecodeProgram,
-    request: &'p EntryRequest<'p>,
+    request: &'p PaimonEntryRequest<'p>,
     row: EntryRow<'a>,
 }
 
@@ -395,7 +399,7 @@ fn absent(column: EntryField) -> Error {
 /// Collects entries as columns, with partitions and lists of names interned.
 struct EntrySink<'w> {
     wants: Wants<'w>,
-    columns: EntryColumns,
+    columns: PaimonEntryColumns,
     partitions: HashMap<Box<[u8]>, u32>,
     names: HashMap<Box<[u8]>, u32>,
     extra: Vec<u8>,
@@ -407,7 +411,7 @@ impl<'w> EntrySink<'w> {
     fn new(wants: Wants<'w>) -> EntrySink<'w> {
         EntrySink {
             wants,
-            columns: EntryColumns::default(),
+            columns: PaimonEntryColumns::default(),
             partitions: HashMap::new(),
             names: HashMap::new(),
             extra: Vec::new(),
@@ -426,7 +430,7 @@ impl<'w> EntrySink<'w> {
         kept
     }
 
-    fn push(&mut self, row: &EntryRow<'_>, request: &EntryRequest<'_>, place: u32) -> Result<()> {
+    fn push(&mut self, row: &EntryRow<'_>, request: &PaimonEntryRequest<'_>, place: u32) -> Result<()> {
         let kind = u8::try_from(row.kind).ok().filter(|k| [ADD, DELETE].contains(k));
         let kind = kind.ok_or_else(|| Error::corrupt(format!("an entry is of kind {}", row.kind)))?;
         let file_source = row.file_source.map(u8::try_from).transpose();

@@ -4,17 +4,17 @@ use super::*;
 use crate::codec::avro::Container;
 use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::manifest::live::{data_manifests, live_files, read_manifest};
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::spec::stats::StatsRef;
 use crate::paimon::spec::testing::{expected, schema, shown_row, table};
 use crate::store::local::LocalStore;
 use crate::types::value::hex;
 
-fn snapshot(name: &str, id: i64) -> Snapshot {
-    Snapshot::parse(&std::fs::read(format!("{}/snapshot/snapshot-{id}", table(name))).unwrap()).unwrap()
+fn snapshot(name: &str, id: i64) -> PaimonSnapshot {
+    PaimonSnapshot::parse(&std::fs::read(format!("{}/snapshot/snapshot-{id}", table(name))).unwrap()).unwrap()
 }
 
-const ALL: EntryRequest<'_> = EntryRequest { key_stats: true, value_stats: true, kind: None, keep: None };
+const ALL: PaimonEntryRequest<'_> = PaimonEntryRequest { key_stats: true, value_stats: true, kind: None, keep: None };
 
 /// Least, greatest and number of nulls of one column.
 fn stats_of(stats: StatsRef<'_>, types: &[crate::paimon::spec::data_type::DataType], column: usize) -> Json {
@@ -81,7 +81,8 @@ fn raw_entries_come_in_the_order_of_the_file() {
     let manifests = data_manifests(ManifestFolder::new(&LocalStore, &root), &snapshot("pk_dv_part", 5)).unwrap();
     let mut deletions = 0;
     for (manifest, wanted) in manifests.iter().zip(wanted) {
-        let c = read_manifest(ManifestFolder::new(&LocalStore, &root), manifest, &EntryRequest::default()).unwrap();
+        let c =
+            read_manifest(ManifestFolder::new(&LocalStore, &root), manifest, &PaimonEntryRequest::default()).unwrap();
         for (row, w) in wanted["entries"].as_array().unwrap().iter().enumerate() {
             assert_eq!((c.kind[row] == DELETE, c.place[row] as usize), (w[0] == "DELETE", row));
             assert_eq!((Json::from(c.name(row).unwrap()), Json::from(c.level[row])), (w[3].clone(), w[4].clone()));
@@ -104,16 +105,16 @@ fn one_manifest() -> Vec<u8> {
 #[test]
 fn only_what_is_asked_for_is_decoded() {
     let bytes = one_manifest();
-    let decode = |request: &EntryRequest<'_>| decode_manifest(&bytes, request).unwrap().len();
+    let decode = |request: &PaimonEntryRequest<'_>| decode_manifest(&bytes, request).unwrap().len();
     let asked = std::sync::Mutex::new(Vec::new());
     let keep = |partition: &[u8], bucket: i32, total: i32| {
         asked.lock().unwrap().push((partition.to_vec(), bucket, total));
         false
     };
-    let all = decode(&EntryRequest::default());
-    assert_eq!((all, decode(&EntryRequest { kind: Some(ADD), ..ALL })), (1, 1));
-    assert_eq!(decode(&EntryRequest { kind: Some(DELETE), ..ALL }), 0);
-    assert_eq!(decode(&EntryRequest { keep: Some(&keep), ..ALL }), 0);
+    let all = decode(&PaimonEntryRequest::default());
+    assert_eq!((all, decode(&PaimonEntryRequest { kind: Some(ADD), ..ALL })), (1, 1));
+    assert_eq!(decode(&PaimonEntryRequest { kind: Some(DELETE), ..ALL }), 0);
+    assert_eq!(decode(&PaimonEntryRequest { keep: Some(&keep), ..ALL }), 0);
     assert_eq!(*asked.lock().unwrap(), [(vec![0; 12], 0, -1)]);
 }
 

@@ -12,9 +12,9 @@ use serde::{Serialize, Serializer};
 
 use super::file_entry::FileEntry;
 use super::index_manifest::{DeletionVectorRange, GlobalIndex, IndexEntry};
-use super::list::ManifestFile;
+use super::list::PaimonManifestFile;
 use crate::codec::avro::declare::{self, Zones, array, field, optional_field, record};
-use crate::codec::avro::{AvroBytes, AvroItems, Codec, ContainerWriter, RecordEncoder};
+use crate::codec::avro::{AvroBytes, AvroCodec, AvroItems, ContainerWriter, RecordEncoder};
 use crate::error::{Error, Result};
 use crate::paimon::spec::stats::{SimpleStats, UNKNOWN_NULLS};
 use crate::types::options::Options;
@@ -154,25 +154,25 @@ fn index_schema() -> Result<AvroSchema> {
 ///
 /// # Errors
 /// `Unsupported` for a codec or a `manifest.format` that can't be written.
-pub fn manifest_codec(options: Options<'_>) -> Result<Codec> {
+pub fn manifest_codec(options: Options<'_>) -> Result<AvroCodec> {
     let format = options.get("manifest.format").unwrap_or("avro");
     if !format.eq_ignore_ascii_case("avro") {
         return Err(Error::unsupported(format!("manifests of the format '{format}' can't be written"))
             .hint("Set the option 'manifest.format' to avro"));
     }
     match options.get("manifest.compression").unwrap_or("zstd").to_ascii_lowercase().as_str() {
-        "zstd" | "zstandard" => Ok(Codec::Zstd),
-        "none" | "null" | "uncompressed" => Ok(Codec::Null),
-        "snappy" => Ok(Codec::Snappy),
-        "deflate" => Ok(Codec::Deflate),
+        "zstd" | "zstandard" => Ok(AvroCodec::Zstd),
+        "none" | "null" | "uncompressed" => Ok(AvroCodec::Null),
+        "snappy" => Ok(AvroCodec::Snappy),
+        "deflate" => Ok(AvroCodec::Deflate),
         other => Err(Error::unsupported(format!("manifests can't be compressed by '{other}'"))
             .hint("Set the option 'manifest.compression' to zstd, snappy, deflate or null")),
     }
 }
 
-/// A file being written, and the encoder of its records. The level of zstandard is Java's default.
-fn writer(kept: &'static Kept, codec: Codec) -> Result<(ContainerWriter, RecordEncoder<'static>)> {
-    let container = ContainerWriter::new(&kept.text, &[], codec).with_level((codec == Codec::Zstd).then_some(1));
+/// A file being written, and what encodes its records. The level of zstandard is Java's default.
+fn writer(kept: &'static Kept, codec: AvroCodec) -> Result<(ContainerWriter, RecordEncoder<'static>)> {
+    let container = ContainerWriter::new(&kept.text, &[], codec).with_level((codec == AvroCodec::Zstd).then_some(1));
     Ok((container, RecordEncoder::new(&kept.schema)?))
 }
 
@@ -180,7 +180,7 @@ fn writer(kept: &'static Kept, codec: Codec) -> Result<(ContainerWriter, RecordE
 ///
 /// # Errors
 /// `Internal` if the codec fails.
-pub fn encode_manifest_list(manifests: &[ManifestFile], codec: Codec) -> Result<Vec<u8>> {
+pub fn encode_manifest_list(manifests: &[PaimonManifestFile], codec: AvroCodec) -> Result<Vec<u8>> {
     let (mut out, encoder) = writer(kept(&LIST, list_schema)?, codec)?;
     for m in manifests {
         let record = (
@@ -204,20 +204,20 @@ pub fn encode_manifest_list(manifests: &[ManifestFile], codec: Codec) -> Result<
 }
 
 /// Builds a manifest, entry by entry.
-pub struct ManifestWriter {
+pub struct PaimonManifestWriter {
     writer: ContainerWriter,
     encoder: RecordEncoder<'static>,
     bytes: Vec<u8>,
 }
 
-impl ManifestWriter {
+impl PaimonManifestWriter {
     /// An empty manifest.
     ///
     /// # Errors
-    /// `Internal` if the schema of manifests is not an Avro schema.
-    pub fn new(codec: Codec) -> Result<ManifestWriter> {
+    /// `Internal` if the schema of manifests is no Avro schema.
+    pub fn new(codec: AvroCodec) -> Result<PaimonManifestWriter> {
         let (writer, encoder) = writer(kept(&MANIFEST, manifest_schema)?, codec)?;
-        Ok(ManifestWriter { writer, encoder, bytes: Vec::new() })
+        Ok(PaimonManifestWriter { writer, encoder, bytes: Vec::new() })
     }
 
     /// Appends an entry.
@@ -252,8 +252,8 @@ impl ManifestWriter {
 ///
 /// # Errors
 /// `Internal` if the codec fails.
-pub fn encode_manifest(entries: &[FileEntry], codec: Codec) -> Result<Vec<u8>> {
-    let mut out = ManifestWriter::new(codec)?;
+pub fn encode_manifest(entries: &[FileEntry], codec: AvroCodec) -> Result<Vec<u8>> {
+    let mut out = PaimonManifestWriter::new(codec)?;
     entries.iter().try_for_each(|entry| out.add(entry))?;
     out.finish()
 }
@@ -302,7 +302,7 @@ impl Serialize for FileRecord<'_> {
 ///
 /// # Errors
 /// `InvalidInput` for a deletion vector beyond 2 GiB of its file; `Internal` if the codec fails.
-pub fn encode_index_manifest(entries: &[IndexEntry], codec: Codec) -> Result<Vec<u8>> {
+pub fn encode_index_manifest(entries: &[IndexEntry], codec: AvroCodec) -> Result<Vec<u8>> {
     let (mut out, encoder) = writer(kept(&INDEX, index_schema)?, codec)?;
     for e in entries {
         let ranges = e.deletion_vectors.as_deref();

@@ -4,11 +4,11 @@ use super::*;
 use crate::codec::avro::{Container, Inflater};
 use crate::paimon::commit::manifests::{ManifestLayout, manifest_of};
 use crate::paimon::manifest::columns::decode_manifest;
-use crate::paimon::manifest::entries::EntryRequest;
+use crate::paimon::manifest::entries::PaimonEntryRequest;
 use crate::paimon::manifest::index_manifest::decode_index_manifest;
 use crate::paimon::manifest::list::decode_manifest_list;
 use crate::paimon::spec::schema::TableSchema;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::spec::testing::table;
 
 /// Files of all tables that Java wrote whose path below the table begins so.
@@ -41,11 +41,11 @@ fn content(bytes: &[u8]) -> (String, Vec<u8>) {
 
 #[test]
 fn manifests_are_as_java_writes_them() {
-    let all = EntryRequest { key_stats: true, value_stats: true, ..EntryRequest::default() };
+    let all = PaimonEntryRequest { key_stats: true, value_stats: true, ..PaimonEntryRequest::default() };
     for (path, bytes) in files("manifest/manifest-").into_iter().filter(|(path, _)| !path.contains("manifest-list-")) {
         let columns = decode_manifest(&bytes, &all).unwrap();
         let entries: Vec<FileEntry> = columns.rows().map(|row| columns.entry(row).unwrap()).collect();
-        for codec in [Codec::Null, Codec::Zstd] {
+        for codec in [AvroCodec::Null, AvroCodec::Zstd] {
             assert_eq!(content(&encode_manifest(&entries, codec).unwrap()), content(&bytes), "{path}");
         }
     }
@@ -55,11 +55,11 @@ fn manifests_are_as_java_writes_them() {
 fn lists_and_index_manifests_are_as_java_writes_them() {
     for (path, bytes) in files("manifest/manifest-list-") {
         let manifests = decode_manifest_list(&bytes).unwrap();
-        assert_eq!(content(&encode_manifest_list(&manifests, Codec::Zstd).unwrap()), content(&bytes), "{path}");
+        assert_eq!(content(&encode_manifest_list(&manifests, AvroCodec::Zstd).unwrap()), content(&bytes), "{path}");
     }
     for (path, bytes) in files("manifest/index-manifest-") {
         let entries = decode_index_manifest(&bytes).unwrap();
-        assert_eq!(content(&encode_index_manifest(&entries, Codec::Snappy).unwrap()), content(&bytes), "{path}");
+        assert_eq!(content(&encode_index_manifest(&entries, AvroCodec::Snappy).unwrap()), content(&bytes), "{path}");
     }
 }
 
@@ -72,7 +72,7 @@ fn lists_say_of_manifests_what_java_says() {
         let schema = TableSchema::parse(&schema).unwrap();
         for mut wanted in decode_manifest_list(&bytes).unwrap() {
             let Ok(bytes) = std::fs::read(format!("{folder}/manifest/{}", wanted.file_name)) else { continue };
-            let all = EntryRequest { key_stats: true, value_stats: true, ..EntryRequest::default() };
+            let all = PaimonEntryRequest { key_stats: true, value_stats: true, ..PaimonEntryRequest::default() };
             let columns = decode_manifest(&bytes, &all).unwrap();
             let entries: Vec<FileEntry> = columns.rows().map(|row| columns.entry(row).unwrap()).collect();
             let mut found = manifest_of(&entries, &ManifestLayout::of(&schema).unwrap()).unwrap();
@@ -90,7 +90,7 @@ fn snapshots_and_schemas_are_as_java_writes_them() {
     for prefix in ["snapshot/snapshot-", "tag/tag-"] {
         for (path, bytes) in files(prefix) {
             let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-            assert_eq!(text(&Snapshot::parse(&bytes).unwrap().encode()), text(&bytes), "{path}");
+            assert_eq!(text(&PaimonSnapshot::parse(&bytes).unwrap().encode()), text(&bytes), "{path}");
         }
     }
     for (path, bytes) in files("schema/schema-") {
@@ -106,10 +106,10 @@ fn snapshots_and_schemas_are_as_java_writes_them() {
 fn what_java_could_not_read_is_not_written() {
     let options = |key: &str, value: &str| [(key.to_owned(), value.to_owned())].into();
     let codec = |key, value| manifest_codec(Options(&options(key, value)));
-    assert_eq!(codec("manifest.compression", "NONE").unwrap(), Codec::Null);
-    assert_eq!(codec("x", "").unwrap(), Codec::Zstd);
+    assert_eq!(codec("manifest.compression", "NONE").unwrap(), AvroCodec::Null);
+    assert_eq!(codec("x", "").unwrap(), AvroCodec::Zstd);
     assert!(codec("manifest.compression", "lz4").is_err() && codec("manifest.format", "orc").is_err());
     let range = DeletionVectorRange { offset: 1 << 31, ..DeletionVectorRange::default() };
     let entry = IndexEntry { deletion_vectors: Some(vec![range]), ..IndexEntry::default() };
-    assert!(encode_index_manifest(&[entry], Codec::Null).is_err());
+    assert!(encode_index_manifest(&[entry], AvroCodec::Null).is_err());
 }

@@ -31,7 +31,7 @@ pub type Keep<'r> = &'r (dyn Fn(&[u8], i32, i32) -> bool + Sync);
 
 /// What decoding should keep of the entries.
 #[derive(Clone, Copy, Default)]
-pub struct EntryRequest<'r> {
+pub struct PaimonEntryRequest<'r> {
     /// Keep statistics of keys.
     pub key_stats: bool,
     /// Keep statistics of values.
@@ -45,7 +45,7 @@ pub struct EntryRequest<'r> {
 /// A batch of entries. All columns have [`EntryColumns::len`] rows, in the order of the file.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
-pub struct EntryColumns {
+pub struct PaimonEntryColumns {
     /// The entry's place in the manifest, from 0.
     pub place: Vec<u32>,
     pub kind: Vec<u8>,
@@ -88,7 +88,7 @@ pub struct EntryColumns {
     pub names: Vec<Arc<[String]>>,
 }
 
-impl EntryColumns {
+impl PaimonEntryColumns {
     /// Entries in the batch.
     pub fn len(&self) -> usize {
         self.kind.len()

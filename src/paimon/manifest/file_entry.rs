@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::entries::{ADD, APPEND, COMPACT, EMPTY_ROW, EntryColumns};
+use super::entries::{ADD, APPEND, COMPACT, EMPTY_ROW, PaimonEntryColumns};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{FileSource, NewBucketFile, Partition, RowStats};
 use crate::paimon::spec::binary_row_write::{encode_values, prefixed};
@@ -159,7 +159,7 @@ impl FileEntry {
     }
 }
 
-impl EntryColumns {
+impl PaimonEntryColumns {
     /// An entry; its statistics only if the request wanted them.
     ///
     /// # Errors

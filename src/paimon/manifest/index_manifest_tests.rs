@@ -2,7 +2,7 @@ use serde_json::Value as Json;
 
 use super::*;
 use crate::codec::avro::encode::{put_bytes, put_int, put_items, put_long, put_optional};
-use crate::codec::avro::{Codec, Container, ContainerWriter};
+use crate::codec::avro::{AvroCodec, Container, ContainerWriter};
 use crate::paimon::spec::testing::{expected, schema, shown_row, table};
 use crate::store::local::LocalStore;
 
@@ -42,7 +42,7 @@ fn one_entry() -> (Vec<u8>, IndexEntry) {
             meta: Some(vec![7]),
         }),
     };
-    let mut writer = ContainerWriter::new(SCHEMA, &[], Codec::Zstd);
+    let mut writer = ContainerWriter::new(SCHEMA, &[], AvroCodec::Zstd);
     let (e, g) = (&entry, entry.global.as_ref().unwrap());
     writer.record(|out| {
         put_int(out, 1);

@@ -10,7 +10,7 @@ use crate::paimon::spec::stats_decode::{RawStats, StatsSteps, is_stats, require}
 
 /// A manifest of a snapshot. A range of `None` is unknown: the manifest may contain anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ManifestFile {
+pub struct PaimonManifestFile {
     /// Its name in the folder of manifests.
     pub file_name: String,
     /// Its length.
@@ -69,8 +69,8 @@ const REQUIRED: usize = 4;
 /// Reads a manifest list: its entries in order.
 ///
 /// # Errors
-/// `CorruptTable` if the bytes are not a manifest list; `Unsupported` for an unknown codec.
-pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
+/// `CorruptTable` if the bytes are no manifest list; `Unsupported` for an unknown codec.
+pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<PaimonManifestFile>> {
     decode_entries(&OpenFile::parse(bytes)?)
 }
 
@@ -78,7 +78,7 @@ pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
 ///
 /// # Errors
 /// As [`decode_manifest_list`].
-pub(crate) fn decode_entries<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<ManifestFile>> {
+pub(crate) fn decode_entries<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<PaimonManifestFile>> {
     let head = file.head()?;
     let schema = head.schema_json()?;
     let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || ListLayout::new(schema))?;
@@ -119,8 +119,8 @@ impl ListLayout {
         Ok(ListLayout { schema: schema_json.to_owned(), steps, stats: stats.unwrap_or_default() })
     }
 
-    fn manifest(&self, cursor: &mut Cursor<'_>) -> Result<ManifestFile> {
-        let mut out = ManifestFile::default();
+    fn manifest(&self, cursor: &mut Cursor<'_>) -> Result<PaimonManifestFile> {
+        let mut out = PaimonManifestFile::default();
         let (mut buckets, mut levels, mut row_ids) = (ListEnds::default(), ListEnds::default(), ListEnds::default());
         for step in &self.steps {
             let Some(column) = step.wanted(cursor)? else { continue };

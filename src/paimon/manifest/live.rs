@@ -10,12 +10,12 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use super::columns::Decoder;
-use super::entries::{ADD, DELETE, EntryColumns, EntryRequest, Identity};
+use super::entries::{ADD, DELETE, Identity, PaimonEntryColumns, PaimonEntryRequest};
 use super::folder::ManifestFolder;
-use super::list::{ManifestFile, decode_entries};
+use super::list::{PaimonManifestFile, decode_entries};
 use crate::codec::avro::OpenFile;
 use crate::error::Result;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::{check_cancelled, in_stages, threads};
 
 /// An entry among those of a list of manifests: by manifest, then by its place there.
@@ -31,7 +31,7 @@ pub struct DeletedFiles {
 #[derive(Clone, Debug, Default)]
 pub struct LiveEntries {
     /// All its additions that the request keeps.
-    pub columns: EntryColumns,
+    pub columns: PaimonEntryColumns,
     /// The rows of those that are live, ascending.
     pub rows: Vec<u32>,
 }
@@ -46,10 +46,10 @@ pub trait EntryJudge {
     ///
     /// # Errors
     /// Its own.
-    fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool>;
+    fn wants(&mut self, columns: &PaimonEntryColumns, row: usize) -> Result<bool>;
 
     /// All that it wanted.
-    fn end(self, columns: EntryColumns) -> Self::Out;
+    fn end(self, columns: PaimonEntryColumns) -> Self::Out;
 }
 
 /// As [`Identity`], without the name.
@@ -96,13 +96,13 @@ impl DeletedFiles {
     /// As [`read_manifest`].
     pub fn read(
         from: ManifestFolder<'_>,
-        manifests: &[ManifestFile],
-        request: &EntryRequest<'_>,
+        manifests: &[PaimonManifestFile],
+        request: &PaimonEntryRequest<'_>,
     ) -> Result<DeletedFiles> {
         let deleting: Vec<usize> =
             manifests.iter().enumerate().filter(|(_, m)| m.deleted_files > 0).map(|(i, _)| i).collect();
-        let wanted = EntryRequest { kind: Some(DELETE), keep: request.keep, ..EntryRequest::default() };
-        let files: Vec<&ManifestFile> = deleting.iter().filter_map(|m| manifests.get(*m)).collect();
+        let wanted = PaimonEntryRequest { kind: Some(DELETE), keep: request.keep, ..PaimonEntryRequest::default() };
+        let files: Vec<&PaimonManifestFile> = deleting.iter().filter_map(|m| manifests.get(*m)).collect();
         let batches = read_parts(from, &files, &wanted, |_| Ok(Everything(|columns| columns)))?;
         let mut out = DeletedFiles::default();
         for (manifest, columns) in deleting.iter().zip(&batches) {
@@ -112,7 +112,7 @@ impl DeletedFiles {
     }
 
     /// Takes note of the deletions of manifest number `manifest`.
-    pub fn add(&mut self, manifest: usize, columns: &EntryColumns) {
+    pub fn add(&mut self, manifest: usize, columns: &PaimonEntryColumns) {
         for row in columns.rows().filter(|row| columns.kind.get(*row) == Some(&DELETE)) {
             let identity = columns.identity(row);
             let place = (manifest, columns.place.get(row).copied().unwrap_or_default());
@@ -125,7 +125,7 @@ impl DeletedFiles {
     }
 
     /// Whether the addition in a row of manifest number `manifest` is deleted by a later entry.
-    pub fn is_deleted(&self, manifest: usize, columns: &EntryColumns, row: usize) -> bool {
+    pub fn is_deleted(&self, manifest: usize, columns: &PaimonEntryColumns, row: usize) -> bool {
         if self.by_name.is_empty() {
             return false;
         }
@@ -143,13 +143,13 @@ impl DeletedFiles {
     pub fn live_parts<T: Send>(
         &self,
         from: ManifestFolder<'_>,
-        manifests: &[ManifestFile],
-        request: &EntryRequest<'_>,
+        manifests: &[PaimonManifestFile],
+        request: &PaimonEntryRequest<'_>,
         work: impl Fn(usize, LiveEntries) -> Result<T> + Sync,
     ) -> Result<Vec<Vec<T>>> {
         let judge = |manifest: usize| {
             let work = &work;
-            Ok(Everything(move |columns: EntryColumns| {
+            Ok(Everything(move |columns: PaimonEntryColumns| {
                 let rows = columns.rows().map(|row| row as u32).collect();
                 work(manifest, LiveEntries { columns, rows })
             }))
@@ -166,14 +166,14 @@ impl DeletedFiles {
     pub fn judged_parts<J: EntryJudge>(
         &self,
         from: ManifestFolder<'_>,
-        manifests: &[ManifestFile],
-        request: &EntryRequest<'_>,
+        manifests: &[PaimonManifestFile],
+        request: &PaimonEntryRequest<'_>,
         judge: impl Fn(usize) -> Result<J> + Sync,
     ) -> Result<Vec<Vec<J::Out>>> {
         let adding: Vec<usize> =
             manifests.iter().enumerate().filter(|(_, m)| m.added_files > 0).map(|(i, _)| i).collect();
-        let files: Vec<&ManifestFile> = adding.iter().filter_map(|m| manifests.get(*m)).collect();
-        let wanted = EntryRequest { kind: Some(ADD), ..*request };
+        let files: Vec<&PaimonManifestFile> = adding.iter().filter_map(|m| manifests.get(*m)).collect();
+        let wanted = PaimonEntryRequest { kind: Some(ADD), ..*request };
         read_parts(from, &files, &wanted, |i| {
             let manifest = adding.get(i).copied().unwrap_or_default();
             Ok(OfLive { deleted: self, manifest, judge: judge(manifest)? })
@@ -184,14 +184,14 @@ impl DeletedFiles {
 /// Wants all entries, and returns the result for them.
 struct Everything<F>(F);
 
-impl<T: Send, F: FnOnce(EntryColumns) -> T> EntryJudge for Everything<F> {
+impl<T: Send, F: FnOnce(PaimonEntryColumns) -> T> EntryJudge for Everything<F> {
     type Out = T;
 
-    fn wants(&mut self, _: &EntryColumns, _: usize) -> Result<bool> {
+    fn wants(&mut self, _: &PaimonEntryColumns, _: usize) -> Result<bool> {
         Ok(true)
     }
 
-    fn end(self, columns: EntryColumns) -> T {
+    fn end(self, columns: PaimonEntryColumns) -> T {
         (self.0)(columns)
     }
 }
@@ -206,11 +206,11 @@ struct OfLive<'d, J> {
 impl<J: EntryJudge> EntryJudge for OfLive<'_, J> {
     type Out = J::Out;
 
-    fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool> {
+    fn wants(&mut self, columns: &PaimonEntryColumns, row: usize) -> Result<bool> {
         Ok(!self.deleted.is_deleted(self.manifest, columns, row) && self.judge.wants(columns, row)?)
     }
 
-    fn end(self, columns: EntryColumns) -> J::Out {
+    fn end(self, columns: PaimonEntryColumns) -> J::Out {
         self.judge.end(columns)
     }
 }
@@ -221,8 +221,8 @@ impl<J: EntryJudge> EntryJudge for OfLive<'_, J> {
 /// As [`read_manifest`].
 pub fn live_files(
     from: ManifestFolder<'_>,
-    manifests: &[ManifestFile],
-    request: &EntryRequest<'_>,
+    manifests: &[PaimonManifestFile],
+    request: &PaimonEntryRequest<'_>,
 ) -> Result<Vec<LiveEntries>> {
     let deleted = DeletedFiles::read(from, manifests, request)?;
     let parts = deleted.live_parts(from, manifests, request, |_, entries| Ok(entries))?;
@@ -240,8 +240,8 @@ type ManifestPart = (Arc<OpenFile>, Range<usize>);
 /// the manifest at a place in the list.
 fn read_parts<J: EntryJudge>(
     from: ManifestFolder<'_>,
-    manifests: &[&ManifestFile],
-    request: &EntryRequest<'_>,
+    manifests: &[&PaimonManifestFile],
+    request: &PaimonEntryRequest<'_>,
     judge: impl Fn(usize) -> Result<J> + Sync,
 ) -> Result<Vec<Vec<J::Out>>> {
     if manifests.is_empty() {
@@ -259,7 +259,7 @@ fn read_parts<J: EntryJudge>(
     in_stages(from.store.at_once(), manifests.len(), prepare, Decoder::default, |decoder, i, (file, part)| {
         check_cancelled()?;
         let mut judge = judge(i)?;
-        let mut wants = |columns: &EntryColumns, row| judge.wants(columns, row);
+        let mut wants = |columns: &PaimonEntryColumns, row| judge.wants(columns, row);
         let columns = decoder.decode_blocks(&file, part, request, &mut wants);
         Ok(judge.end(columns.map_err(|e| from.unread_manifest(e, name_of(i)))?))
     })
@@ -271,9 +271,9 @@ fn read_parts<J: EntryJudge>(
 /// Those of the store; as [`super::columns::decode_manifest`], naming the manifest.
 pub fn read_manifest(
     from: ManifestFolder<'_>,
-    manifest: &ManifestFile,
-    request: &EntryRequest<'_>,
-) -> Result<EntryColumns> {
+    manifest: &PaimonManifestFile,
+    request: &PaimonEntryRequest<'_>,
+) -> Result<PaimonEntryColumns> {
     check_cancelled()?;
     from.read("manifest", &manifest.file_name, |file| Decoder::default().decode(file, request))
 }
@@ -282,7 +282,7 @@ pub fn read_manifest(
 ///
 /// # Errors
 /// Those of the store; as [`super::list::decode_manifest_list`], naming the list.
-pub fn read_manifest_list(from: ManifestFolder<'_>, name: &str) -> Result<Vec<ManifestFile>> {
+pub fn read_manifest_list(from: ManifestFolder<'_>, name: &str) -> Result<Vec<PaimonManifestFile>> {
     from.read("manifest list", name, |file| decode_entries(file))
 }
 
@@ -290,7 +290,7 @@ pub fn read_manifest_list(from: ManifestFolder<'_>, name: &str) -> Result<Vec<Ma
 ///
 /// # Errors
 /// As [`read_manifest_list`].
-pub fn data_manifests(from: ManifestFolder<'_>, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+pub fn data_manifests(from: ManifestFolder<'_>, snapshot: &PaimonSnapshot) -> Result<Vec<PaimonManifestFile>> {
     let mut out = read_manifest_list(from, &snapshot.base_manifest_list)?;
     out.extend(read_manifest_list(from, &snapshot.delta_manifest_list)?);
     Ok(out)
@@ -300,7 +300,7 @@ pub fn data_manifests(from: ManifestFolder<'_>, snapshot: &Snapshot) -> Result<V
 ///
 /// # Errors
 /// As [`read_manifest_list`].
-pub fn delta_manifests(from: ManifestFolder<'_>, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+pub fn delta_manifests(from: ManifestFolder<'_>, snapshot: &PaimonSnapshot) -> Result<Vec<PaimonManifestFile>> {
     read_manifest_list(from, &snapshot.delta_manifest_list)
 }
 
@@ -308,7 +308,7 @@ pub fn delta_manifests(from: ManifestFolder<'_>, snapshot: &Snapshot) -> Result<
 ///
 /// # Errors
 /// As [`read_manifest_list`].
-pub fn changelog_manifests(from: ManifestFolder<'_>, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+pub fn changelog_manifests(from: ManifestFolder<'_>, snapshot: &PaimonSnapshot) -> Result<Vec<PaimonManifestFile>> {
     match &snapshot.changelog_manifest_list {
         Some(name) => read_manifest_list(from, name),
         None => Ok(Vec::new()),

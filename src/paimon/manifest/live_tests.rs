@@ -2,12 +2,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::codec::avro::encode::{put_bytes, put_int, put_long};
-use crate::codec::avro::{Codec, ContainerWriter};
+use crate::codec::avro::{AvroCodec, ContainerWriter};
 use crate::store::local::LocalStore;
 
 /// A batch of (kind, name, level) in one partition.
-fn batch(entries: &[(u8, String, i32)]) -> EntryColumns {
-    let mut columns = EntryColumns { partitions: vec![vec![0; 12].into()], ..EntryColumns::default() };
+fn batch(entries: &[(u8, String, i32)]) -> PaimonEntryColumns {
+    let mut columns = PaimonEntryColumns { partitions: vec![vec![0; 12].into()], ..PaimonEntryColumns::default() };
     for (place, (kind, name, level)) in entries.iter().enumerate() {
         columns.place.push(place as u32);
         columns.kind.push(*kind);
@@ -22,7 +22,7 @@ fn batch(entries: &[(u8, String, i32)]) -> EntryColumns {
 
 /// The names and levels of live additions, in order.
 fn live(manifests: &[Vec<(u8, String, i32)>]) -> Vec<(String, i32)> {
-    let batches: Vec<EntryColumns> = manifests.iter().map(|m| batch(m)).collect();
+    let batches: Vec<PaimonEntryColumns> = manifests.iter().map(|m| batch(m)).collect();
     let mut deleted = DeletedFiles::default();
     for (i, b) in batches.iter().enumerate() {
         deleted.add(i, b);
@@ -106,7 +106,7 @@ const SCHEMA: &str = r#"{"type":"record","name":"r","fields":[{"name":"_KIND","t
 
 /// A manifest with one entry in each block.
 fn manifest(entries: impl Iterator<Item = (u8, String)>) -> Vec<u8> {
-    let mut writer = ContainerWriter::new(SCHEMA, &[], Codec::Zstd);
+    let mut writer = ContainerWriter::new(SCHEMA, &[], AvroCodec::Zstd);
     for (kind, name) in entries {
         writer.record(|out| {
             put_int(out, i32::from(kind));
@@ -135,7 +135,7 @@ fn manifests_of_many_blocks_are_put_together_in_order() {
         let count = |kind| entries.iter().filter(|(k, _)| *k == kind).count() as i64;
         let (added_files, deleted_files) = (count(ADD), count(DELETE));
         std::fs::write(dir.path().join("manifest").join(name), manifest(entries.into_iter())).unwrap();
-        ManifestFile { file_name: name.to_owned(), added_files, deleted_files, ..ManifestFile::default() }
+        PaimonManifestFile { file_name: name.to_owned(), added_files, deleted_files, ..PaimonManifestFile::default() }
     };
     let name = |i: usize| format!("f{i}.orc");
     let manifests = [
@@ -144,7 +144,7 @@ fn manifests_of_many_blocks_are_put_together_in_order() {
         // Deleted and added once more within one manifest, in blocks that different threads decode.
         file("c", (0..40).map(|i| (u8::from(i < 20), name(i % 20 + 100))).chain([(DELETE, name(119))]).collect()),
     ];
-    let live = live_files(ManifestFolder::new(&LocalStore, root), &manifests, &EntryRequest::default()).unwrap();
+    let live = live_files(ManifestFolder::new(&LocalStore, root), &manifests, &PaimonEntryRequest::default()).unwrap();
     assert!(live.len() > manifests.len());
     let found: Vec<String> = live
         .iter()
@@ -153,19 +153,19 @@ fn manifests_of_many_blocks_are_put_together_in_order() {
     let wanted: Vec<String> = (0..50).filter(|i| i % 3 != 0).chain(100..119).map(name).collect();
     assert_eq!(found, wanted);
     let deleted =
-        DeletedFiles::read(ManifestFolder::new(&LocalStore, root), &manifests, &EntryRequest::default()).unwrap();
+        DeletedFiles::read(ManifestFolder::new(&LocalStore, root), &manifests, &PaimonEntryRequest::default()).unwrap();
     let parts = deleted.live_parts(
         ManifestFolder::new(&LocalStore, root),
         &manifests,
-        &EntryRequest::default(),
+        &PaimonEntryRequest::default(),
         |manifest, live| Ok(if manifest == 2 { live.columns.place } else { Vec::new() }),
     );
     let places: Vec<u32> = parts.unwrap().into_iter().flatten().flatten().collect();
     assert_eq!(places, (20..39).collect::<Vec<_>>());
     let error = live_files(
         ManifestFolder::new(&LocalStore, root),
-        &[ManifestFile { file_name: "d".into(), added_files: 1, ..ManifestFile::default() }],
-        &EntryRequest::default(),
+        &[PaimonManifestFile { file_name: "d".into(), added_files: 1, ..PaimonManifestFile::default() }],
+        &PaimonEntryRequest::default(),
     );
     assert!(error.unwrap_err().to_string().contains("manifest/d"));
 }

@@ -7,11 +7,11 @@ use indexmap::IndexMap;
 
 use super::deletes::BucketKey;
 use super::files::{BatchJudge, FilePruner, JudgedEntries, PruneStage, PrunedPartition};
-use super::input::PlanInput;
-use super::planned::PlanCounters;
+use super::input::PaimonPlanInput;
+use super::planned::PaimonPlanCounters;
 use crate::error::{Error, Result};
-use crate::paimon::manifest::entries::EntryRequest;
-use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::manifest::entries::PaimonEntryRequest;
+use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::manifest::live::DeletedFiles;
 use crate::parallel::check_cancelled;
 
@@ -20,13 +20,13 @@ use crate::parallel::check_cancelled;
 /// # Errors
 /// As [`super::planner::plan`].
 pub(crate) fn live_files(
-    input: &PlanInput,
+    input: &PaimonPlanInput,
     pruner: &FilePruner<'_>,
-    manifests: &[ManifestFile],
-    counters: &mut PlanCounters,
+    manifests: &[PaimonManifestFile],
+    counters: &mut PaimonPlanCounters,
 ) -> Result<Vec<JudgedEntries>> {
     let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
-    let request = EntryRequest { keep: Some(&keep), ..pruner.request() };
+    let request = PaimonEntryRequest { keep: Some(&keep), ..pruner.request() };
     let deleted = DeletedFiles::read(input.manifests(), manifests, &request)?;
     let judge = |_| check_cancelled().map(|()| BatchJudge::new(pruner));
     let parts = deleted.judged_parts(input.manifests(), manifests, &request, judge)?;

@@ -17,20 +17,20 @@ use super::buckets::{PlannedBuckets, PlannedEntry, live_files};
 use super::deletes::DeletionVectors;
 use super::files::{BatchJudge, FilePruner, JudgedEntries};
 use super::index::drop_by_index_files;
-use super::input::PlanInput;
-use super::planned::{Plan, PlanCounters, PlannedSplit, count, files_of};
+use super::input::PaimonPlanInput;
+use super::planned::{PaimonPlan, PaimonPlanCounters, PlannedSplit, count, files_of};
 use super::rules::PlanRules;
 use super::splits::Splitter;
 use super::travel::{Between, ChangeMode};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::task::{Change, ChangeOperation, ScanTask};
+use crate::format::task::{ChangeOperation, ScanTask, TaskChange};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::catalog::reachable::is_still_told;
-use crate::paimon::manifest::entries::{DELETE, EntryRequest};
-use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::manifest::entries::{DELETE, PaimonEntryRequest};
+use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::manifest::live::{EntryJudge, changelog_manifests, data_manifests, delta_manifests, read_manifest};
 use crate::paimon::spec::partition::manifest_path;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
 
@@ -39,7 +39,7 @@ use crate::store::in_parallel;
 /// # Errors
 /// As [`super::planner::plan`]; `NotFound` if a snapshot between them and its changelog have expired; `Unsupported` for
 /// changes that Java can't tell either.
-pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between) -> Result<Plan> {
+pub fn plan_changes(input: &PaimonPlanInput, folder: &TableFolder, between: &Between) -> Result<PaimonPlan> {
     let planned = match between.mode {
         ChangeMode::Delta => listed(input, folder, between, &PlanRules::of_delta(input)?),
         ChangeMode::Changelog => listed(input, folder, between, &PlanRules::of_changelog(input)?),
@@ -54,7 +54,7 @@ const KEPT: &str = "Changes are known only as far back as snapshots or their cha
 
 /// The commits whose files count. Those whose snapshots have expired are read by their changelogs, where these are kept
 /// longer.
-fn commits(folder: &TableFolder, between: &Between) -> Result<Vec<Arc<Snapshot>>> {
+fn commits(folder: &TableFolder, between: &Between) -> Result<Vec<Arc<PaimonSnapshot>>> {
     let first = between.start.saturating_add(1);
     let count = usize::try_from(between.end.id.saturating_sub(first)).unwrap_or_default();
     let before_end = in_parallel(folder.store().as_ref(), count, |i| {
@@ -65,7 +65,7 @@ fn commits(folder: &TableFolder, between: &Between) -> Result<Vec<Arc<Snapshot>>
 
 /// Whether the files of a commit count: appends alone for [`ChangeMode::Delta`], none that overwrite for
 /// [`ChangeMode::Changelog`].
-fn counts(mode: ChangeMode, commit: &Snapshot) -> bool {
+fn counts(mode: ChangeMode, commit: &PaimonSnapshot) -> bool {
     match mode {
         ChangeMode::Delta => commit.commit_kind == "APPEND",
         _ => commit.commit_kind != "OVERWRITE",
@@ -118,7 +118,7 @@ fn half_told(folder: &TableFolder, mode: ChangeMode, ids: &[i64]) -> Result<Vec<
 }
 
 /// The files of commits, one commit after the other.
-fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &PlanRules) -> Result<Plan> {
+fn listed(input: &PaimonPlanInput, folder: &TableFolder, between: &Between, rules: &PlanRules) -> Result<PaimonPlan> {
     let began = Instant::now();
     let store = input.store.as_ref();
     let commits = commits(folder, between)?;
@@ -137,7 +137,7 @@ fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &Pl
         })
     })?;
     let pruner = FilePruner::new(input, rules)?;
-    let mut counters = PlanCounters::default();
+    let mut counters = PaimonPlanCounters::default();
     let (mut manifests, mut of_commit) = (Vec::new(), Vec::new());
     for (ordinal, list) in lists.into_iter().enumerate() {
         for manifest in pruner.manifests(list, &mut counters)? {
@@ -155,7 +155,7 @@ fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &Pl
     for (group, bucket, entries) in buckets.iter() {
         let names =
             entries.iter().map(|e| Ok((files_name(&files, *e)?.to_owned(), *e))).collect::<Result<HashMap<_, _>>>()?;
-        let change = |task: &ScanTask| -> Result<Box<Change>> {
+        let change = |task: &ScanTask| -> Result<Box<TaskChange>> {
             let name = task.data_file.path.rsplit('/').next().unwrap_or_default();
             let entry = names.get(name).or_else(|| entries.first());
             let ordinal = entry.and_then(|e| of_commit.get(e.batch)).copied().unwrap_or_default();
@@ -170,7 +170,7 @@ fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &Pl
     let mut splits = drop_by_index_files(input, splits, &splitter.index_files())?;
     splits.retain(|s| !s.tasks.is_empty());
     count(&splits, &mut counters);
-    Ok(Plan { splits, counters })
+    Ok(PaimonPlan { splits, counters })
 }
 
 fn files_name(files: &[JudgedEntries], e: PlannedEntry) -> Result<&str> {
@@ -182,17 +182,21 @@ fn files_name(files: &[JudgedEntries], e: PlannedEntry) -> Result<&str> {
     })
 }
 
-fn inserted(ordinal: usize, commit_snapshot_id: i64) -> Box<Change> {
+fn inserted(ordinal: usize, commit_snapshot_id: i64) -> Box<TaskChange> {
     let ordinal = i32::try_from(ordinal).unwrap_or(i32::MAX);
     let operation = ChangeOperation::Insert;
-    Box::new(Change { operation, ordinal, commit_snapshot_id, removed_by: None, commit: None })
+    Box::new(TaskChange { operation, ordinal, commit_snapshot_id, removed_by: None, commit: None })
 }
 
 /// The entries of manifests. No entry may delete a file.
-fn added_files(input: &PlanInput, pruner: &FilePruner<'_>, manifests: &[ManifestFile]) -> Result<Vec<JudgedEntries>> {
+fn added_files(
+    input: &PaimonPlanInput,
+    pruner: &FilePruner<'_>,
+    manifests: &[PaimonManifestFile],
+) -> Result<Vec<JudgedEntries>> {
     let store = input.store.as_ref();
     let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
-    let request = EntryRequest { keep: Some(&keep), ..pruner.request() };
+    let request = PaimonEntryRequest { keep: Some(&keep), ..pruner.request() };
     in_parallel(store, manifests.len(), |i| {
         check_cancelled()?;
         let Some(file) = manifests.get(i) else { return Ok(JudgedEntries::default()) };
@@ -210,7 +214,7 @@ fn added_files(input: &PlanInput, pruner: &FilePruner<'_>, manifests: &[Manifest
 }
 
 /// A split of files that are read each for itself, as changes.
-fn apart(split: PlannedSplit, change: &dyn Fn(&ScanTask) -> Result<Box<Change>>) -> Result<PlannedSplit> {
+fn apart(split: PlannedSplit, change: &dyn Fn(&ScanTask) -> Result<Box<TaskChange>>) -> Result<PlannedSplit> {
     let mut tasks = Vec::new();
     for task in &split.tasks {
         for file in files_of(task) {
@@ -222,12 +226,12 @@ fn apart(split: PlannedSplit, change: &dyn Fn(&ScanTask) -> Result<Box<Change>>)
 }
 
 /// The difference of two states.
-fn difference(input: &PlanInput, between: &Between) -> Result<Plan> {
+fn difference(input: &PaimonPlanInput, between: &Between) -> Result<PaimonPlan> {
     let before = between.before.as_ref().ok_or_else(|| Error::internal("a difference without the state before"))?;
     check_buckets(input, before, &between.end)?;
     let rules = PlanRules::of_state(input)?;
     let pruner = FilePruner::new(input, &rules)?;
-    let mut counters = PlanCounters::default();
+    let mut counters = PaimonPlanCounters::default();
     let [old, new] = [before, &between.end].map(|snapshot| -> Result<_> {
         let manifests = data_manifests(input.manifests(), snapshot)?;
         let manifests = pruner.manifests(manifests, &mut counters)?;
@@ -272,12 +276,13 @@ fn difference(input: &PlanInput, between: &Between) -> Result<Plan> {
     }
     counters.files_after_values = counters.files_after_values.saturating_sub(of_new.left_out());
     count(&splits, &mut counters);
-    Ok(Plan { splits, counters })
+    Ok(PaimonPlan { splits, counters })
 }
 
 /// Rows must have stayed in their buckets.
-fn check_buckets(input: &PlanInput, before: &Snapshot, after: &Snapshot) -> Result<()> {
-    let buckets = |s: &Snapshot| input.schemas.get(&s.schema_id).map(|schema| schema.options().bucket()).transpose();
+fn check_buckets(input: &PaimonPlanInput, before: &PaimonSnapshot, after: &PaimonSnapshot) -> Result<()> {
+    let buckets =
+        |s: &PaimonSnapshot| input.schemas.get(&s.schema_id).map(|schema| schema.options().bucket()).transpose();
     let (then, now) = (buckets(before)?, buckets(after)?);
     if then != now {
         return Err(Error::unsupported("the two states can't be compared: the number of buckets changed between them"));

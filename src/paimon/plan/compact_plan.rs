@@ -15,13 +15,13 @@ use crate::error::{Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::expr::residual::residual;
 use crate::format::task::{Partition, ScanTask};
-use crate::paimon::catalog::metadata::TableMetadata;
-use crate::paimon::manifest::entries::EntryRequest;
+use crate::paimon::catalog::metadata::PaimonTableMetadata;
+use crate::paimon::manifest::entries::PaimonEntryRequest;
 use crate::paimon::manifest::file_entry::FileEntry;
 use crate::paimon::manifest::index_manifest::IndexEntry;
 use crate::paimon::manifest::live::{data_manifests, live_files};
 use crate::paimon::plan::record_expiry::RecordExpiry;
-use crate::paimon::spec::partition::{PartitionBounds, TablePaths, partition_of};
+use crate::paimon::spec::partition::{PaimonPartitionBounds, TablePaths, partition_of};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::stats::{StatsBounds, StatsMapping};
 
@@ -52,7 +52,7 @@ pub struct BucketFiles {
 /// # Errors
 /// Those of reading manifests; `CorruptTable` for partitions that can't be read.
 pub fn bucket_files(
-    metadata: &TableMetadata,
+    metadata: &PaimonTableMetadata,
     schema: &TableSchema,
     filter: &BoundPredicate,
     expiry: Option<&RecordExpiry>,
@@ -63,14 +63,15 @@ pub fn bucket_files(
     let keep = |row: &[u8], _: i32, _: i32| {
         let mut judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = || match partition_of(schema, row) {
-            Ok(partition) => residual(filter, &PartitionBounds(&partition)) != BoundPredicate::False,
+            Ok(partition) => residual(filter, &PaimonPartitionBounds(&partition)) != BoundPredicate::False,
             // What can't be read is kept, to be seen.
             Err(_) => true,
         };
         *judged.entry(row.to_vec()).or_insert_with(wanted)
     };
     let manifests = data_manifests(from, snapshot)?;
-    let request = EntryRequest { keep: Some(&keep), value_stats: expiry.is_some(), ..EntryRequest::default() };
+    let request =
+        PaimonEntryRequest { keep: Some(&keep), value_stats: expiry.is_some(), ..PaimonEntryRequest::default() };
     let live = live_files(from, &manifests, &request)?;
     let paths = TablePaths::new(root, schema)?;
     let mut buckets: IndexMap<(Arc<[u8]>, i32), BucketFiles> = IndexMap::new();
@@ -125,7 +126,12 @@ pub fn bucket_files(
 }
 
 /// Whether a file has a row that is over, as far as its statistics tell.
-fn is_due(expiry: &RecordExpiry, metadata: &TableMetadata, schema: &TableSchema, entry: &FileEntry) -> Result<bool> {
+fn is_due(
+    expiry: &RecordExpiry,
+    metadata: &PaimonTableMetadata,
+    schema: &TableSchema,
+    entry: &FileEntry,
+) -> Result<bool> {
     let Some(file) = metadata.schemas.get(&entry.schema_id) else { return Ok(false) };
     let (recorded, written) = (entry.value_stats_cols.as_deref(), entry.write_cols.as_deref());
     let mapping = StatsMapping::of_values(schema, file, recorded, written);

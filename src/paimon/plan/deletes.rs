@@ -11,7 +11,7 @@ use crate::paimon::manifest::entries::ADD;
 use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, IndexEntry, read_index_manifest};
 use crate::paimon::spec::partition::TablePaths;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 
 /// A number of deleted rows that was not recorded.
 pub const UNKNOWN_CARDINALITY: i64 = -1;
@@ -30,7 +30,11 @@ impl DeletionVectors {
     ///
     /// # Errors
     /// As [`read_index_manifest`].
-    pub fn load(from: ManifestFolder<'_>, snapshot: &Snapshot, wanted: &HashSet<BucketKey>) -> Result<DeletionVectors> {
+    pub fn load(
+        from: ManifestFolder<'_>,
+        snapshot: &PaimonSnapshot,
+        wanted: &HashSet<BucketKey>,
+    ) -> Result<DeletionVectors> {
         let mut out = DeletionVectors::default();
         let Some(manifest) = snapshot.index_manifest.as_ref().filter(|_| !wanted.is_empty()) else { return Ok(out) };
         for entry in read_index_manifest(from, manifest)? {

@@ -1,8 +1,8 @@
 //! The estimated cost of planning, by the manifest lists alone.
 
 use super::files::FilePruner;
-use super::input::PlanInput;
-use super::planned::PlanCounters;
+use super::input::PaimonPlanInput;
+use super::planned::PaimonPlanCounters;
 use super::rules::PlanRules;
 use crate::error::Result;
 use crate::format::manifest_count::ManifestCount;
@@ -27,12 +27,12 @@ pub struct PlanEstimate {
 ///
 /// # Errors
 /// As [`super::planner::plan`], but for those of manifests.
-pub fn estimate(input: &PlanInput) -> Result<PlanEstimate> {
+pub fn estimate(input: &PaimonPlanInput) -> Result<PlanEstimate> {
     let Some(snapshot) = &input.snapshot else { return Ok(PlanEstimate::default()) };
     let rules = PlanRules::of_state(input)?;
     let pruner = FilePruner::new(input, &rules)?;
     let listed = data_manifests(input.manifests(), snapshot)?;
-    let mut counters = PlanCounters::default();
+    let mut counters = PaimonPlanCounters::default();
     let kept = pruner.manifests(listed, &mut counters)?;
     Ok(PlanEstimate {
         listed: counters.manifests,

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use super::buckets::PlannedEntry;
 use super::files::{JudgedEntries, Mappings, bounds_of_values};
-use super::input::{PlanInput, schema_of};
+use super::input::{PaimonPlanInput, schema_of};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::expr::bounds::{Bounds, ColumnBounds, Presence, may_match};
-use crate::paimon::manifest::entries::EntryColumns;
+use crate::paimon::manifest::entries::PaimonEntryColumns;
 use crate::paimon::spec::stats::{StatsBounds, StatsMapping};
 use crate::types::{FieldId, PrimitiveType};
 
 /// A file of a group, with the columns that it has.
 struct ColumnFile<'a> {
-    columns: &'a EntryColumns,
+    columns: &'a PaimonEntryColumns,
     row: usize,
     mapping: Arc<StatsMapping>,
     fields: Vec<FieldId>,
@@ -47,7 +47,7 @@ impl Bounds for JoinedBounds<'_> {
 
 /// Files that have some columns of the same rows each.
 pub(crate) struct ColumnFiles<'a> {
-    pub input: &'a PlanInput,
+    pub input: &'a PaimonPlanInput,
     pub batches: &'a [JudgedEntries],
 }
 
@@ -71,7 +71,7 @@ impl<'a> ColumnFiles<'a> {
         Ok(may_match(filter, &JoinedBounds(bounds.collect::<Result<_>>()?)))
     }
 
-    fn columns(&self, e: PlannedEntry) -> Result<&'a EntryColumns> {
+    fn columns(&self, e: PlannedEntry) -> Result<&'a PaimonEntryColumns> {
         self.batches.get(e.batch).map(|judged| &judged.columns).ok_or_else(|| Error::internal("no such manifest"))
     }
 

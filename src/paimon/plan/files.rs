@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bucket_filter::BucketFilter;
-use super::input::{PlanInput, schema_of};
-use super::planned::PlanCounters;
+use super::input::{PaimonPlanInput, schema_of};
+use super::planned::PaimonPlanCounters;
 use super::rules::PlanRules;
 use crate::codec::file_index::{FileIndex, IndexedType};
 use crate::error::{Result, ResultExt};
@@ -14,11 +14,11 @@ use crate::expr::explain::explain;
 use crate::expr::residual::residual;
 use crate::expr::{BoundPredicate, Op};
 use crate::format::task::Partition;
-use crate::paimon::manifest::entries::{EntryColumns, EntryRequest};
-use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::manifest::entries::{PaimonEntryColumns, PaimonEntryRequest};
+use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::manifest::live::EntryJudge;
 use crate::paimon::spec::data_type::{DataType, TypeKind};
-use crate::paimon::spec::partition::{PartitionBounds, partition_of};
+use crate::paimon::spec::partition::{PaimonPartitionBounds, partition_of};
 use crate::paimon::spec::stats::{StatsBounds, StatsMapping, keeps_bounds};
 use crate::types::FieldId;
 use crate::types::options::Options;
@@ -75,7 +75,7 @@ pub(crate) struct PrunedPartition {
 /// The entries of a manifest that may matter.
 #[derive(Debug, Default)]
 pub(crate) struct JudgedEntries {
-    pub columns: EntryColumns,
+    pub columns: PaimonEntryColumns,
     /// Entries that were not left out at once, ascending: [`PruneStage::Kept`], or where they would have been if the
     /// files of their bucket were judged one by one.
     pub rows: Vec<(u32, PruneStage)>,
@@ -84,8 +84,8 @@ pub(crate) struct JudgedEntries {
 }
 
 impl JudgedEntries {
-    /// Adds the counts.
-    pub(crate) fn count(&self, counters: &mut PlanCounters) {
+    /// Adds what was seen.
+    pub(crate) fn count(&self, counters: &mut PaimonPlanCounters) {
         let dropped = |stage| self.dropped.get(&stage).copied().unwrap_or_default();
         let hidden = dropped(PruneStage::Level);
         let in_buckets = self.rows.len() as u64 + self.dropped.values().sum::<u64>();
@@ -99,7 +99,7 @@ impl JudgedEntries {
 
 /// Decides about the entries of a plan. Threads share one.
 pub(crate) struct FilePruner<'p> {
-    pub input: &'p PlanInput,
+    pub input: &'p PaimonPlanInput,
     pub rules: &'p PlanRules,
     partitions: StatsMapping,
     keys: Vec<FieldId>,
@@ -116,7 +116,7 @@ type PrunedPartitions = HashMap<Box<[u8]>, Option<Arc<PrunedPartition>>>;
 impl<'p> FilePruner<'p> {
     /// # Errors
     /// `InvalidInput` for options that are not what they should be.
-    pub(crate) fn new(input: &'p PlanInput, rules: &'p PlanRules) -> Result<FilePruner<'p>> {
+    pub(crate) fn new(input: &'p PaimonPlanInput, rules: &'p PlanRules) -> Result<FilePruner<'p>> {
         let schema = input.schema.as_ref();
         let alike = input.schemas.values().all(|other| schema.deals_like(other));
         // Rows that an earlier schema dealt by keys of another type are in the buckets of those.
@@ -134,9 +134,13 @@ impl<'p> FilePruner<'p> {
     }
 
     /// What entries must be decoded with.
-    pub(crate) fn request(&self) -> EntryRequest<'static> {
+    pub(crate) fn request(&self) -> PaimonEntryRequest<'static> {
         let filtered = *self.input.filter != BoundPredicate::True;
-        EntryRequest { key_stats: filtered && self.rules.has_key, value_stats: filtered, ..EntryRequest::default() }
+        PaimonEntryRequest {
+            key_stats: filtered && self.rules.has_key,
+            value_stats: filtered,
+            ..PaimonEntryRequest::default()
+        }
     }
 
     /// The manifests to open. Also adds to the counts.
@@ -145,9 +149,9 @@ impl<'p> FilePruner<'p> {
     /// `CorruptTable` for statistics that can't be read.
     pub(crate) fn manifests(
         &self,
-        listed: Vec<ManifestFile>,
-        counters: &mut PlanCounters,
-    ) -> Result<Vec<ManifestFile>> {
+        listed: Vec<PaimonManifestFile>,
+        counters: &mut PaimonPlanCounters,
+    ) -> Result<Vec<PaimonManifestFile>> {
         let live = listed.iter().map(|m| m.added_files.saturating_sub(m.deleted_files)).fold(0, i64::saturating_add);
         counters.files_listed = counters.files_listed.saturating_add(live.max(0).unsigned_abs());
         listed.iter().for_each(|m| counters.manifests.add(m.file_size));
@@ -165,7 +169,7 @@ impl<'p> FilePruner<'p> {
     ///
     /// # Errors
     /// `CorruptTable` for statistics that can't be read.
-    pub(crate) fn why_no_manifest(&self, manifest: &ManifestFile) -> Result<Option<String>> {
+    pub(crate) fn why_no_manifest(&self, manifest: &PaimonManifestFile) -> Result<Option<String>> {
         if self.rules.real_buckets && manifest.buckets.is_some_and(|(_, greatest)| greatest < 0) {
             return Ok(Some("its rows have no bucket yet".to_owned()));
         }
@@ -213,7 +217,7 @@ impl<'p> FilePruner<'p> {
 
     fn new_group(&self, row: &[u8]) -> Result<Option<PrunedPartition>> {
         let partition = partition_of(&self.input.schema, row)?;
-        let left = residual(&self.input.filter, &PartitionBounds(&partition));
+        let left = residual(&self.input.filter, &PaimonPartitionBounds(&partition));
         if left == BoundPredicate::False {
             return Ok(None);
         }
@@ -235,7 +239,12 @@ impl<'p> FilePruner<'p> {
     ///
     /// # Errors
     /// As [`FilePruner::judge`].
-    pub(crate) fn stage(&self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<PruneStage> {
+    pub(crate) fn stage(
+        &self,
+        columns: &PaimonEntryColumns,
+        row: usize,
+        mappings: &mut Mappings,
+    ) -> Result<PruneStage> {
         if self.why_hidden(columns, row).is_some() {
             return Ok(PruneStage::Level);
         }
@@ -264,8 +273,8 @@ impl<'p> FilePruner<'p> {
         }
     }
 
-    /// Why the scan does not see a file, regardless of its rows.
-    pub(crate) fn why_hidden(&self, columns: &EntryColumns, row: usize) -> Option<&'static str> {
+    /// Why the scan does not see a file, whatever its rows.
+    pub(crate) fn why_hidden(&self, columns: &PaimonEntryColumns, row: usize) -> Option<&'static str> {
         if self.rules.hides_level_0 && columns.level.get(row) == Some(&0) {
             return Some("files of level 0 are not seen before compaction");
         }
@@ -280,7 +289,7 @@ impl<'p> FilePruner<'p> {
     ///
     /// # Errors
     /// As [`FilePruner::judge`].
-    pub(crate) fn why(&self, columns: &EntryColumns, row: usize, stage: PruneStage) -> Result<Option<String>> {
+    pub(crate) fn why(&self, columns: &PaimonEntryColumns, row: usize, stage: PruneStage) -> Result<Option<String>> {
         let mut mappings = Mappings::default();
         let Some(group) = self.group(columns.partition_row(row))? else { return Ok(None) };
         Ok(match stage {
@@ -318,7 +327,7 @@ impl EntryJudge for BatchJudge<'_> {
 
     /// # Errors
     /// `CorruptTable` for statistics, partitions and indexes that can't be read, or a schema that is not there.
-    fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool> {
+    fn wants(&mut self, columns: &PaimonEntryColumns, row: usize) -> Result<bool> {
         let stage = self.pruner.stage(columns, row, &mut self.mappings)?;
         let stays = match stage {
             PruneStage::Kept => true,
@@ -333,7 +342,7 @@ impl EntryJudge for BatchJudge<'_> {
         Ok(stays)
     }
 
-    fn end(mut self, columns: EntryColumns) -> JudgedEntries {
+    fn end(mut self, columns: PaimonEntryColumns) -> JudgedEntries {
         self.judged.columns = columns;
         self.judged
     }
@@ -357,7 +366,7 @@ impl Mappings {
     fn group(
         &mut self,
         pruner: &FilePruner<'_>,
-        columns: &EntryColumns,
+        columns: &PaimonEntryColumns,
         row: usize,
     ) -> Result<Option<Arc<PrunedPartition>>> {
         let index = columns.partition.get(row).copied().unwrap_or(u32::MAX);
@@ -371,7 +380,7 @@ impl Mappings {
         Ok(group)
     }
 
-    fn keys(&mut self, input: &PlanInput, columns: &EntryColumns, row: usize) -> Result<Arc<StatsMapping>> {
+    fn keys(&mut self, input: &PaimonPlanInput, columns: &PaimonEntryColumns, row: usize) -> Result<Arc<StatsMapping>> {
         let file = schema_of(input, columns.schema_id.get(row))?;
         let make = || Arc::new(StatsMapping::of_keys(&input.schema, file));
         Ok(self.keys.entry(file.id).or_insert_with(make).clone())
@@ -383,8 +392,8 @@ impl Mappings {
     /// `CorruptTable` if the file's schema is not there.
     pub(crate) fn values(
         &mut self,
-        input: &PlanInput,
-        columns: &EntryColumns,
+        input: &PaimonPlanInput,
+        columns: &PaimonEntryColumns,
         row: usize,
     ) -> Result<Arc<StatsMapping>> {
         let file = schema_of(input, columns.schema_id.get(row))?;
@@ -406,7 +415,11 @@ impl Mappings {
     }
 }
 
-fn bounds_of_keys<'a>(mapping: &'a StatsMapping, columns: &'a EntryColumns, row: usize) -> Result<StatsBounds<'a>> {
+fn bounds_of_keys<'a>(
+    mapping: &'a StatsMapping,
+    columns: &'a PaimonEntryColumns,
+    row: usize,
+) -> Result<StatsBounds<'a>> {
     StatsBounds::new(mapping, columns.key_stats.get(row), columns.row_count.get(row).copied().unwrap_or_default())
 }
 
@@ -416,7 +429,7 @@ fn bounds_of_keys<'a>(mapping: &'a StatsMapping, columns: &'a EntryColumns, row:
 /// `CorruptTable` if they can't be read.
 pub(crate) fn bounds_of_values<'a>(
     mapping: &'a StatsMapping,
-    columns: &'a EntryColumns,
+    columns: &'a PaimonEntryColumns,
     row: usize,
     filter: &BoundPredicate,
 ) -> Result<StatsBounds<'a>> {
@@ -433,7 +446,7 @@ pub(crate) fn bounds_of_values<'a>(
 /// # Errors
 /// `CorruptTable` if it is damaged, or the file's schema is not there. An index of a later version may let all match.
 pub(crate) fn index_may_match(
-    input: &PlanInput,
+    input: &PaimonPlanInput,
     schema_id: Option<&i64>,
     index: &[u8],
     filter: &BoundPredicate,

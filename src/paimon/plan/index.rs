@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::files::index_may_match;
-use super::input::PlanInput;
+use super::input::PaimonPlanInput;
 use super::planned::PlannedSplit;
 use crate::error::{Result, ResultExt};
 use crate::store::in_parallel;
@@ -30,7 +30,7 @@ pub(crate) struct IndexFile {
 /// # Errors
 /// As the store's; `CorruptTable`, naming the index, if it is damaged.
 pub(crate) fn drop_by_index_files(
-    input: &PlanInput,
+    input: &PaimonPlanInput,
     mut splits: Vec<PlannedSplit>,
     indexes: &HashMap<String, IndexFile>,
 ) -> Result<Vec<PlannedSplit>> {

@@ -9,13 +9,13 @@ use crate::expr::BoundPredicate;
 use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::store::Store;
 use crate::types::FieldId;
 
 /// What is planned.
 #[derive(Clone, Debug)]
-pub struct PlanInput {
+pub struct PaimonPlanInput {
     /// Where the files are.
     pub store: Arc<dyn Store>,
     /// The table's folder.
@@ -25,7 +25,7 @@ pub struct PlanInput {
     /// The schemas of the branch, by their numbers.
     pub schemas: Arc<BTreeMap<i64, Arc<TableSchema>>>,
     /// The version; `None` for an empty table.
-    pub snapshot: Option<Arc<Snapshot>>,
+    pub snapshot: Option<Arc<PaimonSnapshot>>,
     /// The schema that the filter is bound to.
     pub schema: Arc<TableSchema>,
     /// The filter.
@@ -41,7 +41,7 @@ pub struct PlanInput {
     pub every_level: bool,
 }
 
-impl PlanInput {
+impl PaimonPlanInput {
     /// Where manifests are read from.
     pub fn manifests(&self) -> ManifestFolder<'_> {
         ManifestFolder::new(self.store.as_ref(), &self.root).keeping(&self.kept)
@@ -52,7 +52,7 @@ impl PlanInput {
 ///
 /// # Errors
 /// `CorruptTable` if it does not exist.
-pub fn schema_of<'i>(input: &'i PlanInput, id: Option<&i64>) -> Result<&'i TableSchema> {
+pub fn schema_of<'i>(input: &'i PaimonPlanInput, id: Option<&i64>) -> Result<&'i TableSchema> {
     let found = id.and_then(|id| input.schemas.get(id));
     found.map(AsRef::as_ref).ok_or_else(|| {
         let id = id.copied().unwrap_or(-1);
@@ -64,6 +64,6 @@ pub fn schema_of<'i>(input: &'i PlanInput, id: Option<&i64>) -> Result<&'i Table
 ///
 /// # Errors
 /// As [`TablePaths::new`].
-pub(crate) fn paths(input: &PlanInput) -> Result<TablePaths> {
+pub(crate) fn paths(input: &PaimonPlanInput) -> Result<TablePaths> {
     TablePaths::new(&input.root, &input.schema)
 }

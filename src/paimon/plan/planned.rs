@@ -7,7 +7,7 @@ use crate::format::task::{Partition, ScanTask};
 
 /// What each stage of planning saw and kept.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PlanCounters {
+pub struct PaimonPlanCounters {
     /// In the manifest lists.
     pub manifests: ManifestCount,
     /// Manifests left after checking partitions, buckets and levels in the lists.
@@ -40,9 +40,9 @@ pub struct PlanCounters {
     pub splits_ms: f64,
 }
 
-impl PlanCounters {
-    /// Adds the result of another part of a plan.
-    pub(crate) fn add_kept(&mut self, other: &PlanCounters) {
+impl PaimonPlanCounters {
+    /// Adds what another part of a plan has in the end.
+    pub(crate) fn add_kept(&mut self, other: &PaimonPlanCounters) {
         self.files_kept += other.files_kept;
         self.rows_kept = self.rows_kept.saturating_add(other.rows_kept);
         self.bytes_kept = self.bytes_kept.saturating_add(other.bytes_kept);
@@ -89,15 +89,15 @@ pub fn files_of(task: &ScanTask) -> impl Iterator<Item = &ScanTask> {
 
 /// What planning gives.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct PaimonPlan {
     /// In the order of partitions and buckets as manifests first name them.
     pub splits: Vec<PlannedSplit>,
     /// What was seen and kept.
-    pub counters: PlanCounters,
+    pub counters: PaimonPlanCounters,
 }
 
-/// Counts the result of a plan.
-pub(crate) fn count(splits: &[PlannedSplit], counters: &mut PlanCounters) {
+/// Counts what a plan has in the end.
+pub(crate) fn count(splits: &[PlannedSplit], counters: &mut PaimonPlanCounters) {
     for task in splits.iter().flat_map(|s| &s.tasks) {
         for file in files_of(task) {
             counters.files_merged += u64::from(task.merge.is_some());

@@ -13,13 +13,13 @@ use super::buckets::{PlannedBuckets, live_files};
 use super::deletes::DeletionVectors;
 use super::files::{FilePruner, JudgedEntries};
 use super::index::drop_by_index_files;
-use super::input::PlanInput;
-use super::planned::{Plan, PlanCounters, PlannedSplit, count};
+use super::input::PaimonPlanInput;
+use super::planned::{PaimonPlan, PaimonPlanCounters, PlannedSplit, count};
 use super::rules::PlanRules;
 use super::splits::Splitter;
 use crate::error::{Result, ResultExt};
 use crate::paimon::manifest::live::data_manifests;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::{check_cancelled, in_parallel};
 
 /// Plans the state of a table at a snapshot.
@@ -27,15 +27,15 @@ use crate::parallel::{check_cancelled, in_parallel};
 /// # Errors
 /// `NotFound`, `CorruptTable` or `Unsupported`, naming the file; `InvalidInput` for options that are not what they
 /// should be; a cancellation.
-pub fn plan(input: &PlanInput) -> Result<Plan> {
+pub fn plan(input: &PaimonPlanInput) -> Result<PaimonPlan> {
     let rules = PlanRules::of_state(input)?;
-    let Some(snapshot) = &input.snapshot else { return Ok(Plan::default()) };
+    let Some(snapshot) = &input.snapshot else { return Ok(PaimonPlan::default()) };
     plan_state(input, &rules, snapshot).with("snapshot", snapshot.id)
 }
 
-fn plan_state(input: &PlanInput, rules: &PlanRules, snapshot: &Snapshot) -> Result<Plan> {
+fn plan_state(input: &PaimonPlanInput, rules: &PlanRules, snapshot: &PaimonSnapshot) -> Result<PaimonPlan> {
     let began = Instant::now();
-    let mut counters = PlanCounters::default();
+    let mut counters = PaimonPlanCounters::default();
     let manifests = data_manifests(input.manifests(), snapshot)?;
     let pruner = FilePruner::new(input, rules)?;
     let kept = pruner.manifests(manifests, &mut counters)?;
@@ -51,7 +51,7 @@ fn plan_state(input: &PlanInput, rules: &PlanRules, snapshot: &Snapshot) -> Resu
     };
     let splits = splits(input, rules, &files, (&buckets, &deletes), &mut counters)?;
     counters.splits_ms = millis_since(split);
-    Ok(Plan { splits, counters })
+    Ok(PaimonPlan { splits, counters })
 }
 
 /// Entries whose splits one thread makes at a time.
@@ -59,16 +59,16 @@ const ENTRIES_AT_ONCE: usize = 512;
 
 /// The splits of all buckets, on as many threads as pay off.
 fn splits(
-    input: &PlanInput,
+    input: &PaimonPlanInput,
     rules: &PlanRules,
     files: &[JudgedEntries],
     (buckets, deletes): (&PlannedBuckets, &DeletionVectors),
-    counters: &mut PlanCounters,
+    counters: &mut PaimonPlanCounters,
 ) -> Result<Vec<PlannedSplit>> {
     let parts = buckets.parts(ENTRIES_AT_ONCE);
     let planned = in_parallel(parts.len(), |i| {
         let splitter = Splitter::new(input, rules, files, deletes)?;
-        let (mut splits, mut counted) = (Vec::new(), PlanCounters::default());
+        let (mut splits, mut counted) = (Vec::new(), PaimonPlanCounters::default());
         for (group, bucket, entries) in parts.get(i).into_iter().flatten() {
             check_cancelled()?;
             splits.extend(splitter.bucket(group, *bucket, entries)?);
@@ -76,7 +76,7 @@ fn splits(
         count(&splits, &mut counted);
         Ok((splits, splitter.left_out(), splitter.index_files(), counted))
     })?;
-    let (mut splits, mut indexes, mut counted) = (Vec::new(), HashMap::new(), PlanCounters::default());
+    let (mut splits, mut indexes, mut counted) = (Vec::new(), HashMap::new(), PaimonPlanCounters::default());
     for (of_part, left_out, index_files, counted_there) in planned {
         counters.files_after_values = counters.files_after_values.saturating_sub(left_out);
         splits.extend(of_part);
@@ -85,7 +85,7 @@ fn splits(
     }
     if !indexes.is_empty() {
         splits = drop_by_index_files(input, splits, &indexes)?;
-        counted = PlanCounters::default();
+        counted = PaimonPlanCounters::default();
         count(&splits, &mut counted);
     }
     splits.retain(|s| !s.tasks.is_empty());

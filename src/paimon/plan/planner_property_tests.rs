@@ -11,7 +11,7 @@ use crate::expr::BoundPredicate;
 use crate::expr::oracle::holds;
 use crate::expr::{BoundLeaf, BoundTerm, Op};
 use crate::format::task::ScanTask;
-use crate::paimon::manifest::entries::EntryColumns;
+use crate::paimon::manifest::entries::PaimonEntryColumns;
 use crate::paimon::manifest::live::EntryJudge;
 use crate::paimon::plan::files::BatchJudge;
 use crate::paimon::plan::planned::files_of;
@@ -58,12 +58,12 @@ fn schema(kind: Kind, buckets: i32) -> Arc<TableSchema> {
     Arc::new(TableSchema::parse(json.as_bytes()).unwrap())
 }
 
-fn input(kind: Kind, buckets: i32, filter: BoundPredicate, split_bytes: i64) -> PlanInput {
+fn input(kind: Kind, buckets: i32, filter: BoundPredicate, split_bytes: i64) -> PaimonPlanInput {
     let schema = schema(kind, buckets);
     let mut options = schema.options.clone();
     options.insert("source.split.target-size".to_owned(), split_bytes.to_string());
     options.insert("source.split.open-file-cost".to_owned(), "1".to_owned());
-    PlanInput {
+    PaimonPlanInput {
         store: open_store("/nowhere", &BTreeMap::new()).unwrap(),
         root: "/nowhere".to_owned(),
         kept: Arc::default(),
@@ -132,8 +132,8 @@ fn files(kind: Kind, buckets: i32, rows: &[(i32, i32, Option<i32>)], cuts: &[(u8
 }
 
 /// The entries of files, as a manifest has them.
-fn entries(files: &[File], buckets: i32) -> EntryColumns {
-    let mut c = EntryColumns::default();
+fn entries(files: &[File], buckets: i32) -> PaimonEntryColumns {
+    let mut c = PaimonEntryColumns::default();
     for (i, file) in files.iter().enumerate() {
         let partition = row(&[Some(file.partition)]).into_boxed_slice();
         let at = c.partitions.iter().position(|p| *p == partition).unwrap_or_else(|| {
@@ -282,7 +282,7 @@ proptest! {
         let judged = [judge.end(columns)];
         let groups = PlannedBuckets::of(&pruner, &judged).unwrap();
         let deletes = DeletionVectors::default();
-        let mut counters = PlanCounters::default();
+        let mut counters = PaimonPlanCounters::default();
         let splits = splits(&input, &rules, &judged, (&groups, &deletes), &mut counters).unwrap();
         let matching = |rows: Vec<Row>| {
             let found: BTreeSet<Row> = rows.into_iter().filter(|r| matches(&filter, r) == Some(true)).collect();

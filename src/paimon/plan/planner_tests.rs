@@ -10,7 +10,7 @@ use super::*;
 use crate::expr::{Literal, Op, Predicate, Term, bind};
 use crate::format::task::ScanTask;
 use crate::paimon::catalog::filesystem::TableFolder;
-use crate::paimon::catalog::metadata::TableMetadata;
+use crate::paimon::catalog::metadata::PaimonTableMetadata;
 use crate::paimon::plan::changes::plan_changes;
 use crate::paimon::plan::files::PruneStage;
 use crate::paimon::plan::travel::{ChangeMode, End, between, place};
@@ -83,13 +83,13 @@ fn literal(json: &Json, ty: Option<&PrimitiveType>) -> Literal {
 }
 
 /// Plans a read as the corpus describes it.
-fn input_of(table: &str, read: &Json) -> Result<(PlanInput, TableFolder)> {
+fn input_of(table: &str, read: &Json) -> Result<(PaimonPlanInput, TableFolder)> {
     let root = corpus().join("warehouse").join(table).to_str().unwrap().to_owned();
     let mut folder = TableFolder::open(open_store(&root, &BTreeMap::new())?, &root)?;
     if let Some(branch) = read["branch"].as_str() {
         folder = folder.branch(branch)?;
     }
-    let metadata = TableMetadata::load(folder)?;
+    let metadata = PaimonTableMetadata::load(folder)?;
     let mut options = metadata.schema()?.options.clone();
     for (key, value) in read["options"].as_object().unwrap() {
         options.insert(key.clone(), value.as_str().unwrap().to_owned());
@@ -101,7 +101,7 @@ fn input_of(table: &str, read: &Json) -> Result<(PlanInput, TableFolder)> {
     };
     let names: Vec<&str> = read["projection"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
     let projection = names.iter().filter_map(|n| schema.field(n)).map(|f| f.id).collect();
-    let input = PlanInput {
+    let input = PaimonPlanInput {
         store: metadata.folder.store().clone(),
         root: metadata.folder.root().to_owned(),
         kept: Arc::default(),

@@ -6,7 +6,7 @@
 //!
 //! Source: Java's `DataTableBatchScan` and `KeyValueFileStoreScan`.
 
-use super::input::PlanInput;
+use super::input::PaimonPlanInput;
 use crate::error::Result;
 use crate::paimon::spec::bucket::POSTPONE_BUCKET;
 use crate::paimon::spec::options::MergeEngine;
@@ -43,7 +43,7 @@ pub(crate) struct PlanRules {
 
 impl PlanRules {
     /// Of the state at a snapshot.
-    pub(crate) fn of_state(input: &PlanInput) -> Result<PlanRules> {
+    pub(crate) fn of_state(input: &PaimonPlanInput) -> Result<PlanRules> {
         let options = Options(&input.options);
         let has_key = input.schema.has_primary_key();
         let (engine, deletion_vectors) = (options.merge_engine()?, options.deletion_vectors()?);
@@ -67,13 +67,13 @@ impl PlanRules {
     }
 
     /// Of the files that appends added.
-    pub(crate) fn of_delta(input: &PlanInput) -> Result<PlanRules> {
+    pub(crate) fn of_delta(input: &PaimonPlanInput) -> Result<PlanRules> {
         let state = PlanRules::of_state(input)?;
         Ok(PlanRules { values_by_file: state.values_by_file && !state.has_key, values_by_bucket: false, ..state })
     }
 
     /// Of changelog files.
-    pub(crate) fn of_changelog(input: &PlanInput) -> Result<PlanRules> {
+    pub(crate) fn of_changelog(input: &PaimonPlanInput) -> Result<PlanRules> {
         let state = PlanRules::of_state(input)?;
         let producer = Options(&input.options).get("changelog-producer").unwrap_or_default().to_ascii_lowercase();
         let whole = ["lookup", "full-compaction"].contains(&producer.as_str());

@@ -12,7 +12,7 @@ use super::deletes::{DeletionVectors, Vector};
 use super::evolution::ColumnFiles;
 use super::files::{JudgedEntries, PruneStage, PrunedPartition};
 use super::index::{IndexFile, SUFFIX};
-use super::input::{PlanInput, paths};
+use super::input::{PaimonPlanInput, paths};
 use super::planned::PlannedSplit;
 use super::rules::PlanRules;
 use super::sections::{age, overlapping, pack, packed, sections};
@@ -26,7 +26,7 @@ use crate::types::{Value, ValueRef};
 
 /// Makes the splits of a plan, bucket by bucket.
 pub(crate) struct Splitter<'p> {
-    pub input: &'p PlanInput,
+    pub input: &'p PaimonPlanInput,
     pub rules: &'p PlanRules,
     pub files: &'p [JudgedEntries],
     deletes: &'p DeletionVectors,
@@ -99,7 +99,7 @@ impl<'p> Splitter<'p> {
     /// # Errors
     /// As [`TablePaths::new`].
     pub(crate) fn new(
-        input: &'p PlanInput,
+        input: &'p PaimonPlanInput,
         rules: &'p PlanRules,
         files: &'p [JudgedEntries],
         deletes: &'p DeletionVectors,
@@ -182,7 +182,7 @@ impl<'p> Splitter<'p> {
     fn number(
         &self,
         e: PlannedEntry,
-        column: impl Fn(&crate::paimon::manifest::entries::EntryColumns) -> &Vec<i64>,
+        column: impl Fn(&crate::paimon::manifest::entries::PaimonEntryColumns) -> &Vec<i64>,
     ) -> i64 {
         self.files.get(e.batch).and_then(|f| column(&f.columns).get(e.row)).copied().unwrap_or_default()
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::paimon::catalog::filesystem::TableFolder;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::types::options::Options;
 use crate::types::temporal::parse_timestamp;
 
@@ -33,7 +33,7 @@ const COMPACT: &str = "COMPACT";
 #[derive(Clone, Debug, Default)]
 pub struct ScanVersion {
     /// What is read; `None` if the table has no snapshot.
-    pub snapshot: Option<Arc<Snapshot>>,
+    pub snapshot: Option<Arc<PaimonSnapshot>>,
     /// Whether to read with the snapshot's schema rather than the current one.
     pub own_schema: bool,
     /// Only files made then or later, milliseconds since the epoch.
@@ -46,9 +46,9 @@ pub struct Between {
     /// The snapshot before the changes, as a number because it may have expired.
     pub start: i64,
     /// That snapshot, where it is needed: for [`ChangeMode::Diff`].
-    pub before: Option<Arc<Snapshot>>,
+    pub before: Option<Arc<PaimonSnapshot>>,
     /// The last of them.
-    pub end: Arc<Snapshot>,
+    pub end: Arc<PaimonSnapshot>,
     /// How they are found.
     pub mode: ChangeMode,
 }
@@ -72,7 +72,7 @@ pub enum ChangeMode {
 /// as [`TableFolder::snapshot`].
 pub fn place(
     folder: &TableFolder,
-    latest: Option<Arc<Snapshot>>,
+    latest: Option<Arc<PaimonSnapshot>>,
     options: &BTreeMap<String, String>,
 ) -> Result<ScanVersion> {
     let options = Options(options);
@@ -127,7 +127,7 @@ impl ScanVersion {
 }
 
 /// The snapshot that one of [`PLACES`] names.
-fn named(folder: &TableFolder, options: Options<'_>, key: &str) -> Result<Snapshot> {
+fn named(folder: &TableFolder, options: Options<'_>, key: &str) -> Result<PaimonSnapshot> {
     let text = options.get(key).unwrap_or_default();
     match key {
         TAG_NAME => folder.tag(text).map(|tag| tag.snapshot),
@@ -144,13 +144,13 @@ fn named(folder: &TableFolder, options: Options<'_>, key: &str) -> Result<Snapsh
     }
 }
 
-fn by_watermark(folder: &TableFolder, watermark: i64) -> Result<Snapshot> {
+fn by_watermark(folder: &TableFolder, watermark: i64) -> Result<PaimonSnapshot> {
     let none = || Error::not_found(format!("no snapshot has the watermark {watermark} or a later one"));
     folder.snapshot_by_watermark(watermark)?.ok_or_else(|| none().with("path", folder.root()))
 }
 
 /// The latest snapshot made at `millis` or before it.
-fn at_time(folder: &TableFolder, millis: i64) -> Result<Snapshot> {
+fn at_time(folder: &TableFolder, millis: i64) -> Result<PaimonSnapshot> {
     if let Some(snapshot) = folder.snapshot_at_time(millis)? {
         return Ok(snapshot);
     }
@@ -213,7 +213,7 @@ pub enum End {
 }
 
 impl End {
-    fn load(&self, folder: &TableFolder) -> Result<std::result::Result<Snapshot, i64>> {
+    fn load(&self, folder: &TableFolder) -> Result<std::result::Result<PaimonSnapshot, i64>> {
         match self {
             End::Snapshot(id) => Ok(Err(*id)),
             End::Tag(name) => folder.tag(name).map(|tag| Ok(tag.snapshot)),
@@ -245,7 +245,7 @@ pub fn between(
     let (first, last) = (start.load(folder)?, end.load(folder)?);
     let by_ids = opts.boolean("incremental-between-tag-to-snapshot", false)?;
     let diff = first.is_ok() && last.is_ok() && !by_ids;
-    let id = |place: &std::result::Result<Snapshot, i64>| place.as_ref().map_or_else(|id| *id, |s| s.id);
+    let id = |place: &std::result::Result<PaimonSnapshot, i64>| place.as_ref().map_or_else(|id| *id, |s| s.id);
     if id(&first) > id(&last) {
         return Err(Error::invalid(format!("changes can't begin at '{start}' and end before it, at '{end}'")));
     }
@@ -255,7 +255,8 @@ pub fn between(
     let mode = if diff { ChangeMode::Diff } else { change_mode(opts)? };
     let start = id(&first);
     if mode == ChangeMode::Diff {
-        let load = |place: std::result::Result<Snapshot, i64>| place.or_else(|id| folder.snapshot(id)).map(Arc::new);
+        let load =
+            |place: std::result::Result<PaimonSnapshot, i64>| place.or_else(|id| folder.snapshot(id)).map(Arc::new);
         return Ok(Some(Between { start, before: Some(load(first)?), end: load(last)?, mode }));
     }
     // Of a commit that has expired, the changes may be kept.

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use super::files::PruneStage;
 use super::files::{FilePruner, Mappings};
-use super::input::{PlanInput, paths};
-use super::planned::Plan;
+use super::input::{PaimonPlanInput, paths};
+use super::planned::PaimonPlan;
 use super::rules::PlanRules;
 use crate::error::{Result, ResultExt};
 use crate::expr::explain::explain;
 use crate::format::task::{DataFile, Partition};
-use crate::paimon::manifest::entries::{EntryColumns, EntryRequest};
+use crate::paimon::manifest::entries::{PaimonEntryColumns, PaimonEntryRequest};
 use crate::paimon::manifest::live::{DeletedFiles, data_manifests};
-use crate::paimon::spec::partition::{PartitionBounds, TablePaths, partition_of};
+use crate::paimon::spec::partition::{PaimonPartitionBounds, TablePaths, partition_of};
 use crate::parallel::check_cancelled;
 
 /// A live file of a snapshot and what planning decided about it.
@@ -36,7 +36,7 @@ pub struct FileVerdict {
 ///
 /// # Errors
 /// As [`super::planner::plan`].
-pub fn verdicts(input: &PlanInput, planned: &Plan) -> Result<Vec<FileVerdict>> {
+pub fn verdicts(input: &PaimonPlanInput, planned: &PaimonPlan) -> Result<Vec<FileVerdict>> {
     let rules = PlanRules::of_state(input)?;
     let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
     let kept: HashSet<&str> =
@@ -47,7 +47,7 @@ pub fn verdicts(input: &PlanInput, planned: &Plan) -> Result<Vec<FileVerdict>> {
     for manifest in &manifests {
         of_manifests.push(pruner.why_no_manifest(manifest).with("manifest", &manifest.file_name)?);
     }
-    let request = EntryRequest { keep: None, ..pruner.request() };
+    let request = PaimonEntryRequest { keep: None, ..pruner.request() };
     let deleted = DeletedFiles::read(input.manifests(), &manifests, &request)?;
     let judge = FileJudge { pruner: &pruner, paths: paths(input)?, kept: &kept };
     let parts = deleted.live_parts(input.manifests(), &manifests, &request, |at, live| {
@@ -69,7 +69,7 @@ struct FileJudge<'p> {
 impl FileJudge<'_> {
     fn entries(
         &self,
-        columns: &EntryColumns,
+        columns: &PaimonEntryColumns,
         rows: &[u32],
         manifest: &str,
         excluded: Option<&str>,
@@ -94,14 +94,14 @@ impl FileJudge<'_> {
     /// Why a file that no manifest's ranges exclude is not in the plan.
     fn left_out(
         &self,
-        columns: &EntryColumns,
+        columns: &PaimonEntryColumns,
         row: usize,
         partition: &Partition,
         mappings: &mut Mappings,
     ) -> Result<(PruneStage, String)> {
         let pruner = self.pruner;
         let Some(group) = pruner.group(columns.partition_row(row))? else {
-            let reason = explain(&pruner.input.filter, &PartitionBounds(partition)).unwrap_or_default();
+            let reason = explain(&pruner.input.filter, &PaimonPartitionBounds(partition)).unwrap_or_default();
             return Ok((PruneStage::Partition, reason));
         };
         let number = |column: &[i32]| column.get(row).copied().unwrap_or_default();

@@ -18,7 +18,7 @@ use crate::paimon::manifest::entries::{ADD, DELETE};
 use crate::paimon::manifest::file_entry::partition_row;
 use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, DeletionVectorRange, IndexEntry, read_index_manifest};
 use crate::paimon::spec::partition::{TablePaths, partition_of};
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
 use crate::parallel::check_cancelled;
 
@@ -49,7 +49,7 @@ fn name(file: &DataFile) -> &str {
 /// Of reading and writing index files; `CorruptTable` for damaged ones; a cancellation.
 pub(crate) fn changes(
     table: &PaimonTable,
-    snapshot: Option<&Arc<Snapshot>>,
+    snapshot: Option<&Arc<PaimonSnapshot>>,
     deleted: Vec<(Arc<DataFile>, PositionSet)>,
     removed: &[DataFile],
     written: &mut Vec<String>,

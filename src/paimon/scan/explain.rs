@@ -9,7 +9,7 @@ use super::handle::PaimonScan;
 use crate::error::Result;
 use crate::expr::BoundPredicate;
 use crate::paimon::plan::files::PruneStage;
-use crate::paimon::plan::planned::{Plan, PlanCounters, PlannedSplit};
+use crate::paimon::plan::planned::{PaimonPlan, PaimonPlanCounters, PlannedSplit};
 use crate::paimon::plan::why::verdicts;
 use crate::rows::explanation::{Clause, DeleteFacts, Explain, Explained, FunnelStage};
 use crate::rows::judged_files::{Judged, encode_judged, manifest_schema};
@@ -57,7 +57,7 @@ impl PaimonScan {
     }
 
     /// Every live file of the snapshot.
-    fn judged(&self, plan: &Plan) -> Result<Vec<RecordBatch>> {
+    fn judged(&self, plan: &PaimonPlan) -> Result<Vec<RecordBatch>> {
         let files = plan.splits.iter().flat_map(PlannedSplit::files);
         let deletes: HashMap<&str, u32> = files.map(|t| (t.data_file.path.as_str(), t.deletes.len() as u32)).collect();
         let verdicts = verdicts(&self.plan_input(), plan)?;
@@ -106,7 +106,7 @@ impl PaimonScan {
     }
 }
 
-fn funnel(c: &PlanCounters) -> Vec<FunnelStage> {
+fn funnel(c: &PaimonPlanCounters) -> Vec<FunnelStage> {
     let files = |name, considered, kept, reason| FunnelStage {
         name,
         unit: "data file",

@@ -14,12 +14,12 @@ use crate::format::splits::SplitRequest;
 use crate::format::task::{ReadContext, ScanTask, Split};
 use crate::paimon::plan::changes::plan_changes;
 use crate::paimon::plan::estimate::estimate;
-use crate::paimon::plan::input::PlanInput;
-use crate::paimon::plan::planned::{Plan, PlannedSplit};
+use crate::paimon::plan::input::PaimonPlanInput;
+use crate::paimon::plan::planned::{PaimonPlan, PlannedSplit};
 use crate::paimon::plan::planner::plan;
 use crate::paimon::plan::travel::{Between, ScanVersion};
 use crate::paimon::spec::schema::TableSchema;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
 use crate::parallel::check_cancelled;
 use crate::rows::plan_table;
@@ -41,7 +41,7 @@ pub(crate) enum Selection {
 
 impl Selection {
     /// The snapshot that is read, or the last of those.
-    pub(crate) fn snapshot(&self) -> Option<&Arc<Snapshot>> {
+    pub(crate) fn snapshot(&self) -> Option<&Arc<PaimonSnapshot>> {
         match self {
             Selection::Version(place) => place.snapshot.as_ref(),
             Selection::Changes(between) | Selection::Appended(between) => between.as_ref().map(|b| &b.end),
@@ -127,11 +127,11 @@ impl PaimonScan {
         }
     }
 
-    /// The input of planning.
-    pub(crate) fn plan_input(&self) -> PlanInput {
+    /// What planning is told.
+    pub(crate) fn plan_input(&self) -> PaimonPlanInput {
         let metadata = self.table.metadata();
         let read = self.shape.context.projection.fields.iter().map(|f| f.id);
-        PlanInput {
+        PaimonPlanInput {
             store: metadata.folder.store().clone(),
             root: metadata.folder.root().to_owned(),
             kept: self.table.kept_manifests().clone(),
@@ -149,7 +149,7 @@ impl PaimonScan {
         }
     }
 
-    pub(crate) fn plan(&self) -> Result<Plan> {
+    pub(crate) fn plan(&self) -> Result<PaimonPlan> {
         self.planned().map_err(|e| self.expired(e))
     }
 
@@ -173,14 +173,14 @@ impl PaimonScan {
         e
     }
 
-    fn planned(&self) -> Result<Plan> {
+    fn planned(&self) -> Result<PaimonPlan> {
         let input = self.plan_input();
         let planned = match &self.selection {
             Selection::Version(_) => plan(&input),
             Selection::Changes(Some(between)) | Selection::Appended(Some(between)) => {
                 plan_changes(&input, self.table.folder(), between)
             }
-            Selection::Changes(None) | Selection::Appended(None) => Ok(Plan::default()),
+            Selection::Changes(None) | Selection::Appended(None) => Ok(PaimonPlan::default()),
         };
         input.kept.end_round();
         let mut plan = planned?;
@@ -307,7 +307,7 @@ impl PaimonScan {
     }
 
     /// The snapshot that is read.
-    pub(crate) fn snapshot(&self) -> Option<&Arc<Snapshot>> {
+    pub(crate) fn snapshot(&self) -> Option<&Arc<PaimonSnapshot>> {
         self.selection.snapshot()
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crate::error::Result;
 use crate::expr::bounds::{Bounds, Presence};
 use crate::format::task::Partition;
-use crate::paimon::manifest::entries::{EntryColumns, EntryRequest};
+use crate::paimon::manifest::entries::{PaimonEntryColumns, PaimonEntryRequest};
 use crate::paimon::manifest::live::{data_manifests, live_files};
 use crate::paimon::plan::files::Mappings;
 use crate::paimon::scan::handle::PaimonScan;
@@ -64,7 +64,7 @@ impl PaimonScan {
         let (from, schema) = (folder.manifests(), self.table_schema());
         let paths = TablePaths::new(folder.root(), schema)?;
         let input = self.plan_input();
-        let request = EntryRequest { value_stats: true, ..EntryRequest::default() };
+        let request = PaimonEntryRequest { value_stats: true, ..PaimonEntryRequest::default() };
         for live in live_files(from, &data_manifests(from, snapshot)?, &request)? {
             check_cancelled()?;
             let (columns, mut mappings) = (&live.columns, Mappings::default());
@@ -91,7 +91,7 @@ fn facts_of<'a>(
     fold: &ColumnFold,
     bounds: &'a StatsBounds<'_>,
     partition: &'a Partition,
-    (columns, row): (&EntryColumns, usize),
+    (columns, row): (&PaimonEntryColumns, usize),
 ) -> Result<FileFacts<'a>> {
     let (id, ty) = (fold.field_id(), fold.ty().clone());
     let records = columns.row_count.get(row).map_or(0, |n| n.max(&0).unsigned_abs());

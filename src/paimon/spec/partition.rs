@@ -49,9 +49,9 @@ pub fn partition_of(schema: &TableSchema, row: &[u8]) -> Result<Partition> {
 
 /// What a partition implies for its rows: each partition column has one value.
 #[derive(Clone, Copy, Debug)]
-pub struct PartitionBounds<'p>(pub &'p Partition);
+pub struct PaimonPartitionBounds<'p>(pub &'p Partition);
 
-impl Bounds for PartitionBounds<'_> {
+impl Bounds for PaimonPartitionBounds<'_> {
     fn column<'a>(&'a self, field: FieldId, _: &PrimitiveType) -> ColumnBounds<'a> {
         let Some(partition) = self.0.values.iter().find(|v| v.source_id == field) else {
             return ColumnBounds::default();

@@ -66,7 +66,7 @@ fn a_partition_bounds_its_columns_by_one_value() {
     let s = schema(&[("a", "INT"), ("b", "DOUBLE"), ("c", "STRING")], json!({}));
     let p = partition(&s, vec![Some(Value::Int(7)), Some(Value::Double(f64::NAN)), None]);
     assert_eq!((p.values[0].name.as_str(), p.values[0].source_id, p.values[0].field_id), ("a", 0, 1000));
-    let bounds = PartitionBounds(&p);
+    let bounds = PaimonPartitionBounds(&p);
     let column = |id: FieldId, ty: PrimitiveType| checked(bounds.column(id, &ty), &ty);
     assert_eq!(column(0, PrimitiveType::Int).point(), Some(Value::Int(7)).as_ref().map(Value::as_ref));
     let nan = column(1, PrimitiveType::Double);

@@ -39,7 +39,7 @@ const KEYS: [&str; 21] = [
 
 /// A snapshot file. What it does not give is `None`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Snapshot {
+pub struct PaimonSnapshot {
     /// The version of its format; 1 or 2 before Paimon 0.7.
     pub version: i64,
     /// Its number, from 1.
@@ -92,29 +92,29 @@ pub struct Tag {
     /// Its name.
     pub name: String,
     /// The snapshot.
-    pub snapshot: Snapshot,
+    pub snapshot: PaimonSnapshot,
     /// When it was made, as recorded.
     pub create_time: Option<Json>,
     /// How long it is to be kept, as recorded.
     pub time_retained: Option<Json>,
 }
 
-impl Snapshot {
+impl PaimonSnapshot {
     /// Reads a snapshot file.
     ///
     /// # Errors
-    /// `CorruptTable` if it is not a snapshot; `Unsupported` for a version that is not known.
-    pub fn parse(bytes: &[u8]) -> Result<Snapshot> {
+    /// `CorruptTable` if it is no snapshot; `Unsupported` for a version that is not known.
+    pub fn parse(bytes: &[u8]) -> Result<PaimonSnapshot> {
         let json = serde_json::from_slice(bytes).map_err(|e| Error::corrupt("the snapshot is not JSON").because(e))?;
         let Json::Object(raw) = json else { return Err(Error::corrupt("the snapshot is not a JSON object")) };
-        Snapshot::from_json(raw)
+        PaimonSnapshot::from_json(raw)
     }
 
     /// As [`Snapshot::parse`], from JSON.
     ///
     /// # Errors
     /// As [`Snapshot::parse`].
-    pub fn from_json(raw: Map<String, Json>) -> Result<Snapshot> {
+    pub fn from_json(raw: Map<String, Json>) -> Result<PaimonSnapshot> {
         let bad = |key: &str| Error::corrupt(format!("the snapshot has no '{key}'"));
         let number = |key: &str| raw.get(key).and_then(Json::as_i64);
         let text = |key: &str| raw.get(key).and_then(Json::as_str).map(str::to_owned);
@@ -124,7 +124,7 @@ impl Snapshot {
         }
         let properties = raw.get("properties").and_then(Json::as_object);
         let property = |(k, v): (&String, &Json)| Some((k.clone(), v.as_str()?.to_owned()));
-        Ok(Snapshot {
+        Ok(PaimonSnapshot {
             version,
             id: number("id").ok_or_else(|| bad("id"))?,
             schema_id: number("schemaId").ok_or_else(|| bad("schemaId"))?,
@@ -192,7 +192,7 @@ impl Tag {
     /// # Errors
     /// As [`Snapshot::parse`].
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Tag> {
-        let snapshot = Snapshot::parse(bytes)?;
+        let snapshot = PaimonSnapshot::parse(bytes)?;
         let get = |key: &str| snapshot.raw.get(key).filter(|v| !v.is_null()).cloned();
         let (create_time, time_retained) = (get("tagCreateTime"), get("tagTimeRetained"));
         Ok(Tag { name: name.to_owned(), create_time, time_retained, snapshot })

@@ -10,7 +10,7 @@ fn read(path: &str) -> Vec<u8> {
 
 #[test]
 fn a_snapshot_that_java_wrote() {
-    let snapshot = Snapshot::parse(&read("snapshot/snapshot-2")).unwrap();
+    let snapshot = PaimonSnapshot::parse(&read("snapshot/snapshot-2")).unwrap();
     assert_eq!((snapshot.id, snapshot.schema_id, snapshot.version), (2, 0, 3));
     assert_eq!((snapshot.commit_user.as_str(), snapshot.commit_identifier), ("corpus-writer", 101));
     assert_eq!((snapshot.commit_kind.as_str(), snapshot.total_record_count), ("APPEND", Some(8)));
@@ -36,16 +36,16 @@ fn a_tag_is_a_snapshot_with_more() {
 
 #[test]
 fn what_is_no_snapshot_is_refused() {
-    let raw = Snapshot::parse(&read("snapshot/snapshot-1")).unwrap().raw;
+    let raw = PaimonSnapshot::parse(&read("snapshot/snapshot-1")).unwrap().raw;
     for key in ["id", "schemaId", "baseManifestList", "deltaManifestList", "commitKind", "timeMillis"] {
         let mut raw = raw.clone();
         raw.remove(key);
-        let error = Snapshot::from_json(raw).unwrap_err();
+        let error = PaimonSnapshot::from_json(raw).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CorruptTable);
         assert!(error.message().contains(key));
     }
     let mut newer = raw;
     newer.insert("version".into(), json!(4));
-    assert_eq!(Snapshot::from_json(newer).unwrap_err().kind(), ErrorKind::Unsupported);
-    assert!(Snapshot::parse(b"7").is_err());
+    assert_eq!(PaimonSnapshot::from_json(newer).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert!(PaimonSnapshot::parse(b"7").is_err());
 }

@@ -8,14 +8,14 @@ use crate::data::merge::kind_rows::as_written;
 use crate::data::read::task::read_task;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::BoundPredicate;
-use crate::format::commit_loop::Verdict;
+use crate::format::commit_loop::CommitOutcome;
 use crate::format::request::ScanRequest;
 use crate::format::task::{NewBucketFile, ScanTask};
 use crate::paimon::commit::changes::{Changes, Replaced};
 use crate::paimon::commit::hashes::are_misplaced;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::manifest::hash_index::HashIndexes;
-use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
 use crate::store::location::join;
 
@@ -73,7 +73,7 @@ impl PaimonTable {
     ///
     /// # Errors
     /// Those of the commit; of reading and writing rows again.
-    pub(crate) fn settle(&self, mut pending: PendingFiles, settling: &Settling<'_>) -> Result<Snapshot> {
+    pub(crate) fn settle(&self, mut pending: PendingFiles, settling: &Settling<'_>) -> Result<PaimonSnapshot> {
         let mut table = self.clone();
         let replaces = settling.replaced.is_some();
         for rewrites in 0.. {
@@ -86,7 +86,7 @@ impl PaimonTable {
                 commit = commit.only_on(pending.base);
             }
             let error = match commit.run() {
-                Verdict::Failed(e) => e,
+                CommitOutcome::Failed(e) => e,
                 done => return done.into_result(),
             };
             let newer = match error.kind() == ErrorKind::CommitConflict && rewrites < MOST_REWRITES {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::error::Result;
 use crate::format::task::Partition;
-use crate::paimon::catalog::metadata::TableMetadata;
-use crate::paimon::manifest::entries::{EntryColumns, EntryRequest};
+use crate::paimon::catalog::metadata::PaimonTableMetadata;
+use crate::paimon::manifest::entries::{PaimonEntryColumns, PaimonEntryRequest};
 use crate::paimon::manifest::live::{DeletedFiles, EntryJudge, data_manifests};
 use crate::paimon::spec::binary_row_write::{encode_values, prefixed};
 use crate::paimon::spec::bucket::POSTPONE_BUCKET;
@@ -35,12 +35,12 @@ impl WrittenBuckets {
     ///
     /// # Errors
     /// Those of reading manifests.
-    pub(crate) fn read(metadata: &TableMetadata) -> Result<WrittenBuckets> {
+    pub(crate) fn read(metadata: &PaimonTableMetadata) -> Result<WrittenBuckets> {
         let mut out = WrittenBuckets::default();
         let Some(snapshot) = &metadata.snapshot else { return Ok(out) };
         let from = metadata.folder.manifests();
         let manifests = data_manifests(from, snapshot)?;
-        let request = EntryRequest::default();
+        let request = PaimonEntryRequest::default();
         let deleted = DeletedFiles::read(from, &manifests, &request)?;
         let parts = deleted.judged_parts(from, &manifests, &request, |_| Ok(Greatest::default()))?;
         for part in parts.into_iter().flatten() {
@@ -74,7 +74,7 @@ impl Greatest {
 impl EntryJudge for Greatest {
     type Out = WrittenBuckets;
 
-    fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool> {
+    fn wants(&mut self, columns: &PaimonEntryColumns, row: usize) -> Result<bool> {
         let (bucket, sequence) = (columns.bucket.get(row), columns.max_sequence_number.get(row));
         let (Some(bucket), Some(sequence)) = (bucket, sequence) else { return Ok(false) };
         let partition = columns.partition_row(row);
@@ -97,7 +97,7 @@ impl EntryJudge for Greatest {
         Ok(false)
     }
 
-    fn end(mut self, _: EntryColumns) -> WrittenBuckets {
+    fn end(mut self, _: PaimonEntryColumns) -> WrittenBuckets {
         self.settle();
         self.of
     }

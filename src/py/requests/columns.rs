@@ -5,13 +5,13 @@ use pyo3::prelude::*;
 use crate::error::{Error, Result};
 use crate::format::evolution as format;
 use crate::format::evolution::ColumnPath;
-use crate::py::schema::Schema;
+use crate::py::schema::PySchema;
 use crate::types::Type;
 use crate::types::type_text::parse_type;
 
 /// A step of a schema's update.
-#[pyclass(frozen, module = "frazil._core")]
-pub(in crate::py) enum SchemaOperation {
+#[pyclass(name = "SchemaOperation", frozen, module = "frazil._core")]
+pub(in crate::py) enum PySchemaOperation {
     /// Adds a column.
     #[pyo3(constructor = (path, column_type, doc, required, default, write_default, position))]
     Add {
@@ -21,7 +21,7 @@ pub(in crate::py) enum SchemaOperation {
         required: bool,
         default: Option<Single>,
         write_default: Option<Single>,
-        position: Option<Position>,
+        position: Option<PyPosition>,
     },
     /// Removes a column.
     Drop { path: Path },
@@ -36,17 +36,17 @@ pub(in crate::py) enum SchemaOperation {
     /// Sets or removes the default of new rows.
     SetDefault { path: Path, default: Option<Single> },
     /// Moves a column within its struct.
-    Move { path: Path, position: Position },
+    Move { path: Path, position: PyPosition },
     /// Sets the columns that identify a row.
     Identify { paths: Vec<Path> },
     /// Adds and widens columns so that rows of another schema fit.
-    Union { schema: Py<Schema> },
+    Union { schema: Py<PySchema> },
 }
 
 /// The position of a column in its struct.
-#[pyclass(frozen, from_py_object, module = "frazil._core")]
+#[pyclass(name = "Position", frozen, from_py_object, module = "frazil._core")]
 #[derive(Clone)]
-pub(in crate::py) enum Position {
+pub(in crate::py) enum PyPosition {
     /// At the front.
     First {},
     /// Before another column.
@@ -56,8 +56,8 @@ pub(in crate::py) enum Position {
 }
 
 /// A step of a partition spec's update.
-#[pyclass(frozen, module = "frazil._core")]
-pub(in crate::py) enum SpecOperation {
+#[pyclass(name = "SpecOperation", frozen, module = "frazil._core")]
+pub(in crate::py) enum PySpecOperation {
     /// Adds a field.
     Add { source: String, transform: Option<String>, name: Option<String> },
     /// Removes a field, by its name or by its transform.
@@ -67,8 +67,8 @@ pub(in crate::py) enum SpecOperation {
 }
 
 /// A field of a new sort order.
-#[pyclass(frozen, get_all, module = "frazil._core")]
-pub(in crate::py) struct NewSortField {
+#[pyclass(name = "NewSortField", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PyNewSortField {
     source: String,
     transform: Option<String>,
     descending: bool,
@@ -76,10 +76,10 @@ pub(in crate::py) struct NewSortField {
 }
 
 #[pymethods]
-impl NewSortField {
+impl PyNewSortField {
     #[new]
-    fn new(source: String, transform: Option<String>, descending: bool, nulls_first: Option<bool>) -> NewSortField {
-        NewSortField { source, transform, descending, nulls_first }
+    fn new(source: String, transform: Option<String>, descending: bool, nulls_first: Option<bool>) -> PyNewSortField {
+        PyNewSortField { source, transform, descending, nulls_first }
     }
 }
 
@@ -98,7 +98,7 @@ pub(in crate::py) enum ColumnType {
     /// Such as `list<string>`.
     Text(String),
     /// A schema with one column.
-    Column(Py<Schema>),
+    Column(Py<PySchema>),
 }
 
 /// A single value as the specification writes it in JSON.
@@ -135,17 +135,17 @@ impl ColumnType {
     }
 }
 
-impl Position {
+impl PyPosition {
     fn read(&self) -> Result<format::Position> {
         Ok(match self {
-            Position::First {} => format::Position::First,
-            Position::Before { path } => format::Position::Before(path.read()?),
-            Position::After { path } => format::Position::After(path.read()?),
+            PyPosition::First {} => format::Position::First,
+            PyPosition::Before { path } => format::Position::Before(path.read()?),
+            PyPosition::After { path } => format::Position::After(path.read()?),
         })
     }
 }
 
-impl SchemaOperation {
+impl PySchemaOperation {
     pub(super) fn read(&self) -> Result<format::SchemaOperation> {
         use format::SchemaOperation as O;
         let value = |single: &Option<Single>| {
@@ -157,7 +157,7 @@ impl SchemaOperation {
             })
         };
         Ok(match self {
-            SchemaOperation::Add { path, column_type, doc, required, default, write_default, position } => {
+            PySchemaOperation::Add { path, column_type, doc, required, default, write_default, position } => {
                 O::Add(Box::new(format::NewColumn {
                     path: path.read()?,
                     ty: column_type.read()?,
@@ -165,41 +165,45 @@ impl SchemaOperation {
                     required: *required,
                     default: value(default),
                     write_default: value(write_default),
-                    position: position.as_ref().map(Position::read).transpose()?,
+                    position: position.as_ref().map(PyPosition::read).transpose()?,
                 }))
             }
-            SchemaOperation::Drop { path } => O::Drop { path: path.read()? },
-            SchemaOperation::Rename { path, name } => O::Rename { path: path.read()?, name: name.clone() },
-            SchemaOperation::Retype { path, column_type } => O::Type { path: path.read()?, ty: column_type.read()? },
-            SchemaOperation::Require { path, required } => O::Required { path: path.read()?, required: *required },
-            SchemaOperation::Comment { path, doc } => O::Doc { path: path.read()?, doc: doc.clone() },
-            SchemaOperation::SetDefault { path, default } => O::Default { path: path.read()?, default: value(default) },
-            SchemaOperation::Move { path, position } => O::Move { path: path.read()?, position: position.read()? },
-            SchemaOperation::Identify { paths } => {
+            PySchemaOperation::Drop { path } => O::Drop { path: path.read()? },
+            PySchemaOperation::Rename { path, name } => O::Rename { path: path.read()?, name: name.clone() },
+            PySchemaOperation::Retype { path, column_type } => O::Type { path: path.read()?, ty: column_type.read()? },
+            PySchemaOperation::Require { path, required } => O::Required { path: path.read()?, required: *required },
+            PySchemaOperation::Comment { path, doc } => O::Doc { path: path.read()?, doc: doc.clone() },
+            PySchemaOperation::SetDefault { path, default } => {
+                O::Default { path: path.read()?, default: value(default) }
+            }
+            PySchemaOperation::Move { path, position } => O::Move { path: path.read()?, position: position.read()? },
+            PySchemaOperation::Identify { paths } => {
                 O::Identifiers { paths: paths.iter().map(Path::read).collect::<Result<_>>()? }
             }
-            SchemaOperation::Union { schema } => O::Union { schema: (*schema.get().inner).clone() },
+            PySchemaOperation::Union { schema } => O::Union { schema: (*schema.get().inner).clone() },
         })
     }
 }
 
-impl SpecOperation {
+impl PySpecOperation {
     pub(super) fn read(&self) -> format::SpecOperation {
         match self {
-            SpecOperation::Add { source, transform, name } => format::SpecOperation::Add {
-                source: format::Source { term: source.clone(), transform: transform.clone() },
+            PySpecOperation::Add { source, transform, name } => format::SpecOperation::Add {
+                source: format::FieldSource { term: source.clone(), transform: transform.clone() },
                 name: name.clone(),
             },
-            SpecOperation::Remove { field } => format::SpecOperation::Remove { field: field.clone() },
-            SpecOperation::Rename { name, to } => format::SpecOperation::Rename { name: name.clone(), to: to.clone() },
+            PySpecOperation::Remove { field } => format::SpecOperation::Remove { field: field.clone() },
+            PySpecOperation::Rename { name, to } => {
+                format::SpecOperation::Rename { name: name.clone(), to: to.clone() }
+            }
         }
     }
 }
 
-impl NewSortField {
+impl PyNewSortField {
     pub(super) fn read(&self) -> format::NewSortField {
         format::NewSortField {
-            source: format::Source { term: self.source.clone(), transform: self.transform.clone() },
+            source: format::FieldSource { term: self.source.clone(), transform: self.transform.clone() },
             descending: self.descending,
             nulls_first: self.nulls_first,
         }

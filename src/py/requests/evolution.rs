@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
 
-use super::columns::{NewSortField, SchemaOperation, SpecOperation};
-use super::version::{At, version};
+use super::columns::{PyNewSortField, PySchemaOperation, PySpecOperation};
+use super::version::{PyAt, version};
 use crate::error::{Error, Result};
 use crate::format::evolution as format;
 use crate::format::evolution::{RefChange, RefKind, RefUpdate};
 
 /// A change of metadata; `frazil.requests.evolution` makes them.
-#[pyclass(frozen, module = "frazil._core")]
-pub(in crate::py) enum Evolution {
+#[pyclass(name = "Evolution", frozen, module = "frazil._core")]
+pub(in crate::py) enum PyEvolution {
     /// Changes columns.
-    UpdateSchema { operations: Vec<Py<SchemaOperation>>, case_sensitive: bool, allow_incompatible: bool },
+    UpdateSchema { operations: Vec<Py<PySchemaOperation>>, case_sensitive: bool, allow_incompatible: bool },
     /// Changes partition fields.
-    UpdateSpec { operations: Vec<Py<SpecOperation>>, case_sensitive: bool },
+    UpdateSpec { operations: Vec<Py<PySpecOperation>>, case_sensitive: bool },
     /// Replaces the sort order.
-    UpdateSortOrder { fields: Vec<Py<NewSortField>>, case_sensitive: bool },
+    UpdateSortOrder { fields: Vec<Py<PyNewSortField>>, case_sensitive: bool },
     /// Sets table properties.
     SetProperties { properties: BTreeMap<String, String> },
     /// Removes table properties.
@@ -28,11 +28,11 @@ pub(in crate::py) enum Evolution {
     /// Raises the format version.
     Upgrade { format_version: i64 },
     /// Creates a branch.
-    CreateBranch { name: String, at: Option<At>, retention: Retention },
+    CreateBranch { name: String, at: Option<PyAt>, retention: PyRetention },
     /// Creates a tag.
-    CreateTag { name: String, at: Option<At>, retention: Retention },
+    CreateTag { name: String, at: Option<PyAt>, retention: PyRetention },
     /// Points a branch or tag at another snapshot.
-    ReplaceRef { name: String, at: Option<At> },
+    ReplaceRef { name: String, at: Option<PyAt> },
     /// Removes a branch or tag.
     DropRef { name: String },
     /// Renames a branch.
@@ -40,35 +40,35 @@ pub(in crate::py) enum Evolution {
     /// Moves a branch forward to the snapshot of another reference.
     FastForward { name: String, to: String },
     /// Sets what expiry keeps of a branch or tag.
-    SetRetention { name: String, retention: Retention },
+    SetRetention { name: String, retention: PyRetention },
     /// Moves a branch to any snapshot.
-    SetSnapshot { branch: String, to: Option<At> },
+    SetSnapshot { branch: String, to: Option<PyAt> },
     /// Moves a branch back to an ancestor of its snapshot.
-    RollBack { branch: String, to: Option<At> },
+    RollBack { branch: String, to: Option<PyAt> },
 }
 
 /// What expiry keeps of a branch or tag.
-#[pyclass(frozen, get_all, from_py_object, module = "frazil._core")]
+#[pyclass(name = "Retention", frozen, get_all, from_py_object, module = "frazil._core")]
 #[derive(Clone)]
-pub(in crate::py) struct Retention {
+pub(in crate::py) struct PyRetention {
     min_snapshots_to_keep: Option<i64>,
     max_snapshot_age_ms: Option<i64>,
     max_ref_age_ms: Option<i64>,
 }
 
 #[pymethods]
-impl Retention {
+impl PyRetention {
     #[new]
     fn new(
         min_snapshots_to_keep: Option<i64>,
         max_snapshot_age_ms: Option<i64>,
         max_ref_age_ms: Option<i64>,
-    ) -> Retention {
-        Retention { min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms }
+    ) -> PyRetention {
+        PyRetention { min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms }
     }
 }
 
-impl Retention {
+impl PyRetention {
     fn read(&self) -> Result<format::Retention> {
         let count = |n| {
             i32::try_from(n).map_err(|_| Error::invalid(format!("min_snapshots_to_keep can't be {n}: it is too large")))
@@ -81,7 +81,7 @@ impl Retention {
     }
 }
 
-impl Evolution {
+impl PyEvolution {
     /// The change as a value of the crate.
     ///
     /// # Errors
@@ -89,25 +89,25 @@ impl Evolution {
     pub(in crate::py) fn read(&self) -> Result<format::Evolution> {
         use format::Evolution as E;
         Ok(match self {
-            Evolution::UpdateSchema { operations, case_sensitive, allow_incompatible } => {
+            PyEvolution::UpdateSchema { operations, case_sensitive, allow_incompatible } => {
                 E::Schema(format::SchemaUpdate {
                     operations: operations.iter().map(|o| o.get().read()).collect::<Result<_>>()?,
                     case_sensitive: *case_sensitive,
                     allow_incompatible: *allow_incompatible,
                 })
             }
-            Evolution::UpdateSpec { operations, case_sensitive } => E::Spec(format::SpecUpdate {
+            PyEvolution::UpdateSpec { operations, case_sensitive } => E::Spec(format::SpecUpdate {
                 operations: operations.iter().map(|o| o.get().read()).collect(),
                 case_sensitive: *case_sensitive,
             }),
-            Evolution::UpdateSortOrder { fields, case_sensitive } => E::SortOrder(format::SortOrderUpdate {
+            PyEvolution::UpdateSortOrder { fields, case_sensitive } => E::SortOrder(format::SortOrderUpdate {
                 fields: fields.iter().map(|f| f.get().read()).collect(),
                 case_sensitive: *case_sensitive,
             }),
-            Evolution::SetProperties { properties } => E::SetProperties(properties.clone()),
-            Evolution::RemoveProperties { names } => E::RemoveProperties(names.clone()),
-            Evolution::SetLocation { location } => E::SetLocation(location.clone()),
-            Evolution::Upgrade { format_version } => E::Upgrade(
+            PyEvolution::SetProperties { properties } => E::SetProperties(properties.clone()),
+            PyEvolution::RemoveProperties { names } => E::RemoveProperties(names.clone()),
+            PyEvolution::SetLocation { location } => E::SetLocation(location.clone()),
+            PyEvolution::Upgrade { format_version } => E::Upgrade(
                 u8::try_from(*format_version)
                     .map_err(|_| Error::unsupported(format!("format version {format_version} is not supported")))?,
             ),
@@ -117,19 +117,19 @@ impl Evolution {
 
     fn read_ref_update(&self) -> Result<RefUpdate> {
         let (name, change) = match self {
-            Evolution::CreateBranch { name, at, retention } => {
+            PyEvolution::CreateBranch { name, at, retention } => {
                 (name, RefChange::Create(RefKind::Branch, version(at.as_ref()), retention.read()?))
             }
-            Evolution::CreateTag { name, at, retention } => {
+            PyEvolution::CreateTag { name, at, retention } => {
                 (name, RefChange::Create(RefKind::Tag, version(at.as_ref()), retention.read()?))
             }
-            Evolution::ReplaceRef { name, at } => (name, RefChange::Replace(version(at.as_ref()))),
-            Evolution::DropRef { name } => (name, RefChange::Drop),
-            Evolution::RenameBranch { name, to } => (name, RefChange::Rename(to.clone())),
-            Evolution::FastForward { name, to } => (name, RefChange::FastForward(to.clone())),
-            Evolution::SetRetention { name, retention } => (name, RefChange::Retain(retention.read()?)),
-            Evolution::SetSnapshot { branch, to } => (branch, RefChange::SetSnapshot(version(to.as_ref()))),
-            Evolution::RollBack { branch, to } => (branch, RefChange::RollBack(version(to.as_ref()))),
+            PyEvolution::ReplaceRef { name, at } => (name, RefChange::Replace(version(at.as_ref()))),
+            PyEvolution::DropRef { name } => (name, RefChange::Drop),
+            PyEvolution::RenameBranch { name, to } => (name, RefChange::Rename(to.clone())),
+            PyEvolution::FastForward { name, to } => (name, RefChange::FastForward(to.clone())),
+            PyEvolution::SetRetention { name, retention } => (name, RefChange::Retain(retention.read()?)),
+            PyEvolution::SetSnapshot { branch, to } => (branch, RefChange::SetSnapshot(version(to.as_ref()))),
+            PyEvolution::RollBack { branch, to } => (branch, RefChange::RollBack(version(to.as_ref()))),
             _ => return Err(Error::internal("a change that concerns no branch or tag was read as one")),
         };
         Ok(RefUpdate { name: name.clone(), change })

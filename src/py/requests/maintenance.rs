@@ -11,8 +11,8 @@ use crate::format::commit::CommitOptions;
 use crate::format::{maintenance as format, maintenance_parts};
 
 /// An action of maintenance; `frazil.maintain` makes them.
-#[pyclass(frozen, module = "frazil._core")]
-pub(in crate::py) enum Maintenance {
+#[pyclass(name = "Maintenance", frozen, module = "frazil._core")]
+pub(in crate::py) enum PyMaintenance {
     /// Removes old snapshots, and the files that only they led to.
     ExpireSnapshots {
         older_than_ms: Option<i64>,
@@ -22,7 +22,7 @@ pub(in crate::py) enum Maintenance {
         keep_files: bool,
     },
     /// Deletes files that no version of the table leads to.
-    RemoveOrphanFiles { options: OrphanOptions },
+    RemoveOrphanFiles { options: PyOrphanOptions },
     /// Rewrites manifests, sorted by partition.
     RewriteManifests {
         spec_id: Option<i64>,
@@ -33,9 +33,9 @@ pub(in crate::py) enum Maintenance {
     },
     /// Rewrites data files by sizes and an order.
     Compact {
-        order: FileOrder,
+        order: PyFileOrder,
         filter: Option<String>,
-        rules: RewriteRules,
+        rules: PyRewriteRules,
         max_commits: Option<i64>,
         max_failed_commits: Option<i64>,
         dry_run: bool,
@@ -54,7 +54,7 @@ pub(in crate::py) enum Maintenance {
     /// Rewrites position delete files.
     RewritePositionDeletes {
         filter: Option<String>,
-        rules: RewriteRules,
+        rules: PyRewriteRules,
         dry_run: bool,
         branch: Option<String>,
         snapshot_properties: BTreeMap<String, String>,
@@ -70,9 +70,9 @@ pub(in crate::py) enum Maintenance {
 }
 
 /// Which orphan files to remove.
-#[pyclass(frozen, get_all, from_py_object, module = "frazil._core")]
+#[pyclass(name = "OrphanOptions", frozen, get_all, from_py_object, module = "frazil._core")]
 #[derive(Clone)]
-pub(in crate::py) struct OrphanOptions {
+pub(in crate::py) struct PyOrphanOptions {
     older_than_ms: Option<i64>,
     location: Option<String>,
     dry_run: bool,
@@ -82,9 +82,9 @@ pub(in crate::py) struct OrphanOptions {
 }
 
 /// Which files are rewritten, and the sizes of new ones.
-#[pyclass(frozen, from_py_object, module = "frazil._core")]
+#[pyclass(name = "RewriteRules", frozen, from_py_object, module = "frazil._core")]
 #[derive(Clone)]
-pub(in crate::py) struct RewriteRules {
+pub(in crate::py) struct PyRewriteRules {
     target_file_size_bytes: Option<i64>,
     min_file_size_bytes: Option<i64>,
     max_file_size_bytes: Option<i64>,
@@ -96,9 +96,9 @@ pub(in crate::py) struct RewriteRules {
 }
 
 /// The order of rows in rewritten files.
-#[pyclass(frozen, get_all, from_py_object, module = "frazil._core")]
+#[pyclass(name = "FileOrder", frozen, get_all, from_py_object, module = "frazil._core")]
 #[derive(Clone)]
-pub(in crate::py) struct FileOrder {
+pub(in crate::py) struct PyFileOrder {
     strategy: String,
     sort_by: Option<Vec<String>>,
     zorder_by: Option<Vec<String>>,
@@ -107,16 +107,16 @@ pub(in crate::py) struct FileOrder {
 }
 
 /// The writer of a part of an action.
-#[pyclass(frozen, from_py_object, module = "frazil._core")]
+#[pyclass(name = "PartWriter", frozen, from_py_object, module = "frazil._core")]
 #[derive(Clone)]
-pub(in crate::py) struct PartWriter {
+pub(in crate::py) struct PyPartWriter {
     job: String,
     part: u64,
     attempt: u64,
 }
 
 #[pymethods]
-impl OrphanOptions {
+impl PyOrphanOptions {
     #[new]
     fn new(
         older_than_ms: Option<i64>,
@@ -125,13 +125,13 @@ impl OrphanOptions {
         prefix_mismatch: String,
         equal_schemes: BTreeMap<String, String>,
         equal_authorities: BTreeMap<String, String>,
-    ) -> OrphanOptions {
-        OrphanOptions { older_than_ms, location, dry_run, prefix_mismatch, equal_schemes, equal_authorities }
+    ) -> PyOrphanOptions {
+        PyOrphanOptions { older_than_ms, location, dry_run, prefix_mismatch, equal_schemes, equal_authorities }
     }
 }
 
 #[pymethods]
-impl RewriteRules {
+impl PyRewriteRules {
     #[new]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -143,8 +143,8 @@ impl RewriteRules {
         delete_ratio_threshold: Option<f64>,
         rewrite_all: bool,
         max_group_size_bytes: i64,
-    ) -> RewriteRules {
-        RewriteRules {
+    ) -> PyRewriteRules {
+        PyRewriteRules {
             target_file_size_bytes,
             min_file_size_bytes,
             max_file_size_bytes,
@@ -158,7 +158,7 @@ impl RewriteRules {
 }
 
 #[pymethods]
-impl FileOrder {
+impl PyFileOrder {
     #[new]
     fn new(
         strategy: String,
@@ -166,20 +166,20 @@ impl FileOrder {
         zorder_by: Option<Vec<String>>,
         zorder_max_output_size: Option<i64>,
         zorder_var_length_contribution: Option<i64>,
-    ) -> FileOrder {
-        FileOrder { strategy, sort_by, zorder_by, zorder_max_output_size, zorder_var_length_contribution }
+    ) -> PyFileOrder {
+        PyFileOrder { strategy, sort_by, zorder_by, zorder_max_output_size, zorder_var_length_contribution }
     }
 }
 
 #[pymethods]
-impl PartWriter {
+impl PyPartWriter {
     #[new]
-    fn new(job: String, part: u64, attempt: u64) -> PartWriter {
-        PartWriter { job, part, attempt }
+    fn new(job: String, part: u64, attempt: u64) -> PyPartWriter {
+        PyPartWriter { job, part, attempt }
     }
 }
 
-impl Maintenance {
+impl PyMaintenance {
     /// The action as the crate takes it.
     ///
     /// # Errors
@@ -187,7 +187,7 @@ impl Maintenance {
     pub(in crate::py) fn read(&self) -> Result<format::Maintenance> {
         use format::Maintenance as M;
         Ok(match self {
-            Maintenance::ExpireSnapshots { older_than_ms, retain_last, snapshot_ids, dry_run, keep_files } => {
+            PyMaintenance::ExpireSnapshots { older_than_ms, retain_last, snapshot_ids, dry_run, keep_files } => {
                 M::ExpireSnapshots(format::ExpireOptions {
                     expiry: format::Expiry {
                         older_than_ms: *older_than_ms,
@@ -198,8 +198,8 @@ impl Maintenance {
                     keep_files: *keep_files,
                 })
             }
-            Maintenance::RemoveOrphanFiles { options } => M::RemoveOrphanFiles(options.read()?),
-            Maintenance::RewriteManifests { spec_id, target_size_bytes, dry_run, branch, snapshot_properties } => {
+            PyMaintenance::RemoveOrphanFiles { options } => M::RemoveOrphanFiles(options.read()?),
+            PyMaintenance::RewriteManifests { spec_id, target_size_bytes, dry_run, branch, snapshot_properties } => {
                 M::RewriteManifests(format::ManifestOptions {
                     spec_id: number("spec_id", *spec_id)?,
                     target_bytes: *target_size_bytes,
@@ -207,11 +207,11 @@ impl Maintenance {
                     commit: commit(branch, snapshot_properties),
                 })
             }
-            Maintenance::ComputeStatistics { columns, snapshot_id } => {
+            PyMaintenance::ComputeStatistics { columns, snapshot_id } => {
                 M::ComputeStatistics(format::StatisticsOptions { columns: columns.clone(), snapshot_id: *snapshot_id })
             }
-            Maintenance::ComputePartitionStatistics { snapshot_id } => M::ComputePartitionStatistics(*snapshot_id),
-            Maintenance::CompactBuckets { filter: kept, minor, options, dry_run, branch, snapshot_properties } => {
+            PyMaintenance::ComputePartitionStatistics { snapshot_id } => M::ComputePartitionStatistics(*snapshot_id),
+            PyMaintenance::CompactBuckets { filter: kept, minor, options, dry_run, branch, snapshot_properties } => {
                 M::CompactBuckets(format::BucketCompaction {
                     filter: filter(kept)?,
                     minor: *minor,
@@ -220,10 +220,10 @@ impl Maintenance {
                     commit: commit(branch, snapshot_properties),
                 })
             }
-            Maintenance::Compact { .. } => M::Compact(self.read_compaction()?),
-            Maintenance::RewritePositionDeletes { .. } => M::RewritePositionDeletes(self.read_deletes()?),
-            Maintenance::RemoveDanglingDeletes { .. } => M::RemoveDanglingDeletes(self.read_deletes()?),
-            Maintenance::ConvertEqualityDeletes { .. } => M::ConvertEqualityDeletes(self.read_deletes()?),
+            PyMaintenance::Compact { .. } => M::Compact(self.read_compaction()?),
+            PyMaintenance::RewritePositionDeletes { .. } => M::RewritePositionDeletes(self.read_deletes()?),
+            PyMaintenance::RemoveDanglingDeletes { .. } => M::RemoveDanglingDeletes(self.read_deletes()?),
+            PyMaintenance::ConvertEqualityDeletes { .. } => M::ConvertEqualityDeletes(self.read_deletes()?),
         })
     }
 
@@ -232,7 +232,7 @@ impl Maintenance {
     /// # Errors
     /// `InvalidInput` for another action; as [`Maintenance::read`].
     pub(in crate::py) fn read_compaction(&self) -> Result<format::CompactOptions> {
-        let Maintenance::Compact {
+        let PyMaintenance::Compact {
             order,
             filter: kept,
             rules,
@@ -262,11 +262,11 @@ impl Maintenance {
     /// `InvalidInput` for another action; as [`Maintenance::read`].
     pub(in crate::py) fn read_deletes(&self) -> Result<format::DeleteOptions> {
         let (kept, rules, dry_run, branch, snapshot_properties) = match self {
-            Maintenance::RewritePositionDeletes { filter, rules, dry_run, branch, snapshot_properties } => {
+            PyMaintenance::RewritePositionDeletes { filter, rules, dry_run, branch, snapshot_properties } => {
                 (filter, rules.read()?, dry_run, branch, snapshot_properties)
             }
-            Maintenance::RemoveDanglingDeletes { dry_run, branch, snapshot_properties }
-            | Maintenance::ConvertEqualityDeletes { dry_run, branch, snapshot_properties } => {
+            PyMaintenance::RemoveDanglingDeletes { dry_run, branch, snapshot_properties }
+            | PyMaintenance::ConvertEqualityDeletes { dry_run, branch, snapshot_properties } => {
                 (&None, format::CompactRules::default(), dry_run, branch, snapshot_properties)
             }
             _ => return Err(Error::invalid("only actions on delete files have their options")),
@@ -280,7 +280,7 @@ impl Maintenance {
     }
 }
 
-impl OrphanOptions {
+impl PyOrphanOptions {
     /// The options as the crate takes them.
     ///
     /// # Errors
@@ -303,7 +303,7 @@ impl OrphanOptions {
     }
 }
 
-impl RewriteRules {
+impl PyRewriteRules {
     fn read(&self) -> Result<format::CompactRules> {
         let default = format::CompactRules::default();
         Ok(format::CompactRules {
@@ -320,7 +320,7 @@ impl RewriteRules {
     }
 }
 
-impl FileOrder {
+impl PyFileOrder {
     /// The order as the crate takes it.
     ///
     /// # Errors
@@ -355,7 +355,7 @@ impl FileOrder {
     }
 }
 
-impl PartWriter {
+impl PyPartWriter {
     /// The writer as the crate takes it.
     pub(in crate::py) fn read(&self) -> maintenance_parts::PartWriter {
         maintenance_parts::PartWriter { job: self.job.clone(), part: self.part, attempt: self.attempt }

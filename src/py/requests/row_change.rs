@@ -10,9 +10,9 @@ use crate::expr::{self, Predicate};
 use crate::format::row_change;
 
 /// A change of rows; `frazil.requests.rows` makes them.
-#[pyclass(frozen, eq, module = "frazil._core")]
+#[pyclass(name = "RowChange", frozen, eq, module = "frazil._core")]
 #[derive(Clone, PartialEq)]
-pub(in crate::py) enum RowChange {
+pub(in crate::py) enum PyRowChange {
     /// Deletes the rows that a filter selects.
     Delete { filter: String },
     /// Replaces the rows that a filter selects.
@@ -20,13 +20,13 @@ pub(in crate::py) enum RowChange {
     /// Replaces the partitions that have new rows.
     OverwritePartitions {},
     /// Gives columns of the rows that a filter selects new values.
-    Update { filter: String, values: Pairs<Assigned> },
+    Update { filter: String, values: Pairs<PyAssigned> },
     /// Updates, deletes and inserts rows by how they match others.
     Merge {
         on: Option<Vec<String>>,
-        update: Option<Columns>,
+        update: Option<PyColumns>,
         delete: Option<String>,
-        insert: Option<Columns>,
+        insert: Option<PyColumns>,
         delete_missing: Option<String>,
     },
     /// Writes equality deletes of keys.
@@ -38,9 +38,9 @@ pub(in crate::py) enum RowChange {
 }
 
 /// What a column becomes.
-#[pyclass(frozen, eq, from_py_object, module = "frazil._core")]
+#[pyclass(name = "Assigned", frozen, eq, from_py_object, module = "frazil._core")]
 #[derive(Clone, PartialEq)]
-pub(in crate::py) enum Assigned {
+pub(in crate::py) enum PyAssigned {
     /// Null.
     Null {},
     /// A literal, quoted as in filters.
@@ -51,7 +51,7 @@ pub(in crate::py) enum Assigned {
 
 /// Which column of the data goes into which column of the table.
 #[derive(Clone, PartialEq, FromPyObject, IntoPyObject)]
-pub(in crate::py) enum Columns {
+pub(in crate::py) enum PyColumns {
     /// Into columns of the same name; `false` means no columns.
     ByName(bool),
     /// From columns of the table to columns of the data.
@@ -59,7 +59,7 @@ pub(in crate::py) enum Columns {
 }
 
 #[pymethods]
-impl RowChange {
+impl PyRowChange {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<PickledVariant<'py>> {
         pickle_variant::<Self>(slf)
     }
@@ -76,7 +76,7 @@ impl RowChange {
 }
 
 #[pymethods]
-impl Assigned {
+impl PyAssigned {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<PickledVariant<'py>> {
         pickle_variant::<Self>(slf)
     }
@@ -92,7 +92,7 @@ impl Assigned {
     }
 }
 
-impl RowChange {
+impl PyRowChange {
     /// The change as a value of the crate.
     ///
     /// # Errors
@@ -101,25 +101,25 @@ impl RowChange {
         use row_change::RowChange as R;
         let key = |on: &Option<Vec<String>>| on.clone().unwrap_or_default();
         Ok(match self {
-            RowChange::Delete { filter } => R::Delete(expr::parse(filter)?),
-            RowChange::Overwrite { filter } => R::Overwrite(expr::parse(filter)?),
-            RowChange::OverwritePartitions {} => R::OverwritePartitions,
-            RowChange::Update { filter, values } => {
-                let one = |(name, new): &(String, Assigned)| {
+            PyRowChange::Delete { filter } => R::Delete(expr::parse(filter)?),
+            PyRowChange::Overwrite { filter } => R::Overwrite(expr::parse(filter)?),
+            PyRowChange::OverwritePartitions {} => R::OverwritePartitions,
+            PyRowChange::Update { filter, values } => {
+                let one = |(name, new): &(String, PyAssigned)| {
                     Ok((name.clone(), new.read().map_err(|e: Error| e.with("column", name))?))
                 };
                 R::Update(expr::parse(filter)?, values.0.iter().map(one).collect::<Result<_>>()?)
             }
-            RowChange::Merge { on, update, delete, insert, delete_missing } => R::Merge(row_change::Merge {
+            PyRowChange::Merge { on, update, delete, insert, delete_missing } => R::Merge(row_change::Merge {
                 on: key(on),
                 update: columns(update.as_ref()),
                 delete: condition(delete.as_deref())?,
                 insert: columns(insert.as_ref()),
                 delete_missing: condition(delete_missing.as_deref())?,
             }),
-            RowChange::DeleteKeys { on } => R::DeleteKeys(key(on)),
-            RowChange::ReplaceKeys { on } => R::ReplaceKeys(key(on)),
-            RowChange::DeletePositions {} => R::DeletePositions,
+            PyRowChange::DeleteKeys { on } => R::DeleteKeys(key(on)),
+            PyRowChange::ReplaceKeys { on } => R::ReplaceKeys(key(on)),
+            PyRowChange::DeletePositions {} => R::DeletePositions,
         })
     }
 
@@ -145,21 +145,21 @@ impl RowChange {
     }
 }
 
-impl Assigned {
+impl PyAssigned {
     fn read(&self) -> Result<row_change::Assigned> {
         match self {
-            Assigned::Null {} => Ok(row_change::Assigned::Value(None)),
-            Assigned::Literal { text } => row_change::Assigned::literal(text),
-            Assigned::Column { name } => row_change::Assigned::column(name),
+            PyAssigned::Null {} => Ok(row_change::Assigned::Value(None)),
+            PyAssigned::Literal { text } => row_change::Assigned::literal(text),
+            PyAssigned::Column { name } => row_change::Assigned::column(name),
         }
     }
 }
 
-fn columns(columns: Option<&Columns>) -> Option<row_change::Columns> {
+fn columns(columns: Option<&PyColumns>) -> Option<row_change::Columns> {
     match columns {
-        None | Some(Columns::ByName(false)) => None,
-        Some(Columns::ByName(true)) => Some(row_change::Columns::ByName),
-        Some(Columns::Of(pairs)) => Some(row_change::Columns::Of(pairs.0.clone())),
+        None | Some(PyColumns::ByName(false)) => None,
+        Some(PyColumns::ByName(true)) => Some(row_change::Columns::ByName),
+        Some(PyColumns::Of(pairs)) => Some(row_change::Columns::Of(pairs.0.clone())),
     }
 }
 

@@ -6,9 +6,9 @@ use crate::format::evolution::Version;
 use crate::format::request;
 
 /// A version of a table.
-#[pyclass(frozen, eq, from_py_object, module = "frazil._core")]
+#[pyclass(name = "At", frozen, eq, from_py_object, module = "frazil._core")]
 #[derive(Clone, PartialEq)]
-pub(in crate::py) enum At {
+pub(in crate::py) enum PyAt {
     /// A snapshot.
     Snapshot { snapshot_id: i64 },
     /// A branch or tag.
@@ -17,22 +17,22 @@ pub(in crate::py) enum At {
     Time { ms: i64 },
 }
 
-impl From<At> for request::At {
-    fn from(at: At) -> Self {
+impl From<PyAt> for request::At {
+    fn from(at: PyAt) -> Self {
         match at {
-            At::Snapshot { snapshot_id } => request::At::Snapshot(snapshot_id),
-            At::Ref { name } => request::At::Ref(name),
-            At::Time { ms } => request::At::TimestampMs(ms),
+            PyAt::Snapshot { snapshot_id } => request::At::Snapshot(snapshot_id),
+            PyAt::Ref { name } => request::At::Ref(name),
+            PyAt::Time { ms } => request::At::TimestampMs(ms),
         }
     }
 }
 
 /// The version that a change of a reference names; by default the current one.
-pub(super) fn version(at: Option<&At>) -> Version {
+pub(super) fn version(at: Option<&PyAt>) -> Version {
     match at {
         None => Version::Current,
-        Some(At::Snapshot { snapshot_id }) => Version::Snapshot(*snapshot_id),
-        Some(At::Ref { name }) => Version::Ref(name.clone()),
-        Some(At::Time { ms }) => Version::TimestampMs(*ms),
+        Some(PyAt::Snapshot { snapshot_id }) => Version::Snapshot(*snapshot_id),
+        Some(PyAt::Ref { name }) => Version::Ref(name.clone()),
+        Some(PyAt::Time { ms }) => Version::TimestampMs(*ms),
     }
 }

@@ -8,18 +8,18 @@ use crate::py::requests::conversions::Pairs;
 
 /// What an action did: an object of one of the classes below. `None` if there was nothing to compute.
 #[derive(IntoPyObject)]
-pub(in crate::py) enum Maintained {
-    Expired(ExpiredSnapshots),
-    Orphans(OrphanFiles),
-    Manifests(RewrittenManifests),
-    Compacted(Compacted),
-    Deletes(RewrittenDeletes),
-    Statistics(Option<ComputedStatistics>),
+pub(in crate::py) enum PyMaintained {
+    Expired(PyExpiredSnapshots),
+    Orphans(PyOrphanFiles),
+    Manifests(PyRewrittenManifests),
+    Compacted(PyCompacted),
+    Deletes(PyRewrittenDeletes),
+    Statistics(Option<PyComputedStatistics>),
 }
 
 /// What expired, and the files that nothing refers to any more.
-#[pyclass(frozen, get_all, module = "frazil._core")]
-pub(in crate::py) struct ExpiredSnapshots {
+#[pyclass(name = "ExpiredSnapshots", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PyExpiredSnapshots {
     snapshots: Vec<i64>,
     changelogs: Vec<i64>,
     refs: Vec<String>,
@@ -34,23 +34,23 @@ pub(in crate::py) struct ExpiredSnapshots {
 }
 
 /// Files that nothing refers to.
-#[pyclass(frozen, get_all, module = "frazil._core")]
-pub(in crate::py) struct OrphanFiles {
+#[pyclass(name = "OrphanFiles", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PyOrphanFiles {
     files: Vec<String>,
     deleted: bool,
     failed: Pairs<String>,
 }
 
 /// How manifests changed.
-#[pyclass(frozen, get_all, module = "frazil._core")]
-pub(in crate::py) struct RewrittenManifests {
+#[pyclass(name = "RewrittenManifests", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PyRewrittenManifests {
     rewritten: Vec<String>,
     added: Vec<String>,
 }
 
 /// What a compaction rewrote.
-#[pyclass(frozen, get_all, module = "frazil._core")]
-pub(in crate::py) struct Compacted {
+#[pyclass(name = "Compacted", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PyCompacted {
     groups: usize,
     rewritten_files: usize,
     rewritten_bytes: u64,
@@ -63,8 +63,8 @@ pub(in crate::py) struct Compacted {
 }
 
 /// How delete files changed.
-#[pyclass(frozen, get_all, module = "frazil._core")]
-pub(in crate::py) struct RewrittenDeletes {
+#[pyclass(name = "RewrittenDeletes", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PyRewrittenDeletes {
     rewritten_files: usize,
     rewritten_bytes: u64,
     added_files: usize,
@@ -72,32 +72,32 @@ pub(in crate::py) struct RewrittenDeletes {
 }
 
 /// A statistics file that was computed.
-#[pyclass(frozen, get_all, module = "frazil._core")]
-pub(in crate::py) struct ComputedStatistics {
+#[pyclass(name = "ComputedStatistics", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PyComputedStatistics {
     snapshot_id: i64,
     path: String,
     size_bytes: i64,
     distinct: Pairs<i64>,
 }
 
-impl From<format::Maintained> for Maintained {
+impl From<format::Maintained> for PyMaintained {
     fn from(done: format::Maintained) -> Self {
         match done {
-            format::Maintained::Expired(done) => Maintained::Expired(done.into()),
-            format::Maintained::Orphans(done) => Maintained::Orphans(done.into()),
+            format::Maintained::Expired(done) => PyMaintained::Expired(done.into()),
+            format::Maintained::Orphans(done) => PyMaintained::Orphans(done.into()),
             format::Maintained::Manifests(done) => {
-                Maintained::Manifests(RewrittenManifests { rewritten: done.rewritten, added: done.added })
+                PyMaintained::Manifests(PyRewrittenManifests { rewritten: done.rewritten, added: done.added })
             }
-            format::Maintained::Compacted(done) => Maintained::Compacted(done.into()),
-            format::Maintained::Deletes(done) => Maintained::Deletes(done.into()),
-            format::Maintained::Statistics(done) => Maintained::Statistics(done.map(Into::into)),
+            format::Maintained::Compacted(done) => PyMaintained::Compacted(done.into()),
+            format::Maintained::Deletes(done) => PyMaintained::Deletes(done.into()),
+            format::Maintained::Statistics(done) => PyMaintained::Statistics(done.map(Into::into)),
         }
     }
 }
 
-impl From<format::Expired> for ExpiredSnapshots {
+impl From<format::Expired> for PyExpiredSnapshots {
     fn from(done: format::Expired) -> Self {
-        ExpiredSnapshots {
+        PyExpiredSnapshots {
             snapshots: done.snapshots,
             changelogs: done.changelogs,
             refs: done.refs,
@@ -113,15 +113,15 @@ impl From<format::Expired> for ExpiredSnapshots {
     }
 }
 
-impl From<format::Orphans> for OrphanFiles {
+impl From<format::Orphans> for PyOrphanFiles {
     fn from(done: format::Orphans) -> Self {
-        OrphanFiles { files: done.files, deleted: done.deletion.done, failed: failed(done.deletion) }
+        PyOrphanFiles { files: done.files, deleted: done.deletion.done, failed: failed(done.deletion) }
     }
 }
 
-impl From<format::Compacted> for Compacted {
+impl From<format::Compacted> for PyCompacted {
     fn from(done: format::Compacted) -> Self {
-        Compacted {
+        PyCompacted {
             groups: done.groups,
             rewritten_files: done.rewritten_files,
             rewritten_bytes: done.rewritten_bytes,
@@ -135,9 +135,9 @@ impl From<format::Compacted> for Compacted {
     }
 }
 
-impl From<format::RewrittenDeletes> for RewrittenDeletes {
+impl From<format::RewrittenDeletes> for PyRewrittenDeletes {
     fn from(done: format::RewrittenDeletes) -> Self {
-        RewrittenDeletes {
+        PyRewrittenDeletes {
             rewritten_files: done.rewritten_files,
             rewritten_bytes: done.rewritten_bytes,
             added_files: done.added_files,
@@ -146,9 +146,9 @@ impl From<format::RewrittenDeletes> for RewrittenDeletes {
     }
 }
 
-impl From<format::ComputedStatistics> for ComputedStatistics {
+impl From<format::ComputedStatistics> for PyComputedStatistics {
     fn from(done: format::ComputedStatistics) -> Self {
-        ComputedStatistics {
+        PyComputedStatistics {
             snapshot_id: done.snapshot_id,
             path: done.path,
             size_bytes: done.size_bytes,

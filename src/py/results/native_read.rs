@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use crate::py::arrow::Batches;
-use crate::py::schema::Schema;
-use crate::py::split::Splits;
+use crate::py::arrow::PyBatches;
+use crate::py::schema::PySchema;
+use crate::py::split::PySplits;
 use crate::rows::native_read;
 use crate::rows::native_read::{NativeValue, deleted_schema, reasons_schema};
 
 /// The files of a scan, by their reader.
-#[pyclass(frozen, get_all, module = "frazil._core")]
-pub(in crate::py) struct NativeRead {
+#[pyclass(name = "NativeRead", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PyNativeRead {
     /// The columns to read.
-    schema: Py<Schema>,
+    schema: Py<PySchema>,
     /// The filter.
-    filter: Py<NativeFilter>,
+    filter: Py<PyNativeFilter>,
     /// Files for the engine.
-    groups: Vec<Py<NativeGroup>>,
+    groups: Vec<Py<PyNativeGroup>>,
     /// Deleted rows of these files.
-    deleted: Py<Batches>,
+    deleted: Py<PyBatches>,
     /// Why the engine does not read the other files: one reason for all, or a reason for each.
     refused: Py<PyAny>,
     /// The splits of the other files.
@@ -28,16 +28,16 @@ pub(in crate::py) struct NativeRead {
 }
 
 /// Files whose columns have the same names.
-#[pyclass(frozen, get_all, module = "frazil._core")]
-pub(in crate::py) struct NativeGroup {
+#[pyclass(name = "NativeGroup", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PyNativeGroup {
     columns: Vec<Option<String>>,
     filtered: bool,
-    files: Vec<Py<NativeFile>>,
+    files: Vec<Py<PyNativeFile>>,
 }
 
 /// A file for the engine.
-#[pyclass(frozen, get_all, module = "frazil._core")]
-pub(in crate::py) struct NativeFile {
+#[pyclass(name = "NativeFile", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PyNativeFile {
     path: String,
     size_bytes: i64,
     record_count: i64,
@@ -45,14 +45,14 @@ pub(in crate::py) struct NativeFile {
 }
 
 /// A filter for an engine to build.
-#[pyclass(frozen, module = "frazil._core")]
-pub(in crate::py) enum NativeFilter {
+#[pyclass(name = "NativeFilter", frozen, module = "frazil._core")]
+pub(in crate::py) enum PyNativeFilter {
     /// Keeps all rows or none.
     Constant { value: bool },
     /// Keeps the rows that all parts keep.
-    And { parts: Vec<Py<NativeFilter>> },
+    And { parts: Vec<Py<PyNativeFilter>> },
     /// Keeps the rows that one of the parts keeps.
-    Or { parts: Vec<Py<NativeFilter>> },
+    Or { parts: Vec<Py<PyNativeFilter>> },
     /// Compares a column with values.
     Leaf { op: String, path: Vec<String>, type_name: String, values: Vec<Single> },
 }
@@ -66,48 +66,48 @@ pub(in crate::py) enum Single {
     Text(String),
 }
 
-impl NativeRead {
+impl PyNativeRead {
     /// Makes objects for Python.
     ///
     /// # Errors
     /// Those of Python.
-    pub(in crate::py) fn new(py: Python<'_>, found: native_read::NativeRead) -> PyResult<NativeRead> {
-        let groups = found.groups.into_iter().map(|group| Py::new(py, NativeGroup::new(py, group)?));
+    pub(in crate::py) fn new(py: Python<'_>, found: native_read::NativeRead) -> PyResult<PyNativeRead> {
+        let groups = found.groups.into_iter().map(|group| Py::new(py, PyNativeGroup::new(py, group)?));
         let reasons = match found.reasons {
             native_read::Reasons::Everywhere(reason) => reason.into_pyobject(py)?.into_any().unbind(),
-            native_read::Reasons::Each(files) => Py::new(py, Batches::new(reasons_schema(), vec![files]))?.into_any(),
+            native_read::Reasons::Each(files) => Py::new(py, PyBatches::new(reasons_schema(), vec![files]))?.into_any(),
         };
-        Ok(NativeRead {
-            schema: Py::new(py, Schema { inner: Arc::new(found.wanted) })?,
-            filter: NativeFilter::new(py, (&found.filter).into())?,
+        Ok(PyNativeRead {
+            schema: Py::new(py, PySchema { inner: Arc::new(found.wanted) })?,
+            filter: PyNativeFilter::new(py, (&found.filter).into())?,
             groups: groups.collect::<PyResult<_>>()?,
-            deleted: Py::new(py, Batches::new(deleted_schema(), vec![found.deleted]))?,
+            deleted: Py::new(py, PyBatches::new(deleted_schema(), vec![found.deleted]))?,
             refused: reasons,
-            rest: Splits::from(found.rest).into_pyobject(py)?.unbind(),
+            rest: PySplits::from(found.rest).into_pyobject(py)?.unbind(),
         })
     }
 }
 
-impl NativeGroup {
-    fn new(py: Python<'_>, group: native_read::PlainGroup) -> PyResult<NativeGroup> {
-        let file = |f: native_read::PlainFile| {
+impl PyNativeGroup {
+    fn new(py: Python<'_>, group: native_read::PlainGroup) -> PyResult<PyNativeGroup> {
+        let file = |f: native_read::NativeFile| {
             let (path, size_bytes, record_count, number) = (f.path, f.size_bytes, f.record_count, f.number);
-            Py::new(py, NativeFile { path, size_bytes, record_count, number })
+            Py::new(py, PyNativeFile { path, size_bytes, record_count, number })
         };
         let files = group.files.into_iter().map(file).collect::<PyResult<_>>()?;
-        Ok(NativeGroup { columns: group.columns, filtered: group.is_filtered, files })
+        Ok(PyNativeGroup { columns: group.columns, filtered: group.is_filtered, files })
     }
 }
 
-impl NativeFilter {
-    fn new(py: Python<'_>, filter: native_read::NativeFilter) -> PyResult<Py<NativeFilter>> {
+impl PyNativeFilter {
+    fn new(py: Python<'_>, filter: native_read::NativeFilter) -> PyResult<Py<PyNativeFilter>> {
         use native_read::NativeFilter as F;
-        let all = |parts: Vec<F>| parts.into_iter().map(|part| NativeFilter::new(py, part)).collect::<PyResult<_>>();
+        let all = |parts: Vec<F>| parts.into_iter().map(|part| PyNativeFilter::new(py, part)).collect::<PyResult<_>>();
         let filter = match filter {
-            F::Constant(value) => NativeFilter::Constant { value },
-            F::And(parts) => NativeFilter::And { parts: all(parts)? },
-            F::Or(parts) => NativeFilter::Or { parts: all(parts)? },
-            F::Leaf { op, path, type_name, values } => NativeFilter::Leaf {
+            F::Constant(value) => PyNativeFilter::Constant { value },
+            F::And(parts) => PyNativeFilter::And { parts: all(parts)? },
+            F::Or(parts) => PyNativeFilter::Or { parts: all(parts)? },
+            F::Leaf { op, path, type_name, values } => PyNativeFilter::Leaf {
                 op: op.to_owned(),
                 path,
                 type_name,

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use crate::format::request;
 
 /// A snapshot; `frazil.Snapshot` is made from it.
-#[pyclass(frozen, get_all, module = "frazil._core")]
-pub(in crate::py) struct SnapshotInfo {
+#[pyclass(name = "SnapshotInfo", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PySnapshotInfo {
     id: i64,
     parent_id: Option<i64>,
     sequence_number: i64,
@@ -19,8 +19,8 @@ pub(in crate::py) struct SnapshotInfo {
 }
 
 /// A branch or tag; `frazil.refs.Ref` is made from it.
-#[pyclass(frozen, get_all, module = "frazil._core")]
-pub(in crate::py) struct RefInfo {
+#[pyclass(name = "RefInfo", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PyRefInfo {
     name: String,
     snapshot_id: i64,
     #[pyo3(name = "type")]
@@ -30,9 +30,9 @@ pub(in crate::py) struct RefInfo {
     max_ref_age_ms: Option<i64>,
 }
 
-impl From<request::SnapshotInfo> for SnapshotInfo {
+impl From<request::SnapshotInfo> for PySnapshotInfo {
     fn from(snapshot: request::SnapshotInfo) -> Self {
-        SnapshotInfo {
+        PySnapshotInfo {
             id: snapshot.id,
             parent_id: snapshot.parent_id,
             sequence_number: snapshot.sequence_number,
@@ -44,10 +44,10 @@ impl From<request::SnapshotInfo> for SnapshotInfo {
     }
 }
 
-impl From<request::RefInfo> for RefInfo {
+impl From<request::RefInfo> for PyRefInfo {
     fn from(reference: request::RefInfo) -> Self {
         let kept = reference.retention;
-        RefInfo {
+        PyRefInfo {
             name: reference.name,
             snapshot_id: reference.snapshot_id,
             kind: reference.kind,

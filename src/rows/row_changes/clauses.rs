@@ -7,7 +7,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::kernels::cmp::not_distinct;
 use arrow::row::{RowConverter, SortField};
 
-use super::source::{Mapping, Numbered, Source, rows_of};
+use super::source::{Mapping, Numbered, SourceRows, rows_of};
 use crate::error::{Error, Result};
 use crate::format::row_change::{Columns, Merge};
 use crate::rows::row_changes::patch::{NO_SOURCE, Patch, Patched};
@@ -29,7 +29,7 @@ impl Clauses {
     ///
     /// # Errors
     /// `InvalidInput` if columns and filters do not fit the table and the data.
-    pub(crate) fn new(schema: &Arc<Schema>, merge: &Merge, source: &Source) -> Result<Clauses> {
+    pub(crate) fn new(schema: &Arc<Schema>, merge: &Merge, source: &SourceRows) -> Result<Clauses> {
         let updates = match &merge.update {
             None => None,
             Some(columns) => {
@@ -58,7 +58,7 @@ impl Clauses {
 ///
 /// # Errors
 /// `InvalidInput` if rows to be inserted lack a required column without a default, or have one that the table lacks.
-pub(crate) fn check_insert(schema: &Schema, merge: &Merge, source: &Source) -> Result<()> {
+pub(crate) fn check_insert(schema: &Schema, merge: &Merge, source: &SourceRows) -> Result<()> {
     let Some(columns) = &merge.insert else { return Ok(()) };
     let columns = mapping(schema, source, columns)?;
     let given = |f: &&Field| columns.iter().any(|(field, _)| field.id == f.id);
@@ -72,7 +72,7 @@ pub(crate) fn check_insert(schema: &Schema, merge: &Merge, source: &Source) -> R
 ///
 /// # Errors
 /// `InvalidInput` for a column that the table lacks.
-pub(crate) fn mapping(schema: &Schema, source: &Source, columns: &Columns) -> Result<Mapping> {
+pub(crate) fn mapping(schema: &Schema, source: &SourceRows, columns: &Columns) -> Result<Mapping> {
     let find =
         |name: &str| schema.fields.iter().find(|f| f.name == name).cloned().ok_or_else(|| no_column(schema, name));
     match columns {

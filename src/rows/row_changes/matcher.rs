@@ -13,7 +13,7 @@ use super::clauses::{Clauses, mapping, updated};
 use super::key_columns::KeyColumns;
 use super::key_ranges::KeyRanges;
 use super::keys::KeyIndex;
-use super::source::{Mapping, Source, renamed, rows_of};
+use super::source::{Mapping, SourceRows, renamed, rows_of};
 use crate::data::read::filter::matches;
 use crate::data::write::partition_rows::{column_at, source_path};
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ use crate::rows::row_changes::patch::NO_SOURCE;
 use crate::types::Schema;
 
 /// The rows of a merge's data. They can be matched any number of times.
-pub(crate) struct MergeRows(Source);
+pub(crate) struct MergeRows(SourceRows);
 
 impl MergeRows {
     /// Reads a stream to its end.
@@ -31,14 +31,14 @@ impl MergeRows {
     /// # Errors
     /// `InvalidInput` if the stream fails; a cancellation.
     pub(crate) fn read(rows: crate::rows::stream::RowReader) -> Result<MergeRows> {
-        Source::read(rows).map(MergeRows)
+        SourceRows::read(rows).map(MergeRows)
     }
 }
 
 /// A merge with its data, ready to match rows.
 pub(crate) struct Matcher {
     schema: Arc<Schema>,
-    source: Source,
+    source: SourceRows,
     keys: KeyColumns,
     ranges: Predicate,
     index: KeyIndex,

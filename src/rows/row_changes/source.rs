@@ -25,17 +25,17 @@ pub(crate) type Mapping = Vec<(Field, String)>;
 
 /// All rows of the data, unchanged. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Source {
+pub(crate) struct SourceRows {
     schema: SchemaRef,
     pub batches: Vec<RecordBatch>,
 }
 
-impl Source {
+impl SourceRows {
     /// Reads the stream to its end.
     ///
     /// # Errors
     /// `InvalidInput` if the stream fails; a cancellation.
-    pub(crate) fn read(rows: RowReader) -> Result<Source> {
+    pub(crate) fn read(rows: RowReader) -> Result<SourceRows> {
         let schema = rows.schema();
         let mut batches = Vec::new();
         for batch in rows {
@@ -45,18 +45,18 @@ impl Source {
                 batches.push(batch);
             }
         }
-        Ok(Source { schema, batches })
+        Ok(SourceRows { schema, batches })
     }
 
     /// One batch.
-    pub(crate) fn of(batch: RecordBatch) -> Source {
+    pub(crate) fn of(batch: RecordBatch) -> SourceRows {
         let batches = if batch.num_rows() > 0 { vec![batch.clone()] } else { Vec::new() };
-        Source { schema: batch.schema(), batches }
+        SourceRows { schema: batch.schema(), batches }
     }
 
     /// These batches, which have this schema.
-    pub(crate) fn of_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Source {
-        Source { schema, batches }
+    pub(crate) fn of_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> SourceRows {
+        SourceRows { schema, batches }
     }
 
     /// The names of its columns.

@@ -20,7 +20,7 @@ use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOption
 use crate::format::row_change::{ChangeFiles, Part, RowChange};
 use crate::format::table_format::TableFormat;
 use crate::format::task::{CommitMessage, DataFile, Split};
-use crate::rows::metadata_rows::Rows;
+use crate::rows::metadata_rows::MetadataRows;
 use crate::rows::stream::RowReader;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
@@ -92,7 +92,7 @@ pub trait Table: Send + Sync + Debug {
     ///
     /// # Errors
     /// `InvalidInput` for an unknown name; those of the store.
-    fn inspect(&self, _name: &str, _at: Option<&At>) -> Result<Rows> {
+    fn inspect(&self, _name: &str, _at: Option<&At>) -> Result<MetadataRows> {
         Err(self.format().refused("metadata tables"))
     }
 

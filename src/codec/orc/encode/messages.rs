@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::message::Message;
-use super::statistics::ColumnStatistics;
-use crate::codec::orc::compression::{Codec, Compression};
-use crate::codec::orc::tail::{Kind, MAGIC, StreamKind, StripeInfo};
+use super::statistics::OrcColumnStatistics;
+use crate::codec::orc::compression::{Compression, OrcCodec};
+use crate::codec::orc::tail::{MAGIC, OrcKind, StreamKind, StripeInfo};
 
 /// Version 0.12 of the format.
 const VERSION: [u64; 2] = [0, 12];
@@ -23,29 +23,29 @@ const CALENDAR: u64 = 1;
 /// Bloom filters are of strings in UTF-8 and timestamps in UTC.
 const UTF8_UTC: u64 = 1;
 
-impl Kind {
+impl OrcKind {
     fn number(self) -> u64 {
         match self {
-            Kind::Boolean => 0,
-            Kind::Byte => 1,
-            Kind::Short => 2,
-            Kind::Int => 3,
-            Kind::Long => 4,
-            Kind::Float => 5,
-            Kind::Double => 6,
-            Kind::String => 7,
-            Kind::Binary => 8,
-            Kind::Timestamp => 9,
-            Kind::List => 10,
-            Kind::Map => 11,
-            Kind::Struct => 12,
-            Kind::Union => 13,
-            Kind::Decimal => 14,
-            Kind::Date => 15,
-            Kind::Varchar => 16,
-            Kind::Char => 17,
-            Kind::TimestampInstant => 18,
-            Kind::Other(n) => u64::from(n),
+            OrcKind::Boolean => 0,
+            OrcKind::Byte => 1,
+            OrcKind::Short => 2,
+            OrcKind::Int => 3,
+            OrcKind::Long => 4,
+            OrcKind::Float => 5,
+            OrcKind::Double => 6,
+            OrcKind::String => 7,
+            OrcKind::Binary => 8,
+            OrcKind::Timestamp => 9,
+            OrcKind::List => 10,
+            OrcKind::Map => 11,
+            OrcKind::Struct => 12,
+            OrcKind::Union => 13,
+            OrcKind::Decimal => 14,
+            OrcKind::Date => 15,
+            OrcKind::Varchar => 16,
+            OrcKind::Char => 17,
+            OrcKind::TimestampInstant => 18,
+            OrcKind::Other(n) => u64::from(n),
         }
     }
 }
@@ -54,7 +54,7 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub struct TypeOut {
     /// What it is.
-    pub kind: Kind,
+    pub kind: OrcKind,
     /// Where the types below it are in the list.
     pub children: Vec<usize>,
     /// The names of a struct's members.
@@ -174,7 +174,7 @@ pub struct RowIndexEntry {
     /// In the order of the streams.
     pub positions: Vec<u64>,
     /// Of the group.
-    pub statistics: ColumnStatistics,
+    pub statistics: OrcColumnStatistics,
 }
 
 /// The row index of a column.
@@ -190,7 +190,7 @@ pub fn row_index(entries: &[RowIndexEntry]) -> Vec<u8> {
 }
 
 /// The statistics of all stripes, by column.
-pub fn stripe_statistics(stripes: &[Vec<ColumnStatistics>]) -> Vec<u8> {
+pub fn stripe_statistics(stripes: &[Vec<OrcColumnStatistics>]) -> Vec<u8> {
     let mut out = Message::default();
     for stripe in stripes {
         out.message(1, |m| stripe.iter().for_each(|column| m.bytes(1, &column.message(None))));
@@ -208,7 +208,7 @@ pub struct FooterParts<'a> {
     /// What the writer notes.
     pub metadata: &'a [(String, String)],
     /// Of each column: statistics and bytes in the file.
-    pub statistics: &'a [(ColumnStatistics, u64)],
+    pub statistics: &'a [(OrcColumnStatistics, u64)],
     /// Rows of a group of a row index.
     pub group_rows: u64,
 }
@@ -250,14 +250,14 @@ impl FooterParts<'_> {
         let mut out = Message::default();
         out.number(1, footer_length);
         let codec = match compression.codec {
-            Codec::None => 0,
-            Codec::Zlib => 1,
-            Codec::Snappy => 2,
-            Codec::Lz4 => 4,
-            Codec::Zstd => 5,
+            OrcCodec::None => 0,
+            OrcCodec::Zlib => 1,
+            OrcCodec::Snappy => 2,
+            OrcCodec::Lz4 => 4,
+            OrcCodec::Zstd => 5,
         };
         out.number(2, codec);
-        if compression.codec != Codec::None {
+        if compression.codec != OrcCodec::None {
             out.number(3, compression.block_size as u64);
         }
         out.packed(4, &VERSION);

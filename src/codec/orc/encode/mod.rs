@@ -20,5 +20,5 @@ pub use integers::IntegerWriter;
 pub use messages::{
     EncodingOut, FooterParts, RowIndexEntry, StreamOut, StripeParts, TypeOut, row_index, stripe_statistics,
 };
-pub use statistics::{ColumnStatistics, Cut, KindStatistics};
+pub use statistics::{Cut, KindStatistics, OrcColumnStatistics};
 pub use stream::{Compressor, StreamWriter};

@@ -8,7 +8,7 @@ const MAX_TEXT: usize = 1024;
 
 /// Statistics of a column.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ColumnStatistics {
+pub struct OrcColumnStatistics {
     /// Values that are not null.
     pub values: u64,
     /// Whether there is a null where what is around the column is not null.
@@ -319,22 +319,22 @@ fn millis(v: i64, per_second: i64) -> (i64, u64) {
     (v.div_euclid(per_milli), (v.rem_euclid(per_milli) * (1_000_000_000 / per_second)).unsigned_abs())
 }
 
-impl ColumnStatistics {
+impl OrcColumnStatistics {
     /// Statistics of no values.
     pub fn new(kind: KindStatistics) -> Self {
-        ColumnStatistics { values: 0, has_null: false, kind: kind.emptied() }
+        OrcColumnStatistics { values: 0, has_null: false, kind: kind.emptied() }
     }
 
     /// Takes those of other rows in.
-    pub fn merge(&mut self, other: &ColumnStatistics) {
+    pub fn merge(&mut self, other: &OrcColumnStatistics) {
         self.values += other.values;
         self.has_null |= other.has_null;
         self.kind.merge(&other.kind);
     }
 
     /// What was gathered so far, leaving those of no values.
-    pub fn take(&mut self) -> ColumnStatistics {
-        let empty = ColumnStatistics::new(self.kind.emptied());
+    pub fn take(&mut self) -> OrcColumnStatistics {
+        let empty = OrcColumnStatistics::new(self.kind.emptied());
         std::mem::replace(self, empty)
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use libdeflater::CompressionLvl;
 
-use crate::codec::orc::compression::{Codec, Compression, HEADER};
+use crate::codec::orc::compression::{Compression, HEADER, OrcCodec};
 use crate::error::{Error, Result};
 
 /// Bytes of a chunk before compression.
@@ -35,20 +35,20 @@ impl Compressor {
     ///
     /// # Errors
     /// `Unsupported` for LZ4.
-    pub fn new(codec: Codec, small: bool) -> Result<Compressor> {
+    pub fn new(codec: OrcCodec, small: bool) -> Result<Compressor> {
         let state = match codec {
-            Codec::None => StreamState::None,
-            Codec::Zlib => {
+            OrcCodec::None => StreamState::None,
+            OrcCodec::Zlib => {
                 let level = CompressionLvl::new(if small { 9 } else { 4 });
                 let level = level.map_err(|_| Error::internal("deflate lacks a level"))?;
                 StreamState::Zlib(libdeflater::Compressor::new(level))
             }
-            Codec::Snappy => StreamState::Snappy(Box::new(snap::raw::Encoder::new())),
-            Codec::Zstd => {
+            OrcCodec::Snappy => StreamState::Snappy(Box::new(snap::raw::Encoder::new())),
+            OrcCodec::Zstd => {
                 let compressor = zstd::bulk::Compressor::new(if small { 9 } else { 3 });
                 StreamState::Zstd(compressor.map_err(|e| Error::internal("zstandard failed").because(e))?)
             }
-            Codec::Lz4 => {
+            OrcCodec::Lz4 => {
                 return Err(Error::unsupported("ORC files are not written with LZ4").hint("Use zstd, zlib or snappy"));
             }
         };
@@ -62,7 +62,7 @@ impl Compressor {
     }
 
     fn is_none(&self) -> bool {
-        self.compression.codec == Codec::None
+        self.compression.codec == OrcCodec::None
     }
 
     /// Appends a chunk with its header. One that does not get smaller is stored as it is.

@@ -6,8 +6,8 @@ use crate::codec::orc::encode::{BitWriter, IntegerWriter};
 use crate::codec::orc::integers::{IntegerEncoding, Integers};
 use crate::codec::orc::stream::Stream;
 
-fn codec() -> impl Strategy<Value = Codec> {
-    prop_oneof![Just(Codec::None), Just(Codec::Zlib), Just(Codec::Snappy), Just(Codec::Zstd)]
+fn codec() -> impl Strategy<Value = OrcCodec> {
+    prop_oneof![Just(OrcCodec::None), Just(OrcCodec::Zlib), Just(OrcCodec::Snappy), Just(OrcCodec::Zstd)]
 }
 
 fn stream(bytes: Vec<u8>, compressor: &Compressor) -> Stream {
@@ -18,7 +18,7 @@ fn stream(bytes: Vec<u8>, compressor: &Compressor) -> Stream {
 fn stream_from(bytes: Vec<u8>, compressor: &Compressor, position: &mut impl Iterator<Item = u64>) -> Stream {
     let (length, start) = (bytes.len(), position.next().unwrap() as usize);
     let mut stream = Stream::new(Arc::new(bytes), start, length, compressor.compression());
-    if compressor.compression().codec != Codec::None {
+    if compressor.compression().codec != OrcCodec::None {
         stream.read(&mut vec![0; position.next().unwrap() as usize]).unwrap();
     }
     stream
@@ -119,7 +119,7 @@ proptest! {
 /// What the specification's examples decode to is encoded as they have it, where runs are chosen alike.
 #[test]
 fn examples() {
-    let compressor = Compressor::new(Codec::None, false).unwrap();
+    let compressor = Compressor::new(OrcCodec::None, false).unwrap();
     let encode = |values: &[i64]| {
         let mut writer = IntegerWriter::new(&compressor, false);
         values.iter().for_each(|v| writer.push(*v));
@@ -136,7 +136,7 @@ fn examples() {
 #[test]
 fn bytes_come_back() {
     let noise: Vec<u8> = (0u64..1 << 20).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();
-    for codec in [Codec::None, Codec::Zlib, Codec::Snappy, Codec::Zstd] {
+    for codec in [OrcCodec::None, OrcCodec::Zlib, OrcCodec::Snappy, OrcCodec::Zstd] {
         let compressor = Compressor::new(codec, false).unwrap();
         for length in [0, 1, BLOCK_SIZE - 1, BLOCK_SIZE, BLOCK_SIZE + 1, 1 << 20] {
             for bytes in [&noise[..length], &vec![7; length]] {
@@ -146,7 +146,7 @@ fn bytes_come_back() {
                 }
                 let mut position = Vec::new();
                 writer.position(&mut position);
-                assert!(codec == Codec::None || position[1] < BLOCK_SIZE as u64);
+                assert!(codec == OrcCodec::None || position[1] < BLOCK_SIZE as u64);
                 let stored = writer.take();
                 let mut read = Vec::new();
                 stream(stored, &compressor).append_to(&mut read, length).unwrap();
@@ -155,5 +155,5 @@ fn bytes_come_back() {
         }
         assert!(stream(compressor.message(&noise), &compressor).read(&mut vec![0; 1 << 20]).is_ok());
     }
-    assert!(Compressor::new(Codec::Lz4, false).is_err());
+    assert!(Compressor::new(OrcCodec::Lz4, false).is_err());
 }

@@ -1,7 +1,7 @@
 //! Evolutions as JSON, which is the shortest way to write the cases down.
 //!
-//! A list of objects, each with `change` for its kind. Operations of an update have `do` for theirs. A column's path is a
-//! list of names or one dotted text; a type is a text or the specification's JSON.
+//! A list of objects, each with `change` for its kind. Operations of an update have `do` for theirs. A column's path
+//! is a list of names or one dotted text; a type is a text or the specification's JSON.
 
 use serde_json::Value as Json;
 
@@ -10,8 +10,8 @@ use crate::format::evolution::ColumnPath;
 use crate::format::evolution::RefKind;
 use crate::format::evolution::{Evolution, checked_path, column_path};
 use crate::format::evolution::{
-    NewColumn, NewSortField, Position, RefChange, RefUpdate, Retention, SchemaOperation, SchemaUpdate, SortOrderUpdate,
-    Source, SpecOperation, SpecUpdate, Version,
+    FieldSource, NewColumn, NewSortField, Position, RefChange, RefUpdate, Retention, SchemaOperation, SchemaUpdate,
+    SortOrderUpdate, SpecOperation, SpecUpdate, Version,
 };
 use crate::iceberg::spec::metadata::MAIN_BRANCH;
 use crate::types::Type;
@@ -160,8 +160,8 @@ fn position(o: &Object<'_>) -> Result<Option<Position>> {
     })
 }
 
-fn source(o: &Object<'_>) -> Result<Source> {
-    Ok(Source { term: o.text("source")?.to_owned(), transform: o.optional_text("transform")? })
+fn source(o: &Object<'_>) -> Result<FieldSource> {
+    Ok(FieldSource { term: o.text("source")?.to_owned(), transform: o.optional_text("transform")? })
 }
 
 fn spec_operation(o: &Object<'_>) -> Result<SpecOperation> {

@@ -16,9 +16,9 @@ use crate::codec::avro::encode::{put_bytes, put_long, put_optional};
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::manifest::columns::Manifest;
 use crate::iceberg::manifest::entries::EntryColumns;
-use crate::iceberg::manifest::layout::Layout;
+use crate::iceberg::manifest::layout::EntryLayout;
 use crate::iceberg::manifest::list::ManifestFile;
-use crate::iceberg::plan::plan_cache::cached_columns::{Key, Loaded, Section, Sections};
+use crate::iceberg::plan::plan_cache::cached_columns::{CachedSections, Loaded, Section, SectionKey};
 use crate::store::Store;
 use crate::types::FieldId;
 use crate::types::hash::murmur3_bytes;
@@ -96,13 +96,13 @@ impl PlanCache {
         &self,
         m: &ManifestFile,
         fields: &[FieldId],
-        like: Option<&Arc<Layout>>,
+        like: Option<&Arc<EntryLayout>>,
     ) -> Option<CachedManifest> {
         let path = self.path(m);
         let prefix = self.note(self.store.get_range(&path, 0, PREFIX_BYTES))?;
         let (length, checksum) = parse_prefix(&prefix)?;
         let header = self.store.get_range(&path, PREFIX_BYTES as u64, usize::try_from(length).ok()?).ok()?;
-        let source = Source::File { store: self.store.clone(), path, start: PREFIX_BYTES as u64 + length };
+        let source = CacheSource::File { store: self.store.clone(), path, start: PREFIX_BYTES as u64 + length };
         let found = self.note(CachedManifest::parse(&header, checksum, source, like))?;
         let is_it = found.path == m.path && found.length_bytes == m.length_bytes;
         (is_it && fields.iter().all(|id| found.sections.fields.binary_search(id).is_ok())).then_some(found)
@@ -142,7 +142,7 @@ impl PlanCache {
         if self.note(kept).is_some() {
             self.grew.store(true, Ordering::Relaxed);
         }
-        CachedManifest::parse(&header, checksum, Source::Memory(body), Some(manifest.layout()))
+        CachedManifest::parse(&header, checksum, CacheSource::Memory(body), Some(manifest.layout()))
     }
 
     /// Removes the oldest files if the cache has exceeded its bound since the last call. This includes files that a
@@ -180,7 +180,7 @@ fn parse_prefix(prefix: &[u8]) -> Option<(u64, u32)> {
 }
 
 #[derive(Debug)]
-enum Source {
+enum CacheSource {
     Memory(Vec<u8>),
     File { store: Arc<dyn Store>, path: String, start: u64 },
 }
@@ -190,19 +190,24 @@ enum Source {
 pub(crate) struct CachedManifest {
     path: String,
     length_bytes: i64,
-    pub layout: Arc<Layout>,
-    pub sections: Sections,
-    source: Source,
+    pub layout: Arc<EntryLayout>,
+    pub sections: CachedSections,
+    source: CacheSource,
 }
 
 /// Sections that were loaded.
 pub(crate) struct LoadedSections<'a> {
-    of: &'a Sections,
-    bytes: BTreeMap<Key, Vec<u8>>,
+    of: &'a CachedSections,
+    bytes: BTreeMap<SectionKey, Vec<u8>>,
 }
 
 impl CachedManifest {
-    fn parse(header: &[u8], checksum: u32, source: Source, like: Option<&Arc<Layout>>) -> Result<CachedManifest> {
+    fn parse(
+        header: &[u8],
+        checksum: u32,
+        source: CacheSource,
+        like: Option<&Arc<EntryLayout>>,
+    ) -> Result<CachedManifest> {
         if crc32fast::hash(header) != checksum {
             return Err(Error::corrupt("the header of a file of the plan cache is broken"));
         }
@@ -212,24 +217,24 @@ impl CachedManifest {
         let spec = if cursor.long()? == 1 { Some(cursor.string()?) } else { None };
         let layout = match like.filter(|l| l.is_of(schema, spec)) {
             Some(layout) => layout.clone(),
-            None => Layout::of(schema, spec)?,
+            None => EntryLayout::of(schema, spec)?,
         };
-        Ok(CachedManifest { path, length_bytes, layout, sections: Sections::decode(&mut cursor)?, source })
+        Ok(CachedManifest { path, length_bytes, layout, sections: CachedSections::decode(&mut cursor)?, source })
     }
 
     /// Loads some sections. Missing sections are left out.
     ///
     /// # Errors
     /// Errors of the store; `CorruptTable` if the file is shorter than its header says.
-    pub(crate) fn load(&self, keys: impl IntoIterator<Item = Key>) -> Result<LoadedSections<'_>> {
-        let known = |key: Key| self.sections.sections.get(&key).map(|s| (key, s));
-        let wanted: Vec<(Key, &Section)> = keys.into_iter().filter_map(known).collect();
+    pub(crate) fn load(&self, keys: impl IntoIterator<Item = SectionKey>) -> Result<LoadedSections<'_>> {
+        let known = |key: SectionKey| self.sections.sections.get(&key).map(|s| (key, s));
+        let wanted: Vec<(SectionKey, &Section)> = keys.into_iter().filter_map(known).collect();
         let bytes: Vec<Vec<u8>> = match &self.source {
-            Source::Memory(body) => {
+            CacheSource::Memory(body) => {
                 let range = |s: &Section| body.get(s.offset as usize..(s.offset + s.length) as usize);
                 wanted.iter().map(|(_, s)| range(s).unwrap_or_default().to_vec()).collect()
             }
-            Source::File { store, path, start } => {
+            CacheSource::File { store, path, start } => {
                 let range = |s: &Section| {
                     let from = start.saturating_add(s.offset);
                     from..from.saturating_add(s.length)
@@ -246,7 +251,7 @@ impl LoadedSections<'_> {
     ///
     /// # Errors
     /// `CorruptTable` if the checksum does not match.
-    pub(crate) fn get(&self, key: Key) -> Result<Option<Loaded<'_>>> {
+    pub(crate) fn get(&self, key: SectionKey) -> Result<Option<Loaded<'_>>> {
         let section = self.of.sections.get(&key).zip(self.bytes.get(&key));
         section.map(|(section, bytes)| Loaded::new(section, bytes)).transpose()
     }

@@ -10,8 +10,8 @@ use crate::format::task::{FileContent, FileFormat};
 use crate::iceberg::manifest::entries::{EntryRequest, MISSING, MetricColumn};
 use crate::iceberg::manifest::list::ManifestContent;
 use crate::iceberg::plan::input::PlanInput;
-use crate::iceberg::plan::plan_cache::cached_columns::{Kind, encode_columns};
-use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::plan::plan_cache::cached_columns::{SectionKind, encode_columns};
+use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::plan::testing::{TestTable, added, file as data_file, partition};
 use crate::store::local::LocalStore;
 use crate::types::{Field, PartitionSpec, PrimitiveType, Schema};
@@ -93,32 +93,32 @@ proptest! {
         let (sections, body) = encode_columns(&c).unwrap();
         let mut header = Vec::new();
         sections.encode(&mut header);
-        let read = Sections::decode(&mut Cursor::new(&header)).unwrap();
+        let read = CachedSections::decode(&mut Cursor::new(&header)).unwrap();
         prop_assert_eq!(&read, &sections);
         let wanted: Vec<u32> = (0..rows.len() as u32).step_by(every).collect();
         let pick = |row: &u32| *row as usize;
-        let loaded = |kind: Kind, field: FieldId| {
+        let loaded = |kind: SectionKind, field: FieldId| {
             let s = read.sections.get(&(kind, field))?;
             Some(Loaded::new(s, &body[s.offset as usize..(s.offset + s.length) as usize]).unwrap())
         };
         let ints = |kind| loaded(kind, 0).unwrap().optional(rows.len(), None).unwrap();
-        prop_assert_eq!(ints(Kind::SnapshotId), c.snapshot_id);
-        prop_assert_eq!(ints(Kind::FirstRowId), c.first_row_id);
-        prop_assert_eq!(ints(Kind::SizeBytes), c.size_bytes.iter().map(|v| Some(*v)).collect::<Vec<_>>());
-        prop_assert_eq!(ints(Kind::ContentSize), c.content_size_bytes);
-        let path = loaded(Kind::Path, 0).unwrap();
+        prop_assert_eq!(ints(SectionKind::SnapshotId), c.snapshot_id);
+        prop_assert_eq!(ints(SectionKind::FirstRowId), c.first_row_id);
+        prop_assert_eq!(ints(SectionKind::SizeBytes), c.size_bytes.iter().map(|v| Some(*v)).collect::<Vec<_>>());
+        prop_assert_eq!(ints(SectionKind::ContentSize), c.content_size_bytes);
+        let path = loaded(SectionKind::Path, 0).unwrap();
         prop_assert_eq!(texts_of(&path.texts(rows.len(), None).unwrap(), rows.len()), texts_of(&c.path, rows.len()));
         let all = texts_of(&c.path, rows.len());
         let some = texts_of(&path.texts(rows.len(), Some(&wanted)).unwrap(), wanted.len());
         prop_assert_eq!(some, wanted.iter().map(|row| all[pick(row)].clone()).collect::<Vec<_>>());
-        let lists = loaded(Kind::EqualityIds, 0).unwrap().lists(rows.len(), Some(&wanted)).unwrap();
+        let lists = loaded(SectionKind::EqualityIds, 0).unwrap().lists(rows.len(), Some(&wanted)).unwrap();
         let all = lists_of(&c.equality_ids, rows.len());
         let expected: Vec<_> = wanted.iter().map(|row| all[pick(row)].clone()).collect();
         prop_assert_eq!(lists_of(&lists, wanted.len()), expected);
-        let counts = loaded(Kind::ValueCount, 7).map_or(vec![None; rows.len()], |s| s.optional(rows.len(), None).unwrap());
+        let counts = loaded(SectionKind::ValueCount, 7).map_or(vec![None; rows.len()], |s| s.optional(rows.len(), None).unwrap());
         let known = |v: &i64| Some(*v).filter(|v| *v != MISSING);
         prop_assert_eq!(counts, c.metrics[0].value_count.iter().map(known).collect::<Vec<_>>());
-        prop_assert!(loaded(Kind::Upper, 7).is_none());
+        prop_assert!(loaded(SectionKind::Upper, 7).is_none());
     }
 
     #[test]
@@ -135,7 +135,7 @@ proptest! {
 
     #[test]
     fn any_bytes_for_a_header_are_an_error_or_a_header(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Sections::decode(&mut Cursor::new(&bytes));
+        let _ = CachedSections::decode(&mut Cursor::new(&bytes));
     }
 }
 
@@ -227,7 +227,7 @@ fn a_plan_that_nobody_ends_keeps_the_bound_too() {
     table.write_list(2);
     let (folder, cache, ..) = filled(10_000);
     let cache = Some(Arc::new(cache));
-    let mut plan = Plan::start(PlanInput { cache, ..table.input(BoundPredicate::True) }).unwrap();
+    let mut plan = RunningPlan::start(PlanInput { cache, ..table.input(BoundPredicate::True) }).unwrap();
     (0..7).for_each(|_| assert!(plan.next_batch().unwrap().is_some()));
     let sizes: Vec<u64> =
         std::fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).collect();

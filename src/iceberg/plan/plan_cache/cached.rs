@@ -16,17 +16,20 @@ use crate::iceberg::plan::deletes::PATH_FIELD;
 use crate::iceberg::plan::judge::Judge;
 use crate::iceberg::plan::kept_entries::{KeptEntries, PartitionGroup};
 use crate::iceberg::plan::plan_cache::cache::{CachedManifest, LoadedSections, PlanCache};
-use crate::iceberg::plan::plan_cache::cached_columns::{Key, Kind, TO_JUDGE, TO_KEEP, content_of, format_of};
+use crate::iceberg::plan::plan_cache::cached_columns::{
+    SectionKey, SectionKind, TO_JUDGE, TO_KEEP, content_of, format_of,
+};
 use crate::iceberg::plan::planned::{PlannedBatch, count, survivors};
 use crate::iceberg::plan::specs::SpecContext;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::metadata_columns::{FILE, SPEC_ID};
 use crate::types::{FieldId, PrimitiveType, Transform};
 
-const METRICS: [Kind; 5] = [Kind::ValueCount, Kind::NullCount, Kind::NanCount, Kind::Lower, Kind::Upper];
+const METRICS: [SectionKind; 5] =
+    [SectionKind::ValueCount, SectionKind::NullCount, SectionKind::NanCount, SectionKind::Lower, SectionKind::Upper];
 
 /// The columns that decide whether bounds of uuids are valid.
-const JUDGE_UUIDS: [Kind; 2] = [Kind::Format, Kind::SplitOffsets];
+const JUDGE_UUIDS: [SectionKind; 2] = [SectionKind::Format, SectionKind::SplitOffsets];
 
 /// Reserved columns of delete files and row lineage that may have metrics.
 const RESERVED: [FieldId; 4] = [2_147_483_539, 2_147_483_540, 2_147_483_545, PATH_FIELD];
@@ -94,11 +97,11 @@ impl Judge {
         if self.asks_about_uuids(request) {
             let (more, rows) = (found.load(JUDGE_UUIDS.map(|kind| (kind, 0)))?, found.sections.rows);
             columns.format = formats(&more, rows, entries.as_deref())?;
-            columns.split_offsets = lists(&more, Kind::SplitOffsets, rows, entries.as_deref())?;
+            columns.split_offsets = lists(&more, SectionKind::SplitOffsets, rows, entries.as_deref())?;
         }
         if self.input.filter.field_ids().contains(&FILE) {
-            let paths = found.load([(Kind::Path, 0)])?;
-            columns.path = texts(&paths, (Kind::Path, 0), found.sections.rows, entries.as_deref())?;
+            let paths = found.load([(SectionKind::Path, 0)])?;
+            columns.path = texts(&paths, (SectionKind::Path, 0), found.sections.rows, entries.as_deref())?;
         }
         let spec = self.specs.get(file.spec_id)?;
         let mut batch = PlannedBatch::of(KeptEntries { columns, ..KeptEntries::default() });
@@ -147,8 +150,8 @@ struct Tuples<'t> {
 impl Tuples<'_> {
     /// The groups of the wanted tuples.
     fn judged(&self, wanted: impl Fn(usize) -> bool) -> Result<Vec<Option<PartitionGroup>>> {
-        let loaded = self.found.load([(Kind::Tuples, 0)])?;
-        let tuples = texts(&loaded, (Kind::Tuples, 0), self.found.sections.tuples, None)?;
+        let loaded = self.found.load([(SectionKind::Tuples, 0)])?;
+        let tuples = texts(&loaded, (SectionKind::Tuples, 0), self.found.sections.tuples, None)?;
         let (judge, layout) = (self.judge, &self.found.layout);
         let group = |index: usize| -> Result<Option<PartitionGroup>> {
             let Some(raw) = tuples.get(index).filter(|_| wanted(index)) else { return Ok(None) };
@@ -190,7 +193,7 @@ fn number_rows(file: &ManifestFile, columns: &mut EntryColumns) -> Result<()> {
     }
 }
 
-fn ints(loaded: &LoadedSections<'_>, key: Key, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<Option<i64>>> {
+fn ints(loaded: &LoadedSections<'_>, key: SectionKey, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<Option<i64>>> {
     match loaded.get(key)? {
         Some(section) => section.optional(rows, wanted),
         None => Ok(vec![None; wanted.map_or(rows, <[u32]>::len)]),
@@ -198,7 +201,13 @@ fn ints(loaded: &LoadedSections<'_>, key: Key, rows: usize, wanted: Option<&[u32
 }
 
 /// Integers, with a number for null.
-fn longs(loaded: &LoadedSections<'_>, key: Key, rows: usize, wanted: Option<&[u32]>, null: i64) -> Result<Vec<i64>> {
+fn longs(
+    loaded: &LoadedSections<'_>,
+    key: SectionKey,
+    rows: usize,
+    wanted: Option<&[u32]>,
+    null: i64,
+) -> Result<Vec<i64>> {
     let Some(section) = loaded.get(key)? else { return Ok(vec![null; wanted.map_or(rows, <[u32]>::len)]) };
     let all = section.longs(rows, null)?;
     Ok(match wanted {
@@ -207,7 +216,7 @@ fn longs(loaded: &LoadedSections<'_>, key: Key, rows: usize, wanted: Option<&[u3
     })
 }
 
-fn texts(loaded: &LoadedSections<'_>, key: Key, rows: usize, wanted: Option<&[u32]>) -> Result<BytesColumn> {
+fn texts(loaded: &LoadedSections<'_>, key: SectionKey, rows: usize, wanted: Option<&[u32]>) -> Result<BytesColumn> {
     if let Some(section) = loaded.get(key)? {
         return section.texts(rows, wanted);
     }
@@ -216,7 +225,7 @@ fn texts(loaded: &LoadedSections<'_>, key: Key, rows: usize, wanted: Option<&[u3
     if all_fit { Ok(none) } else { Err(incomplete()) }
 }
 
-fn lists(loaded: &LoadedSections<'_>, kind: Kind, rows: usize, wanted: Option<&[u32]>) -> Result<ListColumn> {
+fn lists(loaded: &LoadedSections<'_>, kind: SectionKind, rows: usize, wanted: Option<&[u32]>) -> Result<ListColumn> {
     loaded.get((kind, 0))?.ok_or_else(incomplete)?.lists(rows, wanted)
 }
 
@@ -225,13 +234,13 @@ fn incomplete() -> Error {
 }
 
 /// Integers. A null or a negative number is an error.
-fn required(loaded: &LoadedSections<'_>, kind: Kind, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<i64>> {
+fn required(loaded: &LoadedSections<'_>, kind: SectionKind, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<i64>> {
     let all = longs(loaded, (kind, 0), rows, wanted, -1)?;
     if all.iter().any(|v| *v < 0) { Err(incomplete()) } else { Ok(all) }
 }
 
 fn formats(loaded: &LoadedSections<'_>, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<FileFormat>> {
-    required(loaded, Kind::Format, rows, wanted)?.iter().map(|v| format_of(*v)).collect()
+    required(loaded, SectionKind::Format, rows, wanted)?.iter().map(|v| format_of(*v)).collect()
 }
 
 /// The columns that the filter needs of the live entries (or of all, if requested). Also says which entries these are,
@@ -242,20 +251,20 @@ fn columns_to_judge(
     request: &EntryRequest,
 ) -> Result<(Option<Vec<u32>>, EntryColumns)> {
     let rows = found.sections.rows;
-    let status: Vec<u8> = required(loaded, Kind::Status, rows, None)?.iter().map(|s| *s as u8).collect();
+    let status: Vec<u8> = required(loaded, SectionKind::Status, rows, None)?.iter().map(|s| *s as u8).collect();
     let some_deleted = !request.deleted_too && status.contains(&DELETED);
     let live = |row: &u32| status.get(*row as usize) != Some(&DELETED);
     let entries: Option<Vec<u32>> = some_deleted.then(|| (0..rows as u32).filter(live).collect());
     let wanted = entries.as_deref();
-    let content = required(loaded, Kind::Content, rows, wanted)?;
+    let content = required(loaded, SectionKind::Content, rows, wanted)?;
     let mut columns = EntryColumns {
-        snapshot_id: ints(loaded, (Kind::SnapshotId, 0), rows, wanted)?,
+        snapshot_id: ints(loaded, (SectionKind::SnapshotId, 0), rows, wanted)?,
         content: content.iter().map(|v| content_of(*v)).collect::<Result<_>>()?,
-        record_count: required(loaded, Kind::RecordCount, rows, wanted)?,
-        size_bytes: required(loaded, Kind::SizeBytes, rows, wanted)?,
-        partition: required(loaded, Kind::Partition, rows, wanted)?.iter().map(|v| *v as u32).collect(),
-        equality_ids: lists(loaded, Kind::EqualityIds, rows, wanted)?,
-        first_row_id: ints(loaded, (Kind::FirstRowId, 0), rows, wanted)?,
+        record_count: required(loaded, SectionKind::RecordCount, rows, wanted)?,
+        size_bytes: required(loaded, SectionKind::SizeBytes, rows, wanted)?,
+        partition: required(loaded, SectionKind::Partition, rows, wanted)?.iter().map(|v| *v as u32).collect(),
+        equality_ids: lists(loaded, SectionKind::EqualityIds, rows, wanted)?,
+        first_row_id: ints(loaded, (SectionKind::FirstRowId, 0), rows, wanted)?,
         status: match wanted {
             None => status,
             Some(wanted) => wanted.iter().filter_map(|row| status.get(*row as usize).copied()).collect(),
@@ -265,11 +274,11 @@ fn columns_to_judge(
     for id in &request.metric_fields {
         columns.metrics.push(MetricColumn {
             field_id: *id,
-            value_count: longs(loaded, (Kind::ValueCount, *id), rows, wanted, MISSING)?,
-            null_count: longs(loaded, (Kind::NullCount, *id), rows, wanted, MISSING)?,
-            nan_count: longs(loaded, (Kind::NanCount, *id), rows, wanted, MISSING)?,
-            lower: texts(loaded, (Kind::Lower, *id), rows, wanted)?,
-            upper: texts(loaded, (Kind::Upper, *id), rows, wanted)?,
+            value_count: longs(loaded, (SectionKind::ValueCount, *id), rows, wanted, MISSING)?,
+            null_count: longs(loaded, (SectionKind::NullCount, *id), rows, wanted, MISSING)?,
+            nan_count: longs(loaded, (SectionKind::NanCount, *id), rows, wanted, MISSING)?,
+            lower: texts(loaded, (SectionKind::Lower, *id), rows, wanted)?,
+            upper: texts(loaded, (SectionKind::Upper, *id), rows, wanted)?,
         });
     }
     Ok((entries, columns))
@@ -278,22 +287,22 @@ fn columns_to_judge(
 /// Reads the other columns of the kept entries.
 fn fill_in(found: &CachedManifest, c: &mut EntryColumns, wanted: Option<&[u32]>, request: &EntryRequest) -> Result<()> {
     let rows = found.sections.rows;
-    let encoded = request.encoded_metrics.then_some((Kind::EncodedMetrics, 0));
+    let encoded = request.encoded_metrics.then_some((SectionKind::EncodedMetrics, 0));
     let loaded = &found.load(TO_KEEP.map(|kind| (kind, 0)).into_iter().chain(encoded))?;
     let numbers = |kind| ints(loaded, (kind, 0), rows, wanted);
     let bytes = |kind| texts(loaded, (kind, 0), rows, wanted);
-    c.sequence_number = numbers(Kind::SequenceNumber)?;
-    c.file_sequence_number = numbers(Kind::FileSequenceNumber)?;
-    c.path = bytes(Kind::Path)?;
+    c.sequence_number = numbers(SectionKind::SequenceNumber)?;
+    c.file_sequence_number = numbers(SectionKind::FileSequenceNumber)?;
+    c.path = bytes(SectionKind::Path)?;
     c.format = formats(loaded, rows, wanted)?;
-    c.key_metadata = bytes(Kind::KeyMetadata)?;
-    c.split_offsets = lists(loaded, Kind::SplitOffsets, rows, wanted)?;
-    c.sort_order_id = numbers(Kind::SortOrderId)?.into_iter().map(|v| v.map(|v| v as i32)).collect();
-    c.referenced_data_file = bytes(Kind::ReferencedDataFile)?;
-    c.content_offset = numbers(Kind::ContentOffset)?;
-    c.content_size_bytes = numbers(Kind::ContentSize)?;
+    c.key_metadata = bytes(SectionKind::KeyMetadata)?;
+    c.split_offsets = lists(loaded, SectionKind::SplitOffsets, rows, wanted)?;
+    c.sort_order_id = numbers(SectionKind::SortOrderId)?.into_iter().map(|v| v.map(|v| v as i32)).collect();
+    c.referenced_data_file = bytes(SectionKind::ReferencedDataFile)?;
+    c.content_offset = numbers(SectionKind::ContentOffset)?;
+    c.content_size_bytes = numbers(SectionKind::ContentSize)?;
     if request.encoded_metrics {
-        c.encoded_metrics = bytes(Kind::EncodedMetrics)?;
+        c.encoded_metrics = bytes(SectionKind::EncodedMetrics)?;
         c.layout = Some(found.layout.clone());
     }
     Ok(())

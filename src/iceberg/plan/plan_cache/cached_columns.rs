@@ -17,7 +17,7 @@ use crate::types::FieldId;
 /// The content of a section. Sections of metrics also have a field id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum SectionKind {
     Status,
     SnapshotId,
     SequenceNumber,
@@ -45,9 +45,9 @@ pub(crate) enum Kind {
     Upper,
 }
 
-use Kind::*;
+use SectionKind::*;
 
-const KINDS: [Kind; 25] = [
+const KINDS: [SectionKind; 25] = [
     Status,
     SnapshotId,
     SequenceNumber,
@@ -76,11 +76,11 @@ const KINDS: [Kind; 25] = [
 ];
 
 /// The columns that every plan needs before it knows the kept rows.
-pub(crate) const TO_JUDGE: [Kind; 8] =
+pub(crate) const TO_JUDGE: [SectionKind; 8] =
     [Status, SnapshotId, Content, RecordCount, SizeBytes, Partition, EqualityIds, FirstRowId];
 
 /// The columns that only kept rows need.
-pub(crate) const TO_KEEP: [Kind; 11] = [
+pub(crate) const TO_KEEP: [SectionKind; 11] = [
     SequenceNumber,
     FileSequenceNumber,
     Path,
@@ -95,7 +95,7 @@ pub(crate) const TO_KEEP: [Kind; 11] = [
 ];
 
 /// Identifies a section: its kind, and for metrics the column.
-pub(crate) type Key = (Kind, FieldId);
+pub(crate) type SectionKey = (SectionKind, FieldId);
 
 /// Stored integers: `base` plus unsigned numbers of `width` bytes. The greatest number means null.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -118,12 +118,12 @@ pub(crate) struct Section {
 
 /// Sections of the columns of a manifest.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Sections {
+pub(crate) struct CachedSections {
     pub rows: usize,
     pub tuples: usize,
     /// Columns that have metrics, ascending. A column without any metrics has no section.
     pub fields: Vec<FieldId>,
-    pub sections: BTreeMap<Key, Section>,
+    pub sections: BTreeMap<SectionKey, Section>,
 }
 
 fn too_wide() -> Error {
@@ -137,7 +137,7 @@ fn broken() -> Error {
 /// Writes sections one after another.
 #[derive(Default)]
 struct Writer {
-    sections: Sections,
+    sections: CachedSections,
     body: Vec<u8>,
 }
 
@@ -166,7 +166,7 @@ impl Writer {
         Ok(Ints { base, width: width as u8 })
     }
 
-    fn close(&mut self, key: Key, start: usize, ints: Ints, content_bytes: usize) {
+    fn close(&mut self, key: SectionKey, start: usize, ints: Ints, content_bytes: usize) {
         let bytes = self.body.get(start..).unwrap_or_default();
         let section = Section {
             offset: start as u64,
@@ -178,14 +178,14 @@ impl Writer {
         self.sections.sections.insert(key, section);
     }
 
-    fn ints(&mut self, key: Key, values: impl Iterator<Item = Option<i64>> + Clone) -> Result<()> {
+    fn ints(&mut self, key: SectionKey, values: impl Iterator<Item = Option<i64>> + Clone) -> Result<()> {
         let start = self.body.len();
         let ints = self.put_ints(values)?;
         self.close(key, start, ints, 0);
         Ok(())
     }
 
-    fn bytes(&mut self, key: Key, rows: usize, column: &BytesColumn) -> Result<()> {
+    fn bytes(&mut self, key: SectionKey, rows: usize, column: &BytesColumn) -> Result<()> {
         let start = self.body.len();
         let ints = self.put_ints((0..rows).map(|row| column.get(row).map(|v| v.len() as i64)))?;
         let before = self.body.len();
@@ -194,7 +194,7 @@ impl Writer {
         Ok(())
     }
 
-    fn lists(&mut self, key: Key, rows: usize, column: &ListColumn) -> Result<()> {
+    fn lists(&mut self, key: SectionKey, rows: usize, column: &ListColumn) -> Result<()> {
         let start = self.body.len();
         let ints = self.put_ints((0..rows).map(|row| column.get(row).map(|v| v.len() as i64)))?;
         let before = self.body.len();
@@ -220,7 +220,7 @@ const FORMATS: [FileFormat; 4] = [FileFormat::Parquet, FileFormat::Avro, FileFor
 ///
 /// # Errors
 /// `Unsupported` if numbers are too far apart.
-pub(crate) fn encode_columns(c: &EntryColumns) -> Result<(Sections, Vec<u8>)> {
+pub(crate) fn encode_columns(c: &EntryColumns) -> Result<(CachedSections, Vec<u8>)> {
     let (rows, mut w) = (c.len(), Writer::default());
     let plain = |v: &i64| Some(*v);
     w.ints((Status, 0), c.status.iter().map(|v| Some(i64::from(*v))))?;
@@ -262,7 +262,7 @@ pub(crate) fn encode_columns(c: &EntryColumns) -> Result<(Sections, Vec<u8>)> {
     Ok((w.sections, w.body))
 }
 
-impl Sections {
+impl CachedSections {
     /// Appends the table of sections.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put_long(out, self.rows as i64);
@@ -284,9 +284,9 @@ impl Sections {
     ///
     /// # Errors
     /// `CorruptTable` if the bytes have another form.
-    pub(crate) fn decode(cursor: &mut Cursor<'_>) -> Result<Sections> {
+    pub(crate) fn decode(cursor: &mut Cursor<'_>) -> Result<CachedSections> {
         let number = |cursor: &mut Cursor<'_>| usize::try_from(cursor.long()?).map_err(|_| broken());
-        let mut out = Sections { rows: number(cursor)?, tuples: number(cursor)?, ..Sections::default() };
+        let mut out = CachedSections { rows: number(cursor)?, tuples: number(cursor)?, ..CachedSections::default() };
         for _ in 0..number(cursor)? {
             out.fields.push(cursor.int()?);
         }

@@ -1,9 +1,9 @@
 //! Deleting rows by key without looking for them: equality delete files.
 //!
 //! It takes the same time however large the table is. An equality delete reaches what was committed before it, in the
-//! partition that it is written to; one of a spec without partitions reaches the whole table. So that all rows with a key
-//! go, whatever specs the table has had, the keys are written for every spec that data files have, where the key tells the
-//! partition; else once for the whole table.
+//! partition that it is written to; one of a spec without partitions reaches the whole table. So that all rows with a
+//! key go, whatever specs the table has had, the keys are written for every spec that data files have, where the key
+//! tells the partition; else once for the whole table.
 //!
 //! Source: Iceberg specification, "Equality Delete Files" and "Scan Planning".
 
@@ -30,17 +30,18 @@ use crate::rows::stream::RowReader;
 use crate::store::Location;
 use crate::types::{Field, PartitionSpec, Transform};
 
-/// Deletes all rows that have a key of `rows` in the columns `on`; with `insert`, `rows` take their place. Null is a key
-/// like others where nothing is inserted, and none where something is.
+/// Deletes all rows that have a key of `rows` in the columns `on`; with `insert`, `rows` take their place. Null is a
+/// key like others where nothing is inserted, and none where something is.
 ///
 /// # Errors
-/// `Unsupported` for version 1, members of structs and types that can't be keys; `InvalidInput` for columns that are not there, for keys that
-/// don't tell the partition of rows, and, of rows to insert, for nulls in keys and keys that two rows have.
+/// `Unsupported` for version 1, members of structs and types that can't be keys; `InvalidInput` for columns that are
+/// not there, for keys that don't tell the partition of rows, and, of rows to insert, for nulls in keys and keys that
+/// two rows have.
 pub(crate) fn by_key(view: &View, rows: RowReader, on: &[String], insert: bool, task: u64) -> Result<Delta> {
     DeleteForm::of_version(view.table.format_version())?;
     let keys = KeyColumns::new(view.table.schema(), on)?;
     keys.check_deletable()?;
-    let specs = Specs::reached(view, &keys.flat().fields)?;
+    let specs = DeleteSpecs::reached(view, &keys.flat().fields)?;
     let mut writers = Writers::new(view, &keys, &specs, insert, task)?;
     let empty = RecordBatch::new_empty(rows.schema());
     let mut first = 0;
@@ -59,16 +60,16 @@ pub(crate) fn by_key(view: &View, rows: RowReader, on: &[String], insert: bool, 
 }
 
 /// The specs that equality deletes are written for.
-struct Specs {
+struct DeleteSpecs {
     written: Vec<Arc<PartitionSpec>>,
     /// Those whose data files they reach; `None` if all.
     only: Option<BTreeSet<i32>>,
 }
 
-impl Specs {
-    /// Those that reach all rows with such keys: of the specs of data files, and the current one, since others may append
-    /// meanwhile.
-    fn reached(view: &View, keys: &[Field]) -> Result<Specs> {
+impl DeleteSpecs {
+    /// Those that reach all rows with such keys: of the specs of data files, and the current one, since others may
+    /// append meanwhile.
+    fn reached(view: &View, keys: &[Field]) -> Result<DeleteSpecs> {
         let metadata = &view.table.inner.metadata;
         let mut ids = specs_with_data(view)?;
         ids.insert(view.table.partition_spec().id);
@@ -79,11 +80,11 @@ impl Specs {
         };
         let untold = specs.iter().find_map(|spec| tells(spec));
         if untold.is_none() && !specs.iter().any(|spec| spec.is_unpartitioned()) {
-            return Ok(Specs { written: specs, only: Some(ids) });
+            return Ok(DeleteSpecs { written: specs, only: Some(ids) });
         }
         let whole = metadata.partition_specs.iter().filter(|spec| spec.is_unpartitioned());
         match (whole.min_by_key(|spec| spec.fields.len()), untold) {
-            (Some(spec), _) => Ok(Specs { written: vec![spec.clone()], only: None }),
+            (Some(spec), _) => Ok(DeleteSpecs { written: vec![spec.clone()], only: None }),
             (None, untold) => Err(Error::invalid("the key does not tell in which partition its rows are")
                 .with("partition field", untold.unwrap_or_default())
                 .hint("Add the columns that the table is partitioned by to on=[...], or use delete() or upsert()")),
@@ -112,7 +113,7 @@ struct Writers<'a> {
 }
 
 impl<'a> Writers<'a> {
-    fn new(view: &View, keys: &'a KeyColumns, specs: &Specs, insert: bool, task: u64) -> Result<Writers<'a>> {
+    fn new(view: &View, keys: &'a KeyColumns, specs: &DeleteSpecs, insert: bool, task: u64) -> Result<Writers<'a>> {
         let deletes = specs.written.iter().map(|spec| {
             let context = WriteContext { spec: spec.clone(), ..view.table.write_context(task)? };
             DataWriter::of_equality_deletes(view.store().clone(), context, keys.ids())

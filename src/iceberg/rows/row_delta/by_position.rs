@@ -12,9 +12,9 @@ use crate::data::write::delete_write::DeleteForm;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::iceberg::commit::live::live_files;
-use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::rows::effect::{Delta, Effect};
-use crate::iceberg::rows::positions::{DeletedRows, check_listed_once, write_deletes};
+use crate::iceberg::rows::positions::{RowsToDelete, check_listed_once, write_deletes};
 use crate::iceberg::rows::view::View;
 use crate::parallel::check_cancelled;
 use crate::rows::row_changes::source::renamed;
@@ -28,8 +28,9 @@ const NAMES: [[&str; 2]; 2] = [["file_path", "pos"], ["_file", "_pos"]];
 /// Deletes the rows that `rows` name by their data file and position.
 ///
 /// # Errors
-/// `Unsupported` for version 1, and (version 3) for a data file that is listed twice with other deletes; `InvalidInput` for other columns, positions that a file does not have, and files that the
-/// table never had; `CommitConflict` for files that it had.
+/// `Unsupported` for version 1, and (version 3) for a data file that is listed twice with other deletes;
+/// `InvalidInput` for other columns, positions that a file does not have, and files that the table never had;
+/// `CommitConflict` for files that it had.
 pub(crate) fn by_position(view: &View, rows: RowReader) -> Result<Delta> {
     let form = DeleteForm::of_version(view.table.format_version())?;
     let mut named = Named::read(rows)?;
@@ -76,12 +77,12 @@ struct NamedFile {
 
 impl Named {
     /// The rows in the table's data files; of one that is listed several times, each time.
-    fn find(&mut self, view: &View) -> Result<Vec<DeletedRows>> {
+    fn find(&mut self, view: &View) -> Result<Vec<RowsToDelete>> {
         let mut deleted = Vec::new();
         if self.files.is_empty() {
             return Ok(deleted);
         }
-        let mut plan = Plan::start(view.scan(Predicate::True)?.plan_input())?;
+        let mut plan = RunningPlan::start(view.scan(Predicate::True)?.plan_input())?;
         while let Some(batch) = plan.next_batch()? {
             for (k, row) in batch.rows.iter().enumerate() {
                 let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());
@@ -95,7 +96,7 @@ impl Named {
                         .with("pos", last)
                         .with("rows", task.data_file.record_count));
                 }
-                deleted.push(DeletedRows { task, positions });
+                deleted.push(RowsToDelete { task, positions });
             }
         }
         Ok(deleted)

@@ -10,7 +10,7 @@ use crate::format::task::CommitMessage;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::rows::effect::Delta;
 use crate::iceberg::rows::view::View;
-use crate::iceberg::state::Table;
+use crate::iceberg::state::IcebergTable;
 use crate::iceberg::write::commit_messages::row_delta;
 use crate::rows::stream::RowReader;
 
@@ -33,9 +33,9 @@ impl Delta {
     }
 }
 
-impl Table {
-    /// Writes deletes by key or position, and rows that take the place of others, without committing: at the version that
-    /// this is, which positions of a branch speak of. `task` numbers the writers of one job.
+impl IcebergTable {
+    /// Writes deletes by key or position, and rows that take the place of others, without committing: at the version
+    /// that this is, which positions of a branch speak of. `task` numbers the writers of one job.
     ///
     /// # Errors
     /// As [`Table::change_rows`], but for the commit; `InvalidInput` for other changes.
