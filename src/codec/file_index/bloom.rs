@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// More than any rate of false positives needs.
 const MOST_FUNCTIONS: u32 = 1 << 12;
 
-/// All rows if one of the keys may be in the filter, else none.
+/// All rows if one of the keys may be in the filter, else no rows.
 pub(super) fn rows(bytes: &[u8], keys: &[IndexKey], ty: IndexedType) -> Result<MatchingRows> {
     let mut from = Bytes(bytes);
     let functions = from.int()?.cast_unsigned();

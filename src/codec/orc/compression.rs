@@ -17,7 +17,7 @@ const MAX_BLOCK: u64 = 1 << 23;
 /// How chunks are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrcCodec {
-    /// Not at all: there are no chunks.
+    /// No compression, and no chunks.
     None,
     /// Deflate without a header.
     Zlib,

@@ -297,7 +297,7 @@ impl OrcFooter {
 
 /// Types are a tree whose children come behind their parents.
 fn check_types(types: &[TypeInfo]) -> Result<()> {
-    let bad = |what: &str| Err(Error::corrupt(format!("the types of the ORC file are no tree: {what}")));
+    let bad = |what: &str| Err(Error::corrupt(format!("the types of the ORC file are not a tree: {what}")));
     if types.first().is_none_or(|root| root.kind != OrcKind::Struct) {
         return match types.first() {
             Some(_) => Err(Error::unsupported("ORC files whose rows are not structs can't be read")),

@@ -21,7 +21,7 @@ pub(crate) struct Stripe {
     /// Rows of it, and of the group that is being written.
     rows: u64,
     group_rows: u64,
-    /// The rows alone: there are no nulls among them.
+    /// Only the number of rows: no row is null.
     groups: Vec<OrcColumnStatistics>,
 }
 

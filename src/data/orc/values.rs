@@ -307,7 +307,7 @@ pub(crate) struct OrcColumnEncoder {
     has_null: bool,
     values: OrcValueEncoder,
     group: OrcColumnStatistics,
-    /// Where groups of rows begin, and what the finished ones hold.
+    /// Where groups of rows begin, and the statistics of finished groups.
     positions: Vec<GroupPositions>,
     groups: Vec<OrcColumnStatistics>,
 }

@@ -138,7 +138,7 @@ impl TableFolder {
         Err(Error::conflict("other writers changed the schema each time").with("path", self.root()))
     }
 
-    /// Rows that deletion vectors hide come back where nobody looks for these any more.
+    /// Deleted rows come back if readers no longer look for deletion vectors.
     fn check_vectors(&self, current: &TableSchema, next: &TableSchema, latest: Option<&PaimonSnapshot>) -> Result<()> {
         // Another writer may have set anything, which is no truth value and so does not turn them on.
         let has = |schema: &TableSchema| schema.options().deletion_vectors().unwrap_or(false);

@@ -315,7 +315,7 @@ impl TableFolder {
     /// A snapshot.
     ///
     /// # Errors
-    /// `NotFound`, telling which there are; `CorruptTable`, naming the file; those of the store.
+    /// `NotFound` with the existing ones; `CorruptTable` with the file; those of the store.
     pub fn snapshot(&self, id: i64) -> Result<PaimonSnapshot> {
         if let Some(snapshot) = self.try_snapshot(id)? {
             return Ok(snapshot);

@@ -15,7 +15,7 @@ pub struct PaimonTableMetadata {
     pub folder: TableFolder,
     /// The branch's schemas by their numbers: data files are of the one that they were written with.
     pub schemas: BTreeMap<i64, Arc<TableSchema>>,
-    /// The latest snapshot; none if nothing was committed yet.
+    /// The latest snapshot; `None` before the first commit.
     pub snapshot: Option<Arc<PaimonSnapshot>>,
 }
 
@@ -25,7 +25,7 @@ impl PaimonTableMetadata {
     /// # Errors
     /// As [`TableFolder::schemas`] and [`TableFolder::latest_snapshot`].
     pub fn load(folder: TableFolder) -> Result<PaimonTableMetadata> {
-        // In this order: a schema is there before the first snapshot with it.
+        // In this order, because a schema exists before the first snapshot with it.
         let snapshot = folder.latest_snapshot()?.map(Arc::new);
         let schemas = folder.schemas()?;
         Ok(PaimonTableMetadata { folder, schemas, snapshot })

@@ -186,7 +186,7 @@ impl<'a> SnapshotReader<'a> {
         Ok(out)
     }
 
-    /// The files that a commit took out. Those that only went to another level are still there.
+    /// The files that a commit removed. Files that only moved to another level still exist.
     pub(crate) fn taken_out(&self, snapshot: &PaimonSnapshot, made_by: MadeBy) -> Result<Vec<String>> {
         let manifests = if_there(true, delta_manifests(self.manifests(), snapshot))?;
         let moved: HashSet<String> = self.entries(&manifests, ADD, MadeBy::Any)?.into_iter().collect();
@@ -223,7 +223,7 @@ impl<'a> SnapshotReader<'a> {
         self.is_whole(delta, MadeBy::Writers)
     }
 
-    /// Whether all is there that a commit added by writers, or else its changelog, if it has one.
+    /// Whether all files that writers added in a commit exist, or else its changelog, if it has one.
     pub(crate) fn tells(&self, commit: &PaimonSnapshot, by_delta: bool) -> Result<bool> {
         match &commit.changelog_manifest_list {
             _ if by_delta => self.is_whole(&commit.delta_manifest_list, MadeBy::Writers),

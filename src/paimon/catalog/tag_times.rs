@@ -61,7 +61,7 @@ pub fn duration_text(recorded: &Json) -> Option<String> {
     Some(out)
 }
 
-/// The file of a tag of a snapshot that is kept for so long from now on, milliseconds; for good if nothing is said.
+/// The file of a tag that is kept for this many milliseconds from now on; forever if no time is given.
 pub fn tag_file(snapshot: &PaimonSnapshot, retained_ms: Option<i64>, now_ms: i64) -> Vec<u8> {
     let mut tagged = trimmed(snapshot);
     if let Some(retained) = retained_ms {

@@ -445,7 +445,7 @@ pub fn retain_tag(folder: &TableFolder, name: &str, retained_ms: Option<i64>) ->
     folder.store().put(&folder.tag_path(name), &tag_file(&tag.snapshot, retained_ms, now_ms()))
 }
 
-/// Removes what only a snapshot has that no tag names any more, if it has expired.
+/// Removes the files of an expired snapshot without a tag, if no other snapshot has them.
 fn release(folder: &TableFolder, tag: &PaimonSnapshot) -> Result<()> {
     if folder.has_snapshot(tag.id)? {
         return Ok(());

@@ -56,7 +56,7 @@ pub(super) fn merged(entries: impl IntoIterator<Item = FileEntry>) -> Result<Ind
 }
 
 impl ManifestMerger<'_> {
-    /// Merges where it pays off; the manifests that take the place of `input`, in order.
+    /// Merges manifests where it pays off. Returns the manifests that replace `input`, in order.
     pub(super) fn merge(
         &self,
         files: &mut MetadataFiles,

@@ -170,7 +170,7 @@ pub fn manifest_codec(options: Options<'_>) -> Result<AvroCodec> {
     }
 }
 
-/// A file being written, and what encodes its records. The level of zstandard is Java's default.
+/// A file being written, and the encoder of its records. The level of zstandard is Java's default.
 fn writer(kept: &'static Kept, codec: AvroCodec) -> Result<(ContainerWriter, RecordEncoder<'static>)> {
     let container = ContainerWriter::new(&kept.text, &[], codec).with_level((codec == AvroCodec::Zstd).then_some(1));
     Ok((container, RecordEncoder::new(&kept.schema)?))

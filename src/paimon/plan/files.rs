@@ -84,7 +84,7 @@ pub(crate) struct JudgedEntries {
 }
 
 impl JudgedEntries {
-    /// Adds what was seen.
+    /// Adds the counts.
     pub(crate) fn count(&self, counters: &mut PaimonPlanCounters) {
         let dropped = |stage| self.dropped.get(&stage).copied().unwrap_or_default();
         let hidden = dropped(PruneStage::Level);
@@ -273,7 +273,7 @@ impl<'p> FilePruner<'p> {
         }
     }
 
-    /// Why the scan does not see a file, whatever its rows.
+    /// Why the scan does not see a file, regardless of its rows.
     pub(crate) fn why_hidden(&self, columns: &PaimonEntryColumns, row: usize) -> Option<&'static str> {
         if self.rules.hides_level_0 && columns.level.get(row) == Some(&0) {
             return Some("files of level 0 are not seen before compaction");

@@ -41,7 +41,7 @@ pub struct PaimonPlanCounters {
 }
 
 impl PaimonPlanCounters {
-    /// Adds what another part of a plan has in the end.
+    /// Adds the result of another part of a plan.
     pub(crate) fn add_kept(&mut self, other: &PaimonPlanCounters) {
         self.files_kept += other.files_kept;
         self.rows_kept = self.rows_kept.saturating_add(other.rows_kept);
@@ -96,7 +96,7 @@ pub struct PaimonPlan {
     pub counters: PaimonPlanCounters,
 }
 
-/// Counts what a plan has in the end.
+/// Counts the result of a plan.
 pub(crate) fn count(splits: &[PlannedSplit], counters: &mut PaimonPlanCounters) {
     for task in splits.iter().flat_map(|s| &s.tasks) {
         for file in files_of(task) {

@@ -127,7 +127,7 @@ impl PaimonScan {
         }
     }
 
-    /// What planning is told.
+    /// The input of planning.
     pub(crate) fn plan_input(&self) -> PaimonPlanInput {
         let metadata = self.table.metadata();
         let read = self.shape.context.projection.fields.iter().map(|f| f.id);
