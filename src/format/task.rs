@@ -283,8 +283,8 @@ pub struct BucketFile {
     pub write_columns: Option<Vec<String>>,
 }
 
-/// Statistics of rows as Paimon records them. Least and greatest values are binary rows after their number of fields.
-/// Nulls are counted by column (`None` if not counted). Without columns, both rows have no fields.
+/// Statistics of rows as Paimon records them: least and greatest values as binary rows after their number of fields,
+/// and nulls by column (`None` where not counted). Of no columns: two rows without fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct RowStats {
@@ -377,21 +377,21 @@ pub struct ScanTask {
     pub deletes: Vec<DeleteRef>,
     /// What is left of the scan's filter on this file: `True` if its partition satisfies it.
     pub residual: Arc<BoundPredicate>,
-    /// In a changelog: what the commit did to its rows.
+    /// In a changelog: what happened to its rows.
     pub change: Option<Box<TaskChange>>,
-    /// Files that must be read together, with this one as the first. Their rows are merged by key.
+    /// Files that have to be read together, this one (the first of them) included: their rows are merged by key.
     pub merge: Option<Arc<MergeSection>>,
 }
 
-/// Data files of one bucket whose keys overlap. Of all rows with the same key, one remains. In a table without key, the
-/// files have different columns of the same rows.
+/// Data files of one bucket whose keys overlap: of rows with one key, one remains. In a table without key: files that
+/// have different columns of the same rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeSection {
-    /// Sorted runs. The files of a run are in the order of keys and don't overlap. Each file is a separate task without
-    /// section. In a table without key, each run is one file.
+    /// Sorted runs: the files of one follow each other by key and don't overlap. Each file is a task of its own,
+    /// without section. In a table without key each run is one file.
     pub runs: Vec<Vec<ScanTask>>,
-    /// If the section is the difference of two states: the sorted runs of the earlier state. The result has the rows of
-    /// `runs` that the earlier state does not have.
+    /// Where the section stands for the difference of two states: the sorted runs of the state before. Rows are those
+    /// of `runs` that are not among them.
     pub before: Option<Vec<Vec<ScanTask>>>,
 }
 
@@ -431,7 +431,8 @@ pub struct TaskChange {
     /// For a `delete`, these are the deletes after the commit, and the task has those before it. For an `insert`, it
     /// is the reverse.
     pub removed_by: Option<Vec<DeleteRef>>,
-    /// Set if rows keep their ids (v3): everything that the commit did. It tells moved rows from changed rows.
+    /// Set where rows keep their ids (v3): all that the commit did, to tell rows that it only moved from those it
+    /// changed.
     pub commit: Option<Arc<CommitChanges>>,
 }
 
@@ -453,8 +454,8 @@ pub struct ReadContext {
     pub schema: Arc<Schema>,
     /// The selected columns, in the order of the result. Structs have only the selected fields.
     pub projection: Arc<Schema>,
-    /// Columns that another schema of the table has and `schema` lacks. Each is a schema with one column. Equality
-    /// deletes may use them as keys.
+    /// Columns that `schema` lacks and another schema of the table has: each a schema of nothing else. Equality
+    /// deletes may be keyed on them.
     pub dropped: Arc<[Schema]>,
     /// In a changelog: the filter on the columns that describe the change of a row.
     pub change_filter: Arc<BoundPredicate>,
@@ -482,8 +483,8 @@ pub struct BucketContext {
     /// Declared types by schema and column, if they are more precise than those in `schemas` (`TINYINT`, `CHAR(3)`,
     /// `TIMESTAMP(3)`). Casts of columns whose type was changed use them. Other columns may be missing.
     pub declared: BTreeMap<i64, Arc<BTreeMap<FieldId, String>>>,
-    /// The columns by which files are sorted and rows are merged: the primary key without partition columns. Empty in
-    /// tables without primary key.
+    /// The columns that files are sorted by and rows merged by: the primary key without partition columns. Empty in
+    /// tables without one.
     pub key: Vec<FieldId>,
     /// The table's options, overridden by those of the scan. They define how rows with the same key become one.
     pub options: BTreeMap<String, String>,
@@ -507,8 +508,8 @@ pub struct CommitMessage {
     pub files: Vec<DataFile>,
     /// What the files rely on, if some are deletes.
     pub delta: Option<RowDelta>,
-    /// The table's format version, if the rows existed in the table before. They replace other rows. From version 3 on,
-    /// they have their lineage as columns.
+    /// The format version that the table had, if the rows were in the table before: they replace others, and from
+    /// version 3 on have their lineage as columns.
     pub rewrites: Option<u8>,
     /// When they were written. No earlier commit contains them.
     pub written_at: Option<WrittenAt>,

@@ -219,7 +219,7 @@ fn written(chunks: &[Chunk]) -> Result<Vec<u8>> {
 
 // ---- reading
 
-/// Where a split is: its frame, and its index in the frame.
+/// Where a split is: in a frame, at an index among its splits.
 struct SplitPlace<'a> {
     index: usize,
     frame: &'a [u8],

@@ -41,11 +41,11 @@ impl TableFolder {
         Ok(!whole && !self.tags()?.iter().any(|tag| tag.snapshot.id == id))
     }
 
-    /// The number of the first snapshot that lasts: an expiry has begun to remove the files of those before it, and the
-    /// next one will end it. 0 if none has begun.
+    /// The number of the first snapshot that stays. An expiry has begun to remove the files of earlier ones, and the
+    /// next expiry will complete that. 0 if no expiry has begun.
     ///
     /// # Errors
-    /// `CorruptTable` if what an expiry has said can't be read; those of the store.
+    /// `CorruptTable` if the record of an expiry can't be read; those of the store.
     pub(in crate::paimon) fn lasting_from(&self) -> Result<i64> {
         let path = self.expiring_path();
         let bytes = match self.store().get(&path) {

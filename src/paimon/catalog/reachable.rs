@@ -314,8 +314,8 @@ impl<'a> SnapshotReader<'a> {
     }
 }
 
-/// Whether the changes of a commit can still be told whose snapshot is being expired: by what writers added, or by its
-/// changelog.
+/// Whether the changes of a commit are still known while its snapshot is being expired: by the files that writers
+/// added, or by its changelog.
 ///
 /// # Errors
 /// Those of the store; `CorruptTable` for manifests that can't be read.

@@ -60,9 +60,9 @@ impl TableFolder {
         self.tag_lasting(&snapshot, make, || drop(self.store().delete(&path)))
     }
 
-    /// Makes (`make`) a tag of a snapshot that has all its files. A tag keeps those from then on, but an expiry may
-    /// have begun just before: it says what it takes before it looks at tags, so that is looked at once more, and the
-    /// tag is undone (`undo`).
+    /// Makes (`make`) a tag of a snapshot that has all its files. The tag keeps the files from then on, but an expiry
+    /// may have begun just before. An expiry records what it removes before it reads tags. So this checks that record
+    /// again and, if necessary, undoes the tag (`undo`).
     ///
     /// # Errors
     /// `NotFound` if the snapshot has expired or is about to; those of `make` and of the store.
@@ -200,11 +200,11 @@ impl TableFolder {
         branch.remove_branch_folder()
     }
 
-    /// Makes this branch what another is: what it has since their last common commit is replaced, and its tags from the
-    /// other's first snapshot on.
+    /// Makes this branch equal to another one. It replaces this branch's commits since the last common commit, and its
+    /// tags from the other's first snapshot on.
     ///
-    /// Interrupted, it is at one of its own snapshots or of the other's, unless both have other schemas and no commit
-    /// in common: then it may be without one. Done again it comes to its end.
+    /// If interrupted, the branch is at one of its own snapshots or of the other's. It may have no snapshot if both
+    /// have other schemas and no common commit. A second call completes the change.
     ///
     /// # Errors
     /// `NotFound` if the branch does not exist; `InvalidInput` if it has no snapshot, or is this one; those of the
@@ -292,14 +292,14 @@ impl TableFolder {
         Ok(())
     }
 
-    /// Takes back all commits after a snapshot, and the tags of what is taken back. A tag's snapshot that has expired
-    /// comes back.
+    /// Removes all commits after a snapshot, and their tags. If the tag's snapshot has expired, it restores the
+    /// snapshot.
     ///
-    /// Interrupted, the table is at the snapshot or at one of those after it, and goes on from there. What others
-    /// commit while it goes on is taken back, or stays in view.
+    /// If interrupted, the table is at the snapshot or at a later one, and continues from there. Commits of others
+    /// during the rollback are either removed or stay visible.
     ///
     /// # Errors
-    /// `NotFound` if the snapshot or tag does not exist, or it is being expired; those of the store.
+    /// `NotFound` if there is no such snapshot or tag, or it is being expired; those of the store.
     pub fn roll_back(&self, to: &RollbackTo) -> Result<PaimonSnapshot> {
         let target = match to {
             RollbackTo::Snapshot(id) => self.snapshot_or_tagged(*id)?,
@@ -340,11 +340,11 @@ impl TableFolder {
         Ok(self.snapshot_ids()?.into_iter().filter(|later| *later > id).collect())
     }
 
-    /// Removes the last snapshots, the newest first: whenever it stops, the table is at one of them or at the one
-    /// before. What takes their place is put there before the last of them goes (`put`, which is told its number).
+    /// Removes the last snapshots, the newest first. Whenever it stops, the table is at one of them or at the one
+    /// before. Their replacement is written before the last of them is removed (`put`, which gets its number).
     ///
-    /// No hint says then which is the latest: it would hide what somebody has just committed to a snapshot that is
-    /// gone.
+    /// Meanwhile no hint names the latest snapshot: it would hide a commit that somebody has just made on a removed
+    /// snapshot.
     fn take_back(&self, going: &[i64], put: &dyn Fn(i64) -> Result<()>) -> Result<()> {
         self.forget_latest()?;
         let Some((lowest, above)) = going.split_first() else { return put(i64::MAX) };

@@ -110,13 +110,14 @@ impl Meeting<'_> {
         Ok(())
     }
 
-    /// A data file goes with its deletion vector, and only live files get one. Stricter than Java, which looks at
-    /// tables without primary key only: of two compactions, one would bring back what the other deleted.
+    /// A data file is removed with its deletion vector, and only live files get one. Java checks only tables without
+    /// primary key. This check is stricter: otherwise one of two compactions would bring back rows that the other
+    /// deleted.
     fn check_vectors(&self, live: &[&FileEntry]) -> Result<()> {
         let removed: HashSet<&str> =
             self.index_delta.iter().filter(|e| e.kind == DELETE).map(|e| e.file_name.as_str()).collect();
         let names_of = |kind: u8| self.delta.iter().filter(move |e| e.kind == kind).map(|e| e.file_name.as_str());
-        // Files that go to another level keep their names and their vectors.
+        // Files that move to another level keep their names and their vectors.
         let moved: HashSet<&str> = names_of(ADD).collect();
         let gone: HashSet<&str> = names_of(DELETE).filter(|name| !moved.contains(name)).collect();
         for entry in self.index_base.iter().filter(|e| !removed.contains(e.file_name.as_str())) {
@@ -127,8 +128,8 @@ impl Meeting<'_> {
             }
         }
         let names: HashSet<&str> = live.iter().map(|e| e.file_name.as_str()).collect();
-        // By a primary key, writers carry a bucket's vectors over as they found them, those of files that are long gone
-        // too.
+        // In tables with a primary key, writers copy a bucket's vectors unchanged, even those of files removed long
+        // ago.
         let carried: HashSet<&str> = match self.schema.has_primary_key() {
             true => self.index_base.iter().flat_map(|e| &e.deletion_vectors).flatten().map(|v| &*v.data_file).collect(),
             false => HashSet::new(),

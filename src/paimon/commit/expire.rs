@@ -97,7 +97,7 @@ struct ExpiryStep {
     files: ReachableFiles,
     /// The first that stays.
     first_kept: Option<i64>,
-    /// Those that become no changelogs, since an expiry that was stopped has removed what told their changes.
+    /// Snapshots that can't become changelogs, because an interrupted expiry has removed their change files.
     untold: BTreeSet<i64>,
 }
 
@@ -131,8 +131,8 @@ struct ExpiryPlan {
 }
 
 impl ExpiryPlan {
-    /// Plans, and says which snapshots last if it `begins`: before it looks at what tags need, so that none is made
-    /// meanwhile.
+    /// Plans. If it `begins`, it first records which snapshots last, and then reads what tags need. So no tag is made
+    /// for a removed snapshot meanwhile.
     fn of(folder: &TableFolder, expiry: &ExpiryRequest, begins: bool) -> Result<ExpiryPlan> {
         let schema = folder.latest_schema()?;
         let retention = RetentionRules::of(schema.options(), expiry, now_ms())?;
@@ -195,7 +195,7 @@ impl ExpiryStep {
         self.going.iter().filter(|snapshot| !self.untold.contains(&snapshot.id))
     }
 
-    /// Whether there were any to go or stay.
+    /// Whether there is anything to remove or to keep.
     fn is_any(&self) -> bool {
         self.first_kept.is_some() || !self.going.is_empty()
     }
@@ -223,7 +223,7 @@ impl ExpiryStep {
         Ok(())
     }
 
-    /// Takes changelogs away, one after the other: each before what no later one has. New ones may have come (`came`).
+    /// Removes changelogs one after the other, each before its files that no later one has. `came`: new ones may exist.
     fn run_on_changelogs(&self, folder: &TableFolder, came: bool) -> Result<()> {
         let mut files: BTreeMap<i64, Vec<&String>> = BTreeMap::new();
         for (_, of, path) in self.files.sorted() {
@@ -282,7 +282,7 @@ fn going_changelogs(
     else {
         return Ok(ExpiryStep::default());
     };
-    // As long as there are to be more, Java keeps the latest. What later snapshots may still need is left alone.
+    // Java keeps the latest one while more will follow. Files that later snapshots may need stay.
     let cap = if retention.decoupled { last.min(snapshot) } else { snapshot };
     let cap = cap.min(view.consumed.unwrap_or(i64::MAX));
     let load = |id: i64| match known.get(&id) {
@@ -417,7 +417,7 @@ pub fn drop_tag(folder: &TableFolder, name: &str) -> Result<()> {
     release(folder, &tag)
 }
 
-/// Lets a tag name another snapshot, and removes what only the one before had if that has expired.
+/// Points a tag at another snapshot. If the old one has expired, also removes the files that only it had.
 ///
 /// # Errors
 /// As [`drop_tag`].
@@ -445,7 +445,7 @@ pub fn retain_tag(folder: &TableFolder, name: &str, retained_ms: Option<i64>) ->
     folder.store().put(&folder.tag_path(name), &tag_file(&tag.snapshot, retained_ms, now_ms()))
 }
 
-/// Removes what only a snapshot has that no tag names any more, if it has expired.
+/// Removes the files of an expired snapshot without a tag, if no other snapshot has them.
 fn release(folder: &TableFolder, tag: &PaimonSnapshot) -> Result<()> {
     if folder.has_snapshot(tag.id)? {
         return Ok(());
@@ -455,8 +455,8 @@ fn release(folder: &TableFolder, tag: &PaimonSnapshot) -> Result<()> {
     reader.live(tag, &mut |path| own.add(path, FileKind::Data, tag.id))?;
     own.add_data(reader.changelog(tag)?, tag.id);
     reader.metadata(tag, MetadataParts::ALL, true, &mut own)?;
-    // What is neither in the snapshot before nor in the one after is in none beyond. Those that an expiry has begun on
-    // don't count: they are never read again, but for their changes.
+    // A file that is not in the snapshots directly before and after is in no other one. Snapshots that an expiry has
+    // begun on don't count: only their changes are still read.
     let lasting = folder.lasting_from()?;
     let (going, last): (Vec<PaimonSnapshot>, Vec<PaimonSnapshot>) =
         folder.snapshots()?.into_iter().partition(|s| s.id < lasting);

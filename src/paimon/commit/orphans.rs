@@ -149,9 +149,9 @@ fn old_files(store: &dyn Store, folder: &str, before: i64) -> Result<Vec<(String
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lasts {
     All,
-    /// Not those that tell its changes: Java's expiry removes them although a tag has the snapshot.
+    /// Without the files of its changes: Java's expiry removes them although a tag has the snapshot.
     Data,
-    /// Those that tell its changes, of the others few.
+    /// The files of its changes, and few of the others.
     Changes,
 }
 

@@ -147,7 +147,7 @@ static PROGRAMS: Compiled<DecodeProgram> = Compiled::new();
 /// Decodes a manifest: its entries in order, each with the requested values.
 ///
 /// # Errors
-/// `CorruptTable` with the number of the block if the bytes are not a manifest; `Unsupported` for an unknown codec.
+/// `CorruptTable` with the number of the block if the bytes are no manifest; `Unsupported` for an unknown codec.
 pub fn decode_manifest(bytes: &[u8], request: &PaimonEntryRequest<'_>) -> Result<PaimonEntryColumns> {
     Decoder::default().decode(&OpenFile::parse(bytes)?, request)
 }

@@ -214,7 +214,7 @@ impl PaimonManifestWriter {
     /// An empty manifest.
     ///
     /// # Errors
-    /// `Internal` if the schema of manifests is not an Avro schema.
+    /// `Internal` if the schema of manifests is no Avro schema.
     pub fn new(codec: AvroCodec) -> Result<PaimonManifestWriter> {
         let (writer, encoder) = writer(kept(&MANIFEST, manifest_schema)?, codec)?;
         Ok(PaimonManifestWriter { writer, encoder, bytes: Vec::new() })

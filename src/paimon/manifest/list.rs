@@ -69,7 +69,7 @@ const REQUIRED: usize = 4;
 /// Reads a manifest list: its entries in order.
 ///
 /// # Errors
-/// `CorruptTable` if the bytes are not a manifest list; `Unsupported` for an unknown codec.
+/// `CorruptTable` if the bytes are no manifest list; `Unsupported` for an unknown codec.
 pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<PaimonManifestFile>> {
     decode_entries(&OpenFile::parse(bytes)?)
 }

@@ -49,8 +49,8 @@ pub fn plan_changes(input: &PaimonPlanInput, folder: &TableFolder, between: &Bet
 }
 
 /// Hint for a commit that has expired.
-const KEPT: &str = "Changes are known only as far back as snapshots or their changelogs are kept, and what commits added only where \
-                    the table had no changelog producer when they expired; without since= all that are kept are told";
+const KEPT: &str = "Changes are known only as far back as snapshots or their changelogs are kept. Rows that commits added are known only if \
+                    the table had no changelog producer when they expired. Without since=, the scan reads all changes that are kept";
 
 /// The commits whose files count. Those whose snapshots have expired are read by their changelogs, where these are kept
 /// longer.
@@ -102,8 +102,7 @@ pub fn earliest_told(folder: &TableFolder, mode: ChangeMode, end: i64) -> Result
     Ok(told.contains(&end).then_some(first))
 }
 
-/// Those of the snapshots on which an expiry has begun whose changes can still be told: they may be about to become
-/// changelogs.
+/// Snapshots on which an expiry has begun but whose changes are still known. They may be about to become changelogs.
 fn half_told(folder: &TableFolder, mode: ChangeMode, ids: &[i64]) -> Result<Vec<i64>> {
     let mut out = Vec::new();
     for id in ids {

@@ -178,9 +178,8 @@ fn version(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Stri
     new_scan(table, schema.clone(), Selection::Version(place), columns.clone(), all, request, options)
 }
 
-/// A scan of the rows that came between two versions: Java's `incremental-between`. Append tables have them by `delta`,
-/// tables with a primary key by their changelog if there is one; of these, rows that were taken back or deleted are not
-/// among them.
+/// A scan of the rows added between two versions: Java's `incremental-between`. Append tables use `delta`. Tables with
+/// a primary key use their changelog if there is one, without rows that were retracted or deleted.
 fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<String, String>) -> Result<PaimonScan> {
     let schema = table.table_schema();
     if Options(&options).data_evolution()? {

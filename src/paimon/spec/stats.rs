@@ -182,9 +182,9 @@ impl<'a> StatsBounds<'a> {
         })
     }
 
-    /// Whether there may be NaNs that the bounds don't tell of. Where Java compares values itself, and in Parquet's
-    /// statistics, a NaN is the greatest value of all; ORC's pass over them. Planning as Java does takes no notice of
-    /// that, but where a filter asks for NaNs themselves, which Java's can't.
+    /// Whether there may be NaNs that the bounds don't show. Where Java compares values itself, and in Parquet's
+    /// statistics, a NaN is the greatest value of all. ORC's statistics ignore NaNs. Planning as in Java ignores this,
+    /// except for filters on NaN, which Java does not have.
     pub fn hiding_nans(self, hides_nans: bool) -> StatsBounds<'a> {
         StatsBounds { hides_nans, ..self }
     }

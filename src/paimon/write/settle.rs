@@ -104,8 +104,8 @@ impl PaimonTable {
         Err(Error::internal("the commit loop ended"))
     }
 
-    /// Whether rows that were written to an earlier version have their places elsewhere now, or several writers gave
-    /// them several, or such that scans leave them out. Rows that replace what is there have no places by then.
+    /// Whether rows for an earlier version now belong to other places. Also true if several writers gave them different
+    /// places, or places that scans leave out. Rows that replace existing ones are independent of earlier places.
     fn outdates(&self, pending: &PendingFiles, replaces: bool) -> Result<bool> {
         if is_over_partitions(self.table_schema()) {
             return Ok(!replaces && self.metadata().snapshot.as_ref().map(|s| s.id) != pending.base);

@@ -50,8 +50,7 @@ pub(crate) fn check_deletable(schema: &TableSchema) -> Result<()> {
     }
 }
 
-/// What says of the keys of rows that are to go which rows they are newer than. Where it is null they are older than
-/// all.
+/// The columns that order deletes among the rows of a key. A delete with nulls there is older than all rows.
 pub(crate) struct DeleteOrder {
     /// Columns that must all have values.
     each: Vec<usize>,

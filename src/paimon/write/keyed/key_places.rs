@@ -1,9 +1,9 @@
-//! Where each key is, for tables whose primary key says nothing of the partition: a row may belong to another partition
-//! than the one that its key is in.
+//! Where each key is, for tables whose primary key lacks partition columns. A new row may belong to another partition
+//! than the one where its key is.
 //!
-//! All keys are read before the first row is written. By the table's merge engine, a key then moves (`deduplicate`: its
-//! row is deleted where it was), draws its new rows to where it is (`partial-update`, `aggregation`), or keeps them out
-//! (`first-row`).
+//! All keys are read before the first row is written. The merge engine then decides. With `deduplicate` the key moves,
+//! and its row is deleted at the old place. With `partial-update` and `aggregation` new rows are moved to the place of
+//! the key. With `first-row` they are dropped.
 //!
 //! Source: Java's `GlobalIndexAssigner`, `IndexBootstrap` and `ExistingProcessor`.
 
@@ -85,8 +85,8 @@ struct KeyOutput {
 }
 
 impl KeyPlaces {
-    /// Those of a table at its snapshot; of an empty one if what is there goes. All rows delete others if `deletes`;
-    /// those that only follow from what was `undone` are left out.
+    /// The places in a table at its snapshot, or in an empty table if the rows are replaced. With `deletes`, all rows
+    /// delete others. Deletions that only follow from `undone` are left out.
     ///
     /// # Errors
     /// As [`BucketRoom::of`]; `Unsupported` for keys of types with parts; those of reading keys.
