@@ -71,7 +71,8 @@ impl Table {
         Ok((newest, Some(DeletePlan { live, sizes, groups })))
     }
 
-    /// Removes delete files and deletion vectors that delete no row of any data file. Returns the table at its new version.
+    /// Removes delete files and deletion vectors that delete no row of any data file. Returns the table at its new
+    /// version.
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`].
