@@ -248,7 +248,7 @@ impl Table {
         Ok(message.into())
     }
 
-    /// What a delete or update is parted into: files that go as they are, and `(path, bytes)` of the others.
+    /// The division of a delete or update: files that are removed as a whole, and `(path, bytes)` of the others.
     fn change_files(
         &self,
         py: Python<'_>,
@@ -295,7 +295,7 @@ impl Table {
         Ok(message.into())
     }
 
-    /// All parts of a change. `filter`: of the rows that it read.
+    /// Commits all parts of a change. `filter` selects every row that the change read.
     #[pyo3(signature = (change, filter, messages, snapshot_properties, *, branch=None))]
     fn commit_parts(
         &self,
