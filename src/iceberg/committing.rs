@@ -151,7 +151,7 @@ impl CommitOptions {
         let staged = enabled && self.snapshot_properties.get(WAP_ID).is_some_and(|id| !id.is_empty());
         match self.branch.as_ref().filter(|_| staged) {
             Some(branch) => Err(Error::invalid(format!(
-                "a commit with {WAP_ID} is staged and goes to no branch, not to '{branch}'"
+                "a commit with {WAP_ID} is staged on no branch, so it can't go to '{branch}'"
             ))
             .hint("Leave out one of the two")),
             None => Ok(staged),

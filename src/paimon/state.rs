@@ -281,7 +281,7 @@ impl PaimonTable {
     /// `InvalidInput` if the text is not that; `NotFound` if the snapshot has expired, or the table was dropped and
     /// created again; as [`TableMetadata::load`].
     pub fn from_json(j: &Json) -> Result<PaimonTable> {
-        let wrong = || Error::invalid("the text is not the JSON of a table");
+        let wrong = || Error::invalid("the text is not JSON of a table");
         let text = |key: &str| j.get(key).and_then(Json::as_str).ok_or_else(wrong);
         let id = |key: &str| j.get(key).and_then(Json::as_i64);
         let options = texts(j.get("storage-options")).ok_or_else(wrong)?;

@@ -2,7 +2,7 @@
 //!
 //! Out: [`Batch`] (`__arrow_c_array__`), [`Batches`] and [`BatchStream`] (`__arrow_c_stream__`). In: [`Input`], from
 //! any object with `__arrow_c_stream__` or `__arrow_c_array__`. Every capsule's name is checked before its pointer is
-//! used, and what it points at is moved out, so that the capsule's own destructor finds it released.
+//! used. The contents are moved out, so that the capsule's own destructor finds them released.
 //!
 //! Consumers such as polars pull a stream from compiled code, where Python handles no signals. So both directions
 //! [`Watch`] for signals between batches.
@@ -223,7 +223,7 @@ impl Outgoing {
         next.map_err(|e| ArrowError::ExternalError(e.to_string().replace('\0', "\u{fffd}").into()))
     }
 
-    /// The consumer will raise an error of its own; Ctrl-C asked for again raises `KeyboardInterrupt` after it.
+    /// The consumer will raise its own error; the repeated Ctrl-C raises `KeyboardInterrupt` after it.
     fn raise_later(&self) {
         Python::try_attach(|py| {
             if self.watch.raised().is_some_and(|e| e.is_instance_of::<PyKeyboardInterrupt>(py)) {
@@ -299,7 +299,7 @@ fn stream_of(method: &Bound<'_, PyAny>) -> PyResult<Reader> {
     run(py, || Ok(Box::new(Imported::new(stream)?) as Reader))
 }
 
-/// A stream that another library made. Not arrow's own reader, which panics at sliced structs in structs (see [`cut`]).
+/// A stream of another library. Arrow's own reader is not used: it panics at sliced structs in structs (see [`cut`]).
 struct Imported {
     stream: FFI_ArrowArrayStream,
     schema: SchemaRef,
@@ -379,7 +379,7 @@ fn whole(fields: &Fields, data: &ArrayData) -> Result<StructArray> {
     let columns = columns.collect::<Result<Vec<_>>>()?;
     let rows = StructArray::from(built(rows(data, 0, data.len()).child_data(columns)));
     match rows.null_count() {
-        // What lies under them is void.
+        // Values under nulls have no meaning.
         1.. => Err(Error::invalid("rows of a table can't be null").hint("Leave them out")),
         0 => Ok(rows),
     }
@@ -401,11 +401,11 @@ fn check_values(data: &ArrayData) -> Result<(), ArrowError> {
     data.child_data().iter().try_for_each(check_values)
 }
 
-/// Some rows of imported data without anything that they don't reach: children and values are cut to them and offsets
-/// moved, so that to check many small slices takes no longer than to check the whole, and nothing stays unchecked.
+/// Selected rows of imported data, without unreachable values: children and values are cut, and offsets moved. So
+/// checking many small slices takes no longer than checking the whole, and nothing stays unchecked.
 ///
-/// No struct has an offset afterwards. Arrow's own slicing of a struct cuts the members and keeps the offset too, so
-/// that structs in it are cut twice, beyond their end.
+/// No struct has an offset afterwards. Arrow's own slicing cuts a struct's members and keeps its offset too. So inner
+/// structs would be cut twice, beyond their end.
 fn cut(data: &ArrayData, offset: usize, len: usize) -> Result<ArrayData, ArrowError> {
     use DataType as D;
     if offset.checked_add(len).is_none_or(|end| end > data.len()) {
@@ -467,7 +467,7 @@ fn cut_list_views<O: ArrowNativeType>(data: &ArrayData, offset: usize, len: usiz
         Some(start..start.checked_add(size.to_usize()?)?)
     });
     let lists = lists.collect::<Option<Vec<_>>>().ok_or_else(|| broken(data, "has negative offsets or sizes"))?;
-    // Empty ones may lie anywhere.
+    // Empty lists may lie anywhere.
     let filled = || lists.iter().filter(|list| !list.is_empty());
     let first = filled().map(|list| list.start).min().unwrap_or(0);
     let last = filled().map(|list| list.end).max().unwrap_or(0);
@@ -478,7 +478,7 @@ fn cut_list_views<O: ArrowNativeType>(data: &ArrayData, offset: usize, len: usiz
     Ok(built(rows(data, offset, len).buffers(buffers).add_child_data(elements)))
 }
 
-/// For one row or more.
+/// For at least one row.
 fn cut_runs<O: ArrowNativeType>(data: &ArrayData, offset: usize, len: usize) -> Result<ArrayData, ArrowError> {
     let (ends, values) = (child(data, 0)?, child(data, 1)?);
     let all = numbers::<O>(ends, 0, 0, ends.len())?;
@@ -493,8 +493,8 @@ fn cut_runs<O: ArrowNativeType>(data: &ArrayData, offset: usize, len: usize) -> 
     Ok(built(rows(data, offset, len).child_data(vec![ends, values])))
 }
 
-/// The offsets of some rows, counted from the first, and what they span of `limit` values. Whether they ascend is left
-/// to [`check_values`].
+/// The offsets of some rows, counted from the first, and the range of `limit` values that they span. [`check_values`]
+/// checks that they ascend.
 fn moved<O: ArrowNativeType>(
     data: &ArrayData,
     offset: usize,
@@ -511,7 +511,7 @@ fn moved<O: ArrowNativeType>(
     Ok((Buffer::from_vec(moved.collect::<Option<Vec<O>>>().ok_or_else(wrong)?), first..last))
 }
 
-/// `len` numbers of a buffer, from a row on.
+/// `len` numbers of a buffer, starting at a row.
 fn numbers<O: ArrowNativeType>(data: &ArrayData, buffer: usize, row: usize, len: usize) -> Result<&[O], ArrowError> {
     let start = data.offset().saturating_add(row);
     let all = data.buffers().get(buffer).map(|buffer| buffer.typed_data::<O>());
@@ -535,8 +535,8 @@ fn rows(data: &ArrayData, offset: usize, len: usize) -> ArrayDataBuilder {
 
 #[expect(unsafe_code, reason = "the checks of the safe way come later, in `whole`")]
 fn built(rows: ArrayDataBuilder) -> ArrayData {
-    // SAFETY: only `cut` and `whole` build so. What `cut` gives, `whole` checks before anything reads it, and its own
-    // rows are of columns that are checked and as long.
+    // SAFETY: only `cut` and `whole` call this. The result of `cut` is checked by `whole` before anything reads it. The
+    // rows of `whole` have checked columns of the same length.
     unsafe { rows.build_unchecked() }
 }
 

@@ -57,7 +57,7 @@ impl PyCommitMessage {
         run_attached(py, || message_to_json(&self.inner))
     }
 
-    /// Reads what `to_json` wrote.
+    /// Reads the result of `to_json`.
     #[classmethod]
     fn from_json(cls: &Bound<'_, PyType>, text: &Bound<'_, PyAny>) -> PyResult<PyCommitMessage> {
         let text = json_text(text)?;

@@ -28,7 +28,7 @@ impl PySchema {
     fn from_arrow(obj: &Bound<'_, PyAny>) -> PyResult<PySchema> {
         let py = obj.py();
         let Some(schema) = import_schema(obj)? else {
-            let error = Error::invalid(format!("a '{}' is no schema", obj.get_type().name()?))
+            let error = Error::invalid(format!("a '{}' is not a schema", obj.get_type().name()?))
                 .hint("Give a pyarrow.Schema, a frazil.Schema or another object with __arrow_c_schema__");
             return Err(to_exception(py, &error));
         };

@@ -84,8 +84,8 @@ pub(super) fn wrapped<'py>(splits: Vec<task::Split>, wrap: &Bound<'py, PyAny>) -
     Ok(out)
 }
 
-/// Stops Python's search for garbage as long as it lives. Among many new objects, Python would search again and again,
-/// and find nothing. Other threads may run meanwhile, so it is only for many objects.
+/// Stops Python's garbage collection as long as it lives. Among many new objects, Python would collect again and again
+/// without finding garbage. Other threads may run meanwhile, so it is only used for many objects.
 struct Uncollected<'py>(Option<Bound<'py, PyModule>>);
 
 impl<'py> Uncollected<'py> {
@@ -101,7 +101,7 @@ impl<'py> Uncollected<'py> {
 
 impl Drop for Uncollected<'_> {
     fn drop(&mut self) {
-        // It takes nothing and can't fail.
+        // It takes no arguments and can't fail.
         let _ = self.0.take().map(|gc| gc.call_method0("enable"));
     }
 }

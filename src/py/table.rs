@@ -253,7 +253,7 @@ impl PyTable {
         Ok(message.into())
     }
 
-    /// What a delete or update is parted into: files that go as they are, and `(path, bytes)` of the others.
+    /// The division of a delete or update: files that are removed as a whole, and `(path, bytes)` of the others.
     fn change_files(
         &self,
         py: Python<'_>,
@@ -300,7 +300,7 @@ impl PyTable {
         Ok(message.into())
     }
 
-    /// All parts of a change. `filter`: of the rows that it read.
+    /// Commits all parts of a change. `filter` selects every row that the change read.
     #[pyo3(signature = (change, filter, messages, snapshot_properties, *, branch=None))]
     fn commit_parts(
         &self,

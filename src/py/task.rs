@@ -26,7 +26,7 @@ pub(super) struct PyDataFile {
 
 #[pymethods]
 impl PyDataFile {
-    /// Where it is, as the table records it.
+    /// Its location, as the table records it.
     #[getter]
     fn path(&self) -> &str {
         &self.inner.path
@@ -50,7 +50,7 @@ impl PyDataFile {
         self.inner.size_bytes
     }
 
-    /// Its partition: name of the partition field to value.
+    /// Its partition: values by name of the partition field.
     #[getter]
     fn partition<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let out = PyDict::new(py);
@@ -60,7 +60,7 @@ impl PyDataFile {
         Ok(out)
     }
 
-    /// The partition spec it was written with.
+    /// The partition spec that it was written with.
     #[getter]
     fn spec_id(&self) -> i32 {
         self.inner.partition.spec_id
@@ -119,7 +119,7 @@ pub(super) struct PyDeleteFile {
 
 #[pymethods]
 impl PyDeleteFile {
-    /// Where it is, as the table records it.
+    /// Its location, as the table records it.
     #[getter]
     fn path(&self) -> &str {
         &self.inner.path
@@ -170,7 +170,7 @@ impl PyDeleteFile {
     }
 }
 
-/// One range of one data file to read, with the deletes that apply and what is left of the filter.
+/// One range of one data file to read, with the deletes that apply and the remaining filter.
 #[pyclass(name = "ScanTask", frozen, module = "frazil._core")]
 pub(super) struct PyScanTask {
     pub(super) inner: task::ScanTask,
@@ -203,7 +203,7 @@ impl PyScanTask {
         self.inner.deletes.iter().map(|d| PyDeleteFile { inner: Arc::clone(&d.file) }).collect()
     }
 
-    /// What is left of the filter on this file; its `str()` is text that a scan accepts.
+    /// The remaining filter for this file; its `str()` is text that a scan accepts.
     #[getter]
     fn residual<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         PREDICATE.import(py, "frazil.expr", "Predicate")?.call1((self.inner.residual.to_string(),))
@@ -215,20 +215,20 @@ impl PyScanTask {
         self.inner.change.as_ref().map(|c| c.operation.as_str())
     }
 
-    /// In a changelog the place of the commit among those that count, from 0.
+    /// In a changelog, the position of the commit among the counted commits, from 0.
     #[getter]
     fn change_ordinal(&self) -> Option<i32> {
         self.inner.change.as_ref().map(|c| c.ordinal)
     }
 
-    /// In a changelog the commit.
+    /// In a changelog, the commit.
     #[getter]
     fn commit_snapshot_id(&self) -> Option<i64> {
         self.inner.change.as_ref().map(|c| c.commit_snapshot_id)
     }
 
-    /// In a changelog, where the file itself stayed: the deletes on the other side of the commit. The task's rows are
-    /// those that they remove and that `deletes` leave.
+    /// In a changelog, for a file that itself stayed: the deletes on the other side of the commit. The task's rows are
+    /// removed by them, but not by `deletes`.
     #[getter]
     fn removed_by(&self) -> Option<Vec<PyDeleteFile>> {
         let deletes = self.inner.change.as_ref()?.removed_by.as_ref()?;
@@ -240,7 +240,7 @@ impl PyScanTask {
         run_attached(py, || task_to_json(&self.inner, &self.schema))
     }
 
-    /// Reads what `to_json` wrote.
+    /// Reads the result of `to_json`.
     #[classmethod]
     fn from_json(cls: &Bound<'_, PyType>, text: &Bound<'_, PyAny>) -> PyResult<PyScanTask> {
         let text = json_text(text)?;
@@ -259,7 +259,7 @@ impl PyScanTask {
         format!("ScanTask({:?}, start={}, length={}, deletes={deletes}{change})", t.data_file.path, t.start, t.length)
     }
 
-    /// Reads what pickling wrote: more than `to_json`, whose form the specification fixes, has room for.
+    /// Reads the pickled form. It has members for which `to_json`, fixed by the specification, has no place.
     #[classmethod]
     fn unpickle(cls: &Bound<'_, PyType>, text: &str) -> PyResult<PyScanTask> {
         run_attached(cls.py(), || {

@@ -20,7 +20,7 @@ use crate::rows::seam;
 /// `InvalidInput` for any other text; as [`crate::tables::open::open`].
 pub fn table_from_json(text: &str) -> Result<Arc<dyn seam::Table>> {
     let j: Json =
-        serde_json::from_str(text).map_err(|e| Error::invalid("the text is not the JSON of a table").because(e))?;
+        serde_json::from_str(text).map_err(|e| Error::invalid("the text is not JSON of a table").because(e))?;
     Ok(match j.get("format").and_then(Json::as_str) {
         #[cfg(test)]
         Some("toy") => Arc::new(super::toy::ToyTable::from_json(&j)?),
@@ -39,7 +39,7 @@ pub fn plan_part_from_json(text: &str) -> Result<Box<dyn seam::PlanPart>> {
 
 /// Opens a table of Iceberg, by its catalog if it has one.
 fn iceberg_from_json(text: &str) -> Result<IcebergTable> {
-    let wrong = || Error::invalid("the text is not the JSON of a table");
+    let wrong = || Error::invalid("the text is not JSON of a table");
     let j: Json = serde_json::from_str(text).map_err(|e| wrong().because(e))?;
     let location = j.get("metadata-location").and_then(|v| v.as_str()).ok_or_else(wrong)?;
     let options = texts(j.get("storage-options")).ok_or_else(wrong)?;

@@ -112,7 +112,7 @@ def test_an_abort_spares_what_is_in_the_table(catalog: fz.Catalog) -> None:
     assert ids(table.location) == [1]
     given_up = table.writer().write(one(2))
     table.abort([given_up])
-    with pytest.raises(fz.InvalidInputError, match="not there any more"):
+    with pytest.raises(fz.InvalidInputError, match="no longer exists"):
         table.commit([given_up])
     assert ids(table.location) == [1]
 

@@ -165,12 +165,12 @@ def test_bad_positions(make: Make) -> None:
     path = places(table, "id = 1")["_file"][0].as_py()
     before = files(table)
     for given, message in [
-        (pa.table({"file_path": [path], "pos": [2]}), "so many rows"),
+        (pa.table({"file_path": [path], "pos": [2]}), "fewer rows"),
         (pa.table({"file_path": [path], "pos": [-1]}), "impossible position"),
         (pa.table({"file_path": [path], "pos": pa.array([None], pa.int64())}), "null"),
         (pa.table({"file_path": [path], "pos": ["x"]}), "pos"),
         (pa.table({"file_path": [path]}), "file_path and pos"),
-        (pa.table({"file_path": [path], "pos": [2**62]}), "so many rows"),
+        (pa.table({"file_path": [path], "pos": [2**62]}), "fewer rows"),
     ]:
         with pytest.raises(fz.InvalidInputError, match=message):
             table.delete_positions(given)
@@ -335,7 +335,7 @@ def test_rewrites_that_are_none(make: Make, catalog: fz.Catalog) -> None:
     more = table.writer().rewrite(pa.concat_tables([full, full]))
     with pytest.raises(fz.InvalidInputError, match="must not add rows"):
         table.commit_rewrite([task], [more], at=at)
-    with pytest.raises(fz.InvalidInputError, match="no rewrite"):
+    with pytest.raises(fz.InvalidInputError, match="committed as a rewrite"):
         table.commit_rewrite([task], [table.writer().delete_keys(rows([1]), on=["id"])], at=at)
     other = catalog.create_table("db.other", SCHEMA).append(rows([1]))
     with pytest.raises(fz.InvalidInputError, match="another table"):

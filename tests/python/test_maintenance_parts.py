@@ -194,7 +194,7 @@ def test_refusals(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
     with pytest.raises(fz.UnsupportedError, match="not with tables of Apache Paimon yet") as missing:
         paimon._core.maintain(compaction())
     assert missing.value.context["table"] == paimon.location
-    with pytest.raises(fz.UnsupportedError, match="by the options of the table"):
+    with pytest.raises(fz.UnsupportedError, match="by the table's options"):
         table._core.maintain(Maintenance.CompactBuckets(None, False, {}, False, None, {}))
 
 

@@ -177,9 +177,9 @@ def test_files_that_expired_are_not_there(catalog: fz.Catalog) -> None:
     table.commit([message]).append(rows(1))
     table.maintain.compact(rewrite_all=True)
     table.maintain.expire_snapshots(older_than=dt.timedelta(0))
-    with pytest.raises(fz.InvalidInputError, match="not there any more") as refused:
+    with pytest.raises(fz.InvalidInputError, match="no longer exists") as refused:
         table.commit([message])
-    assert "look whether its rows are in the table" in str(refused.value)
+    assert "check whether its rows are in the table" in str(refused.value)
     assert read(table) == [1, 10]
 
 

@@ -296,7 +296,7 @@ def test_parts_are_committed_as_one_change(table: fz.Table) -> None:
         table.commit(messages)
     with pytest.raises(fz.InvalidInputError, match="two parts changed the same data file"):
         core.commit_parts(change, "id < 20", [*messages, job.write(iter(payloads[:1]), 7)[0]], {})
-    with pytest.raises(fz.InvalidInputError, match="no part of a change"):
+    with pytest.raises(fz.InvalidInputError, match="not a part of a change"):
         core.commit_parts(change, "id < 20", [table.writer().write(rows(0, 1))], {})
     # A job that failed leaves nothing.
     before = data_files(table)

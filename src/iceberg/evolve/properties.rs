@@ -47,7 +47,7 @@ const LEVELS: ValueKind = OneOf(&["serializable", "snapshot"]);
 const SPREADS: ValueKind = OneOf(&["none", "hash", "range"]);
 const AVRO_CODECS: ValueKind = OneOf(&["gzip", "zstd", "snappy", "uncompressed"]);
 
-/// By whole names.
+/// Checks of properties by their whole names.
 const KNOWN: &[(&str, ValueKind)] = &[
     ("commit.manifest-merge.enabled", Flag),
     ("commit.manifest.min-count-to-merge", INT),
@@ -115,7 +115,7 @@ const KNOWN: &[(&str, ValueKind)] = &[
     ("write.wap.enabled", Flag),
 ];
 
-/// By what stands before a column's name.
+/// Checks of properties by the prefix before a column's name.
 const OF_COLUMNS: &[(&str, ValueKind)] = &[
     ("write.metadata.metrics.column.", Metrics),
     ("write.parquet.bloom-filter-enabled.column.", Flag),
@@ -125,7 +125,7 @@ const OF_COLUMNS: &[(&str, ValueKind)] = &[
     ("write.parquet.stats-enabled.column.", Flag),
 ];
 
-/// What files are compressed by, unless their properties say so.
+/// The default compression of files.
 const DEFAULT_CODECS: &[(&str, &str)] = &[
     ("write.parquet.", "zstd"),
     ("write.avro.", "gzip"),
@@ -134,7 +134,7 @@ const DEFAULT_CODECS: &[(&str, &str)] = &[
     ("write.manifest.", "gzip"),
 ];
 
-/// The levels of a codec in files of such properties. Zstandard takes what is beyond its own as the nearest.
+/// The levels of a codec in files with such properties. Zstandard replaces levels out of its range by the nearest one.
 fn levels(prefix: &str, codec: &str) -> Option<(i32, i32)> {
     match codec {
         "gzip" if prefix.ends_with("parquet.") => Some((0, 9)),
@@ -145,11 +145,11 @@ fn levels(prefix: &str, codec: &str) -> Option<(i32, i32)> {
     }
 }
 
-/// Checks properties that are to be set on a table that has others.
+/// Checks properties that are to be set on a table with other properties.
 ///
 /// # Errors
-/// `InvalidInput` for a value that could not be used, naming what could; `Unsupported` for one that only other
-/// engines can use.
+/// `InvalidInput` for an unusable value, naming the usable ones; `Unsupported` for a value that only other engines can
+/// use.
 pub(crate) fn check_values(set: &BTreeMap<String, String>, existing: &BTreeMap<String, String>) -> Result<()> {
     set.iter().try_for_each(|(key, value)| check_value(key, value))?;
     let get = |key: &str| set.get(key).or_else(|| existing.get(key)).map(|v| v.trim().to_ascii_lowercase());

@@ -1,7 +1,7 @@
-//! Branches and tags, and the snapshot that a branch is at.
+//! Branches and tags, and the current snapshot of a branch.
 //!
-//! The rules are those of the reference: tags do not move by themselves, `main` is a branch and stays, a branch is rolled
-//! back to an ancestor and fast-forwarded to a descendant only.
+//! The rules are those of the reference. Tags do not move by themselves. `main` is a branch and stays. A branch is
+//! rolled back only to an ancestor, and fast-forwarded only to a descendant.
 //!
 //! Source: Iceberg specification, "Snapshot References", "Snapshot Retention Policy".
 
@@ -13,11 +13,11 @@ use crate::iceberg::spec::snapshot::{Snapshot, SnapshotRef};
 use crate::types::temporal::format_instant;
 
 impl RefUpdate {
-    /// With the version that it speaks of as the id of a snapshot, as `metadata` knows it, so that it means the same when it
-    /// is applied to a later version of the table.
+    /// Resolves the version in it to a snapshot id, as `metadata` knows it. So it means the same when it is applied to
+    /// a later version of the table.
     ///
     /// # Errors
-    /// `NotFound` if there is no such version.
+    /// `NotFound` for an unknown version.
     pub fn pinned(&self, metadata: &TableMetadata) -> Result<RefUpdate> {
         use RefChange as C;
         let pin = |version: &Version| match version {
@@ -34,8 +34,8 @@ impl RefUpdate {
         Ok(RefUpdate { name: self.name.clone(), change })
     }
 
-    /// The same, where the version that it makes a reference at may turn out to be another snapshot when it is committed: it
-    /// was named as what is current, and that is one of these that are published.
+    /// The same for a commit that publishes these snapshots. A reference to the current version may then mean another
+    /// snapshot: the published one.
     #[must_use]
     pub fn following(&self, metadata: &TableMetadata, picks: &[[i64; 2]]) -> RefUpdate {
         use RefChange as C;

@@ -100,10 +100,8 @@ impl<'a> Pending<'a> {
             given => canonical(given.as_ref(), &column.ty)?,
         };
         if column.required && default.is_none() && !self.allow_incompatible {
-            return Err(Error::invalid(
-                "a required column can't be added without a default: the rows that are there lack it",
-            )
-            .hint("Give a default (format version 3), make it optional, or allow incompatible changes"));
+            return Err(Error::invalid("a required column can't be added without a default: existing rows lack it")
+                .hint("Give a default (format version 3), make it optional, or allow incompatible changes"));
         }
         // As in the reference: first the column's own id, then the ids of its members.
         let id = self.next_id()?;
@@ -133,7 +131,7 @@ impl<'a> Pending<'a> {
             field = inner;
         }
         let Type::Struct(members) = &field.ty else {
-            return Err(Error::invalid(format!("'{}' is no struct, so it can't have members", dotted(path)))
+            return Err(Error::invalid(format!("'{}' is not a struct, so it can't have members", dotted(path)))
                 .hint(format!("Its type is {}. A name that holds a dot is given as a tuple of one", field.ty)));
         };
         if self.deletes.contains(&field.id) {
@@ -286,7 +284,7 @@ impl<'a> Pending<'a> {
         }
         let has_default = self.is_added(field.id) && field.initial_default.is_some();
         if required && !has_default && !self.allow_incompatible {
-            return Err(Error::invalid("an optional column can't become required: rows that are there may lack it")
+            return Err(Error::invalid("an optional column can't become required: existing rows may lack it")
                 .hint("If none does, allow incompatible changes"));
         }
         field.required = required;

@@ -1,7 +1,7 @@
 //! The union of the table's schema with another one, by name: rows of both fit the result.
 //!
-//! Missing columns are added as optional ones, at every depth; columns are widened and made optional where the other schema
-//! needs it, and never narrowed, made required or dropped (as Java's `UnionByNameVisitor`).
+//! Missing columns are added as optional ones, at every depth. Columns are widened and made optional where the other
+//! schema needs it. They are never narrowed, made required or dropped (as in Java's `UnionByNameVisitor`).
 
 use super::columns::same_name;
 use super::schema::Pending;

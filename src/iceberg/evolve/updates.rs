@@ -69,7 +69,7 @@ fn check_column_properties(base: &TableMetadata, properties: &BTreeMap<String, S
         if let Some(column) = name.strip_prefix(METRICS_MODE)
             && !partition::names_column(schema, column)
         {
-            return Err(Error::invalid(format!("the property is about the column '{column}', which is not there"))
+            return Err(Error::invalid(format!("the property is about the column '{column}', which does not exist"))
                 .with("property", name));
         }
     }

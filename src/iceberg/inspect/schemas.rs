@@ -1,5 +1,5 @@
-//! The columns of metadata tables, as table schemas with the ids that the reference gives them. Counts that old metadata
-//! may lack are optional.
+//! The columns of metadata tables, as table schemas with the reference's ids. Counts that old metadata may lack are
+//! optional.
 
 use std::sync::Arc;
 

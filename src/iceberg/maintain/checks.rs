@@ -1,5 +1,5 @@
-//! Keeping tables small and fast: expiring snapshots, removing files that nothing leads to, rewriting manifests and
-//! files; and computing statistics.
+//! Keeping tables small and fast: expiring snapshots, removing orphan files, rewriting manifests and files, and
+//! computing statistics.
 //!
 //! Every action keeps one order. The commit comes first. Only when it is certainly in the table, files are deleted that
 //! no snapshot of the committed version leads to. A failure between the two leaves extra files, but never removes
@@ -22,9 +22,7 @@ pub(crate) fn check_may_delete(table: &IcebergTable) -> Result<()> {
     if enabled.is_some_and(|v| !v.trim().eq_ignore_ascii_case("true")) {
         return Err(Error::invalid("the table's property gc.enabled is false, so its files are not deleted")
             .with("path", table.location())
-            .hint(
-                "Other tables may share its files. If none does, set gc.enabled to true; dry_run shows what would be deleted",
-            ));
+            .hint("Other tables may share its files. If none does, set gc.enabled to true; dry_run lists the files"));
     }
     Ok(())
 }

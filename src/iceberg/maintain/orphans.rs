@@ -177,7 +177,7 @@ impl Spelling {
             return Ok(());
         }
         let prefixes = conflicts.iter().cloned().collect::<Vec<_>>().join(", ");
-        Err(Error::invalid("files are recorded under another scheme or authority than they were listed with")
+        Err(Error::invalid("files are recorded under a different scheme or authority than they were listed with")
             .with("recorded", prefixes)
             .with("listed", format!("{}://{}", self.listed_at.0, self.listed_at.1))
             .hint(

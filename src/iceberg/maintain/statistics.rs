@@ -3,8 +3,8 @@
 //! A file is written first; then a metadata-only commit names it. A snapshot has at most one file of each kind. A file
 //! that is replaced is no longer named, but stays for older metadata files that name it.
 //!
-//! Source: Iceberg specification, "Table Statistics", "Partition Statistics"; Puffin specification; where they are
-//! silent, Java's `ComputeTableStatsSparkAction`.
+//! Source: Iceberg specification, "Table Statistics", "Partition Statistics"; Puffin specification; details they leave
+//! open follow Java's `ComputeTableStatsSparkAction`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -84,7 +84,8 @@ fn named(schema: &Schema, names: &[String]) -> Result<Vec<FieldId>> {
     let mut ids = Vec::new();
     for name in names {
         let field = schema.find(&name.split('.').collect::<Vec<_>>(), true);
-        let missing = || Error::invalid("there is no such column").with("column", name).hint(column_hint(schema, name));
+        let missing =
+            || Error::invalid("the table has no such column").with("column", name).hint(column_hint(schema, name));
         let field = field.ok_or_else(missing)?;
         if !is_countable(field) {
             return Err(Error::invalid("values of this column can't be counted").with("column", name));

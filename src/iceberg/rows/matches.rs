@@ -76,10 +76,10 @@ pub(crate) fn matches(view: &View, merge: &Merge, filter: &Predicate, rows: RowR
 fn source_schema(schema: &SchemaRef) -> Result<SchemaRef> {
     let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
     match names.strip_suffix(&NAMES) {
-        None => {
-            Err(Error::invalid("rows of a merge end with the columns frazil file, frazil position and frazil missing")
-                .with("columns", names.join(", ")))
-        }
+        None => Err(Error::invalid(
+            "rows of a merge must end with the columns frazil file, frazil position and frazil missing",
+        )
+        .with("columns", names.join(", "))),
         Some(own) => {
             Ok(Arc::new(ArrowSchema::new(schema.fields().iter().take(own.len()).cloned().collect::<Vec<_>>())))
         }

@@ -62,8 +62,8 @@ impl IcebergTable {
     /// `task` numbers the writers of one job.
     ///
     /// # Errors
-    /// As [`Table::change_rows`], but for the commit; `InvalidInput` if a row of the table matches several rows of
-    /// the source.
+    /// As [`Table::change_rows`], but for the commit; `InvalidInput` if a row of the table matches several rows of the
+    /// source.
     pub fn write_part(
         &self,
         part: &Part,

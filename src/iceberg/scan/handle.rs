@@ -57,8 +57,8 @@ impl IcebergTable {
     /// A lazy scan.
     ///
     /// # Errors
-    /// `NotFound` for a version that does not exist; `InvalidInput` for a wrong filter, column or option, or if `at`
-    /// does not come from `since`.
+    /// `NotFound` for a version that does not exist; `InvalidInput` for a wrong filter, column or option, or if `at` is
+    /// not a descendant of `since`.
     pub fn scan(&self, request: ScanRequest) -> Result<IcebergScan> {
         IcebergScan::new(self, request)
     }

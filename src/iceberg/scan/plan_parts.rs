@@ -257,7 +257,7 @@ impl IcebergPlanPart {
     /// `InvalidInput` for any other text.
     pub fn from_json(text: &str) -> Result<IcebergPlanPart> {
         let j: Json =
-            serde_json::from_str(text).map_err(|e| Error::invalid("the text is not the JSON of a plan").because(e))?;
+            serde_json::from_str(text).map_err(|e| Error::invalid("the text is not JSON of a plan").because(e))?;
         let read = context_from_json(j.get("context").ok_or_else(|| wrong("context"))?)?;
         let filter = predicate_from_json(j.get("filter").ok_or_else(|| wrong("filter"))?)?;
         let mut schemas = vec![read.schema.clone()];

@@ -1,12 +1,11 @@
 //! Row counts and column statistics of a scan, from metadata alone: manifests are read, data files are not.
 //!
-//! Every figure says whether it is exact or a bound. A file counts exactly only if the filter keeps all its rows,
-//! which its partition or its bounds must prove, and no delete file is attached to it; a deletion vector alone leaves
-//! the number of rows exact, because its record count is its cardinality. Everything else is bounded from above.
-//! Bounds of columns hold in any case, but only some are values of the file: those of text and bytes may be cut, for
-//! instance.
+//! Every figure tells whether it is exact or a bound. A file counts exactly only if its partition or bounds prove that
+//! the filter keeps all its rows, and no delete file applies to it. A deletion vector alone keeps the number of rows
+//! exact, because its record count is its cardinality. Other figures are upper bounds. Bounds of columns always hold,
+//! but not all are values of the file: those of text and bytes may be cut, for instance.
 //!
-//! Source: Iceberg specification, "Manifests" (`data_file`), "Deletion Vectors"; the limits of bounds, Java's
+//! Source: Iceberg specification, "Manifests" (`data_file`), "Deletion Vectors"; the limits of bounds follow Java's
 //! `ParquetMetrics` and `OrcMetrics`.
 
 use std::time::Instant;

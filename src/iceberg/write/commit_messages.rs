@@ -80,7 +80,9 @@ impl IcebergTable {
     ) -> Result<IcebergTable> {
         self.check_messages(&messages)?;
         if messages.iter().any(|m| m.delta.is_some()) {
-            return Err(Error::invalid("messages with deletes are no rewrite").hint("Give them to commit()"));
+            return Err(
+                Error::invalid("messages with deletes can't be committed as a rewrite").hint("Give them to commit()")
+            );
         }
         let first_time = first_time(&messages);
         check_lineage(self.format_version(), &messages)?;
@@ -164,12 +166,10 @@ impl IcebergTable {
         }
         for file in messages.iter().flat_map(|m| &m.files) {
             self.inner.store.size(&file.path).map_err(|e| match e.kind() {
-                ErrorKind::NotFound => Error::invalid("a written file is not there any more")
-                    .with("path", &file.path)
-                    .hint(
-                        "Its message was aborted; or it was committed, and the file has been rewritten and expired since: \
-                         look whether its rows are in the table before you write them again",
-                    ),
+                ErrorKind::NotFound => Error::invalid("a written file no longer exists").with("path", &file.path).hint(
+                    "Its message was aborted; or it was committed, and the file has been rewritten and expired since: \
+                         check whether its rows are in the table before you write them again",
+                ),
                 _ => e,
             })?;
         }

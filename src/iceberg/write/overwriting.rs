@@ -23,7 +23,7 @@ impl IcebergTable {
     ) -> Result<IcebergTable> {
         self.check_messages(&messages)?;
         if messages.iter().any(|m| m.rewrites.is_some() || m.delta.is_some()) {
-            return Err(Error::invalid("messages of rewritten rows or with deletes are no overwrite")
+            return Err(Error::invalid("messages of rewritten rows or with deletes can't overwrite rows")
                 .hint("Give it those of Writer.write()"));
         }
         let newest = self.refresh()?;

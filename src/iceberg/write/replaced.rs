@@ -83,12 +83,14 @@ fn find(scan: &IcebergScan, data: &[DataFile], deletes: &[DataFile], others_come
 fn check_stays(task: &ScanTask, going: &HashSet<FileId>) -> Result<()> {
     match task.deletes.iter().find(|d| going.contains(&FileId::of(&d.file))) {
         None => Ok(()),
-        Some(delete) => Err(Error::invalid(
-            "a delete file is replaced that reaches a data file which stays: its rows would come back",
-        )
-        .with("delete_file", &delete.file.path)
-        .with("path", &task.data_file.path)
-        .hint("Replace the data file too, or leave the delete file: remove_dangling_deletes() removes it later")),
+        Some(delete) => {
+            Err(Error::invalid("a replaced delete file applies to a data file that stays: its rows would come back")
+                .with("delete_file", &delete.file.path)
+                .with("path", &task.data_file.path)
+                .hint(
+                    "Replace the data file too, or leave the delete file: remove_dangling_deletes() removes it later",
+                ))
+        }
     }
 }
 

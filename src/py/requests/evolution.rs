@@ -39,7 +39,7 @@ pub(in crate::py) enum PyEvolution {
     RenameBranch { name: String, to: String },
     /// Moves a branch forward to the snapshot of another reference.
     FastForward { name: String, to: String },
-    /// Sets what expiry keeps of a branch or tag.
+    /// Sets the retention of a branch or tag.
     SetRetention { name: String, retention: PyRetention },
     /// Moves a branch to any snapshot.
     SetSnapshot { branch: String, to: Option<PyAt> },
@@ -47,7 +47,7 @@ pub(in crate::py) enum PyEvolution {
     RollBack { branch: String, to: Option<PyAt> },
 }
 
-/// What expiry keeps of a branch or tag.
+/// The retention of a branch or tag.
 #[pyclass(name = "Retention", frozen, get_all, from_py_object, module = "frazil._core")]
 #[derive(Clone)]
 pub(in crate::py) struct PyRetention {

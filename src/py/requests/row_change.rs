@@ -37,7 +37,7 @@ pub(in crate::py) enum PyRowChange {
     DeletePositions {},
 }
 
-/// What a column becomes.
+/// The new value of a column.
 #[pyclass(name = "Assigned", frozen, eq, from_py_object, module = "frazil._core")]
 #[derive(Clone, PartialEq)]
 pub(in crate::py) enum PyAssigned {
@@ -49,7 +49,7 @@ pub(in crate::py) enum PyAssigned {
     Column { name: String },
 }
 
-/// Which column of the data goes into which column of the table.
+/// Which column of the data is written to which column of the table.
 #[derive(Clone, PartialEq, FromPyObject, IntoPyObject)]
 pub(in crate::py) enum PyColumns {
     /// Into columns of the same name; `false` means no columns.

@@ -9,7 +9,7 @@ use crate::rows::explanation::{CacheFacts, Clause, CommitFacts, Explain, FunnelS
 use crate::rows::statistics::{ColumnStatistics, Fact, Statistics};
 use crate::types::{PrimitiveType, Value};
 
-/// What planning did.
+/// The result of planning.
 pub(in crate::py) fn explain_dict<'py>(py: Python<'py>, explain: &Explain) -> PyResult<Bound<'py, PyDict>> {
     let specs = PyDict::new(py);
     for (id, text) in &explain.specs {
@@ -95,7 +95,7 @@ fn stage_dict<'py>(py: Python<'py>, stage: &FunnelStage) -> PyResult<Bound<'py, 
     Ok(out)
 }
 
-/// What planning will cost.
+/// The expected cost of planning.
 pub(in crate::py) fn estimate_dict<'py>(py: Python<'py>, estimate: &Estimate) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("bytes", estimate.bytes)?;

@@ -1,4 +1,4 @@
-//! What actions of maintenance did.
+//! The results of maintenance actions.
 
 use pyo3::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::format::deletion::Deletion;
 use crate::format::maintenance as format;
 use crate::py::requests::conversions::Pairs;
 
-/// What an action did: an object of one of the classes below. `None` if there was nothing to compute.
+/// The result of an action: an object of one of the classes below. `None` if there was nothing to compute.
 #[derive(IntoPyObject)]
 pub(in crate::py) enum PyMaintained {
     Expired(PyExpiredSnapshots),

@@ -1,4 +1,4 @@
-//! What Python gets, as typed values or dictionaries. No logic lives here.
+//! Results for Python, as typed values or dictionaries. No logic lives here.
 
 pub(super) mod explain;
 pub(super) mod maintenance;

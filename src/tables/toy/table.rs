@@ -59,7 +59,7 @@ impl ToyTable {
 
     /// Opens the version that `to_json` describes.
     pub(crate) fn from_json(j: &Json) -> Result<ToyTable> {
-        let wrong = || Error::invalid("the text is not the JSON of a table");
+        let wrong = || Error::invalid("the text is not JSON of a table");
         let root = j.get("location").and_then(Json::as_str).ok_or_else(wrong)?;
         let found = ToyTable::find(&store::open_store(root, &BTreeMap::new())?, root)?;
         found.ok_or_else(wrong)?.at(j.get("version").and_then(Json::as_i64).ok_or_else(wrong)?)

@@ -56,7 +56,7 @@ fn additions_that_clash_are_refused() {
     assert!(refused(&base, add(json!("p.lat"))).contains("already"));
     assert!(refused(&base, add(json!("l.k"))).contains("already"));
     assert!(refused(&base, add(json!("nope.x"))).contains("there is no column 'nope'"));
-    assert!(refused(&base, add(json!("id.x"))).contains("is no struct"));
+    assert!(refused(&base, add(json!("id.x"))).contains("is not a struct"));
     assert!(refused(&base, add(json!(["p.lat"]))).contains("two columns have this name"));
     assert!(refused(&base, add(json!("m.key.b"))).contains("keys of a map"));
     let twice = json!([{"do": "add", "path": "x", "type": "int"}, {"do": "add", "path": "x", "type": "int"}]);
