@@ -1,9 +1,9 @@
 //! Plans, reads and commits Apache Iceberg and Apache Paimon tables from Rust and Python, without a JVM.
 //!
 //! Reading: [`tables::open`] opens a table of either format as a [`Table`](rows::seam::Table). Its
-//! [`Scan`](rows::seam::Scan) plans. Planning reads manifests, skips files by their bounds ([`expr::bounds`]), and finds
-//! the deletes of each file. The result is a list of [`ScanTask`](format::task::ScanTask)s. [`data::read`] turns a task
-//! into Arrow batches.
+//! [`Scan`](rows::seam::Scan) plans. Planning reads manifests, skips files by their bounds ([`expr::bounds`]), and
+//! finds the deletes of each file. The result is a list of [`ScanTask`](format::task::ScanTask)s. [`data::read`]
+//! turns a task into Arrow batches.
 //!
 //! Writing: [`data::write`](mod@data::write) makes data files of batches. A format's `commit` folder,
 //! [`iceberg::commit`] or [`paimon::commit`], makes manifests and the new snapshot. [`format::commit_loop`] tries again

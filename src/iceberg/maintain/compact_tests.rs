@@ -88,7 +88,8 @@ fn a_compaction_of_which_nobody_knows_keeps_all_files() {
     assert_eq!((e.kind(), setup.files("data")), (ErrorKind::CommitStateUnknown, 4));
 }
 
-/// Equality deletes reach the new files as they reached the old ones; but not those that have become positions meanwhile.
+/// Equality deletes reach the new files as they reached the old ones; but not those that have become positions
+/// meanwhile.
 #[test]
 fn equality_deletes_are_no_conflict_unless_they_become_positions() {
     let delete = |table: &IcebergTable| {

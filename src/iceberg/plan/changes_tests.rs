@@ -1,4 +1,5 @@
-//! Random histories written as manifests: the changelog must be the difference of what ordinary plans of the versions give.
+//! Random histories written as manifests: the changelog must be the difference of what ordinary plans of the versions
+//! give.
 
 use std::collections::{BTreeMap, BTreeSet};
 

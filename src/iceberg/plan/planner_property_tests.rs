@@ -73,8 +73,8 @@ fn specs(cols: &[Col]) -> BoxedStrategy<Vec<PartitionSpec>> {
             Transform::Hour,
             Transform::Void,
         ];
-        // A date's bucket is another one than its midnight's, so promotion is not allowed then; a decimal near the limit of
-        // its precision is cut to a number beyond it, which can't be written.
+        // A date's bucket is another one than its midnight's, so promotion is not allowed then; a decimal near the
+        // limit of its precision is cut to a number beyond it, which can't be written.
         let fits = |t: &&Transform| match (t, &cols[i].old) {
             (Transform::Bucket(_), PrimitiveType::Date) => false,
             (Transform::Truncate(width), PrimitiveType::Decimal { .. }) => *width == 1,

@@ -1,5 +1,5 @@
-//! The mistakes that readers of Iceberg are known to make, one test each; numbers are those of the project's list. A table
-//! is written as the writer in question would, and planned. More on each kind stands with its module.
+//! The mistakes that readers of Iceberg are known to make, one test each; numbers are those of the project's list. A
+//! table is written as the writer in question would, and planned. More on each kind stands with its module.
 
 use std::sync::Arc;
 
@@ -626,7 +626,8 @@ fn files_torn_at_any_byte_are_refused_by_name() {
             table.store.put(path, &whole[..keep]).unwrap();
             // The table's own list is not written again.
             let Err(error) = table.batches(crate::expr::BoundPredicate::True) else {
-                // A list cut between blocks would be one of fewer manifests; these have one block, cut behind the header.
+                // A list cut between blocks would be one of fewer manifests; these have one block, cut behind the
+                // header.
                 assert_eq!(keep, header_length(&whole), "{path} cut at {keep}");
                 continue;
             };

@@ -45,7 +45,8 @@ impl PlannedReads {
 }
 
 impl IcebergScan {
-    /// As [`IcebergScan::splits`], but packed from this number of files on. Scans with deletes or of changes are not packed.
+    /// As [`IcebergScan::splits`], but packed from this number of files on. Scans with deletes or of changes are not
+    /// packed.
     ///
     /// # Errors
     /// As [`Scan::splits`].

@@ -22,8 +22,8 @@ pub(crate) const PARTITION_FOLDER: &str = "frazil_";
 pub(crate) const NULL_PARTITION: &str = "null";
 
 impl IcebergTable {
-    /// The folder for the files of a job, which [`IcebergTable::remove_orphan_files`] knows; `None` if the table's files have
-    /// no common folder (`write.object-storage.enabled`).
+    /// The folder for the files of a job, which [`IcebergTable::remove_orphan_files`] knows; `None` if the table's
+    /// files have no common folder (`write.object-storage.enabled`).
     ///
     /// # Errors
     /// As [`Table::write`].
