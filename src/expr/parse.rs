@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! filter  = [not] (test | "(" filter ")" | true | false) {(and | or) …}
-//! test    = term cmp literal | literal cmp term | term [not] in "(" literal, … ")" | term [not] between literal and literal
+//! test    = term cmp literal | literal cmp term | term [not] in "(" literal, … ")"
+//!         | term [not] between literal and literal
 //!         | term is [not] (null | nan) | term [not] like 'abc%' | starts_with(term, literal) | term
 //! term    = name {"." name} | (bucket | truncate)(number, name…) | (year | month | day | hour)(name…)
 //! literal = 42 | -1.5e3 | 'text' | x'00ff' | true | false | date '…' | timestamp '…'

@@ -136,22 +136,12 @@ impl OrcValueEncoder {
                 scales.push(i64::from(*scale));
             }),
             OrcValueEncoder::Timestamp { seconds, nanos, per_second } => {
-                let mut beyond = false;
-                let put = |v| match stored_timestamp(v, *per_second) {
-                    Some((second, nano)) => {
-                        statistics.add_integer(v);
-                        seconds.push(second);
-                        nanos.push(nano);
-                    }
-                    None => beyond = true,
+                let put = |v, (second, nano)| {
+                    statistics.add_integer(v);
+                    seconds.push(second);
+                    nanos.push(nano);
                 };
-                match array.data_type() {
-                    DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-                        each::<TimestampNanosecondType>(array, nulls, put)?;
-                    }
-                    _ => each::<TimestampMicrosecondType>(array, nulls, put)?,
-                }
-                if beyond { Err(last_second()) } else { Ok(()) }
+                write_timestamps(array, nulls, *per_second, put)
             }
             OrcValueEncoder::Struct(members) => write_struct(members, array, nulls),
             OrcValueEncoder::Collection { lengths, entries } => {
@@ -233,6 +223,25 @@ impl OrcValueEncoder {
 fn last_second() -> Error {
     Error::unsupported("ORC has no timestamps in the last second before 1970")
         .hint("Set write.format.default, or file.format of an Apache Paimon table, to parquet or avro")
+}
+
+/// Puts each timestamp with its seconds and nanoseconds as ORC stores them.
+fn write_timestamps(
+    array: &ArrayRef,
+    nulls: Option<&NullBuffer>,
+    per_second: i64,
+    mut put: impl FnMut(i64, (i64, i64)),
+) -> Result<()> {
+    let mut beyond = false;
+    let put = |v| match stored_timestamp(v, per_second) {
+        Some(stored) => put(v, stored),
+        None => beyond = true,
+    };
+    match array.data_type() {
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => each::<TimestampNanosecondType>(array, nulls, put)?,
+        _ => each::<TimestampMicrosecondType>(array, nulls, put)?,
+    }
+    if beyond { Err(last_second()) } else { Ok(()) }
 }
 
 /// Members have nothing for rows in which their struct is null.

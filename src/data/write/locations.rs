@@ -7,7 +7,7 @@
 //! ```text
 //! <table>/data/day=2024-01-01/00000-0-<uuid>-00001.parquet
 //! <table>/data/0101/1110/0011/01010110/day=2024-01-01/00000-0-<uuid>-00001.parquet
-//! <table>/data/0101/1110/0011/01010110-00000-0-<uuid>-00001.parquet            write.object-storage.partitioned-paths=false
+//! <table>/data/0101/1110/0011/01010110-00000-0-<uuid>-00001.parquet  write.object-storage.partitioned-paths=false
 //! <write.data.path>/0101/1110/0011/01010110/<db>/<table>/00000-0-<uuid>-00001.parquet
 //! ```
 //!

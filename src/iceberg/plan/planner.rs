@@ -116,7 +116,7 @@ impl RunningPlan {
     }
 
     /// Indexes the delete files among these manifests that `input` asks for, and adds them to `counters`. `None` if
-    /// there are none.
+    /// no delete file is asked for.
     ///
     /// # Errors
     /// Errors of [`Plan::start`].

@@ -77,19 +77,24 @@ impl IcebergScan {
         }
         let mut explain = self.facts(input, &verdicts, &survivors, &counters);
         if counters.delete_manifests.manifests > 0 {
-            explain.stages.push(FunnelStage {
-                name: "changed rows",
-                unit: "data file",
-                considered: counters.files_kept,
-                kept: whole + stayed.len() as u64,
-                considered_bytes: counters.bytes_kept,
-                kept_bytes: 0,
-                reason: "deletes that changed",
-                time_ms: 0.0,
-            });
+            explain.stages.push(changed_rows(&counters, whole + stayed.len() as u64));
         }
         explain.time_ms = millis(began);
         Ok(Explained { explain, manifests: encode_manifests(&verdicts)?, files: files.then_some(batches) })
+    }
+}
+
+/// The stage that keeps data files with changed rows.
+fn changed_rows(counters: &PlanCounters, kept: u64) -> FunnelStage {
+    FunnelStage {
+        name: "changed rows",
+        unit: "data file",
+        considered: counters.files_kept,
+        kept,
+        considered_bytes: counters.bytes_kept,
+        kept_bytes: 0,
+        reason: "deletes that changed",
+        time_ms: 0.0,
     }
 }
 

@@ -44,7 +44,7 @@ pub struct TableMetadata {
     pub partition_specs: Vec<Arc<PartitionSpec>>,
     /// The id of the spec that writers use.
     pub default_spec_id: i32,
-    /// The highest partition field id ever assigned; 999 if there is none.
+    /// The highest partition field id ever assigned; 999 before the first.
     pub last_partition_id: i32,
     /// All sort orders.
     pub sort_orders: Vec<Arc<SortOrder>>,

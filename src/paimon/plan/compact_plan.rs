@@ -108,21 +108,26 @@ pub fn bucket_files(
             bucket.files.push(entry);
         }
     }
+    let mut buckets: Vec<BucketFiles> = buckets.into_values().collect();
     if schema.options().deletion_vectors()? {
-        let wanted: HashSet<_> =
-            buckets.keys().map(|(row, bucket)| (row.to_vec().into_boxed_slice(), *bucket)).collect();
-        let vectors = DeletionVectors::load(from, snapshot, &wanted)?;
-        for bucket in buckets.values_mut() {
-            let of_files = vectors.of_bucket(&bucket.partition_row, bucket.bucket);
-            for (task, file) in bucket.tasks.iter_mut().zip(&bucket.files) {
-                if let Some(vector) = of_files.get(file.file_name.as_str()) {
-                    task.deletes.push(vector.reference(&paths, &bucket.partition, &task.data_file.path)?);
-                }
-            }
-            bucket.vectors = vectors.index_files(&bucket.partition_row, bucket.bucket).to_vec();
-        }
+        let wanted = buckets.iter().map(|b| (b.partition_row.to_vec().into_boxed_slice(), b.bucket)).collect();
+        add_vectors(&mut buckets, &DeletionVectors::load(from, snapshot, &wanted)?, &paths)?;
     }
-    Ok(buckets.into_values().collect())
+    Ok(buckets)
+}
+
+/// Adds to each task the deletion vector of its file.
+fn add_vectors(buckets: &mut [BucketFiles], vectors: &DeletionVectors, paths: &TablePaths) -> Result<()> {
+    for bucket in buckets {
+        let of_files = vectors.of_bucket(&bucket.partition_row, bucket.bucket);
+        for (task, file) in bucket.tasks.iter_mut().zip(&bucket.files) {
+            if let Some(vector) = of_files.get(file.file_name.as_str()) {
+                task.deletes.push(vector.reference(paths, &bucket.partition, &task.data_file.path)?);
+            }
+        }
+        bucket.vectors = vectors.index_files(&bucket.partition_row, bucket.bucket).to_vec();
+    }
+    Ok(())
 }
 
 /// Whether a file has a row that is over, as far as its statistics tell.
