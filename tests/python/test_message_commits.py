@@ -366,7 +366,7 @@ def test_updates_planned_before_rows_had_ids(catalog: fz.Catalog, mode: str) -> 
     tx = table.transaction()
     tx.update("id = 1", {"g": "b"})
     catalog.load_table("db.t").append(rows(3))
-    with pytest.raises(fz.CommitConflictError, match="given ids since they were read"):
+    with pytest.raises(fz.CommitConflictError, match="rows got ids after they were read"):
         tx.commit()
     table = catalog.load_table("db.t")
     ids = {r["id"]: r["_row_id"] for r in table.scan(select=columns(table)).to_arrow().to_pylist()}
@@ -384,7 +384,7 @@ def test_a_transaction_that_gives_ids_itself(catalog: fz.Catalog, mode: str) -> 
         if others:
             # The rows get other ids than the transaction gave them.
             catalog.load_table(name).append(rows(3))
-            with pytest.raises(fz.CommitConflictError, match="given ids since they were read"):
+            with pytest.raises(fz.CommitConflictError, match="rows got ids after they were read"):
                 tx.commit()
         else:
             tx.commit()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import pickle
 import shutil
@@ -19,6 +18,7 @@ import pytest
 
 import frazil as fz
 from conftest import NIGHTLY
+from frazil._core import RowChange
 from frazil.spark.changes.job import PLACES, ChangeJob, ChangeWriter
 from frazil.spark.jobs.job import Job
 
@@ -170,7 +170,7 @@ def killed(when: str, verb: str, table: str, marker: Path, *more: str) -> None:
 def test_two_attempts_of_one_task(catalog: fz.Catalog) -> None:
     """Speculation: both write, one counts."""
     table = created(catalog, "upsert")
-    change = {"change": "merge", "on": ["id"], "update": True, "delete": None, "insert": True, "delete-missing": None}
+    change = RowChange.Merge(["id"], True, None, True, None)
     job = ChangeJob(table, change, "id >= 20", Job(id=JOB), columns=tuple(SCHEMA.names))
     where = table.scan("id >= 20", select=["id", "_file", "_pos"]).to_arrow()
     source = rows(20, 40).set_column(2, "x", pa.array([-1.0] * 20))
@@ -189,8 +189,8 @@ def test_two_attempts_of_one_task(catalog: fz.Catalog) -> None:
 
 def test_both_attempts_of_one_task_never_count(catalog: fz.Catalog) -> None:
     table = created(catalog, "delete")
-    change = {"change": "delete", "where": "x >= 10"}
-    _, parts = table._core.change_files(json.dumps(change), None)
+    change = RowChange.Delete("x >= 10")
+    _, parts = table._core.change_files(change, None)
     job = ChangeJob(table, change, "x >= 10", Job(id=JOB))
     payload = pa.record_batch({"split": [pickle.dumps([path for path, _ in parts])]})
     attempts = [ChangeWriter(job).write(iter([payload])) for _ in range(2)]
