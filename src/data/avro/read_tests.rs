@@ -377,7 +377,7 @@ fn impossible_claims_are_refused() {
         (&decimal, blocks(&member(number), &[(1, vec![2, 100])]), "more digits"),
         (&decimal, blocks(&member(number), &[(1, [&[34u8][..], &[1; 17]].concat())]), "more digits"),
         (&string, blocks(&member(symbols), &[(1, vec![2])]), "no symbol 1"),
-        (&string, blocks(&member("\"string\""), &[(1, vec![2, 0xff])]), "type says"),
+        (&string, blocks(&member("\"string\""), &[(1, vec![2, 0xff])]), "values of an Avro column"),
         (&int, blocks(&member(r#"["int","string"]"#), &[(1, vec![0, 2])]), "cannot be read as int"),
         (&int, blocks("\"int\"", &[(1, vec![2])]), "not records"),
     ] {

@@ -413,7 +413,7 @@ fn wrong_properties_and_types_are_refused_at_once() {
     assert!(
         refused(&[brotli, ("write.parquet.compression-level", "99")]).contains("does not have this compression level")
     );
-    assert!(refused(&[("write.parquet.compression-level", "x")]).contains("no whole number"));
+    assert!(refused(&[("write.parquet.compression-level", "x")]).contains("whole number"));
     assert!(refused(&[("write.format.default", "csv")]).contains("'csv' is not a format"));
     let nothing = Type::List(Arc::new(Field::new(2, "element", false, P::Unknown)));
     let unknown = Arc::new(Schema::new(0, vec![Field::new(1, "v", false, nothing)], vec![]));
