@@ -35,8 +35,8 @@ from runtime_jar import COORDINATE  # noqa: E402 - of the interop tests
 
 Answers = dict[tuple[str, str], Answer]
 
-# What the guide recommends (docs/guide/pyspark.md, "Recommended settings"). Iceberg's connector sets the properties itself,
-# for the whole JVM. Without this, they would depend on who runs first.
+# What the guide recommends (docs/guide/pyspark.md, "Recommended settings"). Iceberg's connector sets the properties
+# itself, for the whole JVM. Without this, they would depend on who runs first.
 JAVA = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 SETTINGS = {"spark_python_unix_domain_socket_enabled": "true"}
 

@@ -1,8 +1,8 @@
 //! Table metadata: what parses is written and parsed to the same.
 #![no_main]
 
-use frazil::iceberg::spec::metadata_json::parse_metadata;
 use frazil::iceberg::spec::metadata_encode::encode_metadata;
+use frazil::iceberg::spec::metadata_json::parse_metadata;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -8,14 +8,14 @@ use frazil::codec::file_index::FileIndex;
 use frazil::codec::long_bitmap::LongBitmap;
 use frazil::codec::theta::ThetaSketch;
 use frazil::paimon::manifest::columns::Decoder;
-use frazil::paimon::manifest::entries::EntryRequest;
+use frazil::paimon::manifest::entries::PaimonEntryRequest;
 use frazil::paimon::manifest::index_manifest::{decode_hashes, decode_index_manifest};
 use frazil::paimon::manifest::list::decode_manifest_list;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = (decode_index_manifest(bytes), decode_hashes(bytes), decode_manifest_list(bytes));
-    let request = EntryRequest { key_stats: true, value_stats: true, ..EntryRequest::default() };
+    let request = PaimonEntryRequest { key_stats: true, value_stats: true, ..PaimonEntryRequest::default() };
     if let Ok(file) = OpenFile::parse(bytes)
         && let Ok(columns) = Decoder::default().decode(&file, &request)
     {

@@ -104,7 +104,7 @@ pub fn context() -> Arc<ReadContext> {
         name_mapping: Some(NAMES.to_owned()),
         keep_deleted: false,
         batch_rows: 1024,
-        paimon: None,
+        buckets: None,
     })
 }
 
