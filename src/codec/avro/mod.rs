@@ -1,10 +1,10 @@
 //! Avro object containers: what manifests and manifest lists are made of.
 //!
 //! ```
-//! use frazil::codec::avro::{Codec, Container, ContainerWriter, Cursor, Inflater, encode};
+//! use frazil::codec::avro::{AvroCodec, Container, ContainerWriter, Cursor, Inflater, encode};
 //!
 //! let schema = r#"{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}"#;
-//! let mut writer = ContainerWriter::new(schema, &[], Codec::Deflate);
+//! let mut writer = ContainerWriter::new(schema, &[], AvroCodec::Deflate);
 //! writer.record(|out| encode::put_long(out, 7));
 //! let bytes = writer.finish()?;
 //!

@@ -6,7 +6,7 @@
 //! ```no_run
 //! # use std::sync::Arc;
 //! # use frazil::error::Result;
-//! # use frazil::iceberg::spec::metadata::{Snapshot, TableMetadata};
+//! # use frazil::iceberg::spec::{metadata::TableMetadata, snapshot::Snapshot};
 //! # fn f(store: &dyn frazil::store::Store, gone: &[Arc<Snapshot>], after: &TableMetadata) -> Result<()> {
 //! use frazil::iceberg::commit::reachable::{PathKeys, only_in};
 //!
