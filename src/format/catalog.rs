@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The definition of a new table; see [`Catalog::create_table`].
+/// The definition of a new table; see `Catalog::create_table`.
 #[derive(Clone, Debug, Default)]
 pub struct NewTable {
     /// Texts such as `day(ts)` or `bucket(16, user_id)`.

@@ -27,7 +27,7 @@ impl std::fmt::Display for At {
     }
 }
 
-/// The request for a scan; see [`Table::scan`].
+/// The request for a scan; see `Table::scan`.
 #[derive(Clone, Debug, Default)]
 pub struct ScanRequest {
     /// Rows to keep.
@@ -88,6 +88,6 @@ pub struct WriteOptions {
     /// The rows already exist in the table and replace themselves. In format version 3 they have the columns of
     /// lineage, and keep their lineage.
     pub again: bool,
-    /// The rows replace others, by [`Table::commit_overwrite`]. This matters for Paimon tables only.
+    /// The rows replace others, by `Table::commit_overwrite`. This matters for Paimon tables only.
     pub replaces: bool,
 }

@@ -116,7 +116,7 @@ pub enum Part {
         /// Real paths of data files.
         files: Vec<String>,
     },
-    /// The rows of the source whose matches a merge has found: see [`Table::write_part`].
+    /// The rows of the source whose matches a merge has found: see `Table::write_part`.
     Matches {
         /// The whole change.
         merge: Merge,

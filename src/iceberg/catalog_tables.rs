@@ -58,7 +58,7 @@ impl IcebergCatalog {
     /// Opens a table.
     ///
     /// # Errors
-    /// `NotFound` if it does not exist; as [`Table::open`].
+    /// `NotFound` if it does not exist; as [`IcebergTable::open`].
     pub fn load(&self, ident: &TableIdent) -> Result<IcebergTable> {
         IcebergTable::of_catalog(self.tables.load(ident)?)
     }

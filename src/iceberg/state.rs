@@ -84,7 +84,7 @@ impl IcebergTable {
         IcebergTable::open_in(store, location, storage_options, moved)
     }
 
-    /// As [`Table::open`], with the store that the table is in.
+    /// As [`IcebergTable::open`], with the store that the table is in.
     pub(crate) fn open_in(
         store: Arc<dyn Store>,
         location: &str,
@@ -229,9 +229,9 @@ impl IcebergTable {
         self.at(metadata, found)
     }
 
-    /// The JSON from which [`Table::from_json`] opens the same version again, even in another process. For a table of a
-    /// catalog, it has all options of the catalog, including secrets. For a catalog in memory it has none, so that the
-    /// opened table is read-only.
+    /// The JSON from which [`IcebergTable::from_json`] opens the same version again, even in another process. For a
+    /// table of a catalog, it has all options of the catalog, including secrets. For a catalog in memory it has none,
+    /// so that the opened table is read-only.
     pub fn to_json(&self) -> String {
         let mut out = json!({
             "metadata-location": self.metadata_location(),

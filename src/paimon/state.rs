@@ -78,7 +78,7 @@ impl PaimonTable {
     /// The table in a folder; `None` if it is not one of Paimon.
     ///
     /// # Errors
-    /// As [`TableMetadata::load`].
+    /// As [`PaimonTableMetadata::load`].
     pub fn find(
         store: &Arc<dyn Store>,
         root: &str,
@@ -124,7 +124,7 @@ impl PaimonTable {
     ///
     /// # Errors
     /// `NotFound` if the branch does not exist, or if the table was dropped and created again; as
-    /// [`TableMetadata::load`].
+    /// [`PaimonTableMetadata::load`].
     pub(crate) fn branch(&self, name: &str) -> Result<PaimonTable> {
         self.metadata().check_same_table()?;
         self.newest(self.folder().branch(name)?)
@@ -240,7 +240,7 @@ impl PaimonTable {
     /// The newest version of the same table.
     ///
     /// # Errors
-    /// As [`TableMetadata::load`]; `NotFound` if the table was dropped and created again.
+    /// As [`PaimonTableMetadata::load`]; `NotFound` if the table was dropped and created again.
     pub fn refresh(&self) -> Result<PaimonTable> {
         let newest = self.newest(self.folder().clone())?;
         self.metadata().check_same(newest.metadata())?;
@@ -279,7 +279,7 @@ impl PaimonTable {
     ///
     /// # Errors
     /// `InvalidInput` if the text is not that; `NotFound` if the snapshot has expired, or the table was dropped and
-    /// created again; as [`TableMetadata::load`].
+    /// created again; as [`PaimonTableMetadata::load`].
     pub fn from_json(j: &Json) -> Result<PaimonTable> {
         let wrong = || Error::invalid("the text is not JSON of a table");
         let text = |key: &str| j.get(key).and_then(Json::as_str).ok_or_else(wrong);

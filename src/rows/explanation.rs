@@ -95,9 +95,9 @@ pub struct Explain {
 pub struct Explained {
     /// The facts.
     pub explain: Explain,
-    /// Every manifest; columns as in [`manifest_schema`].
+    /// Every manifest; columns as in `manifest_schema`.
     pub manifests: RecordBatch,
-    /// Every file, if asked for; columns as in [`file_schema`], of a changelog as in [`change_file_schema`].
+    /// Every file, if asked for; columns as in `file_schema`, of a changelog as in `change_file_schema`.
     pub files: Option<Vec<RecordBatch>>,
 }
 

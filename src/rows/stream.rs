@@ -113,7 +113,7 @@ pub type RowReader = Box<dyn RecordBatchReader + Send>;
 /// Reads the rows of a split, possibly in another process.
 ///
 /// # Errors
-/// As [`Scan::read`].
+/// As `Scan::read`.
 pub fn read_split(split: &Split, how: StreamRequest, limit: Option<usize>) -> Result<BatchStream> {
     let at = split.tasks.first().map_or("", |t| t.data_file.path.as_str());
     let store = crate::store::open_store(&split.context.location.resolve(at)?, &split.context.storage_options)?;

@@ -353,7 +353,7 @@ impl OrcColumnEncoder {
     /// Adds rows.
     ///
     /// # Errors
-    /// As [`Stripe::write`].
+    /// As `Stripe::write`.
     pub(crate) fn write(&mut self, array: &ArrayRef) -> Result<()> {
         let nulls = array.logical_nulls().filter(|n| n.null_count() > 0);
         match &nulls {

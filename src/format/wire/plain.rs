@@ -92,7 +92,7 @@ pub struct PlainTaskFile<'a> {
     pub split_offsets: Option<&'a [i64]>,
 }
 
-/// A task that reads a range of a [`PlainFile`] and has only a residual.
+/// A task that reads a range of a [`PlainTaskFile`] and has only a residual.
 pub trait PlainTask<'a> {
     /// Tells files apart while `'a` lasts.
     fn file_key(&self) -> (usize, usize);

@@ -170,7 +170,7 @@ impl SnapshotProducer {
         self
     }
 
-    /// Removes data and delete files, identified by their [`FileId`]. Their partition and sequence numbers limit the
+    /// Removes data and delete files, identified by their `FileId`. Their partition and sequence numbers limit the
     /// manifests to search. All of the files must still be in the table.
     #[must_use]
     pub fn remove_files(mut self, files: impl IntoIterator<Item = DataFile>) -> Self {

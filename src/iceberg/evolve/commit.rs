@@ -51,7 +51,7 @@ impl IcebergTable {
     /// A change that makes these evolutions, planned on this version of the table.
     ///
     /// # Errors
-    /// As [`Table::evolve`], but for conflicts.
+    /// As [`IcebergTable::evolve`], but for conflicts.
     pub(crate) fn evolution(&self, evolutions: &[Evolution]) -> Result<Box<dyn TableChange>> {
         let root = self.writable_location()?;
         let base = &self.inner.metadata;

@@ -11,7 +11,7 @@ use crate::iceberg::spec::metadata::TableMetadata;
 const METRICS_MODE: &str = schema_apply::COLUMN_PROPERTIES[0];
 
 impl Evolution {
-    /// Resolves every version in the change to a snapshot id, see [`RefUpdate::pinned`].
+    /// Resolves every version in the change to a snapshot id, see `RefUpdate::pinned`.
     ///
     /// # Errors
     /// `NotFound` for an unknown version.

@@ -68,10 +68,10 @@ impl IcebergTable {
         }
     }
 
-    /// Which files [`Table::compact`] rewrites together.
+    /// Which files [`IcebergTable::compact`] rewrites together.
     ///
     /// # Errors
-    /// As [`Table::compact`].
+    /// As [`IcebergTable::compact`].
     pub(crate) fn plan_compaction(&self, options: &CompactOptions) -> Result<PlannedCompaction> {
         self.writable_location()?;
         if options.max_failed_commits.is_some() && options.max_commits.is_none() {

@@ -84,7 +84,7 @@ impl Sizes {
     /// The groups of a scan's files, in the order of partitions.
     ///
     /// # Errors
-    /// As [`Scan::plan_files`].
+    /// As [`IcebergScan::plan_files`].
     pub(crate) fn groups(&self, scan: &IcebergScan, spec_id: i32) -> Result<Vec<CompactionGroup>> {
         let mut by_partition: BTreeMap<String, Vec<ScanTask>> = BTreeMap::new();
         let mut tasks = scan.plan_files()?;

@@ -16,10 +16,10 @@ use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::IcebergTable;
 
 impl IcebergTable {
-    /// Plans what [`Table::rewrite_position_deletes`] does. Returns the newest version too.
+    /// Plans what [`IcebergTable::rewrite_position_deletes`] does. Returns the newest version too.
     ///
     /// # Errors
-    /// As [`Table::rewrite_position_deletes`].
+    /// As [`IcebergTable::rewrite_position_deletes`].
     pub fn deletes_in_parts(&self, options: &DeleteOptions) -> Result<(IcebergTable, PartedDeletes)> {
         let (newest, planned) = self.plan_delete_rewrite(options)?;
         let Some(planned) = planned.filter(|p| !p.groups.is_empty()) else {
@@ -44,7 +44,8 @@ impl IcebergTable {
     /// Writes a part, without committing.
     ///
     /// # Errors
-    /// As [`Table::rewrite_position_deletes`] and [`Table::compact_part`]. Written files are deleted then.
+    /// As [`IcebergTable::rewrite_position_deletes`] and [`IcebergTable::compact_part`]. Written files are deleted
+    /// then.
     pub fn deletes_part(&self, since: i64, part: DeletePart, writer: &PartWriter) -> Result<CommitMessage> {
         let scan = self.scan(ScanRequest { at: Some(At::Snapshot(since)), ..ScanRequest::default() })?;
         let live = LiveFiles::of(self, scan, since, part.concerned);
@@ -55,7 +56,7 @@ impl IcebergTable {
     /// Replaces delete files by those that parts wrote. If the commit certainly failed, the written files are deleted.
     ///
     /// # Errors
-    /// As [`Table::rewrite_position_deletes`] and [`Table::commit_compacted_parts`].
+    /// As [`IcebergTable::rewrite_position_deletes`] and [`IcebergTable::commit_compacted_parts`].
     pub fn commit_delete_parts(
         &self,
         done: PartsDone,

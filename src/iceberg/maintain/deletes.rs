@@ -48,11 +48,11 @@ impl IcebergTable {
         }
     }
 
-    /// Which delete files [`Table::rewrite_position_deletes`] rewrites together; `None` for a branch without a
+    /// Which delete files [`IcebergTable::rewrite_position_deletes`] rewrites together; `None` for a branch without a
     /// snapshot.
     ///
     /// # Errors
-    /// As [`Table::rewrite_position_deletes`].
+    /// As [`IcebergTable::rewrite_position_deletes`].
     pub(crate) fn plan_delete_rewrite(&self, options: &DeleteOptions) -> Result<(IcebergTable, Option<DeletePlan>)> {
         self.writable_location()?;
         let newest = self.refresh()?;
@@ -75,7 +75,7 @@ impl IcebergTable {
     /// version.
     ///
     /// # Errors
-    /// As [`Table::rewrite_position_deletes`].
+    /// As [`IcebergTable::rewrite_position_deletes`].
     pub fn remove_dangling_deletes(&self, options: &DeleteOptions) -> Result<(IcebergTable, RewrittenDeletes)> {
         self.writable_location()?;
         let newest = self.refresh()?;
@@ -97,7 +97,8 @@ impl IcebergTable {
     /// files or deletion vectors, and removes the equality delete files. Returns the table at its new version.
     ///
     /// # Errors
-    /// As [`Table::rewrite_position_deletes`]; `CommitConflict` too if another commit rewrote one of the data files.
+    /// As [`IcebergTable::rewrite_position_deletes`]; `CommitConflict` too if another commit rewrote one of the data
+    /// files.
     pub fn convert_equality_deletes(&self, options: &DeleteOptions) -> Result<(IcebergTable, RewrittenDeletes)> {
         self.writable_location()?;
         let newest = self.refresh()?;
@@ -172,7 +173,7 @@ impl Job<'_> {
 /// Writes the entries for live data files into new delete files of about `roll_at` bytes.
 ///
 /// # Errors
-/// As [`Table::rewrite_position_deletes`].
+/// As [`IcebergTable::rewrite_position_deletes`].
 pub(crate) fn rewrite_group(
     table: &IcebergTable,
     live: &LiveFiles,
@@ -225,7 +226,7 @@ fn positions<'l>(table: &IcebergTable, live: &'l LiveFiles, group: &[DataFile]) 
 /// Replaces delete files by new ones. New deletion vectors require that their data files are still in the table.
 ///
 /// # Errors
-/// As [`Table::rewrite_position_deletes`].
+/// As [`IcebergTable::rewrite_position_deletes`].
 pub(crate) fn commit_deletes(
     table: &IcebergTable,
     since: i64,

@@ -1,6 +1,6 @@
 //! Finding orphans in parts. Some processes list folders, others read manifests, and the planner compares.
 //!
-//! The order is that of [`Table::remove_orphan_files`]: the folder is listed before the metadata is read.
+//! The order is that of [`IcebergTable::remove_orphan_files`]: the folder is listed before the metadata is read.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +25,7 @@ impl IcebergTable {
     /// Lists the folders at the top. Returns the folders below them, which are the parts.
     ///
     /// # Errors
-    /// As [`Table::remove_orphan_files`].
+    /// As [`IcebergTable::remove_orphan_files`].
     pub fn orphans_to_list(&self, options: &OrphanOptions) -> Result<PartedListing> {
         let listing = self.orphan_listing(options)?;
         if !options.dry_run {
@@ -40,7 +40,7 @@ impl IcebergTable {
     /// Lists folders and everything below them.
     ///
     /// # Errors
-    /// As [`Table::remove_orphan_files`].
+    /// As [`IcebergTable::remove_orphan_files`].
     pub fn list_part(&self, options: &OrphanOptions, folders: Vec<String>) -> Result<Vec<Listed>> {
         let listing = self.orphan_listing(options)?;
         Ok(listed(&listing, folders, usize::MAX)?.1)
@@ -49,7 +49,7 @@ impl IcebergTable {
     /// The paths that the newest version leads to, and the manifests still to be read. Returns that version too.
     ///
     /// # Errors
-    /// As [`Table::remove_orphan_files`].
+    /// As [`IcebergTable::remove_orphan_files`].
     pub fn reachable_to_read(&self, options: &OrphanOptions) -> Result<(IcebergTable, PartedMetadata)> {
         let newest = self.refresh()?;
         if !options.dry_run {
@@ -70,7 +70,7 @@ impl IcebergTable {
     /// The live files of manifests, each once.
     ///
     /// # Errors
-    /// As [`Table::remove_orphan_files`].
+    /// As [`IcebergTable::remove_orphan_files`].
     pub fn reachable_part(&self, options: &OrphanOptions, manifests: &[String]) -> Result<Vec<Reachable>> {
         let store = self.inner.store.as_ref();
         let spelling = Spelling::new(options, &self.orphan_listing(options)?.root);
@@ -89,7 +89,7 @@ impl IcebergTable {
     /// Deletes orphans, unless some of them may be recorded with another of these schemes and authorities.
     ///
     /// # Errors
-    /// As [`Table::remove_orphan_files`].
+    /// As [`IcebergTable::remove_orphan_files`].
     pub fn delete_orphans(
         &self,
         options: &OrphanOptions,

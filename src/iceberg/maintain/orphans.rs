@@ -68,7 +68,7 @@ impl IcebergTable {
     /// What is listed to find orphans.
     ///
     /// # Errors
-    /// `InvalidInput` for a folder that is not the table's; as [`Table::writable_location`].
+    /// `InvalidInput` for a folder that is not the table's; as [`IcebergTable::writable_location`].
     pub(crate) fn orphan_listing(&self, options: &OrphanOptions) -> Result<Listing<'_>> {
         self.writable_location()?;
         let root = options.location.clone().unwrap_or_else(|| self.location().to_owned());

@@ -29,7 +29,7 @@ impl PartWriter {
     /// How this writer writes into a table.
     ///
     /// # Errors
-    /// `InvalidInput` for a job without a name; as [`Table::write_context`].
+    /// `InvalidInput` for a job without a name; as [`IcebergTable::write_context`].
     pub(crate) fn context(&self, table: &IcebergTable) -> Result<WriteContext> {
         check_job(&self.job)?;
         let write_id = format!("{}-{:05}", self.job, self.part);
@@ -49,7 +49,7 @@ impl IcebergTable {
     /// Plans what [`IcebergTable::compact`] does. Also returns the newest version: parts and commits must use it.
     ///
     /// # Errors
-    /// As [`Table::compact`].
+    /// As [`IcebergTable::compact`].
     pub fn compact_in_parts(&self, options: &CompactOptions) -> Result<(IcebergTable, PartedCompaction)> {
         let PlannedCompaction { table, scan, sizes, order, groups } = self.plan_compaction(options)?;
         let mut counted = Compacted { groups: groups.len(), ..Compacted::default() };
@@ -71,7 +71,7 @@ impl IcebergTable {
     /// Writes a part's rows into new files, without committing.
     ///
     /// # Errors
-    /// `InvalidInput` for a bad job name; as [`Table::compact`]. Written files are deleted then.
+    /// `InvalidInput` for a bad job name; as [`IcebergTable::compact`]. Written files are deleted then.
     pub fn compact_part(
         &self,
         part: &Split,
@@ -88,7 +88,7 @@ impl IcebergTable {
     /// are deleted.
     ///
     /// # Errors
-    /// As [`Table::compact`]; `InvalidInput` for messages of another table.
+    /// As [`IcebergTable::compact`]; `InvalidInput` for messages of another table.
     pub fn commit_compacted_parts(
         &self,
         parts: PartsDone,

@@ -69,7 +69,7 @@ pub fn snapshots_between(metadata: &TableMetadata, since: Option<i64>, at: &Snap
 /// Plans the files that the appends among these snapshots added. Ignores `input.entries`.
 ///
 /// # Errors
-/// Errors of [`Plan::start`].
+/// Errors of [`RunningPlan::start`].
 pub fn plan_appends(input: PlanInput, snapshots: &[Arc<Snapshot>]) -> Result<RunningPlan> {
     let began = Instant::now();
     let (input, manifests) = list_appends(input, snapshots)?;
@@ -79,7 +79,7 @@ pub fn plan_appends(input: PlanInput, snapshots: &[Arc<Snapshot>]) -> Result<Run
 /// The input of [`plan_appends`]: the manifests that the appends wrote, oldest first, and the entries to plan.
 ///
 /// # Errors
-/// Errors of [`Plan::start`].
+/// Errors of [`RunningPlan::start`].
 pub fn list_appends(input: PlanInput, snapshots: &[Arc<Snapshot>]) -> Result<(PlanInput, Vec<ManifestFile>)> {
     let appends: Vec<&Arc<Snapshot>> = snapshots.iter().filter(|s| s.operation() == Some("append")).collect();
     let load = |i: usize| {
@@ -117,10 +117,10 @@ pub enum AnyPlan {
 }
 
 impl AnyPlan {
-    /// As [`Plan::next_batch`].
+    /// As [`RunningPlan::next_batch`].
     ///
     /// # Errors
-    /// As [`Plan::next_batch`].
+    /// As [`RunningPlan::next_batch`].
     pub fn next_batch(&mut self) -> Result<Option<PlannedBatch>> {
         match self {
             AnyPlan::Files(plan) => plan.next_batch(),
@@ -128,7 +128,7 @@ impl AnyPlan {
         }
     }
 
-    /// As [`Plan::counters`].
+    /// As [`RunningPlan::counters`].
     pub fn counters(&self) -> &PlanCounters {
         match self {
             AnyPlan::Files(plan) => plan.counters(),
@@ -203,7 +203,7 @@ impl ChangesPlan {
     /// The next batch. All its files have the same kind of change. After an error the plan yields nothing more.
     ///
     /// # Errors
-    /// Errors of [`Plan::start`]; cancellation.
+    /// Errors of [`RunningPlan::start`]; cancellation.
     pub fn next_batch(&mut self) -> Result<Option<PlannedBatch>> {
         let next = self.advance();
         if next.is_err() {

@@ -114,7 +114,7 @@ pub struct PlannedBatch {
     pub change: Option<Box<BatchChange>>,
 }
 
-/// The change of a batch's files by a commit; see [`Change`].
+/// The change of a batch's files by a commit; see [`TableChange`].
 #[derive(Clone, Debug)]
 pub struct BatchChange {
     /// Added or removed.
@@ -167,7 +167,7 @@ impl PlannedBatch {
         Ok(path.map_or_else(|| of_group.clone(), |path| Arc::new(residual(of_group, &OfFile(path)))))
     }
 
-    /// Whether the task of the `k`-th kept entry, at this row, is a [`PlainFile`] without deletes.
+    /// Whether the task of the `k`-th kept entry, at this row, is a `PlainTaskFile` without deletes.
     pub fn is_plain(&self, k: usize, row: usize) -> bool {
         self.deletes.count(k) == 0 && self.columns.is_plain(row)
     }

@@ -68,11 +68,11 @@ impl RunningPlan {
         RunningPlan::over(input, manifests.into_iter().rev(), began).with("snapshot", snapshot)
     }
 
-    /// Like [`Plan::start`], but plans these manifests in this order instead of those of the snapshot. Delete manifests
-    /// among them matter only for live entries.
+    /// Like [`RunningPlan::start`], but plans these manifests in this order instead of those of the snapshot. Delete
+    /// manifests among them matter only for live entries.
     ///
     /// # Errors
-    /// Errors of [`Plan::start`].
+    /// Errors of [`RunningPlan::start`].
     pub fn over(
         input: PlanInput,
         manifests: impl IntoIterator<Item = ManifestFile>,
@@ -119,7 +119,7 @@ impl RunningPlan {
     /// no delete file is asked for.
     ///
     /// # Errors
-    /// Errors of [`Plan::start`].
+    /// Errors of [`RunningPlan::start`].
     pub(crate) fn index_deletes<'m>(
         input: PlanInput,
         manifests: impl IntoIterator<Item = &'m ManifestFile>,
@@ -172,7 +172,7 @@ impl RunningPlan {
     /// error the plan yields nothing more.
     ///
     /// # Errors
-    /// Errors of [`Plan::start`]; cancellation.
+    /// Errors of [`RunningPlan::start`]; cancellation.
     pub fn next_batch(&mut self) -> Result<Option<PlannedBatch>> {
         while self.ready.is_empty() && !self.queue.is_empty() && !self.failed {
             if let Err(e) = self.run_wave() {

@@ -61,8 +61,8 @@ impl ScanSpecs {
         Ok(may_match(filter, &bounds) && may_match(filter, &OfSpec::new(m)))
     }
 
-    /// The clause and summary by which [`Specs::summary_may_match`] excludes a manifest; `None` if it does not exclude
-    /// it.
+    /// The clause and summary by which `ScanSpecs::summary_may_match` excludes a manifest; `None` if it does not
+    /// exclude it.
     pub(crate) fn why_excluded(&self, m: &ManifestFile, filter: &BoundPredicate) -> Result<Option<String>> {
         let spec = self.get(m.spec_id).with("path", &m.path)?;
         let summaries = m.partitions.as_ref().filter(|s| s.len() == spec.spec.fields.len());

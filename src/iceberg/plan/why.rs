@@ -1,6 +1,6 @@
 //! Explains why planning kept or dropped each file of a snapshot: the stage, the clause and the bound.
 //!
-//! Planning itself records no reasons and does not open manifests that the manifest list excludes. [`Judge`] opens
+//! Planning itself records no reasons and does not open manifests that the manifest list excludes. `ReasonJudge` opens
 //! every manifest and checks each entry as planning does, stage by stage, with the same bounds.
 
 use std::sync::Arc;
@@ -119,7 +119,7 @@ impl<'p> ReasonJudge<'p> {
     /// Reads a manifest and checks its entries.
     ///
     /// # Errors
-    /// Errors of [`crate::iceberg::plan::planner::Plan::next_batch`].
+    /// Errors of [`crate::iceberg::plan::planner::RunningPlan::next_batch`].
     pub fn files(&self, verdict: &ManifestVerdict) -> Result<FileVerdicts> {
         check_cancelled()?;
         let file = &verdict.manifest;

@@ -26,7 +26,7 @@ pub(crate) struct Hits {
     /// The file. Its residual matches these rows, and perhaps others.
     pub task: ScanTask,
     pub positions: PositionSet,
-    /// In a merge: for each position, ascending, the row of the source, or [`NO_SOURCE`]. Otherwise empty.
+    /// In a merge: for each position, ascending, the row of the source, or `NO_SOURCE`. Otherwise empty.
     pub sources: Vec<u32>,
 }
 

@@ -102,8 +102,8 @@ impl IcebergTable {
     /// Overwrites with rows that are already in these files. The commit is planned on this version and identified by
     /// `first_time`. The files stay even if the commit fails. Returns the table at its new version.
     ///
-    /// As [`Table::change_rows`]; `InvalidInput` for changes other than overwrites.
-    /// As [`Table::change_rows`]; `InvalidInput` for changes that are no overwrite.
+    /// As [`IcebergTable::change_rows`]; `InvalidInput` for changes other than overwrites.
+    /// As [`IcebergTable::change_rows`]; `InvalidInput` for changes that are no overwrite.
     pub(crate) fn overwrite_by_files(
         &self,
         change: &RowChange,
@@ -127,7 +127,7 @@ impl IcebergTransaction {
     /// Adds a change of rows, planned on the table as earlier changes of the transaction leave it.
     ///
     /// # Errors
-    /// As [`Table::change_rows`], but for the commit.
+    /// As [`IcebergTable::change_rows`], but for the commit.
     pub(crate) fn change_rows(
         &mut self,
         change: &RowChange,

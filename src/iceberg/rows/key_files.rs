@@ -37,7 +37,7 @@ impl KeyRanges {
     /// The files that may hold a row with one of the keys.
     ///
     /// # Errors
-    /// As [`Plan::start`]; a cancellation.
+    /// As [`RunningPlan::start`]; a cancellation.
     pub(crate) fn files(&self, view: &View) -> Result<Vec<ScanTask>> {
         let scan = view.scan(self.filter()?)?;
         let input = PlanInput { metric_fields: self.columns.iter().map(|c| c.field.id).collect(), ..scan.plan_input() };

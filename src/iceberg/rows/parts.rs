@@ -1,8 +1,8 @@
 //! Changes of rows in parts: several processes do a part each, and one commits them all.
 //!
-//! A delete or update is divided by files ([`Table::change_files`]). For a merge, another engine matches rows of the
-//! source with rows of the table. It sends all matches of a data file to one part. A part returns a [`CommitMessage`];
-//! [`Table::commit_parts`] commits them with the preconditions of the whole change.
+//! A delete or update is divided by files ([`IcebergTable::change_files`]). For a merge, another engine matches rows
+//! of the source with rows of the table. It sends all matches of a data file to one part. A part returns a
+//! [`CommitMessage`]; [`IcebergTable::commit_parts`] commits them with the preconditions of the whole change.
 
 use std::collections::{HashMap, HashSet};
 
@@ -62,8 +62,8 @@ impl IcebergTable {
     /// `task` numbers the writers of one job.
     ///
     /// # Errors
-    /// As [`Table::change_rows`], but for the commit; `InvalidInput` if a row of the table matches several rows of the
-    /// source.
+    /// As [`IcebergTable::change_rows`], but for the commit; `InvalidInput` if a row of the table matches several
+    /// rows of the source.
     pub fn write_part(
         &self,
         part: &Part,
@@ -87,7 +87,7 @@ impl IcebergTable {
     ///
     /// # Errors
     /// `InvalidInput` for messages that are not parts, belong to another table or version, or change the same data file
-    /// twice; as [`Table::change_rows`].
+    /// twice; as [`IcebergTable::change_rows`].
     pub fn commit_parts(
         &self,
         change: &RowChange,

@@ -24,7 +24,7 @@ impl Touched {
     /// Plans by the filter of a scan. Files that match as a whole are only counted, to save memory.
     ///
     /// # Errors
-    /// As [`Plan::start`]; a cancellation.
+    /// As [`RunningPlan::start`]; a cancellation.
     pub(crate) fn find(scan: &IcebergScan) -> Result<Touched> {
         let mut out = Touched::default();
         let mut plan = RunningPlan::start(scan.plan_input())?;
@@ -71,7 +71,7 @@ pub(crate) fn whole_files(scan: &IcebergScan) -> Result<Vec<DataFile>> {
     Ok(out)
 }
 
-/// The tasks of data files, found by a filter of their rows. `wanted` are normalised paths ([`normalise`]).
+/// The tasks of data files, found by a filter of their rows. `wanted` are normalised paths (`normalise`).
 ///
 /// # Errors
 /// `InvalidInput` if the filter does not find one of them; `Unsupported` for a file that the table lists twice.

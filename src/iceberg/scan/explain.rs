@@ -28,7 +28,7 @@ impl IcebergScan {
     /// files are listed only where their rows changed, and delete files are not listed.
     ///
     /// # Errors
-    /// As [`Plan::start`].
+    /// As [`RunningPlan::start`].
     pub fn explain(&self, files: bool) -> Result<Explained> {
         let began = Instant::now();
         let explained = match self.history() {
@@ -67,7 +67,7 @@ impl IcebergScan {
     /// The cost of planning, from the manifest lists alone. For a changelog, bytes and manifests are upper bounds.
     ///
     /// # Errors
-    /// As [`Plan::start`].
+    /// As [`RunningPlan::start`].
     pub fn estimate(&self) -> Result<Estimate> {
         if let History::Changes(snapshots) = self.history() {
             return estimate_changes(&self.plan_input(), snapshots);

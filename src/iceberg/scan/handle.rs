@@ -198,7 +198,7 @@ impl IcebergScan {
         matches!(self.history, History::Changes(_))
     }
 
-    /// Whether [`Scan::version_input`] returns an input.
+    /// Whether [`IcebergScan::version_input`] returns an input.
     pub fn is_of_version(&self) -> bool {
         matches!(self.history, History::None)
     }
@@ -237,7 +237,7 @@ impl IcebergScan {
     /// Tasks, one for each file, in deterministic order. Their files have column metrics.
     ///
     /// # Errors
-    /// As [`Plan::start`].
+    /// As [`RunningPlan::start`].
     pub fn plan_files(&self) -> Result<IcebergTaskStream> {
         self.tasks(true)
     }
@@ -246,10 +246,10 @@ impl IcebergScan {
         Ok(IcebergTaskStream::of(self.plan(column_metrics)?))
     }
 
-    /// The tasks as Arrow batches, without an object for each task; columns as in [`Scan::plan_schema`].
+    /// The tasks as Arrow batches, without an object for each task; columns as in [`IcebergScan::plan_schema`].
     ///
     /// # Errors
-    /// As [`Plan::start`].
+    /// As [`RunningPlan::start`].
     pub fn plan_table(&self) -> Result<Vec<RecordBatch>> {
         let mut out = Vec::new();
         let mut plan = self.plan(false)?;
@@ -259,7 +259,7 @@ impl IcebergScan {
         Ok(out)
     }
 
-    /// The schema of [`Scan::plan_table`].
+    /// The schema of [`IcebergScan::plan_table`].
     pub fn plan_schema(&self) -> SchemaRef {
         match &self.history {
             History::Changes(_) => plan_table::schema_of_changes(),
@@ -270,7 +270,7 @@ impl IcebergScan {
     /// The number of tasks.
     ///
     /// # Errors
-    /// As [`Plan::start`].
+    /// As [`RunningPlan::start`].
     pub fn count_files(&self) -> Result<u64> {
         Ok(self.plan_to_end()?.files_kept)
     }
@@ -285,7 +285,7 @@ impl IcebergScan {
     /// Bin-packed splits, as Java packs them.
     ///
     /// # Errors
-    /// `InvalidInput` for sizes that are not positive; as [`Plan::start`].
+    /// `InvalidInput` for sizes that are not positive; as [`RunningPlan::start`].
     pub fn splits(&self, request: SplitRequest) -> Result<Vec<Split>> {
         let plan = self.split_plan(request)?;
         self.pack(self.tasks(false)?.collect_all()?, &plan)
@@ -308,7 +308,7 @@ impl IcebergScan {
     /// a few batches ahead.
     ///
     /// # Errors
-    /// As [`Plan::start`] and [`read_task`].
+    /// As [`RunningPlan::start`] and `read_task`.
     pub fn read(&self, how: StreamRequest) -> Result<BatchStream> {
         let mut tasks = self.tasks(false)?;
         BatchStream::new(self.task_reader(), Box::new(move || tasks.next_task()), how, self.shape.limit)
@@ -317,7 +317,7 @@ impl IcebergScan {
     /// All rows, files read in parallel; batches in the order of the tasks. Checks for cancellation between batches.
     ///
     /// # Errors
-    /// As [`Scan::read`]; a cancellation.
+    /// As [`IcebergScan::read`]; a cancellation.
     pub fn read_all(&self) -> Result<Vec<RecordBatch>> {
         self.read(StreamRequest { ordered: true, all: true, ..StreamRequest::default() })?.collect_all()
     }
@@ -330,7 +330,7 @@ impl IcebergScan {
     /// other files, the columns of filter and deletes are read. Checks for cancellation between batches.
     ///
     /// # Errors
-    /// As [`Scan::read`]; a cancellation.
+    /// As [`IcebergScan::read`]; a cancellation.
     pub fn count(&self) -> Result<u64> {
         let nothing = Arc::new(Schema::new(self.shape.context.schema.id, Vec::new(), Vec::new()));
         let context = Arc::new(ReadContext { projection: nothing, ..self.shape.context.as_ref().clone() });
@@ -412,7 +412,7 @@ impl IcebergTaskStream {
     /// The next task; `None` at the end. Checks for cancellation where planning takes time.
     ///
     /// # Errors
-    /// As [`Plan::next_batch`].
+    /// As [`RunningPlan::next_batch`].
     pub fn next_task(&mut self) -> Result<Option<ScanTask>> {
         while self.next >= self.batch.rows.len() {
             match self.plan.next_batch()? {

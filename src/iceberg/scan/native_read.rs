@@ -1,8 +1,8 @@
 //! Decides which files of a scan an engine's own Parquet reader can read.
 //!
-//! [`Scan::native_read`] plans and reads the footers of the files. The engine may read a file if reading columns by the
-//! names in the file follows the specification (`data::plain_columns`). The file may have deletes by position only.
-//! These are returned as deleted rows, which the engine looks up ([`deleted_rows`]).
+//! [`IcebergScan::native_read`] plans and reads the footers of the files. The engine may read a file if reading
+//! columns by the names in the file follows the specification (`data::plain_columns`). The file may have deletes by
+//! position only. These are returned as deleted rows, which the engine looks up (`deleted_rows`).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl IcebergScan {
     /// engine.
     ///
     /// # Errors
-    /// As [`Scan::splits`] and [`DeleteFilter::load`]; the store's.
+    /// As [`IcebergScan::splits`] and [`DeleteFilter::load`]; the store's.
     pub fn native_read(&self, request: &NativeReadRequest, packing: SplitRequest) -> Result<NativeRead> {
         let packing = self.split_plan(packing)?;
         let planned = self.planned(request.pack_from)?;

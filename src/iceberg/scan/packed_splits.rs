@@ -49,7 +49,7 @@ impl IcebergScan {
     /// packed.
     ///
     /// # Errors
-    /// As [`Scan::splits`].
+    /// As [`IcebergScan::splits`].
     pub fn splits_or_packed(&self, request: SplitRequest, pack_from: usize) -> Result<Splits> {
         let plan = self.split_plan(request)?;
         self.pack_planned(self.planned(pack_from)?, &plan, pack_from)

@@ -1,9 +1,9 @@
 //! Planning in parts, by many processes: each part has some of a snapshot's manifests, and is planned alone.
 //!
-//! [`Scan::plan_parts`] reads the manifest list, but no manifest. A [`PlanPart`] travels as JSON with everything that
-//! planning needs. It has the schemas, the specs, the filter, and the manifest list's entry for each manifest. The
-//! entries are needed because files inherit their sequence number, snapshot id and first row id. So planning a part
-//! reads only manifests. The tasks of all parts in order are those of [`Scan::plan_files`].
+//! [`IcebergScan::plan_parts`] reads the manifest list, but no manifest. A [`IcebergPlanPart`] travels as JSON with
+//! everything that planning needs. It has the schemas, the specs, the filter, and the manifest list's entry for each
+//! manifest. The entries are needed because files inherit their sequence number, snapshot id and first row id. So
+//! planning a part reads only manifests. The tasks of all parts in order are those of [`IcebergScan::plan_files`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ impl IcebergScan {
     /// one.
     ///
     /// # Errors
-    /// `InvalidInput` for split sizes that are not positive; `Unsupported` as [`Scan::plan_parts`].
+    /// `InvalidInput` for split sizes that are not positive; `Unsupported` as [`IcebergScan::plan_parts`].
     pub fn estimate_splits(&self, files: u128) -> Result<u64> {
         let packing = self.split_plan(SplitRequest::default())?;
         let input = self.version_input()?;
@@ -126,7 +126,7 @@ fn needed_schemas(schema: &Arc<Schema>, metadata: &TableMetadata) -> Vec<Arc<Sch
     out
 }
 
-/// The columns of [`PlanPart::plan_table`]: those of [`plan_table::schema`] and `split`, the task for
+/// The columns of [`IcebergPlanPart::plan_table`]: those of [`plan_table::schema`] and `split`, the task for
 /// [`crate::format::wire::task::tasks_from_json`].
 pub fn table_schema() -> SchemaRef {
     let split = Arc::new(Field::new("split", DataType::Binary, false));
@@ -154,18 +154,18 @@ impl IcebergPlanPart {
         (self.manifests.data.len(), self.manifests.deletes.len())
     }
 
-    /// The tasks, one for each file, in the order of [`Scan::plan_files`].
+    /// The tasks, one for each file, in the order of [`IcebergScan::plan_files`].
     ///
     /// # Errors
-    /// As [`Plan::start`].
+    /// As [`RunningPlan::start`].
     pub fn plan_files(&self, column_metrics: bool) -> Result<IcebergTaskStream> {
         Ok(IcebergTaskStream::of(AnyPlan::Files(Box::new(self.plan(column_metrics)?))))
     }
 
-    /// The tasks, cut and packed as [`Scan::splits`] does it, but never with those of another part.
+    /// The tasks, cut and packed as [`IcebergScan::splits`] does it, but never with those of another part.
     ///
     /// # Errors
-    /// As [`Plan::start`].
+    /// As [`RunningPlan::start`].
     pub fn splits(&self) -> Result<Vec<Split>> {
         let tasks = self.plan_files(false)?.collect_all()?;
         let split = |tasks| Split { context: self.scan.read.clone(), tasks };
@@ -175,7 +175,7 @@ impl IcebergPlanPart {
     /// The tasks as Arrow batches with the columns of [`table_schema`].
     ///
     /// # Errors
-    /// As [`Plan::start`].
+    /// As [`RunningPlan::start`].
     pub fn plan_table(&self) -> Result<Vec<RecordBatch>> {
         let mut plan = self.plan(false)?;
         let mut out = Vec::new();
@@ -232,7 +232,7 @@ impl IcebergPlanPart {
         RunningPlan::over(input, self.all_manifests().cloned(), began).with("snapshot", scan.snapshot_id)
     }
 
-    /// The whole part, for [`PlanPart::from_json`].
+    /// The whole part, for [`IcebergPlanPart::from_json`].
     pub fn to_json(&self) -> String {
         let scan = &self.scan;
         let list = |manifests: &[ManifestFile]| manifests.iter().map(manifest_to_json).collect::<Vec<_>>();
@@ -251,7 +251,7 @@ impl IcebergPlanPart {
         .to_string()
     }
 
-    /// Reads what [`PlanPart::to_json`] wrote.
+    /// Reads what [`IcebergPlanPart::to_json`] wrote.
     ///
     /// # Errors
     /// `InvalidInput` for any other text.

@@ -21,7 +21,7 @@ impl IcebergScan {
     /// none are named. Columns inside lists and maps have none.
     ///
     /// # Errors
-    /// `InvalidInput` for a column that does not exist or lies in a list or map; as [`Plan::start`].
+    /// `InvalidInput` for a column that does not exist or lies in a list or map; as [`RunningPlan::start`].
     pub fn statistics(&self, columns: &[String]) -> Result<Statistics> {
         let shape = (self.context().as_ref(), self.all_columns().as_ref(), self.is_case_sensitive());
         let mut folds = asked_columns(shape, columns)?;

@@ -1,8 +1,8 @@
 //! The short texts of partitioning: `day(ts)`, `bucket(16, user_id)`, `truncate(4, name) as prefix`, `country`.
 //!
 //! [`parse_partition_by`] turns them into a spec, with the default names of the Java implementation. Sort-by texts
-//! share the first half of the grammar, a [`Term`]: a transform of a column, or a column alone. Columns are dotted
-//! paths. A name with special characters is quoted with `"` or a backtick; a quote inside it is doubled.
+//! share the first half of the grammar, a [`PartitionTerm`]: a transform of a column, or a column alone. Columns are
+//! dotted paths. A name with special characters is quoted with `"` or a backtick; a quote inside it is doubled.
 
 use super::partition::FIRST_PARTITION_FIELD_ID;
 use crate::error::{Error, Result};

@@ -25,7 +25,7 @@ use crate::store::Location;
 
 /// Changes that are committed together: the table's next version has all of them, or none.
 ///
-/// Files are written as changes are added; nothing is published before [`Transaction::commit`].
+/// Files are written as changes are added; nothing is published before [`IcebergTransaction::commit`].
 pub(crate) struct IcebergTransaction {
     table: IcebergTable,
     branch: Option<String>,
@@ -48,7 +48,7 @@ impl IcebergTransaction {
     /// Begins a transaction at the table's newest version; new snapshots go to `branch`, by default `main`.
     ///
     /// # Errors
-    /// As [`Table::writable_location`] and [`Table::refresh`].
+    /// As [`IcebergTable::writable_location`] and [`IcebergTable::refresh`].
     pub(crate) fn begin(table: &IcebergTable, branch: Option<String>) -> Result<IcebergTransaction> {
         table.writable_location()?;
         Ok(IcebergTransaction {
@@ -72,7 +72,7 @@ impl IcebergTransaction {
     /// The table with the changes so far, not published. Its rows can be scanned.
     ///
     /// # Errors
-    /// As [`Transaction::commit`], but for a lost race.
+    /// As [`IcebergTransaction::commit`], but for a lost race.
     pub(crate) fn table(&mut self) -> Result<IcebergTable> {
         self.close_append()?;
         let inner = &self.table.inner;
@@ -94,7 +94,7 @@ impl IcebergTransaction {
     }
 
     /// Adds a snapshot. The transaction's own earlier snapshots are not conflicts. A change planned on the result of
-    /// [`Transaction::table`] must check its preconditions since [`Transaction::since`].
+    /// [`IcebergTransaction::table`] must check its preconditions since [`IcebergTransaction::since`].
     ///
     /// # Errors
     /// As [`CommitOptions::apply`].
@@ -135,7 +135,7 @@ impl IcebergTransaction {
     /// The parent, in this version, of the next snapshot on the transaction's branch.
     ///
     /// # Errors
-    /// As [`Transaction::since`].
+    /// As [`IcebergTransaction::since`].
     pub(crate) fn head<'m>(&self, metadata: &'m TableMetadata) -> Result<Option<&'m Arc<Snapshot>>> {
         let name = self.branch.as_deref().filter(|name| metadata.refs.contains_key(*name)).unwrap_or(MAIN_BRANCH);
         metadata.snapshot_of_ref(name)
@@ -155,8 +155,8 @@ impl IcebergTransaction {
     /// Changes the table's schema, spec, order, properties or references, on top of the earlier changes.
     ///
     /// # Errors
-    /// As [`Table::evolve`]; `CommitConflict`, at the commit, if another commit changed the same part of the table
-    /// meanwhile.
+    /// As [`IcebergTable::evolve`]; `CommitConflict`, at the commit, if another commit changed the same part of the
+    /// table meanwhile.
     pub(crate) fn evolve(&mut self, evolutions: &[Evolution]) -> Result<()> {
         let table = self.table()?;
         let followed: Vec<Evolution> = (evolutions.iter())
@@ -188,7 +188,7 @@ impl IcebergTransaction {
     /// Writes rows and adds their files. Successive appends with the same options make one snapshot.
     ///
     /// # Errors
-    /// As [`Table::write_with`].
+    /// As [`IcebergTable::write_with`].
     pub(crate) fn append(
         &mut self,
         rows: Box<dyn RecordBatchReader + Send>,
@@ -233,7 +233,7 @@ impl IcebergTransaction {
     /// removes them again.
     ///
     /// # Errors
-    /// As [`Transaction::commit`], but for a lost race.
+    /// As [`IcebergTransaction::commit`], but for a lost race.
     pub(crate) fn dry_run(&mut self) -> Result<DryRun> {
         self.close_append()?;
         if self.changes.iter().all(|c| c.only_checks()) {

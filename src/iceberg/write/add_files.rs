@@ -41,10 +41,10 @@ impl IcebergTable {
 }
 
 impl IcebergTransaction {
-    /// As [`Table::add_files`], as a part of the transaction, on its branch.
+    /// As [`IcebergTable::add_files`], as a part of the transaction, on its branch.
     ///
     /// # Errors
-    /// As [`Table::add_files`].
+    /// As [`IcebergTable::add_files`].
     pub(crate) fn add_files(
         &mut self,
         paths: &[String],

@@ -24,11 +24,11 @@ impl IcebergTable {
         self.append_with(rows, &WriteOptions::default(), &CommitOptions::default())
     }
 
-    /// As [`Table::append`], with a sort order, a branch or extra members of the snapshot's summary.
+    /// As [`IcebergTable::append`], with a sort order, a branch or extra members of the snapshot's summary.
     ///
     /// # Errors
-    /// As [`Table::append`] and [`Table::write_with`]; `InvalidInput` for options that exclude each other, or a branch
-    /// that is a tag.
+    /// As [`IcebergTable::append`] and [`IcebergTable::write_with`]; `InvalidInput` for options that exclude each
+    /// other, or a branch that is a tag.
     pub fn append_with(
         &self,
         rows: Box<dyn RecordBatchReader + Send>,
@@ -48,16 +48,16 @@ impl IcebergTable {
     /// failed write are removed.
     ///
     /// # Errors
-    /// As [`Table::append`].
+    /// As [`IcebergTable::append`].
     pub fn write(&self, rows: Box<dyn RecordBatchReader + Send>, task: u64) -> Result<CommitMessage> {
         self.write_with(rows, &WriteOptions { task, ..WriteOptions::default() })
     }
 
-    /// As [`Table::write`], in another order than the table's, or for rows that are already in the table.
+    /// As [`IcebergTable::write`], in another order than the table's, or for rows that are already in the table.
     ///
     /// # Errors
-    /// As [`Table::write`]; `InvalidInput` for texts that are not a sort order, and for rows without the lineage that
-    /// they must keep.
+    /// As [`IcebergTable::write`]; `InvalidInput` for texts that are not a sort order, and for rows without the
+    /// lineage that they must keep.
     pub fn write_with(&self, rows: Box<dyn RecordBatchReader + Send>, how: &WriteOptions) -> Result<CommitMessage> {
         self.check_writable()?;
         let mut context = if how.again { self.lineage_context(how.task)? } else { self.write_context(how.task)? };

@@ -70,7 +70,7 @@ impl IcebergTable {
     /// # Errors
     /// `InvalidInput` in these cases: nothing is replaced; the number of rows differs (where equality deletes apply to
     /// the replaced files: grows); rows lack their ids; a delete file is replaced that applies to remaining data files.
-    /// `CommitConflict` if a replaced file was removed, or rows of it were deleted since; as [`Table::commit`].
+    /// `CommitConflict` if a replaced file was removed, or rows of it were deleted since; as [`IcebergTable::commit`].
     pub fn commit_rewrite(
         &self,
         replaced: Vec<DataFile>,
@@ -103,7 +103,7 @@ impl IcebergTable {
     /// Deletes the files of writers whose job was abandoned, unless a snapshot of the table has one of them.
     ///
     /// # Errors
-    /// `InvalidInput` if a file is in use: then nothing is deleted; as [`Table::refresh`] and the store's.
+    /// `InvalidInput` if a file is in use: then nothing is deleted; as [`IcebergTable::refresh`] and the store's.
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
         let own = messages.iter().filter(|m| m.table_uuid == self.uuid());
         let paths: BTreeSet<&str> = own.flat_map(|m| &m.files).map(|f| f.path.as_str()).collect();

@@ -52,7 +52,7 @@ impl IcebergTable {
     /// For rows that keep their identity: with their lineage, where the table has it.
     ///
     /// # Errors
-    /// As [`Table::write_context`]; `Unsupported` if the table has a column with the name of a lineage column.
+    /// As [`IcebergTable::write_context`]; `Unsupported` if the table has a column with the name of a lineage column.
     pub(crate) fn lineage_context(&self, task: u64) -> Result<WriteContext> {
         Ok(WriteContext { schema: schema_with_lineage(self)?, ..self.write_context(task)? })
     }

@@ -26,7 +26,7 @@ impl IcebergTable {
     /// files have no common folder (`write.object-storage.enabled`).
     ///
     /// # Errors
-    /// As [`Table::write`].
+    /// As [`IcebergTable::write`].
     pub fn job_folder(&self, id: &str) -> Result<Option<String>> {
         self.writable_location()?;
         let metadata = &self.inner.metadata;
@@ -39,7 +39,7 @@ impl IcebergTable {
     /// # Errors
     /// `InvalidInput` for files that differ from those of Iceberg's writers, belong to another partition than their
     /// folder, or have null in a required column; `NotFound` if the job of an unpartitioned table left no file, since
-    /// engines write one even without rows; as [`Table::write`].
+    /// engines write one even without rows; as [`IcebergTable::write`].
     pub fn collect_job(&self, folder: &str, sorted: bool) -> Result<CommitMessage> {
         self.writable_location()?;
         check_folder(folder)?;

@@ -14,7 +14,7 @@ impl IcebergTable {
     ///
     /// # Errors
     /// `InvalidInput` for messages of another table, with deletes, of rewritten rows, with missing files, or partly
-    /// committed before; as [`Table::change_rows`].
+    /// committed before; as [`IcebergTable::change_rows`].
     pub fn commit_overwrite(
         &self,
         change: &RowChange,

@@ -28,7 +28,7 @@ fn bad(message: impl Into<String>) -> Error {
 /// key columns have no nulls.
 ///
 /// # Errors
-/// `InvalidInput` as [`check`]; if keys are given twice.
+/// `InvalidInput` as `check`; if keys are given twice.
 pub fn first_schema(mut parts: SchemaParts, now_ms: i64) -> Result<TableSchema> {
     let mut next = 0;
     parts.fields = parts.fields.iter().map(|f| renumbered(f, &mut next)).collect();

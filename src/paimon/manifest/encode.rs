@@ -241,7 +241,7 @@ impl PaimonManifestWriter {
     /// The file.
     ///
     /// # Errors
-    /// As [`ManifestWriter::size_bytes`].
+    /// As [`PaimonManifestWriter::size_bytes`].
     pub fn finish(mut self) -> Result<Vec<u8>> {
         self.bytes.extend(self.writer.finish()?);
         Ok(self.bytes)

@@ -42,7 +42,7 @@ pub struct PaimonEntryRequest<'r> {
     pub keep: Option<Keep<'r>>,
 }
 
-/// A batch of entries. All columns have [`EntryColumns::len`] rows, in the order of the file.
+/// A batch of entries. All columns have [`PaimonEntryColumns::len`] rows, in the order of the file.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct PaimonEntryColumns {
@@ -61,16 +61,16 @@ pub struct PaimonEntryColumns {
     /// A binary row of the trimmed primary key after its number of fields.
     pub min_key: BytesColumn,
     pub max_key: BytesColumn,
-    /// Only with [`EntryRequest::key_stats`], else empty.
+    /// Only with [`PaimonEntryRequest::key_stats`], else empty.
     pub key_stats: StatsColumn,
-    /// Only with [`EntryRequest::value_stats`], else empty.
+    /// Only with [`PaimonEntryRequest::value_stats`], else empty.
     pub value_stats: StatsColumn,
     pub min_sequence_number: Vec<i64>,
     pub max_sequence_number: Vec<i64>,
     pub schema_id: Vec<i64>,
     pub level: Vec<i32>,
-    /// Names of extra files, one after another, each with its length; see [`EntryColumns::extra_files`]. Null without
-    /// extra files.
+    /// Names of extra files, one after another, each with its length; see [`PaimonEntryColumns::extra_files`]. Null
+    /// without extra files.
     pub(crate) extra_files: BytesColumn,
     /// Milliseconds since the epoch.
     pub creation_time_ms: Vec<Option<i64>>,
@@ -221,7 +221,7 @@ impl PaimonEntryColumns {
         }
     }
 
-    /// The file of one row. `folder` is that of its bucket (see [`crate::paimon::spec::partition::Paths`]).
+    /// The file of one row. `folder` is that of its bucket (see `crate::paimon::spec::partition::Paths`).
     ///
     /// # Errors
     /// `InvalidInput` if the row does not exist; `Unsupported` for a file format that can't be read.

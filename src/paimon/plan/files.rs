@@ -238,7 +238,7 @@ impl<'p> FilePruner<'p> {
     /// At which stage an entry of a kept partition and bucket is decided, if it is judged for itself.
     ///
     /// # Errors
-    /// As [`FilePruner::judge`].
+    /// As `FilePruner::judge`.
     pub(crate) fn stage(
         &self,
         columns: &PaimonEntryColumns,
@@ -288,7 +288,7 @@ impl<'p> FilePruner<'p> {
     /// The clause that a stage excluded a file by, and the bound.
     ///
     /// # Errors
-    /// As [`FilePruner::judge`].
+    /// As `FilePruner::judge`.
     pub(crate) fn why(&self, columns: &PaimonEntryColumns, row: usize, stage: PruneStage) -> Result<Option<String>> {
         let mut mappings = Mappings::default();
         let Some(group) = self.group(columns.partition_row(row))? else { return Ok(None) };

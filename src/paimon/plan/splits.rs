@@ -384,7 +384,7 @@ impl<'p> Splitter<'p> {
     /// The task of a file.
     ///
     /// # Errors
-    /// As [`crate::paimon::manifest::entries::EntryColumns::data_file`] and [`Vector::reference`].
+    /// As [`crate::paimon::manifest::entries::PaimonEntryColumns::data_file`] and [`Vector::reference`].
     pub(crate) fn task(&self, place: &SplitBucket<'p>, e: PlannedEntry) -> Result<ScanTask> {
         let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
         let data_file = columns.data_file(e.row, place.group.partition.clone(), &place.folder)?;

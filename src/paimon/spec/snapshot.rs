@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// The latest version of the format.
 pub const CURRENT_VERSION: i64 = 3;
 
-/// The members that [`Snapshot`] knows.
+/// The members that [`PaimonSnapshot`] knows.
 const KEYS: [&str; 21] = [
     "version",
     "id",
@@ -110,10 +110,10 @@ impl PaimonSnapshot {
         PaimonSnapshot::from_json(raw)
     }
 
-    /// As [`Snapshot::parse`], from JSON.
+    /// As [`PaimonSnapshot::parse`], from JSON.
     ///
     /// # Errors
-    /// As [`Snapshot::parse`].
+    /// As [`PaimonSnapshot::parse`].
     pub fn from_json(raw: Map<String, Json>) -> Result<PaimonSnapshot> {
         let bad = |key: &str| Error::corrupt(format!("the snapshot has no '{key}'"));
         let number = |key: &str| raw.get(key).and_then(Json::as_i64);
@@ -190,7 +190,7 @@ impl Tag {
     /// Reads a tag file.
     ///
     /// # Errors
-    /// As [`Snapshot::parse`].
+    /// As [`PaimonSnapshot::parse`].
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Tag> {
         let snapshot = PaimonSnapshot::parse(bytes)?;
         let get = |key: &str| snapshot.raw.get(key).filter(|v| !v.is_null()).cloned();

@@ -27,7 +27,7 @@ impl Patched {
 
 /// Decides the result for rows.
 pub(crate) trait Patch: Sync {
-    /// `rows` are some of the hits of a file, with all columns of the table; `sources` those of [`Hits`] that belong to
+    /// `rows` are some of the hits of a file, with all columns of the table; `sources` those of `Hits` that belong to
     /// them.
     fn patch(&self, rows: &RecordBatch, sources: &[u32]) -> Result<Patched>;
 

@@ -35,7 +35,7 @@ pub(crate) fn placed(batch: RecordBatch) -> Result<Placed> {
     Ok(Placed { positions, rows })
 }
 
-/// The rows without ids that were counted from [`NO_ROW_ID`].
+/// The rows without ids that were counted from `NO_ROW_ID`.
 pub(crate) fn without_ids(rows: &RecordBatch, at: usize) -> Result<RecordBatch> {
     let mut columns = rows.columns().to_vec();
     if let Some(column) = columns.get_mut(at) {

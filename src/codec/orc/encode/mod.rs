@@ -2,7 +2,7 @@
 //!
 //! A [`StreamWriter`] compresses what is put into it, chunk by chunk. [`IntegerWriter`], [`ByteRunWriter`] and
 //! [`BitWriter`] encode for it. Each knows its position, which row indexes record. The types that describe messages
-//! also write them: [`FooterParts`], [`StripeParts`], [`ColumnStatistics`].
+//! also write them: [`FooterParts`], [`StripeParts`], `OrcColumnStatistics`.
 //!
 //! Everything is version 0.12 of the format, with integers as runs of version 2.
 

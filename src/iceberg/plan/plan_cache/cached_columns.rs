@@ -280,7 +280,7 @@ impl CachedSections {
         }
     }
 
-    /// Reads what [`Sections::encode`] wrote.
+    /// Reads what [`CachedSections::encode`] wrote.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes have another form.

@@ -38,7 +38,7 @@ impl IcebergTable {
     /// a branch. `task` numbers the writers of one job.
     ///
     /// # Errors
-    /// As [`Table::change_rows`], but for the commit; `InvalidInput` for other changes.
+    /// As [`IcebergTable::change_rows`], but for the commit; `InvalidInput` for other changes.
     pub fn write_delta(
         &self,
         change: &RowChange,
