@@ -2,6 +2,20 @@
 //! that decides from bounds whether rows can match ([`bounds`]).
 //!
 //! Meaning everywhere: Spark SQL's. Three-valued logic, NaN equals NaN and is above all numbers, -0.0 equals 0.0.
+//!
+//! - `bind`: binds a filter to a schema: names become field ids, literals become values of the column's type,
+//!   and `not` is pushed down to the leaves
+//! - `coerce`: finds the place of an untyped literal among the values of a type
+//! - `explain`: explains in words why rows were pruned
+//! - `json`: filters as the JSON of the REST catalog protocol and of scan tasks
+//! - `lex`: splits filter text into tokens
+//! - `oracle`: for property tests: what a filter is on a row, computed row by row, and random columns, rows
+//!   and filters
+//! - `parse`: reads filter text: SQL comparisons, `in`, `between`, `like 'abc%'`, null and NaN tests, `and or
+//!   not`, parentheses
+//! - `predicate`: the two forms of a filter
+//! - `residual`: the residual of a filter on rows with known bounds
+//! - `text`: filters as text
 
 pub mod bind;
 pub mod bounds;

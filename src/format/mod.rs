@@ -1,4 +1,26 @@
 //! Types that all table formats share: tasks, splits, commits, catalogs. No format is named here.
+//!
+//! - `catalog`: the definition of a new table
+//! - `commit`: options of a commit, and the clock of commits
+//! - `commit_loop`: the one loop of commits: prepare on the newest version, publish, and after a lost race
+//!   prepare again
+//! - `deletion`: deleting unused files
+//! - `estimate`: the estimated cost of a plan
+//! - `evolution`: changes of a table's schema, partition spec, sort order, properties and references as plain
+//!   data
+//! - `ident`: names of tables and namespaces
+//! - `maintenance`: maintenance as plain data: what a caller asks for, and what was done
+//! - `maintenance_parts`: maintenance whose parts other processes do: plans, parts and their writers as plain
+//!   data
+//! - `manifest_count`: the number and length of manifests
+//! - `packed_splits`: splits in a compact form
+//! - `request`: requests of callers (versions, scans, writes), and the description of snapshots
+//! - `row_change`: changes of rows as plain data: delete, overwrite, update, merge
+//! - `splits`: cutting tasks at split offsets and packing them into splits of even weight
+//! - `table_format`: what a table format is called, and how its tables differ from those of others
+//! - `task`: what planning produces and reading consumes: files, tasks, splits, and the files that a writer
+//!   made
+//! - `wire`: the JSON and the binary forms of tasks, splits and messages that travel between processes
 
 pub mod catalog;
 pub mod commit;

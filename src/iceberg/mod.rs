@@ -1,4 +1,21 @@
-//! The Iceberg tower: bytes of the format to tasks and commits.
+//! Apache Iceberg: a table format, complete in one folder.
+//!
+//! The lower half knows neither Arrow nor data files. Each folder imports only from those above it:
+//!
+//! 1. `spec`: table metadata, schemas, snapshots, references
+//! 2. `manifest`: manifest lists and manifests
+//! 3. `plan`: from a snapshot and a filter to tasks
+//! 4. `commit`: snapshots, and the requirements and updates of a commit
+//! 5. `catalog`: who keeps the current version of a table
+//!
+//! The upper half has the verbs, with Arrow. `state` is the handle of a table and knows none of them:
+//!
+//! 6. `scan`: plan, explain, read
+//! 7. `write`: rows to files, files to snapshots
+//! 8. `rows`: delete, update, upsert, merge
+//! 9. `evolve`, `maintain`, `inspect`: change the table, maintain it, read its metadata
+//! 10. `transaction`: several changes in one commit
+//! 11. `table`: the table behind the seam; `catalog_tables`: catalogs behind the seam
 
 pub mod catalog;
 pub mod catalog_tables;

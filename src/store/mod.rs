@@ -4,6 +4,19 @@
 //! deletion. [`open_store`] opens the store of a location. [`local`] is for local files and [`object`] for object
 //! stores. [`location`] turns what tables record (`file:` URIs, plain paths, moved tables) into what a store opens.
 //! [`database`] is for SQL catalogs.
+//!
+//! - `connect`: makes clients of object stores from options and environment variables
+//! - `failure`: errors of object stores, in the words of this crate and without secrets
+//! - `files`: the traits of a store of files
+//! - `object_handle`: one object of an object store, and the requests for it
+//! - `object_writer`: writes an object of any size: in parts, several at the same time
+//! - `open`: opens the store of a location
+//! - `options`: storage options: their names in PyIceberg, Java, `object_store` and Polars, and their meaning
+//! - `place`: where an object is: service, account, bucket and key, from the URI that a table records
+//! - `put_once`: makes an object only if nobody else has made it: the atomic publish of a commit
+//! - `ranges`: which requests to make for ranges of a file: close ranges are joined, and large ones are split
+//! - `runtime`: the asynchronous runtime of network stores, and how blocking calls wait for it
+//! - `testing`: A local store for tests, which can hook some of its calls
 
 mod connect;
 pub mod database;

@@ -8,6 +8,25 @@
 //! counterparts of the readers.
 //!
 //! Source: Paimon specification, "File index".
+//!
+//! - `be`: reads big-endian numbers one after the other, never past the end
+//! - `bit_slices`: bit slices of dictionary codes
+//! - `bitmap`: bitmap indexes: for each value the rows that have it
+//! - `bitmap_write`: writes bitmap indexes
+//! - `bloom`: bloom filters of 64-bit hashes
+//! - `bsi`: bit-slice indexes of whole numbers: for each bit of the values' magnitude the rows that have it
+//!   set
+//! - `bsi_write`: writes bit-slice indexes
+//! - `container`: the container: which columns have which indexes, and where
+//! - `dictionary`: sorted dictionaries in chunks: a chunk tells its first key, the others lie apart from it
+//! - `key`: values as indexes store them, and the question that a filter's comparison asks about them
+//! - `options`: how indexes are made
+//! - `out`: writes big-endian numbers one after the other
+//! - `range_bitmap`: range-bitmap indexes: a sorted dictionary of the values and bit slices of their codes
+//! - `range_bitmap_write`: writes range-bitmap indexes
+//! - `rows`: which rows of a file may match
+//! - `value_rows`: the rows of each value of a column, for bitmap indexes
+//! - `write`: makes indexes, value by value, and joins those of a data file
 
 mod be;
 mod bit_slices;

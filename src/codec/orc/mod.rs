@@ -10,6 +10,14 @@
 //! [`encode`] is the way back.
 //!
 //! Source: ORC specification v1, with the types' attributes of the project's `orc_proto.proto`.
+//!
+//! - `bytes`: runs of bytes, and of bits packed into them (specification, "Byte Run Length Encoding" and
+//!   "Boolean Run Length Encoding")
+//! - `compression`: how streams and metadata are compressed: in chunks, each decompressed on its own
+//! - `integers`: runs of integers (specification, "Integer Run Length Encoding", versions 1 and 2)
+//! - `protobuf`: reads Protocol Buffers messages, field by field
+//! - `stream`: the bytes of a stream, decompressed when they are needed
+//! - `tail`: the tail of a file, and the footers of its stripes
 
 mod bytes;
 mod compression;

@@ -1,4 +1,8 @@
 //! Parts of the Parquet format that need no Arrow: Thrift, compression, run-length encoding.
+//!
+//! - `compression`: the compression codecs of Parquet pages
+//! - `rle`: runs of small numbers in Parquet pages: definition levels and dictionary indices
+//! - `thrift`: checks Parquet's Thrift structures before the parquet crate decodes them
 
 pub(crate) mod compression;
 pub(crate) mod rle;

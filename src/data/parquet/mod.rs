@@ -5,7 +5,7 @@
 //! here: `column_reader` reads the pages that `page_selection` names, with `column_chunk` and `values`. `read` leaves
 //! all other columns to the parquet crate.
 //!
-//! `write` is the entry to writing. `schema` gives the Parquet schema, and `paimon` the one of Paimon's files.
+//! `write` is the entry to writing. `schema` gives the Parquet schema, and `exact` the one of Paimon's files.
 //! `properties` and `dictionary` say how columns are encoded.
 //!
 //! `import` adopts files of other writers, and `plain_columns` tells whether an engine can read a file on its own.

@@ -1,4 +1,16 @@
 //! Catalogs: they find tables by name and publish commits.
+//!
+//! - `filesystem`: tables in folders, without a service: the layout of Java's Hadoop tables and Hadoop
+//!   catalog
+//! - `interface`: the interface of every catalog, and its implementation by the file-system catalog
+//! - `kinds`: the types of catalogs, and what each needs
+//! - `memory`: A register in memory
+//! - `metadata_files`: finding the newest metadata file of a table in a file system
+//! - `metadata_pointer`: the pointer to a table's current version
+//! - `reachable`: the files that a table's metadata leads to
+//! - `register`: the register of a catalog that knows tables by name
+//! - `registered`: catalogs that keep a register of names: SQL catalogs and those in memory
+//! - `sql`: A register in a SQL database
 
 pub mod filesystem;
 pub mod interface;

@@ -6,6 +6,21 @@
 //! [`Requirements`] hold what must not have changed meanwhile.
 //!
 //! Source: Iceberg specification, "Schema Evolution", "Partition Evolution", "Sorting", "Snapshot References".
+//!
+//! - `columns`: finding columns by the names that a user writes
+//! - `commit`: committing evolutions of a table: see `crate::iceberg::evolve`
+//! - `name_mapping`: the table's name mapping after an update of its schema
+//! - `partition`: updates of a table's partition spec
+//! - `properties`: checks values of table properties that this library or Java Iceberg could not use
+//! - `refs`: branches and tags, and the current snapshot of a branch
+//! - `requirements`: the requirements of an evolution: no other commit has changed the same part of the table
+//!   since its author looked
+//! - `schema`: updates of a table's schema: the rules for each operation, and for operations of the same
+//!   update
+//! - `schema_apply`: the schema and the table metadata that an update of the schema leads to
+//! - `sort_order`: replacing a table's sort order
+//! - `union`: the union of the table's schema with another one, by name: rows of both fit the result
+//! - `updates`: changes of a table's metadata as plain data, and the resulting metadata
 
 mod columns;
 pub(crate) mod commit;

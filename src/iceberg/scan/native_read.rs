@@ -1,8 +1,8 @@
 //! Decides which files of a scan an engine's own Parquet reader can read.
 //!
 //! [`IcebergScan::native_read`] plans and reads the footers of the files. The engine may read a file if reading
-//! columns by the names in the file follows the specification (`data::plain_columns`). The file may have deletes by
-//! position only. These are returned as deleted rows, which the engine looks up (`deleted_rows`).
+//! columns by the names in the file follows the specification (`data::parquet::plain_columns`). The file may have
+//! deletes by position only. These are returned as deleted rows, which the engine looks up (`deleted_rows`).
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -2,6 +2,15 @@
 //!
 //! [`producer`] runs a commit: its input is in [`changes`], each try is an [`attempt`]. [`expire`] removes old
 //! snapshots, [`orphans`] finds files that no snapshot needs.
+//!
+//! - `conflicts`: checks whether a commit fits the latest snapshot
+//! - `entries`: manifest entries for the changes of a commit, on top of one snapshot
+//! - `hashes`: the hash index of a new snapshot: the keys of each bucket, for tables with dynamic buckets
+//! - `index`: the index files of a new snapshot: those of the snapshot before, with the changes of the commit
+//! - `manifests`: the metadata files that a commit writes
+//! - `merge`: merging the manifests of earlier commits: joins small ones, and cancels additions that were
+//!   deleted later
+//! - `retention`: how long snapshots and changelogs are kept, by the table's options or by the caller's
 
 pub(crate) mod attempt;
 pub mod changes;

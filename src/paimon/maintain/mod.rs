@@ -1,6 +1,13 @@
 //! Maintenance: compaction, expiry, orphan files.
 //!
 //! [`actions`] runs an action. [`compact`] runs a compaction, and [`compact_job`] is its plan.
+//!
+//! - `compact_append`: compaction of tables without primary key: joins small files, in their order where the
+//!   table has buckets
+//! - `compact_keyed`: compaction of tables with a primary key: merges the rows of a bucket by key, level by
+//!   level
+//! - `compact_postponed`: postponed buckets: gives waiting rows their buckets by the hashes of their keys
+//! - `compaction`: which tables and options a compaction takes, and how its result is counted
 
 pub(crate) mod actions;
 pub mod compact;

@@ -2,6 +2,14 @@
 //!
 //! [`change_rows`] is the entry, [`by_filter`] and [`merge`] are the changes, [`attempts`] plans them again after
 //! conflicts.
+//!
+//! - `change_files`: changing rows of tables without primary key, file by file
+//! - `fate`: the result for the rows that a change finds
+//! - `found`: finds the rows that a filter matches, file by file
+//! - `keyed`: checks whether a table with a primary key accepts rows that update others
+//! - `rewrite`: rewriting files without deleted rows, or with other rows in their place
+//! - `tracking`: columns of rewritten files that keep the ids of rows
+//! - `vectors`: index files of deletion vectors: those that a change writes, and those that it replaces
 
 pub(crate) mod attempts;
 pub(crate) mod by_filter;

@@ -1,4 +1,25 @@
 //! The types of the specification: types, schemas, snapshots, options, binary rows, partitions, buckets, statistics.
+//!
+//! - `binary_row`: binary rows: the form of partitions, keys and bounds in manifests, and the input of bucket
+//!   hashes
+//! - `binary_row_write`: writing binary rows, byte by byte as Java does: hashes and the identity of files
+//!   depend on it
+//! - `bucket`: which bucket a row belongs to
+//! - `data_type`: Paimon's exact types
+//! - `data_type_json`: types and fields as JSON, as schema files have them
+//! - `data_type_text`: types as SQL text, as schema files have those without children: `DECIMAL(9, 2) NOT
+//!   NULL`
+//! - `from_types`: Paimon's types for columns of the crate's own types
+//! - `options`: table options with Java's defaults: how rows merge, where files are, how planning works
+//! - `partition`: partitions: the values that all rows of a file share, and the folders that follow from them
+//! - `partition_text`: partition values in paths, as Java prints them
+//! - `pretty_json`: JSON files in Java's layout, so that equal content gives equal bytes
+//! - `schema`: schema files: columns, keys and options of a table at one time
+//! - `snapshot`: snapshot files: the result of a commit
+//! - `stats`: statistics of a file or a manifest: least and greatest values and numbers of nulls, by column
+//! - `stats_decode`: statistics and lists of names out of Avro bytes: what manifests and manifest lists share
+//! - `testing`: what several tests of this tower need: tables that Java wrote, and values as the expected
+//!   results have them
 
 pub mod binary_row;
 pub mod binary_row_write;

@@ -3,6 +3,23 @@
 //! [`writer`] is the writer of a table, set up by [`write_plan`]. [`append`] writes and commits, [`commit_messages`]
 //! writes in one process and commits in another; both commit through [`settle`]. [`bucket_writer`] is the writer of
 //! compactions.
+//!
+//! - `append_rows`: rows of tables without primary key: checks them, and gives them their buckets
+//! - `buckets`: the bucket of every row
+//! - `default_values`: default values: the value of a column in rows that lack it or have null
+//! - `facts`: facts about a file that are collected while its rows are written
+//! - `file_indexes`: file indexes of new files: in the manifest if they are small, otherwise in files next to
+//!   the data files
+//! - `file_options`: options of files that differ from the table's other files
+//! - `keyed`: writing tables with a primary key: kinds and order of rows, and the bucket of each key
+//! - `limits`: what values Paimon's types hold beyond what Arrow's do: narrow integers, texts and bytes of
+//!   some length, times of some digits
+//! - `names`: names and folders of new files: `<table>/<partition>/bucket-N/data-<uuid>-<n>.<format>`
+//! - `new_files`: records of new files, as a commit adds them to manifests
+//! - `properties`: table options that say how files are written, in the words of the writers of `crate::data`
+//! - `replaced`: which rows an overwrite replaces: all rows, or those of whole partitions
+//! - `stats`: statistics of the rows of a file, as manifests record them
+//! - `written`: the state of existing buckets, after which new rows continue
 
 pub(crate) mod append;
 pub(crate) mod append_rows;

@@ -1,6 +1,12 @@
 //! Databases: where SQL catalogs keep their tables.
 //!
 //! A connection lives as long as one call, so that nothing of it survives into a forked process.
+//!
+//! - `open`: opens the database of a URI
+//! - `postgres`: postgreSQL servers
+//! - `postgres_tls`: TLS to PostgreSQL servers: what `sslmode` and `sslrootcert` of a URI mean
+//! - `query`: the operations of a database
+//! - `sqlite`: SQLite files
 
 mod open;
 mod postgres;

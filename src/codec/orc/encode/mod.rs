@@ -5,6 +5,16 @@
 //! also write them: [`FooterParts`], [`StripeParts`], `OrcColumnStatistics`.
 //!
 //! Everything is version 0.12 of the format, with integers as runs of version 2.
+//!
+//! - `bloom`: bloom filters of the values of a column in a group of rows, as readers ask them for `=` and
+//!   `in`
+//! - `bytes`: encodes runs of bytes, and bits
+//! - `integers`: encodes runs of integers, version 2: repeated values, constant steps, monotonic steps, and
+//!   all others by their bits
+//! - `message`: encodes the fields of a Protocol Buffers message
+//! - `messages`: protocol Buffers messages: the tail of a file, the footers and indexes of its stripes
+//! - `statistics`: statistics of the values of a column, in a file, a stripe or a group of rows
+//! - `stream`: compresses streams
 
 mod bloom;
 mod bytes;
