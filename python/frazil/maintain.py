@@ -446,7 +446,8 @@ class Maintain:
         strategy = given["strategy"]
         if strategy not in (None, "full", "minor"):
             raise InvalidInputError(
-                f"there is no strategy '{strategy}' of compacting tables of {format_name(self._table._core)}",
+                f"there is no strategy '{strategy}' of compacting tables of {format_name(self._table._core)} "
+                f"(table: {self._table._core.location})",
                 {"table": self._table._core.location},
                 hint="Use full or minor",
             )

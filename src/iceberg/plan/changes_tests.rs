@@ -402,6 +402,21 @@ fn an_estimate_counts_both_tasks_where_a_vector_takes_the_place_of_position_dele
 }
 
 #[test]
+fn an_estimate_counts_one_task_for_each_file_of_the_first_deletes() {
+    let mut world = World::new();
+    let add = |low| Act::Add { cat: 1, low, size: 9 };
+    for acts in [vec![add(0), add(20)], vec![Act::Delete { kind: 0, of: 0, cat: 1, low: 0, size: 0 }]] {
+        world.commit(&acts, false);
+    }
+    let snapshots = world.metadata.snapshots.clone();
+    let last = &snapshots[1..];
+    assert_eq!(world.changes("true", last).len(), 1);
+    // The manifest of data files could hold a second file with deletes, but no file gives two tasks.
+    let estimate = crate::iceberg::plan::estimate::estimate_changes(&world.input(None, "true"), last).unwrap();
+    assert_eq!(estimate.data_files, Some(2));
+}
+
+#[test]
 fn snapshots_between_two_versions() {
     let mut world = World::new();
     for low in 0..4 {

@@ -177,9 +177,10 @@ fn estimate_commit(input: &PlanInput, snapshot: &Snapshot, all: &[ManifestFile])
     }
     let mut out = Estimate::of(&of_data, &of_deletes, &input.filter, input.cache.as_deref());
     // A file whose deletes are replaced gives two tasks: one for rows that disappeared and one for rows that came back.
-    // A new deletion vector replaces position delete files. A removed one makes them count again.
+    // A new deletion vector replaces older position delete files. A removed one makes them count again.
     let has_vectors = input.metadata.format_version >= 3;
-    if adds_deletes && drops_deletes || changes && has_vectors {
+    let has_older_deletes = deletes.iter().any(|m| !is_by(m, snapshot.id) || m.existing_files_count != Some(0));
+    if drops_deletes && (adds_deletes || has_vectors) || adds_deletes && has_vectors && has_older_deletes {
         out.data_files = out.data_files.map(|files| files.saturating_mul(2));
     }
     // If rows keep their ids, a commit that adds and removes rows is planned a second time, to detect updates.
