@@ -22,7 +22,7 @@ pub struct Cancellation(Option<Arc<dyn Fn() -> Result<()> + Send + Sync>>);
 const MOST_THREADS: usize = 16;
 
 /// How often a thread that waits for others checks for cancellation.
-const PAUSE: Duration = Duration::from_millis(20);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 thread_local! {
     static CURRENT: RefCell<Cancellation> = const { RefCell::new(Cancellation::none()) };
@@ -208,7 +208,7 @@ fn on_threads<T: Send>(threads: usize, run: impl Fn() -> Vec<T> + Sync) -> Vec<T
         while cancellation.0.is_some() && left.load(Ordering::Acquire) > 0 {
             // Some cancellations find out on this thread only, for instance that of Ctrl-C. The check tells the others.
             let _ = cancellation.check();
-            std::thread::park_timeout(PAUSE);
+            std::thread::park_timeout(POLL_INTERVAL);
         }
         for h in helpers {
             match h.join() {

@@ -1,6 +1,6 @@
 //! Commits of Iceberg tables. The loop in [`commit_loop`] applies their changes to the newest version.
 //!
-//! The verdict is typed: committed, certainly failed (files of the attempts are removed), or unknown (nothing is
+//! The outcome is typed: committed, certainly failed (files of the attempts are removed), or unknown (nothing is
 //! removed).
 
 use std::collections::BTreeMap;

@@ -3,16 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pyo3::prelude::*;
 
 use super::lock::lock;
 use crate::error::{Error, Result};
-use crate::parallel::Cancellation;
-
-/// The shortest time between two checks. A check attaches to the interpreter and may wait for another thread.
-const PAUSE: Duration = Duration::from_millis(20);
+use crate::parallel::{Cancellation, POLL_INTERVAL};
 
 /// Checks for signals between the steps of one piece of work. If one arrived, it stops all threads of the work.
 ///
@@ -48,7 +45,7 @@ impl Watch {
     pub(super) fn check(&self) -> Result<()> {
         if std::thread::current().id() == self.0.owner && !self.0.stopped.load(Ordering::Relaxed) {
             let mut asked = lock(&self.0.asked);
-            if asked.elapsed() >= PAUSE {
+            if asked.elapsed() >= POLL_INTERVAL {
                 if let Some(raised) = Python::try_attach(|py| py.check_signals().err()).flatten() {
                     self.stop(raised);
                 }

@@ -14,12 +14,10 @@ use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
 use crate::parallel;
+use crate::parallel::POLL_INTERVAL;
 
 /// The number of threads that transfer bytes. The waiting threads process the results.
 const THREADS: usize = 2;
-
-/// The interval at which a waiting thread checks for cancellation.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// The longest wait for a lock. After that, its holder is assumed to be lost in a fork.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -127,7 +125,7 @@ impl<T> PendingRequest<T> {
             return Err(gone());
         };
         loop {
-            match told.recv_timeout(PAUSE) {
+            match told.recv_timeout(POLL_INTERVAL) {
                 Ok(done) => {
                     self.inner = None;
                     return Ok(done);

@@ -8,7 +8,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
 
@@ -18,7 +17,7 @@ use crate::data::deletes::cache::DeleteCache;
 use crate::error::{Error, Result};
 use crate::format::task::{ReadContext, ScanTask};
 use crate::parallel;
-use crate::parallel::{Cancellation, check_cancelled};
+use crate::parallel::{Cancellation, POLL_INTERVAL, check_cancelled};
 use crate::store::Store;
 
 /// Gives the next task; `None` at the end.
@@ -32,9 +31,6 @@ const BATCHES_AHEAD: usize = 3;
 const BYTES_AHEAD: usize = 32 << 20;
 /// Additional threads for a remote store, because most of them wait for it.
 const WAITING_THREADS: usize = 4;
-/// How often the thread that waits for a batch checks for cancellation.
-const PAUSE: Duration = Duration::from_millis(20);
-
 /// How far threads read ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead {
@@ -190,7 +186,7 @@ impl ReadAhead {
                 return Ok(None);
             }
             shared.work.notify_one();
-            state = shared.ready.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
+            state = shared.ready.wait_timeout(state, POLL_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
             check_cancelled()?;
         }
     }

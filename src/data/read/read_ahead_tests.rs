@@ -1,4 +1,5 @@
 use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
 use arrow::array::{AsArray, Int64Array};
 use arrow::datatypes::Int64Type;

@@ -24,7 +24,7 @@
 //! - it merges small manifests (`merge`);
 //! - it computes the summary (`summary`) and writes the manifest list.
 //!
-//! The `transaction` module publishes the result and retries on newer versions.
+//! The module `committing` publishes the result and retries on newer versions.
 //!
 //! No step deletes a file that may be live. A caller that knows how the commit ended calls
 //! [`SnapshotProducer::clean_up`] or [`SnapshotProducer::committed`].
