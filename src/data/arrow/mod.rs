@@ -3,6 +3,8 @@
 //! [`schema`] gives the Arrow schema of a table schema, with `geoarrow` for geometries and [`variant`] for variants.
 //! `array_value` takes single values out of arrays. [`transform_column`] and [`bucket_array`] apply partition
 //! transforms to whole columns.
+//!
+//! `transform_array` applies partition transforms to whole arrays, for `transform_column`.
 
 pub(crate) mod array_value;
 pub mod bucket_array;

@@ -4,6 +4,8 @@
 //! for other tasks of the scan, within the bounds of a `weighted_cache`. `files` reads single delete files:
 //! `position_sets` for positions, and `keys` and `long_keys` for equality deletes. [`positions`] says which rows of its
 //! file a batch has.
+//!
+//! `position_schema` has the columns of position delete files.
 
 pub mod cache;
 pub mod files;

@@ -7,6 +7,8 @@
 //! [`buffer`] merges the rows of a writer before they become a file, and [`compact`] merges files for a compaction.
 //! `diff` compares two merged states, and [`kind_rows`] tells what commits did to rows. `aligned_read` joins files that
 //! have different columns of the same rows.
+//!
+//! `column` is one column of the batches that are merged.
 
 pub(crate) mod aligned_read;
 pub mod buffer;

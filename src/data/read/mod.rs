@@ -8,6 +8,8 @@
 //! ids to columns that have none. `project` turns them into the columns of the table: `cast` changes types, `defaults`
 //! and `constants` fill in what the file lacks, `row_columns` and `row_lineage` give metadata columns. `filter_columns`
 //! finds the columns that a filter asks about, and [`filter`] evaluates it.
+//!
+//! [`rows`] has streams of rows. `guard` turns panics of the crates that decode files into errors.
 
 pub(crate) mod cast;
 pub(crate) mod constants;

@@ -7,6 +7,10 @@
 //! sorts it, along a curve with [`z_order`]. [`locations`] and `output` name the files. [`file_write`] begins a
 //! [`new_file`] of the format that the table wants. [`metrics`] collects what manifests record of a file.
 //! [`table_rows`] is for tables of a format that does more with rows.
+//!
+//! `conform_leaf` converts single columns, and `refusal` says why a value does not fit. `stored_columns` leaves out
+//! what files do not store. `bounds_truncate` shortens bounds, and [`distinct`] counts distinct values. `properties`
+//! reads table properties for files of one format.
 
 pub(crate) mod bounds_truncate;
 pub mod conform;

@@ -1,8 +1,17 @@
 //! Where tables are found, and which versions their folders keep.
 //!
-//! [`filesystem`] reads the folder of a table and [`metadata`] what opening it needs. [`warehouse`] is a folder of
-//! databases. [`alter`] and [`refs`] change schemas, tags and branches. [`reachable`] finds the files that a snapshot
-//! needs.
+//! - `warehouse`: a folder of databases and their tables
+//! - `filesystem`: finds the schemas, snapshots, tags and branches of a table
+//! - `metadata`: the schemas of an opened table, and the snapshot that is read
+//! - `new_schema`: checks the schema of a new table
+//! - `alter`: changes a table's schema
+//! - `named_columns`: updates options that name columns
+//! - `refs`: creates and drops tags and branches
+//! - `tag_times`: says how long tags are kept
+//! - `changelogs`: changelogs that outlast their snapshots
+//! - `reachable`: finds the files that snapshots and changelogs need
+//! - `expiry_roots`: finds what else needs the files of snapshots
+//! - `expiring`: lists the snapshots that an expiry has begun to remove
 
 pub mod alter;
 pub mod changelogs;
