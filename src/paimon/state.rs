@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::format::evolution::Retention;
 use crate::format::request::{RefInfo, SnapshotInfo};
 use crate::format::table_format::{Behaviour, TableFormat};
-use crate::format::wire::texts::texts;
+use crate::format::wire::members::texts;
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
 use crate::paimon::catalog::metadata::PaimonTableMetadata;
 use crate::paimon::spec::schema::TableSchema;

@@ -45,6 +45,7 @@ impl Watch {
     pub(super) fn check(&self) -> Result<()> {
         if std::thread::current().id() == self.0.owner && !self.0.stopped.load(Ordering::Relaxed) {
             let mut asked = lock(&self.0.asked);
+            // A check attaches to the interpreter and may wait for another thread, so it is not made each time.
             if asked.elapsed() >= POLL_INTERVAL {
                 if let Some(raised) = Python::try_attach(|py| py.check_signals().err()).flatten() {
                     self.stop(raised);

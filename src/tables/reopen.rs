@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
-use crate::format::wire::texts::texts;
+use crate::format::wire::members::texts;
 use crate::iceberg::catalog::interface::OpenedTable;
 use crate::iceberg::catalog::kinds::of_type;
 use crate::iceberg::scan::plan_parts::IcebergPlanPart;

@@ -1,10 +1,10 @@
 //! Members of JSON objects, read with an error that names the member.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
-
-// ---- reading
 
 pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<Json> {
     serde_json::from_slice(text.as_ref()).map_err(|e| Error::invalid("the text is not the JSON of a task").because(e))
@@ -32,4 +32,10 @@ pub(crate) fn int_of(j: &Json, key: &str) -> Result<i64> {
 
 pub(crate) fn id_of(j: &Json, key: &str) -> Result<i32> {
     i32::try_from(int_of(j, key)?).map_err(|_| wrong(key))
+}
+
+/// Reads the members of an object that are texts. `None` if this is not an object.
+pub(crate) fn texts(object: Option<&Json>) -> Option<BTreeMap<String, String>> {
+    let members = object?.as_object()?.iter();
+    Some(members.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect())
 }

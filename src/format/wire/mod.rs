@@ -7,4 +7,3 @@ pub mod packed;
 pub(crate) mod paths;
 pub mod plain;
 pub mod task;
-pub(crate) mod texts;

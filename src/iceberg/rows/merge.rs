@@ -5,9 +5,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::buffer::BooleanBuffer;
-use arrow::datatypes::DataType;
 
 use super::apply::{Hits, apply};
 use super::delete;
@@ -80,13 +79,7 @@ impl<'v> MergePlan<'v> {
         keys: KeyColumns,
         key_batches: &[RecordBatch],
     ) -> Result<MergePlan<'v>> {
-        let types: Vec<DataType> = key_batches
-            .first()
-            .map(|b| b.columns().iter().map(|c| c.data_type().clone()).collect())
-            .unwrap_or_default();
-        let mut index = KeyIndex::new(&types)?;
-        key_batches.iter().try_for_each(|batch| index.add(batch.columns()))?;
-        index.seal();
+        let index = KeyIndex::of_batches(key_batches)?;
         let clauses = Clauses::new(view.table.schema(), merge, &source)?;
         check_insert(view.table.schema(), merge, &source)?;
         let rows = source.batches.iter().map(RecordBatch::num_rows).sum();

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -52,6 +53,18 @@ impl Keys {
 }
 
 impl KeyIndex {
+    /// An index of the rows of all batches, which have the key columns alone.
+    ///
+    /// # Errors
+    /// As [`KeyIndex::new`] and [`KeyIndex::add`].
+    pub(crate) fn of_batches(batches: &[RecordBatch]) -> Result<KeyIndex> {
+        let columns = batches.first().map_or(&[][..], RecordBatch::columns);
+        let mut index = KeyIndex::new(&columns.iter().map(|c| c.data_type().clone()).collect::<Vec<_>>())?;
+        batches.iter().try_for_each(|batch| index.add(batch.columns()))?;
+        index.seal();
+        Ok(index)
+    }
+
     /// For keys of columns of these types.
     ///
     /// # Errors

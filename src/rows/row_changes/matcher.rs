@@ -76,10 +76,7 @@ impl Matcher {
             Some(_) => Predicate::True,
             None => KeyRanges::of_values(&keys, &key_batches).filter()?,
         };
-        let types = key_batches.first().map(|b| b.columns().iter().map(|c| c.data_type().clone()).collect());
-        let mut index = KeyIndex::new(&types.unwrap_or_else(Vec::new))?;
-        key_batches.iter().try_for_each(|batch| index.add(batch.columns()))?;
-        index.seal();
+        let index = KeyIndex::of_batches(&key_batches)?;
         let clauses = Clauses::new(schema, merge, &source)?;
         let inserts = merge.insert.as_ref().map(|columns| mapping(schema, &source, columns)).transpose()?;
         if let Some(columns) = &inserts {
