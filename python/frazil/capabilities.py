@@ -8,11 +8,20 @@ The core answers. Nothing in Python looks at a table's format; everything asks f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from frazil import _core
 
-__all__ = ["TABLE_FORMATS", "Capability", "ScanCapability", "format_name", "scan_supports", "supports"]
+__all__ = [
+    "TABLE_FORMATS",
+    "Capability",
+    "ScanCapability",
+    "format_name",
+    "rows_of_next_commit",
+    "scan_supports",
+    "supports",
+]
 
 TABLE_FORMATS: tuple[str, ...] = tuple(_core.TABLE_FORMATS)
 """The table formats that tables can be created in."""
@@ -63,3 +72,8 @@ def scan_supports(scan: _core.Scan, capability: ScanCapability) -> bool:
 def format_name(table: _core.Table) -> str:
     """The name of a table's format, for messages."""
     return table.format_name
+
+
+def rows_of_next_commit(by_schema: Mapping[int, _core.CommitRows]) -> _core.CommitRows:
+    """Which rows a commit with the newest schema brings. `by_schema` has those of each schema by its id."""
+    return by_schema[max(by_schema)]

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::codec::avro::ManifestCache;
 use crate::error::{Error, Result};
+use crate::format::commit_rows::CommitRows;
 use crate::format::evolution::Retention;
 use crate::format::request::{RefInfo, SnapshotInfo};
 use crate::format::table_format::{Behaviour, TableFormat};
@@ -214,6 +215,15 @@ impl PaimonTable {
         let Some(current) = &self.inner.metadata.snapshot else { return Ok(Vec::new()) };
         let all = self.folder().snapshots()?;
         Ok(all.iter().filter(|s| s.id <= current.id).map(SnapshotInfo::from).collect())
+    }
+
+    /// Which rows the commits with each schema bring, by the ids of the schemas.
+    ///
+    /// # Errors
+    /// As [`TableFolder::schemas`]; `NotFound` if the table was dropped and created again.
+    pub fn commit_rows(&self) -> Result<BTreeMap<i64, CommitRows>> {
+        self.metadata().check_same_table()?;
+        Ok(self.folder().schemas()?.into_iter().map(|(id, schema)| (id, schema.commit_rows())).collect())
     }
 
     /// Branches and tags by name. A branch without snapshots is not among them.

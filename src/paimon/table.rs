@@ -10,6 +10,7 @@ use crate::data::read::read_ahead::TaskSource;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
+use crate::format::commit_rows::CommitRows;
 use crate::format::estimate::Estimate;
 use crate::format::evolution::Evolution;
 use crate::format::maintenance::{Maintained, Maintenance};
@@ -92,6 +93,10 @@ impl seam::Table for PaimonTable {
 
     fn refs(&self) -> Result<Vec<RefInfo>> {
         PaimonTable::refs(self)
+    }
+
+    fn commit_rows(&self) -> Result<BTreeMap<i64, CommitRows>> {
+        PaimonTable::commit_rows(self)
     }
 
     fn refresh(&self) -> Result<Arc<dyn seam::Table>> {

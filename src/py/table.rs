@@ -14,6 +14,7 @@ use super::requests::evolution::PyEvolution;
 use super::requests::maintenance::PyMaintenance;
 use super::requests::row_change::PyRowChange;
 use super::requests::version::PyAt;
+use super::results::commit_rows::PyCommitRows;
 use super::results::maintenance::PyMaintained;
 use super::results::snapshot::{PyRefInfo, PySnapshotInfo};
 use super::scan::PyScan;
@@ -136,6 +137,11 @@ impl PyTable {
 
     fn refs(&self, py: Python<'_>) -> PyResult<Vec<PyRefInfo>> {
         Ok(run(py, || self.inner.refs())?.into_iter().map(Into::into).collect())
+    }
+
+    /// Which rows the commits with each schema bring, by the ids of the schemas.
+    fn commit_rows(&self, py: Python<'_>) -> PyResult<BTreeMap<i64, PyCommitRows>> {
+        Ok(run(py, || self.inner.commit_rows())?.into_iter().map(|(id, rows)| (id, rows.into())).collect())
     }
 
     fn evolve(&self, py: Python<'_>, change: &PyEvolution) -> PyResult<PyTable> {

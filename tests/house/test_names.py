@@ -8,7 +8,7 @@ from rules import RULES
 from rust_source import ROOT
 from tiny_tree import plant
 
-NAMES = ["format-names", "type-names"]
+NAMES = ["format-names", "python-format-names", "type-names"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -26,6 +26,26 @@ PLANTED = {
     "a type": ("format-names", {"src/format/task.rs": "pub struct IcebergTask;\n"}, "src/format/task.rs"),
     "a variable": ("format-names", {"src/codec/avro.rs": "fn f() { let is_paimon = g(); }\n"}, "src/codec/avro.rs"),
     "a folder": ("format-names", {"src/data/paimon_types/text.rs": ""}, "src/data/paimon_types/text.rs"),
+    "a Python class": (
+        "python-format-names",
+        {"python/frazil/spark/read.py": "class PaimonKind:\n    pass\n"},
+        "python/frazil/spark/read.py",
+    ),
+    "a Python variable": (
+        "python-format-names",
+        {"python/frazil/scan.py": "is_iceberg = True\n"},
+        "python/frazil/scan.py",
+    ),
+    "a Python argument": (
+        "python-format-names",
+        {"python/frazil/scan.py": "def f(paimon): ...\n"},
+        "python/frazil/scan.py",
+    ),
+    "a Python file": (
+        "python-format-names",
+        {"python/frazil/spark/paimon_kind.py": ""},
+        "python/frazil/spark/paimon_kind.py",
+    ),
     "two public types": ("type-names", {"src/data/read.rs": "pub struct Task;\n"}, "Task"),
     "a public type and a private one": ("type-names", {"src/data/read.rs": "struct Schema;\n"}, "Schema"),
     "three private types": (
@@ -51,5 +71,9 @@ def test_two_private_types_may_share_a_name(tmp_path: Path) -> None:
 
 
 def test_texts_may_name_formats(tmp_path: Path) -> None:
-    changed = {"src/data/read.rs": '// Paimon needs this.\nconst KEY: &str = "paimon.key";\n'}
-    assert RULES["format-names"].offences(plant(tmp_path, changed)) == []
+    changed = {
+        "src/data/read.rs": '// Paimon needs this.\nconst KEY: &str = "paimon.key";\n',
+        "python/frazil/scan.py": '"""Paimon needs this."""\nkey = "paimon.key"\nimport pyiceberg\n',
+    }
+    root = plant(tmp_path, changed)
+    assert RULES["format-names"].offences(root) == RULES["python-format-names"].offences(root) == []

@@ -160,9 +160,9 @@ def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
             "made with CREATE TABLE when rows are inserted: insert them into a temporary view (CREATE TEMPORARY "
             "VIEW v USING frazil OPTIONS (path '...')), or use frazil.spark.append",
         )
-    if paimons := [name for name in options if name.lower().startswith(("scan.", "incremental-between"))]:
+    if of_scans := [name for name in options if name.lower().startswith(("scan.", "incremental-between"))]:
         raise InvalidInputError(
-            f"the format frazil has no option '{paimons[0]}'",
+            f"the format frazil has no option '{of_scans[0]}'",
             hint="Give the version with snapshot-id, tag, branch or as-of-timestamp, or use "
             "table.scan(options={...}).to_spark(spark), which takes the options of Apache Paimon",
         )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["decimal_value", "json_member", "names_of", "needs_handle", "options_of", "text_of"]
+__all__ = ["decimal_value", "names_of", "needs_handle", "options_of", "text_of"]
 
 
 def text_of(options: Mapping[str, str]) -> str:
@@ -39,8 +39,3 @@ def needs_handle(handle: str) -> bool:
 def decimal_value(text: str) -> Any:
     """Member `v` of an object that Spark's function `to_json` made, with all digits of numbers."""
     return json.loads(text, parse_float=Decimal).get("v")
-
-
-def json_member(text: str) -> Any:
-    """A value of a column that holds JSON, such as the options in Apache Paimon's table of schemas."""
-    return json.loads(text)

@@ -5,6 +5,7 @@
 //! - `binary_row_write`: writing binary rows, byte by byte as Java does: hashes and the identity of files
 //!   depend on it
 //! - `bucket`: which bucket a row belongs to
+//! - `commit_rows`: which rows a commit brings, by the options of a schema
 //! - `data_type`: Paimon's exact types
 //! - `data_type_json`: types and fields as JSON, as schema files have them
 //! - `data_type_text`: types as SQL text, as schema files have those without children: `DECIMAL(9, 2) NOT
@@ -24,6 +25,7 @@
 pub mod binary_row;
 pub mod binary_row_write;
 pub mod bucket;
+mod commit_rows;
 pub mod data_type;
 mod data_type_json;
 pub(crate) mod data_type_text;

@@ -1,5 +1,6 @@
 //! Results for Python, as typed values or dictionaries. No logic lives here.
 
+pub(super) mod commit_rows;
 pub(super) mod explain;
 pub(super) mod maintenance;
 pub(super) mod native_read;

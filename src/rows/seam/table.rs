@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::expr::Predicate;
 use crate::format::commit::{CommitOptions, DryRun};
+use crate::format::commit_rows::CommitRows;
 use crate::format::evolution::Evolution;
 use crate::format::maintenance::{
     CompactOptions, Compacted, DeleteOptions, FileOrder, Maintained, Maintenance, OrphanOptions, Orphans,
@@ -67,6 +68,13 @@ pub trait Table: Send + Sync + Debug {
     /// As [`Table::snapshots`].
     fn refs(&self) -> Result<Vec<RefInfo>> {
         Ok(Vec::new())
+    }
+    /// Which rows the commits with each schema bring, by the ids of the schemas.
+    ///
+    /// # Errors
+    /// `Unsupported` where options do not decide it; as [`Table::snapshots`].
+    fn commit_rows(&self) -> Result<BTreeMap<i64, CommitRows>> {
+        Err(self.format().refused("rows of commits by schema"))
     }
     /// The newest version of the same table.
     ///

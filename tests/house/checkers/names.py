@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from layers import BELOW_FORMATS, FORMATS
+from python_graph import package_files
 from rules import Offence, rule
 from rust_source import TYPES, Item, library
 
@@ -23,6 +24,17 @@ def format_names(root: Path) -> Iterator[Offence]:
         named = {*file.identifiers, *file.module}
         if found := sorted(name for name in named if re.search("|".join(FORMATS), name, re.IGNORECASE)):
             yield Offence(file.name, f"{', '.join(found)}: {file.room} knows no format")
+
+
+@rule("python-format-names")
+def python_format_names(root: Path) -> Iterator[Offence]:
+    """The package has no identifier, file or folder named after a format: the core knows them."""
+    # PyIceberg is a package, not a format.
+    pattern = re.compile(rf"(?<!py)(?:{'|'.join(FORMATS)})", re.IGNORECASE)
+    for file in package_files(root):
+        named = {*file.identifiers, *file.module.split(".")}
+        if found := sorted(name for name in named if pattern.search(name)):
+            yield Offence(file.name, f"{', '.join(found)}: ask the core what the table does (frazil/capabilities.py)")
 
 
 @rule("type-names")

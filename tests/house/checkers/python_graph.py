@@ -129,6 +129,16 @@ class PythonFile:
         return found
 
     @cached_property
+    def identifiers(self) -> set[str]:
+        """The names of everything that the file defines, takes or reads."""
+        found: set[str] = set()
+        for node in ast.walk(self.tree):
+            for member in ("id", "name", "attr", "arg", "asname"):
+                if isinstance(word := getattr(node, member, None), str):
+                    found.update(word.split("."))
+        return found
+
+    @cached_property
     def used(self) -> set[str]:
         """The names that the file reads anywhere."""
         return {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}

@@ -1,20 +1,20 @@
 """The commits of a table, in the order in which a stream reads them.
 
-A query first reads the table as it is, then what each later snapshot appends. For Paimon's tables with a primary key,
-it reads the rows that are inserted or updated.
+A query first reads the table as it is, then what each later snapshot appends. If snapshots are numbered and the table
+has a primary key, it reads the rows that are inserted or updated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from frazil import arguments
+from frazil import _core, arguments
+from frazil.capabilities import rows_of_next_commit
 from frazil.exceptions import NotFoundError, UnsupportedError
 from frazil.spark.jobs.job import history
-from frazil.spark.jobs.paimon_kind import PaimonKind
 from frazil.table import Snapshot, Table
 
-__all__ = ["BEGINNING", "FROM", "NOTHING", "Commits", "PaimonCommits"]
+__all__ = ["BEGINNING", "FROM", "NOTHING", "Commits", "NumberedCommits"]
 
 FROM = "stream-from-timestamp"
 
@@ -78,8 +78,8 @@ class Commits:
         return int(snapshot.summary.get("added-data-files", 0)), int(snapshot.summary.get("added-records", 0))
 
 
-class PaimonCommits(Commits):
-    """The commits of a table of Apache Paimon.
+class NumberedCommits(Commits):
+    """The commits of a table that numbers its snapshots.
 
     The snapshot that was read last may have expired, if the next one exists. After a rollback, numbers are used again.
     So an offset also contains the time of its commit.
@@ -96,11 +96,11 @@ class PaimonCommits(Commits):
         self._known(table, line, end)
 
     def _check(self, table: Table, last: list[Snapshot], found: list[Snapshot]) -> None:
-        kinds = PaimonKind.by_schema(table)
-        now = PaimonKind.now(kinds)
+        by_schema = table._core.commit_rows()
+        now = rows_of_next_commit(by_schema)
 
-        def of(snapshot: Snapshot) -> PaimonKind:
-            return now if snapshot.schema_id is None else kinds.get(snapshot.schema_id, now)
+        def of(snapshot: Snapshot) -> _core.CommitRows:
+            return now if snapshot.schema_id is None else by_schema.get(snapshot.schema_id, now)
 
         # Compactions no longer report changes of earlier rows that they have not reported yet.
         other = [s for s in found if of(s) != now] + [s for s in last if of(s).reported_by_compactions and of(s) != now]

@@ -10,12 +10,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from frazil.capabilities import supports
+from frazil.capabilities import format_name, rows_of_next_commit, supports
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
-from frazil.spark.jobs.paimon_kind import PaimonKind
 from frazil.spark.reading.options import CHANGES, VERSIONS, integer, scan_of
-from frazil.spark.streams.commits import BEGINNING, FROM, NOTHING, Commits, PaimonCommits
+from frazil.spark.streams.commits import BEGINNING, FROM, NOTHING, Commits, NumberedCommits
 from frazil.spark.types import arrow_schema, conform
 from frazil.spark.workers.between_tasks import lighten_next_task
 from frazil.table import Snapshot, Table
@@ -55,7 +54,7 @@ def stream_reader(table: Table, scan: Scan, given: Mapping[str, str]) -> DataSou
         UnsupportedError: An option needs a newer PySpark, or does not exist for tables of Apache Paimon.
     """
     if not supports(table._core, "streams_of_appends"):
-        _check_paimon(table, given)
+        _check_commits(table, given)
     limited = [name for name in (_MAX_FILES, _MAX_ROWS) if name in given]
     if limits is None:
         if limited:
@@ -67,25 +66,27 @@ def stream_reader(table: Table, scan: Scan, given: Mapping[str, str]) -> DataSou
     return _limited()(table, scan, given)
 
 
-def _check_paimon(table: Table, given: Mapping[str, str]) -> None:
-    """Refuses streams from tables of Paimon that would lose, repeat or split rows."""
+def _check_commits(table: Table, given: Mapping[str, str]) -> None:
+    """Refuses streams of commits that would lose, repeat or split rows."""
     for name, instead in (("branch", "Such streams read the main branch"), (_MAX_FILES, f"Use option '{_MAX_ROWS}'")):
         if name in given:
             raise UnsupportedError(
-                f"streams from tables of Apache Paimon do not have option '{name}'", {"table": table.location}, instead
+                f"streams from tables of {format_name(table._core)} do not have option '{name}'",
+                {"table": table.location},
+                instead,
             )
-    kind = PaimonKind.now(PaimonKind.by_schema(table))
+    rows = rows_of_next_commit(table._core.commit_rows())
     reason = None
-    if kind.data_evolution:
+    if rows.columns_apart:
         reason = "the columns of a row are in several files, so rows are changed and not appended"
-    elif kind.has_key and kind.merged and not kind.reported_by_compactions:
+    elif rows.has_key and rows.merged and not rows.reported_by_compactions:
         reason = "a commit has parts of rows, and no changelog has the resulting rows"
-    elif kind.hidden_until_compacted and not kind.reported_by_compactions:
+    elif rows.hidden_until_compacted and not rows.reported_by_compactions:
         reason = "rows are hidden until they are compacted, and no changelog says when that happens"
     elif (
-        kind.has_key
-        and kind.reported_by_compactions
-        and not (kind.hidden_until_compacted and kind.changelog_producer == "lookup")
+        rows.has_key
+        and rows.reported_by_compactions
+        and not (rows.hidden_until_compacted and rows.changelog_producer == "lookup")
         and FROM not in given
     ):
         reason = (
@@ -113,7 +114,7 @@ class _Reader(DataSourceStreamReader):
         self._schema = scan.schema
         self._options = {name: value for name, value in options.items() if name not in (*STREAM_OPTIONS, "path")}
         self._commits = (
-            Commits(options.get("branch")) if supports(table._core, "snapshot_parents") else PaimonCommits(None)
+            Commits(options.get("branch")) if supports(table._core, "snapshot_parents") else NumberedCommits(None)
         )
         self._from_ms = _number_option(options, FROM, 0)
         self._skipped = {kind for kind, name in _SKIP.items() if _flag_option(options, name)}

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from frazil._core import CommitMessage
-from frazil.capabilities import format_name, supports
+from frazil.capabilities import format_name, rows_of_next_commit, supports
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.spark import wire
 from frazil.spark.jobs.job import Job, give_up, unless_committed
-from frazil.spark.jobs.paimon_kind import PaimonKind
 from frazil.table import Table
 
 __all__ = ["SUMMARY_PREFIX", "WRITE_OPTIONS", "Operation", "WriteJob", "job_of"]
@@ -42,8 +41,8 @@ class WriteJob(Job):
         """
         if supports(table._core, "independent_writers") or not self.overwrites:
             return False
-        kind = PaimonKind.now(PaimonKind.by_schema(table))
-        return kind.hidden_until_compacted and not kind.buckets_postponed
+        rows = rows_of_next_commit(table._core.commit_rows())
+        return rows.hidden_until_compacted and not rows.buckets_postponed
 
     def commit(self, table: Table, messages: list[CommitMessage], members: Mapping[str, str] | None = None) -> None:
         """Commits what the tasks wrote.
