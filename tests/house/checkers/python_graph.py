@@ -7,7 +7,7 @@ An edge leads to the file that defines the imported name, not to the `__init__.p
 - `inside`: when a function is called;
 - `typing`: under `TYPE_CHECKING`, for the type checker alone.
 
-    python tests/house/checkers/python_graph.py                  folders, arrows and circles
+    python tests/house/checkers/python_graph.py                  parts, arrows and circles
     python tests/house/checkers/python_graph.py --edges A B      why A imports B; each (part of) a file's path
     python tests/house/checkers/python_graph.py --scc N          files of the Nth circle, and its cheapest cuts
 """
@@ -77,6 +77,17 @@ class PythonFile:
     def folder(self) -> str:
         """The dotted name of the package that the file is in."""
         return self.module if self.is_package else self.module.rpartition(".")[0]
+
+    @property
+    def part(self) -> str:
+        """The part of the package that the file is, or is in: `scan`, `requests`, `spark.read` or `spark.lanes`.
+
+        Public modules keep their paths, so a file of `frazil` or `frazil.spark` is a part of its own, as a folder is.
+        """
+        inner = self.module.split(".")[1:] or ["__init__"]
+        if inner[0] != "spark":
+            return inner[0]
+        return ".".join(inner[:2]) if len(inner) > 1 else "spark.__init__"
 
     @cached_property
     def source(self) -> str:
@@ -191,12 +202,15 @@ class Graph:
         found = {edge: [reason for reason in reasons if reason.kind in kinds] for edge, reasons in self.edges.items()}
         return {edge: reasons for edge, reasons in found.items() if reasons}
 
-    def folder_edges(self, *kinds: str) -> dict[Edge, list[Edge]]:
-        """The edges between folders, each with the edges between files that make it."""
+    def part_edges(self, *kinds: str) -> dict[Edge, list[Edge]]:
+        """The edges between parts of the package, each with the edges between files that make it.
+
+        The package's own `__init__.py` defines nothing that others import but the compiled module, so it is left out.
+        """
         found: dict[Edge, list[Edge]] = {}
         for edge in sorted(self.of_kinds(*kinds)):
-            pair = (self.by_name[edge[0]].folder, self.by_name[edge[1]].folder)
-            if pair[0] != pair[1]:
+            pair = (self.by_name[edge[0]].part, self.by_name[edge[1]].part)
+            if pair[0] != pair[1] and pair[1] != "__init__":
                 found.setdefault(pair, []).append(edge)
         return found
 
@@ -213,19 +227,19 @@ def graph(root: Path = ROOT) -> Graph:
 def print_summary(read: Graph) -> None:
     counts = {kind: len(read.of_kinds(kind)) for kind in KINDS}
     print(f"{len(read.files)} files; edges between files: {counts}")
-    folders = Counter(file.folder for file in read.files)
-    between = read.folder_edges(*RUNTIME)
-    for folder, count in sorted(folders.items()):
-        below = " ".join(f"{end}({len(edges)})" for (start, end), edges in sorted(between.items()) if start == folder)
-        print(f"  {folder:28} {count:3} files -> {below}")
+    parts = Counter(file.part for file in read.files)
+    between = read.part_edges(*RUNTIME)
+    for part, count in sorted(parts.items()):
+        below = " ".join(f"{end}({len(edges)})" for (start, end), edges in sorted(between.items()) if start == part)
+        print(f"  {part:28} {count:3} files -> {below}")
     for title, kinds in (("when loaded", ("import",)), ("at runtime", RUNTIME), ("with those for typing", KINDS)):
         found = circles(read.of_kinds(*kinds))
-        across = circles(read.folder_edges(*kinds))
-        print(f"\ncircles {title}: across files {[len(c) for c in found]}, across folders {[len(c) for c in across]}")
+        across = circles(read.part_edges(*kinds))
+        print(f"\ncircles {title}: across files {[len(c) for c in found]}, across parts {[len(c) for c in across]}")
         for number, component in enumerate(found, 1):
             print(f"  {number}. " + " ".join(name.removeprefix("python/frazil/") for name in component))
         for component in across:
-            print("  folders: " + " ".join(component))
+            print("  parts: " + " ".join(component))
 
 
 def print_edges(read: Graph, start: str, end: str) -> None:

@@ -11,6 +11,55 @@ from layers import FORMATS
 from python_graph import RUNTIME, graph, package_files
 from rules import RULES, Offence, rule
 
+# A part of the package (a folder, or a file of `frazil` or `frazil.spark`) imports from those in earlier rows only.
+# Parts of one row don't know each other. DESIGN.md says what the rows are.
+PARTS = [
+    ["exceptions"],
+    ["capabilities", "expr", "interop"],
+    ["arguments", "transforms", "variant"],
+    ["display", "inspect", "requests", "schema"],
+    ["engines", "estimate", "evolve", "explain", "refs", "row_changes", "statistics"],
+    ["maintain", "scan", "transaction"],
+    ["table"],
+    ["catalog"],
+    ["__init__"],
+    # What Spark's session, options, types and workers need.
+    ["spark.settings", "spark.wire", "spark.workers"],
+    ["spark.checked", "spark.columns", "spark.functions", "spark.types"],
+    # What reads and writes are made of.
+    ["spark.lanes"],
+    ["spark.jobs", "spark.planning"],
+    ["spark.reading", "spark.writing"],
+    ["spark.changes", "spark.streams"],
+    # What users, tables and Spark itself call.
+    ["spark.datasource", "spark.maintenance", "spark.parts", "spark.read", "spark.row_changes"],
+    ["spark.engine", "spark.query", "spark.streaming", "spark.write"],
+    ["spark.__init__"],
+]
+
+
+def allowed_parts(part: str) -> set[str]:
+    """The parts that a part may import from."""
+    at = next(at for at, row in enumerate(PARTS) if part in row)
+    return {below for row in PARTS[:at] for below in row}
+
+
+@rule("python-order")
+def python_order(root: Path) -> Iterator[Offence]:
+    """Parts of the package import downwards, when they are loaded and when they are called.
+
+    So nothing else imports `frazil.spark`, which needs PySpark: `engines.py` finds it by its name.
+    """
+    read = graph(root)
+    known = {part for row in PARTS for part in row}
+    for part in sorted({file.part for file in read.files} - known):
+        yield Offence(f"part {part}", "give it a place in tests/house/checkers/python_package.py")
+    for (start, end), edges in sorted(read.part_edges(*RUNTIME).items()):
+        if start not in known or end in allowed_parts(start):
+            continue
+        for file, target in edges:
+            yield Offence(f"{file} -> {end}", f"imports {target}: {end} is not below {start}")
+
 
 @rule("python-circles")
 def python_circles(root: Path) -> Iterator[Offence]:
@@ -20,15 +69,6 @@ def python_circles(root: Path) -> Iterator[Offence]:
     for start, end in cuts({edge: len({r.names for r in edges[edge]}) for edge in edges}, preferred=listed):
         lines = ", ".join(f"{reason.names} in line {reason.line}" for reason in edges[start, end])
         yield Offence(f"{start} -> {end}", f"closes a circle of imports, by {lines}")
-
-
-@rule("python-arrows")
-def python_arrows(root: Path) -> Iterator[Offence]:
-    """`frazil.spark` is loaded by nothing else: it needs PySpark."""
-    read = graph(root)
-    for start, end in sorted(read.of_kinds("import")):
-        if end.startswith("python/frazil/spark/") and not start.startswith("python/frazil/spark/"):
-            yield Offence(f"{start} -> {end}", "import frazil.spark inside of the function that needs it")
 
 
 @rule("format-questions")
