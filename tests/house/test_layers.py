@@ -14,7 +14,7 @@ NAMES = [
     "arrows",
     "lower-halves",
     "seam",
-    "both-formats",
+    "formats-behind-tables",
     "root-modules",
     "mod-files",
     "network",
@@ -112,13 +112,23 @@ PLANTED = {
         },
         "src/iceberg/scan.rs -> src/iceberg/table.rs",
     ),
+    "one format": (
+        "formats-behind-tables",
+        {"src/py/table.rs": "use crate::iceberg::state::IcebergTable;\n"},
+        "src/py/table.rs",
+    ),
+    "one format by a path": (
+        "formats-behind-tables",
+        {"src/py/table.rs": "fn f() { crate::paimon::state::PaimonTable; }\n"},
+        "src/py/table.rs",
+    ),
     "both in one file": (
-        "both-formats",
+        "formats-behind-tables",
         {"src/py/table.rs": "use crate::iceberg::state::IcebergTable;\nuse crate::paimon::state::PaimonTable;\n"},
         "src/py/table.rs",
     ),
     "both in one room": (
-        "both-formats",
+        "formats-behind-tables",
         {
             "src/py/table.rs": "use crate::iceberg::state::IcebergTable;\n",
             "src/py/scan.rs": "use crate::paimon::state::PaimonTable;\n",

@@ -110,20 +110,15 @@ def seam(root: Path) -> Iterator[Offence]:
             yield Offence(f"{start} -> {end}", "only src/tables imports it; the handle is state.rs")
 
 
-@rule("both-formats")
-def both_formats(root: Path) -> Iterator[Offence]:
-    """Of the rooms above the formats only `tables` imports from both."""
+@rule("formats-behind-tables")
+def formats_behind_tables(root: Path) -> Iterator[Offence]:
+    """Of the rooms above the formats only `tables` imports from a format, whether from one or from both."""
     read = graph(root)
-    named: dict[str, set[str]] = {}
-    files: dict[str, set[str]] = {}
-    for start, end in read.edges:
+    above = {room for row in ROWS[ROWS.index(FORMATS) + 1 :] for room in row} - {"tables"}
+    for start, end in sorted(read.edges):
         room, below = read.by_name[start].room, read.by_name[end].room
-        if below in FORMATS and room not in ("tables", "lib", *FORMATS):
-            named.setdefault(room, set()).add(below)
-            files.setdefault(room, set()).add(start)
-    for room in sorted(room for room in named if len(named[room]) > 1):
-        for file in sorted(files[room]):
-            yield Offence(file, f"{room} imports from both formats: let it ask src/tables")
+        if room in above and below in FORMATS:
+            yield Offence(start, f"{room} imports {end}: let it ask src/tables")
 
 
 @rule("root-modules")
