@@ -393,10 +393,7 @@ class Maintain:
         given = {k: v for k, v in locals().items() if k != "self"}
         if not supports(self._table._core, "compaction_by_arguments"):
             return self._compact_by_options(given)
-        if options is not None or strategy in ("full", "minor"):
-            raise InvalidInputError(
-                f"{'options' if options is not None else f'the strategy {strategy}'} is for tables of Apache Paimon"
-            )
+        _refuse_table_options(strategy, options)
         action = Maintenance.Compact(
             order=FileOrder(
                 strategy=strategy or "binpack",
@@ -631,6 +628,14 @@ class Maintain:
         )
         self._table._core, done = self._table._core.maintain(action)
         return None if done is None else result(PartitionStatistics, done)
+
+
+def _refuse_table_options(strategy: str | None, options: Mapping[str, object] | None) -> None:
+    """Refuses arguments of `compact` that are only for tables that are compacted by their own options."""
+    if options is not None or strategy in ("full", "minor"):
+        raise InvalidInputError(
+            f"{'options' if options is not None else f'the strategy {strategy}'} is for tables of Apache Paimon"
+        )
 
 
 def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int | None:

@@ -44,6 +44,16 @@ PLANTED = {
         {"python/frazil/scan.py": "def f():\n" + "    g()\n" * 60},
         "python/frazil/scan.py f",
     ),
+    "61 lines of a Python function with its arguments": (
+        "function-sizes",
+        {"python/frazil/scan.py": "def f(\n" + "    a,\n" * 30 + "):\n" + "    g()\n" * 29},
+        "python/frazil/scan.py f",
+    ),
+    "61 lines of a Python method": (
+        "function-sizes",
+        {"python/frazil/scan.py": "class A:\n    def f(self):\n" + "        g()\n" * 60},
+        "python/frazil/scan.py f",
+    ),
     "a Rust file": ("empty-names", {"src/types/utils.rs": ""}, "src/types/utils.rs"),
     "a Rust folder": ("empty-names", {"src/types/common/mod.rs": ""}, "src/types/common/mod.rs"),
     "a Python file": ("empty-names", {"tests/python/helpers.py": ""}, "tests/python/helpers.py"),

@@ -89,26 +89,14 @@ impl OrcValueEncoder {
     ) -> Result<()> {
         let statistics = &mut into.kind;
         match self {
-            OrcValueEncoder::Boolean(bits) => {
-                let array: &BooleanArray = array.as_boolean_opt().ok_or_else(unlike)?;
-                valid_rows(array.len(), nulls).for_each(|row| {
-                    statistics.add_boolean(array.value(row));
-                    bits.push(array.value(row));
-                });
-                Ok(())
-            }
-            OrcValueEncoder::Integer(integers) => {
-                let mut put = |v| {
-                    statistics.add_integer(v);
-                    integers.push(v);
-                };
-                match array.data_type() {
-                    DataType::Int32 => each::<Int32Type>(array, nulls, |v| put(i64::from(v))),
-                    DataType::Date32 => each::<Date32Type>(array, nulls, |v| put(i64::from(v))),
-                    DataType::Int64 => each::<Int64Type>(array, nulls, put),
-                    _ => each::<Time64MicrosecondType>(array, nulls, put),
-                }
-            }
+            OrcValueEncoder::Boolean(bits) => each_boolean(array, nulls, |v| {
+                statistics.add_boolean(v);
+                bits.push(v);
+            }),
+            OrcValueEncoder::Integer(integers) => each_integer(array, nulls, |v| {
+                statistics.add_integer(v);
+                integers.push(v);
+            }),
             OrcValueEncoder::Byte(bytes) => each::<Int32Type>(array, nulls, |v| {
                 statistics.add_integer(i64::from(v));
                 bytes.push(v as u8);
@@ -223,6 +211,22 @@ impl OrcValueEncoder {
 fn last_second() -> Error {
     Error::unsupported("ORC has no timestamps in the last second before 1970")
         .hint("Set write.format.default, or file.format of an Apache Paimon table, to parquet or avro")
+}
+
+fn each_boolean(array: &ArrayRef, nulls: Option<&NullBuffer>, mut put: impl FnMut(bool)) -> Result<()> {
+    let array: &BooleanArray = array.as_boolean_opt().ok_or_else(unlike)?;
+    valid_rows(array.len(), nulls).for_each(|row| put(array.value(row)));
+    Ok(())
+}
+
+/// The values of types that are stored as integers.
+fn each_integer(array: &ArrayRef, nulls: Option<&NullBuffer>, mut put: impl FnMut(i64)) -> Result<()> {
+    match array.data_type() {
+        DataType::Int32 => each::<Int32Type>(array, nulls, |v| put(i64::from(v))),
+        DataType::Date32 => each::<Date32Type>(array, nulls, |v| put(i64::from(v))),
+        DataType::Int64 => each::<Int64Type>(array, nulls, put),
+        _ => each::<Time64MicrosecondType>(array, nulls, put),
+    }
 }
 
 /// Puts each timestamp with its seconds and nanoseconds as ORC stores them.

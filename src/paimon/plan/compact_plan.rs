@@ -14,7 +14,7 @@ use super::splits::OrderedKey;
 use crate::error::{Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::expr::residual::residual;
-use crate::format::task::{Partition, ScanTask};
+use crate::format::task::{DataFile, Partition, ScanTask};
 use crate::paimon::catalog::metadata::PaimonTableMetadata;
 use crate::paimon::manifest::entries::PaimonEntryRequest;
 use crate::paimon::manifest::file_entry::FileEntry;
@@ -91,15 +91,7 @@ pub fn bucket_files(
             let folder = paths.bucket(&bucket.partition, bucket.bucket)?;
             let file = part.columns.data_file(row, bucket.partition.clone(), &folder)?;
             bucket.total_buckets = entry.total_buckets;
-            bucket.tasks.push(ScanTask {
-                start: 0,
-                length: file.size_bytes,
-                data_file: Arc::new(file),
-                deletes: Vec::new(),
-                residual: Arc::new(BoundPredicate::True),
-                change: None,
-                merge: None,
-            });
+            bucket.tasks.push(whole_file(file));
             if let Some(expiry) = expiry
                 && is_due(expiry, metadata, schema, &entry)?
             {
@@ -114,6 +106,19 @@ pub fn bucket_files(
         add_vectors(&mut buckets, &DeletionVectors::load(from, snapshot, &wanted)?, &paths)?;
     }
     Ok(buckets)
+}
+
+/// The task that reads all rows of a file.
+fn whole_file(file: DataFile) -> ScanTask {
+    ScanTask {
+        start: 0,
+        length: file.size_bytes,
+        data_file: Arc::new(file),
+        deletes: Vec::new(),
+        residual: Arc::new(BoundPredicate::True),
+        change: None,
+        merge: None,
+    }
 }
 
 /// Adds to each task the deletion vector of its file.

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from python_graph import package_files
+from python_graph import PythonFile, package_files
 from rules import Offence, rule
 from rust_source import library, load
 
@@ -59,7 +59,7 @@ def function_sizes(root: Path) -> Iterator[Offence]:
     for file in package_files(root):
         for node in ast.walk(file.tree):
             if isinstance(node, Function):
-                lines = 1 + lines_with_code(body_without_docstring(node))
+                lines = function_lines(file, node)
                 if lines > MAX_FUNCTION_LINES:
                     yield Offence(f"{file.name} {node.name}", f"{lines} lines; at most {MAX_FUNCTION_LINES}")
 
@@ -79,5 +79,11 @@ def lines_with_code(nodes: Iterable[ast.AST]) -> int:
     return len({inner.lineno for node in nodes for inner in ast.walk(node) if hasattr(inner, "lineno")})
 
 
-def body_without_docstring(node: Function) -> list[ast.stmt]:
-    return node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+def function_lines(file: PythonFile, node: Function) -> int:
+    """Lines of a function from `def` to its end, without its docstring, comments and blank lines."""
+    lines = set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    if ast.get_docstring(node, clean=False) is not None:
+        docstring = node.body[0]
+        lines -= set(range(docstring.lineno, (docstring.end_lineno or docstring.lineno) + 1))
+    texts = file.source.splitlines()
+    return sum(bool(line := texts[number - 1].strip()) and not line.startswith("#") for number in lines)

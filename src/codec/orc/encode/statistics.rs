@@ -293,13 +293,7 @@ impl KindStatistics {
             K::Binary { bytes } => out.message(8, |m| m.signed(1, *bytes as i64)),
             K::Timestamp { range, per_second } => out.message(9, |m| {
                 if let Some((low, high)) = range {
-                    let (low, low_nanos) = millis(*low, *per_second);
-                    let (high, high_nanos) = millis(*high, *per_second);
-                    m.signed(3, low);
-                    m.signed(4, high);
-                    // Nothing stands for 0 of the least value, and for 999,999 of the greatest.
-                    m.number(5, low_nanos + 1);
-                    m.number(6, high_nanos + 1);
+                    put_instants(m, millis(*low, *per_second), millis(*high, *per_second));
                 }
             }),
             K::Collection { range, total } => out.message(12, |m| {
@@ -311,6 +305,15 @@ impl KindStatistics {
             }),
         }
     }
+}
+
+/// Writes the least and the greatest instant, each as [`millis`] gives it.
+fn put_instants(m: &mut Message, (low, low_nanos): (i64, u64), (high, high_nanos): (i64, u64)) {
+    m.signed(3, low);
+    m.signed(4, high);
+    // An absent number means 0 for the least value, and 999,999 for the greatest.
+    m.number(5, low_nanos + 1);
+    m.number(6, high_nanos + 1);
 }
 
 /// Milliseconds, and nanoseconds of the next one.
