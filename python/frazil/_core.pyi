@@ -5,6 +5,7 @@ from typing import Any, Final, TypeVar, final, overload
 from typing_extensions import disjoint_base
 
 from frazil.expr import Predicate
+from frazil.requests.maintenance import FileOrder, OrphanOptions
 
 _Wrapped = TypeVar("_Wrapped")
 
@@ -809,63 +810,19 @@ class RowChange:
         def __new__(cls) -> RowChange.DeletePositions: ...
 
 @final
-class OrphanOptions:
-    def __new__(
-        cls,
-        older_than_ms: int | None,
-        location: str | None,
-        dry_run: bool,
-        prefix_mismatch: str,
-        equal_schemes: dict[str, str],
-        equal_authorities: dict[str, str],
-    ) -> OrphanOptions: ...
-    @property
-    def older_than_ms(self) -> int | None: ...
-    @property
-    def location(self) -> str | None: ...
-    @property
-    def dry_run(self) -> bool: ...
-    @property
-    def prefix_mismatch(self) -> str: ...
-    @property
-    def equal_schemes(self) -> dict[str, str]: ...
-    @property
-    def equal_authorities(self) -> dict[str, str]: ...
-
-@final
 class RewriteRules:
     def __new__(
         cls,
-        target_file_size_bytes: int | None,
-        min_file_size_bytes: int | None,
-        max_file_size_bytes: int | None,
-        min_input_files: int,
-        delete_file_threshold: int | None,
-        delete_ratio_threshold: float | None,
-        rewrite_all: bool,
-        max_group_size_bytes: int,
+        *,
+        target_file_size_bytes: int | None = None,
+        min_file_size_bytes: int | None = None,
+        max_file_size_bytes: int | None = None,
+        min_input_files: int | None = None,
+        delete_file_threshold: int | None = None,
+        delete_ratio_threshold: float | None = None,
+        rewrite_all: bool = False,
+        max_group_size_bytes: int | None = None,
     ) -> RewriteRules: ...
-
-@final
-class FileOrder:
-    def __new__(
-        cls,
-        strategy: str,
-        sort_by: list[str] | None,
-        zorder_by: list[str] | None,
-        zorder_max_output_size: int | None,
-        zorder_var_length_contribution: int | None,
-    ) -> FileOrder: ...
-    @property
-    def strategy(self) -> str: ...
-    @property
-    def sort_by(self) -> list[str] | None: ...
-    @property
-    def zorder_by(self) -> list[str] | None: ...
-    @property
-    def zorder_max_output_size(self) -> int | None: ...
-    @property
-    def zorder_var_length_contribution(self) -> int | None: ...
 
 @final
 class PartWriter:
@@ -1161,11 +1118,10 @@ class MaintenanceParts:
     def compact_part(self, part: Split, roll_at: int, order: FileOrder, writer: PartWriter) -> CommitMessage: ...
     def commit_compaction(
         self,
+        action: Maintenance,
         since: int,
         groups: list[CompactionGroup],
         messages: list[CommitMessage],
-        branch: str | None,
-        snapshot_properties: dict[str, str],
     ) -> tuple[Table, Compacted]: ...
     def plan_delete_rewrite(
         self, action: Maintenance
@@ -1173,11 +1129,10 @@ class MaintenanceParts:
     def rewrite_deletes_part(self, since: int, part: DeletePart, writer: PartWriter) -> CommitMessage: ...
     def commit_delete_rewrite(
         self,
+        action: Maintenance,
         since: int,
         rewritten: list[DeletePart],
         messages: list[CommitMessage],
-        branch: str | None,
-        snapshot_properties: dict[str, str],
     ) -> tuple[Table, RewrittenDeletes]: ...
     def plan_listing(self, options: OrphanOptions) -> tuple[list[str], list[tuple[str, str]], int]: ...
     def list_part(self, options: OrphanOptions, folders: list[str]) -> list[tuple[str, str]]: ...

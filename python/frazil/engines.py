@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 from frazil import _core
-from frazil._core import Maintenance, OrphanOptions
+from frazil.requests.maintenance import Maintenance, OrphanOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

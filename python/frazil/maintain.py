@@ -508,8 +508,6 @@ class Maintain:
                 min_file_size_bytes=min_file_size_bytes,
                 max_file_size_bytes=max_file_size_bytes,
                 min_input_files=arguments.count("min_input_files", min_input_files),
-                delete_file_threshold=None,
-                delete_ratio_threshold=None,
                 rewrite_all=rewrite_all,
                 max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
             ),

@@ -1,6 +1,6 @@
 //! Maintenance that other processes do a part of: one plans, others write or read, the first commits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -12,7 +12,6 @@ use super::results::maintenance::{PyCompacted, PyOrphanFiles, PyRewrittenDeletes
 use super::split::PySplit;
 use super::table::PyTable;
 use crate::error::Result;
-use crate::format::commit::CommitOptions;
 use crate::format::maintenance_parts::{self as format, Listed, PartsDone, Reachable};
 use crate::format::task;
 use crate::format::wire::task::{message_from_json, message_to_json};
@@ -128,7 +127,7 @@ impl PyMaintenanceParts {
         py: Python<'_>,
         part: &PySplit,
         roll_at: u64,
-        order: &PyFileOrder,
+        order: PyFileOrder,
         writer: &PyPartWriter,
     ) -> PyResult<PyCommitMessage> {
         let message = self.run(py, |parts| parts.compact_part(&part.inner, roll_at, &order.read()?, &writer.read()))?;
@@ -139,16 +138,14 @@ impl PyMaintenanceParts {
     fn commit_compaction(
         &self,
         py: Python<'_>,
+        action: &PyMaintenance,
         since: i64,
         groups: Vec<PyRef<'_, PyCompactionGroup>>,
         messages: Vec<PyRef<'_, PyCommitMessage>>,
-        branch: Option<String>,
-        snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<(PyTable, PyCompacted)> {
         let removed = groups.iter().flat_map(|group| group.removed.iter().cloned()).collect();
         let done = PartsDone { since, removed, messages: taken(&messages) };
-        let options = CommitOptions { branch, snapshot_properties };
-        let (table, done) = self.run(py, |parts| parts.commit_compaction(done, &options))?;
+        let (table, done) = self.run(py, |parts| parts.commit_compaction(done, &action.read_compaction()?.commit))?;
         Ok((table.into(), done.into()))
     }
 
@@ -181,27 +178,25 @@ impl PyMaintenanceParts {
     fn commit_delete_rewrite(
         &self,
         py: Python<'_>,
+        action: &PyMaintenance,
         since: i64,
         rewritten: Vec<PyRef<'_, PyDeletePart>>,
         messages: Vec<PyRef<'_, PyCommitMessage>>,
-        branch: Option<String>,
-        snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<(PyTable, PyRewrittenDeletes)> {
         let removed = rewritten.iter().flat_map(|part| part.inner.deletes.iter().cloned()).collect();
         let done = PartsDone { since, removed, messages: taken(&messages) };
-        let options = CommitOptions { branch, snapshot_properties };
-        let (table, done) = self.run(py, |parts| parts.commit_delete_rewrite(done, &options))?;
+        let (table, done) = self.run(py, |parts| parts.commit_delete_rewrite(done, &action.read_deletes()?.commit))?;
         Ok((table.into(), done.into()))
     }
 
     /// Plans a listing: the folders to list, the files above them, and the time before which files count.
-    fn plan_listing(&self, py: Python<'_>, options: &PyOrphanOptions) -> PyResult<(Vec<String>, Vec<Listed>, i64)> {
+    fn plan_listing(&self, py: Python<'_>, options: PyOrphanOptions) -> PyResult<(Vec<String>, Vec<Listed>, i64)> {
         let planned = self.run(py, |parts| parts.plan_listing(&options.read()?))?;
         Ok((planned.folders, planned.listed, planned.older_than_ms))
     }
 
     /// Lists folders and everything in them: keys and paths of files.
-    fn list_part(&self, py: Python<'_>, options: &PyOrphanOptions, folders: Vec<String>) -> PyResult<Vec<Listed>> {
+    fn list_part(&self, py: Python<'_>, options: PyOrphanOptions, folders: Vec<String>) -> PyResult<Vec<Listed>> {
         self.run(py, |parts| parts.list_part(&options.read()?, folders))
     }
 
@@ -209,7 +204,7 @@ impl PyMaintenanceParts {
     fn plan_reachable(
         &self,
         py: Python<'_>,
-        options: &PyOrphanOptions,
+        options: PyOrphanOptions,
     ) -> PyResult<(PyTable, Vec<String>, Vec<Reachable>)> {
         let (table, planned) = self.run(py, |parts| parts.plan_reachable(&options.read()?))?;
         Ok((table.into(), planned.manifests, planned.reachable))
@@ -219,7 +214,7 @@ impl PyMaintenanceParts {
     fn reachable_part(
         &self,
         py: Python<'_>,
-        options: &PyOrphanOptions,
+        options: PyOrphanOptions,
         manifests: Vec<String>,
     ) -> PyResult<Vec<Reachable>> {
         self.run(py, |parts| parts.reachable_part(&options.read()?, &manifests))
@@ -229,7 +224,7 @@ impl PyMaintenanceParts {
     fn delete_orphans(
         &self,
         py: Python<'_>,
-        options: &PyOrphanOptions,
+        options: PyOrphanOptions,
         conflicts: Vec<String>,
         files: Vec<String>,
     ) -> PyResult<PyOrphanFiles> {

@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use crate::py::requests::evolution::{PyEvolution, PyRetention};
     #[pymodule_export]
-    use crate::py::requests::maintenance::{PyFileOrder, PyMaintenance, PyOrphanOptions, PyPartWriter, PyRewriteRules};
+    use crate::py::requests::maintenance::{PyMaintenance, PyPartWriter, PyRewriteRules};
     #[pymodule_export]
     use crate::py::requests::row_change::{PyAssigned, PyRowChange};
     #[pymodule_export]

@@ -7,7 +7,7 @@ import pathlib
 import pickle
 import uuid
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -39,27 +39,30 @@ def ids(table: fz.Table | _core.Table) -> list[int]:
 
 
 def rules(**changed: Any) -> RewriteRules:
-    members: dict[str, Any] = {
-        "target_file_size_bytes": None,
-        "min_file_size_bytes": None,
-        "max_file_size_bytes": None,
-        "min_input_files": 5,
-        "delete_file_threshold": None,
-        "delete_ratio_threshold": None,
-        "rewrite_all": True,
-        "max_group_size_bytes": 100 << 30,
-    }
-    return RewriteRules(**members | changed)
+    return RewriteRules(rewrite_all=True, **changed)
 
 
 def order(strategy: str = "binpack", **changed: Any) -> FileOrder:
-    members: dict[str, Any] = {
+    members: FileOrder = {
+        "strategy": strategy,
         "sort_by": None,
         "zorder_by": None,
         "zorder_max_output_size": None,
         "zorder_var_length_contribution": 8,
     }
-    return FileOrder(strategy, **members | changed)
+    return cast("FileOrder", {**members, **changed})
+
+
+def orphan_options(**changed: Any) -> OrphanOptions:
+    members: OrphanOptions = {
+        "older_than_ms": None,
+        "location": None,
+        "dry_run": False,
+        "prefix_mismatch": "error",
+        "equal_schemes": {},
+        "equal_authorities": {},
+    }
+    return cast("OrphanOptions", {**members, **changed})
 
 
 def compaction(**changed: Any) -> Maintenance.Compact:
@@ -101,7 +104,7 @@ def test_a_compaction_in_parts(catalog: fz.Catalog, how: FileOrder) -> None:
             *("part", "roll_at"),
         ]
     messages = done_elsewhere(newest, "compact_part", parts)
-    after, done = MaintenanceParts(newest).commit_compaction(snapshot, groups, messages, None, {"why": "test"})
+    after, done = MaintenanceParts(newest).commit_compaction(action, snapshot, groups, messages)
     assert ids(after) == before
     _, alone = here._core.maintain(action)
     assert (done.rewritten_files, done.added_files) == (alone.rewritten_files, alone.added_files)
@@ -121,7 +124,7 @@ def test_a_rewrite_of_deletes_in_parts(catalog: fz.Catalog) -> None:
     parts = [maintenance.delete_part(part, snapshot) for part in planned]
     assert [list(part) for part in parts] == [["deletes", "concerned", "roll_at", "snapshot"]] * len(parts)
     messages = done_elsewhere(newest, "rewrite_position_deletes_part", parts)
-    after, done = MaintenanceParts(newest).commit_delete_rewrite(snapshot, planned, messages, None, {})
+    after, done = MaintenanceParts(newest).commit_delete_rewrite(action, snapshot, planned, messages)
     assert ids(after) == before
     rewritten = maintenance.result(RewrittenDeletes, done)
     assert rewritten._replace(added_files=0, added_bytes=0) == maintenance.result(RewrittenDeletes, counted)
@@ -146,7 +149,7 @@ def test_orphans_in_parts(catalog: fz.Catalog) -> None:
     table = made(catalog, "t")
     orphan = pathlib.Path(table.location) / "data" / "orphan.parquet"
     orphan.write_bytes(b"x")
-    options = OrphanOptions(OLD, None, False, "error", {}, {})
+    options = orphan_options(older_than_ms=OLD)
     folders, listed, before = MaintenanceParts(table._core).plan_listing(options)
     part = maintenance.orphan_part(options, before, folders=folders)
     assert list(part) == [
@@ -178,7 +181,7 @@ def test_refusals(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
     with pytest.raises(fz.InvalidInputError, match="min_file_size_bytes can't be -5"):
         table._core.maintain(compaction(rules=rules(min_file_size_bytes=-5)))
     with pytest.raises(fz.InvalidInputError, match='prefix_mismatch can\'t be "maybe"') as refused:
-        steps.plan_listing(OrphanOptions(None, None, False, "maybe", {}, {}))
+        steps.plan_listing(orphan_options(prefix_mismatch="maybe"))
     assert refused.value.hint == "Use error, ignore or delete"
     with pytest.raises(fz.InvalidInputError, match="only a compaction"):
         steps.plan_compaction(Maintenance.ComputePartitionStatistics(None))

@@ -1,22 +1,20 @@
 """Maintenance of tables, as the core takes it: actions with typed options, and the steps that Spark's executors do.
 
 A part travels to an executor as a dictionary of numbers and texts. `do_part` and `read_part` turn it into typed values
-there.
+there. The members of `FileOrder` and `OrphanOptions` are members of that dictionary, as the core reads them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, cast
 
 from frazil import _core
 from frazil._core import (
     CompactionGroup,
     DeletePart,
-    FileOrder,
     Maintenance,
     MaintenanceParts,
-    OrphanOptions,
     PartWriter,
     RewriteRules,
     Split,
@@ -41,8 +39,26 @@ __all__ = [
 
 _Result = TypeVar("_Result")
 
-_ORDER = ("strategy", "sort_by", "zorder_by", "zorder_max_output_size", "zorder_var_length_contribution")
-_ORPHANS = ("older_than_ms", "location", "dry_run", "prefix_mismatch", "equal_schemes", "equal_authorities")
+
+class FileOrder(TypedDict):
+    """The order of rows in rewritten files."""
+
+    strategy: str
+    sort_by: list[str] | None
+    zorder_by: list[str] | None
+    zorder_max_output_size: int | None
+    zorder_var_length_contribution: int | None
+
+
+class OrphanOptions(TypedDict):
+    """Which orphan files to remove."""
+
+    older_than_ms: int | None
+    location: str | None
+    dry_run: bool
+    prefix_mismatch: str
+    equal_schemes: dict[str, str]
+    equal_authorities: dict[str, str]
 
 
 def result(kind: type[_Result], done: object) -> _Result:
@@ -57,8 +73,7 @@ def result(kind: type[_Result], done: object) -> _Result:
 
 def compaction_parts(group: CompactionGroup, order: FileOrder) -> list[dict[str, Any]]:
     """The parts of a group of files."""
-    members = {name: getattr(order, name) for name in _ORDER}
-    return [{**members, "part": part.to_json(), "roll_at": group.roll_at} for part in group.parts]
+    return [{**order, "part": part.to_json(), "roll_at": group.roll_at} for part in group.parts]
 
 
 def delete_part(part: DeletePart, snapshot: int) -> dict[str, Any]:
@@ -68,7 +83,7 @@ def delete_part(part: DeletePart, snapshot: int) -> dict[str, Any]:
 
 def orphan_part(options: OrphanOptions, older_than_ms: int, **paths: list[str]) -> dict[str, Any]:
     """A part of a search for orphan files: `folders` to list, or `manifests` to read."""
-    return {name: getattr(options, name) for name in _ORPHANS} | {"older_than_ms": older_than_ms} | paths
+    return {**options, "older_than_ms": older_than_ms, **paths}
 
 
 # ---------------------------------------------------------------- what executors do
@@ -87,8 +102,8 @@ def do_part(table: _core.Table, step: str, part: Mapping[str, Any]) -> str:
     """
     steps, writer = MaintenanceParts(table), PartWriter(part["job"], part["number"], part["attempt"])
     if step == "compact_part":
-        order = FileOrder(*(part[name] for name in _ORDER))
-        message = steps.compact_part(Split.from_json(part["part"]), part["roll_at"], order, writer)
+        split = Split.from_json(part["part"])
+        message = steps.compact_part(split, part["roll_at"], cast("FileOrder", part), writer)
     elif step == "rewrite_position_deletes_part":
         deletes = DeletePart(part["deletes"], part["concerned"], part["roll_at"])
         message = steps.rewrite_deletes_part(part["snapshot"], deletes, writer)
@@ -108,7 +123,7 @@ def read_part(table: _core.Table, step: str, part: Mapping[str, Any]) -> list[tu
     Raises:
         ValueError: There is no such step.
     """
-    steps, options = MaintenanceParts(table), OrphanOptions(*(part[name] for name in _ORPHANS))
+    steps, options = MaintenanceParts(table), cast("OrphanOptions", part)
     if step == "list_part":
         return [*steps.list_part(options, part["folders"])]
     if step == "reachable_part":

@@ -91,11 +91,8 @@ class _Compaction:
         """Rewrites groups and commits them."""
         job = PartsJob(self._spark, self._planned, "compact_part")
         messages = _run(job, [part for group in groups for part in compaction_parts(group, self._action.order)])
-        branch, properties = self._action.branch, self._action.snapshot_properties
         steps = MaintenanceParts(self._planned)
-        self.table, done = _commit(
-            job, lambda: steps.commit_compaction(self._snapshot, groups, messages, branch, properties)
-        )
+        self.table, done = _commit(job, lambda: steps.commit_compaction(self._action, self._snapshot, groups, messages))
         self._last = result(Compacted, done)
 
     def added_to(self, done: Compacted) -> Compacted:
@@ -118,10 +115,7 @@ def rewrite_position_deletes(
     job = PartsJob(spark, newest, "rewrite_position_deletes_part")
     messages = _run(job, [delete_part(part, snapshot) for part in parts])
     steps, since = MaintenanceParts(newest), snapshot
-    newest, done = _commit(
-        job,
-        lambda: steps.commit_delete_rewrite(since, parts, messages, action.branch, action.snapshot_properties),
-    )
+    newest, done = _commit(job, lambda: steps.commit_delete_rewrite(action, since, parts, messages))
     return newest, result(RewrittenDeletes, done)
 
 
@@ -147,10 +141,10 @@ def remove_orphan_files(
         reading = PartRows(spark, newest, "reachable_part", "prefix")
         with reading.rows(parts, others_read) as reachable:
             others, conflicts = reachable.where("prefix is not null"), []
-            if options.prefix_mismatch == "delete":
+            if options["prefix_mismatch"] == "delete":
                 reachable = reachable.where("prefix is null")
             with spark_failures("Nothing was changed"):
-                if options.prefix_mismatch == "error":
+                if options["prefix_mismatch"] == "error":
                     same = others.join(listed, "key", "left_semi").select("prefix").distinct()
                     conflicts = [row.prefix for row in same.collect()]
                 found = listed.join(reachable, "key", "left_anti").select("path").distinct().collect()

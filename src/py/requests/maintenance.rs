@@ -69,9 +69,9 @@ pub(in crate::py) enum PyMaintenance {
     ComputePartitionStatistics { snapshot_id: Option<i64> },
 }
 
-/// Which orphan files to remove.
-#[pyclass(name = "OrphanOptions", frozen, get_all, from_py_object, module = "frazil._core")]
-#[derive(Clone)]
+/// Which orphan files to remove: the dictionary `frazil.requests.maintenance.OrphanOptions`.
+#[derive(Clone, FromPyObject, IntoPyObject)]
+#[pyo3(from_item_all)]
 pub(in crate::py) struct PyOrphanOptions {
     older_than_ms: Option<i64>,
     location: Option<String>,
@@ -88,16 +88,16 @@ pub(in crate::py) struct PyRewriteRules {
     target_file_size_bytes: Option<i64>,
     min_file_size_bytes: Option<i64>,
     max_file_size_bytes: Option<i64>,
-    min_input_files: i64,
+    min_input_files: Option<i64>,
     delete_file_threshold: Option<i64>,
     delete_ratio_threshold: Option<f64>,
     rewrite_all: bool,
-    max_group_size_bytes: i64,
+    max_group_size_bytes: Option<i64>,
 }
 
-/// The order of rows in rewritten files.
-#[pyclass(name = "FileOrder", frozen, get_all, from_py_object, module = "frazil._core")]
-#[derive(Clone)]
+/// The order of rows in rewritten files: the dictionary `frazil.requests.maintenance.FileOrder`.
+#[derive(Clone, FromPyObject, IntoPyObject)]
+#[pyo3(from_item_all)]
 pub(in crate::py) struct PyFileOrder {
     strategy: String,
     sort_by: Option<Vec<String>>,
@@ -116,33 +116,30 @@ pub(in crate::py) struct PyPartWriter {
 }
 
 #[pymethods]
-impl PyOrphanOptions {
-    #[new]
-    fn new(
-        older_than_ms: Option<i64>,
-        location: Option<String>,
-        dry_run: bool,
-        prefix_mismatch: String,
-        equal_schemes: BTreeMap<String, String>,
-        equal_authorities: BTreeMap<String, String>,
-    ) -> PyOrphanOptions {
-        PyOrphanOptions { older_than_ms, location, dry_run, prefix_mismatch, equal_schemes, equal_authorities }
-    }
-}
-
-#[pymethods]
 impl PyRewriteRules {
+    /// A number that is not given has the default of [`format::CompactRules`].
     #[new]
+    #[pyo3(signature = (
+        *,
+        target_file_size_bytes = None,
+        min_file_size_bytes = None,
+        max_file_size_bytes = None,
+        min_input_files = None,
+        delete_file_threshold = None,
+        delete_ratio_threshold = None,
+        rewrite_all = false,
+        max_group_size_bytes = None,
+    ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         target_file_size_bytes: Option<i64>,
         min_file_size_bytes: Option<i64>,
         max_file_size_bytes: Option<i64>,
-        min_input_files: i64,
+        min_input_files: Option<i64>,
         delete_file_threshold: Option<i64>,
         delete_ratio_threshold: Option<f64>,
         rewrite_all: bool,
-        max_group_size_bytes: i64,
+        max_group_size_bytes: Option<i64>,
     ) -> PyRewriteRules {
         PyRewriteRules {
             target_file_size_bytes,
@@ -154,20 +151,6 @@ impl PyRewriteRules {
             rewrite_all,
             max_group_size_bytes,
         }
-    }
-}
-
-#[pymethods]
-impl PyFileOrder {
-    #[new]
-    fn new(
-        strategy: String,
-        sort_by: Option<Vec<String>>,
-        zorder_by: Option<Vec<String>>,
-        zorder_max_output_size: Option<i64>,
-        zorder_var_length_contribution: Option<i64>,
-    ) -> PyFileOrder {
-        PyFileOrder { strategy, sort_by, zorder_by, zorder_max_output_size, zorder_var_length_contribution }
     }
 }
 
@@ -310,11 +293,11 @@ impl PyRewriteRules {
             target_bytes: number("target_file_size_bytes", self.target_file_size_bytes)?,
             min_bytes: number("min_file_size_bytes", self.min_file_size_bytes)?,
             max_bytes: number("max_file_size_bytes", self.max_file_size_bytes)?,
-            min_input_files: number("min_input_files", Some(self.min_input_files))?.unwrap_or(default.min_input_files),
+            min_input_files: number("min_input_files", self.min_input_files)?.unwrap_or(default.min_input_files),
             delete_file_threshold: number("delete_file_threshold", self.delete_file_threshold)?,
             delete_ratio_threshold: self.delete_ratio_threshold.unwrap_or(default.delete_ratio_threshold),
             rewrite_all: self.rewrite_all,
-            max_group_bytes: number("max_group_size_bytes", Some(self.max_group_size_bytes))?
+            max_group_bytes: number("max_group_size_bytes", self.max_group_size_bytes)?
                 .unwrap_or(default.max_group_bytes),
         })
     }
