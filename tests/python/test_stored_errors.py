@@ -21,7 +21,7 @@ import pytest
 import frazil as fz
 from frazil.exceptions import BY_KIND
 from object_server import Proxy, proxied, s3_server
-from stored_texts import check_stored, steady
+from stored_texts import FOLDER, check_stored, steady
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("country", pa.string()), ("amount", pa.int64())])
 
@@ -320,6 +320,21 @@ def test_errors_of_unknown_commits(world: SimpleNamespace, proxy: Proxy) -> None
     code = "table.append(rows)"
     text = steady(said(code, {**vars(world), "table": table}))
     check_errors("commit_state_unknown", {code: text}, ["commit_state_unknown"])
+
+
+def test_internal_errors(world: SimpleNamespace) -> None:
+    """No call with wrong arguments raises one. This batch of a stream was not written by tasks of Spark."""
+    from frazil.spark.streams.writer import stream_writer
+    from frazil.spark.writing.job import WriteJob
+
+    code = "writer.commit([writer.write(iter(rows.to_batches()))], 0)"
+    text = steady(said(code, {**vars(world), "writer": stream_writer(world.table, {}, WriteJob())}))
+    check_errors("internal", {code: text}, ["internal"])
+
+
+def test_every_kind_has_stored_errors() -> None:
+    stored = "".join(path.read_text("utf-8") for path in FOLDER.glob("errors_*.txt"))
+    assert [kind for kind, error in BY_KIND.items() if f"\n{error.__name__}: " not in stored] == []
 
 
 def test_errors_are_many() -> None:
