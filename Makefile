@@ -21,7 +21,7 @@ RUST_SOURCES := $(shell find src -name '*.rs' 2>/dev/null)
 # The extension lands in the source tree (editable install); without it the build stamp says nothing.
 EXTENSION := $(wildcard python/frazil/_core*.so)
 
-# pyo3 must see the virtual environment's Python, and the same one in each cargo call, or it is built anew.
+# pyo3 must see the virtual environment's Python, and the same one in each cargo call, or pyo3 is built again.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -64,7 +64,7 @@ $(VENV)/.docs: requirements/docs.txt $(VENV)/.tools
 	@touch $@
 
 .PHONY: lock
-lock: ## resolve requirements/*.in anew into the pinned requirements/*.txt
+lock: ## resolve requirements/*.in again into the pinned requirements/*.txt
 	@tools/need.sh "make lock" python
 	@for kind in dev docs bench pypaimon; do \
 	  echo "== requirements/$$kind.txt"; \
@@ -188,25 +188,25 @@ public-names: ## write the stored lists of public Rust and Python names, after a
 # ---------------------------------------------------------------- measure and document
 
 .PHONY: bench
-bench: ## time cold plans beside Java Iceberg, PyIceberg, the iceberg crate and DuckDB (BENCH="--quick"); writes benches/RESULTS.md
+bench: ## time cold plans of Frazil and Java Iceberg, PyIceberg, the iceberg crate and DuckDB (BENCH="--quick"); writes benches/RESULTS.md
 	@tools/need.sh "make bench" python rust java mvn
 	@$(MAKE) $(VENV)/.built bench-peers
 	@$(BIN)/python benches/planning/run.py $(BENCH) --write benches/RESULTS.md
 
 .PHONY: bench-reading
-bench-reading: ## time reads to Arrow beside pyarrow, DuckDB, Polars, Daft and PyIceberg (BENCH="--quick"); writes benches/RESULTS.md
+bench-reading: ## time reads to Arrow by Frazil, pyarrow, DuckDB, Polars, Daft and PyIceberg (BENCH="--quick"); writes benches/RESULTS.md
 	@tools/need.sh "make bench-reading" python rust java mvn
 	@$(MAKE) $(VENV)/.built .venv-peers/.installed
 	@$(BIN)/python benches/reading/run.py $(BENCH) --write benches/RESULTS.md
 
 .PHONY: bench-rows
-bench-rows: ## time upserts, and a delete in 100,000 files, beside PyIceberg (BENCH="--quick"); writes benches/RESULTS.md
+bench-rows: ## time upserts, and a delete in 100,000 files, by Frazil and PyIceberg (BENCH="--quick"); writes benches/RESULTS.md
 	@tools/need.sh "make bench-rows" python rust
 	@$(MAKE) $(VENV)/.built .venv-peers/.installed
 	@$(BIN)/python benches/row_level/run.py $(BENCH) --write benches/RESULTS.md
 
 .PHONY: bench-writing
-bench-writing: ## time partitioned, sorted and plain writes beside pyarrow.parquet (BENCH="--rows 8000000"); writes benches/RESULTS.md
+bench-writing: ## time partitioned, sorted and plain writes, and those of pyarrow.parquet (BENCH="--rows 8000000"); writes benches/RESULTS.md
 	@tools/need.sh "make bench-writing" python rust
 	@$(MAKE) $(VENV)/.built
 	@$(BIN)/python benches/writing/run.py $(BENCH) --write benches/RESULTS.md
@@ -218,13 +218,13 @@ bench-commits: ## time appends to tables of up to 1,000,000 files, and loading m
 	@$(BIN)/python benches/commits/run.py $(BENCH) --write benches/RESULTS.md
 
 .PHONY: bench-paimon
-bench-paimon: ## time plans and reads of Paimon tables beside pypaimon-rust, pypaimon and Java Paimon (BENCH="--quick"); writes benches/RESULTS.md
+bench-paimon: ## time plans and reads of Paimon tables by Frazil, pypaimon-rust, pypaimon and Java Paimon (BENCH="--quick"); writes benches/RESULTS.md
 	@tools/need.sh "make bench-paimon" python rust java mvn
 	@$(MAKE) $(VENV)/.built .venv-pypaimon/.tools
 	@$(BIN)/python benches/paimon/run.py $(BENCH) --write benches/RESULTS.md
 
 .PHONY: bench-spark
-bench-spark: ## time Spark jobs beside Spark's Parquet source and Iceberg's connector (BENCH="--quick"); writes benches/RESULTS.md
+bench-spark: ## time Spark jobs with Frazil, Spark's Parquet source and Iceberg's connector (BENCH="--quick"); writes benches/RESULTS.md
 	@tools/need.sh "make bench-spark" python rust java mvn
 	@$(MAKE) $(VENV)/.built
 	@$(BIN)/python benches/spark/run.py $(BENCH) --write benches/RESULTS.md

@@ -85,7 +85,7 @@ def events(spark: SparkSession, first: int, count: int, day: str) -> DataFrame:
     )
 
 
-def upkeep(spark: SparkSession, table: fz.Table, per_day: int) -> None:
+def maintain(spark: SparkSession, table: fz.Table, per_day: int) -> None:
     """Corrects rows, compacts what came of it, and looks back."""
     before, fixed = table.snapshot, per_day // 100
     assert before is not None
@@ -132,7 +132,7 @@ def main() -> None:
             print(f"   {day}: {per_day:,} rows in {time.perf_counter() - started:.1f} s", flush=True)
 
     table = catalog.load_table("db.events")
-    upkeep(spark, table, per_day)
+    maintain(spark, table, per_day)
     scan = table.scan(FILTER)
     with step(f"What a filtered scan reads\n   where {FILTER}"):
         print("\n".join("   " + line for line in str(scan.explain()).splitlines()))

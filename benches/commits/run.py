@@ -16,9 +16,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "planning")]
-import engines as planners  # noqa: E402 - the folder beside
+import engines as planners  # noqa: E402 - the folder `planning`
 import tables  # noqa: E402
-from beside import (  # noqa: E402 - the folder above
+from comparison import (  # noqa: E402 - the folder above
     Answer,
     Engine,
     add_run_options,

@@ -9,7 +9,7 @@ import tables
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from beside import ROOT, Engine, own_python, package_version  # noqa: E402 - the folder above
+from comparison import ROOT, Engine, own_python, package_version  # noqa: E402 - the folder above
 
 # Seconds for one answer.
 LIMIT = 180.0

@@ -1,9 +1,9 @@
-"""Times plans and reads of Paimon tables: Frazil beside pypaimon-rust, pypaimon and Java Paimon, in one run.
+"""Times plans and reads of Paimon tables: Frazil, pypaimon-rust, pypaimon and Java Paimon, in one run.
 
 Every engine is a process of its own that is asked for one thing at a time; in each round every engine has its turn, and
-medians are quoted. Each is warmed by answers that do not count (the JVM by several). A cold plan opens the table anew:
+medians are quoted. Each is warmed by answers that do not count (the JVM by several). A cold plan opens the table again:
 everything from the schema to the list of splits. A warm one is of a table that was opened and planned before. A read
-opens the table anew and ends with all rows in Arrow's memory; Java's rows are seen and dropped, one by one.
+opens the table again and ends with all rows in Arrow's memory; Java's rows are seen and dropped, one by one.
 
     python benches/paimon/run.py [--tables f100k,keyed] [--filters none,day] [--peers java,pypaimon] [--rounds 5]
                                  [--quick] [--warehouse DIR] [--write benches/RESULTS.md]
@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from beside import (
+from comparison import (
     Answer,
     Engine,
     add_run_options,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "interop")]
-import beside  # noqa: E402 - the folder above
+import comparison  # noqa: E402 - the folder above
 
 DATABASE = "bench.db"
 NEEDED_JARS = ("hadoop-client-api", "hadoop-client-runtime", "slf4j-api", "log4j")
@@ -49,7 +49,7 @@ def java() -> list[str]:
     """
     from runtime_jar import paimon_jar
 
-    return beside.java(HERE / "java", paimon_jar(), NEEDED_JARS, beside.cache() / "java-paimon")
+    return comparison.java(HERE / "java", paimon_jar(), NEEDED_JARS, comparison.cache() / "java-paimon")
 
 
 def make(name: str, warehouse: Path) -> Path:

@@ -2,8 +2,8 @@
 
     python benches/paimon/workers.py (frazil | frazil-count | pypaimon | pypaimon-rust)
 
-HOW is `cold` (a plan with a table that is opened anew), `warm` (a plan with a table that was opened and planned before)
-or `read` (all rows to Arrow, of a table that is opened anew; FILTER is `all` or `two`, for two columns). TABLE is a
+HOW is `cold` (a plan with a table that is opened again), `warm` (a plan with a table that was planned before) or
+`read` (all rows to Arrow, of a table that is opened again; FILTER is `all` or `two`, for two columns). TABLE is a
 folder WAREHOUSE/DATABASE.db/NAME. Plans end with the list of splits. Imports are inside the functions, since each
 worker has only its own library; they are not timed.
 """

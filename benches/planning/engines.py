@@ -14,7 +14,7 @@ from workers import newest_metadata
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from beside import Engine, cache, own_python, package_version, peers_python  # noqa: E402 - the folder above
+from comparison import Engine, cache, own_python, package_version, peers_python  # noqa: E402 - the folder above
 
 
 def crate() -> str:

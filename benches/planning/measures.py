@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import beside
-from beside import own_python, peers_python
+import comparison
+from comparison import own_python, peers_python
 from engines import ENGINES, HERE, Planner, worker
 
 Rows = Iterable[tuple[str, str]]
@@ -15,12 +15,12 @@ Rows = Iterable[tuple[str, str]]
 
 def probe(name: str, *arguments: str, python: str = sys.executable) -> dict[str, Any]:
     """What `probes.py` says, or `error`."""
-    return beside.probe(HERE / "probes.py", name, *arguments, python=python)
+    return comparison.probe(HERE / "probes.py", name, *arguments, python=python)
 
 
 def medians(engines: list[Planner], folder: Path, filter: str, rounds: int) -> dict[str, dict[str, Any]]:
     """Median seconds of each engine, in turns."""
-    answers = beside.in_turns({engine.name: partial(engine.plan, folder, filter) for engine in engines}, rounds)
+    answers = comparison.in_turns({engine.name: partial(engine.plan, folder, filter) for engine in engines}, rounds)
     for engine in engines:
         engine.stop()
     return answers
@@ -41,7 +41,7 @@ def own(name: str) -> Planner:
 
 
 def python_tasks(folders: dict[str, Path], rounds: int) -> Rows:
-    """Every task as a Python object, its deletes looked at, beside PyIceberg's; and the columnar form."""
+    """Every task as a Python object, its deletes looked at, compared with PyIceberg's; and the columnar form."""
     if "t100k" in folders:
         engines = [own("frazil-tasks"), own("frazil-table"), ENGINES["pyiceberg"]]
         answers = medians(engines, folders["t100k"], "none", rounds)
@@ -50,7 +50,7 @@ def python_tasks(folders: dict[str, Path], rounds: int) -> Rows:
 
 
 def plan_cache(folders: dict[str, Path], rounds: int) -> Rows:
-    """A second plan with the plan cache, beside the cold plan."""
+    """A second plan with the plan cache, compared with the cold plan."""
     if "t100k" in folders:
         engines = [own("frazil-cached"), ENGINES["frazil"]]
         answers = medians(engines, folders["t100k"], "metrics", rounds)
@@ -85,7 +85,7 @@ def threads(folders: dict[str, Path], _rounds: int) -> Rows:
 
 
 def buckets(_folders: dict[str, Path], _rounds: int) -> Rows:
-    """`frazil.transforms.bucket` beside `pyiceberg_core.transform.bucket`, one core, arrays of 100,000 values."""
+    """`frazil.transforms.bucket` and `pyiceberg_core.transform.bucket`, one core, arrays of 100,000 values."""
     ours = probe("buckets", "frazil")
     theirs = probe("buckets", "pyiceberg_core", python=peers_python())
     if "error" in ours or "error" in theirs:
@@ -93,8 +93,8 @@ def buckets(_folders: dict[str, Path], _rounds: int) -> Rows:
         return
     for kind, nanos in ours.items():
         other = theirs.get(kind)
-        beside = f"; pyiceberg_core {other:.1f} ns: {other / nanos:.1f}×" if other else "; pyiceberg_core fails"
-        yield f"bucket(16) of {kind}, a value", f"{nanos:.2f} ns{beside}"
+        comparison = f"; pyiceberg_core {other:.1f} ns: {other / nanos:.1f}×" if other else "; pyiceberg_core fails"
+        yield f"bucket(16) of {kind}, a value", f"{nanos:.2f} ns{comparison}"
 
 
 MEASURES: dict[str, Callable[[dict[str, Path], int], Rows]] = {

@@ -1,7 +1,7 @@
-"""Times cold plans of large tables: Frazil beside Java Iceberg, PyIceberg, the `iceberg` crate and DuckDB, in one run.
+"""Times cold plans of large tables: Frazil, Java Iceberg, PyIceberg, the `iceberg` crate and DuckDB, in one run.
 
 Every planner is a process of its own that is asked for one plan at a time; in each round every planner has its turn,
-and medians are quoted. A cold plan opens the table anew: everything from the metadata file to the last task. Each
+and medians are quoted. A cold plan opens the table again: everything from the metadata file to the last task. Each
 planner is warmed by plans that do not count (the JVM by several). The floor is what inflating the same manifests costs
 all cores. A planner that is missing or fails is said to be so in its row.
 
@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import measures
-from beside import (
+from comparison import (
     add_run_options,
     in_turns,
     machine_line,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "interop")]
-import beside  # noqa: E402 - the folder above
+import comparison  # noqa: E402 - the folder above
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def java() -> list[str]:
     """
     from runtime_jar import runtime_jar
 
-    return beside.java(HERE / "java", runtime_jar(), NEEDED_JARS, beside.cache() / "java")
+    return comparison.java(HERE / "java", runtime_jar(), NEEDED_JARS, comparison.cache() / "java")
 
 
 def make(name: str, warehouse: Path) -> Path:

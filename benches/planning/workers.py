@@ -2,7 +2,7 @@
 
     python benches/planning/workers.py (frazil | frazil-table | frazil-tasks | frazil-cached | pyiceberg | duckdb)
 
-A plan is cold: the table is opened anew and everything is read from its metadata file to the last task. Imports are
+A plan is cold: the table is opened again and everything is read from its metadata file to the last task. Imports are
 not timed. Imports are inside the functions, since each worker has only its own library.
 """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from beside import Answer, Engine, own_python, package_version, peers_python  # noqa: E402 - the folder above
+from comparison import Answer, Engine, own_python, package_version, peers_python  # noqa: E402 - the folder above
 from reads import Read  # noqa: E402
 from tables import TABLES  # noqa: E402
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from beside import probe
+from comparison import probe
 from engines import HERE, request
 from reads import READS
 

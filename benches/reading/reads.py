@@ -1,4 +1,4 @@
-"""What is read of which table."""
+"""Which rows and columns of each table are read."""
 
 from dataclasses import dataclass
 

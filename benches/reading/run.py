@@ -1,8 +1,8 @@
-"""Times reads to Arrow: Frazil beside pyarrow.dataset, DuckDB, Polars, Daft and PyIceberg, in one run.
+"""Times reads to Arrow: Frazil, pyarrow.dataset, DuckDB, Polars, Daft and PyIceberg, in one run.
 
 Every reader is a process of its own that is asked for one read at a time; in each round every reader has its turn, and
 medians are quoted. Reads that are compared with each other (a scan without deletes and with each kind) share their
-rounds. A read opens the table anew. Its rows are held against the count that Java took when it wrote the table.
+rounds. A read opens the table again. Its rows are held against the count that Java took when it wrote the table.
 
     python benches/reading/run.py [--reads full,dv] [--engines frazil,duckdb] [--measures memory] [--rounds 5]
                                   [--quick] [--warehouse DIR] [--write benches/RESULTS.md]
@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import measures
-from beside import (
+from comparison import (
     Answer,
     add_run_options,
     in_turns,

@@ -1,6 +1,6 @@
 """The tables of the reading benchmark: written once by Java Iceberg in Spark, kept with the counts that Java read.
 
-The tables with deletes hold the data files of `base` by reference: only their deletes are written anew.
+The tables with deletes hold the data files of `base` by reference: only their deletes are written again.
 """
 
 import json
@@ -64,7 +64,7 @@ PROPERTIES = {
 
 @dataclass(frozen=True)
 class Shape:
-    """What a table holds. `deletes` is none, vector, position or equality; such tables share the files of `of`."""
+    """What a table holds. `deletes`: none, vector, position or equality; such tables share the files of `of`."""
 
     title: str
     version: int = 2
@@ -94,7 +94,7 @@ TABLES = {
     "few": Shape("2,000,000 rows in 10 files", rows=10 * PER_FILE, files=10),
     "few-dv1": Shape("of these 1 % deleted by deletion vectors", version=3, deletes="vector", of="few", percent=1),
 }
-# What Java counts of a table beside its rows, by name.
+# What else than rows Java counts in a table, by name.
 COUNTED = {"score": "score < 0.01", "slot": "slot = 123456"}
 
 
@@ -227,7 +227,7 @@ def counts(spark: "SparkSession", name: str) -> dict[str, int]:
 
 
 def write_table(spark: "SparkSession", name: str, warehouse: Path) -> None:
-    """Writes the table anew; its counts come last and say that it is complete."""
+    """Writes the table again; its counts come last and say that it is complete."""
     folder, part, said = warehouse / name, warehouse / f"{name}.part", warehouse / f"{name}.json"
     shape = TABLES[name]
     if folder.exists() and not part.exists():

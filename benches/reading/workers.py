@@ -3,8 +3,8 @@
     python benches/reading/workers.py (frazil | frazil-stream | frazil-unordered | pyarrow | duckdb | polars | ...)
 
 A request has `table` (its folder), `data` (the folder of its data files, none if deletes apply), `columns`, `filter`.
-A read is cold: the table is opened anew; it ends with the rows in Arrow's form in memory, or having seen every batch of
-a stream. Files are in the page cache. Imports are not timed; they are inside the functions, since each worker has only
+A read is cold: the table is opened again. It ends with the rows in Arrow's form in memory, or after every batch of a
+stream. Files are in the page cache. Imports are not timed; they are inside the functions, since each worker has only
 its own library. Between reads memory is given back to the system, so that idle readers don't crowd the busy one.
 """
 
@@ -59,7 +59,7 @@ def frazil() -> Read:
 
 
 def streamed(reader: Any) -> int:
-    """Rows of a stream of which each batch is dropped for the next."""
+    """Rows of a stream. Each batch is dropped before the next."""
     return sum(batch.num_rows for batch in reader)
 
 

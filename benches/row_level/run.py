@@ -1,4 +1,4 @@
-"""Changes of rows beside PyIceberg: upserts of many keys, and a delete of a partition of a table of very many files.
+"""Changes of rows by Frazil and PyIceberg: upserts of many keys, and a delete of a partition in very many files.
 
     python benches/row_level/run.py [--quick] [--write benches/RESULTS.md]
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from beside import machine_line, package_version, peers_python, write_section
+from comparison import machine_line, package_version, peers_python, write_section
 
 ROWS, KEYS, FILES, PARTITIONS = 10_000_000, 1_000_000, 100_000, 100
 # Seconds to wait for the other.

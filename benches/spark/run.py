@@ -1,4 +1,4 @@
-"""Times Spark jobs: Frazil beside Spark's Parquet source and Iceberg's connector, in one session of two cores.
+"""Times Spark jobs: Frazil, Spark's Parquet source and Iceberg's connector, in one session of two cores.
 
 Each job is run by every engine in turns, round by round, after one run each that does not count; medians are quoted,
 by the clock and of the processor: this process, Spark's JVM and its Python workers together. The page cache is warm for
@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-from beside import (  # noqa: E402 - the folder above
+from comparison import (  # noqa: E402 - the folder above
     Answer,
     add_run_options,
     cache,

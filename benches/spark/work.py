@@ -1,6 +1,6 @@
 """What is timed: jobs of Spark, each by its Parquet source, by Iceberg's connector and by Frazil.
 
-A job opens the table anew and ends with what Spark collects. It says what it found, which must be the same for all.
+A job opens the table again and ends with what Spark collects. It says what it found, which must be the same for all.
 """
 
 import shutil

@@ -1,4 +1,4 @@
-"""Times writing: files of a partitioned table by Frazil beside one plain file by pyarrow.parquet, same codec and level.
+"""Times writing: files of a partitioned table by Frazil, and one plain file by pyarrow.parquet, same codec and level.
 
     python benches/writing/run.py [--rows 5000000] [--rounds 5] [--write benches/RESULTS.md]
 
@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import frazil as fz
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from beside import machine_line, markdown, own_python, package_version, write_section
+from comparison import machine_line, markdown, own_python, package_version, write_section
 
 BATCH = 128 * 1024
 COUNTRIES = ("AU", "BR", "CA", "CN", "DE", "FR", "GB", "IN", "JP", "NO", "SE", "US")

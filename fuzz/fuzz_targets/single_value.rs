@@ -1,5 +1,5 @@
-//! Any bytes as a bound of a column of any type: an error, or a value that is the same after it was written again. The first
-//! byte says of which type.
+//! Any bytes as a bound of a column: an error, or a value that is the same after it was written again. The first byte
+//! selects the type of the column.
 #![no_main]
 
 use frazil::types::PrimitiveType as P;

@@ -209,7 +209,7 @@ fn null_tests_of_nested_columns() {
     assert_eq!(on(Presence::Possible), Verdict::Maybe);
 }
 
-/// A string cut to two code points; as an upper bound its last code point is raised, or there is none.
+/// A string cut to two code points; as an upper bound its last code point is raised, or it has no bound.
 fn cut(v: &Value, upper: bool) -> Option<Value> {
     let Value::String(s) = v else { return Some(v.clone()) };
     let mut chars: Vec<char> = s.chars().take(2).collect();

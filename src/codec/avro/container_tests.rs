@@ -180,7 +180,7 @@ fn blocks_that_claim_or_make_too_much_are_refused() {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0xe0];
     frame.extend_from_slice(&(1u64 << 60).to_le_bytes());
     assert!(fails(AvroCodec::Zstd, &frame).contains("more than"));
-    // Zeros compress 16,000 times with zstandard; so many are no manifest.
+    // Zeros compress 16,000 times with zstandard; no manifest is that long.
     let zeros = vec![0; 129 << 20];
     let bomb = zstd::bulk::compress(&zeros, 1).unwrap();
     assert!(fails(AvroCodec::Zstd, &bomb).contains("more than"));

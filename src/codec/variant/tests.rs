@@ -140,7 +140,7 @@ fn what_contradicts_itself_is_refused() {
 
 #[test]
 fn few_bytes_stay_few_values() {
-    // An array of 200 elements, all of which are the same array of 200 elements, and so on.
+    // An array of 200 elements. Each of them is the same array of 200 elements, and so on.
     let mut value = vec![0u8];
     for _ in 0..8 {
         let mut outer = vec![0b0000_0111, 200];

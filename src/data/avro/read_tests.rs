@@ -36,7 +36,7 @@ pub(super) fn container(schema: &str, records: &[A], codec: AvroCodec) -> Vec<u8
     writer.finish().unwrap()
 }
 
-/// A container of uncompressed blocks that claim so many records.
+/// A container of uncompressed blocks that claim this number of records.
 fn blocks(schema: &str, blocks: &[(i64, Vec<u8>)]) -> Vec<u8> {
     let mut out = ContainerWriter::new(schema, &[], AvroCodec::Null).finish().unwrap();
     let sync = out[out.len() - SYNC_LENGTH..].to_vec();

@@ -119,7 +119,7 @@ fn counting_needs_no_columns() {
     assert_eq!(count(vec![keys, position_deletes(&dir, &[(&path, 2), (&path, 3)])]), 27);
 }
 
-/// What is left of a column of which some values are deleted.
+/// The rest of a column after some of its values are deleted.
 fn keyed(ty: P, data: ArrayRef, keys: ArrayRef) -> Vec<String> {
     let dir = dir();
     let s = schema(vec![field(1, "k", ty), field(2, "row", P::Int)]);

@@ -37,7 +37,7 @@ fn merge(options: &[(&str, &str)], batch_rows: usize) -> Result<SectionMerge> {
     SectionMerge::plan(&Arc::new(context), &task("nowhere", BoundPredicate::True), false, false)
 }
 
-/// Batches of a run, of so many rows each.
+/// Batches of a run, with this number of rows each.
 fn batches(merge: &SectionMerge, rows: &[Row], size: usize) -> Batches {
     let schema = to_arrow(&merge.context.projection).unwrap();
     let batch = |rows: &[Row]| {

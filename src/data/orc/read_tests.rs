@@ -56,7 +56,7 @@ fn files_by_java_have_the_rows_that_java_reads() {
     let path = format!("{}/tests/data/orc/nested.orc", env!("CARGO_MANIFEST_DIR"));
     let whole = read(&context(&schema), &orc_task(&path, BoundPredicate::True)).unwrap();
     assert_eq!(rows(&whole), NESTED);
-    // A filter that asks about a column other than those wanted; a struct of which only a part is read.
+    // A filter that asks about a column other than those wanted; a struct that is read only in part.
     let filter = leaf(&schema, 9, Op::IsNull, vec![]);
     let second = read(&context(&schema), &orc_task(&path, filter)).unwrap();
     assert_eq!(rows(&second), NESTED[1..]);
@@ -104,7 +104,7 @@ fn damaged_files_are_errors_or_rows() {
     }
 }
 
-/// A file of one row with a column of strings, whose dictionary has so many strings without bytes.
+/// A file of one row with a column of strings, whose dictionary has this number of strings without bytes.
 fn file_with_dictionary(strings: usize) -> Vec<u8> {
     fn varint(mut n: usize) -> Vec<u8> {
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! The flat decoder beside the rows that were written and beside the parquet crate's decoder.
+//! The flat decoder, compared with the rows that were written and with the parquet crate's decoder.
 
 use arrow::array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray, Float32Array,
@@ -76,7 +76,7 @@ fn column(ty: &P, seeds: &[Option<u64>], narrow: u64) -> ArrayRef {
 /// Rows, and how they are written and read.
 #[derive(Debug)]
 struct Case {
-    /// Type, whether it is required, seeds (of which those below `nulls` are null), how many of them differ.
+    /// Type, whether it is required, seeds (those below `nulls` are null), how many of them differ.
     columns: Vec<(P, bool, Vec<u64>, u64, u64)>,
     numbers: Vec<Option<i32>>,
     version: WriterVersion,

@@ -30,7 +30,7 @@ use crate::types::{PrimitiveType as P, Schema, Value};
 
 const MIB: usize = 1 << 20;
 
-/// Writes the file's footer anew, without the sizes of its strings.
+/// Writes the file's footer again, without the sizes of its strings.
 fn forget_sizes(path: &str) {
     rewrite_footer(path, |chunk| chunk.set_unencoded_byte_array_data_bytes(None), None);
 }

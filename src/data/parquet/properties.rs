@@ -141,7 +141,7 @@ fn paths(schema: &Schema, parquet: &SchemaDescriptor) -> ColumnPaths {
 }
 
 /// The settings for files with rows of `schema`, which is `parquet` in the file. `statistics_bytes` is what statistics
-/// are cut to, `metadata` what the footer says beside.
+/// are cut to, `metadata` what else the footer says.
 ///
 /// # Errors
 /// `InvalidInput` for a property that can't be read, naming it.

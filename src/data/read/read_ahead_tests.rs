@@ -116,7 +116,7 @@ fn reads_no_further_ahead_than_it_says() {
             counter.fetch_add(1, Ordering::Relaxed);
             Ok(left.next())
         });
-        // Ten batches a file, of which three wait.
+        // Ten batches a file. Three of them wait.
         let how = Ahead { ordered: true, few, all: false };
         let stream = ReadAhead::new(reader(&dir, 100), source, how, 2);
         stream.next_batch().unwrap().unwrap();

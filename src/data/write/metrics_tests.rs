@@ -203,7 +203,7 @@ fn modes_come_from_properties() {
         modes(&config(&[("write.metadata.metrics.column.a", "full"), (MOST_INFERRED, "1")], &[])),
         [Full, no, no]
     );
-    // The members of a struct come after all columns beside it.
+    // The members of a struct come after all columns of its level.
     assert_eq!(modes(&config(&[(MOST_INFERRED, "2")], &[])), [Truncate(16), Truncate(16), no]);
     assert_eq!(config(&[(DEFAULT_MODE, "full")], &[]).statistics_bytes(&schema), None);
     assert_eq!(config(&[], &[]).statistics_bytes(&schema), Some(68));

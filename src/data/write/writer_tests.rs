@@ -636,7 +636,7 @@ fn properties_are_those_of_the_written_file() {
         open(&write(&[], "b", ids(0..20_000)).path).metadata().offset_index().unwrap()[0][0].page_locations().len(),
         1
     );
-    // Numbers that never repeat have no dictionary, texts of which a third is null neither.
+    // Numbers that never repeat have no dictionary. Texts have none either if a third of them is null.
     let all = [ids(0..12_000), ids(0..12_000)];
     for (rows, dictionary) in [(all[0].clone(), false), (concat_batches(&all[0].schema(), &all).unwrap(), true)] {
         let file = write(&[], if dictionary { "c" } else { "d" }, rows);

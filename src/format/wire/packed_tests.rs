@@ -35,7 +35,7 @@ fn chunk_of(content: &[u8], splits: usize, content_bytes: u32) -> Chunk {
     Chunk { splits, content_bytes, frame }
 }
 
-/// So many splits of a task each.
+/// This number of splits, with one task each.
 fn many(count: usize) -> Vec<Arc<Split>> {
     let context = one_split().context;
     let task = |i| task_of(DataFile { path: format!("s3://b/t/data/{i}.parquet"), ..file() });
@@ -49,7 +49,7 @@ fn many_plain(count: usize) -> Vec<Arc<Split>> {
     let residuals = ["id > 5", "id is null", "id > 5"].map(residual);
     let partitions: Vec<_> = (0..7).map(|v| of_spec(v % 2, PrimitiveType::Int, Some(Value::Int(v)))).collect();
     let task = |i: usize| {
-        let folder = (i as u64).reverse_bits(); // little of it is that of the file before
+        let folder = (i as u64).reverse_bits(); // it shares little with the folder of the file before
         let path = format!("s3://b/{folder:064b}/a105a9b9-1cd8-35be-1359-{:012x}-{}.parquet", i / 3, i % 5);
         let partition = partitions[i % partitions.len()].clone();
         let file = DataFile { path, partition, metrics: None, key_metadata: None, ..file() };

@@ -196,7 +196,7 @@ fn path_bounds_name_one_file_if_equal_and_a_range_if_not() {
     assert_eq!(attached(all, &batch).unwrap(), [vec!["range"], vec!["range", "exact"]]);
 }
 
-/// An equality delete whose keys are in a range, with so many nulls of two rows.
+/// An equality delete whose keys are in a range, with this number of nulls in two rows.
 fn keyed(lower: i64, upper: i64, nulls: i64) -> DataFile {
     let one = |n: i64| Some(FieldMap::from([(1, n)]));
     let bound = |v: i64| Some(FieldMap::from([(1, encode_bound(ValueRef::Long(v)))]));

@@ -151,7 +151,7 @@ fn trap_05_zeros_of_either_sign_are_equal() {
     for filter in ["x = -0.0", "x <= -0.0", "x in (-0.0, 5)"] {
         assert_eq!(table.paths(filter).len(), 1, "{filter}");
     }
-    // Two partitions all the same, of which a filter finds both.
+    // Two equal partitions. A filter finds both.
     let zeros = [Some(Value::Double(0.0)), Some(Value::Double(-0.0))];
     assert_eq!(partitioned(P::Double, Transform::Identity, &zeros).paths("x = 0"), ["0", "1"]);
 }
@@ -554,7 +554,7 @@ fn trap_29_row_ids_run_over_entries_without_one() {
     table.add(DATA, &schema, 0, &entries).first_row_id = Some(100);
     let ids = |t: &TestTable| t.plan("true").unwrap().iter().map(|t| t.data_file.first_row_id).collect::<Vec<_>>();
     assert_eq!(ids(&table), [Some(100), Some(7), Some(110)]);
-    // Before the upgrade to v3 there are none.
+    // Files have no row ids before the upgrade to version 3.
     table.metadata.format_version = 2;
     table.manifests[0].first_row_id = None;
     assert_eq!(ids(&table), [None; 3]);

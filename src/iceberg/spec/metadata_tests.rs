@@ -215,7 +215,7 @@ fn unknown_members_survive_everywhere() {
     let m = from_json(&j).unwrap();
     assert_eq!(as_json(&encode_metadata(&m)), j);
     assert_eq!(m.snapshots[0].operation(), Some("compactify"));
-    // A changed value is written anew, not as it was recorded.
+    // A changed value is written with its new text, not with the recorded one.
     let mut changed = m.clone();
     changed.partition_specs[0] = Arc::new(PartitionSpec {
         id: m.partition_specs[0].id,

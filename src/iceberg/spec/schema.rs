@@ -147,7 +147,7 @@ mod tests {
     use crate::types::schema_json::{schema_from_json, schema_to_json};
     use serde_json::Value as Json;
 
-    /// A table of every nested shape that Java Iceberg 1.12 created: numbers scrambled, then given anew.
+    /// A table of every nested shape that Java Iceberg 1.12 created: numbers scrambled, then assigned again.
     #[test]
     fn ids_follow_the_reference() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/metadata/nested_v2.v1.json");

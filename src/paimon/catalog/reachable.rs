@@ -167,7 +167,7 @@ impl<'a> SnapshotReader<'a> {
         let folder = self.paths.bucket(&partition, bucket)?;
         let path = self.paths.data_file(&folder, columns.name(row)?, columns.external(row)?)?;
         for name in columns.extra_files(row)? {
-            out.push(self.paths.beside(&path, name)?);
+            out.push(self.paths.in_folder_of(&path, name)?);
         }
         out.push(path);
         Ok(())

@@ -100,9 +100,9 @@ impl SnapshotAttempt {
         let store = self.input.folder.store().clone();
         for new in self.input.changes.added.iter().chain(&self.input.changes.changelog) {
             let folder = new.file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            let beside = new.extra_files.iter().map(|name| join(folder, name));
+            let extra = new.extra_files.iter().map(|name| join(folder, name));
             // A left-over is a harmless orphan.
-            [new.file.path.clone()].into_iter().chain(beside).for_each(|path| drop(store.delete(&path)));
+            [new.file.path.clone()].into_iter().chain(extra).for_each(|path| drop(store.delete(&path)));
         }
         let Ok(base) = self.newest() else { return };
         let Ok(paths) = TablePaths::new(self.input.folder.root(), &base.schema) else { return };

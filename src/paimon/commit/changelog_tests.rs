@@ -21,7 +21,7 @@ fn table(dir: &tempfile::TempDir, options: &[(&str, &str)]) -> TableFolder {
     table_with(&(Arc::new(LocalStore) as Arc<dyn Store>), dir, options)
 }
 
-/// A file that a compaction made of others, all of which are really there.
+/// A file that a compaction made from others. All of them exist.
 pub(super) fn compacted(t: &TableFolder, removed: &[&str], added: &str) {
     let new = NewBucketFile { source: FileSource::Compact, ..put(t, added) };
     let removed = removed.iter().map(|name| file(t, name).file).collect();
@@ -282,7 +282,7 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
     }
 }
 
-/// Expires a copy of a table, dies after so many changes, and does it again: whether it had come to its end, how many
+/// Expires a copy of a table, dies after this number of changes, and does it again: whether it had come to its end, how many
 /// files are needed then, and how many are not.
 fn dies(template: &tempfile::TempDir, changes: i64) -> (bool, usize, usize) {
     let dir = tempfile::tempdir().unwrap();

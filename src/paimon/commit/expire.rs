@@ -461,9 +461,9 @@ fn release(folder: &TableFolder, tag: &PaimonSnapshot) -> Result<()> {
     let (going, last): (Vec<PaimonSnapshot>, Vec<PaimonSnapshot>) =
         folder.snapshots()?.into_iter().partition(|s| s.id < lasting);
     let place = last.partition_point(|s| s.id < tag.id);
-    let beside = last.get(place.saturating_sub(1)..last.len().min(place + 1)).unwrap_or_default();
-    let beside = beside.iter().cloned().map(Root::state).chain(half_expired(going));
-    for root in roots(folder)?.into_iter().chain(kept_changelogs(folder)?).chain(beside) {
+    let neighbours = last.get(place.saturating_sub(1)..last.len().min(place + 1)).unwrap_or_default();
+    let neighbours = neighbours.iter().cloned().map(Root::state).chain(half_expired(going));
+    for root in roots(folder)?.into_iter().chain(kept_changelogs(folder)?).chain(neighbours) {
         check_cancelled()?;
         own.spare(&reader, &root)?;
     }

@@ -72,7 +72,7 @@ pub(super) fn file(t: &TableFolder, name: &str) -> NewBucketFile {
     }
 }
 
-/// Replaces files by one other, all of which are really there.
+/// Replaces files by another one. All of them exist.
 pub(super) fn commit(t: &TableFolder, removed: &[&str], added: &str) {
     let new = file(t, added);
     for name in [format!("{added}.parquet"), format!("{added}.index")] {

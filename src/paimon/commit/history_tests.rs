@@ -1,4 +1,4 @@
-//! Random histories of commits and upkeep, any step of which may be interrupted, against a model of what must be seen.
+//! Random histories of commits and maintenance, compared with a model. Any step may be interrupted.
 //!
 //! The model knows the rows (files) of each commit by the commit's manifest list, whatever number or branch it has.
 
@@ -42,9 +42,9 @@ fn key(snapshot: &PaimonSnapshot) -> String {
     snapshot.delta_manifest_list.clone()
 }
 
-/// A step of upkeep.
+/// A step of maintenance.
 #[derive(Clone, Debug)]
-enum Upkeep {
+enum MaintenanceStep {
     CreateTag(String, Option<i64>, Option<i64>),
     DropTag(String),
     CreateBranch(String, String),
@@ -149,42 +149,42 @@ impl History {
         });
     }
 
-    fn upkeep(&mut self, t: &TableFolder) -> Option<Upkeep> {
+    fn action(&mut self, t: &TableFolder) -> Option<MaintenanceStep> {
         let tag = self.dice.one_of(&t.tag_names().unwrap());
         let id = self.dice.one_of(&t.snapshot_ids().unwrap());
         let branch = format!("b{}", self.dice.below(2));
         Some(match self.dice.below(16) {
             0 | 1 => {
                 let name = format!("t{}", self.dice.below(4));
-                Upkeep::CreateTag(name, id.filter(|_| self.dice.below(2) == 0), None)
+                MaintenanceStep::CreateTag(name, id.filter(|_| self.dice.below(2) == 0), None)
             }
-            2 => Upkeep::CreateTag(format!("over{}", self.dice.below(2)), None, Some(-1)),
-            3 => Upkeep::DropTag(tag?),
-            4 | 5 if t.branch_name() == MAIN_BRANCH => Upkeep::CreateBranch(branch, tag?),
-            6 if t.branch_name() == MAIN_BRANCH => Upkeep::DropBranch(branch),
-            7 => Upkeep::RollBack(RollbackTo::Snapshot(id?)),
-            8 | 9 => Upkeep::RollBack(RollbackTo::Tag(tag?)),
-            10 if t.branch_name() == MAIN_BRANCH => Upkeep::FastForward(branch),
+            2 => MaintenanceStep::CreateTag(format!("over{}", self.dice.below(2)), None, Some(-1)),
+            3 => MaintenanceStep::DropTag(tag?),
+            4 | 5 if t.branch_name() == MAIN_BRANCH => MaintenanceStep::CreateBranch(branch, tag?),
+            6 if t.branch_name() == MAIN_BRANCH => MaintenanceStep::DropBranch(branch),
+            7 => MaintenanceStep::RollBack(RollbackTo::Snapshot(id?)),
+            8 | 9 => MaintenanceStep::RollBack(RollbackTo::Tag(tag?)),
+            10 if t.branch_name() == MAIN_BRANCH => MaintenanceStep::FastForward(branch),
             _ => {
                 let limit = [None, None, Some(1), Some(2)][self.dice.below(4)];
-                Upkeep::Expire(ExpiryRequest { limit, ..now(1 + self.dice.below(4) as i64) })
+                MaintenanceStep::Expire(ExpiryRequest { limit, ..now(1 + self.dice.below(4) as i64) })
             }
         })
     }
 
-    fn run(&self, t: &TableFolder, upkeep: &Upkeep) -> Result<()> {
-        match upkeep {
-            Upkeep::CreateTag(name, id, retained) => t.create_tag_for(name, *id, *retained),
-            Upkeep::DropTag(name) => drop_tag(t, name),
-            Upkeep::CreateBranch(name, tag) => t.create_branch(name, Some(tag)).map(drop),
-            Upkeep::DropBranch(name) => t.drop_branch(name),
-            Upkeep::RollBack(to) => t.roll_back(to).map(drop),
-            Upkeep::FastForward(to) => t.fast_forward(to),
-            Upkeep::Expire(expiry) => expire(t, expiry).map(drop),
+    fn run(&self, t: &TableFolder, action: &MaintenanceStep) -> Result<()> {
+        match action {
+            MaintenanceStep::CreateTag(name, id, retained) => t.create_tag_for(name, *id, *retained),
+            MaintenanceStep::DropTag(name) => drop_tag(t, name),
+            MaintenanceStep::CreateBranch(name, tag) => t.create_branch(name, Some(tag)).map(drop),
+            MaintenanceStep::DropBranch(name) => t.drop_branch(name),
+            MaintenanceStep::RollBack(to) => t.roll_back(to).map(drop),
+            MaintenanceStep::FastForward(to) => t.fast_forward(to),
+            MaintenanceStep::Expire(expiry) => expire(t, expiry).map(drop),
         }
     }
 
-    /// Everything that is shown, all of which can be read.
+    /// Everything that is shown. All of it can be read.
     fn shown(&self) -> BTreeMap<String, Shown> {
         let names = self.main.branches().unwrap().into_iter().chain([MAIN_BRANCH.to_owned()]);
         names.map(|name| (name.clone(), self.shown_on(&self.main.branch(&name).unwrap()))).collect()
@@ -268,33 +268,35 @@ impl History {
     /// Whether a step may end in what is shown now.
     fn check_step(
         &self,
-        (t, upkeep): (&TableFolder, &Upkeep),
+        (t, action): (&TableFolder, &MaintenanceStep),
         (before, after): (&BTreeMap<String, Shown>, &BTreeMap<String, Shown>),
         result: &Result<()>,
     ) {
         let own = t.branch_name().to_owned();
         let (was, is) = (&before[&own], &after[&own]);
         for (name, shown) in before.iter().filter(|(name, _)| **name != own) {
-            match (upkeep, after.get(name)) {
-                (Upkeep::DropBranch(dropped), None) => assert_eq!(dropped, name),
+            match (action, after.get(name)) {
+                (MaintenanceStep::DropBranch(dropped), None) => assert_eq!(dropped, name),
                 (_, now) => assert_eq!(now, Some(shown), "{name}"),
             }
         }
         let done = result.is_ok();
         let lost: BTreeSet<&String> =
             was.tags.iter().filter(|(n, t)| is.tags.get(*n) != Some(t)).map(|(n, _)| n).collect();
-        match upkeep {
-            Upkeep::CreateTag(name, _, _) => {
+        match action {
+            MaintenanceStep::CreateTag(name, _, _) => {
                 assert!(lost.is_empty() && is.tags.keys().all(|n| n == name || was.tags.contains_key(n)));
                 assert!(!done || is.tags.contains_key(name));
             }
-            Upkeep::DropTag(name) => assert!(lost.iter().all(|n| *n == name) && (!done || !is.tags.contains_key(name))),
-            Upkeep::Expire(expiry) => {
+            MaintenanceStep::DropTag(name) => {
+                assert!(lost.iter().all(|n| *n == name) && (!done || !is.tags.contains_key(name)))
+            }
+            MaintenanceStep::Expire(expiry) => {
                 assert!(lost.iter().all(|n| n.starts_with("over")));
                 let kept = expiry.retain_min.unwrap_or_default() as usize;
                 assert!(was.snapshots.iter().rev().take(kept).all(|(id, key)| is.snapshots.get(id) == Some(key)));
             }
-            Upkeep::CreateBranch(name, tag) => {
+            MaintenanceStep::CreateBranch(name, tag) => {
                 assert!(lost.is_empty() && (!done || after.contains_key(name)));
                 if let (Some(made), None) = (after.get(name), before.get(name)) {
                     let (id, state) = &was.tags[tag];
@@ -303,8 +305,8 @@ impl History {
                     assert_eq!(*made, Shown { latest: Some(state.clone()), tags, snapshots });
                 }
             }
-            Upkeep::DropBranch(name) => assert!(lost.is_empty() && (!done || !after.contains_key(name))),
-            Upkeep::RollBack(to) => {
+            MaintenanceStep::DropBranch(name) => assert!(lost.is_empty() && (!done || !after.contains_key(name))),
+            MaintenanceStep::RollBack(to) => {
                 let (id, state) = match to {
                     RollbackTo::Snapshot(id) => {
                         // One that is being expired may have a tag.
@@ -322,7 +324,7 @@ impl History {
                 assert!(is.latest == state || later.chain(&was.latest).any(|key| is.latest.as_ref() == Some(key)));
                 return;
             }
-            Upkeep::FastForward(to) => {
+            MaintenanceStep::FastForward(to) => {
                 let Some(other) = before.get(to) else { return assert_eq!(was, is) };
                 let common = |key: &&String| {
                     other.snapshots.values().any(|k| k == *key) || other.tags.values().any(|(_, k)| k == *key)
@@ -344,19 +346,21 @@ impl History {
     }
 
     /// Whether something may be refused although nothing went wrong.
-    fn may_refuse(t: &TableFolder, upkeep: &Upkeep, e: &Error) -> bool {
-        match upkeep {
-            Upkeep::CreateTag(..) => matches!(e.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound),
+    fn may_refuse(t: &TableFolder, action: &MaintenanceStep, e: &Error) -> bool {
+        match action {
+            MaintenanceStep::CreateTag(..) => matches!(e.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound),
             // It was made again after it had been done.
-            Upkeep::DropTag(name) => e.kind() == ErrorKind::NotFound && !t.tag_names().unwrap().contains(name),
-            Upkeep::CreateBranch(name, _) => {
+            MaintenanceStep::DropTag(name) => e.kind() == ErrorKind::NotFound && !t.tag_names().unwrap().contains(name),
+            MaintenanceStep::CreateBranch(name, _) => {
                 e.kind() == ErrorKind::AlreadyExists && t.branches().unwrap().contains(name)
             }
-            Upkeep::DropBranch(name) => e.kind() == ErrorKind::NotFound && !t.branch_folders().unwrap().contains(name),
-            Upkeep::RollBack(RollbackTo::Snapshot(id)) => {
+            MaintenanceStep::DropBranch(name) => {
+                e.kind() == ErrorKind::NotFound && !t.branch_folders().unwrap().contains(name)
+            }
+            MaintenanceStep::RollBack(RollbackTo::Snapshot(id)) => {
                 e.to_string().contains("being expired") && *id < t.lasting_from().unwrap()
             }
-            Upkeep::FastForward(to) => !t.branches().unwrap().contains(to),
+            MaintenanceStep::FastForward(to) => !t.branches().unwrap().contains(to),
             _ => false,
         }
     }
@@ -368,7 +372,7 @@ impl History {
             9 => return self.change_options(&t),
             _ => {}
         }
-        let Some(upkeep) = self.upkeep(&t) else { return };
+        let Some(action) = self.action(&t) else { return };
         let mut dies = self.dice.below(2) == 0;
         loop {
             let before = self.seen.take().unwrap_or_else(|| self.shown());
@@ -376,19 +380,19 @@ impl History {
                 let most = [4, 12, 40][self.dice.below(3)];
                 self.store.die_after(self.dice.below(most) as i64);
             }
-            let result = self.run(&t, &upkeep);
+            let result = self.run(&t, &action);
             self.store.revive();
             let is_over = !matches!(&result, Err(e) if e.to_string().contains("it is dead"));
             self.told.push(format!(
-                "{}: {upkeep:?} {:?}",
+                "{}: {action:?} {:?}",
                 t.branch_name(),
                 result.as_ref().map_err(ToString::to_string)
             ));
             if let Err(e) = &result {
-                assert!(!is_over || History::may_refuse(&t, &upkeep, e), "{e}");
+                assert!(!is_over || History::may_refuse(&t, &action, e), "{e}");
             }
             let after = self.shown();
-            self.check_step((&t, &upkeep), (&before, &after), &result);
+            self.check_step((&t, &action), (&before, &after), &result);
             self.seen = Some(after);
             if is_over || self.dice.below(2) == 0 {
                 return;
@@ -430,7 +434,7 @@ fn history(seed: u64) -> std::result::Result<(), String> {
 }
 
 #[test]
-fn no_history_of_interrupted_upkeep_loses_anything() {
+fn no_history_of_interrupted_action_loses_anything() {
     let named = |key: &str| std::env::var(key).ok().and_then(|n| n.parse::<u64>().ok());
     let first = named("FRAZIL_FIRST_HISTORY").unwrap_or(0);
     let bad: Vec<String> = (first..first + named("FRAZIL_HISTORIES").unwrap_or(HISTORIES))

@@ -48,7 +48,7 @@ fn a_rollback_to_an_expired_tag_leaves_the_table_at_a_snapshot_of_its_own_wherev
         let mut found = BTreeSet::new();
         let reader = SnapshotReader::new(&t, &t.latest_schema().unwrap()).unwrap();
         reader.live(&t.snapshot(at + 1).unwrap(), &mut |path| found.extend([path])).unwrap();
-        // A data file and one beside it, of each commit.
+        // A data file of each commit, and another file that belongs to it.
         assert_eq!(found.len() as i64, 2 * (at + 1), "{changes}");
         t.roll_back(&RollbackTo::Tag("one".into())).unwrap();
         assert_eq!(
@@ -63,7 +63,7 @@ fn a_rollback_to_an_expired_tag_leaves_the_table_at_a_snapshot_of_its_own_wherev
     }
 }
 
-/// A table whose snapshots 1 to 3 an expiry has begun to remove, when it died after so many changes; 4 and 5 last.
+/// A table with five snapshots. An expiry began to remove snapshots 1 to 3, and died after this number of changes.
 fn half_expired(options: &[(&str, &str)], changes: i64) -> (tempfile::TempDir, Arc<Hooked<Dying>>, TableFolder) {
     let (dir, store, t) = table(options);
     commit(&t, &[], "a");

@@ -108,7 +108,7 @@ fn row(value: i32) -> Vec<u8> {
 }
 
 impl Setup {
-    /// A new file of so many rows; with keys from `keys.0` to `keys.1` at `level`, if the table has some.
+    /// A new file of this number of rows; with keys from `keys.0` to `keys.1` at `level`, if the table has some.
     fn file(&self, name: &str, p: i32, rows: i64, (level, keys): (i32, (i32, i32))) -> NewBucketFile {
         let partition = Arc::new(partition_of(&self.schema, &row(p)).unwrap());
         let path = format!("{}/p={p}/bucket-0/{name}.parquet", self.folder.root());

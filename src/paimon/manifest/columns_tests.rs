@@ -89,7 +89,7 @@ fn raw_entries_come_in_the_order_of_the_file() {
             deletions += i64::from(c.kind[row] == DELETE);
         }
         assert_eq!(c.kind.iter().filter(|k| **k == DELETE).count() as i64, manifest.deleted_files);
-        // Without statistics there are none.
+        // Files without statistics have no bounds.
         assert!(c.value_stats.min.is_empty() && c.key_stats.max.is_empty());
     }
     assert!(deletions > 0);

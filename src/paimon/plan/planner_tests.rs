@@ -1,4 +1,4 @@
-//! Plans of tables that Java Paimon 1.4.2 wrote (metadata alone), beside what Java planned of them.
+//! Plans of tables that Java Paimon 1.4.2 wrote (metadata alone), compared with Java's plans.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -374,7 +374,7 @@ impl<'p> Splitter<'p> {
         let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
         for name in columns.extra_files(e.row)?.into_iter().filter(|name| name.ends_with(SUFFIX)) {
             let data_file = task.data_file.path.clone();
-            let path = self.paths.beside(&data_file, name)?;
+            let path = self.paths.in_folder_of(&data_file, name)?;
             let index = IndexFile { data_file: data_file.clone(), path, schema_id: self.number(e, |c| &c.schema_id) };
             self.index_files.borrow_mut().insert(data_file, index);
         }

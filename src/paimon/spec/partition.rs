@@ -165,7 +165,7 @@ impl TablePaths {
     ///
     /// # Errors
     /// `CorruptTable` if its name leads elsewhere.
-    pub fn beside(&self, data_file: &str, name: &str) -> Result<String> {
+    pub fn in_folder_of(&self, data_file: &str, name: &str) -> Result<String> {
         let folder = data_file.rsplit_once('/').map_or("", |(folder, _)| folder);
         Ok(join(folder, checked_name(name)?))
     }

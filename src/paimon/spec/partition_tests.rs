@@ -48,7 +48,7 @@ fn files_are_below_the_table_unless_recorded_elsewhere() {
     assert_eq!(folder, "s3://b/t/data/x/bucket-3");
     assert_eq!(paths.data_file(&folder, "f.orc", None).unwrap(), "s3://b/t/data/x/bucket-3/f.orc");
     let elsewhere = paths.data_file(&folder, "f.orc", Some("s3://c/f.orc")).unwrap();
-    assert_eq!(paths.beside(&elsewhere, "f.index").unwrap(), "s3://c/f.index");
+    assert_eq!(paths.in_folder_of(&elsewhere, "f.index").unwrap(), "s3://c/f.index");
     assert_eq!(paths.index_file(&p, 3, "i", None).unwrap(), "s3://b/t/index/i");
     assert_eq!(paths.manifest("m").unwrap(), "s3://b/t/manifest/m");
     for name in ["", ".", "..", "a/b", "../x", "a\\b", "a\0"] {
@@ -57,8 +57,8 @@ fn files_are_below_the_table_unless_recorded_elsewhere() {
         assert!(paths.index_file(&p, 3, name, None).is_err());
     }
     assert!(TablePaths::new("/t", &schema(&[], json!({"data-file.path-directory": "../x"}))).is_err());
-    let beside = schema(&[], json!({"index-file-in-data-file-dir": "true"}));
-    assert_eq!(TablePaths::new("/t", &beside).unwrap().index_file(&p, 0, "i", None).unwrap(), "/t/bucket-0/i");
+    let in_data_folder = schema(&[], json!({"index-file-in-data-file-dir": "true"}));
+    assert_eq!(TablePaths::new("/t", &in_data_folder).unwrap().index_file(&p, 0, "i", None).unwrap(), "/t/bucket-0/i");
 }
 
 #[test]

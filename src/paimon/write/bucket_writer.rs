@@ -178,10 +178,10 @@ impl<'a> BucketWriter<'a> {
         let written = file.finish()?;
         let note = |path| self.place.completed.lock().unwrap_or_else(PoisonError::into_inner).push(path);
         note(path.clone());
-        let beside = index_path(&path);
+        let own_file = index_path(&path);
         let recorded = self.recorded(path, written)?;
         if !recorded.extra_files.is_empty() {
-            note(beside);
+            note(own_file);
         }
         self.new_files.push(recorded);
         Ok(())
@@ -226,7 +226,7 @@ impl<'a> BucketWriter<'a> {
             key_stats: facts.key_stats,
             value_stats: facts.value_stats,
             value_stats_cols: facts.value_stats_cols,
-            extra_files: facts.index.beside.into_iter().collect(),
+            extra_files: facts.index.own_file.into_iter().collect(),
             embedded_index: facts.index.embedded,
             creation_time_ms: now_ms(),
             source,

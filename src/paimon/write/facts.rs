@@ -64,7 +64,7 @@ pub(crate) struct FoundFacts {
 impl Drop for FoundFacts {
     fn drop(&mut self) {
         let facts = self.facts.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for (path, _) in facts.iter().filter(|(_, facts)| facts.index.beside.is_some()) {
+        for (path, _) in facts.iter().filter(|(_, facts)| facts.index.own_file.is_some()) {
             // A left-over is a harmless orphan.
             drop(self.store.delete(&index_path(path)));
         }

@@ -52,7 +52,7 @@ pub(crate) struct IndexPlan {
 pub(crate) struct IndexResult {
     pub embedded: Option<Vec<u8>>,
     /// The name of the separate index file.
-    pub beside: Option<String>,
+    pub own_file: Option<String>,
 }
 
 impl IndexPlan {
@@ -176,11 +176,11 @@ impl FileIndexes {
         }
         let bytes = encode_file_index(&columns)?;
         if bytes.len() <= self.plan.threshold {
-            return Ok(IndexResult { embedded: Some(bytes), beside: None });
+            return Ok(IndexResult { embedded: Some(bytes), own_file: None });
         }
         let path = index_path(data_file);
         self.plan.store.put(&path, &bytes)?;
-        Ok(IndexResult { embedded: None, beside: path.rsplit('/').next().map(str::to_owned) })
+        Ok(IndexResult { embedded: None, own_file: path.rsplit('/').next().map(str::to_owned) })
     }
 }
 

@@ -81,7 +81,7 @@ impl Recorder {
             key_stats: facts.key_stats,
             value_stats: facts.value_stats,
             value_stats_cols: facts.value_stats_cols,
-            extra_files: facts.index.beside.into_iter().collect(),
+            extra_files: facts.index.own_file.into_iter().collect(),
             embedded_index: facts.index.embedded,
             creation_time_ms: now,
             source: FileSource::Append,

@@ -22,12 +22,15 @@ DIALECT = [
     "are none",
     "none any more",
     "anew",
+    "beside",
     "upkeep",
     "that is there",
     "what it says",
     "by way of",
     "it is that",
 ]
+# Folders of Python programs that are no part of the package.
+PROGRAMS = ("benches", "demo", "examples", "tools")
 # `None` is Python's.
 _DIALECT = re.compile(r"\b(?:" + "|".join(DIALECT).replace(" ", r"\s+") + r")\b(?<!(?-i:None))", re.IGNORECASE)
 
@@ -55,7 +58,7 @@ def dialect(root: Path) -> Iterator[Offence]:
 
 def folder_of(name: str) -> str:
     """The folder that an offence is counted for: the room, or the page's folder."""
-    parts = name.split("/")[:-1]
+    parts = name.split("/")[:-1] or ["."]
     return "/".join(parts[:3] if parts[0] == "python" else parts[:2])
 
 
@@ -67,23 +70,27 @@ def rust_texts(root: Path) -> Iterator[tuple[str, list[Text]]]:
 
 
 def python_texts(root: Path) -> Iterator[tuple[str, list[Text]]]:
-    """Comments and text constants, docstrings among them."""
-    for file in package_files(root):
+    """Comments and text constants, docstrings among them. Tests are left out."""
+    others = [path for folder in PROGRAMS for path in sorted((root / folder).rglob("*.py"))]
+    for path in [*(file.path for file in package_files(root)), *others]:
+        source = path.read_text("utf-8")
         comments = [
             (token.start[0], token.string.lstrip("#"))
-            for token in tokenize.generate_tokens(io.StringIO(file.source).readline)
+            for token in tokenize.generate_tokens(io.StringIO(source).readline)
             if token.type == tokenize.COMMENT
         ]
         constants = [
             (node.lineno, node.value)
-            for node in ast.walk(file.tree)
+            for node in ast.walk(ast.parse(source))
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
         ]
-        yield file.name, [*joined(comments), *constants]
+        yield path.relative_to(root).as_posix(), [*joined(comments), *constants]
 
 
 def pages(root: Path) -> Iterator[tuple[str, list[Text]]]:
-    for path in sorted((root / "docs").rglob("*.md")):
+    """The documentation, the pages at the root, the results of the benchmarks, and the help of `make`."""
+    paths = [*(root / "docs").rglob("*.md"), *root.glob("*.md"), *(root / "benches").glob("*.md"), root / "Makefile"]
+    for path in sorted(path for path in paths if path.exists()):
         yield path.relative_to(root).as_posix(), [(1, path.read_text("utf-8"))]
 
 

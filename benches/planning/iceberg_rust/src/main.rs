@@ -1,5 +1,5 @@
 //! Cold plans by the `iceberg` crate: reads lines `METADATA_FILE FILTER`, answers each with a line of JSON (seconds, tasks,
-//! deletes attached). The metadata file is opened anew for each.
+//! deletes attached). The metadata file is opened again for each.
 
 use std::error::Error;
 use std::io::BufRead;

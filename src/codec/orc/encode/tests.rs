@@ -14,7 +14,7 @@ fn stream(bytes: Vec<u8>, compressor: &Compressor) -> Stream {
     stream_from(bytes, compressor, &mut [0, 0].into_iter())
 }
 
-/// The rest of a stream behind a position, of which it takes the numbers that are the stream's.
+/// The rest of a stream after a position. It takes those numbers of the position that belong to the stream.
 fn stream_from(bytes: Vec<u8>, compressor: &Compressor, position: &mut impl Iterator<Item = u64>) -> Stream {
     let (length, start) = (bytes.len(), position.next().unwrap() as usize);
     let mut stream = Stream::new(Arc::new(bytes), start, length, compressor.compression());

@@ -221,7 +221,7 @@ fn a_plan_that_nobody_ends_keeps_the_bound_too() {
     let at = partition(&spec, &schema, &[]);
     for i in 0..8 {
         let entry = added(data_file(&format!("f{i}"), &at), 1);
-        // Manifests of a length of which none shares its wave.
+        // Manifests of such a length that each is read in a wave of its own.
         table.add(ManifestContent::Data, &schema, 0, &[entry]).length_bytes = 1 << 30;
     }
     table.write_list(2);

@@ -103,7 +103,7 @@ class Engine:
             return {"error": f"{type(error).__name__}: {error}"[:160]}
 
     def _exchange(self, process: "subprocess.Popen[str]", line: str) -> str | None:
-        """The line that answers, empty if the process has ended; None if there is none in time."""
+        """The line that answers, empty if the process has ended; None if it takes too long."""
         if process.stdin is None or process.stdout is None:
             raise OSError("the engine has no pipes")
         process.stdin.write(line + "\n")
@@ -167,7 +167,7 @@ def in_turns(
     together are quick: the first finds the processor's caches full of what others left.
 
     The warming answers do not count, but the last of them says how many rounds the asked one takes part in, which
-    are `least` if there are so many. If it would be one, that answer is it.
+    are `least` or more. If only one would be left, it is the answer.
     """
     out: dict[Key, Answer] = {}
     taken: dict[Key, list[Answer]] = {key: [] for key in asks}
@@ -248,7 +248,7 @@ def names(known: list[str]) -> Callable[[str], list[str]]:
     def parse(text: str) -> list[str]:
         found = [name for name in text.split(",") if name]
         if odd := [name for name in found if name not in known]:
-            raise argparse.ArgumentTypeError(f"{odd[0]} is none of {', '.join(known)}")
+            raise argparse.ArgumentTypeError(f"{odd[0]} is not one of {', '.join(known)}")
         return found
 
     return parse
