@@ -11,6 +11,7 @@ use crate::format::ident::TableIdent;
 use crate::format::table_format::TableFormat;
 use crate::iceberg::catalog::interface::TableCatalog;
 use crate::iceberg::catalog::kinds::of_type;
+use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::evolve::properties::check_values;
 use crate::iceberg::spec::metadata_build::new_table;
 use crate::iceberg::spec::partition_by::parse_partition_by;
@@ -86,7 +87,7 @@ impl IcebergCatalog {
         let now = now_ms();
         check_values(&request.properties, &BTreeMap::new())?;
         let metadata = new_table(schema, &spec, &order, &location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
-        IcebergTable::of_catalog(self.tables.create(ident, metadata)?)
+        IcebergTable::of_catalog(self.tables.create(ident, MetadataCommit::creating(&metadata)?)?)
     }
 }
 

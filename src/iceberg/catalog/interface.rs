@@ -8,6 +8,7 @@ use super::metadata_files::FoundMetadata;
 use super::metadata_pointer::{FolderVersions, MetadataPointer};
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
+use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::Store;
 
@@ -98,11 +99,13 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
     /// `InvalidInput` for an invalid name.
     fn versions(&self, ident: &TableIdent, store: &Arc<dyn Store>) -> Result<Arc<dyn MetadataPointer>>;
 
-    /// Creates a table from new metadata.
+    /// Creates a table by its first commit, which [`MetadataCommit::creating`] made. Its requirement is that the table
+    /// doesn't exist. Catalogs that keep metadata files publish [`MetadataCommit::next`]. A REST catalog receives the
+    /// requirement and the updates.
     ///
     /// # Errors
     /// `AlreadyExists`; `InvalidInput` if the catalog can't have a table at this location.
-    fn create(&self, ident: &TableIdent, metadata: TableMetadata) -> Result<OpenedTable>;
+    fn create(&self, ident: &TableIdent, commit: MetadataCommit) -> Result<OpenedTable>;
 
     /// Registers an existing table by its metadata file.
     ///
@@ -195,9 +198,9 @@ impl TableCatalog for FilesystemCatalog {
         Ok(Arc::new(FolderVersions::of(store.clone(), &found.metadata_location)))
     }
 
-    fn create(&self, ident: &TableIdent, metadata: TableMetadata) -> Result<OpenedTable> {
-        let found = self.create_table(ident, &metadata)?;
-        Ok(self.opened(metadata, found))
+    fn create(&self, ident: &TableIdent, commit: MetadataCommit) -> Result<OpenedTable> {
+        let found = self.create_table(ident, &commit.next)?;
+        Ok(self.opened(commit.next, found))
     }
 
     fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<OpenedTable> {

@@ -233,11 +233,12 @@ impl TableCatalog for NamedCatalog {
         Ok(Arc::new(Kept { catalog: self.clone(), ident: ident.clone(), store: store.clone() }))
     }
 
-    fn create(&self, ident: &TableIdent, metadata: TableMetadata) -> Result<OpenedTable> {
+    fn create(&self, ident: &TableIdent, commit: MetadataCommit) -> Result<OpenedTable> {
         check_name(&ident.name)?;
         if self.names.location(ident)?.is_some() {
             return Err(taken(ident));
         }
+        let metadata = commit.next;
         let store = self.store(&metadata_folder(&metadata))?;
         let path = write_metadata(store.as_ref(), &metadata, 0)?;
         self.insert(ident, &path).inspect_err(|e| forget(store.as_ref(), &path, e))?;

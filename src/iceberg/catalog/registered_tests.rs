@@ -175,7 +175,7 @@ impl Setup {
         let location = self.catalog.new_location(&self.ident)?;
         let (spec, order) = (parse_partition_by::<&str>(&[], &schema)?, parse_sort_by::<&str>(&[], &schema)?);
         let metadata = new_table(&schema, &spec, &order, &location, &BTreeMap::new(), 2, 1)?;
-        self.catalog.create(&self.ident, metadata)
+        self.catalog.create(&self.ident, MetadataCommit::creating(&metadata)?)
     }
 
     fn fail(&self, fault: Fault) {

@@ -1,10 +1,10 @@
-//! Applies updates to a table's metadata, as a catalog does that takes commits as requirements and updates.
+//! Applies updates to a table's metadata, as a catalog does that takes commits as requirements and updates. A new
+//! table's metadata is made by its updates too.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::metadata_commit::key_id;
-use super::update::{LAST_ADDED, MetadataUpdate};
+use super::update::{LAST_ADDED, MetadataUpdate, key_id};
 use crate::error::{Error, Result};
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::spec::metadata_json::highest_partition_field_id;

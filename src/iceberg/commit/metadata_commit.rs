@@ -2,7 +2,8 @@
 //! once.
 //!
 //! Catalogs that keep metadata files write [`MetadataCommit::next`]. A REST catalog receives
-//! [`MetadataCommit::to_json`] and builds the next version itself, as [`super::apply_updates::apply`] does.
+//! [`MetadataCommit::to_json`] and builds the next version itself, as [`apply`] does. A new table is a commit too:
+//! [`MetadataCommit::creating`].
 //!
 //! Source: `CommitTableRequest` of Iceberg's REST catalog specification; requirements as in Java's
 //! `UpdateRequirements`.
@@ -12,8 +13,10 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use super::apply_updates::apply;
 use super::requirement::{MetadataRequirement, snapshot_of};
-use super::update::{LAST_ADDED, MetadataUpdate};
+use super::update::{LAST_ADDED, MetadataUpdate, key_id};
+use crate::error::Result;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::spec::snapshot::{Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
 
@@ -38,8 +41,12 @@ impl MetadataCommit {
         commit
     }
 
-    /// The commit that creates a table.
-    pub fn creating(table: TableMetadata) -> MetadataCommit {
+    /// The commit that creates a table with this metadata. `next` is what its updates produce, so every catalog
+    /// creates the same table. The log of metadata files and unknown members are left out.
+    ///
+    /// # Errors
+    /// Errors of [`apply`] for metadata that updates can't produce.
+    pub fn creating(table: &TableMetadata) -> Result<MetadataCommit> {
         let mut updates = Vec::new();
         updates.extend(table.table_uuid.clone().map(MetadataUpdate::AssignUuid));
         updates.push(MetadataUpdate::UpgradeFormatVersion(table.format_version));
@@ -51,8 +58,9 @@ impl MetadataCommit {
             default_sort_order_id: LAST_ADDED,
             ..TableMetadata::default()
         };
-        updates.extend(self::updates(&nothing, &table));
-        MetadataCommit { requirements: vec![MetadataRequirement::AssertCreate], updates, next: table }
+        updates.extend(self::updates(&nothing, table));
+        let next = apply(&TableMetadata::default(), &updates, table.last_updated_ms)?;
+        Ok(MetadataCommit { requirements: vec![MetadataRequirement::AssertCreate], updates, next })
     }
 
     /// The body of a REST catalog's request, without the table's identifier.
@@ -248,11 +256,6 @@ fn add_keys(base: &TableMetadata, next: &TableMetadata, out: &mut Vec<MetadataUp
     let ids: HashSet<&str> = next.encryption_keys.iter().filter_map(key_id).collect();
     let gone = base.encryption_keys.iter().filter_map(key_id).filter(|id| !ids.contains(id));
     out.extend(gone.map(|id| MetadataUpdate::RemoveEncryptionKey(id.to_owned())));
-}
-
-/// The id of an encryption key.
-pub(super) fn key_id(key: &Json) -> Option<&str> {
-    key.get("key-id").and_then(Json::as_str)
 }
 
 /// The conditions under which the updates mean the same as on `base`.

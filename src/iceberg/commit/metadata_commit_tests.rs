@@ -7,8 +7,11 @@ use crate::format::maintenance::Expiry;
 use crate::iceberg::commit::apply_updates::apply;
 use crate::iceberg::commit::expire::expire;
 use crate::iceberg::spec::metadata_build::new_table;
+use crate::iceberg::spec::metadata_encode::encode_metadata;
 use crate::iceberg::spec::metadata_json::parse_metadata;
-use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder};
+use crate::iceberg::spec::partition_by::parse_partition_by;
+use crate::iceberg::spec::sort_order::parse_sort_by;
+use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder, Type};
 
 /// What a catalog makes of the commit's updates is the commit's version, and both survive JSON.
 pub(crate) fn check_replay(base: &TableMetadata, commit: &MetadataCommit) {
@@ -113,9 +116,9 @@ fn metadata_of_other_writers_is_created_and_replayed() {
         let uuid = full.table_uuid.clone().or_else(|| Some("9c12d441-03fe-4693-9a96-a0705ddf69c1".to_owned()));
         let empty = TableMetadata { table_uuid: uuid, ..empty };
         let empty = TableMetadata { next_row_id: full.next_row_id.map(|_| 0), ..empty };
-        let commit = MetadataCommit::creating(empty.clone());
+        let commit = MetadataCommit::creating(&empty).unwrap();
         assert_eq!(commit.requirements, [MetadataRequirement::AssertCreate]);
-        let made = apply(&TableMetadata::default(), &commit.updates, empty.last_updated_ms).unwrap();
+        let made = commit.next;
         let about = path.display();
         assert_eq!(TableMetadata { last_column_id: empty.last_column_id, ..made.schemas_of(&empty) }, empty, "{about}");
         seen += 1;
@@ -153,4 +156,86 @@ fn requirements_tell_what_others_changed() {
         (named[0]["action"].as_str(), named[1]["action"].as_str()),
         (Some("add-snapshot"), Some("set-snapshot-ref"))
     );
+}
+
+/// Checks that the updates that create a table produce exactly its metadata, also after JSON.
+fn check_creation(table: &TableMetadata) -> MetadataCommit {
+    let commit = MetadataCommit::creating(table).unwrap();
+    assert_eq!(commit.next, *table, "{:?}", commit.updates);
+    assert_eq!(encode_metadata(&commit.next), encode_metadata(table));
+    let sent = commit.updates.iter().map(|u| MetadataUpdate::from_json(u.to_json(), table.format_version).unwrap());
+    let received = apply(&TableMetadata::default(), &sent.collect::<Vec<_>>(), table.last_updated_ms).unwrap();
+    assert_eq!(encode_metadata(&received), encode_metadata(table));
+    assert_eq!(commit.to_json()["requirements"], json!([{"type": "assert-create"}]));
+    commit
+}
+
+/// A schema of one column, and one with nested columns and identifier fields.
+fn schemas() -> [Schema; 2] {
+    let point = [Field::new(7, "x", true, PrimitiveType::Double), Field::new(9, "y", false, PrimitiveType::Double)];
+    [
+        Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]),
+        Schema::new(
+            4,
+            vec![
+                Field::new(3, "id", true, PrimitiveType::Long),
+                Field::new(20, "at", false, PrimitiveType::Timestamp),
+                Field::new(5, "point", false, Type::Struct(point.into())),
+                Field::new(6, "name", false, PrimitiveType::String),
+            ],
+            vec![3],
+        ),
+    ]
+}
+
+#[test]
+fn creation_by_updates_gives_the_same_metadata() {
+    let layouts: [(usize, &[&str], &[&str]); 5] = [
+        (0, &[], &[]),
+        (0, &["bucket(4, id)"], &["id desc"]),
+        (1, &[], &["name", "at desc nulls last"]),
+        (1, &["day(at)", "truncate(3, name)"], &[]),
+        (1, &["name", "bucket(16, id)"], &["point.x", "id"]),
+    ];
+    let properties =
+        [&[][..], &[("a", "b"), ("write.parquet.compression-codec", "snappy")], &[("format-version", "3")]];
+    let properties = properties.map(|set| BTreeMap::from_iter(set.iter().map(|(k, v)| (k.to_string(), v.to_string()))));
+    for ((schema, partition_by, sort_by), properties) in
+        layouts.iter().flat_map(|l| properties.iter().map(move |p| (l, p)))
+    {
+        for version in 1..=3 {
+            let schema = &schemas()[*schema];
+            let spec = parse_partition_by(partition_by, schema).unwrap();
+            let order = parse_sort_by(sort_by, schema).unwrap();
+            let table = new_table(schema, &spec, &order, "/t/", properties, version, 1_700_000_000_000).unwrap();
+            check_creation(&table);
+        }
+    }
+}
+
+#[test]
+fn creation_names_its_updates_in_order_and_can_add_rows() {
+    for version in 1..=3 {
+        let layout = [
+            "assign-uuid",
+            "upgrade-format-version",
+            "add-schema",
+            "set-current-schema",
+            "add-spec",
+            "set-default-spec",
+            "add-sort-order",
+            "set-default-sort-order",
+            "set-location",
+            "set-properties",
+        ];
+        let empty = table(version);
+        let named = |commit: MetadataCommit| commit.updates.iter().map(MetadataUpdate::action).collect::<Vec<_>>();
+        assert_eq!(named(check_creation(&empty)), layout);
+        let filled = empty.add_snapshot(snapshot(&empty, 7, 5), MAIN_BRANCH, 5).unwrap();
+        let with_rows: Vec<_> = layout.into_iter().chain(["add-snapshot", "set-snapshot-ref"]).collect();
+        assert_eq!(named(check_creation(&filled)), with_rows);
+        let again = filled.add_snapshot(snapshot(&filled, 8, 6), MAIN_BRANCH, 6).unwrap();
+        let branched = again.add_snapshot(snapshot(&again, 9, 7), "b", 7).unwrap();
+        check_creation(&branched);
+    }
 }

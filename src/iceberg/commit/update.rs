@@ -18,6 +18,11 @@ use crate::types::{PartitionSpec, Schema, SortOrder};
 /// The id that refers to the schema, spec or sort order that the same commit added last.
 pub const LAST_ADDED: i32 = -1;
 
+/// The id of an encryption key.
+pub(super) fn key_id(key: &Json) -> Option<&str> {
+    key.get("key-id").and_then(Json::as_str)
+}
+
 /// One change of a table's metadata.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MetadataUpdate {
