@@ -55,40 +55,6 @@ impl IcebergCatalog {
         tables.prepare()?;
         Ok(IcebergCatalog { name: name.to_owned(), properties, tables })
     }
-
-    /// Opens a table.
-    ///
-    /// # Errors
-    /// `NotFound` if it does not exist; as [`IcebergTable::open`].
-    pub fn load(&self, ident: &TableIdent) -> Result<IcebergTable> {
-        IcebergTable::of_catalog(self.tables.load(ident)?)
-    }
-
-    /// Creates an empty table. Columns get new field ids.
-    ///
-    /// # Errors
-    /// As [`seam::Catalog::create_table`].
-    pub fn create(&self, ident: &TableIdent, schema: &Schema, request: NewTable) -> Result<IcebergTable> {
-        self.tables.check_namespace(&ident.namespace)?;
-        let location = match request.location {
-            Some(location) => store::location::absolute(location.trim_end_matches('/'))?,
-            None => self.tables.new_location(ident)?,
-        };
-        let identified;
-        let schema = match &request.identifier_fields {
-            None => schema,
-            Some(names) => {
-                identified = with_identifiers(schema, names)?;
-                &identified
-            }
-        };
-        let spec = parse_partition_by(&request.partition_by, schema)?;
-        let order = parse_sort_by(&request.sort_by, schema)?;
-        let now = now_ms();
-        check_values(&request.properties, &BTreeMap::new())?;
-        let metadata = new_table(schema, &spec, &order, &location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
-        IcebergTable::of_catalog(self.tables.create(ident, MetadataCommit::creating(&metadata)?)?)
-    }
 }
 
 impl seam::Catalog for IcebergCatalog {
@@ -121,9 +87,10 @@ impl seam::Catalog for IcebergCatalog {
     }
 
     fn load_table(&self, ident: &TableIdent) -> Result<Arc<dyn seam::Table>> {
-        Ok(Arc::new(self.load(ident)?))
+        Ok(Arc::new(IcebergTable::of_catalog(self.tables.load(ident)?)?))
     }
 
+    /// Columns get new field ids.
     fn create_table(
         &self,
         ident: &TableIdent,
@@ -131,10 +98,29 @@ impl seam::Catalog for IcebergCatalog {
         request: NewTable,
         format: &TableFormat,
     ) -> Result<Arc<dyn seam::Table>> {
-        match format.id == ICEBERG.id {
-            true => Ok(Arc::new(self.create(ident, schema, request)?)),
-            false => Err(seam::other_format(self, format)),
+        if format.id != ICEBERG.id {
+            return Err(seam::other_format(self, format));
         }
+        self.tables.check_namespace(&ident.namespace)?;
+        let location = match request.location {
+            Some(location) => store::location::absolute(location.trim_end_matches('/'))?,
+            None => self.tables.new_location(ident)?,
+        };
+        let identified;
+        let schema = match &request.identifier_fields {
+            None => schema,
+            Some(names) => {
+                identified = with_identifiers(schema, names)?;
+                &identified
+            }
+        };
+        let spec = parse_partition_by(&request.partition_by, schema)?;
+        let order = parse_sort_by(&request.sort_by, schema)?;
+        let now = now_ms();
+        check_values(&request.properties, &BTreeMap::new())?;
+        let metadata = new_table(schema, &spec, &order, &location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
+        let opened = self.tables.create(ident, MetadataCommit::creating(&metadata)?)?;
+        Ok(Arc::new(IcebergTable::of_catalog(opened)?))
     }
 
     /// A file-system catalog always removes the files in the table's folder.

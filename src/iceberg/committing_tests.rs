@@ -18,6 +18,7 @@ use crate::iceberg::catalog::metadata_files;
 use crate::iceberg::catalog_tables::IcebergCatalog;
 use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::snapshot_input::Operation;
+use crate::iceberg::state::ICEBERG;
 use crate::rows::seam::Catalog as _;
 use crate::store::Store;
 use crate::store::local::LocalStore;
@@ -112,9 +113,10 @@ impl Setup {
         let catalog = IcebergCatalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
         catalog.create_namespace(&["db".to_owned()], &BTreeMap::new()).unwrap();
         let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
-        let table = catalog.create(&TableIdent::parse("db.t").unwrap(), &schema, NewTable::default()).unwrap();
+        let ident = TableIdent::parse("db.t").unwrap();
+        let created = catalog.create_table(&ident, &schema, NewTable::default(), &ICEBERG).unwrap();
         let store = Arc::new(Hooked(Faulty { fault: Mutex::new(Fault::None) }));
-        let (metadata, found) = metadata_files::load(store.as_ref(), &table.inner.root).unwrap();
+        let (metadata, found) = metadata_files::load(store.as_ref(), created.location()).unwrap();
         let table = IcebergTable::of(store.clone(), metadata, found, BTreeMap::new(), false).unwrap();
         Setup { _folder: folder, store, table }
     }

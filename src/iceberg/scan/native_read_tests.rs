@@ -9,10 +9,15 @@ use crate::format::catalog::NewTable;
 use crate::format::ident::TableIdent;
 use crate::format::request::ScanRequest;
 use crate::iceberg::catalog_tables::IcebergCatalog;
-use crate::iceberg::state::IcebergTable;
+use crate::iceberg::state::{ICEBERG, IcebergTable};
 use crate::rows::native_read::NativeFilter;
 use crate::rows::seam::Catalog as _;
 use crate::types::{PrimitiveType as P, Value};
+
+fn create(catalog: &IcebergCatalog, schema: &Schema, request: NewTable) -> IcebergTable {
+    let created = catalog.create_table(&TableIdent::parse("db.t").unwrap(), schema, request, &ICEBERG).unwrap();
+    IcebergTable::open(created.location(), BTreeMap::new(), false).unwrap()
+}
 
 fn table(dir: &TempDir) -> IcebergTable {
     let warehouse = dir.path().to_str().unwrap().to_owned();
@@ -21,7 +26,7 @@ fn table(dir: &TempDir) -> IcebergTable {
     let schema =
         Schema::new(0, vec![Field::new(1, "id", false, P::Long), Field::new(2, "p", false, P::String)], vec![]);
     let request = NewTable { partition_by: vec!["p".to_owned()], ..NewTable::default() };
-    let table = catalog.create(&TableIdent::parse("db.t").unwrap(), &schema, request).unwrap();
+    let table = create(&catalog, &schema, request);
     let arrow = crate::data::arrow::schema::to_arrow(table.schema()).unwrap();
     let (ids, parts) = (Int64Array::from(vec![1, 2, 3]), StringArray::from(vec!["a", "b", "b"]));
     let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(ids), Arc::new(parts)]).unwrap();
@@ -123,7 +128,7 @@ fn columns_with_names_of_our_own_stay_here() {
     let catalog = IcebergCatalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
     catalog.create_namespace(&["db".to_owned()], &BTreeMap::new()).unwrap();
     let schema = Schema::new(0, vec![Field::new(1, "__FRAZIL_bit", false, P::Long)], vec![]);
-    let table = catalog.create(&TableIdent::parse("db.t").unwrap(), &schema, NewTable::default()).unwrap();
+    let table = create(&catalog, &schema, NewTable::default());
     let arrow = crate::data::arrow::schema::to_arrow(table.schema()).unwrap();
     let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from(vec![1]))]).unwrap();
     let rows = Box::new(RecordBatchIterator::new([Ok(batch)], arrow));

@@ -10,7 +10,7 @@ use crate::format::ident::TableIdent;
 use crate::format::request::ScanRequest;
 use crate::format::task::ScanTask;
 use crate::iceberg::catalog_tables::IcebergCatalog;
-use crate::iceberg::state::IcebergTable;
+use crate::iceberg::state::{ICEBERG, IcebergTable};
 use crate::parallel::Cancellation;
 use crate::rows::seam::Catalog as _;
 use crate::types::{Field as Column, PrimitiveType as P};
@@ -27,7 +27,8 @@ pub(crate) fn table(folder: &Path, commits: i64, version: u8) -> IcebergTable {
         properties: BTreeMap::from([("format-version".to_owned(), version.to_string())]),
         ..NewTable::default()
     };
-    let mut table = catalog.create(&TableIdent::parse("db.t").unwrap(), &schema, request).unwrap();
+    let created = catalog.create_table(&TableIdent::parse("db.t").unwrap(), &schema, request, &ICEBERG).unwrap();
+    let mut table = IcebergTable::open(created.location(), BTreeMap::new(), false).unwrap();
     for n in 0..commits {
         let arrow = crate::data::arrow::schema::to_arrow(table.schema()).unwrap();
         let ids = Int64Array::from(vec![n * 10, n * 10 + 1]);
