@@ -6,7 +6,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchReader};
 
 use crate::data::arrow::schema::to_arrow;
-use crate::data::read::read_ahead::{Ahead, ReadAhead, TaskReader, TaskSource};
+use crate::data::read::read_ahead::{Ahead, ReadAhead, ScanReader, TaskSource};
 use crate::error::{Error, Result};
 use crate::format::task::Split;
 use crate::parallel::check_cancelled;
@@ -39,7 +39,7 @@ impl BatchStream {
     /// # Errors
     /// As [`to_arrow`].
     pub(crate) fn new(
-        reader: TaskReader,
+        reader: ScanReader,
         source: TaskSource,
         how: StreamRequest,
         limit: Option<usize>,
@@ -117,7 +117,7 @@ pub type RowReader = Box<dyn RecordBatchReader + Send>;
 pub fn read_split(split: &Split, how: StreamRequest, limit: Option<usize>) -> Result<BatchStream> {
     let at = split.tasks.first().map_or("", |t| t.data_file.path.as_str());
     let store = crate::store::open_store(&split.context.location.resolve(at)?, &split.context.storage_options)?;
-    let reader = TaskReader { store, context: split.context.clone(), deletes: Arc::default() };
+    let reader = ScanReader { store, context: split.context.clone(), deletes: Arc::default() };
     let mut tasks = split.tasks.clone().into_iter();
     BatchStream::new(reader, Box::new(move || Ok(tasks.next())), how, limit)
 }

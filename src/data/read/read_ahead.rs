@@ -42,9 +42,9 @@ pub struct Ahead {
     pub all: bool,
 }
 
-/// Where the rows of tasks come from.
+/// Reads the rows of a scan's tasks.
 #[derive(Clone)]
-pub struct TaskReader {
+pub struct ScanReader {
     /// The table's files.
     pub store: Arc<dyn Store>,
     /// How their rows are read.
@@ -53,7 +53,7 @@ pub struct TaskReader {
     pub deletes: Arc<DeleteCache>,
 }
 
-impl TaskReader {
+impl ScanReader {
     /// The rows of a task.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ pub struct ReadAhead {
 }
 
 struct AheadShared {
-    reader: TaskReader,
+    reader: ScanReader,
     ahead: Ahead,
     threads: usize,
     /// Set when no further batch will be taken.
@@ -122,7 +122,7 @@ enum AheadStep {
 impl ReadAhead {
     /// Reads the tasks of `source` on at most `threads` threads (0: as many as there are cores, and a few more for a
     /// remote store).
-    pub fn new(reader: TaskReader, source: TaskSource, ahead: Ahead, threads: usize) -> ReadAhead {
+    pub fn new(reader: ScanReader, source: TaskSource, ahead: Ahead, threads: usize) -> ReadAhead {
         let threads = match threads {
             0 if reader.store.is_remote() => parallel::threads(usize::MAX) + WAITING_THREADS,
             0 => parallel::threads(usize::MAX),

@@ -27,10 +27,10 @@ fn tasks(dir: &TempDir, files: i64) -> Vec<ScanTask> {
     (0..files).map(file).collect()
 }
 
-fn reader(dir: &TempDir, batch_rows: usize) -> TaskReader {
+fn reader(dir: &TempDir, batch_rows: usize) -> ScanReader {
     let context = ReadContext { batch_rows, ..context(&longs()).as_ref().clone() };
     let store = open_store(dir.path().to_str().unwrap(), &Default::default()).unwrap();
-    TaskReader { store, context: Arc::new(context), deletes: Arc::default() }
+    ScanReader { store, context: Arc::new(context), deletes: Arc::default() }
 }
 
 fn source(tasks: Vec<ScanTask>) -> TaskSource {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::compact_plan::{CompactionGroup, Sizes};
-use crate::data::read::read_ahead::TaskReader;
+use crate::data::read::read_ahead::ScanReader;
 use crate::data::write::context::{RowOrder, WriteContext};
 use crate::data::write::writer::DataWriter;
 use crate::error::{Error, Result, ResultExt};
@@ -189,7 +189,7 @@ pub(crate) fn commit_rewritten(
 
 /// How rows are read and written.
 pub(crate) struct CompactionRows {
-    reader: TaskReader,
+    reader: ScanReader,
     /// The table's columns, and those of row lineage where it has them.
     written: Arc<Schema>,
 }
@@ -205,7 +205,7 @@ impl CompactionRows {
     pub(crate) fn of(table: &IcebergTable, context: ReadContext) -> Result<CompactionRows> {
         let all = schema_with_lineage(table)?;
         let reader =
-            TaskReader { store: table.inner.store.clone(), context: Arc::new(context), deletes: Arc::default() };
+            ScanReader { store: table.inner.store.clone(), context: Arc::new(context), deletes: Arc::default() };
         Ok(CompactionRows { reader, written: all })
     }
 

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::codec::puffin::{Blob, FileBuilder};
 use crate::codec::theta::{THETA_SKETCH, ThetaSketch};
-use crate::data::read::read_ahead::TaskReader;
+use crate::data::read::read_ahead::ScanReader;
 use crate::data::write::distinct::DistinctCounter;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::maintenance::{ComputedStatistics, StatisticsOptions};
@@ -107,7 +107,7 @@ fn sketches(table: &IcebergTable, scan: &IcebergScan, schema: &Schema, ids: &[Fi
     let read = Arc::new(prune_to(schema, ids));
     let context = ReadContext { projection: read.clone(), ..scan.context().as_ref().clone() };
     let store = table.inner.store.clone();
-    let reader = TaskReader { store, context: Arc::new(context), deletes: Arc::default() };
+    let reader = ScanReader { store, context: Arc::new(context), deletes: Arc::default() };
     let tasks = Mutex::new(scan.plan_files()?);
     let next = || tasks.lock().unwrap_or_else(PoisonError::into_inner).next_task();
     let of_threads = in_parallel(threads(usize::MAX), |_| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::view::View;
-use crate::data::read::read_ahead::TaskReader;
+use crate::data::read::read_ahead::ScanReader;
 use crate::error::Result;
 use crate::expr::{BoundPredicate, Predicate};
 use crate::format::task::{DataFile, ReadContext, ScanTask};
@@ -18,7 +18,7 @@ const NO_ROW_ID: i64 = i64::MIN / 2;
 /// Reads rows that no delete file names.
 pub(crate) struct LiveRows<'v> {
     view: &'v View,
-    reader: TaskReader,
+    reader: ScanReader,
     /// The indexes of the lineage columns, if they are read.
     lineage: Option<[usize; 2]>,
 }
@@ -44,7 +44,7 @@ impl<'v> LiveRows<'v> {
             projection: Arc::new(Schema::new(own.id, fields, Vec::new())),
             ..scan.context().as_ref().clone()
         };
-        let reader = TaskReader { store: view.store().clone(), context: Arc::new(context), deletes: Arc::default() };
+        let reader = ScanReader { store: view.store().clone(), context: Arc::new(context), deletes: Arc::default() };
         Ok(LiveRows { view, reader, lineage: lineage.then_some([columns.len(), columns.len() + 1]) })
     }
 
@@ -56,7 +56,7 @@ impl<'v> LiveRows<'v> {
     /// The rows of a task that its residual keeps.
     ///
     /// # Errors
-    /// As [`TaskReader::read`].
+    /// As [`ScanReader::read`].
     pub(crate) fn read(&self, task: &ScanTask) -> Result<PlacedRows> {
         let own = self.lineage.filter(|_| self.view.is_own(&task.data_file));
         let batches = match own {
@@ -82,7 +82,7 @@ impl<'v> LiveRows<'v> {
     /// All rows of a task.
     ///
     /// # Errors
-    /// As [`TaskReader::read`].
+    /// As [`ScanReader::read`].
     pub(crate) fn read_all(&self, task: &ScanTask) -> Result<PlacedRows> {
         self.read(&ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() })
     }

@@ -8,7 +8,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
 use crate::data::arrow::schema::to_arrow;
-use crate::data::read::read_ahead::{Ahead, ReadAhead, TaskReader};
+use crate::data::read::read_ahead::{Ahead, ReadAhead, ScanReader};
 use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::format::request::ScanRequest;
@@ -311,7 +311,7 @@ impl IcebergScan {
     /// As [`RunningPlan::start`] and `read_task`.
     pub fn read(&self, how: StreamRequest) -> Result<BatchStream> {
         let mut tasks = self.tasks(false)?;
-        BatchStream::new(self.task_reader(), Box::new(move || tasks.next_task()), how, self.shape.limit)
+        BatchStream::new(self.scan_reader(), Box::new(move || tasks.next_task()), how, self.shape.limit)
     }
 
     /// All rows, files read in parallel; batches in the order of the tasks. Checks for cancellation between batches.
@@ -322,8 +322,8 @@ impl IcebergScan {
         self.read(StreamRequest { ordered: true, all: true, ..StreamRequest::default() })?.collect_all()
     }
 
-    fn task_reader(&self) -> TaskReader {
-        TaskReader { store: self.store().clone(), context: self.shape.context.clone(), deletes: Arc::default() }
+    fn scan_reader(&self) -> ScanReader {
+        ScanReader { store: self.store().clone(), context: self.shape.context.clone(), deletes: Arc::default() }
     }
 
     /// The number of rows. Metadata counts files whose rows all match, if only deletion vectors delete others. For
@@ -335,7 +335,7 @@ impl IcebergScan {
         let nothing = Arc::new(Schema::new(self.shape.context.schema.id, Vec::new(), Vec::new()));
         let context = Arc::new(ReadContext { projection: nothing, ..self.shape.context.as_ref().clone() });
         let most = self.shape.limit.map_or(u64::MAX, |l| l as u64);
-        let reader = TaskReader { context: context.clone(), ..self.task_reader() };
+        let reader = ScanReader { context: context.clone(), ..self.scan_reader() };
         let counted = Arc::new(AtomicU64::new(0));
         let plan = self.plan(false)?;
         let mut rest =

@@ -9,7 +9,7 @@ use arrow::datatypes::Int64Type;
 
 use crate::codec::bitmap::PositionSet;
 use crate::data::deletes::cache::DeleteCache;
-use crate::data::read::read_ahead::TaskReader;
+use crate::data::read::read_ahead::ScanReader;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{DataFile, FieldMap, FileContent, ReadContext, ScanTask};
@@ -111,7 +111,7 @@ impl Told {
     }
 
     /// The ids of a file's rows, each once.
-    fn ids(&self, reader: &TaskReader, file: &DataFile) -> Result<PositionSet> {
+    fn ids(&self, reader: &ScanReader, file: &DataFile) -> Result<PositionSet> {
         let own = DataFile { first_row_id: Some(NONE), sequence_number: Some(NONE), ..file.clone() };
         let task = ScanTask {
             start: 0,
@@ -179,14 +179,14 @@ fn missing(column: i32) -> Error {
 }
 
 /// Reads only the lineage of rows.
-fn reader(table: &IcebergTable, scan: &IcebergScan) -> TaskReader {
+fn reader(table: &IcebergTable, scan: &IcebergScan) -> ScanReader {
     let columns: Vec<_> = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).collect();
     let context = scan.context().as_ref().clone();
     let own = &context.schema;
     let schema = Schema::new(own.id, own.fields.iter().chain(&columns).cloned().collect::<Vec<_>>(), Vec::new());
     let projection = Arc::new(Schema::new(own.id, columns, Vec::new()));
     let context = ReadContext { schema: Arc::new(schema), projection, ..context };
-    TaskReader {
+    ScanReader {
         store: table.inner.store.clone(),
         context: Arc::new(context),
         deletes: Arc::new(DeleteCache::default()),

@@ -16,7 +16,7 @@ use arrow::error::ArrowError;
 use super::fate::Fate;
 use super::found::FileHits;
 use super::tracking::with_tracking;
-use crate::data::read::read_ahead::TaskReader;
+use crate::data::read::read_ahead::ScanReader;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{NewBucketFile, ScanTask};
@@ -86,7 +86,7 @@ struct ChangedRows {
 
 /// Reads rows and writes them again.
 struct Rewriter {
-    reader: TaskReader,
+    reader: ScanReader,
     writer: PaimonWriter,
     /// Of tables that track rows: how many columns the table has, before those of the ids, and the names of all.
     tracked: Option<(usize, Vec<String>)>,

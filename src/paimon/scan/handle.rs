@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
-use crate::data::read::read_ahead::{TaskReader, TaskSource};
+use crate::data::read::read_ahead::{ScanReader, TaskSource};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::format::estimate::Estimate;
@@ -313,7 +313,7 @@ impl PaimonScan {
 
     /// Reads these columns of the scan's schema, ids of rows among them, and the positions of rows behind them, of
     /// tasks that the scan gave.
-    pub(crate) fn placed_reader(&self, columns: &[Field]) -> TaskReader {
+    pub(crate) fn placed_reader(&self, columns: &[Field]) -> ScanReader {
         let own = &self.shape.context.schema;
         let schema = |fields: Vec<Field>| Arc::new(Schema::new(own.id, fields, Vec::new()));
         let more = LINEAGE_COLUMNS.into_iter().chain([POS]).filter_map(metadata_column);
@@ -322,11 +322,11 @@ impl PaimonScan {
             projection: schema(columns.iter().cloned().chain(metadata_column(POS)).collect()),
             ..self.shape.context.as_ref().clone()
         };
-        self.task_reader(Arc::new(context))
+        self.scan_reader(Arc::new(context))
     }
 
-    fn task_reader(&self, context: Arc<ReadContext>) -> TaskReader {
-        TaskReader { store: self.table.folder().store().clone(), context, deletes: Arc::default() }
+    fn scan_reader(&self, context: Arc<ReadContext>) -> ScanReader {
+        ScanReader { store: self.table.folder().store().clone(), context, deletes: Arc::default() }
     }
 
     /// The rows, one batch at a time: files are opened as the stream is read, by threads that keep a few batches ahead.
@@ -335,7 +335,7 @@ impl PaimonScan {
     /// As [`plan`] and [`crate::data::read::task::read_task`].
     pub fn read(&self, request: StreamRequest) -> Result<BatchStream> {
         let mut tasks = self.tasks()?;
-        let reader = self.task_reader(self.shape.context.clone());
+        let reader = self.scan_reader(self.shape.context.clone());
         BatchStream::new(reader, Box::new(move || Ok(tasks.next())), request, self.shape.limit)
     }
 
@@ -361,7 +361,7 @@ impl PaimonScan {
         let context = Arc::new(ReadContext { projection: nothing, ..self.shape.context.as_ref().clone() });
         let mut tasks = rest.into_iter();
         let source: TaskSource = Box::new(move || Ok(tasks.next()));
-        let mut rows = BatchStream::new(self.task_reader(context), source, StreamRequest::default(), None)?;
+        let mut rows = BatchStream::new(self.scan_reader(context), source, StreamRequest::default(), None)?;
         while counted < most {
             let Some(batch) = rows.next_batch()? else { break };
             check_cancelled()?;

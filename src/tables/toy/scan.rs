@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 
 use super::table::{TOY, ToyTable};
-use crate::data::read::read_ahead::{TaskReader, TaskSource};
+use crate::data::read::read_ahead::{ScanReader, TaskSource};
 use crate::error::Result;
 use crate::expr::{BoundPredicate, Predicate};
 use crate::format::request::{At, ScanRequest};
@@ -125,7 +125,7 @@ impl Scan for ToyScan {
     }
     fn read(&self, request: StreamRequest) -> Result<BatchStream> {
         let (store, context) = (self.table.store.clone(), self.shape.context.clone());
-        let reader = TaskReader { store, context, deletes: Arc::default() };
+        let reader = ScanReader { store, context, deletes: Arc::default() };
         BatchStream::new(reader, self.plan_files()?, request, self.shape.limit)
     }
 }
