@@ -87,7 +87,7 @@ pub struct WriteOptions {
     pub sort_by: Option<Vec<String>>,
     /// The rows already exist in the table and replace themselves. In format version 3 they have the columns of
     /// lineage, and keep their lineage.
-    pub again: bool,
+    pub rewrites: bool,
     /// The rows replace others, by `Table::commit_overwrite`. This matters for Paimon tables only.
     pub replaces: bool,
 }

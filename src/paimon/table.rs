@@ -36,7 +36,7 @@ fn shared(table: PaimonTable) -> Arc<dyn seam::Table> {
 
 /// Refuses options of writers that tables of Paimon do not have: files are sorted by their keys, or not at all.
 fn check_options(options: &WriteOptions) -> Result<()> {
-    if options.again {
+    if options.rewrites {
         return Err(Error::unsupported("rewrites of files of tables of Apache Paimon by messages")
             .hint("maintain.compact() rewrites files"));
     }

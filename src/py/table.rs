@@ -217,17 +217,17 @@ impl PyTable {
         Ok(done?.into())
     }
 
-    /// `again`: the rows were read from the table, and keep their lineage.
+    /// `rewrites`: the rows were read from the table, and keep their lineage.
     fn write(
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
         task: u64,
-        again: bool,
+        rewrites: bool,
         replaces: bool,
         sort_by: Option<Vec<String>>,
     ) -> PyResult<PyCommitMessage> {
-        let how = WriteOptions { task, sort_by, again, replaces };
+        let how = WriteOptions { task, sort_by, rewrites, replaces };
         let message = Input::new(data)?.run(py, |rows| self.inner.write(rows, &how))?;
         Ok(message.into())
     }

@@ -60,7 +60,7 @@ impl IcebergTable {
     /// lineage that they must keep.
     pub fn write_with(&self, rows: Box<dyn RecordBatchReader + Send>, how: &WriteOptions) -> Result<CommitMessage> {
         self.check_writable()?;
-        let mut context = if how.again { self.lineage_context(how.task)? } else { self.write_context(how.task)? };
+        let mut context = if how.rewrites { self.lineage_context(how.task)? } else { self.write_context(how.task)? };
         context.row_order = match how.sort_by.as_deref() {
             None => RowOrder::Sort,
             Some([]) => RowOrder::Any,
@@ -79,7 +79,7 @@ impl IcebergTable {
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
             writer.write(&batch)?;
         }
-        let rewrites = how.again.then(|| self.format_version());
+        let rewrites = how.rewrites.then(|| self.format_version());
         Ok(CommitMessage { rewrites, ..CommitMessage::new(self.uuid(), writer.finish()?, Some(self.written_now())) })
     }
 }
