@@ -189,8 +189,8 @@ impl PyScan {
 
     #[pyo3(signature = (ordered=false))]
     fn read(&self, py: Python<'_>, ordered: bool) -> PyResult<PyBatchStream> {
-        let how = StreamRequest { ordered, ..StreamRequest::default() };
-        Ok(PyBatchStream::new(run(py, || self.inner.read(how))?))
+        let request = StreamRequest { ordered, ..StreamRequest::default() };
+        Ok(PyBatchStream::new(run(py, || self.inner.read(request))?))
     }
 
     fn read_all(&self, py: Python<'_>) -> PyResult<PyBatches> {

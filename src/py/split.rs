@@ -125,8 +125,8 @@ impl PySplit {
 
     #[pyo3(signature = (limit=None, ordered=false, threads=0))]
     fn read(&self, py: Python<'_>, limit: Option<usize>, ordered: bool, threads: usize) -> PyResult<PyBatchStream> {
-        let how = StreamRequest { ordered, threads, ..StreamRequest::default() };
-        Ok(PyBatchStream::new(run(py, || crate::rows::stream::read_split(&self.inner, how, limit))?))
+        let request = StreamRequest { ordered, threads, ..StreamRequest::default() };
+        Ok(PyBatchStream::new(run(py, || crate::rows::stream::read_split(&self.inner, request, limit))?))
     }
 
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {

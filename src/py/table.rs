@@ -195,9 +195,9 @@ impl PyTable {
         snapshot_properties: Option<BTreeMap<String, String>>,
         sort_by: Option<Vec<String>>,
     ) -> PyResult<PyTable> {
-        let how = WriteOptions { sort_by, ..WriteOptions::default() };
+        let write_options = WriteOptions { sort_by, ..WriteOptions::default() };
         let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
-        Ok(Input::new(data)?.run(py, |rows| self.inner.append(rows, &how, &options))?.into())
+        Ok(Input::new(data)?.run(py, |rows| self.inner.append(rows, &write_options, &options))?.into())
     }
 
     fn change_rows(
@@ -227,8 +227,8 @@ impl PyTable {
         replaces: bool,
         sort_by: Option<Vec<String>>,
     ) -> PyResult<PyCommitMessage> {
-        let how = WriteOptions { task, sort_by, rewrites, replaces };
-        let message = Input::new(data)?.run(py, |rows| self.inner.write(rows, &how))?;
+        let write_options = WriteOptions { task, sort_by, rewrites, replaces };
+        let message = Input::new(data)?.run(py, |rows| self.inner.write(rows, &write_options))?;
         Ok(message.into())
     }
 

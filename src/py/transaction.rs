@@ -70,8 +70,8 @@ impl PyTransaction {
         snapshot_properties: BTreeMap<String, String>,
         sort_by: Option<Vec<String>>,
     ) -> PyResult<()> {
-        let how = WriteOptions { sort_by, ..WriteOptions::default() };
-        Input::new(data)?.run(py, |rows| self.with(|t| t.append(rows, &how, snapshot_properties)))
+        let write_options = WriteOptions { sort_by, ..WriteOptions::default() };
+        Input::new(data)?.run(py, |rows| self.with(|t| t.append(rows, &write_options, snapshot_properties)))
     }
 
     fn delete_files(&self, py: Python<'_>, filter: &str) -> PyResult<()> {

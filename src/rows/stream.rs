@@ -41,13 +41,13 @@ impl BatchStream {
     pub(crate) fn new(
         reader: ScanReader,
         source: TaskSource,
-        how: StreamRequest,
+        request: StreamRequest,
         limit: Option<usize>,
     ) -> Result<BatchStream> {
         let schema = to_arrow(&reader.context.projection)?;
         // Which rows are the first must not depend on the threads.
-        let ahead = Ahead { ordered: how.ordered || limit.is_some(), few: limit.is_some(), all: how.all };
-        let batches = Some(ReadAhead::new(reader, source, ahead, how.threads));
+        let ahead = Ahead { ordered: request.ordered || limit.is_some(), few: limit.is_some(), all: request.all };
+        let batches = Some(ReadAhead::new(reader, source, ahead, request.threads));
         Ok(BatchStream { schema, batches, left: limit, failed: None })
     }
 
@@ -114,10 +114,10 @@ pub type RowReader = Box<dyn RecordBatchReader + Send>;
 ///
 /// # Errors
 /// As `Scan::read`.
-pub fn read_split(split: &Split, how: StreamRequest, limit: Option<usize>) -> Result<BatchStream> {
+pub fn read_split(split: &Split, request: StreamRequest, limit: Option<usize>) -> Result<BatchStream> {
     let at = split.tasks.first().map_or("", |t| t.data_file.path.as_str());
     let store = crate::store::open_store(&split.context.location.resolve(at)?, &split.context.storage_options)?;
     let reader = ScanReader { store, context: split.context.clone(), deletes: Arc::default() };
     let mut tasks = split.tasks.clone().into_iter();
-    BatchStream::new(reader, Box::new(move || Ok(tasks.next())), how, limit)
+    BatchStream::new(reader, Box::new(move || Ok(tasks.next())), request, limit)
 }

@@ -64,14 +64,14 @@ fn every_row_once_and_in_order_where_asked() {
     for threads in [0, 1, 2, 5] {
         for (few, all) in [(false, false), (true, false), (false, true)] {
             for ordered in [true, false] {
-                let how = Ahead { ordered, few, all };
-                let stream = ReadAhead::new(reader(&dir, 100), source(tasks.clone()), how, threads);
+                let ahead = Ahead { ordered, few, all };
+                let stream = ReadAhead::new(reader(&dir, 100), source(tasks.clone()), ahead, threads);
                 let (mut numbers, error) = drain(&stream);
                 assert!(error.is_none());
                 if !ordered {
                     numbers.sort();
                 }
-                assert_eq!(numbers, expected, "{how:?} {threads}");
+                assert_eq!(numbers, expected, "{ahead:?} {threads}");
             }
         }
     }

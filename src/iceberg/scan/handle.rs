@@ -309,9 +309,9 @@ impl IcebergScan {
     ///
     /// # Errors
     /// As [`RunningPlan::start`] and `read_task`.
-    pub fn read(&self, how: StreamRequest) -> Result<BatchStream> {
+    pub fn read(&self, request: StreamRequest) -> Result<BatchStream> {
         let mut tasks = self.tasks(false)?;
-        BatchStream::new(self.scan_reader(), Box::new(move || tasks.next_task()), how, self.shape.limit)
+        BatchStream::new(self.scan_reader(), Box::new(move || tasks.next_task()), request, self.shape.limit)
     }
 
     /// All rows, files read in parallel; batches in the order of the tasks. Checks for cancellation between batches.

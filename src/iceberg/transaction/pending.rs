@@ -192,13 +192,13 @@ impl IcebergTransaction {
     pub(crate) fn append(
         &mut self,
         rows: Box<dyn RecordBatchReader + Send>,
-        how: &WriteOptions,
+        write_options: &WriteOptions,
         snapshot_properties: BTreeMap<String, String>,
     ) -> Result<()> {
         self.check_process()?;
         let options = self.options(&CommitOptions { branch: None, snapshot_properties });
         options.check(&self.table)?;
-        let files = self.now()?.write_with(rows, how)?.files;
+        let files = self.now()?.write_with(rows, write_options)?.files;
         if let Some((_, pending)) = self.appended.as_mut().filter(|(same, _)| *same == options) {
             pending.extend(files);
             return Ok(());

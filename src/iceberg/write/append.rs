@@ -32,11 +32,11 @@ impl IcebergTable {
     pub fn append_with(
         &self,
         rows: Box<dyn RecordBatchReader + Send>,
-        how: &WriteOptions,
+        write_options: &WriteOptions,
         options: &CommitOptions,
     ) -> Result<IcebergTable> {
         options.check(self)?;
-        let message = self.write_with(rows, how)?;
+        let message = self.write_with(rows, write_options)?;
         if message.files.is_empty() {
             return self.refresh();
         }
@@ -58,10 +58,11 @@ impl IcebergTable {
     /// # Errors
     /// As [`IcebergTable::write`]; `InvalidInput` for texts that are not a sort order, and for rows without the
     /// lineage that they must keep.
-    pub fn write_with(&self, rows: Box<dyn RecordBatchReader + Send>, how: &WriteOptions) -> Result<CommitMessage> {
+    pub fn write_with(&self, rows: Box<dyn RecordBatchReader + Send>, options: &WriteOptions) -> Result<CommitMessage> {
         self.check_writable()?;
-        let mut context = if how.rewrites { self.lineage_context(how.task)? } else { self.write_context(how.task)? };
-        context.row_order = match how.sort_by.as_deref() {
+        let mut context =
+            if options.rewrites { self.lineage_context(options.task)? } else { self.write_context(options.task)? };
+        context.row_order = match options.sort_by.as_deref() {
             None => RowOrder::Sort,
             Some([]) => RowOrder::Any,
             Some(texts) => RowOrder::By(Sorting::Order(self.order_by(texts)?)),
@@ -79,7 +80,7 @@ impl IcebergTable {
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
             writer.write(&batch)?;
         }
-        let rewrites = how.rewrites.then(|| self.format_version());
+        let rewrites = options.rewrites.then(|| self.format_version());
         Ok(CommitMessage { rewrites, ..CommitMessage::new(self.uuid(), writer.finish()?, Some(self.written_now())) })
     }
 }
