@@ -104,23 +104,23 @@ impl IcebergTable {
         moved: bool,
     ) -> Result<IcebergTable> {
         let versions = Arc::new(FolderVersions::of(store.clone(), &found.metadata_location));
-        IcebergTable::made(store, versions, metadata, found, storage_options, moved)
+        IcebergTable::build(store, versions, metadata, found, storage_options, moved)
     }
 
     /// A table as a catalog opened it.
     pub(crate) fn of_catalog(opened: OpenedTable) -> Result<IcebergTable> {
         let OpenedTable { store, metadata, found, versions } = opened;
         let options = store.options();
-        IcebergTable::made(store, versions, metadata, found, options, false)
+        IcebergTable::build(store, versions, metadata, found, options, false)
     }
 
     /// The same table at another version.
     pub(crate) fn at(&self, metadata: TableMetadata, found: FoundMetadata) -> Result<IcebergTable> {
         let IcebergTableInner { store, versions, storage_options, moved, .. } = self.inner.as_ref();
-        IcebergTable::made(store.clone(), versions.clone(), metadata, found, storage_options.clone(), *moved)
+        IcebergTable::build(store.clone(), versions.clone(), metadata, found, storage_options.clone(), *moved)
     }
 
-    fn made(
+    fn build(
         store: Arc<dyn Store>,
         versions: Arc<dyn MetadataPointer>,
         metadata: TableMetadata,

@@ -35,14 +35,14 @@ impl<T> Compiled<T> {
         if let Some(found) = found.flatten() {
             return Ok(found);
         }
-        let made = Arc::new(compile()?);
+        let compiled = Arc::new(compile()?);
         if bytes <= MOST_BYTES {
             self.with(|known| {
                 known.truncate(MOST - 1);
-                known.insert(0, made.clone());
+                known.insert(0, compiled.clone());
             });
         }
-        Ok(made)
+        Ok(compiled)
     }
 
     /// Never waits: in a forked process, a thread that no longer exists may hold the lock forever.

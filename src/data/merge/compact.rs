@@ -259,18 +259,18 @@ impl CompactSink {
 
     /// Adds a row; with `kind`, as one of that kind.
     fn push(&mut self, row: &MergeOutcome, kind: Option<i32>) {
-        let made = |kind: i32| MergedValue::computed(Some(Value::Int(kind)));
+        let kind_value = |kind: i32| MergedValue::computed(Some(Value::Int(kind)));
         match row {
             MergeOutcome::Row(place) => {
                 self.values.iter_mut().for_each(|p| p.push_rows(place.slot, place.row, 1));
                 self.sequence.push(MergedValue::At(*place));
-                self.kind.push(kind.map_or(MergedValue::At(*place), made));
+                self.kind.push(kind.map_or(MergedValue::At(*place), kind_value));
             }
             MergeOutcome::Made(row) => {
                 self.values.iter_mut().zip(&row.columns).for_each(|(p, held)| p.push(held.clone()));
                 self.sequence
                     .push(row.latest.map_or_else(|| MergedValue::computed(Some(Value::Long(0))), MergedValue::At));
-                self.kind.push(made(kind.unwrap_or(if row.is_added { INSERT } else { DELETE })));
+                self.kind.push(kind_value(kind.unwrap_or(if row.is_added { INSERT } else { DELETE })));
             }
         }
     }

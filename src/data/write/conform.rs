@@ -224,13 +224,13 @@ fn list_element(ty: &DataType) -> Option<&FieldRef> {
 impl ConformNode {
     /// This field's array out of its siblings. `parent` says which structs around it are null; what they hold is void.
     fn of(&self, siblings: &[ArrayRef], rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef, Refusal> {
-        let made = match self.source.and_then(|i| siblings.get(i)) {
+        let array = match self.source.and_then(|i| siblings.get(i)) {
             None if let ConformKind::Default(row) = &self.kind => defaults::repeat(row, rows).map_err(Refusal::from),
             None => Ok(new_null_array(self.target.data_type(), rows)),
             Some(array) => mask(array, parent).and_then(|array| self.convert(&array)),
         };
-        let made = made.and_then(|array| self.check_nulls(array, parent));
-        made.map_err(|mut r| {
+        let array = array.and_then(|array| self.check_nulls(array, parent));
+        array.map_err(|mut r| {
             r.column.get_or_insert_with(|| self.path.clone());
             r
         })

@@ -48,7 +48,7 @@ struct DeleteFile {
     place: u32,
     sequence_number: i64,
     partition: u32,
-    made: OnceLock<DeleteRef>,
+    object: OnceLock<DeleteRef>,
 }
 
 /// The delete files of one partition that do not name a single data file.
@@ -182,8 +182,8 @@ impl DeleteIndex {
                 let partition = partition.ok_or_else(|| Error::internal("a delete file has no partition"))?;
                 let sequence_number = sequence_number(&batch.columns, row)?;
                 let (batch_number, place) = (b as u32, place as u32);
-                let made = OnceLock::new();
-                index.files.push(DeleteFile { batch: batch_number, place, sequence_number, partition, made });
+                let object = OnceLock::new();
+                index.files.push(DeleteFile { batch: batch_number, place, sequence_number, partition, object });
                 index.add(batch, row, schema, metadata, &mut named)?;
             }
         }
@@ -322,20 +322,20 @@ impl DeleteIndex {
     fn file(&self, number: u32) -> Result<DeleteRef> {
         let no_file = || Error::internal("there is no such delete file");
         let file = self.files.get(number as usize).ok_or_else(no_file)?;
-        if let Some(made) = file.made.get() {
-            return Ok(made.clone());
+        if let Some(object) = file.object.get() {
+            return Ok(object.clone());
         }
         let batch = self.batches.get(file.batch as usize).ok_or_else(no_file)?;
         let row = *batch.rows.get(file.place as usize).ok_or_else(no_file)? as usize;
-        let mut made = batch.columns.data_file(row, batch.group(row)?.partition.clone())?;
-        if let Some(metrics) = made.metrics.take() {
+        let mut data_file = batch.columns.data_file(row, batch.group(row)?.partition.clone())?;
+        if let Some(metrics) = data_file.metrics.take() {
             // Keeps only the metrics that matching uses, like Java's delete files.
-            let mut metrics = metrics.get().with("path", &made.path)?.clone();
-            let keys = made.equality_ids.as_deref();
+            let mut metrics = metrics.get().with("path", &data_file.path)?.clone();
+            let keys = data_file.equality_ids.as_deref();
             metrics.retain(|id| keys.map_or(id == PATH_FIELD, |keys| keys.contains(&id)));
-            made.metrics = Some(metrics.into());
+            data_file.metrics = Some(metrics.into());
         }
-        Ok(file.made.get_or_init(|| DeleteRef { file: Arc::new(made) }).clone())
+        Ok(file.object.get_or_init(|| DeleteRef { file: Arc::new(data_file) }).clone())
     }
 
     /// The deletes of each kept file of a batch of data files.

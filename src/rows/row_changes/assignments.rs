@@ -51,7 +51,7 @@ impl Assignments {
         for (name, value) in assigned {
             let at = find(name)?;
             let (field, ty) = (&schema.fields[at], schema.fields[at].ty.as_primitive());
-            let made = match (value, ty) {
+            let assignment = match (value, ty) {
                 (Assigned::Value(None), _) if field.required => {
                     return Err(Error::invalid("a required column can't become null").with("column", name));
                 }
@@ -73,7 +73,7 @@ impl Assignments {
                     New::Copy(from)
                 }
             };
-            new[at] = made;
+            new[at] = assignment;
         }
         Ok(Assignments { fields: schema.fields.clone(), new })
     }
