@@ -76,7 +76,7 @@ struct AttemptState {
     delete_removal: FileRemoval,
     mergers: [Merger; 2],
     rewrite: Option<ManifestRewrite>,
-    first_time: Option<CommitFingerprint>,
+    fingerprint: Option<CommitFingerprint>,
     /// The number of entries that the last attempt's rewrite of manifests wrote.
     processed: Option<i64>,
     /// Manifests of the added files, with their format version. The first attempt writes them and later attempts reuse
@@ -106,7 +106,7 @@ impl SnapshotProducer {
                 delete_removal: FileRemoval::default(),
                 mergers: Default::default(),
                 rewrite: None,
-                first_time: None,
+                fingerprint: None,
                 processed: None,
                 new_manifests: None,
                 checked: HashSet::new(),
@@ -141,7 +141,7 @@ impl SnapshotProducer {
     #[must_use]
     pub fn once(mut self, files: CommitFingerprint) -> Self {
         self.input.files_id = (!files.is_empty()).then(|| files_id(files.names()));
-        self.state.first_time = Some(files);
+        self.state.fingerprint = Some(files);
         self
     }
 
@@ -305,9 +305,9 @@ impl SnapshotProducer {
         let parent = self.input.parent(base)?;
         row_ids::check(&self.input, base, parent.as_ref())?;
         self.check_assumptions(base, parent.as_ref())?;
-        if let Some(first_time) = &mut self.state.first_time {
+        if let Some(fingerprint) = &mut self.state.fingerprint {
             let staged = self.input.target == Target::Staged;
-            first_time.check(self.state.writer.store.as_ref(), base, parent.as_ref(), staged)?;
+            fingerprint.check(self.state.writer.store.as_ref(), base, parent.as_ref(), staged)?;
         }
         if self.input.only_checks {
             return Ok(base.clone());
@@ -562,7 +562,7 @@ impl SnapshotProducer {
         if let Some(id) = &self.input.files_id {
             out.insert(FILES_ID.into(), id.clone());
         }
-        out.extend(self.state.first_time.iter().filter_map(CommitFingerprint::member));
+        out.extend(self.state.fingerprint.iter().filter_map(CommitFingerprint::member));
         Ok(out)
     }
 }

@@ -100,7 +100,7 @@ impl IcebergTable {
 
 impl IcebergTable {
     /// Overwrites with rows that are already in these files. The commit is planned on this version and identified by
-    /// `first_time`. The files stay even if the commit fails. Returns the table at its new version.
+    /// `fingerprint`. The files stay even if the commit fails. Returns the table at its new version.
     ///
     /// As [`IcebergTable::change_rows`]; `InvalidInput` for changes other than overwrites.
     /// As [`IcebergTable::change_rows`]; `InvalidInput` for changes that are no overwrite.
@@ -108,14 +108,14 @@ impl IcebergTable {
         &self,
         change: &RowChange,
         files: Vec<DataFile>,
-        first_time: CommitFingerprint,
+        fingerprint: CommitFingerprint,
         options: &CommitOptions,
     ) -> Result<IcebergTable> {
         options.check(self)?;
         let view = View::new(self.clone(), options.branch.as_deref())?;
         match change.plan_written(&view, files)?.filter(|change| !change.only_checks()) {
             Some(change) => {
-                let change = options.apply(change.once(first_time), self)?;
+                let change = options.apply(change.once(fingerprint), self)?;
                 committing::commit(self, vec![Box::new(change)]).into_result()
             }
             None => Ok(self.clone()),

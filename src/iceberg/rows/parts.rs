@@ -21,7 +21,7 @@ use crate::iceberg::committing;
 use crate::iceberg::rows::effect::Effect;
 use crate::iceberg::rows::plan::tasks_of;
 use crate::iceberg::state::IcebergTable;
-use crate::iceberg::write::commit_messages::first_time;
+use crate::iceberg::write::commit_messages::fingerprint;
 use crate::rows::row_changes::assignments::Assignments;
 use crate::rows::stream::RowReader;
 use crate::store::location::normalise;
@@ -99,7 +99,7 @@ impl IcebergTable {
         let command = command(change)?;
         let since = View::new(self.clone(), options.branch.as_deref())?.since;
         check_parts(&messages, since)?;
-        let once = first_time(&messages);
+        let once = fingerprint(&messages);
         let newest = self.refresh()?;
         options.check(&newest)?;
         let mut all = RowDelta::default();

@@ -46,15 +46,15 @@ impl IcebergTable {
             return self.refresh();
         }
         if !messages.iter().any(|m| m.delta.is_some() || m.files.iter().any(is_delete)) {
-            let first_time = first_time(&messages);
+            let fingerprint = fingerprint(&messages);
             let files = messages.into_iter().flat_map(|m| m.files).collect();
-            let change = SnapshotProducer::append(self.inner.store.clone(), files).once(first_time);
+            let change = SnapshotProducer::append(self.inner.store.clone(), files).once(fingerprint);
             return committing::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result();
         }
         let newest = self.refresh()?;
-        let first_time = first_time(&messages);
+        let fingerprint = fingerprint(&messages);
         let written = newest.united_vectors(&mut messages)?;
-        let change = row_delta(&newest, messages).once(first_time);
+        let change = row_delta(&newest, messages).once(fingerprint);
         let change = options.apply(change, &newest)?;
         let verdict = committing::commit(&newest, vec![Box::new(change)]);
         if !matches!(verdict, IcebergOutcome::Failed(_)) {
@@ -84,7 +84,7 @@ impl IcebergTable {
                 Error::invalid("messages with deletes can't be committed as a rewrite").hint("Give them to commit()")
             );
         }
-        let first_time = first_time(&messages);
+        let fingerprint = fingerprint(&messages);
         check_lineage(self.format_version(), &messages)?;
         let added: Vec<DataFile> = messages.into_iter().flat_map(|m| m.files).collect();
         check_kinds(&replaced, &added)?;
@@ -95,7 +95,7 @@ impl IcebergTable {
         };
         let number = self.inner.metadata.snapshot_by_id(since).map_or(0, |s| s.sequence_number);
         let replaced = crate::iceberg::write::replaced::check(self, &scan, (replaced, number), &added, options)?;
-        let change = rewrite(self, since, number).once(first_time);
+        let change = rewrite(self, since, number).once(fingerprint);
         let change = change.remove_files(replaced).add_files(added);
         committing::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()
     }
@@ -178,7 +178,7 @@ impl IcebergTable {
 }
 
 /// The identity of a commit of messages: its files or, without files, what it removes.
-pub(crate) fn first_time(messages: &[CommitMessage]) -> CommitFingerprint {
+pub(crate) fn fingerprint(messages: &[CommitMessage]) -> CommitFingerprint {
     let mut out = CommitFingerprint::default();
     for message in messages {
         out.add(message.files.iter().map(|f| f.path.clone()), message.written_at);

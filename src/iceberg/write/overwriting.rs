@@ -1,6 +1,6 @@
 //! Messages whose rows replace others.
 
-use super::commit_messages::first_time;
+use super::commit_messages::fingerprint;
 use crate::error::{Error, Result};
 use crate::format::commit::CommitOptions;
 use crate::format::row_change::RowChange;
@@ -35,7 +35,7 @@ impl IcebergTable {
                 .with("path", &file.path)
                 .hint("Write them again, or say by a filter what they replace"));
         }
-        let once = first_time(&messages);
+        let once = fingerprint(&messages);
         let files: Vec<_> = messages.iter().flat_map(|m| m.files.iter().cloned()).collect();
         if !files.is_empty() {
             let same = SnapshotProducer::append(self.inner.store.clone(), Vec::new()).once(once.clone());
