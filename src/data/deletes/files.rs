@@ -139,14 +139,14 @@ fn path_is(path: &str) -> BoundPredicate {
 }
 
 /// The keys of equality delete files of the same key columns; of a file with very many keys, only those within the
-/// ranges that `near` gives for the columns.
+/// ranges that `range_of` gives for the columns.
 pub(crate) fn read_keys(
     store: &Arc<dyn Store>,
     context: &ReadContext,
     ids: &[FieldId],
     files: &[&DataFile],
     cache: &DeleteCache,
-    near: &dyn Fn(FieldId) -> BoundPredicate,
+    range_of: &dyn Fn(FieldId) -> BoundPredicate,
 ) -> Result<KeyDeletes> {
     let at = files.first().map_or("", |f| f.path.as_str());
     let encoder = Arc::new(cache.encoder(context, ids).with("path", at)?);
@@ -162,7 +162,7 @@ pub(crate) fn read_keys(
     };
     let some_large = files.iter().any(|file| is_large(file));
     let wanted = match some_large {
-        true => BoundPredicate::all(ids.iter().map(|id| near(*id))),
+        true => BoundPredicate::all(ids.iter().map(|id| range_of(*id))),
         false => BoundPredicate::True,
     };
     let key = |file: &DataFile| (file.path.clone(), ids.to_vec());

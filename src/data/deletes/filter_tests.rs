@@ -452,8 +452,9 @@ fn of_delete_files_with_very_many_keys_only_those_near_the_rows_are_in_memory() 
             constants: &constants,
             recorded: RecordedSize::default(),
         };
-        let (cache, near) = (DeleteCache::new(kept_bytes), |column| source.range_of(&part, column));
-        let filter = DeleteFilter::load_near(&store, &context(&s), &t.data_file, &t.deletes, &cache, &near).unwrap();
+        let (cache, range_of) = (DeleteCache::new(kept_bytes), |column| source.range_of(&part, column));
+        let filter =
+            DeleteFilter::load_in_ranges(&store, &context(&s), &t.data_file, &t.deletes, &cache, &range_of).unwrap();
         let arrays = columns(&keys);
         let arrays = KeyArrays::from([(id, arrays[id as usize - 1].clone())]);
         let left = filter.keep_keys(&arrays, BooleanBuffer::new_set(keys.len())).unwrap();

@@ -28,18 +28,18 @@ impl DeleteFilter {
         deletes: &[DeleteRef],
         cache: &DeleteCache,
     ) -> Result<DeleteFilter> {
-        DeleteFilter::load_near(store, context, data_file, deletes, cache, &|_| BoundPredicate::True)
+        DeleteFilter::load_in_ranges(store, context, data_file, deletes, cache, &|_| BoundPredicate::True)
     }
 
-    /// As [`DeleteFilter::load`], for rows whose columns are within the ranges that `near` gives. Of delete files with
-    /// very many keys, only keys in these ranges are read.
-    pub(crate) fn load_near(
+    /// As [`DeleteFilter::load`], for rows whose columns are within the ranges that `range_of` gives. Of delete files
+    /// with very many keys, only keys in these ranges are read.
+    pub(crate) fn load_in_ranges(
         store: &Arc<dyn Store>,
         context: &Arc<ReadContext>,
         data_file: &DataFile,
         deletes: &[DeleteRef],
         cache: &DeleteCache,
-        near: &dyn Fn(FieldId) -> BoundPredicate,
+        range_of: &dyn Fn(FieldId) -> BoundPredicate,
     ) -> Result<DeleteFilter> {
         let mut filter = DeleteFilter::default();
         let (mut vector, mut position_files) = (None, Vec::new());
@@ -77,7 +77,7 @@ impl DeleteFilter {
         };
         for (ids, files) in key_files {
             let ids: Vec<FieldId> = ids.into_iter().collect();
-            filter.keys.push(read_keys(store, context, &ids, &files, cache, near)?);
+            filter.keys.push(read_keys(store, context, &ids, &files, cache, range_of)?);
         }
         Ok(filter)
     }

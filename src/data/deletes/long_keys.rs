@@ -88,10 +88,10 @@ impl LongKeys {
     }
 }
 
-/// How many of the ascending keys are `below` something, looked for in steps that double from `near` on.
-fn ascent(keys: &[i64], near: usize, below: impl Fn(i64) -> bool) -> usize {
-    let near = near.min(keys.len());
-    let (before, behind) = keys.split_at(near);
+/// How many of the ascending keys are `below` something, looked for in steps that double from `start` on.
+fn ascent(keys: &[i64], start: usize, below: impl Fn(i64) -> bool) -> usize {
+    let start = start.min(keys.len());
+    let (before, behind) = keys.split_at(start);
     if before.last().is_some_and(|k| !below(*k)) {
         return before.partition_point(|k| below(*k));
     }
@@ -101,7 +101,7 @@ fn ascent(keys: &[i64], near: usize, below: impl Fn(i64) -> bool) -> usize {
     }
     let known = step / 2;
     let rest = behind.get(known..step.min(behind.len())).unwrap_or_default();
-    near + known + rest.partition_point(|k| below(*k))
+    start + known + rest.partition_point(|k| below(*k))
 }
 
 /// The keys of a delete file, and where the last search of one reader in them ended.
@@ -124,22 +124,22 @@ pub(crate) fn keep(
     let Some((least, greatest)) = found else {
         return Ok(if has_null() { BooleanBuffer::new_unset(mask.len()) } else { mask });
     };
-    let near = sets.iter().map(|(keys, ended)| keys.between(least, greatest, ended));
-    let near: Vec<&[i64]> = near.filter(|keys| !keys.is_empty()).collect();
-    let count: usize = near.iter().map(|s| s.len()).sum();
+    let in_range = sets.iter().map(|(keys, ended)| keys.between(least, greatest, ended));
+    let in_range: Vec<&[i64]> = in_range.filter(|keys| !keys.is_empty()).collect();
+    let count: usize = in_range.iter().map(|s| s.len()).sum();
     let width = greatest.abs_diff(least).saturating_add(1);
     let unless = |is_deleted: &dyn Fn(&[i64]) -> BooleanBuffer| &mask & &is_deleted(longs);
     let kept = if count == 0 {
         mask.clone()
     } else if is_run {
-        without(&mask, &near, least)
+        without(&mask, &in_range, least)
     } else if width <= DENSE_BITS * longs.len() as u64 {
-        let bitmap = Bitmap::of(&near, least, width);
+        let bitmap = Bitmap::of(&in_range, least, width);
         unless(&|longs| {
             BooleanBuffer::collect_bool(longs.len(), |i| !bitmap.contains(longs[i].wrapping_sub(least) as u64))
         })
     } else {
-        let set = if count <= longs.len() { Arc::new(LongSet::of(&near)) } else { union()? };
+        let set = if count <= longs.len() { Arc::new(LongSet::of(&in_range)) } else { union()? };
         unless(&|longs| BooleanBuffer::collect_bool(longs.len(), |i| !set.contains(longs[i])))
     };
     Ok(match nulls {
@@ -159,10 +159,10 @@ fn ascend_by_one(longs: &[i64]) -> bool {
 }
 
 /// The mask without the rows of these keys, where the first row's is `least` and each other's one more.
-fn without(mask: &BooleanBuffer, near: &[&[i64]], least: i64) -> BooleanBuffer {
+fn without(mask: &BooleanBuffer, keys: &[&[i64]], least: i64) -> BooleanBuffer {
     let mut left = BooleanBufferBuilder::new(mask.len());
     left.append_buffer(mask);
-    for key in near.iter().copied().flatten() {
+    for key in keys.iter().copied().flatten() {
         left.set_bit(key.wrapping_sub(least) as usize, false);
     }
     left.finish()

@@ -60,8 +60,8 @@ impl Zone {
 
     /// When 2015 began there.
     pub(crate) fn base(self) -> Result<i64> {
-        let near = BASE - self.offset(BASE)?;
-        Ok(BASE - self.offset(near)?)
+        let estimate = BASE - self.offset(BASE)?;
+        Ok(BASE - self.offset(estimate)?)
     }
 
     /// The timestamp that a pair of stored numbers stands for. A second has `per_second` units.

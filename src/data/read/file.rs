@@ -178,8 +178,8 @@ fn open_at(
     }
     let (deletes, key_ids) = match wanted {
         Wanted::Live(load) if !task.deletes.is_empty() => {
-            let near = |column| file.range_of(&part, column);
-            let deletes = load(&near).with("data_file", &task.data_file.path)?;
+            let range_of = |column| file.range_of(&part, column);
+            let deletes = load(&range_of).with("data_file", &task.data_file.path)?;
             let key_ids = deletes.key_ids();
             ((!deletes.is_empty()).then(|| Arc::new(deletes)), key_ids)
         }

@@ -35,8 +35,8 @@ pub(crate) fn live_rows(
 ) -> Result<Batches> {
     let snapshot_id = context.snapshot_id;
     let of_snapshot = move |e: Error| snapshot_id.into_iter().fold(e, |e, id| e.with("snapshot", id));
-    let load = |near: &dyn Fn(FieldId) -> BoundPredicate| {
-        DeleteFilter::load_near(store, context, &task.data_file, &task.deletes, cache, near)
+    let load = |range_of: &dyn Fn(FieldId) -> BoundPredicate| {
+        DeleteFilter::load_in_ranges(store, context, &task.data_file, &task.deletes, cache, range_of)
     };
     Ok(match open_live(store, context, task, &load).map_err(of_snapshot)? {
         Some(reader) => Box::new(reader.map(move |rows| rows.map(|rows| rows.batch).map_err(of_snapshot))),

@@ -198,11 +198,11 @@ impl BucketJob<'_> {
             let both: Vec<usize> = inputs.iter().chain(&run).copied().collect();
             // Files of the level that are in a section with others share keys with them.
             let sections = key_sections(self.bucket, &both, &self.job.schema)?;
-            let mut near: Vec<usize> = Vec::new();
+            let mut overlapping: Vec<usize> = Vec::new();
             for section in sections.iter().filter(|s| s.iter().flatten().any(|at| inputs.contains(at))) {
-                near.extend(section.iter().flatten().filter(|at| run.contains(at)));
+                overlapping.extend(section.iter().flatten().filter(|at| run.contains(at)));
             }
-            let ordered = key_sections(self.bucket, &near, &self.job.schema)?;
+            let ordered = key_sections(self.bucket, &overlapping, &self.job.schema)?;
             let ordered: Vec<usize> = ordered.into_iter().flatten().flatten().collect();
             if !ordered.is_empty() {
                 out.push(tasks_of(self.bucket, &ordered));
