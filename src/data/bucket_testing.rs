@@ -165,7 +165,7 @@ impl Described<'_> {
             Some(path) => path.trim_start_matches("file:").replace("///", "/"),
             None => place(&format!("{}/{name}", split["bucketPath"].as_str().unwrap())),
         };
-        let leveled = BucketFile {
+        let bucket_file = BucketFile {
             bucket: 0,
             total_buckets: 1,
             level: file["level"].as_i64().unwrap() as i32,
@@ -199,7 +199,7 @@ impl Described<'_> {
             record_count: file["rowCount"].as_i64().unwrap(),
             size_bytes: file["fileSize"].as_i64().unwrap(),
             first_row_id: entry["firstRowId"].as_i64(),
-            leveled: Some(Box::new(leveled)),
+            bucket_file: Some(Box::new(bucket_file)),
             ..DataFile::new(FileContent::Data, path.clone(), format, partition.clone())
         };
         let deletion = file.get("deletion").filter(|d| d.is_object()).map(|deletion| {

@@ -255,7 +255,7 @@ pub struct DataFile {
     /// The length of a deletion vector in its Puffin file.
     pub content_size_bytes: Option<i64>,
     /// The file's place in its bucket, in tables with buckets.
-    pub leveled: Option<Box<BucketFile>>,
+    pub bucket_file: Option<Box<BucketFile>>,
 }
 
 /// A data file's place in its bucket (Paimon specification, "Data file metadata").
@@ -305,7 +305,7 @@ pub enum FileSource {
 /// A new data or changelog file of a table with buckets, with everything that a commit records about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewBucketFile {
-    /// The file, with [`DataFile::leveled`]. Its path is in the folder of its bucket, unless it is `external`.
+    /// The file, with [`DataFile::bucket_file`]. Its path is in the folder of its bucket, unless it is `external`.
     pub file: DataFile,
     /// Of the key columns; of no columns in tables without primary key.
     pub key_stats: RowStats,
@@ -352,7 +352,7 @@ impl DataFile {
             referenced_data_file: None,
             content_offset: None,
             content_size_bytes: None,
-            leveled: None,
+            bucket_file: None,
         }
     }
 }

@@ -12,7 +12,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
 
 use super::read::{MergeInput, Narrow, file_context, has_rows};
-use crate::data::read::leveled_columns::columns_of;
+use crate::data::read::bucket_file_columns::columns_of;
 use crate::data::read::live::live_rows;
 use crate::data::read::rows::Batches;
 use crate::error::{Error, Result, ResultExt};
@@ -30,7 +30,7 @@ pub(crate) fn read_aligned(reading: MergeInput<'_>, task: &ScanTask, section: &M
     let buckets =
         context.buckets.as_deref().ok_or_else(|| Error::internal("only files of Paimon tables are aligned"))?;
     let mut files: Vec<&ScanTask> = section.runs.iter().flatten().collect();
-    files.sort_by_key(|file| Reverse(file.data_file.leveled.as_ref().map_or(0, |f| f.max_sequence_number)));
+    files.sort_by_key(|file| Reverse(file.data_file.bucket_file.as_ref().map_or(0, |f| f.max_sequence_number)));
     if files.iter().any(|file| !file.deletes.is_empty()) {
         return Err(Error::unsupported("rows whose columns are in several files cannot have deletes"));
     }
@@ -83,9 +83,9 @@ fn owner(buckets: &BucketContext, files: &[&ScanTask], id: FieldId) -> Result<us
         return Ok(0);
     }
     for (index, file) in files.iter().enumerate() {
-        let leveled = file.data_file.leveled.as_ref();
-        let leveled = leveled.ok_or_else(|| Error::internal("a file of a Paimon table has no schema"))?;
-        if columns_of(buckets, leveled)?.iter().any(|f| f.id == id) {
+        let bucket_file = file.data_file.bucket_file.as_ref();
+        let bucket_file = bucket_file.ok_or_else(|| Error::internal("a file of a Paimon table has no schema"))?;
+        if columns_of(buckets, bucket_file)?.iter().any(|f| f.id == id) {
             return Ok(index);
         }
     }

@@ -27,7 +27,7 @@ fn part(dir: &TempDir, names: &[&str], columns: Vec<ArrayRef>, sequence: i64) ->
     let count = columns[0].len() as i64;
     let path = write(dir, &schema(fields), columns);
     let plain = task(&path, BoundPredicate::True);
-    let leveled = BucketFile {
+    let bucket_file = BucketFile {
         bucket: 0,
         total_buckets: -1,
         level: 0,
@@ -43,7 +43,7 @@ fn part(dir: &TempDir, names: &[&str], columns: Vec<ArrayRef>, sequence: i64) ->
         record_count: count,
         sequence_number: None,
         first_row_id: Some(100),
-        leveled: Some(Box::new(leveled)),
+        bucket_file: Some(Box::new(bucket_file)),
         ..plain.data_file.as_ref().clone()
     };
     ScanTask { data_file: Arc::new(data_file), ..plain }

@@ -20,7 +20,7 @@ use super::runs::{DELETE, INSERT, MergeLayout, MergeStep, SortedRuns, is_added};
 use crate::data::arrow::schema::to_arrow;
 use crate::data::declared_types::declared_cast::array_of;
 use crate::data::deletes::cache::DeleteCache;
-use crate::data::read::leveled_columns::key_value_columns;
+use crate::data::read::bucket_file_columns::key_value_columns;
 use crate::data::read::rows::Batches;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
@@ -161,7 +161,7 @@ impl CompactMerge {
         let types: Vec<DataType> =
             to_arrow(&self.merge.context.projection)?.fields().iter().map(|f| f.data_type().clone()).collect();
         let merged = SortedRuns::new(sources, self.merge.layout.clone(), &types).with("path", &self.merge.path)?;
-        let levels = files.iter().map(|t| t.data_file.leveled.as_ref().map_or(0, |l| l.level)).collect();
+        let levels = files.iter().map(|t| t.data_file.bucket_file.as_ref().map_or(0, |l| l.level)).collect();
         let paths = files.iter().map(|t| t.data_file.path.as_str().into()).collect();
         Ok(CompactedRows {
             plan: self,

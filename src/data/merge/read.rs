@@ -25,11 +25,11 @@ use crate::data::arrow::schema::to_arrow;
 use crate::data::declared_types::declared_cast::Declared;
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::deletes::positions::RowPositions;
+use crate::data::read::bucket_file_columns::{KIND_ID, key_value_columns};
 use crate::data::read::constants::Constants;
 use crate::data::read::file_columns::FileColumns;
 use crate::data::read::filter::matches;
 use crate::data::read::filter_columns::FilterColumns;
-use crate::data::read::leveled_columns::{KIND_ID, key_value_columns};
 use crate::data::read::live::live_rows;
 use crate::data::read::project::Projection;
 use crate::data::read::row_columns::RowFacts;
@@ -166,7 +166,7 @@ impl SectionMerge {
             _ => self.context.batch_rows.min(SMALL_BATCH),
         };
         let context = Arc::new(ReadContext { batch_rows, ..self.context.as_ref().clone() });
-        let level = |task: &ScanTask| task.data_file.leveled.as_ref().map_or(0, |l| l.level);
+        let level = |task: &ScanTask| task.data_file.bucket_file.as_ref().map_or(0, |l| l.level);
         let sources = runs.iter().map(|run| {
             let tagged = |task: &ScanTask| (task.clone(), self.by_level.then(|| level(task)));
             run_batches(reading, &context, run.iter().map(tagged), &self.residual)

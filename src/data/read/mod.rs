@@ -4,13 +4,14 @@
 //! gives the rows of one file that its deletes leave, and [`file`](mod@file) gives them before deletes are applied.
 //!
 //! Below that, `source` is what a file format implements, and `file_reader` does what is the same for all formats.
-//! `file_columns` are the columns that a file has, `leveled_columns` those of a Paimon file, and `name_mapping` gives
-//! ids to columns that have none. `project` turns them into the columns of the table: `cast` changes types, `defaults`
-//! and `constants` fill in what the file lacks, `row_columns` and `row_lineage` give metadata columns. `filter_columns`
-//! finds the columns that a filter asks about, and [`filter`] evaluates it.
+//! `file_columns` are the columns that a file has, `bucket_file_columns` those of a Paimon file, and `name_mapping`
+//! gives ids to columns that have none. `project` turns them into the columns of the table: `cast` changes types,
+//! `defaults` and `constants` fill in what the file lacks, `row_columns` and `row_lineage` give metadata columns.
+//! `filter_columns` finds the columns that a filter asks about, and [`filter`] evaluates it.
 //!
 //! [`rows`] has streams of rows. `guard` turns panics of the crates that decode files into errors.
 
+pub(crate) mod bucket_file_columns;
 pub(crate) mod cast;
 pub(crate) mod constants;
 pub(crate) mod defaults;
@@ -20,7 +21,6 @@ pub(crate) mod file_reader;
 pub mod filter;
 pub(crate) mod filter_columns;
 pub(crate) mod guard;
-pub(crate) mod leveled_columns;
 pub mod live;
 pub(crate) mod name_mapping;
 pub(crate) mod project;

@@ -19,10 +19,10 @@ impl FileColumns {
     /// Gives the columns of a file ids: those of its schema in a Paimon table, others if it has none of its own.
     ///
     /// # Errors
-    /// `CorruptTable` if the table's name mapping cannot be read; as [`FileColumns::identify_leveled`].
+    /// `CorruptTable` if the table's name mapping cannot be read; as [`FileColumns::identify_bucket_file`].
     pub(crate) fn identify(&mut self, context: &ReadContext, file: &DataFile) -> Result<()> {
-        if let (Some(buckets), Some(leveled)) = (&context.buckets, &file.leveled) {
-            return self.identify_leveled(buckets, leveled, &context.schema);
+        if let (Some(buckets), Some(bucket_file)) = (&context.buckets, &file.bucket_file) {
+            return self.identify_bucket_file(buckets, bucket_file, &context.schema);
         }
         if self.has_ids() {
             return Ok(());

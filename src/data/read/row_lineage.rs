@@ -20,7 +20,7 @@ pub(crate) fn row_ids(file: &DataFile, stored: Option<&ArrayRef>, positions: &Ro
     let stored = stored.map(|stored| longs(stored, positions.len())).transpose()?;
     let Some(first) = file.first_row_id else {
         // Files of Paimon whose rows come from others have the ids in a column, and none of their own.
-        let own = stored.filter(|_| file.leveled.is_some());
+        let own = stored.filter(|_| file.bucket_file.is_some());
         return Ok(own.map_or_else(|| Int64Array::new_null(positions.len()), Clone::clone));
     };
     let inherited = |position: u64| i64::try_from(position).ok().and_then(|p| first.checked_add(p));
@@ -39,8 +39,8 @@ pub(crate) fn row_ids(file: &DataFile, stored: Option<&ArrayRef>, positions: &Ro
 pub(crate) fn last_updated(file: &DataFile, stored: Option<&ArrayRef>, rows: usize) -> Result<Int64Array> {
     let stored = stored.map(|stored| longs(stored, rows)).transpose()?;
     // Rows of a Paimon table have the snapshot that made them as their sequence number.
-    let number = file.sequence_number.or(file.leveled.as_ref().map(|f| f.max_sequence_number));
-    let has_ids = file.first_row_id.is_some() || file.leveled.is_some();
+    let number = file.sequence_number.or(file.bucket_file.as_ref().map(|f| f.max_sequence_number));
+    let has_ids = file.first_row_id.is_some() || file.bucket_file.is_some();
     Ok(match (has_ids, number, stored) {
         (false, _, _) | (_, None, None) => Int64Array::new_null(rows),
         (_, None, Some(stored)) => stored.clone(),

@@ -47,7 +47,7 @@ pub(crate) fn context_of(j: &Json) -> Result<BucketContext> {
     })
 }
 
-pub(crate) fn leveled_object(f: &BucketFile) -> Json {
+pub(crate) fn bucket_file_object(f: &BucketFile) -> Json {
     json!({
         "bucket": f.bucket,
         "total-buckets": f.total_buckets,
@@ -62,7 +62,7 @@ pub(crate) fn leveled_object(f: &BucketFile) -> Json {
     })
 }
 
-pub(crate) fn leveled_of(j: &Json) -> Result<BucketFile> {
+pub(crate) fn bucket_file_of(j: &Json) -> Result<BucketFile> {
     let key = |name| unhex(text_of(j, name)?).ok_or_else(|| wrong(name));
     let names = |list: &Vec<Json>| list.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>();
     let write_columns = match member(j, "write-columns")? {

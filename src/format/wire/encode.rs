@@ -300,7 +300,7 @@ impl Serialize for FileObject<'_> {
             optional(&mut out, "sequence-number", f.sequence_number)?;
             optional(&mut out, "file-sequence-number", f.file_sequence_number)?;
             optional(&mut out, "snapshot-id", f.snapshot_id)?;
-            optional(&mut out, "leveled", f.leveled.as_deref().map(buckets::leveled_object))?;
+            optional(&mut out, "leveled", f.bucket_file.as_deref().map(buckets::bucket_file_object))?;
         }
         out.end()
     }

@@ -158,7 +158,7 @@ pub(crate) fn is_plain(task: &ScanTask) -> bool {
         || f.referenced_data_file.is_some()
         || f.content_offset.is_some()
         || f.content_size_bytes.is_some()
-        || f.leveled.is_some();
+        || f.bucket_file.is_some();
     f.content == FileContent::Data
         && !has_more
         && task.deletes.is_empty()

@@ -409,7 +409,7 @@ fn file_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
         referenced_data_file: j.get("referenced-data-file").and_then(Json::as_str).map(str::to_owned),
         content_offset: long("content-offset"),
         content_size_bytes: long("content-size-in-bytes"),
-        leveled: j.get("leveled").map(buckets::leveled_of).transpose()?.map(Box::new),
+        bucket_file: j.get("leveled").map(buckets::bucket_file_of).transpose()?.map(Box::new),
     })
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn file() -> DataFile {
         referenced_data_file: None,
         content_offset: None,
         content_size_bytes: None,
-        leveled: None,
+        bucket_file: None,
     }
 }
 
@@ -105,7 +105,7 @@ fn changes_survive_the_journey_and_have_no_form_of_the_specification() {
 #[test]
 fn files_to_be_merged_survive_the_journey() {
     let mut s = split();
-    let leveled = BucketFile {
+    let bucket_file = BucketFile {
         bucket: -2,
         total_buckets: 4,
         level: 5,
@@ -117,12 +117,12 @@ fn files_to_be_merged_survive_the_journey() {
         delete_row_count: Some(2),
         write_columns: Some(vec!["a".into()]),
     };
-    let task = |leveled| {
-        let data_file = Arc::new(DataFile { leveled: Some(Box::new(leveled)), ..file() });
+    let task = |bucket_file| {
+        let data_file = Arc::new(DataFile { bucket_file: Some(Box::new(bucket_file)), ..file() });
         ScanTask { data_file, ..s.tasks[0].clone() }
     };
-    let other = BucketFile { delete_row_count: None, write_columns: None, ..leveled.clone() };
-    let runs = vec![vec![task(leveled)], vec![task(other.clone()), task(other)]];
+    let other = BucketFile { delete_row_count: None, write_columns: None, ..bucket_file.clone() };
+    let runs = vec![vec![task(bucket_file)], vec![task(other.clone()), task(other)]];
     let before = Some(vec![runs[1].clone()]);
     let section = |before| Some(Arc::new(MergeSection { runs: runs.clone(), before }));
     s.tasks = [None, before].map(|before| ScanTask { merge: section(before), ..s.tasks[0].clone() }).into();

@@ -216,7 +216,7 @@ impl EntryColumns {
             referenced_data_file: text(self.referenced_data_file.get(row))?,
             content_offset: self.content_offset.get(row).copied().flatten(),
             content_size_bytes: self.content_size_bytes.get(row).copied().flatten(),
-            leveled: None,
+            bucket_file: None,
             path,
         })
     }

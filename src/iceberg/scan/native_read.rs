@@ -177,7 +177,7 @@ impl<'a> Assigner<'a> {
     /// Why the task's file can't go to the engine, whatever its contents.
     fn place_refusal(&self, task: &ScanTask, path: &str) -> Option<String> {
         let file = &task.data_file;
-        if task.merge.is_some() || file.leveled.is_some() {
+        if task.merge.is_some() || file.bucket_file.is_some() {
             return Some("its rows may have to be merged with others".into());
         }
         if task.deletes.iter().any(|d| d.file.content == FileContent::EqualityDeletes) {

@@ -77,9 +77,9 @@ impl<'a> ChangeEntries<'a> {
 
     fn place(&mut self, file: &DataFile) -> Result<FilePlace> {
         let bad = || Error::invalid("a file to be removed has no bucket and level").with("file", &file.path);
-        let leveled = file.leveled.as_deref().ok_or_else(bad)?;
+        let bucket_file = file.bucket_file.as_deref().ok_or_else(bad)?;
         let name = checked_name(file.path.rsplit('/').next().unwrap_or_default())?.to_owned();
-        Ok((self.rows.of(self.schema, &file.partition)?, leveled.bucket, leveled.level, name))
+        Ok((self.rows.of(self.schema, &file.partition)?, bucket_file.bucket, bucket_file.level, name))
     }
 
     /// The live files of the latest snapshot in the partitions that the commit changes.

@@ -47,7 +47,7 @@ pub(super) fn file(t: &TableFolder, name: &str) -> NewBucketFile {
     let path = format!("{}/bucket-0/{name}.parquet", t.root());
     let partition = Arc::new(Partition { spec_id: 0, values: Vec::new() });
     let mut file = DataFile::new(FileContent::Data, path, FileFormat::Parquet, partition);
-    file.leveled = Some(Box::new(BucketFile {
+    file.bucket_file = Some(Box::new(BucketFile {
         bucket: 0,
         total_buckets: -1,
         level: 0,

@@ -116,7 +116,7 @@ impl Setup {
         (file.record_count, file.size_bytes) = (rows, 100);
         let keyed = self.schema.has_primary_key();
         let key = |k| if keyed { row(k) } else { Vec::new() };
-        file.leveled = Some(Box::new(BucketFile {
+        file.bucket_file = Some(Box::new(BucketFile {
             bucket: 0,
             total_buckets: if keyed { 1 } else { -1 },
             level,
@@ -288,7 +288,7 @@ fn compactions_that_meet_are_told() {
     assert_eq!(levels, BTreeSet::from([("b.parquet".to_owned(), 4), ("m.parquet".to_owned(), 5)]));
     // Another number of buckets only by an overwrite.
     let mut other = t.plain("z", 1);
-    other.file.leveled.as_mut().unwrap().total_buckets = 2;
+    other.file.bucket_file.as_mut().unwrap().total_buckets = 2;
     let other = Commit::new(&t.folder, adding([other])).checking_appends();
     assert_eq!(failed(other.run()).kind(), ErrorKind::CommitConflict);
     assert!(t.orphans().is_empty());

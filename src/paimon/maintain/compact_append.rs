@@ -92,8 +92,8 @@ impl CompactJob {
         let mut added = writer.finish()?;
         if let Some(schema) = tracked {
             let names: Vec<String> = schema.fields.iter().map(|f| f.name.clone()).collect();
-            let leveled = added.iter_mut().flat_map(|file| &mut file.file.leveled);
-            leveled.for_each(|leveled| leveled.write_columns = Some(names.clone()));
+            let bucket_file = added.iter_mut().flat_map(|file| &mut file.file.bucket_file);
+            bucket_file.for_each(|bucket_file| bucket_file.write_columns = Some(names.clone()));
         }
         Ok(CompactOutcome {
             removed: tasks.iter().map(|task| task.data_file.as_ref().clone()).collect(),

@@ -236,7 +236,7 @@ impl PaimonEntryColumns {
         file.record_count = number(&self.row_count);
         file.size_bytes = number(&self.file_size);
         file.first_row_id = self.first_row_id.get(row).copied().flatten();
-        file.leveled = Some(Box::new(BucketFile {
+        file.bucket_file = Some(Box::new(BucketFile {
             bucket: self.bucket.get(row).copied().unwrap_or_default(),
             total_buckets: self.total_buckets.get(row).copied().unwrap_or_default(),
             level: self.level.get(row).copied().unwrap_or_default(),

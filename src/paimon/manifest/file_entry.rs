@@ -87,27 +87,27 @@ impl FileEntry {
     pub fn adding(new: &NewBucketFile, partition: Arc<[u8]>) -> Result<FileEntry> {
         let file = &new.file;
         let bad = |what: &str| Error::invalid(what).with("file", &file.path);
-        let leveled = file.leveled.as_deref().ok_or_else(|| bad("a new file has no bucket and level"))?;
+        let bucket_file = file.bucket_file.as_deref().ok_or_else(|| bad("a new file has no bucket and level"))?;
         let name = file.path.rsplit('/').next().unwrap_or_default();
         Ok(FileEntry {
             kind: ADD,
             partition,
-            bucket: leveled.bucket,
-            total_buckets: leveled.total_buckets,
+            bucket: bucket_file.bucket,
+            total_buckets: bucket_file.total_buckets,
             file_name: checked_name(name).map_err(|_| bad("a new file has no name"))?.to_owned(),
             file_size: file.size_bytes,
             row_count: file.record_count,
-            min_key: row_or_empty(&leveled.min_key),
-            max_key: row_or_empty(&leveled.max_key),
+            min_key: row_or_empty(&bucket_file.min_key),
+            max_key: row_or_empty(&bucket_file.max_key),
             key_stats: stats_of(&new.key_stats),
             value_stats: stats_of(&new.value_stats),
-            min_sequence_number: leveled.min_sequence_number,
-            max_sequence_number: leveled.max_sequence_number,
-            schema_id: leveled.schema_id,
-            level: leveled.level,
+            min_sequence_number: bucket_file.min_sequence_number,
+            max_sequence_number: bucket_file.max_sequence_number,
+            schema_id: bucket_file.schema_id,
+            level: bucket_file.level,
             extra_files: new.extra_files.clone(),
             creation_time_ms: Some(new.creation_time_ms),
-            delete_row_count: leveled.delete_row_count,
+            delete_row_count: bucket_file.delete_row_count,
             embedded_index: new.embedded_index.clone(),
             file_source: Some(match new.source {
                 FileSource::Append => APPEND,
@@ -116,7 +116,7 @@ impl FileEntry {
             value_stats_cols: new.value_stats_cols.as_deref().map(Into::into),
             external_path: new.external.then(|| file.path.clone()),
             first_row_id: file.first_row_id,
-            write_cols: leveled.write_columns.as_deref().map(Into::into),
+            write_cols: bucket_file.write_columns.as_deref().map(Into::into),
         })
     }
 

@@ -129,13 +129,13 @@ fn shape_of(task: &ScanTask) -> Json {
         assert_eq!(f.referenced_data_file.as_deref(), Some(file.path.as_str()));
         serde_json::json!([name(&f.path), f.content_offset, f.content_size_bytes, f.record_count])
     });
-    let leveled = file.leveled.as_ref().unwrap();
+    let bucket_file = file.bucket_file.as_ref().unwrap();
     serde_json::json!([
         name(&file.path),
-        leveled.level,
+        bucket_file.level,
         file.record_count,
         file.size_bytes,
-        leveled.schema_id,
+        bucket_file.schema_id,
         deletion
     ])
 }

@@ -169,7 +169,10 @@ impl Rewriter {
         let mut files = self.writer.finish()?.added;
         if let Some((_, names)) = self.tracked {
             for file in &mut files {
-                file.file.leveled.iter_mut().for_each(|leveled| leveled.write_columns = Some(names.clone()));
+                file.file
+                    .bucket_file
+                    .iter_mut()
+                    .for_each(|bucket_file| bucket_file.write_columns = Some(names.clone()));
             }
         }
         Ok(files)

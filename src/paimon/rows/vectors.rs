@@ -63,7 +63,7 @@ pub(crate) fn changes(
     };
     let mut buckets: IndexMap<(Vec<u8>, i32), BucketVectors> = IndexMap::new();
     let mut bucket_of = |file: &DataFile, take: &mut dyn FnMut(&mut BucketVectors)| -> Result<()> {
-        let number = file.leveled.as_ref().map(|l| l.bucket);
+        let number = file.bucket_file.as_ref().map(|l| l.bucket);
         let number = number.ok_or_else(|| Error::internal("a file has no bucket").with("path", &file.path))?;
         let row = partition_row(schema, &file.partition)?;
         take(buckets.entry((row, number)).or_insert_with(|| BucketVectors {

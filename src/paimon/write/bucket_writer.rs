@@ -204,7 +204,7 @@ impl<'a> BucketWriter<'a> {
         };
         self.rows = self.rows.saturating_add(written.record_count);
         let (min_key, max_key) = facts.keys.unwrap_or((NO_KEY.to_vec(), NO_KEY.to_vec()));
-        let leveled = BucketFile {
+        let bucket_file = BucketFile {
             bucket: self.place.bucket,
             total_buckets: self.place.total_buckets,
             level,
@@ -220,7 +220,7 @@ impl<'a> BucketWriter<'a> {
             file: DataFile {
                 record_count: written.record_count,
                 size_bytes: written.size_bytes,
-                leveled: Some(Box::new(leveled)),
+                bucket_file: Some(Box::new(bucket_file)),
                 ..DataFile::new(FileContent::Data, path, self.format, self.place.partition.clone())
             },
             key_stats: facts.key_stats,

@@ -57,7 +57,7 @@ impl Recorder {
             (first, *last)
         });
         let (min_key, max_key) = facts.keys.unwrap_or((NO_KEY.to_vec(), NO_KEY.to_vec()));
-        let leveled = BucketFile {
+        let bucket_file = BucketFile {
             bucket,
             total_buckets: self.total_buckets,
             level: LEVEL,
@@ -72,7 +72,7 @@ impl Recorder {
         Ok(NewBucketFile {
             file: DataFile {
                 partition: Arc::new(partition),
-                leveled: Some(Box::new(leveled)),
+                bucket_file: Some(Box::new(bucket_file)),
                 metrics: None,
                 sort_order_id: None,
                 split_offsets: None,

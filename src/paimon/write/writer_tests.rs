@@ -132,10 +132,10 @@ fn every_type_is_read_back_from_every_format() {
         let table = table(folder.path(), &fields, [&[], &[]], &[("file.format", format)]);
         let files = write(&table, WriteKind::Add, std::slice::from_ref(&batch));
         let [file] = &files[..] else { panic!("{files:?}") };
-        let leveled = file.file.leveled.as_ref().unwrap();
-        assert_eq!((leveled.bucket, leveled.total_buckets, leveled.level), (0, -1, 0));
-        assert_eq!((leveled.min_sequence_number, leveled.max_sequence_number), (0, 2));
-        assert_eq!((&leveled.min_key[..], leveled.delete_row_count), (&NO_KEY[..], Some(0)));
+        let bucket_file = file.file.bucket_file.as_ref().unwrap();
+        assert_eq!((bucket_file.bucket, bucket_file.total_buckets, bucket_file.level), (0, -1, 0));
+        assert_eq!((bucket_file.min_sequence_number, bucket_file.max_sequence_number), (0, 2));
+        assert_eq!((&bucket_file.min_key[..], bucket_file.delete_row_count), (&NO_KEY[..], Some(0)));
         let back = read(&table, &task(file));
         let mut conformer = crate::data::write::conform::Conformer::new(table.schema().clone()).unwrap();
         let expected = conformer.conform(&batch, 0).unwrap();
@@ -195,7 +195,7 @@ fn rows_with_one_key_become_one_and_deletes_stay() {
                 write(&table, WriteKind::Add, &[people(&[3, 1, 3], &["a", "b", "c"]), people(&[2, 1], &["d", "e"])]);
             let gone = write(&table, WriteKind::Delete, &[people(&[2, 9], &["", ""])]);
             let facts = |file: &NewBucketFile| {
-                let leveled = file.file.leveled.clone().unwrap();
+                let bucket_file = file.file.bucket_file.clone().unwrap();
                 let key = |row: &[u8]| {
                     BinaryRow::from_prefixed(row)
                         .unwrap()
@@ -204,12 +204,12 @@ fn rows_with_one_key_become_one_and_deletes_stay() {
                         .unwrap()
                         .to_owned()
                 };
-                let sequence = (leveled.min_sequence_number, leveled.max_sequence_number);
+                let sequence = (bucket_file.min_sequence_number, bucket_file.max_sequence_number);
                 (
-                    key(&leveled.min_key),
-                    key(&leveled.max_key),
+                    key(&bucket_file.min_key),
+                    key(&bucket_file.max_key),
                     sequence,
-                    leveled.delete_row_count,
+                    bucket_file.delete_row_count,
                     file.file.record_count,
                 )
             };
@@ -251,18 +251,18 @@ fn rows_go_to_their_partition_and_bucket() {
     let bucketing = Bucketing::new(table.table_schema()).unwrap();
     let mut rows = 0;
     for file in &files {
-        let leveled = file.file.leveled.as_ref().unwrap();
+        let bucket_file = file.file.bucket_file.as_ref().unwrap();
         let name = match &file.file.partition.values[..] {
             [only] => only.value.clone(),
             other => panic!("{other:?}"),
         };
         let part = if name == Some(Value::String(" ".into())) { "name=__DEFAULT_PARTITION__" } else { "name=a%3Db" };
-        assert!(file.file.path.contains(&format!("/{part}/bucket-{}/data-", leveled.bucket)), "{}", file.file.path);
+        assert!(file.file.path.contains(&format!("/{part}/bucket-{}/data-", bucket_file.bucket)), "{}", file.file.path);
         let back = read(&table, &task(file));
         for id in back.column(0).as_primitive::<Int32Type>().values() {
-            assert_eq!(bucketing.bucket(&[Some(Value::Int(*id))], 3).unwrap(), leveled.bucket);
+            assert_eq!(bucketing.bucket(&[Some(Value::Int(*id))], 3).unwrap(), bucket_file.bucket);
         }
-        assert_eq!(leveled.max_sequence_number, back.num_rows() as i64 - 1);
+        assert_eq!(bucket_file.max_sequence_number, back.num_rows() as i64 - 1);
         rows += back.num_rows();
     }
     assert_eq!(rows, 100);

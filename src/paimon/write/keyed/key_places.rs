@@ -280,9 +280,10 @@ impl SplitKeys {
         let mut out = SplitKeys::default();
         let (store, cache) = (table.folder().store(), DeleteCache::default());
         for task in &split.tasks {
-            let leveled = task.data_file.leveled.as_deref();
-            out.bucket =
-                leveled.map(|leveled| leveled.bucket).ok_or_else(|| Error::internal("a file has no bucket"))?;
+            let bucket_file = task.data_file.bucket_file.as_deref();
+            out.bucket = bucket_file
+                .map(|bucket_file| bucket_file.bucket)
+                .ok_or_else(|| Error::internal("a file has no bucket"))?;
             for rows in read_task(store, &split.context, task, &cache)? {
                 let rows = rows?;
                 if out.partition.is_none() && rows.num_rows() > 0 {

@@ -47,7 +47,7 @@ impl FileColumns {
     ///
     /// # Errors
     /// As [`columns_of`]; `Unsupported` for types that are not cast to what their column has now.
-    pub(crate) fn identify_leveled(
+    pub(crate) fn identify_bucket_file(
         &mut self,
         buckets: &BucketContext,
         file: &BucketFile,
