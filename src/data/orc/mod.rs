@@ -2,7 +2,7 @@
 //!
 //! `read` streams the stripes of a file: `file` opens it, `schema` tells its columns, and `columns` decodes them.
 //! `write` writes files: `types` maps table types, `stripe` encodes the rows of a stripe, and `metrics` says what was
-//! written. `values`, `texts`, `time` and `bloom` encode the columns of a stripe.
+//! written. `values`, `strings`, `time` and `bloom` encode the columns of a stripe.
 //!
 //! `arrays` gives the values of an array that are not null. `parts` is what columns become when a stripe ends.
 
@@ -14,8 +14,8 @@ pub(crate) mod metrics;
 pub(crate) mod parts;
 pub(crate) mod read;
 pub(crate) mod schema;
+pub(crate) mod strings;
 pub(crate) mod stripe;
-pub(crate) mod texts;
 pub(crate) mod time;
 pub(crate) mod types;
 pub(crate) mod values;

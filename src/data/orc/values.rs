@@ -11,7 +11,7 @@ use arrow::datatypes::{
 use super::arrays::{each, each_bytes, failed, unlike, valid_rows};
 use super::bloom::{Filter, FilteredColumns};
 use super::parts::ColumnParts;
-use super::texts::{ColumnStreams, TextEncoder};
+use super::strings::{ColumnStreams, TextEncoder};
 use super::time::stored_timestamp;
 use super::types::{OrcType, per_second, statistics_of};
 use crate::codec::orc::StreamKind;

@@ -9,7 +9,7 @@ use arrow::array::{ArrayRef, Int64Builder, ListBuilder, StringBuilder, StructBui
 use arrow::datatypes::{DataType as ArrowType, Field};
 
 use super::columns::{NamedArray, ints, local_times, longs, owned_texts, rows, texts};
-use super::texts::{key_text, partition_spec_text, row_text, stats_texts};
+use super::row_text::{key_text, partition_spec_text, row_text, stats_texts};
 use crate::error::Result;
 use crate::format::request::ScanRequest;
 use crate::paimon::manifest::entries::{ADD, APPEND, COMPACT, PaimonEntryColumns, PaimonEntryRequest};

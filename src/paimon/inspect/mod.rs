@@ -2,10 +2,10 @@
 //!
 //! - `columns`: columns of metadata tables as Arrow arrays
 //! - `files`: metadata tables of one version: files, entries, manifests, partitions, buckets and index files
+//! - `row_text`: values of binary rows as Java's system tables show them
 //! - `tables`: metadata tables of Apache Paimon, with the columns of Java's system tables
-//! - `texts`: values of binary rows as Java's system tables show them
 
 pub(crate) mod columns;
 pub(crate) mod files;
+pub(crate) mod row_text;
 pub(crate) mod tables;
-pub(crate) mod texts;
