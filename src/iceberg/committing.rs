@@ -180,19 +180,19 @@ impl CommitOptions {
 ///
 /// See [`commit_loop::run`].
 pub(crate) fn commit(table: &IcebergTable, mut changes: Vec<Box<dyn TableChange>>) -> IcebergOutcome {
-    let verdict = match policy_of(table, &changes) {
+    let outcome = match policy_of(table, &changes) {
         Ok(policy) => {
             commit_loop::run(&mut ChangeAttempts { table, changes: &mut changes, is_certain: false }, &policy)
         }
         Err(e) => IcebergOutcome::Failed(e),
     };
-    match &verdict {
+    match &outcome {
         IcebergOutcome::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
         // Cleans up even after an interrupt, which was already reported.
         IcebergOutcome::Failed(_) => Cancellation::none().scope(|| changes.iter_mut().for_each(|c| c.clean_up())),
         IcebergOutcome::Unknown(_) => {}
     }
-    verdict
+    outcome
 }
 
 /// How often to retry, by the table's properties. A commit that may correct invalid properties does not fail because of

@@ -204,9 +204,9 @@ fn a_conflict_ends_a_commit_and_cleans_up() {
     let since = first.snapshot().map(|s| s.id);
     first.append(setup.rows(3)).unwrap();
     let before = (setup.files("metadata"), setup.files("data"));
-    let assumptions = Preconditions { since, no_new_data: true, ..Preconditions::default() };
+    let preconditions = Preconditions { since, no_new_data: true, ..Preconditions::default() };
     let change = SnapshotProducer::new(setup.store.clone(), Operation::Overwrite).add_files(message.files);
-    let change = change.assuming(assumptions).owning_files();
+    let change = change.with_preconditions(preconditions).owning_files();
     let IcebergOutcome::Failed(e) = commit(&first, vec![Box::new(change)]) else { panic!("it was committed") };
     assert_eq!(e.kind(), ErrorKind::CommitConflict);
     assert_eq!((setup.files("metadata"), setup.files("data")), (before.0, before.1 - 1));

@@ -159,7 +159,7 @@ def _chunks(items: list[str], size: int) -> list[list[str]]:
 
 
 def _commit(job: PartsJob, commit: Callable[[], tuple[_core.Table, _Result]]) -> tuple[_core.Table, _Result]:
-    """Commits on top of the version that was planned, so that its assumptions are checked."""
+    """Commits on top of the version that was planned, so that its preconditions are checked."""
     with unless_committed(job.give_up):
         table, done = commit()
     job.committed()

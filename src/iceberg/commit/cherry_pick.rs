@@ -92,14 +92,14 @@ impl CherryPick {
             }
             Some("overwrite") if replaces && is_ancestor => {
                 let (added, removed) = self.files(base, picked)?;
-                let assumptions = Preconditions {
+                let preconditions = Preconditions {
                     since: picked.parent_id,
                     partitions: Some(added.iter().map(|f| f.partition.clone()).collect()),
                     no_new_data: true,
                     ..Preconditions::default()
                 };
                 let change = SnapshotProducer::new(self.store.clone(), Operation::Overwrite);
-                change.add_files(added).remove_files(removed).assuming(assumptions)
+                change.add_files(added).remove_files(removed).with_preconditions(preconditions)
             }
             Some("overwrite") if replaces => {
                 return Err(Error::invalid(

@@ -84,7 +84,7 @@ pub(crate) struct Subject<'a> {
 
 /// The checks on one version of the table.
 struct Check<'a> {
-    assumptions: &'a Preconditions,
+    preconditions: &'a Preconditions,
     subject: &'a Subject<'a>,
     filter: Arc<BoundPredicate>,
     base: Arc<TableMetadata>,
@@ -92,47 +92,47 @@ struct Check<'a> {
     since_number: i64,
 }
 
-/// Checks the snapshots between `assumptions.since` and `parent`, except those in `checked`. Returns the checked
+/// Checks the snapshots between `preconditions.since` and `parent`, except those in `checked`. Returns the checked
 /// snapshots.
 ///
 /// # Errors
 /// `CommitConflict` with the snapshot, operation, file, partition and clause; errors of the store; `CorruptTable`.
 pub(crate) fn check(
-    assumptions: &Preconditions,
+    preconditions: &Preconditions,
     subject: &Subject<'_>,
     base: &TableMetadata,
     parent: Option<&Arc<Snapshot>>,
     checked: &HashSet<i64>,
 ) -> Result<Vec<i64>> {
-    let Some(parent) = parent.filter(|p| Some(p.id) != assumptions.since) else { return Ok(Vec::new()) };
-    if !assumptions.asks_anything() && subject.vectors_for.is_empty() {
+    let Some(parent) = parent.filter(|p| Some(p.id) != preconditions.since) else { return Ok(Vec::new()) };
+    if !preconditions.asks_anything() && subject.vectors_for.is_empty() {
         return Ok(Vec::new());
     }
-    let between = snapshots_between(base, assumptions.since, parent).map_err(|e| {
+    let between = snapshots_between(base, preconditions.since, parent).map_err(|e| {
         Error::conflict("the snapshot that the change was planned on is not an ancestor of the newest one")
             .with("snapshot", parent.id)
-            .with("since", assumptions.since.map_or_else(|| "none".to_owned(), |id| id.to_string()))
+            .with("since", preconditions.since.map_or_else(|| "none".to_owned(), |id| id.to_string()))
             .with("clause", "the history since the change was planned is known")
             .hint(RUN_AGAIN)
             .because(e)
     })?;
-    if between.first().is_some_and(|oldest| assumptions.since.is_none() && oldest.parent_id.is_some()) {
+    if between.first().is_some_and(|oldest| preconditions.since.is_none() && oldest.parent_id.is_some()) {
         return Err(Error::conflict("the history of the table since the change was planned has expired")
             .with("snapshot", parent.id)
             .hint(RUN_AGAIN));
     }
     let new: Vec<_> = between.iter().filter(|s| !checked.contains(&s.id) && !subject.own.contains(&s.id)).collect();
-    let filter = match &assumptions.filter {
+    let filter = match &preconditions.filter {
         None => BoundPredicate::True,
         Some(filter) => bind(filter, base.schema()?, true)?,
     };
     let check = Check {
-        assumptions,
+        preconditions,
         subject,
         filter: Arc::new(filter),
         base: Arc::new(base.clone()),
-        partitions: assumptions.partitions.as_ref().map(|all| all.iter().map(|p| partition_key(p)).collect()),
-        since_number: assumptions.since.and_then(|id| base.snapshot_by_id(id)).map_or(0, |s| s.sequence_number),
+        partitions: preconditions.partitions.as_ref().map(|all| all.iter().map(|p| partition_key(p)).collect()),
+        since_number: preconditions.since.and_then(|id| base.snapshot_by_id(id)).map_or(0, |s| s.sequence_number),
     };
     in_parallel(subject.store.as_ref(), new.len(), |i| check.snapshot(new[i]).map(|()| new[i].id))
 }
@@ -153,8 +153,8 @@ impl Preconditions {
 ///
 /// # Errors
 /// `CommitConflict` with the spec.
-pub(crate) fn check_specs(assumptions: &Preconditions, manifests: &[ManifestFile]) -> Result<()> {
-    let Some(specs) = &assumptions.only_specs else { return Ok(()) };
+pub(crate) fn check_specs(preconditions: &Preconditions, manifests: &[ManifestFile]) -> Result<()> {
+    let Some(specs) = &preconditions.only_specs else { return Ok(()) };
     let live = |m: &&ManifestFile| m.added_files_count != Some(0) || m.existing_files_count != Some(0);
     match manifests.iter().filter(live).find(|m| !specs.contains(&m.spec_id)) {
         None => Ok(()),
@@ -175,7 +175,7 @@ fn is_one_of(snapshot: &Snapshot, operations: &[&str]) -> bool {
 
 impl Check<'_> {
     fn snapshot(&self, snapshot: &Arc<Snapshot>) -> Result<()> {
-        let a = self.assumptions;
+        let a = self.preconditions;
         let adds = a.no_new_data && is_one_of(snapshot, &["append", "overwrite"]);
         let removes = a.no_removed_data && is_one_of(snapshot, &["overwrite", "replace", "delete"]);
         let gone: &[&str] =
@@ -215,9 +215,9 @@ impl Check<'_> {
 
     /// The rows that the change read, as text.
     fn what(&self) -> String {
-        let partitions = self.assumptions.partitions.iter().flatten();
+        let partitions = self.preconditions.partitions.iter().flatten();
         let paths: Vec<String> = partitions.map(|p| p.path()).take(5).collect();
-        match &self.assumptions.partitions {
+        match &self.preconditions.partitions {
             Some(all) if all.len() > paths.len() => format!("partitions {} and others", paths.join(", ")),
             Some(_) => format!("partitions {}", paths.join(", ")),
             None => self.filter.to_string(),
@@ -320,7 +320,7 @@ impl Check<'_> {
             return Ok(());
         }
         self.no_deletes_of_removed(snapshot, &all)?;
-        if !self.assumptions.no_new_deletes {
+        if !self.preconditions.no_new_deletes {
             return Ok(());
         }
         let matching = if *self.filter == BoundPredicate::True { Some(all) } else { index(self.filter.clone())? };

@@ -1,4 +1,4 @@
-//! Each assumption against another commit that breaks it, and one that does not.
+//! Each precondition against another commit that breaks it, and one that does not.
 
 use std::sync::Arc;
 
@@ -85,10 +85,10 @@ impl Setup {
         Ok(())
     }
 
-    /// The clause that a change with these assumptions breaks on; it replaces file a.
-    fn broken(&mut self, assumptions: Preconditions) -> Option<String> {
+    /// The clause that a change with these preconditions breaks on; it replaces file a.
+    fn broken(&mut self, preconditions: Preconditions) -> Option<String> {
         let change = self.change(Operation::Overwrite).add_files([data("new", 1)]).remove_files([data("a", 1)]);
-        let outcome = self.commit(change.assuming(Preconditions { since: self.since, ..assumptions }));
+        let outcome = self.commit(change.with_preconditions(Preconditions { since: self.since, ..preconditions }));
         let e = outcome.err()?;
         assert_eq!(e.kind(), ErrorKind::CommitConflict, "{e}");
         assert!(e.hint_text().unwrap().contains("safe to run the operation again"));
@@ -137,7 +137,7 @@ fn new_deletes_are_a_conflict() {
     setup.commit(setup.change(Operation::Delete).add_files([equality("d", 1, 5)])).unwrap();
     assert_eq!(setup.broken(of_removed()).unwrap(), "no new deletes for a");
     let keeps = setup.change(Operation::Replace).add_files([data("new", 1)]).remove_files([data("a", 1)]);
-    let keeps = keeps.data_sequence_number(1).assuming(Preconditions { since: setup.since, ..of_removed() });
+    let keeps = keeps.data_sequence_number(1).with_preconditions(Preconditions { since: setup.since, ..of_removed() });
     assert!(setup.commit(keeps).is_ok(), "the delete still reaches the new file");
 
     let mut setup = Setup::new(2);
@@ -172,8 +172,8 @@ fn two_vectors_for_one_file_are_a_conflict() {
         let mut setup = Setup::new(3);
         setup.commit(setup.change(Operation::Delete).add_files([vector("v", &of)])).unwrap();
         let change = setup.change(Operation::Delete).add_files([vector("w", &data("a", 1))]);
-        let assumptions = Preconditions { since: setup.since, ..Preconditions::default() };
-        assert_eq!(setup.commit(change.assuming(assumptions)).is_err(), conflict);
+        let preconditions = Preconditions { since: setup.since, ..Preconditions::default() };
+        assert_eq!(setup.commit(change.with_preconditions(preconditions)).is_err(), conflict);
     }
 }
 
@@ -190,9 +190,10 @@ fn an_added_file_is_not_there_yet() {
 fn an_unknown_history_is_a_conflict() {
     let mut setup = Setup::new(2);
     setup.since = Some(12345);
-    let assumptions = Preconditions { no_new_data: true, ..Preconditions::default() };
-    let e =
-        setup.commit(setup.change(Operation::Overwrite).assuming(Preconditions { since: setup.since, ..assumptions }));
+    let preconditions = Preconditions { no_new_data: true, ..Preconditions::default() };
+    let e = setup.commit(
+        setup.change(Operation::Overwrite).with_preconditions(Preconditions { since: setup.since, ..preconditions }),
+    );
     assert_eq!(e.unwrap_err().kind(), ErrorKind::CommitConflict);
 }
 
@@ -202,8 +203,9 @@ fn what_a_transaction_did_itself_is_no_conflict() {
     let own = setup.change(Operation::Append).add_files([data("c", 1)]);
     let id = own.snapshot_id();
     setup.commit(own).unwrap();
-    let assumptions = Preconditions { since: setup.since, no_new_data: true, ..Preconditions::default() };
-    let change = setup.change(Operation::Overwrite).remove_files([data("a", 1)]).assuming(assumptions).after([id]);
+    let preconditions = Preconditions { since: setup.since, no_new_data: true, ..Preconditions::default() };
+    let change =
+        setup.change(Operation::Overwrite).remove_files([data("a", 1)]).with_preconditions(preconditions).after([id]);
     setup.commit(change).unwrap();
 }
 
@@ -243,8 +245,8 @@ fn rows_that_move_to_another_spec_are_out_of_reach_of_deletes_of_partitions() {
         setup.commit(setup.change(Operation::Delete).add_files([delete])).unwrap();
         let new = if moves { DataFile { partition: global.clone(), ..data("new", 1) } } else { data("new", 1) };
         let rewrite = setup.change(Operation::Replace).add_files([new]).remove_files([data("a", 1)]);
-        let assumed = Preconditions { since, no_new_deletes_of_removed: true, ..Preconditions::default() };
-        let done = setup.commit(rewrite.data_sequence_number(1).assuming(assumed));
+        let preconditions = Preconditions { since, no_new_deletes_of_removed: true, ..Preconditions::default() };
+        let done = setup.commit(rewrite.data_sequence_number(1).with_preconditions(preconditions));
         let clause = done.err().map(|e| {
             assert_eq!(e.kind(), ErrorKind::CommitConflict);
             e.context().iter().find(|(k, _)| *k == "clause").unwrap().1.clone()

@@ -12,7 +12,11 @@
 //! let mut change = SnapshotProducer::new(store, Operation::Overwrite)
 //!     .add_files(new)
 //!     .remove_files(old)
-//!     .assuming(Preconditions { since: base.current_snapshot_id, no_new_deletes: true, ..Preconditions::default() });
+//!     .with_preconditions(Preconditions {
+//!         since: base.current_snapshot_id,
+//!         no_new_deletes: true,
+//!         ..Preconditions::default()
+//!     });
 //! let next = change.prepare(&base, 1_700_000_000_000)?;
 //! # Ok(()) }
 //! ```
@@ -214,8 +218,8 @@ impl SnapshotProducer {
 
     /// Sets the preconditions of the change.
     #[must_use]
-    pub fn assuming(mut self, assumptions: Preconditions) -> Self {
-        self.input.assumptions = assumptions;
+    pub fn with_preconditions(mut self, preconditions: Preconditions) -> Self {
+        self.input.preconditions = preconditions;
         self
     }
 
@@ -304,7 +308,7 @@ impl SnapshotProducer {
         self.check_files(base)?;
         let parent = self.input.parent(base)?;
         row_ids::check(&self.input, base, parent.as_ref())?;
-        self.check_assumptions(base, parent.as_ref())?;
+        self.check_preconditions(base, parent.as_ref())?;
         if let Some(fingerprint) = &mut self.state.fingerprint {
             let staged = self.input.target == Target::Staged;
             fingerprint.check(self.state.writer.store.as_ref(), base, parent.as_ref(), staged)?;
@@ -403,7 +407,7 @@ impl SnapshotProducer {
         }
     }
 
-    fn check_assumptions(&mut self, base: &TableMetadata, parent: Option<&Arc<Snapshot>>) -> Result<()> {
+    fn check_preconditions(&mut self, base: &TableMetadata, parent: Option<&Arc<Snapshot>>) -> Result<()> {
         let vectors = self.input.added_deletes.iter().filter(|f| is_vector(f));
         let subject = Subject {
             store: &self.state.writer.store,
@@ -414,7 +418,7 @@ impl SnapshotProducer {
             own: &self.input.own,
         };
         let checked = crate::iceberg::commit::preconditions::check(
-            &self.input.assumptions,
+            &self.input.preconditions,
             &subject,
             base,
             parent,
@@ -438,7 +442,7 @@ impl SnapshotProducer {
             Some(parent) => in_kinds(self.kept_manifests(base, parent)?),
             None => Default::default(),
         };
-        crate::iceberg::commit::preconditions::check_specs(&self.input.assumptions, &data)?;
+        crate::iceberg::commit::preconditions::check_specs(&self.input.preconditions, &data)?;
         let data = self.state.data_removal.apply(&self.state.writer, base, data, &Dangling::default())?;
         if let Some(id) = &data.unread {
             return Err(Error::conflict("the table lists a file more times than this change read it")

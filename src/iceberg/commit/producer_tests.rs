@@ -274,7 +274,7 @@ fn step(model: &mut Model, kind: u8, n: u32, stale: Option<&TableMetadata>) {
             model.forget(&old);
             let since = model.metadata.current_snapshot_id;
             let change = model.change(Operation::Delete).add_files([delete]).remove_files(old);
-            let change = change.assuming(Preconditions { since, ..Preconditions::default() });
+            let change = change.with_preconditions(Preconditions { since, ..Preconditions::default() });
             model.commit(change, stale);
         }
         5 => {

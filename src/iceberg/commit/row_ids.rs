@@ -17,7 +17,7 @@ use crate::iceberg::spec::snapshot::Snapshot;
 pub(super) fn check(input: &SnapshotInput, base: &TableMetadata, parent: Option<&Arc<Snapshot>>) -> Result<()> {
     let moves =
         !input.removed_data.is_empty() || input.added_deletes.iter().any(|f| f.content == FileContent::PositionDeletes);
-    let since = input.assumptions.since.filter(|_| input.planned_version.is_some() && moves);
+    let since = input.preconditions.since.filter(|_| input.planned_version.is_some() && moves);
     let Some((since, parent)) = since.zip(parent).filter(|(since, parent)| *since != parent.id) else {
         return Ok(());
     };

@@ -54,7 +54,7 @@ pub(super) struct SnapshotInput {
     pub added_deletes: Vec<DataFile>,
     pub data_sequence_number: Option<i64>,
     pub removed_data: Vec<DataFile>,
-    pub assumptions: Preconditions,
+    pub preconditions: Preconditions,
     /// The format version that the change was planned at.
     pub planned_version: Option<u8>,
     pub summary: BTreeMap<String, String>,
@@ -78,7 +78,7 @@ impl SnapshotInput {
             added_deletes: Vec::new(),
             data_sequence_number: None,
             removed_data: Vec::new(),
-            assumptions: Preconditions::default(),
+            preconditions: Preconditions::default(),
             planned_version: None,
             summary: BTreeMap::new(),
             files_id: None,

@@ -236,13 +236,13 @@ pub(crate) fn commit_deletes(
 ) -> Result<(IcebergTable, RewrittenDeletes)> {
     let done = counted(&removed, written.files());
     let vectors = written.files().iter().filter(|f| f.format == FileFormat::Puffin);
-    let assumed = Preconditions {
+    let preconditions = Preconditions {
         since: Some(since),
         same_history: true,
         required: vectors.filter_map(|f| f.referenced_data_file.clone()).collect(),
         ..Preconditions::default()
     };
-    let change = SnapshotProducer::new(table.inner.store.clone(), Operation::Replace).assuming(assumed);
+    let change = SnapshotProducer::new(table.inner.store.clone(), Operation::Replace).with_preconditions(preconditions);
     let change = options.apply(change.remove_files(removed), table)?;
     let change = change.add_files(written.take()).owning_files();
     let table = committing::commit(table, vec![Box::new(change)]).into_result()?;

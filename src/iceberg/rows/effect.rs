@@ -43,11 +43,11 @@ impl Effect {
     /// The change of a command that read the rows matching `filter`.
     ///
     /// # Errors
-    /// As [`View::assumptions`].
+    /// As [`View::preconditions`].
     pub(crate) fn change(self, view: &View, command: Command, filter: Predicate) -> Result<SnapshotProducer> {
-        let assumed = view.assumptions(command, filter, self.required)?;
+        let preconditions = view.preconditions(command, filter, self.required)?;
         if self.added.is_empty() && self.removed.is_empty() && self.borrowed.is_empty() {
-            return Ok(view.change(Operation::Delete).assuming(assumed).only_checking());
+            return Ok(view.change(Operation::Delete).with_preconditions(preconditions).only_checking());
         }
         let removes = !self.removed.is_empty() || self.added.has_deletes();
         let operation = match (self.added.has_data() || !self.borrowed.is_empty(), removes) {
@@ -57,7 +57,7 @@ impl Effect {
         };
         let change = view.change(operation).remove_files(self.removed).add_files(self.added.take()).owning_files();
         let change = change.lending(self.borrowed.iter().map(|f| f.path.clone())).add_files(self.borrowed);
-        Ok(change.assuming(assumed))
+        Ok(change.with_preconditions(preconditions))
     }
 }
 

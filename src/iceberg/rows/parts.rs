@@ -119,7 +119,7 @@ impl IcebergTable {
         }
         let mut view = View::new(newest.clone(), options.branch.as_deref())?;
         view.since = since;
-        let assumed = view.assumptions(command, filter.clone(), required)?;
+        let preconditions = view.preconditions(command, filter.clone(), required)?;
         let adds = |data: bool| files.iter().any(|f: &DataFile| (f.content == FileContent::Data) == data);
         let operation = match (adds(true), adds(false) || !all.removed.is_empty()) {
             (true, false) => Operation::Append,
@@ -127,7 +127,7 @@ impl IcebergTable {
             (false, _) => Operation::Delete,
         };
         let change = view.change(operation).planned_at(self.format_version());
-        let mut change = change.remove_files(all.removed).add_files(files).assuming(assumed).once(once);
+        let mut change = change.remove_files(all.removed).add_files(files).with_preconditions(preconditions).once(once);
         if command != Command::Delete {
             change = change.with_summary(super::update::row_counts(rows.updated, rows.inserted, rows.deleted));
         }

@@ -45,7 +45,7 @@ pub(crate) fn settle(
     let mut effect = Effect::none(view);
     write_deletes(view, deleted, &mut effect)?;
     effect.removed.extend(all);
-    let assumed = Preconditions {
+    let preconditions = Preconditions {
         since: view.since,
         same_history: true,
         required: std::mem::take(&mut effect.required),
@@ -54,7 +54,7 @@ pub(crate) fn settle(
     };
     let (removed, added) = (effect.removed, effect.added.files().to_vec());
     let change = view.change(Operation::Delete).remove_files(removed.clone()).add_files(effect.added.take());
-    Ok((change.assuming(assumed).owning_files(), added, removed))
+    Ok((change.with_preconditions(preconditions).owning_files(), added, removed))
 }
 
 /// The rows of a file that any of its deletes remove.

@@ -149,7 +149,7 @@ impl View {
     ///
     /// # Errors
     /// As [`View::isolation`].
-    pub(crate) fn assumptions(
+    pub(crate) fn preconditions(
         &self,
         command: Command,
         filter: Predicate,

@@ -99,7 +99,7 @@ impl IcebergTransaction {
         let absent = if check_duplicates { paths.iter().cloned().collect() } else { HashSet::new() };
         let change = SnapshotProducer::new(store, Operation::Append)
             .add_files(imported.into_iter().map(|f| f.file))
-            .assuming(Preconditions { since: self.since()?, absent, ..Preconditions::default() });
+            .with_preconditions(Preconditions { since: self.since()?, absent, ..Preconditions::default() });
         let branch = self.branch().unwrap_or(MAIN_BRANCH).to_owned();
         self.add_snapshot(change, options).with("branch", branch)
     }

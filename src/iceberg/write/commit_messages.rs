@@ -56,11 +56,11 @@ impl IcebergTable {
         let written = newest.united_vectors(&mut messages)?;
         let change = row_delta(&newest, messages).once(fingerprint);
         let change = options.apply(change, &newest)?;
-        let verdict = committing::commit(&newest, vec![Box::new(change)]);
-        if !matches!(verdict, IcebergOutcome::Failed(_)) {
+        let outcome = committing::commit(&newest, vec![Box::new(change)]);
+        if !matches!(outcome, IcebergOutcome::Failed(_)) {
             written.take();
         }
-        verdict.into_result()
+        outcome.into_result()
     }
 
     /// Replaces data files by those of messages. These hold the same rows, without those that were deleted. Delete
@@ -222,10 +222,11 @@ fn check_kinds(replaced: &[DataFile], added: &[DataFile]) -> Result<()> {
 
 /// Replaces files by others with the same rows, which were read at a snapshot.
 pub(crate) fn rewrite(table: &IcebergTable, since: i64, sequence_number: i64) -> SnapshotProducer {
-    let assumed = Preconditions { since: Some(since), no_new_deletes_of_removed: true, ..Preconditions::default() };
+    let preconditions =
+        Preconditions { since: Some(since), no_new_deletes_of_removed: true, ..Preconditions::default() };
     let change = SnapshotProducer::new(table.inner.store.clone(), Operation::Replace)
         .planned_at(table.format_version())
-        .assuming(assumed);
+        .with_preconditions(preconditions);
     if table.format_version() > 1 { change.data_sequence_number(sequence_number) } else { change }
 }
 
@@ -244,7 +245,7 @@ pub(crate) fn row_delta(table: &IcebergTable, messages: Vec<CommitMessage>) -> S
     // Deletes of files that are removed as a whole would apply to nothing.
     files.retain(|f| f.referenced_data_file.as_deref().is_none_or(|of| !gone.contains(of)));
     let referenced = all.iter().flat_map(|d| &d.referenced).filter(|path| !gone.contains(path.as_str()));
-    let assumed = Preconditions {
+    let preconditions = Preconditions {
         since: oldest(table, &all),
         required: referenced.cloned().collect(),
         required_may_be_deleted: true,
@@ -257,7 +258,7 @@ pub(crate) fn row_delta(table: &IcebergTable, messages: Vec<CommitMessage>) -> S
         (true, true) => Operation::Overwrite,
         (false, _) => Operation::Delete,
     };
-    let change = SnapshotProducer::new(table.inner.store.clone(), operation).assuming(assumed);
+    let change = SnapshotProducer::new(table.inner.store.clone(), operation).with_preconditions(preconditions);
     change.remove_files(removed.into_iter().cloned()).add_files(files)
 }
 

@@ -147,14 +147,14 @@ impl Commit {
                 return CommitOutcome::Failed(e);
             }
         };
-        let verdict = commit_loop::run(&mut attempt, &policy);
+        let outcome = commit_loop::run(&mut attempt, &policy);
         // Also after an interrupt, which has made itself heard.
-        Cancellation::none().scope(|| match &verdict {
+        Cancellation::none().scope(|| match &outcome {
             CommitOutcome::Committed(_) => attempt.delete_unused(),
             CommitOutcome::Failed(_) => attempt.clean_up(),
             CommitOutcome::Unknown(_) => {}
         });
-        verdict
+        outcome
     }
 }
 

@@ -191,8 +191,8 @@ fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|n| (*n).to_owned()).collect()
 }
 
-fn failed(verdict: CommitOutcome<PaimonSnapshot>) -> Error {
-    match verdict {
+fn failed(outcome: CommitOutcome<PaimonSnapshot>) -> Error {
+    match outcome {
         CommitOutcome::Failed(e) => e,
         other => panic!("{other:?}"),
     }
@@ -229,8 +229,8 @@ fn owned_files_go_whenever_the_commit_fails() {
         let t = setup(false, &[(option, value)]);
         let new = t.plain("a", 1);
         t.store.put(&new.file.path, b"x").unwrap();
-        let verdict = Commit::new(&t.folder, adding([new.clone()])).owning_files().run();
-        assert_eq!(verdict.into_result().is_ok(), kept);
+        let outcome = Commit::new(&t.folder, adding([new.clone()])).owning_files().run();
+        assert_eq!(outcome.into_result().is_ok(), kept);
         assert_eq!(t.store.size(&new.file.path).is_ok(), kept);
     }
 }
@@ -421,17 +421,17 @@ fn whatever_goes_wrong_the_table_has_all_of_a_commit_or_nothing() {
             t.append(&["b"]).into_result().unwrap();
             t.store.fail_at(Some((turn, fault)));
             let changes = Changes { removed: vec![t.plain("a", 1).file], ..adding([t.plain("c", 1)]) };
-            let verdict = Commit::new(&t.folder, changes).run();
+            let outcome = Commit::new(&t.folder, changes).run();
             let reached = t.store.calls.load(Atomic::SeqCst) > turn;
             t.store.fail_at(None);
             let (old, new) = (set(&["a", "b"]), set(&["b", "c"]));
-            match &verdict {
+            match &outcome {
                 CommitOutcome::Committed(_) => assert_eq!(t.names(), new, "{fault:?} {turn}"),
                 CommitOutcome::Failed(_) => assert_eq!(t.names(), old, "{fault:?} {turn}"),
                 CommitOutcome::Unknown(_) => assert!([&old, &new].contains(&&t.names()), "{fault:?} {turn}"),
             }
             if fault == Fault::Refused {
-                assert!(!matches!(verdict, CommitOutcome::Unknown(_)), "{turn}");
+                assert!(!matches!(outcome, CommitOutcome::Unknown(_)), "{turn}");
             }
             let before = t.names();
             t.append(&["d"]).into_result().unwrap();
@@ -526,8 +526,8 @@ proptest! {
 #[test]
 fn what_is_interrupted_before_it_is_published_is_not() {
     let t = setup(false, &[]);
-    let verdict = Cancellation::after(0).scope(|| Commit::new(&t.folder, adding([t.plain("a", 1)])).run());
-    assert!(matches!(verdict, CommitOutcome::Failed(_)), "{verdict:?}");
+    let outcome = Cancellation::after(0).scope(|| Commit::new(&t.folder, adding([t.plain("a", 1)])).run());
+    assert!(matches!(outcome, CommitOutcome::Failed(_)), "{outcome:?}");
     assert!(t.folder.latest_snapshot().unwrap().is_none());
     assert_eq!(t.append(&["b"]).into_result().unwrap().id, 1);
     assert_eq!((t.names(), t.orphans()), (set(&["b"]), Vec::<String>::new()));
