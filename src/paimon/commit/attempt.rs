@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::changes::{CommitInput, CommitKind, NO_IDENTIFIER};
-use super::conflicts::{Meeting, check_buckets, check_first_time};
+use super::conflicts::{Meeting, check_buckets, check_not_in_table};
 use super::entries::{ChangeEntries, stay_hidden, track_rows, upgraded};
 use super::hashes::Indexer;
 use super::index::combined;
@@ -194,9 +194,9 @@ impl SnapshotAttempt {
             _ => Vec::new(),
         };
         if self.input.checks_appends {
-            check_first_time(&live, &added)?;
+            check_not_in_table(&live, &added)?;
             if let Some(oldest) = self.oldest_after_gap(base)? {
-                check_first_time(&entries.base(self.input.folder.manifests(), &oldest, &added)?, &added)?;
+                check_not_in_table(&entries.base(self.input.folder.manifests(), &oldest, &added)?, &added)?;
             }
         }
         let delta = entries.delta(&live, added)?;

@@ -49,7 +49,7 @@ pub(super) fn check_buckets<'a>(entries: impl IntoIterator<Item = &'a FileEntry>
 ///
 /// # Errors
 /// `InvalidInput`, naming one that is.
-pub(super) fn check_first_time(live: &[FileEntry], added: &[FileEntry]) -> Result<()> {
+pub(super) fn check_not_in_table(live: &[FileEntry], added: &[FileEntry]) -> Result<()> {
     fn place(e: &FileEntry) -> (&[u8], i32, &str) {
         (&e.partition, e.bucket, &e.file_name)
     }
