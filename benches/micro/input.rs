@@ -14,13 +14,13 @@ use frazil::iceberg::spec::metadata::TableMetadata;
 use frazil::iceberg::spec::metadata_build::new_table;
 use frazil::iceberg::spec::snapshot::Snapshot;
 use frazil::store::{Location, open_store};
+use frazil::types::metadata_columns::DELETE_FILE_PATH;
 use frazil::types::{Field, PartitionField, PartitionSpec, PrimitiveType, Schema, SortOrder, Transform, Value};
 use tempfile::TempDir;
 
 /// Entries of a manifest.
 pub(crate) const ENTRIES: usize = 10_000;
 const COLUMNS: i32 = 12;
-const POSITION_PATH: i32 = 2_147_483_546;
 
 /// Twelve long columns `c1` to `c12`.
 pub(crate) fn schema() -> Schema {
@@ -88,7 +88,7 @@ pub(crate) fn data_file(number: usize) -> DataFile {
 /// A position delete file of one data file, told by its path bounds.
 pub(crate) fn position_deletes(number: usize) -> DataFile {
     let of = data_file(number);
-    let path = Some(FieldMap::from([(POSITION_PATH, of.path.clone().into_bytes())]));
+    let path = Some(FieldMap::from([(DELETE_FILE_PATH, of.path.clone().into_bytes())]));
     let metrics = ColumnMetrics { lower_bounds: path.clone(), upper_bounds: path, ..ColumnMetrics::default() };
     DataFile {
         content: FileContent::PositionDeletes,

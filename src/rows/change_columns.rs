@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
+use crate::types::metadata_columns::LAST_USER_FIELD_ID;
 use crate::types::metadata_columns::{is_metadata, metadata_column};
-use crate::types::schema::LAST_USER_FIELD_ID;
 use crate::types::{Field, Schema};
 
 /// The version's columns, followed by the metadata columns that a scan's filter or projection names.

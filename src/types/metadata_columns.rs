@@ -1,9 +1,13 @@
-//! Columns that rows have in addition to those of their table: the row's place, whether it is deleted, its change in a
-//! changelog, and its lineage.
+//! All reserved field ids, and the columns that rows have in addition to those of their table: the row's place, whether
+//! it is deleted, its change in a changelog, and its lineage.
 //!
-//! Source: Iceberg specification, "Reserved Field IDs"; names, ids and types as Java's `MetadataColumns`.
+//! Source: Iceberg specification, "Reserved Field IDs"; names, ids and types as Java's `MetadataColumns`. The ids that
+//! Paimon's files have are those of Java's `SpecialFields`. Negative ids are our own: no column of a table has one.
 
-use super::schema::{Field, FieldId, LAST_USER_FIELD_ID, PrimitiveType, Type};
+use super::schema::{Field, FieldId, PrimitiveType, Type};
+
+/// Ids above this one belong to metadata columns (specification, "Reserved Field IDs").
+pub const LAST_USER_FIELD_ID: FieldId = i32::MAX - 200;
 
 /// Field id of `_file`: the path of the row's data file, as the table records it.
 pub const FILE: FieldId = i32::MAX - 1;
@@ -15,6 +19,16 @@ pub const DELETED: FieldId = i32::MAX - 3;
 pub const SPEC_ID: FieldId = i32::MAX - 4;
 /// Field id of `_partition`: the file's partition tuple, with the fields of all specs of the table.
 pub const PARTITION: FieldId = i32::MAX - 5;
+/// Field id of `content_offset` in the metadata table of position deletes.
+pub const CONTENT_OFFSET: FieldId = i32::MAX - 6;
+/// Field id of `content_size_in_bytes` in the metadata table of position deletes.
+pub const CONTENT_SIZE: FieldId = i32::MAX - 7;
+/// Field id of `file_path` in position delete files: the data file that lost a row.
+pub const DELETE_FILE_PATH: FieldId = i32::MAX - 101;
+/// Field id of `pos` in position delete files: the position of the deleted row.
+pub const DELETE_FILE_POS: FieldId = i32::MAX - 102;
+/// Field id of `row` in position delete files: the deleted row, which few writers store.
+pub const DELETE_FILE_ROW: FieldId = i32::MAX - 103;
 /// Field id of `_change_type`: `insert`, `delete`, `update_before` or `update_after`.
 pub const CHANGE_TYPE: FieldId = i32::MAX - 104;
 /// Field id of `_change_ordinal`: the commit's number in the changelog, from 0.
@@ -25,6 +39,25 @@ pub const COMMIT_SNAPSHOT_ID: FieldId = i32::MAX - 106;
 pub const ROW_ID: FieldId = i32::MAX - 107;
 /// Field id of `_last_updated_sequence_number`.
 pub const LAST_UPDATED: FieldId = i32::MAX - 108;
+
+/// Field id of `_SEQUENCE_NUMBER` in Paimon's files: which of the rows with one key came later, or the commit that
+/// changed a row last.
+pub const STORED_SEQUENCE_NUMBER: FieldId = i32::MAX - 1;
+/// Field id of `_VALUE_KIND` in files of Paimon tables with a key: whether a row is added or taken away.
+pub const STORED_VALUE_KIND: FieldId = i32::MAX - 2;
+/// Field id of `_ROW_ID` in Paimon's files.
+pub const STORED_ROW_ID: FieldId = i32::MAX - 5;
+/// A column `_KEY_<name>` in Paimon's files has this number plus the id of its key column.
+pub const STORED_KEY_BASE: FieldId = i32::MAX / 2;
+/// Derived ids of list elements and map entries in Paimon's schemas are counted from here, both ways.
+pub const DERIVED_ID_BASE: FieldId = i32::MAX / 4;
+
+/// The id that readers give to `_SEQUENCE_NUMBER`. In files, other columns can have the id that it has there.
+pub(crate) const SEQUENCE_ID: FieldId = -2;
+/// The id that readers give to `_VALUE_KIND`: whether a row is added (0, 2) or taken away (1, 3).
+pub(crate) const KIND_ID: FieldId = -3;
+/// The id that writers give to a column with the bucket of each row.
+pub(crate) const BUCKET_ID: FieldId = -10;
 
 /// The columns of changelog rows, after those of the table.
 pub const CHANGE_COLUMNS: [FieldId; 3] = [CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID];

@@ -7,8 +7,8 @@
 //!   the tests hold it to
 //! - `java`: how Java prints and orders values
 //! - `json`: single values as JSON
-//! - `metadata_columns`: columns that rows have in addition to those of their table: the row's place, whether
-//!   it is deleted, its change in a changelog, and its lineage
+//! - `metadata_columns`: all reserved field ids, and the columns that rows have in addition to those of their
+//!   table: the row's place, whether it is deleted, its change in a changelog, and its lineage
 //! - `name_mapping`: names that columns have in files without field ids
 //! - `options`: table options as text, read as Java's `Options` class reads them
 //! - `partition`: partition specs and sort orders: they decide how rows are distributed to files

@@ -11,9 +11,6 @@ use serde_json::Value as Json;
 /// The id of a column, unique in a schema.
 pub type FieldId = i32;
 
-/// Ids above this one belong to metadata columns (specification, "Reserved Field IDs").
-pub const LAST_USER_FIELD_ID: FieldId = i32::MAX - 200;
-
 /// A type without children.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PrimitiveType {

@@ -54,7 +54,7 @@ impl BloomBits {
     pub(super) fn new(items: u32, false_positives: f64) -> Result<BloomBits> {
         let (ln_2, wanted) = (std::f64::consts::LN_2, f64::from(items));
         let bits = (-wanted * false_positives.ln() / (ln_2 * ln_2)).trunc();
-        if items == 0 || !(bits >= 0.0 && bits < f64::from(i32::MAX - 8)) {
+        if items == 0 || !(bits >= 0.0 && bits < f64::from(i32::MAX) - 8.0) {
             return Err(Error::invalid(format!(
                 "a Bloom filter can't have {items} items and a rate of false positives of {false_positives}"
             )));

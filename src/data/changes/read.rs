@@ -28,11 +28,11 @@ use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::format::task::{ReadContext, ScanTask, TaskChange};
 use crate::store::Store;
+use crate::types::metadata_columns::LAST_USER_FIELD_ID;
 use crate::types::metadata_columns::{
     CHANGE_COLUMNS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID, LAST_UPDATED, LINEAGE_COLUMNS, ROW_ID,
     metadata_column,
 };
-use crate::types::schema::LAST_USER_FIELD_ID;
 use crate::types::{Field, FieldId, Schema};
 
 /// The rows of a task of a changelog, as [`live_rows`] gives those of other tasks.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::cache::DeleteCache;
 use super::keys::{KeyDeletes, KeySet, Unions};
-use super::position_schema::{PATH_ID, position_schema};
+use super::position_schema::position_schema;
 use super::position_sets::{PositionsByFile, SharedPositions, add_positions, positions_bytes};
 use crate::codec::bitmap::PositionSet;
 use crate::data::read::file::read_delete_file;
@@ -12,6 +12,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
 use crate::format::task::{DataFile, ReadContext};
 use crate::store::{Store, in_parallel};
+use crate::types::metadata_columns::DELETE_FILE_PATH;
 use crate::types::{FieldId, PrimitiveType, Schema, Transform, Type, Value};
 
 /// Position delete files larger than this are searched for one data file instead of being decoded whole.
@@ -126,7 +127,7 @@ fn path_is(path: &str) -> BoundPredicate {
     let source = Type::Primitive(PrimitiveType::String);
     BoundPredicate::Leaf(BoundLeaf {
         term: BoundTerm {
-            field_id: PATH_ID,
+            field_id: DELETE_FILE_PATH,
             path: vec!["file_path".into()],
             ty: source.clone(),
             source,

@@ -1,14 +1,10 @@
 //! The columns of position delete files.
 
-use crate::types::{Field, FieldId, PrimitiveType, Schema};
-
-/// Field ids of position delete files (specification, "Reserved Field IDs").
-pub(crate) const PATH_ID: FieldId = 2_147_483_546;
-
-pub(crate) const POS_ID: FieldId = 2_147_483_545;
+use crate::types::metadata_columns::{DELETE_FILE_PATH, DELETE_FILE_POS};
+use crate::types::{Field, PrimitiveType, Schema};
 
 /// The columns of position delete files.
 pub(crate) fn position_schema() -> Schema {
-    let path = Field::new(PATH_ID, "file_path", true, PrimitiveType::String);
-    Schema::new(0, vec![path, Field::new(POS_ID, "pos", true, PrimitiveType::Long)], vec![])
+    let path = Field::new(DELETE_FILE_PATH, "file_path", true, PrimitiveType::String);
+    Schema::new(0, vec![path, Field::new(DELETE_FILE_POS, "pos", true, PrimitiveType::Long)], vec![])
 }

@@ -19,9 +19,10 @@ use super::picks::{MergedValue, Picks, RowPlace};
 use super::read::{bits, column_rules};
 use super::rules::{Engine, MergeRules};
 use super::runs::{DELETE, INSERT, LoadedBatch, MergeLayout, is_added};
-use crate::data::read::bucket_file_columns::{KIND_ID, key_value_columns};
+use crate::data::read::bucket_file_columns::key_value_columns;
 use crate::error::{Error, Result};
 use crate::format::task::BucketContext;
+use crate::types::metadata_columns::KIND_ID;
 use crate::types::options::Options;
 use crate::types::{Field, FieldId, Schema, Value};
 

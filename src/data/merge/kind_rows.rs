@@ -17,14 +17,14 @@ use arrow::datatypes::{Int32Type, SchemaRef};
 use super::diff::DifferentRows;
 use super::read::{MergeInput, Narrow, SectionMerge, file_context, has_rows};
 use crate::data::arrow::schema::to_arrow;
-use crate::data::read::bucket_file_columns::{KIND_ID, key_value_columns};
 use crate::data::read::filter::matches;
+use crate::data::read::bucket_file_columns::key_value_columns;
 use crate::data::read::live::live_rows;
 use crate::data::read::rows::Batches;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::format::task::{ChangeOperation, ReadContext, ScanTask, TaskChange};
-use crate::types::metadata_columns::{CHANGE_COLUMNS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID};
+use crate::types::metadata_columns::{CHANGE_COLUMNS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID, KIND_ID};
 use crate::types::{Field, FieldId, Schema};
 
 /// The rows of a task of a changelog, as [`live_rows`] gives those of other tasks.

@@ -10,14 +10,8 @@ use super::file_columns::{FileColumn, FileColumns};
 use crate::data::declared_types::declared_cast::{Declared, DeclaredCast};
 use crate::error::{Error, Result};
 use crate::format::task::{BucketContext, BucketFile};
-use crate::types::metadata_columns::{LAST_UPDATED, ROW_ID};
+use crate::types::metadata_columns::{KIND_ID, LAST_UPDATED, ROW_ID, SEQUENCE_ID};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
-
-/// The id that this reader gives to `_SEQUENCE_NUMBER`: which of the rows with one key came later. No column of a table
-/// has a negative id.
-pub(crate) const SEQUENCE_ID: FieldId = -2;
-/// The id that this reader gives to `_VALUE_KIND`: whether a row is added (0, 2) or taken away (1, 3).
-pub(crate) const KIND_ID: FieldId = -3;
 
 const SEQUENCE: &str = "_SEQUENCE_NUMBER";
 const KIND: &str = "_VALUE_KIND";

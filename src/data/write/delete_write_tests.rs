@@ -8,7 +8,6 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::codec::puffin::{Footer, TAIL_BYTES, footer_bytes};
-use crate::data::deletes::position_schema::{PATH_ID, POS_ID};
 use crate::data::testing::{context as reading, deleting, field, read, required, rows, schema, structure, task, write};
 use crate::data::write::context::RowOrder;
 use crate::data::write::locations::FileLocations;
@@ -17,6 +16,7 @@ use crate::error::ErrorKind;
 use crate::expr::BoundPredicate;
 use crate::format::task::PartitionValue;
 use crate::store::local::LocalStore;
+use crate::types::metadata_columns::{DELETE_FILE_PATH, DELETE_FILE_POS};
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType as P, Schema, Transform, Value};
 
 fn context(dir: &TempDir, schema: Schema, spec: PartitionSpec, properties: &[(&str, &str)]) -> WriteContext {
@@ -74,7 +74,10 @@ fn said(file: &DataFile) -> Vec<(String, i64)> {
 
 fn bounds(file: &DataFile) -> Option<(Vec<u8>, Vec<u8>)> {
     let metrics = file.metrics.as_ref().unwrap().get().unwrap();
-    Some((metrics.lower_bounds.as_ref()?[&PATH_ID].clone(), metrics.upper_bounds.as_ref()?[&PATH_ID].clone()))
+    Some((
+        metrics.lower_bounds.as_ref()?[&DELETE_FILE_PATH].clone(),
+        metrics.upper_bounds.as_ref()?[&DELETE_FILE_PATH].clone(),
+    ))
 }
 
 #[test]
@@ -105,8 +108,8 @@ fn each_data_file_has_its_own_delete_file() {
     // Whole bounds, no counts, as Java's.
     assert_eq!(bounds(f), Some((long.clone().into_bytes(), long.into_bytes())));
     let metrics = f.metrics.as_ref().unwrap().get().unwrap();
-    assert_eq!(metrics.lower_bounds.as_ref().unwrap()[&POS_ID], 1i64.to_le_bytes());
-    assert_eq!(metrics.upper_bounds.as_ref().unwrap()[&POS_ID], (1i64 << 33).to_le_bytes());
+    assert_eq!(metrics.lower_bounds.as_ref().unwrap()[&DELETE_FILE_POS], 1i64.to_le_bytes());
+    assert_eq!(metrics.upper_bounds.as_ref().unwrap()[&DELETE_FILE_POS], (1i64 << 33).to_le_bytes());
     assert!(metrics.value_counts.is_none() && metrics.null_value_counts.is_none());
     assert_eq!(metrics.column_sizes.as_ref().unwrap().len(), 2);
 

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::format::evolution::{ColumnPath, NewColumn, Position, SchemaUpdate};
 use crate::iceberg::spec::defaults::{canonical, promoted};
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::types::schema::LAST_USER_FIELD_ID;
+use crate::types::metadata_columns::LAST_USER_FIELD_ID;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type};
 
 /// The id that stands for the table itself where the id of a struct is needed.

@@ -8,6 +8,9 @@ use crate::iceberg::inspect::metadata_table::MetadataTable;
 use crate::iceberg::manifest::walk::partition_type;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::PrimitiveType::{self as P, Binary, Boolean, Int, Long, String as Text, Timestamptz};
+use crate::types::metadata_columns::{
+    CONTENT_OFFSET, CONTENT_SIZE, DELETE_FILE_PATH, DELETE_FILE_POS, DELETE_FILE_ROW, FILE, PARTITION, SPEC_ID,
+};
 use crate::types::{Field, FieldId, Schema, Type};
 
 /// The members of `readable_metrics.<column>`, in order; the bounds have the column's own type.
@@ -177,9 +180,9 @@ fn partition_fields(partition: Vec<Field>) -> Vec<Field> {
 pub(crate) fn deleted_columns(metadata: &TableMetadata) -> Result<Vec<Field>> {
     let row = Type::Struct(metadata.schema()?.fields.iter().map(shown).collect());
     Ok(vec![
-        required(i32::MAX - 101, "file_path", Text),
-        required(i32::MAX - 102, "pos", Long),
-        optional(i32::MAX - 103, "row", row),
+        required(DELETE_FILE_PATH, "file_path", Text),
+        required(DELETE_FILE_POS, "pos", Long),
+        optional(DELETE_FILE_ROW, "row", row),
     ])
 }
 
@@ -187,13 +190,13 @@ fn position_delete_fields(metadata: &TableMetadata) -> Result<Vec<Field>> {
     let mut fields = deleted_columns(metadata)?;
     let partition = partition_type(metadata)?;
     if !partition.is_empty() {
-        fields.push(required(i32::MAX - 5, "partition", Type::Struct(partition.into())));
+        fields.push(required(PARTITION, "partition", Type::Struct(partition.into())));
     }
-    fields.push(required(i32::MAX - 4, "spec_id", Int));
-    fields.push(required(i32::MAX - 1, "delete_file_path", Text));
+    fields.push(required(SPEC_ID, "spec_id", Int));
+    fields.push(required(FILE, "delete_file_path", Text));
     if metadata.format_version > 2 {
-        fields.push(optional(i32::MAX - 6, "content_offset", Long));
-        fields.push(optional(i32::MAX - 7, "content_size_in_bytes", Long));
+        fields.push(optional(CONTENT_OFFSET, "content_offset", Long));
+        fields.push(optional(CONTENT_SIZE, "content_size_in_bytes", Long));
     }
     Ok(fields)
 }

@@ -21,10 +21,8 @@ use crate::iceberg::plan::kept_entries::{KeptEntries, PartitionGroup};
 use crate::iceberg::plan::path_index::{PathMap, PathRanges};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::parallel::check_cancelled;
+use crate::types::metadata_columns::DELETE_FILE_PATH;
 use crate::types::{Field, FieldId, Schema, Value, ValueRef};
-
-/// Field id of `file_path` in position delete files.
-pub const PATH_FIELD: FieldId = 2_147_483_546;
 
 /// The delete files of a snapshot, indexed by the data that they apply to.
 #[derive(Debug, Default)]
@@ -161,8 +159,8 @@ impl AttachedDeletes {
 }
 
 impl DeleteIndex {
-    /// Indexes the kept entries of delete manifests. Their columns hold the metrics of [`PATH_FIELD`] and of all key
-    /// columns.
+    /// Indexes the kept entries of delete manifests. Their columns hold the metrics of [`DELETE_FILE_PATH`] and of all
+    /// key columns.
     ///
     /// # Errors
     /// `CorruptTable` for a deletion vector without a data file, two deletion vectors for one data file, an equality
@@ -274,7 +272,7 @@ impl DeleteIndex {
 
     /// Returns the path if the file's deletes are all for one data file, for [`DeleteIndex::positions_by_path`].
     fn add_positions<'c>(&mut self, file: u32, columns: &'c EntryColumns, row: usize) -> Option<(&'c [u8], i64, u32)> {
-        let paths = columns.metrics.iter().find(|m| m.field_id == PATH_FIELD);
+        let paths = columns.metrics.iter().find(|m| m.field_id == DELETE_FILE_PATH);
         let (lower, upper) = (paths.and_then(|m| m.lower.get(row)), paths.and_then(|m| m.upper.get(row)));
         // Equal bounds are exact: a truncated upper bound is never equal to its lower one.
         let only = columns.referenced_data_file.get(row).or_else(|| lower.filter(|l| Some(*l) == upper));
@@ -332,7 +330,7 @@ impl DeleteIndex {
             // Keeps only the metrics that matching uses, like Java's delete files.
             let mut metrics = metrics.get().with("path", &data_file.path)?.clone();
             let keys = data_file.equality_ids.as_deref();
-            metrics.retain(|id| keys.map_or(id == PATH_FIELD, |keys| keys.contains(&id)));
+            metrics.retain(|id| keys.map_or(id == DELETE_FILE_PATH, |keys| keys.contains(&id)));
             data_file.metrics = Some(metrics.into());
         }
         Ok(file.object.get_or_init(|| DeleteRef { file: Arc::new(data_file) }).clone())

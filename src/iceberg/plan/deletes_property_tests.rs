@@ -186,7 +186,7 @@ fn delete_file(n: usize, d: &Delete) -> DataFile {
         Kind::Positions(of, how) => {
             out.content = FileContent::PositionDeletes;
             let mut m = ColumnMetrics::default();
-            let bound = |path: &str| Some(FieldMap::from([(PATH_FIELD, path.as_bytes().to_vec())]));
+            let bound = |path: &str| Some(FieldMap::from([(DELETE_FILE_PATH, path.as_bytes().to_vec())]));
             match paths(of, *how) {
                 Paths::One(path) if *how == 0 => out.referenced_data_file = Some(path),
                 Paths::One(path) => (m.lower_bounds, m.upper_bounds) = (bound(&path), bound(&path)),

@@ -84,7 +84,7 @@ fn data(files: &[(&str, i64, (i64, i64), i64)], group: Arc<Partition>) -> KeptEn
 fn planned(files: &[DataFile]) -> KeptEntries {
     let mut c = EntryColumns::default();
     let metric = |field_id| MetricColumn { field_id, ..MetricColumn::default() };
-    c.metrics = vec![metric(1), metric(PATH_FIELD)];
+    c.metrics = vec![metric(1), metric(DELETE_FILE_PATH)];
     let mut groups = Vec::new();
     for (i, f) in files.iter().enumerate() {
         c.status.push(1);
@@ -187,7 +187,7 @@ fn many_position_deletes_of_one_file_are_indexed_quickly_in_any_order() {
 #[test]
 fn path_bounds_name_one_file_if_equal_and_a_range_if_not() {
     let with_paths = |name: &str, lower: &str, upper: &str| {
-        let bound = |text: &str| Some(FieldMap::from([(PATH_FIELD, text.as_bytes().to_vec())]));
+        let bound = |text: &str| Some(FieldMap::from([(DELETE_FILE_PATH, text.as_bytes().to_vec())]));
         let metrics = ColumnMetrics { lower_bounds: bound(lower), upper_bounds: bound(upper), ..Default::default() };
         DataFile { metrics: Some(metrics.into()), ..position(name, 9) }
     };

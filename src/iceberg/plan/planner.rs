@@ -22,13 +22,14 @@ use crate::iceberg::manifest::columns::{Manifest, assign_first_row_ids, clear_fi
 use crate::iceberg::manifest::entries::EntryRequest;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::manifest::load::load_manifests;
-use crate::iceberg::plan::deletes::{DeleteIndex, PATH_FIELD};
+use crate::iceberg::plan::deletes::DeleteIndex;
 use crate::iceberg::plan::input::{EntryScope, PlanInput, metric_fields};
 use crate::iceberg::plan::judge::Judge;
 use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch, count_deletes};
 use crate::parallel::{check_cancelled, in_stages};
 use crate::types::FieldId;
+use crate::types::metadata_columns::DELETE_FILE_PATH;
 
 /// Manifest bytes decoded in one wave. This bounds the memory of a streamed plan.
 pub(crate) const WAVE_BYTES: i64 = 32 << 20;
@@ -215,7 +216,7 @@ impl RunningPlan {
         let began = Instant::now();
         let wave: Vec<ManifestFile> = manifests.drain(..).collect();
         let mut request = self.request.clone();
-        request.metric_fields.push(PATH_FIELD);
+        request.metric_fields.push(DELETE_FILE_PATH);
         let mut batches = self.decode_wave(&wave, &request, None)?;
         // Equality deletes are matched by the metrics of their key columns. The first pass finds these columns.
         let keys = key_fields(&batches);

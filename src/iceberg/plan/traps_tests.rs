@@ -527,11 +527,11 @@ fn trap_27_vectors_replace_position_deletes_and_are_told_apart_by_place() {
 
 #[test]
 fn trap_28_cut_path_bounds_name_no_file() {
-    use super::deletes::PATH_FIELD;
+    use crate::types::metadata_columns::DELETE_FILE_PATH;
     let (schema, none) = (schema(P::Int), PartitionSpec::default());
     let nowhere = partition(&none, &schema, &[]);
     let with = |name: &str, low: &str, high: &str| {
-        let bound = |p: &str| Some(FieldMap::from([(PATH_FIELD, p.as_bytes().to_vec())]));
+        let bound = |p: &str| Some(FieldMap::from([(DELETE_FILE_PATH, p.as_bytes().to_vec())]));
         let m = ColumnMetrics { lower_bounds: bound(low), upper_bounds: bound(high), ..Default::default() };
         added(DataFile { metrics: Some(m.into()), ..positions(name, &nowhere) }, 2)
     };

@@ -12,12 +12,12 @@ use crate::iceberg::manifest::columns::{Manifest, partition_of};
 use crate::iceberg::manifest::entries::Inherited;
 use crate::iceberg::manifest::entries::{EntryColumns, EntryRequest};
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
-use crate::iceberg::plan::deletes::PATH_FIELD;
 use crate::iceberg::plan::input::{EntryScope, PlanInput, metric_fields};
 use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::planned::{PlannedBatch, why_dropped};
 use crate::iceberg::plan::specs::ScanSpecs;
 use crate::parallel::check_cancelled;
+use crate::types::metadata_columns::DELETE_FILE_PATH;
 
 /// The stage of planning that decided about a manifest or file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -173,7 +173,7 @@ impl<'p> ReasonJudge<'p> {
     fn request(&self, file: &ManifestFile) -> EntryRequest {
         let mut request = self.request.clone();
         if file.content == ManifestContent::Deletes {
-            request.metric_fields.push(PATH_FIELD);
+            request.metric_fields.push(DELETE_FILE_PATH);
         }
         request
     }

@@ -6,9 +6,10 @@ use crate::error::{Error, Result};
 use crate::paimon::spec::data_type::{DataField, TypeKind};
 use crate::paimon::spec::schema::TableSchema;
 use crate::types::FieldId;
+use crate::types::metadata_columns::{STORED_ROW_ID, STORED_SEQUENCE_NUMBER};
 
 /// The columns of files that have the ids of rows and the commits that changed them last.
-const TRACKING: [(&str, FieldId); 2] = [("_ROW_ID", FieldId::MAX - 5), ("_SEQUENCE_NUMBER", FieldId::MAX - 1)];
+const TRACKING: [(&str, FieldId); 2] = [("_ROW_ID", STORED_ROW_ID), ("_SEQUENCE_NUMBER", STORED_SEQUENCE_NUMBER)];
 
 /// A schema with the columns of [`TRACKING`] behind its own.
 ///

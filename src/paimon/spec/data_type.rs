@@ -7,13 +7,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::types::metadata_columns::DERIVED_ID_BASE;
 use crate::types::{Field, FieldId, PrimitiveType, Type};
 
 /// The greatest length of a `VARCHAR` or `VARBINARY`: those are called `STRING` and `BYTES`.
 pub const MAX_LENGTH: u32 = i32::MAX as u32;
-
-/// Where derived ids of list elements and map entries are counted from, both ways.
-const DERIVED_ID_BASE: FieldId = i32::MAX / 4;
 
 /// Derived ids that one column may have.
 const DERIVED_IDS: FieldId = 1 << 10;

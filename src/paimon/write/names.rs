@@ -6,12 +6,10 @@ use crate::error::{Error, Result};
 use crate::format::task::{FileFormat, Partition};
 use crate::paimon::spec::partition::TablePaths;
 use crate::store::location::join;
-use crate::types::{FieldId, Value};
+use crate::types::Value;
+use crate::types::metadata_columns::BUCKET_ID;
 
-/// The id of the column with the bucket of a row. No column of a table has a negative id.
-pub(crate) const BUCKET_ID: FieldId = -10;
-
-/// Its name.
+/// The name of the column with the bucket of a row.
 pub(crate) const BUCKET: &str = "_BUCKET";
 
 /// Names files, one after another.

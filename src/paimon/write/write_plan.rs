@@ -14,7 +14,7 @@ use super::keyed::key_places::{KeyPlaces, Moved};
 use super::keyed::key_rows::{KeyRows, place_of};
 use super::keyed::keyed_rows::{KeyedRows, Role};
 use super::keyed::row_kinds::{DELETE, IGNORE_UPDATE_BEFORE, INSERT, Kinds, RowKinds, UPDATE};
-use super::names::{BUCKET, BUCKET_ID, FileNames};
+use super::names::{BUCKET, FileNames};
 use super::new_files::LEVEL;
 use super::properties;
 use super::stats::StatsConfig;
@@ -39,15 +39,11 @@ use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
 use crate::store::Store;
+use crate::types::metadata_columns::{BUCKET_ID, STORED_KEY_BASE, STORED_SEQUENCE_NUMBER, STORED_VALUE_KIND};
 use crate::types::options::Options;
 use crate::types::{
     Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, SortField, SortOrder, Transform,
 };
-
-/// Ids of the columns that files have besides those of the table (Java's `SpecialFields`).
-const KEY_FIELD_ID_START: FieldId = FieldId::MAX / 2;
-const SEQUENCE_FIELD_ID: FieldId = FieldId::MAX - 1;
-const KIND_FIELD_ID: FieldId = FieldId::MAX - 2;
 
 /// What a writer does with its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -369,15 +365,15 @@ impl<'t> WritePlan<'t> {
         let mut exact = ExactTypes(self.table.declared().as_ref().clone());
         let mut fields = Vec::with_capacity(keys.len() + 2 + self.columns.fields.len());
         for key in keys.iter().filter_map(|at| self.columns.fields.get(*at)) {
-            let id = key.id.saturating_add(KEY_FIELD_ID_START);
+            let id = key.id.saturating_add(STORED_KEY_BASE);
             if let Some(text) = exact.0.get(&key.id).cloned() {
                 exact.0.insert(id, text);
             }
             fields.push(Field { id, name: format!("_KEY_{}", key.name), ..key.clone() });
         }
-        exact.0.insert(KIND_FIELD_ID, TypeKind::TinyInt.nullable().to_string());
-        fields.push(Field::new(SEQUENCE_FIELD_ID, "_SEQUENCE_NUMBER", true, PrimitiveType::Long));
-        fields.push(Field::new(KIND_FIELD_ID, "_VALUE_KIND", true, PrimitiveType::Int));
+        exact.0.insert(STORED_VALUE_KIND, TypeKind::TinyInt.nullable().to_string());
+        fields.push(Field::new(STORED_SEQUENCE_NUMBER, "_SEQUENCE_NUMBER", true, PrimitiveType::Long));
+        fields.push(Field::new(STORED_VALUE_KIND, "_VALUE_KIND", true, PrimitiveType::Int));
         fields.extend(self.columns.fields.iter().cloned());
         (plain(fields), exact)
     }

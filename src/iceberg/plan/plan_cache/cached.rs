@@ -12,7 +12,6 @@ use crate::iceberg::manifest::columns::{Manifest, assign_first_row_ids, clear_fi
 use crate::iceberg::manifest::entries::Inherited;
 use crate::iceberg::manifest::entries::{DELETED, EntryColumns, EntryRequest, MISSING, MetricColumn};
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
-use crate::iceberg::plan::deletes::PATH_FIELD;
 use crate::iceberg::plan::judge::Judge;
 use crate::iceberg::plan::kept_entries::{KeptEntries, PartitionGroup};
 use crate::iceberg::plan::plan_cache::cache::{CachedManifest, LoadedSections, PlanCache};
@@ -22,7 +21,7 @@ use crate::iceberg::plan::plan_cache::cached_columns::{
 use crate::iceberg::plan::planned::{PlannedBatch, count, survivors};
 use crate::iceberg::plan::specs::SpecContext;
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::types::metadata_columns::{FILE, SPEC_ID};
+use crate::types::metadata_columns::{DELETE_FILE_PATH, DELETE_FILE_POS, FILE, LAST_UPDATED, ROW_ID, SPEC_ID};
 use crate::types::{FieldId, PrimitiveType, Transform};
 
 const METRICS: [SectionKind; 5] =
@@ -32,7 +31,7 @@ const METRICS: [SectionKind; 5] =
 const JUDGE_UUIDS: [SectionKind; 2] = [SectionKind::Format, SectionKind::SplitOffsets];
 
 /// Reserved columns of delete files and row lineage that may have metrics.
-const RESERVED: [FieldId; 4] = [2_147_483_539, 2_147_483_540, 2_147_483_545, PATH_FIELD];
+const RESERVED: [FieldId; 4] = [LAST_UPDATED, ROW_ID, DELETE_FILE_POS, DELETE_FILE_PATH];
 
 /// The columns with metrics in the cache: all columns that the table ever had.
 fn cached_fields(metadata: &TableMetadata) -> Vec<FieldId> {
