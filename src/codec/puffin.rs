@@ -12,6 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::error::{Error, Result};
 use crate::types::FieldId;
+use crate::types::json_members::JsonMembers;
 
 /// The magic number at the start and end of a file, and at the start of its footer.
 const MAGIC: [u8; 4] = *b"PFA1";
@@ -106,25 +107,25 @@ impl Footer {
 
 impl Blob {
     fn parse(json: &Json, space: u64) -> Result<Blob> {
-        let wrong = |key: &str| Error::corrupt(format!("a blob of the Puffin footer lacks '{key}' or has a wrong one"));
-        let int = |key: &str| json.get(key).and_then(Json::as_i64).ok_or_else(|| wrong(key));
-        let size = |key: &str| int(key).and_then(|v| u64::try_from(v).map_err(|_| wrong(key)));
-        let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);
-        let fields = json.get("fields").and_then(Json::as_array).ok_or_else(|| wrong("fields"))?;
-        let id = |j: &Json| j.as_i64().and_then(|v| FieldId::try_from(v).ok()).ok_or_else(|| wrong("fields"));
+        let members = JsonMembers::of(json, |key| {
+            Error::corrupt(format!("a blob of the Puffin footer lacks '{key}' or has a wrong one"))
+        });
+        let size = |key: &str| u64::try_from(members.long(key)?).map_err(|_| members.wrong(key));
+        let fields = members.list("fields")?;
+        let id = |j: &Json| j.as_i64().and_then(|v| FieldId::try_from(v).ok()).ok_or_else(|| members.wrong("fields"));
         let (offset, length) = (size("offset")?, size("length")?);
         let inside = offset >= MAGIC.len() as u64 && offset.checked_add(length).is_some_and(|end| end <= space);
         if !inside {
             return Err(Error::corrupt(format!("a blob of {length} bytes at byte {offset} lies outside of the file")));
         }
         Ok(Blob {
-            kind: text("type").ok_or_else(|| wrong("type"))?,
+            kind: members.string("type")?.to_owned(),
             fields: fields.iter().map(id).collect::<Result<_>>()?,
-            snapshot_id: int("snapshot-id")?,
-            sequence_number: int("sequence-number")?,
+            snapshot_id: members.long("snapshot-id")?,
+            sequence_number: members.long("sequence-number")?,
             offset,
             length,
-            compression: text("compression-codec"),
+            compression: members.any_string("compression-codec").map(str::to_owned),
             properties: properties(json)?,
         })
     }

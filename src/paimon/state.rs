@@ -11,7 +11,7 @@ use crate::format::commit_rows::CommitRows;
 use crate::format::evolution::Retention;
 use crate::format::request::{RefInfo, SnapshotInfo};
 use crate::format::table_format::{Behaviour, TableFormat};
-use crate::format::wire::members::texts;
+use crate::format::wire::handle::members;
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
 use crate::paimon::catalog::metadata::PaimonTableMetadata;
 use crate::paimon::spec::schema::TableSchema;
@@ -290,25 +290,23 @@ impl PaimonTable {
     /// # Errors
     /// `InvalidInput` if the text is not that; `NotFound` if the snapshot has expired, or the table was dropped and
     /// created again; as [`PaimonTableMetadata::load`].
-    pub fn from_json(j: &Json) -> Result<PaimonTable> {
-        let wrong = || Error::invalid("the text is not JSON of a table");
-        let text = |key: &str| j.get(key).and_then(Json::as_str).ok_or_else(wrong);
-        let id = |key: &str| j.get(key).and_then(Json::as_i64);
-        let options = texts(j.get("storage-options")).ok_or_else(wrong)?;
-        let store = store::open_store(text("location")?, &options)?;
-        let folder = TableFolder::open(store, text("location")?)?;
-        let folder = match text("branch")? {
+    pub fn from_json(json: &Json) -> Result<PaimonTable> {
+        let j = members(json);
+        let options = j.texts("storage-options")?;
+        let location = j.string("location")?;
+        let folder = TableFolder::open(store::open_store(location, &options)?, location)?;
+        let folder = match j.string("branch")? {
             MAIN_BRANCH => folder,
             branch => folder.branch(branch)?,
         };
         let mut schemas = folder.schemas()?;
-        let last = id("schema-id").ok_or_else(wrong)?;
+        let last = j.long("schema-id")?;
         schemas.retain(|id, _| *id <= last);
         let mut metadata = PaimonTableMetadata { folder, schemas, snapshot: None };
-        if id("made-at-ms").is_some_and(|made_at_ms| made_at_ms != metadata.made_at_ms()) {
+        if j.any_long("made-at-ms").is_some_and(|made_at_ms| made_at_ms != metadata.made_at_ms()) {
             return Err(metadata.replaced());
         }
-        metadata.snapshot = id("snapshot-id").map(|id| metadata.folder.snapshot(id)).transpose()?.map(Arc::new);
+        metadata.snapshot = j.any_long("snapshot-id").map(|id| metadata.folder.snapshot(id)).transpose()?.map(Arc::new);
         PaimonTable::at(metadata, options, Arc::default())
     }
 

@@ -7,6 +7,7 @@
 //!   the tests hold it to
 //! - `java`: how Java prints and orders values
 //! - `json`: single values as JSON
+//! - `json_members`: members of JSON objects, read one by one
 //! - `metadata_columns`: all reserved field ids, and the columns that rows have in addition to those of their
 //!   table: the row's place, whether it is deleted, its change in a changelog, and its lineage
 //! - `name_mapping`: names that columns have in files without field ids
@@ -28,6 +29,7 @@ pub mod hash;
 pub mod hash_kernels;
 pub(crate) mod java;
 pub mod json;
+pub(crate) mod json_members;
 pub mod metadata_columns;
 pub mod name_mapping;
 pub mod options;

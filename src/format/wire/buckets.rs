@@ -12,8 +12,9 @@ use crate::error::Result;
 use crate::format::task::{
     BucketContext, BucketFile, BucketHashes, BucketMessage, DataFile, FileSource, NewBucketFile, RowStats,
 };
-use crate::format::wire::members::{array, id_of, int_of, member, text_of, wrong};
+use crate::format::wire::members::{members, wrong};
 use crate::types::FieldId;
+use crate::types::json_members::JsonMembers;
 use crate::types::schema_json::{schema_from_json, schema_to_json};
 use crate::types::value::{hex, unhex};
 
@@ -26,7 +27,7 @@ pub(crate) fn context_object(c: &BucketContext) -> Json {
     })
 }
 
-pub(crate) fn context_of(j: &Json) -> Result<BucketContext> {
+pub(crate) fn context_of(j: JsonMembers<'_>) -> Result<BucketContext> {
     let schema = |pair: &Json| {
         let id = pair.get(0).and_then(Json::as_i64).ok_or_else(|| wrong("schemas"))?;
         Ok((id, Arc::new(schema_from_json(pair.get(1).ok_or_else(|| wrong("schemas"))?)?)))
@@ -38,12 +39,12 @@ pub(crate) fn context_of(j: &Json) -> Result<BucketContext> {
         let types = types.iter().map(column).collect::<Option<BTreeMap<_, _>>>().ok_or_else(|| wrong("declared"))?;
         Ok((pair.get(0).and_then(Json::as_i64).ok_or_else(|| wrong("declared"))?, Arc::new(types)))
     };
-    let options = member(j, "options")?.as_object().ok_or_else(|| wrong("options"))?;
+    let options = j.texts("options")?;
     Ok(BucketContext {
-        schemas: array(j, "schemas")?.iter().map(schema).collect::<Result<_>>()?,
-        declared: array(j, "declared")?.iter().map(declared).collect::<Result<_>>()?,
-        key: array(j, "key")?.iter().map(id).collect::<Result<_>>()?,
-        options: options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect(),
+        schemas: j.list("schemas")?.iter().map(schema).collect::<Result<_>>()?,
+        declared: j.list("declared")?.iter().map(declared).collect::<Result<_>>()?,
+        key: j.list("key")?.iter().map(id).collect::<Result<_>>()?,
+        options,
     })
 }
 
@@ -62,23 +63,22 @@ pub(crate) fn bucket_file_object(f: &BucketFile) -> Json {
     })
 }
 
-pub(crate) fn bucket_file_of(j: &Json) -> Result<BucketFile> {
-    let key = |name| unhex(text_of(j, name)?).ok_or_else(|| wrong(name));
-    let names = |list: &Vec<Json>| list.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>();
-    let write_columns = match member(j, "write-columns")? {
+pub(crate) fn bucket_file_of(j: JsonMembers<'_>) -> Result<BucketFile> {
+    let key = |name| unhex(j.string(name)?).ok_or_else(|| wrong(name));
+    let write_columns = match j.required("write-columns")? {
         Json::Null => None,
-        list => Some(list.as_array().and_then(names).ok_or_else(|| wrong("write-columns"))?),
+        _ => Some(j.strings("write-columns")?),
     };
     Ok(BucketFile {
-        bucket: id_of(j, "bucket")?,
-        total_buckets: id_of(j, "total-buckets")?,
-        level: id_of(j, "level")?,
-        schema_id: int_of(j, "schema-id")?,
+        bucket: j.int("bucket")?,
+        total_buckets: j.int("total-buckets")?,
+        level: j.int("level")?,
+        schema_id: j.long("schema-id")?,
         min_key: key("min-key")?,
         max_key: key("max-key")?,
-        min_sequence_number: int_of(j, "min-sequence-number")?,
-        max_sequence_number: int_of(j, "max-sequence-number")?,
-        delete_row_count: j.get("delete-row-count").and_then(Json::as_i64),
+        min_sequence_number: j.long("min-sequence-number")?,
+        max_sequence_number: j.long("max-sequence-number")?,
+        delete_row_count: j.any_long("delete-row-count"),
         write_columns,
     })
 }
@@ -106,29 +106,25 @@ fn new_files_of(objects: &[Json], files: &[DataFile]) -> Result<Vec<NewBucketFil
     objects.iter().zip(files).map(|(j, file)| new_file_of(j, file)).collect()
 }
 
-fn new_file_of(j: &Json, file: &DataFile) -> Result<NewBucketFile> {
-    let bytes = |j: &Json, name| unhex(text_of(j, name)?).ok_or_else(|| wrong(name));
+fn new_file_of(json: &Json, file: &DataFile) -> Result<NewBucketFile> {
+    let j = members(json);
+    let bytes = |j: JsonMembers<'_>, name| unhex(j.string(name)?).ok_or_else(|| wrong(name));
     let stats = |name| -> Result<RowStats> {
-        let j = member(j, name)?;
-        let null_counts = array(j, "null-counts")?.iter().map(Json::as_i64).collect();
+        let j = members(j.required(name)?);
+        let null_counts = j.list("null-counts")?.iter().map(Json::as_i64).collect();
         Ok(RowStats { min: bytes(j, "min")?, max: bytes(j, "max")?, null_counts })
     };
-    let names = |name: &'static str| -> Result<Vec<String>> {
-        let names = array(j, name)?.iter().map(|name| name.as_str().map(str::to_owned));
-        names.collect::<Option<_>>().ok_or_else(|| wrong(name))
-    };
-    let flag = |name| member(j, name)?.as_bool().ok_or_else(|| wrong(name));
-    let is_there = |name| Ok::<_, crate::error::Error>(!member(j, name)?.is_null());
+    let is_there = |name| Ok::<_, crate::error::Error>(!j.required(name)?.is_null());
     Ok(NewBucketFile {
         file: file.clone(),
         key_stats: stats("key-stats")?,
         value_stats: stats("value-stats")?,
-        value_stats_cols: if is_there("value-stats-columns")? { Some(names("value-stats-columns")?) } else { None },
-        extra_files: names("extra-files")?,
+        value_stats_cols: if is_there("value-stats-columns")? { Some(j.strings("value-stats-columns")?) } else { None },
+        extra_files: j.strings("extra-files")?,
         embedded_index: if is_there("embedded-index")? { Some(bytes(j, "embedded-index")?) } else { None },
-        creation_time_ms: int_of(j, "creation-time-ms")?,
-        source: if flag("is-compacted")? { FileSource::Compact } else { FileSource::Append },
-        external: flag("is-external")?,
+        creation_time_ms: j.long("creation-time-ms")?,
+        source: if j.flag("is-compacted")? { FileSource::Compact } else { FileSource::Append },
+        external: j.flag("is-external")?,
     })
 }
 
@@ -157,9 +153,9 @@ pub(crate) fn put_buckets(
 
 /// Reads what [`put_buckets`] added. `added` are the message's files, and `files_of` decodes those under a key.
 pub(crate) fn buckets_of(
-    j: &Json,
+    j: JsonMembers<'_>,
     added: &[DataFile],
-    files_of: impl Fn(&Json, &str) -> Result<Vec<DataFile>>,
+    files_of: impl Fn(JsonMembers<'_>, &str) -> Result<Vec<DataFile>>,
 ) -> Result<BucketMessage> {
     let replaces = match j.get("paimon-replaces") {
         None => false,
@@ -167,13 +163,13 @@ pub(crate) fn buckets_of(
     };
     let mut message = BucketMessage { replaces, ..BucketMessage::default() };
     if j.get("paimon").is_some() {
-        message.added = new_files_of(array(j, "paimon")?, added)?;
+        message.added = new_files_of(j.list("paimon")?, added)?;
     }
     if j.get("paimon-changelog").is_some() {
-        message.changelog = new_files_of(array(j, "paimon-changelog")?, &files_of(j, "paimon-changelog-files")?)?;
+        message.changelog = new_files_of(j.list("paimon-changelog")?, &files_of(j, "paimon-changelog-files")?)?;
     }
     if j.get("paimon-hashes").is_some() {
-        message.hashes = array(j, "paimon-hashes")?.iter().map(hashes_of).collect::<Result<_>>()?;
+        message.hashes = j.list("paimon-hashes")?.iter().map(hashes_of).collect::<Result<_>>()?;
     }
     Ok(message)
 }
@@ -184,10 +180,11 @@ fn hashes_object(h: &BucketHashes) -> Json {
     json!({"partition": hex(&h.partition), "bucket": h.bucket, "hashes": hex(&bytes)})
 }
 
-fn hashes_of(j: &Json) -> Result<BucketHashes> {
-    let bytes = |name| unhex(text_of(j, name)?).ok_or_else(|| wrong(name));
+fn hashes_of(json: &Json) -> Result<BucketHashes> {
+    let j = members(json);
+    let bytes = |name| unhex(j.string(name)?).ok_or_else(|| wrong(name));
     let hashes = bytes("hashes")?;
     let (hashes, []) = hashes.as_chunks::<4>() else { return Err(wrong("hashes")) };
     let hashes = hashes.iter().map(|hash| i32::from_be_bytes(*hash)).collect();
-    Ok(BucketHashes { partition: bytes("partition")?, bucket: id_of(j, "bucket")?, hashes })
+    Ok(BucketHashes { partition: bytes("partition")?, bucket: j.int("bucket")?, hashes })
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod buckets;
 pub(crate) mod encode;
+pub(crate) mod handle;
 pub(crate) mod members;
 pub mod packed;
 pub(crate) mod paths;

@@ -19,10 +19,11 @@ use crate::format::task::{
     TaskChange, WrittenAt,
 };
 use crate::format::wire::encode::{FileScanTask, SplitObject, TaskForm, TaskObject, file_object, spec_objects, text};
-use crate::format::wire::members::{array, id_of, int_of, member, parse, text_of, wrong};
+use crate::format::wire::members::{members, parse, wrong};
 use crate::parallel::{check_cancelled, in_parallel};
 use crate::store::Location;
 use crate::types::json::value_from_json;
+use crate::types::json_members::JsonMembers;
 use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
 use crate::types::schema_json::{parse_primitive, schema_from_json, schema_to_json};
 use crate::types::value::unhex;
@@ -46,11 +47,12 @@ pub fn task_to_json(task: &ScanTask, schema: &Schema) -> Result<String> {
 /// # Errors
 /// `InvalidInput` if the text is something else.
 pub fn task_from_json(text: &str) -> Result<(ScanTask, Schema)> {
-    let j = parse(text)?;
-    let schema = schema_from_json(member(&j, "schema")?)?;
-    let spec = SpecShape::parse(member(&j, "spec")?, Some(&schema))?;
+    let json = parse(text)?;
+    let j = members(&json);
+    let schema = schema_from_json(j.required("schema")?)?;
+    let spec = SpecShape::parse(j.required("spec")?, Some(&schema))?;
     let specs = BTreeMap::from([(spec.id, spec)]);
-    Ok((task_of(&j, &specs, &schema)?, schema))
+    Ok((task_of(&json, &specs, &schema)?, schema))
 }
 
 /// A split with its read context, complete.
@@ -120,14 +122,15 @@ pub fn context_to_json(c: &ReadContext) -> Json {
 /// # Errors
 /// `InvalidInput` if the text is something else.
 pub fn split_from_json(text: &str) -> Result<Split> {
-    let j = parse(text)?;
-    let context = context_from_json(member(&j, "context")?)?;
-    split_of(&j, BTreeMap::new(), Arc::new(context))
+    let json = parse(text)?;
+    let context = context_from_json(members(&json).required("context")?)?;
+    split_of(&json, BTreeMap::new(), Arc::new(context))
 }
 
 /// A split of a scan. `specs` are partition specs that it shares with others; they come before its own.
-pub(crate) fn split_of(j: &Json, mut specs: BTreeMap<i32, SpecShape>, context: Arc<ReadContext>) -> Result<Split> {
-    specs.extend(SpecShape::parse_all(member(j, "specs")?)?);
+pub(crate) fn split_of(json: &Json, mut specs: BTreeMap<i32, SpecShape>, context: Arc<ReadContext>) -> Result<Split> {
+    let j = members(json);
+    specs.extend(SpecShape::parse_all(j.required("specs")?)?);
     let commits = match j.get("commits").and_then(Json::as_array) {
         Some(all) => all.iter().map(|c| commit_of(c, &specs, &context.schema)).collect::<Result<_>>()?,
         None => BTreeMap::new(),
@@ -139,7 +142,7 @@ pub(crate) fn split_of(j: &Json, mut specs: BTreeMap<i32, SpecShape>, context: A
         }
         Ok(task)
     };
-    let tasks = array(j, "tasks")?.iter().map(task).collect::<Result<_>>()?;
+    let tasks = j.list("tasks")?.iter().map(task).collect::<Result<_>>()?;
     Ok(Split { context, tasks })
 }
 
@@ -147,11 +150,11 @@ pub(crate) fn split_of(j: &Json, mut specs: BTreeMap<i32, SpecShape>, context: A
 ///
 /// # Errors
 /// `InvalidInput` if the text is something else.
-pub fn context_from_json(c: &Json) -> Result<ReadContext> {
-    let options = member(c, "storage-options")?.as_object().ok_or_else(|| wrong("storage-options"))?;
-    let relocation = c.get("relocation").filter(|r| !r.is_null());
-    let location = match relocation {
-        Some(r) => Location::moved(text_of(r, "from")?, text_of(r, "to")?),
+pub fn context_from_json(json: &Json) -> Result<ReadContext> {
+    let c = members(json);
+    let storage_options = c.texts("storage-options")?;
+    let location = match c.given("relocation").map(members) {
+        Some(r) => Location::moved(r.string("from")?, r.string("to")?),
         None => Location::recorded(),
     };
     let change_filter = match c.get("change-filter") {
@@ -159,17 +162,17 @@ pub fn context_from_json(c: &Json) -> Result<ReadContext> {
         None => BoundPredicate::True,
     };
     Ok(ReadContext {
-        schema: Arc::new(schema_from_json(member(c, "schema")?)?),
+        schema: Arc::new(schema_from_json(c.required("schema")?)?),
         change_filter: Arc::new(change_filter),
-        projection: Arc::new(schema_from_json(member(c, "projection")?)?),
-        dropped: array(c, "dropped")?.iter().map(schema_from_json).collect::<Result<_>>()?,
-        snapshot_id: c.get("snapshot-id").and_then(Json::as_i64),
+        projection: Arc::new(schema_from_json(c.required("projection")?)?),
+        dropped: c.list("dropped")?.iter().map(schema_from_json).collect::<Result<_>>()?,
+        snapshot_id: c.any_long("snapshot-id"),
         location,
-        storage_options: options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect(),
-        name_mapping: c.get("name-mapping").and_then(Json::as_str).map(str::to_owned),
-        keep_deleted: c.get("keep-deleted").and_then(Json::as_bool).unwrap_or(false),
-        batch_rows: member(c, "batch-rows")?.as_u64().ok_or_else(|| wrong("batch-rows"))? as usize,
-        buckets: c.get("paimon").filter(|p| !p.is_null()).map(buckets::context_of).transpose()?.map(Arc::new),
+        storage_options,
+        name_mapping: c.any_string("name-mapping").map(str::to_owned),
+        keep_deleted: c.any_flag("keep-deleted").unwrap_or(false),
+        batch_rows: c.required("batch-rows")?.as_u64().ok_or_else(|| wrong("batch-rows"))? as usize,
+        buckets: c.given("paimon").map(members).map(buckets::context_of).transpose()?.map(Arc::new),
     })
 }
 
@@ -210,28 +213,29 @@ pub fn message_to_json(message: &CommitMessage) -> Result<String> {
 /// # Errors
 /// `InvalidInput` if the text is something else.
 pub fn message_from_json(text: &str) -> Result<CommitMessage> {
-    let j = parse(text)?;
-    let specs = SpecShape::parse_all(member(&j, "specs")?)?;
-    let files = |j: &Json, key: &str| array(j, key)?.iter().map(|f| file_of(f, &specs)).collect::<Result<Vec<_>>>();
-    let delta = j.get("delta").filter(|d| !d.is_null()).map(|d| delta_of(d, files(d, "removed-files")?)).transpose()?;
+    let json = parse(text)?;
+    let j = members(&json);
+    let specs = SpecShape::parse_all(j.required("specs")?)?;
+    let files =
+        |j: JsonMembers<'_>, key: &str| j.list(key)?.iter().map(|f| file_of(f, &specs)).collect::<Result<Vec<_>>>();
+    let delta = j.given("delta").map(members).map(|d| delta_of(d, files(d, "removed-files")?)).transpose()?;
     let rewrites = j
-        .get("rewrites-format-version")
-        .filter(|v| !v.is_null())
+        .given("rewrites-format-version")
         .map(|v| v.as_u64().and_then(|v| u8::try_from(v).ok()).ok_or_else(|| wrong("rewrites-format-version")));
-    let written_at = j.get("written-at").filter(|v| !v.is_null()).map(|at| {
-        let number = |key: &str| at.get(key).and_then(Json::as_i64).ok_or_else(|| wrong("written-at"));
+    let written_at = j.given("written-at").map(members).map(|at| {
+        let number = |key: &str| at.any_long(key).ok_or_else(|| wrong("written-at"));
         Ok(WrittenAt { sequence_number: number("sequence-number")?, time_ms: number("timestamp-ms")? })
     });
-    let message = CommitMessage::new(text_of(&j, "table-uuid")?, files(&j, "files")?, written_at.transpose()?);
-    let buckets = buckets::buckets_of(&j, &message.files, files)?;
+    let message = CommitMessage::new(j.string("table-uuid")?, files(j, "files")?, written_at.transpose()?);
+    let buckets = buckets::buckets_of(j, &message.files, files)?;
     let rewrites = rewrites.transpose()?;
     Ok(CommitMessage { delta, rewrites, buckets, ..message })
 }
 
-fn delta_of(j: &Json, removed: Vec<DataFile>) -> Result<RowDelta> {
-    let referenced = array(j, "referenced-data-files")?.iter().map(|path| path.as_str().map(str::to_owned));
+fn delta_of(j: JsonMembers<'_>, removed: Vec<DataFile>) -> Result<RowDelta> {
+    let referenced = j.strings("referenced-data-files")?;
     let id = |v: &Json| v.as_i64().and_then(|id| i32::try_from(id).ok());
-    let specs = match j.get("spec-ids").filter(|v| !v.is_null()) {
+    let specs = match j.given("spec-ids") {
         None => None,
         Some(ids) => {
             let ids = ids.as_array().and_then(|ids| ids.iter().map(id).collect::<Option<_>>());
@@ -239,11 +243,11 @@ fn delta_of(j: &Json, removed: Vec<DataFile>) -> Result<RowDelta> {
         }
     };
     Ok(RowDelta {
-        since: j.get("since-snapshot-id").and_then(Json::as_i64),
+        since: j.any_long("since-snapshot-id"),
         removed,
-        referenced: referenced.collect::<Option<_>>().ok_or_else(|| wrong("referenced-data-files"))?,
+        referenced,
         specs,
-        part: j.get("part-rows").filter(|v| !v.is_null()).map(part_of).transpose()?,
+        part: j.given("part-rows").map(part_of).transpose()?,
     })
 }
 
@@ -260,24 +264,23 @@ pub(crate) struct SpecShape {
 }
 
 impl SpecShape {
-    fn parse(j: &Json, schema: Option<&Schema>) -> Result<SpecShape> {
+    fn parse(json: &Json, schema: Option<&Schema>) -> Result<SpecShape> {
         let field = |f: &Json| -> Result<PartitionValue> {
-            let transform = Transform::parse(text_of(f, "transform")?);
-            let source_id = id_of(f, "source-id")?;
-            let ty = match f.get("result-type").and_then(Json::as_str) {
+            let f = members(f);
+            let transform = Transform::parse(f.string("transform")?);
+            let source_id = f.int("source-id")?;
+            let ty = match f.any_string("result-type") {
                 Some(text) => parse_primitive(text)?,
                 None => {
                     let source = schema.and_then(|s| s.field(source_id)).and_then(|f| f.ty.as_primitive());
                     transform.result_type(source.unwrap_or(&PrimitiveType::String))
                 }
             };
-            let name = text_of(f, "name")?.to_owned();
-            Ok(PartitionValue { name, field_id: id_of(f, "field-id")?, source_id, transform, ty, value: None })
+            let name = f.string("name")?.to_owned();
+            Ok(PartitionValue { name, field_id: f.int("field-id")?, source_id, transform, ty, value: None })
         };
-        Ok(SpecShape {
-            id: id_of(j, "spec-id")?,
-            fields: array(j, "fields")?.iter().map(field).collect::<Result<_>>()?,
-        })
+        let j = members(json);
+        Ok(SpecShape { id: j.int("spec-id")?, fields: j.list("fields")?.iter().map(field).collect::<Result<_>>()? })
     }
 
     pub(crate) fn parse_list(specs: &Json) -> Result<Vec<SpecShape>> {
@@ -290,17 +293,18 @@ impl SpecShape {
     }
 }
 
-pub(crate) fn task_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<ScanTask> {
+pub(crate) fn task_of(json: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<ScanTask> {
+    let j = members(json);
     let residual = match j.get("residual-filter") {
         Some(r) => bind(&predicate_from_json(r)?, schema, true)?,
         None => BoundPredicate::True,
     };
-    let change = j.get("change").filter(|c| !c.is_null()).map(|c| change_of(c, specs)).transpose()?;
-    let merge = j.get("merge").map(|m| section_of(m, specs, schema)).transpose()?;
+    let change = j.given("change").map(members).map(|c| change_of(c, specs)).transpose()?;
+    let merge = j.get("merge").map(members).map(|m| section_of(m, specs, schema)).transpose()?;
     Ok(ScanTask {
-        data_file: Arc::new(file_of(member(j, "data-file")?, specs)?),
-        start: int_of(j, "start")?,
-        length: int_of(j, "length")?,
+        data_file: Arc::new(file_of(j.required("data-file")?, specs)?),
+        start: j.long("start")?,
+        length: j.long("length")?,
         deletes: deletes_of(j, "delete-files", specs)?.unwrap_or_default(),
         residual: Arc::new(residual),
         change: change.map(Box::new),
@@ -309,14 +313,14 @@ pub(crate) fn task_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schem
 }
 
 /// The columns that a filter on changes may use.
-fn section_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<MergeSection> {
+fn section_of(j: JsonMembers<'_>, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<MergeSection> {
     let run = |run: &Json| {
         let tasks = run.as_array().ok_or_else(|| wrong("merge"))?;
         tasks.iter().map(|t| task_of(t, specs, schema)).collect::<Result<Vec<_>>>()
     };
-    let runs = |j: &Json, name| array(j, name)?.iter().map(run).collect::<Result<Vec<_>>>();
-    let before = if j.get("before").is_some() { Some(runs(j, "before")?) } else { None };
-    Ok(MergeSection { runs: runs(j, "runs")?, before })
+    let runs = |name| j.list(name)?.iter().map(run).collect::<Result<Vec<_>>>();
+    let before = if j.get("before").is_some() { Some(runs("before")?) } else { None };
+    Ok(MergeSection { runs: runs("runs")?, before })
 }
 
 fn metadata_columns() -> Schema {
@@ -324,33 +328,34 @@ fn metadata_columns() -> Schema {
     Schema::new(0, ids.filter_map(metadata_column).collect::<Vec<_>>(), Vec::new())
 }
 
-fn deletes_of(j: &Json, key: &str, specs: &BTreeMap<i32, SpecShape>) -> Result<Option<Vec<DeleteRef>>> {
+fn deletes_of(j: JsonMembers<'_>, key: &str, specs: &BTreeMap<i32, SpecShape>) -> Result<Option<Vec<DeleteRef>>> {
     let Some(Json::Array(files)) = j.get(key) else { return Ok(None) };
     let delete = |f| Ok(DeleteRef { file: Arc::new(file_of(f, specs)?) });
     files.iter().map(delete).collect::<Result<_>>().map(Some)
 }
 
-fn change_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<TaskChange> {
+fn change_of(j: JsonMembers<'_>, specs: &BTreeMap<i32, SpecShape>) -> Result<TaskChange> {
     Ok(TaskChange {
-        operation: ChangeOperation::parse(text_of(j, "operation")?).ok_or_else(|| wrong("operation"))?,
-        ordinal: id_of(j, "ordinal")?,
-        commit_snapshot_id: int_of(j, "commit-snapshot-id")?,
+        operation: ChangeOperation::parse(j.string("operation")?).ok_or_else(|| wrong("operation"))?,
+        ordinal: j.int("ordinal")?,
+        commit_snapshot_id: j.long("commit-snapshot-id")?,
         removed_by: deletes_of(j, "removed-by", specs)?,
         commit: None,
     })
 }
 
-fn commit_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<(i64, Arc<CommitChanges>)> {
+fn commit_of(json: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<(i64, Arc<CommitChanges>)> {
+    let j = members(json);
     let changes = CommitChanges {
-        sequence_number: int_of(j, "sequence-number")?,
-        first_row_id: int_of(j, "first-row-id")?,
-        tasks: array(j, "tasks")?.iter().map(|t| task_of(t, specs, schema)).collect::<Result<_>>()?,
+        sequence_number: j.long("sequence-number")?,
+        first_row_id: j.long("first-row-id")?,
+        tasks: j.list("tasks")?.iter().map(|t| task_of(t, specs, schema)).collect::<Result<_>>()?,
     };
-    Ok((int_of(j, "commit-snapshot-id")?, Arc::new(changes)))
+    Ok((j.long("commit-snapshot-id")?, Arc::new(changes)))
 }
 
-fn partition_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<Arc<Partition>> {
-    let spec_id = id_of(j, "spec-id")?;
+fn partition_of(j: JsonMembers<'_>, specs: &BTreeMap<i32, SpecShape>) -> Result<Arc<Partition>> {
+    let spec_id = j.int("spec-id")?;
     let shape = specs.get(&spec_id).ok_or_else(|| wrong("spec-id"))?;
     let values = match j.get("partition") {
         Some(Json::Array(values)) if values.len() == shape.fields.len() => values.iter().collect(),
@@ -376,47 +381,48 @@ fn types_of(j: &Json, shape: &SpecShape) -> Result<Vec<PrimitiveType>> {
     all.iter().map(|ty| parse_primitive(ty.as_str().ok_or_else(|| wrong("partition-types"))?)).collect()
 }
 
-fn file_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
-    let content = match text_of(j, "content")?.to_ascii_lowercase().replace('_', "-").as_str() {
+fn file_of(json: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
+    let j = members(json);
+    let content = match j.string("content")?.to_ascii_lowercase().replace('_', "-").as_str() {
         "data" => FileContent::Data,
         "position-deletes" => FileContent::PositionDeletes,
         "equality-deletes" => FileContent::EqualityDeletes,
         _ => return Err(wrong("content")),
     };
-    let long = |key: &str| j.get(key).and_then(Json::as_i64);
+    let long = |key: &str| j.any_long(key);
     let longs = |key: &str| -> Result<Option<Vec<i64>>> {
-        let Some(list) = j.get(key).filter(|v| !v.is_null()) else { return Ok(None) };
+        let Some(list) = j.given(key) else { return Ok(None) };
         let all = list.as_array().and_then(|a| a.iter().map(Json::as_i64).collect::<Option<Vec<_>>>());
         all.map(Some).ok_or_else(|| wrong(key))
     };
     let ids = longs("equality-ids")?.map(|v| v.into_iter().map(|i| i as FieldId).collect());
     Ok(DataFile {
         content,
-        path: text_of(j, "file-path")?.to_owned(),
-        format: FileFormat::parse(text_of(j, "file-format")?).ok_or_else(|| wrong("file-format"))?,
+        path: j.string("file-path")?.to_owned(),
+        format: FileFormat::parse(j.string("file-format")?).ok_or_else(|| wrong("file-format"))?,
         partition: partition_of(j, specs)?,
-        record_count: int_of(j, "record-count")?,
-        size_bytes: int_of(j, "file-size-in-bytes")?,
+        record_count: j.long("record-count")?,
+        size_bytes: j.long("file-size-in-bytes")?,
         sequence_number: long("sequence-number"),
         file_sequence_number: long("file-sequence-number"),
         snapshot_id: long("snapshot-id"),
         metrics: metrics_of(j)?,
-        key_metadata: j.get("key-metadata").and_then(Json::as_str).and_then(unhex),
+        key_metadata: j.any_string("key-metadata").and_then(unhex),
         split_offsets: longs("split-offsets")?,
         equality_ids: ids,
         sort_order_id: long("sort-order-id").and_then(|v| i32::try_from(v).ok()),
         first_row_id: long("first-row-id"),
-        referenced_data_file: j.get("referenced-data-file").and_then(Json::as_str).map(str::to_owned),
+        referenced_data_file: j.any_string("referenced-data-file").map(str::to_owned),
         content_offset: long("content-offset"),
         content_size_bytes: long("content-size-in-bytes"),
-        bucket_file: j.get("leveled").map(buckets::bucket_file_of).transpose()?.map(Box::new),
+        bucket_file: j.get("bucket_file").map(members).map(buckets::bucket_file_of).transpose()?.map(Box::new),
     })
 }
 
-fn metrics_of(j: &Json) -> Result<Option<FileMetrics>> {
-    fn map_of<T>(j: &Json, key: &str, value: impl Fn(&Json) -> Option<T>) -> Result<Option<FieldMap<T>>> {
-        let Some(map) = j.get(key).filter(|v| !v.is_null()) else { return Ok(None) };
-        let (keys, values) = (array(map, "keys")?, array(map, "values")?);
+fn metrics_of(j: JsonMembers<'_>) -> Result<Option<FileMetrics>> {
+    fn map_of<T>(j: JsonMembers<'_>, key: &str, value: impl Fn(&Json) -> Option<T>) -> Result<Option<FieldMap<T>>> {
+        let Some(map) = j.given(key).map(members) else { return Ok(None) };
+        let (keys, values) = (map.list("keys")?, map.list("values")?);
         let pairs = keys.iter().zip(values).map(|(k, v)| Some((i32::try_from(k.as_i64()?).ok()?, value(v)?)));
         pairs.collect::<Option<_>>().map(Some).ok_or_else(|| wrong(key))
     }

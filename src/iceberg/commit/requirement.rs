@@ -5,8 +5,8 @@
 use serde_json::{Value as Json, json};
 
 use crate::error::{Error, Result};
-use crate::iceberg::spec::members::Members;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
+use crate::types::json_members::OwnedMembers;
 
 /// A condition that a table must meet before a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl MetadataRequirement {
     /// `CorruptTable` if a member is missing or wrong; `Unsupported` for a type that this version does not know.
     pub fn from_json(json: Json) -> Result<MetadataRequirement> {
         use MetadataRequirement as R;
-        let mut m = Members::of(json, "a requirement of a commit")?;
+        let mut m = OwnedMembers::of(json, "a requirement of a commit")?;
         let kind = m.required_string("type")?;
         Ok(match kind.as_str() {
             "assert-create" => R::AssertCreate,

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 use crate::error::{Error, Result};
-use crate::iceberg::spec::members::Members;
 use crate::iceberg::spec::partition::{spec_from_json, spec_to_json};
 use crate::iceberg::spec::snapshot::{Snapshot, SnapshotRef, StatisticsFile};
 use crate::iceberg::spec::sort_order::{sort_order_from_json, sort_order_to_json};
+use crate::types::json_members::OwnedMembers;
 use crate::types::schema_json::{schema_from_json, schema_to_json};
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
@@ -161,7 +161,7 @@ impl MetadataUpdate {
     /// `CorruptTable` if a member is missing or wrong; `Unsupported` for an action that this version does not know.
     pub fn from_json(json: Json, format_version: u8) -> Result<MetadataUpdate> {
         use MetadataUpdate as U;
-        let mut m = Members::of(json, "a metadata update")?;
+        let mut m = OwnedMembers::of(json, "a metadata update")?;
         let action = m.required_string("action")?;
         Ok(match action.as_str() {
             "assign-uuid" => U::AssignUuid(m.required_string("uuid")?),
@@ -205,14 +205,14 @@ impl MetadataUpdate {
 }
 
 /// Reads a required list of integers.
-fn ids<T: TryFrom<i64>>(m: &mut Members, key: &str) -> Result<Vec<T>> {
+fn ids<T: TryFrom<i64>>(m: &mut OwnedMembers, key: &str) -> Result<Vec<T>> {
     let list = m.list(key)?.ok_or_else(|| m.error(key, "is missing"))?;
     let id = |json: &Json| json.as_i64().and_then(|id| T::try_from(id).ok());
     list.iter().map(|json| id(json).ok_or_else(|| m.error(key, "holds a value that is not an id"))).collect()
 }
 
 /// Reads a required list of strings.
-fn names(m: &mut Members, key: &str) -> Result<Vec<String>> {
+fn names(m: &mut OwnedMembers, key: &str) -> Result<Vec<String>> {
     let list = m.list(key)?.ok_or_else(|| m.error(key, "is missing"))?;
     let name = |json: &Json| json.as_str().map(str::to_owned);
     list.iter().map(|json| name(json).ok_or_else(|| m.error(key, "holds a value that is not a string"))).collect()

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::members::Members;
 use super::metadata::{MAIN_BRANCH, Recorded, TableMetadata};
 use super::partition::{FIRST_PARTITION_FIELD_ID, complete_spec_json, spec_from_json};
 use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
 use super::sort_order::{sort_order_from_json, sort_order_to_json};
 use crate::error::{Error, Result};
 use crate::format::evolution::RefKind;
+use crate::types::json_members::OwnedMembers;
 use crate::types::schema_json::schema_from_json;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
@@ -79,7 +79,7 @@ fn gunzip(bytes: &[u8]) -> Result<Vec<u8>> {
 /// # Errors
 /// Errors of [`parse_metadata`].
 pub fn metadata_from_json(json: Json) -> Result<TableMetadata> {
-    let mut m = Members::of(json, "the table metadata")?;
+    let mut m = OwnedMembers::of(json, "the table metadata")?;
     let version = format_version(&mut m)?;
     let mut recorded = Recorded::default();
     let (schemas, current_schema_id) = schemas(&mut m, version, &mut recorded)?;
@@ -136,7 +136,7 @@ pub fn metadata_from_json(json: Json) -> Result<TableMetadata> {
     })
 }
 
-fn each<T>(m: &mut Members, key: &str, read: impl Fn(Json) -> Result<T>) -> Result<Vec<T>> {
+fn each<T>(m: &mut OwnedMembers, key: &str, read: impl Fn(Json) -> Result<T>) -> Result<Vec<T>> {
     m.list(key)?.unwrap_or_default().into_iter().map(read).collect()
 }
 
@@ -147,7 +147,7 @@ fn strip_slashes(mut location: String) -> String {
     location
 }
 
-fn format_version(m: &mut Members) -> Result<u8> {
+fn format_version(m: &mut OwnedMembers) -> Result<u8> {
     let recorded = m.required("format-version").map_err(|e| e.hint("This may not be an Iceberg metadata file"))?;
     match recorded.as_i64() {
         Some(v) if (1..=i64::from(NEWEST_FORMAT_VERSION)).contains(&v) => Ok(v as u8),
@@ -162,7 +162,7 @@ fn format_version(m: &mut Members) -> Result<u8> {
 type Schemas = (Vec<Arc<Schema>>, i32);
 
 /// Reads `schemas`, or the `schema` of old v1 tables. Later v1 tables have both, for old readers.
-fn schemas(m: &mut Members, version: u8, recorded: &mut Recorded) -> Result<Schemas> {
+fn schemas(m: &mut OwnedMembers, version: u8, recorded: &mut Recorded) -> Result<Schemas> {
     let old = m.take("schema").filter(|_| version == 1);
     let current = m.int("current-schema-id")?;
     let Some(list) = m.list("schemas")? else {
@@ -193,7 +193,7 @@ fn schemas(m: &mut Members, version: u8, recorded: &mut Recorded) -> Result<Sche
 type Specs = (Vec<Arc<PartitionSpec>>, i32);
 
 /// Reads `partition-specs`, or the field list `partition-spec` of old v1 tables.
-fn partition_specs(m: &mut Members, version: u8, recorded: &mut Recorded) -> Result<Specs> {
+fn partition_specs(m: &mut OwnedMembers, version: u8, recorded: &mut Recorded) -> Result<Specs> {
     let old = m.take("partition-spec").filter(|_| version == 1);
     let default = m.int("default-spec-id")?;
     let (list, default) = match (m.list("partition-specs")?, old) {
@@ -225,7 +225,7 @@ pub(crate) fn highest_partition_field_id(specs: &[Arc<PartitionSpec>]) -> i32 {
 type SortOrders = (Vec<Arc<SortOrder>>, i32);
 
 /// Reads `sort-orders`. Adds the unsorted order if v1 has none, or if its id is used but not listed.
-fn sort_orders(m: &mut Members, version: u8, recorded: &mut Recorded) -> Result<SortOrders> {
+fn sort_orders(m: &mut OwnedMembers, version: u8, recorded: &mut Recorded) -> Result<SortOrders> {
     let default = m.int("default-sort-order-id")?;
     let (list, default) = match m.list("sort-orders")? {
         Some(list) => (list, default.ok_or_else(|| m.error("default-sort-order-id", "is missing"))?),
@@ -268,7 +268,11 @@ fn check_snapshots(snapshots: &[Arc<Snapshot>], last_sequence_number: i64) -> Re
 }
 
 /// Reads `refs`. Metadata of old writers has none and gets `main` alone. Also checks that the current snapshot exists.
-fn refs(m: &mut Members, current: Option<i64>, snapshots: &[Arc<Snapshot>]) -> Result<BTreeMap<String, SnapshotRef>> {
+fn refs(
+    m: &mut OwnedMembers,
+    current: Option<i64>,
+    snapshots: &[Arc<Snapshot>],
+) -> Result<BTreeMap<String, SnapshotRef>> {
     let ids: HashSet<i64> = snapshots.iter().map(|s| s.id).collect();
     if let Some(id) = current.filter(|id| !ids.contains(id)) {
         return Err(m.error("current-snapshot-id", "names a missing snapshot").with("snapshot", id));

@@ -1,7 +1,6 @@
 //! The terms of the specification: metadata, schemas, snapshots, partition specs, sort orders.
 //!
 //! - `defaults`: default values of columns: checks them and converts them to the form of table metadata
-//! - `members`: takes the members of a JSON object one by one
 //! - `metadata`: table metadata: one version of a table, as its metadata file describes it
 //! - `metadata_build`: new versions of table metadata: new tables and the changes that commits make
 //! - `metadata_encode`: metadata files: `TableMetadata` to bytes
@@ -14,7 +13,6 @@
 //! - `sort_order`: sort orders: their JSON, and the short texts that users write (`ts desc nulls last`)
 
 pub(crate) mod defaults;
-pub(crate) mod members;
 pub mod metadata;
 pub mod metadata_build;
 pub mod metadata_encode;

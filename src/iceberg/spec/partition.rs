@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::members::Members;
 use crate::error::{Error, Result};
+use crate::types::json_members::OwnedMembers;
 use crate::types::{PartitionField, PartitionSpec, Transform};
 
 /// The id of the first partition field if the spec records no ids.
@@ -21,7 +21,7 @@ pub fn spec_from_json(json: &Json, default_id: i32) -> Result<PartitionSpec> {
     let (id, fields) = match json {
         Json::Array(fields) => (default_id, fields.clone()),
         json => {
-            let mut members = Members::of(json.clone(), "a partition spec")?;
+            let mut members = OwnedMembers::of(json.clone(), "a partition spec")?;
             let id = members.int("spec-id")?.unwrap_or(default_id);
             let fields = members.list("fields")?;
             (id, fields.ok_or_else(|| members.error("fields", "is missing"))?)
@@ -30,7 +30,7 @@ pub fn spec_from_json(json: &Json, default_id: i32) -> Result<PartitionSpec> {
     let mut out: Vec<PartitionField> = Vec::with_capacity(fields.len());
     let mut with_id = 0;
     for (i, field) in fields.into_iter().enumerate() {
-        let mut members = Members::of(field, "a partition field")?;
+        let mut members = OwnedMembers::of(field, "a partition field")?;
         let recorded = members.int("field-id")?;
         with_id += usize::from(recorded.is_some());
         let position = i32::try_from(i).ok().and_then(|i| FIRST_PARTITION_FIELD_ID.checked_add(i));
@@ -54,7 +54,7 @@ pub fn spec_from_json(json: &Json, default_id: i32) -> Result<PartitionSpec> {
 
 /// The source column, and whether it is the only one. v3 may list several in `source-ids`, for transforms that this
 /// version does not know.
-pub(crate) fn source_id(members: &mut Members) -> Result<(i32, bool)> {
+pub(crate) fn source_id(members: &mut OwnedMembers) -> Result<(i32, bool)> {
     let ids = members.list("source-ids")?.unwrap_or_default();
     if let Some(id) = members.int("source-id")? {
         return Ok((id, ids.len() < 2));

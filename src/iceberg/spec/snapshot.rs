@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::members::Members;
 use crate::error::{Error, Result};
+use crate::types::json_members::OwnedMembers;
 
 /// The summary key of the operation.
 const OPERATION: &str = "operation";
@@ -54,14 +54,14 @@ impl Snapshot {
     /// # Errors
     /// `CorruptTable` for a missing or wrong member.
     pub fn from_json(json: Json, format_version: u8) -> Result<Snapshot> {
-        let mut m = Members::of(json, "a snapshot")?;
+        let mut m = OwnedMembers::of(json, "a snapshot")?;
         let id = m.required_long("snapshot-id")?;
         Self::read(&mut m, id, format_version)
             .map(|snapshot| Snapshot { extra: m.rest(), ..snapshot })
             .map_err(|e| e.with("snapshot", id))
     }
 
-    fn read(m: &mut Members, id: i64, format_version: u8) -> Result<Snapshot> {
+    fn read(m: &mut OwnedMembers, id: i64, format_version: u8) -> Result<Snapshot> {
         let sequence_number = m.count("sequence-number")?.filter(|_| format_version > 1);
         let manifest_list = m.string("manifest-list")?;
         let manifests = match (m.list("manifests")?, &manifest_list) {
@@ -163,7 +163,7 @@ impl SnapshotRef {
     /// # Errors
     /// `CorruptTable` for a missing or wrong member.
     pub fn from_json(json: Json) -> Result<SnapshotRef> {
-        let mut m = Members::of(json, "a reference")?;
+        let mut m = OwnedMembers::of(json, "a reference")?;
         let kind = match m.required_string("type")?.to_ascii_lowercase().as_str() {
             "branch" => RefKind::Branch,
             "tag" => RefKind::Tag,
@@ -208,7 +208,7 @@ impl SnapshotLogEntry {
     /// # Errors
     /// `CorruptTable` for a missing or wrong member.
     pub fn from_json(json: Json) -> Result<Self> {
-        let mut m = Members::of(json, "a snapshot-log entry")?;
+        let mut m = OwnedMembers::of(json, "a snapshot-log entry")?;
         Ok(SnapshotLogEntry {
             timestamp_ms: m.required_long("timestamp-ms")?,
             snapshot_id: m.required_long("snapshot-id")?,
@@ -236,7 +236,7 @@ impl MetadataLogEntry {
     /// # Errors
     /// `CorruptTable` for a missing or wrong member.
     pub fn from_json(json: Json) -> Result<Self> {
-        let mut m = Members::of(json, "a metadata-log entry")?;
+        let mut m = OwnedMembers::of(json, "a metadata-log entry")?;
         let timestamp_ms = m.required_long("timestamp-ms")?;
         Ok(MetadataLogEntry { timestamp_ms, metadata_file: m.required_string("metadata-file")? })
     }

@@ -4,10 +4,10 @@
 
 use serde_json::{Value as Json, json};
 
-use super::members::Members;
 use super::partition::source_id;
 use super::partition_by::{PartitionTerm, source_of};
 use crate::error::{Error, Result};
+use crate::types::json_members::OwnedMembers;
 use crate::types::{Schema, SortField, SortOrder, Transform};
 
 /// Reads a sort order object.
@@ -15,7 +15,7 @@ use crate::types::{Schema, SortField, SortOrder, Transform};
 /// # Errors
 /// `CorruptTable` for a missing or wrong member.
 pub fn sort_order_from_json(json: &Json) -> Result<SortOrder> {
-    let mut members = Members::of(json.clone(), "a sort order")?;
+    let mut members = OwnedMembers::of(json.clone(), "a sort order")?;
     let id = members.required_int("order-id")?;
     let fields = members.list("fields")?.ok_or_else(|| members.error("fields", "is missing"))?;
     let fields = fields.into_iter().map(field_from_json).collect::<Result<Vec<_>>>()?;
@@ -26,7 +26,7 @@ pub fn sort_order_from_json(json: &Json) -> Result<SortOrder> {
 }
 
 fn field_from_json(json: Json) -> Result<SortField> {
-    let mut m = Members::of(json, "a sort field")?;
+    let mut m = OwnedMembers::of(json, "a sort field")?;
     let transform = Transform::parse(&m.required_string("transform")?);
     let descending = match m.required_string("direction")?.to_ascii_lowercase().as_str() {
         "asc" => false,

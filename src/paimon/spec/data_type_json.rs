@@ -4,8 +4,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::data_type::{DataField, DataType, TypeKind};
 use super::data_type_text::parse_type_text;
-use crate::error::{Error, Result};
-use crate::types::FieldId;
+use crate::error::{Error, Result, ResultExt};
+use crate::types::json_members::JsonMembers;
 
 impl DataField {
     /// Reads a field of a schema file.
@@ -13,17 +13,16 @@ impl DataField {
     /// # Errors
     /// `CorruptTable` if it lacks an id, a name or a type; as [`DataType::from_json`].
     pub fn from_json(json: &Json) -> Result<DataField> {
-        let bad = |what: &str| Error::corrupt(format!("a field of the schema has no {what}"));
-        let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);
-        let name = text("name").ok_or_else(|| bad("name"))?;
-        let id = json.get("id").and_then(Json::as_i64).and_then(|id| FieldId::try_from(id).ok());
-        let ty = json.get("type").ok_or_else(|| bad("type").with("column", &name))?;
+        let members = JsonMembers::of(json, |what| Error::corrupt(format!("a field of the schema has no {what}")));
+        let text = |key: &str| members.any_string(key).map(str::to_owned);
+        let name = members.string("name")?;
+        let ty = members.required("type").with("column", name)?;
         Ok(DataField {
-            id: id.ok_or_else(|| bad("id").with("column", &name))?,
-            ty: DataType::from_json(ty).map_err(|e| e.with("column", &name))?,
+            id: members.int("id").with("column", name)?,
+            ty: DataType::from_json(ty).with("column", name)?,
             description: text("description"),
             default_value: text("defaultValue"),
-            name,
+            name: name.to_owned(),
         })
     }
 
@@ -50,11 +49,9 @@ impl DataType {
             Json::Object(object) => object,
             _ => return Err(Error::corrupt(format!("{json} is not a type of the schema"))),
         };
-        let bad = |what: &str| Error::corrupt(format!("a type of the schema has no {what}"));
-        let text = object.get("type").and_then(Json::as_str).ok_or_else(|| bad("name"))?;
-        let child = |key: &str| -> Result<Box<DataType>> {
-            Ok(Box::new(DataType::from_json(object.get(key).ok_or_else(|| bad(key))?)?))
-        };
+        let members = JsonMembers::of_map(object, |what| Error::corrupt(format!("a type of the schema has no {what}")));
+        let text = members.any_string("type").ok_or_else(|| members.wrong("name"))?;
+        let child = |key: &str| DataType::from_json(members.required(key)?).map(Box::new);
         let name = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
         let kind = match name {
             "ARRAY" => TypeKind::Array(child("element")?),
@@ -62,12 +59,9 @@ impl DataType {
             "MAP" => TypeKind::Map(child("key")?, child("value")?),
             "VECTOR" => {
                 let length = object.get("length").and_then(Json::as_u64).and_then(|n| u32::try_from(n).ok());
-                TypeKind::Vector { element: child("element")?, length: length.ok_or_else(|| bad("length"))? }
+                TypeKind::Vector { element: child("element")?, length: length.ok_or_else(|| members.wrong("length"))? }
             }
-            "ROW" => {
-                let fields = object.get("fields").and_then(Json::as_array).ok_or_else(|| bad("fields"))?;
-                TypeKind::Row(fields.iter().map(DataField::from_json).collect::<Result<_>>()?)
-            }
+            "ROW" => TypeKind::Row(members.list("fields")?.iter().map(DataField::from_json).collect::<Result<_>>()?),
             _ => return Err(Error::unsupported(format!("the type '{text}' is not supported"))),
         };
         Ok(DataType { kind, nullable: !text.contains("NOT NULL") })

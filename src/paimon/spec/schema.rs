@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json};
 use super::data_type::{DataField, DataType};
 use super::pretty_json::pretty;
 use crate::error::{Error, Result};
+use crate::types::json_members::JsonMembers;
 use crate::types::options::Options;
 use crate::types::{FieldId, Schema};
 
@@ -86,12 +87,6 @@ fn depth_of(json: &Json) -> usize {
     }
 }
 
-/// The texts of a list.
-fn texts(raw: &Map<String, Json>, key: &str) -> Result<Vec<String>> {
-    let list = raw.get(key).and_then(Json::as_array).ok_or_else(|| no(key))?;
-    list.iter().map(|v| v.as_str().map(str::to_owned).ok_or_else(|| no(key))).collect()
-}
-
 /// The text of an option, which Java takes from numbers and truth values too.
 fn option_text(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
@@ -114,12 +109,12 @@ impl TableSchema {
     /// # Errors
     /// As [`TableSchema::parse`].
     pub fn from_json(raw: Map<String, Json>) -> Result<TableSchema> {
-        let number = |key: &str| raw.get(key).and_then(Json::as_i64);
-        let version = number("version").unwrap_or(ONE_BUCKET_VERSION);
+        let members = JsonMembers::of_map(&raw, no);
+        let version = members.any_long("version").unwrap_or(ONE_BUCKET_VERSION);
         if version > CURRENT_VERSION {
             return Err(Error::unsupported(format!("schemas of version {version} can't be read")));
         }
-        let fields = raw.get("fields").and_then(Json::as_array).ok_or_else(|| no("fields"))?;
+        let fields = members.list("fields")?;
         if fields.iter().any(|field| depth_of(field) > MAX_DEPTH) {
             return Err(Error::corrupt("a type of the schema is nested too deep"));
         }
@@ -133,9 +128,8 @@ impl TableSchema {
         if version <= ORC_VERSION {
             options.entry("file.format".to_owned()).or_insert_with(|| "orc".to_owned());
         }
-        let id = number("id").filter(|id| *id >= 0).ok_or_else(|| no("id"))?;
-        let highest = number("highestFieldId").and_then(|id| FieldId::try_from(id).ok());
-        let (partition_keys, primary_keys) = (texts(&raw, "partitionKeys")?, texts(&raw, "primaryKeys")?);
+        let id = members.any_long("id").filter(|id| *id >= 0).ok_or_else(|| no("id"))?;
+        let (partition_keys, primary_keys) = (members.strings("partitionKeys")?, members.strings("primaryKeys")?);
         let named: Vec<String> = Options(&options).list("bucket-key").into_iter().map(str::to_owned).collect();
         let bucket_keys = if named.is_empty() {
             primary_keys.iter().filter(|k| !partition_keys.contains(k)).cloned().collect()
@@ -147,9 +141,9 @@ impl TableSchema {
             version,
             columns: Arc::new(Schema::new(0, Vec::new(), Vec::new())),
             declared: Arc::default(),
-            highest_field_id: highest.ok_or_else(|| no("highestFieldId"))?,
-            comment: raw.get("comment").and_then(Json::as_str).map(str::to_owned),
-            time_ms: number("timeMillis").unwrap_or(0),
+            highest_field_id: members.int("highestFieldId")?,
+            comment: members.any_string("comment").map(str::to_owned),
+            time_ms: members.any_long("timeMillis").unwrap_or(0),
             fields,
             partition_keys,
             primary_keys,

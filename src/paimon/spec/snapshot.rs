@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use super::pretty_json::pretty;
 use crate::error::{Error, Result};
+use crate::types::json_members::JsonMembers;
 
 /// The latest version of the format.
 pub const CURRENT_VERSION: i64 = 3;
@@ -115,37 +116,34 @@ impl PaimonSnapshot {
     /// # Errors
     /// As [`PaimonSnapshot::parse`].
     pub fn from_json(raw: Map<String, Json>) -> Result<PaimonSnapshot> {
-        let bad = |key: &str| Error::corrupt(format!("the snapshot has no '{key}'"));
-        let number = |key: &str| raw.get(key).and_then(Json::as_i64);
-        let text = |key: &str| raw.get(key).and_then(Json::as_str).map(str::to_owned);
-        let version = number("version").unwrap_or(1);
+        let members = JsonMembers::of_map(&raw, |key| Error::corrupt(format!("the snapshot has no '{key}'")));
+        let text = |key: &str| members.any_string(key).map(str::to_owned);
+        let version = members.any_long("version").unwrap_or(1);
         if version > CURRENT_VERSION {
             return Err(Error::unsupported(format!("snapshots of version {version} can't be read")));
         }
-        let properties = raw.get("properties").and_then(Json::as_object);
-        let property = |(k, v): (&String, &Json)| Some((k.clone(), v.as_str()?.to_owned()));
         Ok(PaimonSnapshot {
             version,
-            id: number("id").ok_or_else(|| bad("id"))?,
-            schema_id: number("schemaId").ok_or_else(|| bad("schemaId"))?,
-            base_manifest_list: text("baseManifestList").ok_or_else(|| bad("baseManifestList"))?,
-            base_manifest_list_size: number("baseManifestListSize"),
-            delta_manifest_list: text("deltaManifestList").ok_or_else(|| bad("deltaManifestList"))?,
-            delta_manifest_list_size: number("deltaManifestListSize"),
+            id: members.long("id")?,
+            schema_id: members.long("schemaId")?,
+            base_manifest_list: members.string("baseManifestList")?.to_owned(),
+            base_manifest_list_size: members.any_long("baseManifestListSize"),
+            delta_manifest_list: members.string("deltaManifestList")?.to_owned(),
+            delta_manifest_list_size: members.any_long("deltaManifestListSize"),
             changelog_manifest_list: text("changelogManifestList"),
-            changelog_manifest_list_size: number("changelogManifestListSize"),
+            changelog_manifest_list_size: members.any_long("changelogManifestListSize"),
             index_manifest: text("indexManifest"),
             commit_user: text("commitUser").unwrap_or_default(),
-            commit_identifier: number("commitIdentifier").unwrap_or_default(),
-            commit_kind: text("commitKind").ok_or_else(|| bad("commitKind"))?,
-            time_ms: number("timeMillis").ok_or_else(|| bad("timeMillis"))?,
-            total_record_count: number("totalRecordCount"),
-            delta_record_count: number("deltaRecordCount"),
-            changelog_record_count: number("changelogRecordCount"),
-            watermark: number("watermark"),
+            commit_identifier: members.any_long("commitIdentifier").unwrap_or_default(),
+            commit_kind: members.string("commitKind")?.to_owned(),
+            time_ms: members.long("timeMillis")?,
+            total_record_count: members.any_long("totalRecordCount"),
+            delta_record_count: members.any_long("deltaRecordCount"),
+            changelog_record_count: members.any_long("changelogRecordCount"),
+            watermark: members.any_long("watermark"),
             statistics: text("statistics"),
-            properties: properties.into_iter().flatten().filter_map(property).collect(),
-            next_row_id: number("nextRowId"),
+            properties: members.texts("properties").unwrap_or_default(),
+            next_row_id: members.any_long("nextRowId"),
             raw,
         })
     }
