@@ -15,7 +15,8 @@
 //! 8. `rows`: delete, update, upsert, merge
 //! 9. `evolve`, `maintain`, `inspect`: change the table, maintain it, read its metadata
 //! 10. `transaction`: several changes in one commit
-//! 11. `table`: the table behind the seam; `catalog_tables`: catalogs behind the seam
+//! 11. `wire`: what travels to other processes
+//! 12. `table`: the table behind the seam; `catalog_tables`: catalogs behind the seam
 
 pub mod catalog;
 pub mod catalog_tables;
@@ -32,4 +33,5 @@ pub mod spec;
 pub mod state;
 pub mod table;
 pub mod transaction;
+pub(crate) mod wire;
 pub mod write;

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::json;
-
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::evolution::{RefKind, Retention};
 use crate::format::request::{RefInfo, SnapshotInfo};
@@ -69,7 +67,7 @@ pub(crate) struct IcebergTableInner {
     pub(crate) schema: Arc<Schema>,
     pub(crate) spec: Arc<PartitionSpec>,
     pub(crate) sort_order: Arc<SortOrder>,
-    moved: bool,
+    pub(in crate::iceberg) moved: bool,
 }
 
 impl IcebergTable {
@@ -227,22 +225,6 @@ impl IcebergTable {
         let TableVersion { metadata, found } = self.inner.versions.load()?;
         check_same_table(&self.inner.metadata, &metadata, &self.inner.root)?;
         self.at(metadata, found)
-    }
-
-    /// The JSON from which [`IcebergTable::from_json`] opens the same version again, even in another process. For a
-    /// table of a catalog, it has all options of the catalog, including secrets. For a catalog in memory it has none,
-    /// so that the opened table is read-only.
-    pub fn to_json(&self) -> String {
-        let mut out = json!({
-            "metadata-location": self.metadata_location(),
-            "storage-options": self.inner.storage_options,
-            "moved": self.inner.moved,
-        });
-        if let Some(kept) = self.inner.versions.catalog() {
-            let ident = kept.ident.to_string();
-            out["catalog"] = json!({"name": kept.name, "properties": kept.properties, "identifier": ident});
-        }
-        out.to_string()
     }
 
     /// The current version, in the form that messages use.

@@ -14,7 +14,8 @@
 //! 7. [`write`](mod@write): rows to files, files to snapshots
 //! 8. [`rows`]: delete, update, upsert, merge
 //! 9. [`evolve`], [`maintain`], [`inspect`]: change the table, look after it, look at it
-//! 10. [`table`]: the table behind the seam; `catalog_tables`: the tables of a warehouse
+//! 10. `wire`: what travels to other processes
+//! 11. [`table`]: the table behind the seam; `catalog_tables`: the tables of a warehouse
 
 pub mod catalog;
 pub(crate) mod catalog_tables;
@@ -29,4 +30,5 @@ pub mod scan;
 pub mod spec;
 pub mod state;
 pub mod table;
+pub(crate) mod wire;
 pub mod write;

@@ -1,9 +1,10 @@
 //! Planning in parts, by many processes: each part has some of a snapshot's manifests, and is planned alone.
 //!
 //! [`IcebergScan::plan_parts`] reads the manifest list, but no manifest. A [`IcebergPlanPart`] travels as JSON with
-//! everything that planning needs. It has the schemas, the specs, the filter, and the manifest list's entry for each
-//! manifest. The entries are needed because files inherit their sequence number, snapshot id and first row id. So
-//! planning a part reads only manifests. The tasks of all parts in order are those of [`IcebergScan::plan_files`].
+//! everything that planning needs; see `src/iceberg/wire/plan_part.rs`. It has the schemas, the specs, the filter,
+//! and the manifest list's entry for each manifest. The entries are needed because files inherit their sequence number,
+//! snapshot id and first row id. So planning a part reads only manifests. The tasks of all parts in order are those of
+//! [`IcebergScan::plan_files`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,17 +13,15 @@ use std::time::Instant;
 use arrow::array::{ArrayRef, BinaryBuilder};
 use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use serde_json::{Value as Json, json};
 
 use crate::error::{Error, Result, ResultExt};
-use crate::expr::json::{predicate_from_json, predicate_to_json};
-use crate::expr::{BoundPredicate, bind};
+use crate::expr::BoundPredicate;
 use crate::format::manifest_count::ManifestCount;
 use crate::format::splits;
 use crate::format::splits::{SplitPlan, SplitRequest};
 use crate::format::task::{ReadContext, Split};
-use crate::format::wire::task::{context_from_json, context_to_json, tasks_to_json};
-use crate::iceberg::manifest::list::{FieldSummary, ManifestContent, ManifestFile};
+use crate::format::wire::task::tasks_to_json;
+use crate::iceberg::manifest::list::ManifestFile;
 use crate::iceberg::plan::changes::AnyPlan;
 use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::manifest_groups::{ManifestGroup, group_manifests};
@@ -30,31 +29,28 @@ use crate::iceberg::plan::planned::PlannedBatch;
 use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::scan::handle::{IcebergScan, IcebergTaskStream};
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::iceberg::spec::partition::{spec_from_json, spec_to_json};
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::rows::plan_table;
 use crate::store::open_store;
-use crate::types::schema_json::{schema_from_json, schema_to_json};
-use crate::types::value::{hex, unhex};
 use crate::types::{PartitionSpec, Schema};
 
 /// Some of a snapshot's manifests, with everything that planning them needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IcebergPlanPart {
-    scan: Arc<PartScan>,
-    manifests: ManifestGroup,
+    pub(in crate::iceberg) scan: Arc<PartScan>,
+    pub(in crate::iceberg) manifests: ManifestGroup,
 }
 
 /// The common data of a scan's parts.
 #[derive(Clone, Debug, PartialEq)]
-struct PartScan {
-    read: Arc<ReadContext>,
-    filter: Arc<BoundPredicate>,
-    snapshot_id: i64,
+pub(in crate::iceberg) struct PartScan {
+    pub(in crate::iceberg) read: Arc<ReadContext>,
+    pub(in crate::iceberg) filter: Arc<BoundPredicate>,
+    pub(in crate::iceberg) snapshot_id: i64,
     /// The schema of the scan, then those with columns that it lacks: specs and equality deletes may name them.
-    schemas: Vec<Arc<Schema>>,
-    specs: Vec<Arc<PartitionSpec>>,
-    packing: SplitPlan,
+    pub(in crate::iceberg) schemas: Vec<Arc<Schema>>,
+    pub(in crate::iceberg) specs: Vec<Arc<PartitionSpec>>,
+    pub(in crate::iceberg) packing: SplitPlan,
 }
 
 impl IcebergScan {
@@ -231,141 +227,6 @@ impl IcebergPlanPart {
         };
         RunningPlan::over(input, self.all_manifests().cloned(), began).with("snapshot", scan.snapshot_id)
     }
-
-    /// The whole part, for [`IcebergPlanPart::from_json`].
-    pub fn to_json(&self) -> String {
-        let scan = &self.scan;
-        let list = |manifests: &[ManifestFile]| manifests.iter().map(manifest_to_json).collect::<Vec<_>>();
-        json!({
-            "context": context_to_json(&scan.read),
-            "filter": predicate_to_json(&scan.filter),
-            "snapshot-id": scan.snapshot_id,
-            "other-schemas": scan.schemas.iter().skip(1).map(|s| schema_to_json(s)).collect::<Vec<_>>(),
-            "specs": scan.specs.iter().map(|s| spec_to_json(s)).collect::<Vec<_>>(),
-            "split-size": scan.packing.split_size_bytes,
-            "lookback": scan.packing.lookback,
-            "file-open-cost": scan.packing.open_file_cost_bytes,
-            "data": list(&self.manifests.data),
-            "deletes": list(&self.manifests.deletes),
-        })
-        .to_string()
-    }
-
-    /// Reads what [`IcebergPlanPart::to_json`] wrote.
-    ///
-    /// # Errors
-    /// `InvalidInput` for any other text.
-    pub fn from_json(text: &str) -> Result<IcebergPlanPart> {
-        let j: Json =
-            serde_json::from_str(text).map_err(|e| Error::invalid("the text is not JSON of a plan").because(e))?;
-        let read = context_from_json(j.get("context").ok_or_else(|| wrong("context"))?)?;
-        let filter = predicate_from_json(j.get("filter").ok_or_else(|| wrong("filter"))?)?;
-        let mut schemas = vec![read.schema.clone()];
-        for schema in array(&j, "other-schemas")? {
-            schemas.push(Arc::new(schema_from_json(schema)?));
-        }
-        let specs = array(&j, "specs")?.iter().map(|s| spec_from_json(s, 0).map(Arc::new)).collect::<Result<_>>()?;
-        let list = |key: &str| array(&j, key)?.iter().map(manifest_from_json).collect::<Result<Vec<_>>>();
-        let size = |key: &str, least: i64| long(&j, key).filter(|n| *n >= least).ok_or_else(|| wrong(key));
-        let scan = PartScan {
-            filter: Arc::new(bind(&filter, &read.schema, true)?),
-            read: Arc::new(read),
-            snapshot_id: long(&j, "snapshot-id").ok_or_else(|| wrong("snapshot-id"))?,
-            schemas,
-            specs,
-            packing: SplitPlan {
-                split_size_bytes: size("split-size", 1)?,
-                lookback: size("lookback", 1)? as usize,
-                open_file_cost_bytes: size("file-open-cost", 0)?,
-            },
-        };
-        Ok(IcebergPlanPart {
-            scan: Arc::new(scan),
-            manifests: ManifestGroup { data: list("data")?, deletes: list("deletes")? },
-        })
-    }
-}
-
-fn wrong(key: &str) -> Error {
-    Error::invalid(format!("'{key}' of the plan's JSON is missing or of the wrong type"))
-}
-
-fn array<'a>(j: &'a Json, key: &str) -> Result<&'a Vec<Json>> {
-    j.get(key).and_then(Json::as_array).ok_or_else(|| wrong(key))
-}
-
-fn long(j: &Json, key: &str) -> Option<i64> {
-    j.get(key).and_then(Json::as_i64)
-}
-
-/// With the field names of the manifest list.
-fn manifest_to_json(m: &ManifestFile) -> Json {
-    let summary = |s: &FieldSummary| {
-        json!({
-            "contains_null": s.contains_null,
-            "contains_nan": s.contains_nan,
-            "lower_bound": s.lower.as_ref().map(|b| hex(b)),
-            "upper_bound": s.upper.as_ref().map(|b| hex(b)),
-        })
-    };
-    json!({
-        "manifest_path": m.path,
-        "manifest_length": m.length_bytes,
-        "partition_spec_id": m.spec_id,
-        "deletes": m.content == ManifestContent::Deletes,
-        "sequence_number": m.sequence_number,
-        "min_sequence_number": m.min_sequence_number,
-        "added_snapshot_id": m.added_snapshot_id,
-        "added_files_count": m.added_files_count,
-        "existing_files_count": m.existing_files_count,
-        "deleted_files_count": m.deleted_files_count,
-        "added_rows_count": m.added_rows_count,
-        "existing_rows_count": m.existing_rows_count,
-        "deleted_rows_count": m.deleted_rows_count,
-        "partitions": m.partitions.as_ref().map(|p| p.iter().map(summary).collect::<Vec<_>>()),
-        "key_metadata": m.key_metadata.as_ref().map(|k| hex(k)),
-        "first_row_id": m.first_row_id,
-    })
-}
-
-fn manifest_from_json(j: &Json) -> Result<ManifestFile> {
-    let flag = |j: &Json, key: &str| j.get(key).and_then(Json::as_bool);
-    let needed = |key: &str| long(j, key).ok_or_else(|| wrong(key));
-    let bytes = |j: &Json, key: &str| match j.get(key).and_then(Json::as_str) {
-        None => Ok(None),
-        Some(text) => unhex(text).map(Some).ok_or_else(|| wrong(key)),
-    };
-    let summary = |s: &Json| -> Result<FieldSummary> {
-        Ok(FieldSummary {
-            contains_null: flag(s, "contains_null").ok_or_else(|| wrong("contains_null"))?,
-            contains_nan: flag(s, "contains_nan"),
-            lower: bytes(s, "lower_bound")?,
-            upper: bytes(s, "upper_bound")?,
-        })
-    };
-    let partitions = match j.get("partitions").and_then(Json::as_array) {
-        None => None,
-        Some(fields) => Some(fields.iter().map(summary).collect::<Result<_>>()?),
-    };
-    let deletes = flag(j, "deletes").ok_or_else(|| wrong("deletes"))?;
-    Ok(ManifestFile {
-        path: j.get("manifest_path").and_then(Json::as_str).ok_or_else(|| wrong("manifest_path"))?.to_owned(),
-        length_bytes: needed("manifest_length")?,
-        spec_id: i32::try_from(needed("partition_spec_id")?).map_err(|_| wrong("partition_spec_id"))?,
-        content: if deletes { ManifestContent::Deletes } else { ManifestContent::Data },
-        sequence_number: needed("sequence_number")?,
-        min_sequence_number: needed("min_sequence_number")?,
-        added_snapshot_id: long(j, "added_snapshot_id"),
-        added_files_count: long(j, "added_files_count"),
-        existing_files_count: long(j, "existing_files_count"),
-        deleted_files_count: long(j, "deleted_files_count"),
-        added_rows_count: long(j, "added_rows_count"),
-        existing_rows_count: long(j, "existing_rows_count"),
-        deleted_rows_count: long(j, "deleted_rows_count"),
-        partitions,
-        key_metadata: bytes(j, "key_metadata")?,
-        first_row_id: long(j, "first_row_id"),
-    })
 }
 
 #[cfg(test)]

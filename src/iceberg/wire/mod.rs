@@ -1,0 +1,7 @@
+//! What only this format sends to other processes, as JSON. What all formats send is in [`crate::format::wire`].
+//!
+//! - `handle`: the handle of a table as JSON
+//! - `plan_part`: parts of a plan as JSON, for the processes that plan them
+
+pub(crate) mod handle;
+pub(crate) mod plan_part;
