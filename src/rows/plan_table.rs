@@ -105,7 +105,7 @@ fn texts(
 }
 
 /// A dictionary column. `text` is called once for each distinct code.
-pub(crate) fn coded(
+fn coded(
     codes: impl Iterator<Item = usize>,
     text: impl Fn(usize) -> String,
     rows: impl Iterator<Item = usize>,

@@ -23,6 +23,7 @@ use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch};
 use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::scan::history;
 use crate::iceberg::scan::history::History;
+use crate::iceberg::scan::plan_table::PlanEncoder;
 use crate::iceberg::scan::version::version;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::IcebergTable;
@@ -253,9 +254,11 @@ impl IcebergScan {
     pub fn plan_table(&self) -> Result<Vec<RecordBatch>> {
         let mut out = Vec::new();
         let mut plan = self.plan(false)?;
+        let mut encoder = PlanEncoder::new(matches!(self.history, History::Changes(_)));
         while let Some(batch) = plan.next_batch()? {
-            out.push(crate::iceberg::scan::plan_table::encode_batch(&batch)?);
+            out.extend(encoder.push(&batch)?);
         }
+        out.extend(encoder.finish()?);
         Ok(out)
     }
 

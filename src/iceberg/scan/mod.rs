@@ -18,7 +18,7 @@
 //! - `packed_splits`: A scan's splits, packed as they are planned without an object for each file
 //! - `plan_parts`: planning in parts, by many processes: each part has some of a snapshot's manifests, and is
 //!   planned alone
-//! - `plan_table`: planned batches as Arrow columns
+//! - `plan_table`: planned batches as Arrow columns. Small ones are joined
 //! - `statistics`: row counts and column statistics of a scan, from metadata alone: manifests are read, data
 //!   files are not
 //! - `survivors`: the files that a plan keeps, counted for an explanation
