@@ -6,7 +6,7 @@
 
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::{filter_record_batch, interleave_record_batch};
+use arrow::compute::interleave_record_batch;
 
 use super::live::LiveRows;
 use super::new_files::write_each;
@@ -20,6 +20,7 @@ use crate::iceberg::rows::effect::{Effect, RowCounts};
 use crate::parallel::check_cancelled;
 use crate::rows::row_changes::patch::{Patch, Patched};
 use crate::rows::row_changes::placed::{Placed, are_in};
+use crate::rows::row_changes::source::rows_of;
 
 /// Rows of a data file.
 pub(crate) struct Hits {
@@ -123,7 +124,7 @@ impl Batch {
         *seen += count;
         let patched = match count {
             0 => Patched::gone(0),
-            _ => patch.patch(&filtered(&placed.rows, &hit)?, sources)?,
+            _ => patch.patch(&rows_of(&placed.rows, hit.clone())?, sources)?,
         };
         if patched.same.len() != count || patched.replaced.len() != count {
             return Err(Error::internal("a change has another number of rows than it was given"));
@@ -166,7 +167,7 @@ impl Batch {
             }
         }
         if new == 0 {
-            return filtered(&self.placed.rows, kept.finish().values());
+            return rows_of(&self.placed.rows, kept.finish().values().clone());
         }
         let replacements = self.replacements(columns)?;
         interleave_record_batch(&[&self.placed.rows, &replacements], &from).map_err(joined)
@@ -174,7 +175,7 @@ impl Batch {
 
     /// The rows that replace others, with the same ids. They count as changed by the coming commit.
     fn replacements(&self, columns: &LiveRows<'_>) -> Result<RecordBatch> {
-        let old = filtered(&filtered(&self.placed.rows, &self.hit)?, &self.patched.replaced)?;
+        let old = rows_of(&rows_of(&self.placed.rows, self.hit.clone())?, self.patched.replaced.clone())?;
         let rows = self.patched.rows.as_ref().filter(|rows| rows.num_rows() == old.num_rows());
         let rows = rows.ok_or_else(|| Error::internal("rows are to be replaced by others that are not there"))?;
         let mut all: Vec<ArrayRef> = rows.columns().to_vec();
@@ -189,11 +190,6 @@ impl Batch {
 
 fn joined(e: arrow::error::ArrowError) -> Error {
     Error::invalid("changed rows do not fit the table").because(e)
-}
-
-fn filtered(rows: &RecordBatch, kept: &BooleanBuffer) -> Result<RecordBatch> {
-    filter_record_batch(rows, &BooleanArray::new(kept.clone(), None))
-        .map_err(|e| Error::internal("rows cannot be filtered").because(e))
 }
 
 fn check_seen(hits: &Hits, seen: usize) -> Result<()> {

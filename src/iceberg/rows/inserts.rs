@@ -1,4 +1,4 @@
-//! Writes the rows that a merge inserts.
+//! Writes the rows that a merge inserts, where another engine has found the matches.
 
 use arrow::array::RecordBatch;
 

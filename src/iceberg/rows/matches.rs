@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, StringArray};
+use arrow::array::{Array, AsArray, RecordBatch, RecordBatchOptions, StringArray};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::{cast, filter_record_batch};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, Schema as ArrowSchema, SchemaRef};
 
 use super::apply::{Hits, apply};
@@ -154,9 +154,8 @@ impl Matched {
             rows.push((placed.positions[i], source));
         }
         if number > self.rows {
-            let kept = BooleanArray::new(BooleanBuffer::collect_bool(placed.files.len(), is_match), None);
-            let kept = filter_record_batch(&placed.source, &kept);
-            self.kept.push(kept.map_err(|e| Error::internal("rows cannot be filtered").because(e))?);
+            let kept = BooleanBuffer::collect_bool(placed.files.len(), is_match);
+            self.kept.push(rows_of(&placed.source, kept)?);
             self.rows = number;
         }
         Ok(())

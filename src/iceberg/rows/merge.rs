@@ -3,11 +3,6 @@
 //! The source and its keys are held in memory. Only files of the table that can have such keys are read, first only
 //! their key columns. Then the files with a match are changed.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use arrow::array::RecordBatch;
-use arrow::buffer::BooleanBuffer;
-
 use super::apply::{Hits, apply};
 use super::delete;
 use super::live::LiveRows;
@@ -16,31 +11,26 @@ use super::positions::check_tasks;
 use super::update::with_counts;
 use super::view::{Command, View};
 use crate::codec::bitmap::PositionSet;
+use crate::data::write::writer::DataWriter;
 use crate::error::{Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::row_change::Merge;
-use crate::format::task::ScanTask;
+use crate::format::task::{DataFile, ScanTask};
 use crate::iceberg::commit::producer::SnapshotProducer;
-use crate::iceberg::rows::inserts::Inserts;
 use crate::parallel::{check_cancelled, in_parallel};
-use crate::rows::row_changes::clauses::{Clauses, check_insert};
+use crate::rows::row_changes::clauses::check_insert;
 use crate::rows::row_changes::key_columns::KeyColumns;
 use crate::rows::row_changes::key_ranges::KeyRanges;
-use crate::rows::row_changes::keys::KeyIndex;
+use crate::rows::row_changes::matcher::Matcher;
 use crate::rows::row_changes::patch::NO_SOURCE;
-use crate::rows::row_changes::source::{SourceRows, rows_of};
+use crate::rows::row_changes::source::SourceRows;
 use crate::rows::stream::RowReader;
 
-/// A merge with its source, ready to be matched.
+/// A merge, ready to be matched.
 struct MergePlan<'v> {
     view: &'v View,
     merge: &'v Merge,
-    source: SourceRows,
-    keys: KeyColumns,
-    index: KeyIndex,
-    clauses: Clauses,
-    /// Rows of the source that match a row of the table.
-    matched: Vec<AtomicBool>,
+    matcher: Matcher,
 }
 
 pub(crate) fn merge(view: &View, rows: RowReader, merge: &Merge) -> Result<Option<SnapshotProducer>> {
@@ -48,10 +38,12 @@ pub(crate) fn merge(view: &View, rows: RowReader, merge: &Merge) -> Result<Optio
     let keys = KeyColumns::new(view.table.schema(), &merge.on)?;
     let key_batches = source.keys(&keys)?;
     let ranges = KeyRanges::new(view, &keys, &key_batches)?;
-    let plan = MergePlan::new(view, merge, source, keys, &key_batches)?;
+    let matcher = Matcher::new(view.table.schema(), merge, source, keys, &key_batches)?;
+    check_insert(view.table.schema(), merge, matcher.source())?;
+    let plan = MergePlan { view, merge, matcher };
     // What the merge read: rows with such keys, or all.
     let filter = if merge.delete_missing.is_some() { Predicate::True } else { ranges.filter()? };
-    let files = match (plan.source.batches.is_empty(), &merge.delete_missing) {
+    let files = match (plan.matcher.source().batches.is_empty(), &merge.delete_missing) {
         (true, None) => Vec::new(),
         (_, None) => ranges.files(view)?,
         (_, Some(_)) => Touched::all(&view.scan(Predicate::True)?)?,
@@ -61,7 +53,7 @@ pub(crate) fn merge(view: &View, rows: RowReader, merge: &Merge) -> Result<Optio
     let (mut hits, matching) = plan.find(files)?;
     plan.add_missing(&mut hits)?;
     let hits: Vec<Hits> = hits.into_iter().filter(|h| !h.positions.is_empty()).collect();
-    let mut effect = apply(view, mode, hits, &plan.clauses)?;
+    let mut effect = apply(view, mode, hits, plan.matcher.clauses())?;
     let (written, inserted) = plan.insert()?;
     effect.added.add(written);
     // Matching rows that do not change must still exist at the commit. Otherwise their source rows would have to be
@@ -71,37 +63,19 @@ pub(crate) fn merge(view: &View, rows: RowReader, merge: &Merge) -> Result<Optio
     with_counts(effect, view, Command::Merge, filter)
 }
 
-impl<'v> MergePlan<'v> {
-    fn new(
-        view: &'v View,
-        merge: &'v Merge,
-        source: SourceRows,
-        keys: KeyColumns,
-        key_batches: &[RecordBatch],
-    ) -> Result<MergePlan<'v>> {
-        let index = KeyIndex::of_batches(key_batches)?;
-        let clauses = Clauses::new(view.table.schema(), merge, &source)?;
-        check_insert(view.table.schema(), merge, &source)?;
-        let rows = source.batches.iter().map(RecordBatch::num_rows).sum();
-        let matched = std::iter::repeat_with(|| AtomicBool::new(false)).take(rows).collect();
-        Ok(MergePlan { view, merge, source, keys, index, clauses, matched })
-    }
-
+impl MergePlan<'_> {
     /// The rows of each file that match and change, and the files with any match.
     fn find(&self, files: Vec<ScanTask>) -> Result<(Vec<Hits>, Vec<String>)> {
-        let rows = LiveRows::new(self.view, self.keys.read(), false)?;
+        let rows = LiveRows::new(self.view, self.matcher.keys().read(), false)?;
         let found = in_parallel(files.len(), |i| {
             let (mut positions, mut sources, mut matches) = (PositionSet::default(), Vec::new(), false);
             for placed in rows.read(&files[i])? {
                 check_cancelled()?;
                 let placed = placed?;
                 let mut at = Vec::new();
-                self.index.find(&self.keys.of_table(&placed.rows)?, |row, source| {
+                self.matcher.find(&placed.rows, |row, source| {
                     matches = true;
-                    if let Some(matched) = self.matched.get(source as usize) {
-                        matched.store(true, Ordering::Relaxed);
-                    }
-                    if self.clauses.act_on(source) {
+                    if self.matcher.clauses().act_on(source) {
                         at.push(placed.positions.value(row));
                         sources.push(source);
                     }
@@ -148,14 +122,14 @@ impl<'v> MergePlan<'v> {
         if self.merge.update.is_some() {
             return Ok(hits.iter().map(|h| h.positions.clone()).collect());
         }
-        let rows = LiveRows::new(self.view, self.keys.read(), false)?;
+        let rows = LiveRows::new(self.view, self.matcher.keys().read(), false)?;
         in_parallel(hits.len(), |i| {
             let mut positions = PositionSet::default();
             for placed in rows.read(&hits[i].task)? {
                 check_cancelled()?;
                 let placed = placed?;
                 let mut at = Vec::new();
-                self.index.find(&self.keys.of_table(&placed.rows)?, |row, _| at.push(placed.positions.value(row)))?;
+                self.matcher.find(&placed.rows, |row, _| at.push(placed.positions.value(row)))?;
                 positions.extend(&at)?;
             }
             Ok(positions)
@@ -163,18 +137,18 @@ impl<'v> MergePlan<'v> {
     }
 
     /// Writes the rows of the source that are to be inserted; returns the files and the number of rows.
-    fn insert(&self) -> Result<(Vec<crate::format::task::DataFile>, u64)> {
-        let Some(mut inserts) = Inserts::new(self.view, self.merge, &self.source, 0)? else {
+    fn insert(&self) -> Result<(Vec<DataFile>, u64)> {
+        if self.merge.insert.is_none() {
             return Ok((Vec::new(), 0));
-        };
-        let mut first = 0;
-        for batch in &self.source.batches {
-            check_cancelled()?;
-            let matched = self.matched.get(first..first + batch.num_rows()).unwrap_or_default();
-            first += batch.num_rows();
-            let new = BooleanBuffer::collect_bool(matched.len(), |i| !matched[i].load(Ordering::Relaxed));
-            inserts.write(&rows_of(batch, new)?)?;
         }
-        inserts.finish()
+        let mut writer = DataWriter::new(self.view.store().clone(), self.view.table.write_context(0)?)?;
+        let mut count = 0;
+        for rows in self.matcher.inserted() {
+            check_cancelled()?;
+            let rows = rows?;
+            count += rows.num_rows() as u64;
+            writer.write(&rows)?;
+        }
+        Ok((writer.finish()?, count))
     }
 }

@@ -5,7 +5,7 @@
 //!   part of a transaction
 //! - `delete`: deleting the rows that match a filter
 //! - `effect`: what a change of rows does to files, as plain data
-//! - `inserts`: writes the rows that a merge inserts
+//! - `inserts`: writes the rows that a merge inserts, where another engine has found the matches
 //! - `key_files`: finds the files that can hold a row with one of the source's keys
 //! - `live`: the current rows of data files, with their positions
 //! - `matches`: the part of a merge whose matches another engine has found

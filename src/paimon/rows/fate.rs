@@ -1,7 +1,7 @@
 //! The result for the rows that a change finds.
 
+use super::row_matcher::RowMatcher;
 use crate::rows::row_changes::assignments::Assignments;
-use crate::rows::row_changes::matcher::Matcher;
 
 /// What becomes of the rows that a filter finds.
 #[derive(Clone, Copy)]
@@ -11,5 +11,5 @@ pub(crate) enum Fate<'a> {
     /// They get other values.
     Updated(&'a Assignments),
     /// What a merge says.
-    Merged(&'a Matcher),
+    Merged(&'a RowMatcher),
 }

@@ -8,15 +8,14 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{BooleanArray, RecordBatch};
-use arrow::buffer::BooleanBuffer;
-use arrow::compute::filter_record_batch;
+use arrow::array::RecordBatch;
 
 use super::attempts::PlannedCommit;
 use super::change_files::Unpublished;
 use super::fate::Fate;
 use super::found::FileHits;
 use super::keyed;
+use super::row_matcher::RowMatcher;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::commit::CommitOptions;
@@ -32,8 +31,8 @@ use crate::paimon::write::write_plan::WriteKind;
 use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
 use crate::parallel::check_cancelled;
 use crate::rows::row_changes::assignments::row_counts;
-use crate::rows::row_changes::matcher::{Matcher, MergeRows};
 use crate::rows::row_changes::placed::placed;
+use crate::rows::row_changes::source::{SourceRows, rows_of};
 use crate::rows::stream::RowReader;
 use crate::rows::stream::StreamRequest;
 use crate::store::in_parallel;
@@ -60,7 +59,7 @@ impl PaimonTable {
     /// `InvalidInput` for columns, keys and conditions that don't fit; `Unsupported` for tables that don't take such
     /// changes; `CommitConflict` if others changed the table each time; as [`PaimonTable::append`].
     pub(crate) fn merge_rows(&self, merge: &Merge, rows: RowReader, options: &CommitOptions) -> Result<PaimonTable> {
-        let rows = MergeRows::read(rows)?;
+        let rows = SourceRows::read(rows)?;
         self.retry(options, &|table| {
             table.check_changeable()?;
             let keyed = table.table_schema().has_primary_key();
@@ -69,7 +68,7 @@ impl PaimonTable {
                 table.check_key(on)?;
             }
             let merge = Merge { on: on.clone(), ..merge.clone() };
-            let matcher = Matcher::new(table.schema(), &merge, &rows)?;
+            let matcher = RowMatcher::new(table.schema(), &merge, rows.clone())?;
             match keyed {
                 true => table.merge_by_key(&matcher, &merge),
                 false => table.merge_files(&matcher),
@@ -77,7 +76,7 @@ impl PaimonTable {
         })
     }
 
-    fn merge_files(&self, matcher: &Matcher) -> Result<Option<PlannedCommit>> {
+    fn merge_files(&self, matcher: &RowMatcher) -> Result<Option<PlannedCommit>> {
         let store = self.folder().store().as_ref();
         let scan = self.found(matcher.filter())?;
         let (hits, mut counts) = merge_hits(&scan, &self.schema().fields, matcher)?;
@@ -90,7 +89,7 @@ impl PaimonTable {
         Ok(planned.map(|(commit, properties)| (commit.only_on(scan.snapshot_id()), properties)))
     }
 
-    fn merge_by_key(&self, matcher: &Matcher, merge: &Merge) -> Result<Option<PlannedCommit>> {
+    fn merge_by_key(&self, matcher: &RowMatcher, merge: &Merge) -> Result<Option<PlannedCommit>> {
         self.check_merged_by_key(matcher, merge)?;
         let scan = self.found(matcher.filter())?.of_every_level();
         let mut found = scan.read(StreamRequest::default())?;
@@ -98,7 +97,7 @@ impl PaimonTable {
         while let Some(rows) = found.next_batch()? {
             check_cancelled()?;
             let fates = matcher.fates(&rows)?;
-            let gone = kept(&rows, &fates.changed & &!&fates.replaced)?;
+            let gone = rows_of(&rows, &fates.changed & &!&fates.replaced)?;
             counts.updated += fates.rows.num_rows() as u64;
             counts.deleted += gone.num_rows() as u64;
             self.write_kind(&mut updates, WriteKind::Update, &fates.rows)?;
@@ -127,7 +126,7 @@ impl PaimonTable {
     }
 
     /// Refuses merges that the table's merge engine does not support.
-    fn check_merged_by_key(&self, matcher: &Matcher, merge: &Merge) -> Result<()> {
+    fn check_merged_by_key(&self, matcher: &RowMatcher, merge: &Merge) -> Result<()> {
         let schema = self.table_schema();
         if let Some(Columns::Of(given)) = &merge.update
             && let Some((name, _)) = given.iter().find(|(to, from)| to != from && schema.primary_keys.contains(to))
@@ -172,27 +171,24 @@ impl PaimonTable {
     }
 
     /// Writes the rows without a match. Returns their number.
-    fn insert(&self, matcher: &Matcher) -> Result<(WrittenFiles, u64)> {
-        let batches = matcher.inserted()?;
-        if batches.is_empty() {
+    fn insert(&self, matcher: &RowMatcher) -> Result<(WrittenFiles, u64)> {
+        let mut batches = matcher.inserted().peekable();
+        if batches.peek().is_none() {
             return Ok((WrittenFiles::default(), 0));
         }
-        let mut writer = PaimonWriter::new(self, WriteKind::Add, false)?;
-        for rows in &batches {
+        let (mut writer, mut count) = (PaimonWriter::new(self, WriteKind::Add, false)?, 0);
+        for rows in batches {
             check_cancelled()?;
-            writer.write(rows)?;
+            let rows = rows?;
+            count += rows.num_rows() as u64;
+            writer.write(&rows)?;
         }
-        Ok((writer.finish()?, batches.iter().map(|rows| rows.num_rows() as u64).sum()))
+        Ok((writer.finish()?, count))
     }
 }
 
-fn kept(rows: &RecordBatch, kept: BooleanBuffer) -> Result<RecordBatch> {
-    filter_record_batch(rows, &BooleanArray::new(kept, None))
-        .map_err(|e| Error::internal("rows cannot be filtered").because(e))
-}
-
 /// The rows of each file that a merge changes.
-fn merge_hits(scan: &PaimonScan, fields: &[Field], matcher: &Matcher) -> Result<(Vec<FileHits>, MergeCounts)> {
+fn merge_hits(scan: &PaimonScan, fields: &[Field], matcher: &RowMatcher) -> Result<(Vec<FileHits>, MergeCounts)> {
     let tasks = scan.files()?;
     let reader = scan.placed_reader(fields);
     let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {

@@ -8,6 +8,7 @@
 //! - `found`: finds the rows that a filter matches, file by file
 //! - `keyed`: checks whether a table with a primary key accepts rows that update others
 //! - `rewrite`: rewriting files without deleted rows, or with other rows in their place
+//! - `row_matcher`: the result of a merge for whole rows
 //! - `tracking`: columns of rewritten files that keep the ids of rows
 //! - `vectors`: index files of deletion vectors: those that a change writes, and those that it replaces
 
@@ -20,5 +21,6 @@ pub(crate) mod found;
 pub(super) mod keyed;
 pub(crate) mod merge;
 pub(crate) mod rewrite;
+pub(super) mod row_matcher;
 pub(crate) mod tracking;
 pub(crate) mod vectors;

@@ -52,6 +52,29 @@ impl Clauses {
         let (batch, at) = self.rows.place(row);
         self.deletes.as_ref().and_then(|all| all.get(batch)).is_some_and(|mask| mask.value(at))
     }
+
+    /// Updates some rows of a table. Returns which of them get other values, and these rows with the new values.
+    /// `sources` has the row of the data for each row. `None` if the merge updates nothing.
+    ///
+    /// # Errors
+    /// `Internal` for rows of another table.
+    pub(crate) fn replace(
+        &self,
+        rows: &RecordBatch,
+        to_update: &BooleanBuffer,
+        sources: &[u32],
+    ) -> Result<Option<(BooleanBuffer, RecordBatch)>> {
+        let Some((columns, numbered)) = &self.updates else { return Ok(None) };
+        let old = rows_of(rows, to_update.clone())?;
+        let source_of = |row: usize| sources.get(row).map(|source| numbered.place(*source));
+        let places: Vec<(usize, usize)> = to_update.set_indices().filter_map(source_of).collect();
+        let (new, equal) = updated(&self.schema, &old, (columns, numbered), &places)?;
+        let mut same = equal.iter();
+        let replaced = BooleanBuffer::collect_bool(rows.num_rows(), |row| {
+            to_update.value(row) && !same.next().unwrap_or_default()
+        });
+        Ok(Some((replaced, rows_of(&new, !&equal)?)))
+    }
 }
 
 /// Refuses rows that can't be inserted, before anything is written.
@@ -87,16 +110,9 @@ impl Patch for Clauses {
         if sources.len() != count {
             return Err(Error::internal("a matched row lacks its row of the data"));
         }
-        let Some((columns, numbered)) = &self.updates else { return Ok(Patched::gone(count)) };
         let stays = BooleanBuffer::collect_bool(count, |i| sources[i] != NO_SOURCE && !self.deletes(sources[i]));
-        let old = rows_of(rows, stays.clone())?;
-        let places: Vec<(usize, usize)> =
-            sources.iter().zip(stays.iter()).filter(|(_, stays)| *stays).map(|(s, _)| numbered.place(*s)).collect();
-        let (new, equal) = updated(&self.schema, &old, (columns, numbered), &places)?;
-        let mut same = equal.iter();
-        let same = BooleanBuffer::collect_bool(count, |i| stays.value(i) && same.next().unwrap_or_default());
-        let replaced = &stays & &!&same;
-        Ok(Patched { same, replaced, rows: Some(rows_of(&new, !&equal)?) })
+        let Some((replaced, rows)) = self.replace(rows, &stays, sources)? else { return Ok(Patched::gone(count)) };
+        Ok(Patched { same: &stays & &!&replaced, replaced, rows: Some(rows) })
     }
 
     fn changes_all(&self) -> bool {
@@ -113,7 +129,7 @@ impl Patch for Clauses {
 ///
 /// # Errors
 /// `Internal` for rows of another table.
-pub(crate) fn updated(
+fn updated(
     schema: &Schema,
     old: &RecordBatch,
     (columns, given): (&Mapping, &Numbered),
