@@ -1,4 +1,5 @@
-//! The one loop of commits: prepare on the newest version, publish, and after a lost race prepare again.
+//! The one loop of commits: prepare on the newest version, publish, and after a lost race prepare again. If the change is
+//! no longer possible, it may be planned again.
 //!
 //! The outcome of a commit is a type: it is in the table, it certainly is not, or that is unknown.
 
@@ -28,6 +29,15 @@ impl RetryPolicy {
         let full = self.min_wait_ms.saturating_mul(1 << attempt.min(20)).min(self.max_wait_ms).max(1);
         let random = uuid::Uuid::new_v4().as_u64_pair().1 % full;
         Duration::from_millis(full / 2 + random / 2)
+    }
+
+    /// The error of a commit that lost too many races.
+    fn lost(&self, error: Error, races: u32, spent_ms: u64) -> Error {
+        error.hint(format!(
+            "Another writer won {races} times in {spent_ms} ms; nothing of this commit is in the table, so it is safe to \
+             try again (property {})",
+            self.option
+        ))
     }
 }
 
@@ -73,13 +83,22 @@ pub trait CommitAttempt {
     /// A later version than `base`, if `error` says that `base` vanished while it was read.
     fn newer(&mut self, base: &Self::Base, error: &Error) -> Option<Self::Base>;
 
+    /// Plans the change again after an error of [`CommitAttempt::prepare`], if the error is a conflict. Returns the
+    /// newest version, or `None` if the error ends the commit. A new plan may lose as many races as the first.
+    ///
+    /// # Errors
+    /// Errors of planning.
+    fn replan(&mut self, _error: &Error) -> Result<Option<Self::Base>> {
+        Ok(None)
+    }
+
     /// Whether a version already has all changes, no matter who made them.
     ///
     /// # Errors
     /// Errors of the store.
     fn is_applied(&mut self, base: &Self::Base) -> Result<bool>;
 
-    /// The version after `base`. An error ends the commit.
+    /// The version after `base`. An error ends the commit, unless the change is planned again.
     ///
     /// # Errors
     /// `CommitConflict` if the change contradicts that version; errors of the store.
@@ -111,15 +130,15 @@ pub trait CommitAttempt {
     fn is_refused(&self, error: &Error) -> bool;
 }
 
-/// Runs a commit. It retries only after a lost race for the next version. A change that is no longer possible ends the
-/// commit. So does a publication with an unknown outcome.
+/// Runs a commit. It retries only after a lost race for the next version, or with a new plan. A change that is no longer
+/// possible and can't be planned again ends the commit. So does a publication with an unknown outcome.
 pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOutcome<A::Done> {
-    let began = Instant::now();
+    let (mut began, mut attempt) = (Instant::now(), 0u32);
     let mut base = match attempts.newest() {
         Ok(base) => base,
         Err(e) => return CommitOutcome::Failed(e),
     };
-    for attempt in 0.. {
+    loop {
         match attempts.is_applied(&base) {
             Ok(true) => return reopened(attempts, base),
             Ok(false) => {}
@@ -127,13 +146,18 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOu
         }
         let next = match attempts.prepare(&base) {
             Ok(next) => next,
-            Err(e) => match attempts.newer(&base, &e).filter(|_| attempt < policy.retries) {
-                Some(newer) => {
-                    base = newer;
+            Err(e) => {
+                if let Some(newer) = attempts.newer(&base, &e).filter(|_| attempt < policy.retries) {
+                    (base, attempt) = (newer, attempt + 1);
                     continue;
                 }
-                None => return CommitOutcome::Failed(e),
-            },
+                match attempts.replan(&e) {
+                    Ok(Some(newest)) => (base, attempt, began) = (newest, 0, Instant::now()),
+                    Ok(None) => return CommitOutcome::Failed(e),
+                    Err(e) => return CommitOutcome::Failed(e),
+                }
+                continue;
+            }
         };
         // The last chance to cancel: a published version stays.
         if let Err(stop) = parallel::check_cancelled() {
@@ -156,19 +180,13 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOu
             let refused = certain || attempts.is_refused(&error);
             return if refused { CommitOutcome::Failed(error) } else { CommitOutcome::Unknown(unknown(error)) };
         }
-        let spent = began.elapsed().as_millis() as u64;
-        if attempt >= policy.retries || spent >= policy.total_ms {
-            let text = format!(
-                "Another writer won {} times in {spent} ms; nothing of this commit is in the table, so it is safe to \
-                 try again (property {})",
-                attempt + 1,
-                policy.option
-            );
-            return CommitOutcome::Failed(error.hint(text));
+        let spent_ms = began.elapsed().as_millis() as u64;
+        if attempt >= policy.retries || spent_ms >= policy.total_ms {
+            return CommitOutcome::Failed(policy.lost(error, attempt + 1, spent_ms));
         }
         std::thread::sleep(policy.wait(attempt));
+        attempt += 1;
     }
-    CommitOutcome::Failed(Error::internal("the commit loop ended"))
 }
 
 fn reopened<A: CommitAttempt>(attempts: &mut A, base: A::Base) -> CommitOutcome<A::Done> {

@@ -23,6 +23,7 @@ use crate::paimon::manifest::live::data_manifests;
 use crate::paimon::spec::partition::{TablePaths, checked_name, partition_of};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::{CURRENT_VERSION, PaimonSnapshot};
+use crate::parallel::{Cancellation, check_cancelled};
 use crate::store::in_parallel;
 use crate::store::location::join;
 
@@ -52,10 +53,18 @@ struct Lists {
     index: Option<String>,
 }
 
+/// Plans a commit on the newest version; `None` if there is nothing to commit.
+pub(super) type Plan<'p> = &'p mut dyn FnMut() -> Result<Option<CommitInput>>;
+
 /// State of a commit that its attempts share.
-#[derive(Debug)]
-pub(super) struct SnapshotAttempt {
+pub(super) struct SnapshotAttempt<'p> {
     input: CommitInput,
+    /// Makes a new plan after a conflict.
+    plan: Option<Plan<'p>>,
+    /// How many more plans may be made.
+    plans_left: u32,
+    /// Whether the last plan had nothing to commit.
+    is_void: bool,
     files: MetadataFiles,
     /// The metadata files of the last attempt.
     used: HashSet<String>,
@@ -71,9 +80,12 @@ pub(super) struct SnapshotAttempt {
     is_lost: bool,
 }
 
-impl SnapshotAttempt {
-    pub(super) fn new(input: CommitInput) -> SnapshotAttempt {
+impl<'p> SnapshotAttempt<'p> {
+    pub(super) fn new(input: CommitInput) -> SnapshotAttempt<'p> {
         SnapshotAttempt {
+            plan: None,
+            plans_left: 0,
+            is_void: false,
             files: MetadataFiles::new(input.folder.store().clone(), input.folder.root()),
             used: HashSet::new(),
             checks_files: input.checks_files,
@@ -83,6 +95,11 @@ impl SnapshotAttempt {
             is_lost: false,
             input,
         }
+    }
+
+    /// Makes the commit plan its changes again after conflicts, at most `plans` times.
+    pub(super) fn planned_by(self, plan: Plan<'p>, plans: u32) -> SnapshotAttempt<'p> {
+        SnapshotAttempt { plan: Some(plan), plans_left: plans, ..self }
     }
 
     /// Removes metadata files that the published snapshot does not use.
@@ -157,16 +174,16 @@ impl SnapshotAttempt {
 
     /// Checks that the added files exist.
     fn check_files(&self) -> Result<()> {
-        let store = self.input.folder.store();
+        let (store, added) = (self.input.folder.store(), &self.input.changes.added);
         let check = |i: usize| {
-            let Some(new) = self.input.changes.added.get(i) else { return Ok(()) };
+            let Some(new) = added.get(i) else { return Ok(()) };
             let path = &new.file.path;
             store.size(path).map(drop).map_err(|e| match e.kind() {
                 ErrorKind::NotFound => Error::invalid("a written file no longer exists").with("path", path).hint(GONE),
                 _ => e,
             })
         };
-        in_parallel(store.as_ref(), self.input.changes.added.len(), check).map(drop)
+        in_parallel(store.as_ref(), added.len(), check).map(drop)
     }
 
     /// The entries that the commit makes of its changes, checked.
@@ -269,10 +286,11 @@ fn rows(entries: &[FileEntry]) -> i64 {
     entries.iter().map(|e| if e.kind == DELETE { -e.row_count } else { e.row_count }).sum()
 }
 
-impl CommitAttempt for SnapshotAttempt {
+impl CommitAttempt for SnapshotAttempt<'_> {
     type Base = AttemptBase;
     type Next = Next;
-    type Done = PaimonSnapshot;
+    /// `None` if a later plan had nothing to commit.
+    type Done = Option<PaimonSnapshot>;
 
     fn newest(&mut self) -> Result<AttemptBase> {
         let latest = self.input.folder.latest_snapshot()?;
@@ -285,7 +303,24 @@ impl CommitAttempt for SnapshotAttempt {
         (id(&newest) != id(base)).then_some(newest)
     }
 
+    fn replan(&mut self, error: &Error) -> Result<Option<AttemptBase>> {
+        if error.kind() != ErrorKind::CommitConflict || self.plans_left == 0 {
+            return Ok(None);
+        }
+        let Some(plan) = self.plan.take() else { return Ok(None) };
+        check_cancelled()?;
+        Cancellation::none().scope(|| self.clean_up());
+        match plan()? {
+            Some(input) => *self = SnapshotAttempt::new(input).planned_by(plan, self.plans_left - 1),
+            None => self.is_void = true,
+        }
+        self.newest().map(Some)
+    }
+
     fn is_applied(&mut self, base: &AttemptBase) -> Result<bool> {
+        if self.is_void {
+            return Ok(true);
+        }
         let Some(latest) = &base.latest else { return Ok(false) };
         self.found = self.replayed(latest)?;
         self.looked_until = Some(latest.id);
@@ -341,7 +376,7 @@ impl CommitAttempt for SnapshotAttempt {
         Ok(Next { bytes: snapshot.encode(), snapshot })
     }
 
-    fn publish(&mut self, base: &AttemptBase, next: &Next) -> Result<PaimonSnapshot> {
+    fn publish(&mut self, base: &AttemptBase, next: &Next) -> Result<Option<PaimonSnapshot>> {
         let store = self.input.folder.store().as_ref();
         let path = self.input.folder.snapshot_path(next.snapshot.id);
         let mut lost = || {
@@ -365,7 +400,7 @@ impl CommitAttempt for SnapshotAttempt {
         if !store.is_remote() && store.get(&path)? != next.bytes {
             return Err(lost());
         }
-        Ok(next.snapshot.clone())
+        Ok(Some(next.snapshot.clone()))
     }
 
     fn went_through(&mut self, newest: &AttemptBase, _: &AttemptBase, next: &Next) -> Result<bool> {
@@ -378,8 +413,11 @@ impl CommitAttempt for SnapshotAttempt {
         Ok(went)
     }
 
-    fn done(&mut self, _: AttemptBase) -> Result<PaimonSnapshot> {
-        self.found.take().ok_or_else(|| Error::internal("a commit is in no snapshot"))
+    fn done(&mut self, _: AttemptBase) -> Result<Option<PaimonSnapshot>> {
+        match self.found.take() {
+            None if !self.is_void => Err(Error::internal("a commit is in no snapshot")),
+            found => Ok(found),
+        }
     }
 
     fn is_certain(&self, error: &Error) -> bool {

@@ -23,7 +23,7 @@
 
 use std::collections::BTreeMap;
 
-use super::attempt::SnapshotAttempt;
+use super::attempt::{Plan, SnapshotAttempt};
 use super::changes::{Changes, CommitInput, CommitKind, NO_IDENTIFIER, Replaced};
 use crate::error::{Error, Result};
 use crate::format::commit_loop::{self, CommitAttempt, CommitOutcome, RetryPolicy};
@@ -36,6 +36,9 @@ use crate::types::options::Options;
 
 /// The option for the number of retries of a commit.
 const MAX_RETRIES: &str = "commit.max-retries";
+
+/// How often a change is planned again at most: each plan reads rows and writes files.
+const MAX_PLANS: u32 = 10;
 
 /// One commit, from its first attempt to its last.
 #[derive(Debug)]
@@ -139,23 +142,45 @@ impl Commit {
 
     /// Commits: the snapshot that has the changes, or the error.
     pub fn run(self) -> CommitOutcome<PaimonSnapshot> {
-        let mut attempt = SnapshotAttempt::new(self.input);
-        let policy = match attempt.newest().and_then(|base| retry_policy(base.schema.options())) {
-            Ok(policy) => policy,
-            Err(e) => {
-                Cancellation::none().scope(|| attempt.clean_up());
-                return CommitOutcome::Failed(e);
-            }
-        };
-        let outcome = commit_loop::run(&mut attempt, &policy);
-        // Also after an interrupt, which has made itself heard.
-        Cancellation::none().scope(|| match &outcome {
-            CommitOutcome::Committed(_) => attempt.delete_unused(),
-            CommitOutcome::Failed(_) => attempt.clean_up(),
-            CommitOutcome::Unknown(_) => {}
-        });
-        outcome
+        match run_attempts(SnapshotAttempt::new(self.input), None) {
+            CommitOutcome::Committed(Some(snapshot)) => CommitOutcome::Committed(snapshot),
+            CommitOutcome::Committed(None) => CommitOutcome::Unknown(Error::internal("a commit is in no snapshot")),
+            CommitOutcome::Failed(e) => CommitOutcome::Failed(e),
+            CommitOutcome::Unknown(e) => CommitOutcome::Unknown(e),
+        }
     }
+}
+
+/// Commits what `plan` makes of the newest version. It is called again if another commit contradicts the plan. `None`
+/// if there is nothing to commit.
+pub(crate) fn run_planned(plan: &mut dyn FnMut() -> Result<Option<Commit>>) -> CommitOutcome<Option<PaimonSnapshot>> {
+    let mut plan = || Ok(plan()?.map(|commit| commit.input));
+    match plan() {
+        Ok(Some(input)) => run_attempts(SnapshotAttempt::new(input), Some(&mut plan)),
+        Ok(None) => CommitOutcome::Committed(None),
+        Err(e) => CommitOutcome::Failed(e),
+    }
+}
+
+fn run_attempts<'p>(mut attempt: SnapshotAttempt<'p>, plan: Option<Plan<'p>>) -> CommitOutcome<Option<PaimonSnapshot>> {
+    let policy = match attempt.newest().and_then(|base| retry_policy(base.schema.options())) {
+        Ok(policy) => policy,
+        Err(e) => {
+            Cancellation::none().scope(|| attempt.clean_up());
+            return CommitOutcome::Failed(e);
+        }
+    };
+    if let Some(plan) = plan {
+        attempt = attempt.planned_by(plan, policy.retries.min(MAX_PLANS));
+    }
+    let verdict = commit_loop::run(&mut attempt, &policy);
+    // Also after an interrupt, which has made itself heard.
+    Cancellation::none().scope(|| match &verdict {
+        CommitOutcome::Committed(_) => attempt.delete_unused(),
+        CommitOutcome::Failed(_) => attempt.clean_up(),
+        CommitOutcome::Unknown(_) => {}
+    });
+    verdict
 }
 
 /// `commit.*` options. By default there are more retries than Java's 10, and none waits longer than a second: writers

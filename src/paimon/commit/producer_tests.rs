@@ -532,3 +532,47 @@ fn what_is_interrupted_before_it_is_published_is_not() {
     assert_eq!(t.append(&["b"]).into_result().unwrap().id, 1);
     assert_eq!((t.names(), t.orphans()), (set(&["b"]), Vec::<String>::new()));
 }
+
+/// Runs a change whose first `stale` plans are contradicted by another commit. Plans after those are what `last` says.
+fn replanned(t: &Setup, stale: usize, last: bool) -> (Result<Option<PaimonSnapshot>>, usize) {
+    let mut plans = 0;
+    let mut plan = || {
+        plans += 1;
+        let latest = t.folder.latest_snapshot()?.map(|s| s.id);
+        if plans <= stale {
+            t.append(&[&format!("other{plans}")]).into_result()?;
+        } else if !last {
+            return Ok(None);
+        }
+        let own = adding([t.plain(&format!("own{plans}"), 1)]);
+        Ok(Some(Commit::new(&t.folder, own).owning_files().only_on(latest)))
+    };
+    let done = run_planned(&mut plan).into_result();
+    (done, plans)
+}
+
+#[test]
+fn a_change_is_planned_again_after_conflicts() {
+    let t = setup(false, &[]);
+    let (done, plans) = replanned(&t, 2, true);
+    assert_eq!((done.unwrap().unwrap().id, plans), (3, 3));
+    assert_eq!((t.names(), t.orphans()), (set(&["other1", "other2", "own3"]), Vec::new()));
+}
+
+#[test]
+fn a_new_plan_may_have_nothing_to_commit() {
+    let t = setup(false, &[]);
+    assert!(matches!(replanned(&t, 0, false), (Ok(None), 1)));
+    assert!(matches!(replanned(&t, 1, false), (Ok(None), 2)));
+    assert_eq!((t.names(), t.orphans()), (set(&["other1"]), Vec::new()));
+}
+
+#[test]
+fn a_change_is_not_planned_again_for_ever() {
+    for (options, most) in [(&[][..], 11), (&[("commit.max-retries", "1")], 2), (&[("commit.max-retries", "0")], 1)] {
+        let t = setup(false, options);
+        let (done, plans) = replanned(&t, usize::MAX, true);
+        assert_eq!((done.unwrap_err().kind(), plans), (ErrorKind::CommitConflict, most));
+        assert_eq!((t.names().len(), t.orphans()), (most, Vec::new()));
+    }
+}

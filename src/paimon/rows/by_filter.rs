@@ -5,17 +5,17 @@
 //! found rows (`keyed`).
 //!
 //! Everything is planned on one snapshot. If another commit changed what the change relies on, it is planned again
-//! (`attempts`).
+//! (`planned_commit`).
 //!
 //! Source: Java's `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`.
 
 use std::collections::BTreeMap;
 
-use super::attempts::PlannedCommit;
 use super::change_files::Unpublished;
 use super::fate::Fate;
 use super::found::{FileHits, hits};
 use super::keyed;
+use super::planned_commit::PlannedCommit;
 use crate::error::{ErrorKind, Result};
 use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
@@ -44,7 +44,7 @@ impl PaimonTable {
     /// `InvalidInput` if the filter does not fit the schema; `Unsupported` for tables whose rows can't be deleted;
     /// `CommitConflict` if others changed the same each time; as [`PaimonTable::append`].
     pub(crate) fn delete_where(&self, filter: &Predicate, options: &CommitOptions) -> Result<PaimonTable> {
-        self.retry(options, &|table| match table.replaced(filter) {
+        self.commit_planned(options, &|table| match table.replaced(filter) {
             Ok(replaced) => table.without(filter, replaced),
             Err(e) if e.kind() != ErrorKind::Unsupported => Err(e),
             Err(_) => match table.table_schema().has_primary_key() {
@@ -64,7 +64,7 @@ impl PaimonTable {
         assigned: &[(String, Assigned)],
         options: &CommitOptions,
     ) -> Result<PaimonTable> {
-        self.retry(options, &|table| {
+        self.commit_planned(options, &|table| {
             let new = Assignments::new(table.schema(), assigned)?;
             match table.table_schema().has_primary_key() {
                 true => {
@@ -96,7 +96,7 @@ impl PaimonTable {
         table.check_changeable()?;
         let added = table.new_files(rows, WriteKind::Add, false)?.files.added;
         match table.file_change(filter, Fate::Gone, added)? {
-            Some((commit, counts)) => table.finish(self, commit, counts, options),
+            Some(planned) => self.commit_once(planned, options),
             None => self.refresh(),
         }
     }

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::attempts::PlannedCommit;
 use super::fate::Fate;
 use super::found::FileHits;
+use super::planned_commit::PlannedCommit;
 use super::{rewrite, vectors};
 use crate::error::Result;
 use crate::expr::{Predicate, bind};

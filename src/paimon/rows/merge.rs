@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 
 use arrow::array::RecordBatch;
 
-use super::attempts::PlannedCommit;
 use super::change_files::Unpublished;
 use super::fate::Fate;
 use super::found::FileHits;
 use super::keyed;
+use super::planned_commit::PlannedCommit;
 use super::row_matcher::RowMatcher;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
@@ -60,7 +60,7 @@ impl PaimonTable {
     /// changes; `CommitConflict` if others changed the table each time; as [`PaimonTable::append`].
     pub(crate) fn merge_rows(&self, merge: &Merge, rows: RowReader, options: &CommitOptions) -> Result<PaimonTable> {
         let rows = SourceRows::read(rows)?;
-        self.retry(options, &|table| {
+        self.commit_planned(options, &|table| {
             table.check_changeable()?;
             let keyed = table.table_schema().has_primary_key();
             let on = if keyed && merge.on.is_empty() { &table.table_schema().primary_keys } else { &merge.on };

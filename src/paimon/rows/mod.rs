@@ -1,7 +1,7 @@
 //! Changing rows: delete, update, upsert, merge.
 //!
-//! [`change_rows`] is the entry, [`by_filter`] and [`merge`] are the changes, [`attempts`] plans them again after
-//! conflicts.
+//! [`change_rows`] is the entry, [`by_filter`] and [`merge`] are the changes, [`planned_commit`] plans them again
+//! after conflicts.
 //!
 //! - `change_files`: changing rows of tables without primary key, file by file
 //! - `fate`: the result for the rows that a change finds
@@ -12,7 +12,6 @@
 //! - `tracking`: columns of rewritten files that keep the ids of rows
 //! - `vectors`: index files of deletion vectors: those that a change writes, and those that it replaces
 
-pub(crate) mod attempts;
 pub(crate) mod by_filter;
 pub(crate) mod change_files;
 pub(crate) mod change_rows;
@@ -20,6 +19,7 @@ pub(crate) mod fate;
 pub(crate) mod found;
 pub(super) mod keyed;
 pub(crate) mod merge;
+pub(crate) mod planned_commit;
 pub(crate) mod rewrite;
 pub(super) mod row_matcher;
 pub(crate) mod tracking;
