@@ -178,6 +178,8 @@ pub trait ResultExt<T> {
     fn with(self, key: &'static str, value: impl fmt::Display) -> Result<T>;
     /// As [`Error::hint`].
     fn hint(self, hint: &str) -> Result<T>;
+    /// `None` instead of a `NotFound` error.
+    fn if_found(self) -> Result<Option<T>>;
 }
 
 impl<T> ResultExt<T> for Result<T> {
@@ -187,6 +189,13 @@ impl<T> ResultExt<T> for Result<T> {
 
     fn hint(self, hint: &str) -> Result<T> {
         self.map_err(|e| e.hint(hint))
+    }
+
+    fn if_found(self) -> Result<Option<T>> {
+        match self {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            other => other.map(Some),
+        }
     }
 }
 

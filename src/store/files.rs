@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::location;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::parallel;
 
 /// The number of simultaneous calls that is useful for a remote store.
@@ -61,6 +61,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     }
     /// The file's length.
     fn size(&self, path: &str) -> Result<u64>;
+
+    /// Whether the file exists.
+    fn exists(&self, path: &str) -> Result<bool> {
+        Ok(self.size(path).if_found()?.is_some())
+    }
 
     /// Writes a new file and creates folders as needed. Never replaces a file.
     ///

@@ -195,6 +195,16 @@ fn columns(fields: &Fields, ids: &mut Ids, prefix: &str) -> Result<Vec<Field>> {
     fields.iter().zip(own).map(|(f, id)| column(f, id, f.name(), ids, prefix)).collect()
 }
 
+/// How many units of time a second has.
+pub(crate) fn per_second(unit: &TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
 fn column(field: &ArrowField, id: FieldId, name: &str, ids: &mut Ids, prefix: &str) -> Result<Field> {
     let path = format!("{prefix}{name}");
     let mut out = Field::new(id, name, !field.is_nullable(), table_type(field, field.data_type(), ids, &path)?);

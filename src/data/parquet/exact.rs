@@ -10,7 +10,7 @@ use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as P
 use parquet::errors::ParquetError;
 use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
 
-use super::schema::leaf as plain_leaf;
+use super::schema::{leaf as plain_leaf, refused};
 use crate::data::declared_types::stored::{ExactLeaf, ExactTypes};
 use crate::error::{Error, Result};
 use crate::types::{Field, PrimitiveType, Schema, Type, decimal};
@@ -26,10 +26,6 @@ pub(crate) fn exact_parquet(schema: &Schema, exact: &ExactTypes) -> Result<Schem
     let fields = schema.fields.iter().map(|f| field(f, &f.name, exact)).collect::<Result<Vec<_>>>()?;
     let root = ParquetType::group_type_builder("paimon_schema").with_fields(fields).build();
     Ok(SchemaDescriptor::new(Arc::new(root.map_err(|e| refused(e, "paimon_schema"))?)))
-}
-
-fn refused(e: ParquetError, name: &str) -> Error {
-    Error::unsupported("the column can't be written to Parquet").with("column", name).because(e)
 }
 
 fn field(f: &Field, name: &str, exact: &ExactTypes) -> Result<TypePtr> {

@@ -58,7 +58,8 @@ fn known(field: &Field) -> Result<Field> {
     Ok(Field { ty, ..field.clone() })
 }
 
-fn refused(e: parquet::errors::ParquetError, name: &str) -> Error {
+/// The error for a column that Parquet can't have.
+pub(super) fn refused(e: parquet::errors::ParquetError, name: &str) -> Error {
     Error::unsupported("the column can't be written to Parquet").with("column", name).because(e)
 }
 

@@ -17,7 +17,7 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 
-use crate::data::arrow::schema::arrow_primitive;
+use crate::data::arrow::schema::{arrow_primitive, per_second};
 use crate::data::declared_types::declared_cast::DeclaredCast;
 use crate::error::{Error, Result};
 use crate::types::{PrimitiveType, Value, temporal};
@@ -178,15 +178,6 @@ fn step(from: &DataType, to: &PrimitiveType, target: &DataType) -> Option<CastSt
         (D::Binary, P::Fixed(n)) => CastStep::Fixed(i32::try_from(*n).ok()?),
         _ => return None,
     })
-}
-
-fn per_second(unit: &TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
 }
 
 /// `rows` times one value, as the Arrow type of `ty`. A value of a type that promotes to `ty` is promoted.

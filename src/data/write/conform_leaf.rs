@@ -12,6 +12,7 @@ use arrow::datatypes::{
 };
 
 use super::refusal::{Refusal, rebase_bytes};
+use crate::data::arrow::schema::per_second;
 use crate::data::arrow::variant;
 use crate::types::PrimitiveType;
 use crate::types::decimal::rescale;
@@ -93,15 +94,6 @@ fn geometries(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, Refusal> 
     match wrong {
         None => Ok(bytes),
         Some(row) => Err(Refusal::at(row, "the value is no well-known binary of a geometry")),
-    }
-}
-
-fn per_second(unit: &TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
     }
 }
 

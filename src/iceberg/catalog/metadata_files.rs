@@ -71,15 +71,6 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Whether a file exists.
-pub(super) fn exists(store: &dyn Store, path: &str) -> Result<bool> {
-    match store.size(path) {
-        Ok(_) => Ok(true),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(e),
-    }
-}
-
 /// The names that a version may have in the folder, the plain one first.
 pub(super) fn version_paths(folder: &str, version: i32) -> [String; 3] {
     SUFFIXES.map(|suffix| join(folder, &format!("v{version}{suffix}")))
@@ -94,11 +85,11 @@ pub(super) fn find_version(store: &dyn Store, folder: &str, version: i32) -> Res
 pub(super) fn first_there(store: &dyn Store, paths: impl IntoIterator<Item = String>) -> Result<Option<String>> {
     if store.is_remote() {
         let paths: Vec<String> = paths.into_iter().collect();
-        let there = in_parallel(store, paths.len(), |i| exists(store, &paths[i]))?;
+        let there = in_parallel(store, paths.len(), |i| store.exists(&paths[i]))?;
         return Ok(paths.into_iter().zip(there).find(|(_, there)| *there).map(|(path, _)| path));
     }
     for path in paths {
-        if exists(store, &path)? {
+        if store.exists(&path)? {
             return Ok(Some(path));
         }
     }
@@ -118,7 +109,7 @@ pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata>
     let name = file_name(location);
     // Skip the request if the name shows that the location is a folder.
     let may_be_file = !store.is_remote() || name.contains('.');
-    if may_be_file && matches!(exists(store, location), Ok(true)) {
+    if may_be_file && matches!(store.exists(location), Ok(true)) {
         if !(name.ends_with(".json") || name.ends_with(".gz")) {
             return Err(Error::invalid("this file is neither a table nor table metadata")
                 .with("path", location)
@@ -167,7 +158,7 @@ fn by_hint(store: &dyn Store, folder: &str) -> Result<Option<String>> {
     }
     for name in [hint.to_owned(), format!("{hint}.metadata.json")] {
         let path = join(folder, &name);
-        if parse_name(&name).is_some() && exists(store, &path)? {
+        if parse_name(&name).is_some() && store.exists(&path)? {
             return Ok(Some(path));
         }
     }

@@ -35,6 +35,11 @@ fn fits(sizes: impl Iterator<Item = usize>) -> Result<usize> {
     Ok(total)
 }
 
+/// Numbers of 64 bits.
+pub(crate) fn longs(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
+    Arc::new(values.collect::<Int64Array>())
+}
+
 /// Byte strings.
 pub(crate) fn bytes<'a>(values: impl Iterator<Item = Option<&'a [u8]>> + Clone) -> Result<BinaryArray> {
     fits(values.clone().map(|v| v.map_or(0, <[u8]>::len)))?;

@@ -6,13 +6,14 @@ use arrow::array::{ArrayRef, Int32Array, Int64Array, StringArray};
 use arrow::datatypes::Field;
 use arrow::record_batch::RecordBatch;
 
-use super::arrays::{bound_maps, bytes, count_maps, field, lists, members, structs, texts, values};
+use super::arrays::{bound_maps, bytes, count_maps, field, lists, longs, members, structs, texts, values};
 use super::metrics::readable_metrics;
 use super::schemas::{Leaf, READABLE_METRICS, leaves};
 use crate::error::{Error, Result};
-use crate::format::task::{ColumnMetrics, FileContent, Partition, PartitionValue};
+use crate::format::task::{ColumnMetrics, Partition, PartitionValue};
 use crate::iceberg::inspect::inspection::Inspection;
 use crate::iceberg::manifest::entries::{EntryColumns, EntryRequest};
+use crate::iceberg::manifest::layout::content_number;
 use crate::iceberg::manifest::list::ManifestContent;
 use crate::iceberg::manifest::walk::{EntryBatch, partition_type};
 use crate::types::transform::format_partition_value;
@@ -27,9 +28,9 @@ pub(crate) fn entries(of: &Inspection<'_>, all: bool) -> Result<Vec<RecordBatch>
         let c = &batch.columns;
         let columns: Vec<ArrayRef> = vec![
             Arc::new(Int32Array::from_iter_values(c.status.iter().map(|s| i32::from(*s)))),
-            longs(&c.snapshot_id),
-            longs(&c.sequence_number),
-            longs(&c.file_sequence_number),
+            longs(c.snapshot_id.iter().copied()),
+            longs(c.sequence_number.iter().copied()),
+            longs(c.file_sequence_number.iter().copied()),
             structs(file, files.columns(&batch, members(file))?, c.len())?,
             readable_metrics(metrics, &files.leaves, &c.all_metrics)?,
         ];
@@ -106,16 +107,12 @@ fn value_text(v: &PartitionValue) -> Option<String> {
     v.value.as_ref().map(|value| format_partition_value(Some(value.as_ref()), &v.transform, &v.ty))
 }
 
-fn longs(values: &[Option<i64>]) -> ArrayRef {
-    Arc::new(Int64Array::from(values.to_vec()))
-}
-
 fn column(field: &Field, c: &EntryColumns) -> Result<ArrayRef> {
     let metrics = || c.all_metrics.iter();
     let counts = |map: fn(&ColumnMetrics) -> &Option<_>| count_maps(field, metrics().map(move |m| map(m).as_ref()));
     let bounds = |map: fn(&ColumnMetrics) -> &Option<_>| bound_maps(field, metrics().map(move |m| map(m).as_ref()));
     Ok(match field.name().as_str() {
-        "content" => Arc::new(Int32Array::from_iter_values(c.content.iter().map(|f| content_id(*f)))),
+        "content" => Arc::new(Int32Array::from_iter_values(c.content.iter().map(|f| content_number(*f)))),
         "file_path" => Arc::new(texts(c.rows().map(|r| c.path.get(r)))?),
         "file_format" => {
             let names = c.format.iter().map(|f| f.as_str().to_ascii_uppercase());
@@ -143,18 +140,10 @@ fn column(field: &Field, c: &EntryColumns) -> Result<ArrayRef> {
             lists(field, c.rows().map(|r| c.equality_ids.get(r).map(<[i64]>::len)), items)?
         }
         "sort_order_id" => Arc::new(Int32Array::from(c.sort_order_id.clone())),
-        "first_row_id" => longs(&c.first_row_id),
+        "first_row_id" => longs(c.first_row_id.iter().copied()),
         "referenced_data_file" => Arc::new(texts(c.rows().map(|r| c.referenced_data_file.get(r)))?),
-        "content_offset" => longs(&c.content_offset),
-        "content_size_in_bytes" => longs(&c.content_size_bytes),
+        "content_offset" => longs(c.content_offset.iter().copied()),
+        "content_size_in_bytes" => longs(c.content_size_bytes.iter().copied()),
         other => return Err(Error::internal(format!("no file has a column '{other}'"))),
     })
-}
-
-fn content_id(content: FileContent) -> i32 {
-    match content {
-        FileContent::Data => 0,
-        FileContent::PositionDeletes => 1,
-        FileContent::EqualityDeletes => 2,
-    }
 }

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray, TimestampMicrosecondArray};
+use arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray, TimestampMicrosecondArray};
 use arrow::record_batch::RecordBatch;
 
-use super::arrays::{field, maps};
+use super::arrays::{field, longs, maps};
 use crate::error::Result;
 use crate::format::evolution::RefKind;
 use crate::iceberg::inspect::inspection::Inspection;
@@ -17,10 +17,6 @@ use crate::iceberg::spec::snapshot::Snapshot;
 pub(crate) fn timestamps(ms: impl Iterator<Item = Option<i64>>) -> ArrayRef {
     let micros: TimestampMicrosecondArray = ms.map(|ms| ms.map(|ms| ms.saturating_mul(1000))).collect();
     Arc::new(micros.with_timezone("UTC"))
-}
-
-fn longs(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
-    Arc::new(values.collect::<Int64Array>())
 }
 
 /// The snapshots in the order recorded.

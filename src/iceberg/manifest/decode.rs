@@ -8,12 +8,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::entries::{DELETED, EntryColumns, EntryRequest, MISSING, MetricColumn};
-use super::layout::{EntryLayout, EntryValue, MemberSlot};
+use super::layout::{EntryLayout, EntryValue, MemberSlot, content_of};
 use super::metrics::read_all;
 use crate::codec::avro::{Budget, Container, Cursor, Inflater, Optional, Skip};
 use crate::codec::columns::BytesColumn;
 use crate::error::{Error, Result, ResultExt};
-use crate::format::task::{ColumnMetrics, FileContent, FileFormat};
+use crate::format::task::{ColumnMetrics, FileFormat};
 use crate::types::FieldId;
 
 /// The action for the next member of a record.
@@ -418,12 +418,8 @@ impl<'m> Sink<'m> {
     fn push(&mut self, row: &Row<'_>, walk: &mut Walk<'_, '_>) -> Result<()> {
         let status = u8::try_from(row.status).ok().filter(|s| *s <= DELETED);
         let status = status.ok_or_else(|| bad_number("status", row.status))?;
-        let content = match row.content {
-            0 => FileContent::Data,
-            1 => FileContent::PositionDeletes,
-            2 => FileContent::EqualityDeletes,
-            other => return Err(Error::unsupported(format!("an entry has file content {other}"))),
-        };
+        let content = content_of(row.content)
+            .ok_or_else(|| Error::unsupported(format!("an entry has file content {}", row.content)))?;
         if row.record_count < 0 {
             return Err(bad_number("record count", row.record_count).with("file", lossy(row.path)));
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::codec::avro::{Compiled, Cursor, Logical, Member, Node, Optional, Shape};
 use crate::error::{Error, Result};
+use crate::format::task::FileContent;
 use crate::iceberg::manifest::avro::sanitize;
 use crate::iceberg::spec::partition::spec_from_json;
 use crate::types::{FieldId, PartitionField, PrimitiveType, Transform, Value, decimal};
@@ -189,6 +190,25 @@ impl EntryLayout {
             }
         }
         Ok(out)
+    }
+}
+
+/// The number of a file's content in manifests.
+pub(crate) fn content_number(content: FileContent) -> i32 {
+    match content {
+        FileContent::Data => 0,
+        FileContent::PositionDeletes => 1,
+        FileContent::EqualityDeletes => 2,
+    }
+}
+
+/// The content with this number in manifests.
+pub(crate) fn content_of(number: i64) -> Option<FileContent> {
+    match number {
+        0 => Some(FileContent::Data),
+        1 => Some(FileContent::PositionDeletes),
+        2 => Some(FileContent::EqualityDeletes),
+        _ => None,
     }
 }
 

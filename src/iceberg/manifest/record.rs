@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::codec::avro::{AvroBytes, AvroItems};
 use crate::format::task::{ColumnMetrics, DataFile, FieldMap, FileContent};
+use crate::iceberg::manifest::layout::content_number;
 use crate::types::decimal::bytes_of_precision;
 use crate::types::{PrimitiveType, ValueRef};
 
@@ -93,14 +94,6 @@ impl Serialize for FileRecord<'_> {
             out.serialize_field(&file.content_size_bytes.filter(|_| positions))?;
         }
         out.end()
-    }
-}
-
-fn content_number(content: FileContent) -> i32 {
-    match content {
-        FileContent::Data => 0,
-        FileContent::PositionDeletes => 1,
-        FileContent::EqualityDeletes => 2,
     }
 }
 

@@ -40,20 +40,9 @@ pub struct TableFolder {
 /// # Errors
 /// Those of the store.
 pub fn is_table(store: &dyn Store, root: &str) -> Result<bool> {
-    match names_in(store, &join(root, "schema")) {
-        Ok(names) => Ok(!numbers_of(&names, SCHEMA).is_empty()),
-        // The root may be a file, such as the metadata of a table of another format.
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(e),
-    }
-}
-
-fn exists(store: &dyn Store, path: &str) -> Result<bool> {
-    match store.size(path) {
-        Ok(_) => Ok(true),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(e),
-    }
+    // The root may be a file, such as the metadata of a table of another format.
+    let names = names_in(store, &join(root, "schema")).if_found()?;
+    Ok(names.is_some_and(|names| !numbers_of(&names, SCHEMA).is_empty()))
 }
 
 /// The names of the files in a folder, in no order.
@@ -85,7 +74,7 @@ fn some_of(names: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
 }
 
 /// A name that a user gave, which must not lead out of its folder.
-fn given_name<'a>(name: &'a str, what: &str) -> Result<&'a str> {
+pub(super) fn given_name<'a>(name: &'a str, what: &str) -> Result<&'a str> {
     checked_name(name).map_err(|_| Error::invalid(format!("'{}' can't be the name of a {what}", name.escape_debug())))
 }
 
@@ -252,11 +241,9 @@ impl TableFolder {
 
     /// The number in a hint; `None` if there is no readable hint.
     pub(super) fn hint(&self, name: &str) -> Result<Option<i64>> {
-        match self.store.get(&join(&self.folder("snapshot"), name)) {
-            Ok(bytes) => Ok(std::str::from_utf8(&bytes).ok().and_then(|t| t.trim().parse().ok()).filter(|id| *id > 0)),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(e),
-        }
+        let bytes = self.store.get(&join(&self.folder("snapshot"), name)).if_found()?;
+        let number = bytes.and_then(|bytes| std::str::from_utf8(&bytes).ok()?.trim().parse().ok());
+        Ok(number.filter(|id| *id > 0))
     }
 
     /// The numbers of the branch's snapshots, ascending; there may be gaps.
@@ -272,7 +259,7 @@ impl TableFolder {
     /// # Errors
     /// Those of the store.
     pub fn has_snapshot(&self, id: i64) -> Result<bool> {
-        exists(self.store.as_ref(), &self.snapshot_path(id))
+        self.store.exists(&self.snapshot_path(id))
     }
 
     /// Says which snapshot is the latest, to save others a listing.
@@ -337,7 +324,7 @@ impl TableFolder {
         let hint = self.hint("LATEST")?;
         // A hint may be late.
         if let Some(id) = hint
-            && !exists(self.store.as_ref(), &self.snapshot_path(id.saturating_add(1)))?
+            && !self.store.exists(&self.snapshot_path(id.saturating_add(1)))?
             && let Some(snapshot) = self.try_snapshot(id)?
         {
             return Ok(Some(snapshot));
@@ -363,7 +350,7 @@ impl TableFolder {
     /// Those of the store.
     pub fn earliest_snapshot_id(&self) -> Result<Option<i64>> {
         match self.hint("EARLIEST")? {
-            Some(id) if exists(self.store.as_ref(), &self.snapshot_path(id))? => Ok(Some(id)),
+            Some(id) if self.store.exists(&self.snapshot_path(id))? => Ok(Some(id)),
             _ => Ok(self.snapshot_ids()?.first().copied()),
         }
     }
@@ -430,11 +417,8 @@ impl TableFolder {
 
     fn try_tag(&self, name: &str) -> Result<Option<Tag>> {
         let path = self.tag_path(name);
-        match self.store.get(&path) {
-            Ok(bytes) => Tag::parse(name, &bytes).with("path", &path).map(Some),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(e),
-        }
+        let bytes = self.store.get(&path).if_found()?;
+        bytes.map(|bytes| Tag::parse(name, &bytes).with("path", &path)).transpose()
     }
 
     fn no_tag(&self, name: &str) -> Result<Error> {

@@ -217,7 +217,7 @@ impl<'a> SnapshotReader<'a> {
             return Ok(false);
         }
         let delta = &snapshot.delta_manifest_list;
-        if !by_delta || (log.is_some() && !self.is_there(&manifest_path(self.root, delta)?)?) {
+        if !by_delta || (log.is_some() && !self.store.exists(&manifest_path(self.root, delta)?)?) {
             return Ok(true);
         }
         self.is_whole(delta, MadeBy::Writers)
@@ -234,28 +234,21 @@ impl<'a> SnapshotReader<'a> {
 
     /// Whether a manifest list, its manifests and the files that these added exist.
     fn is_whole(&self, list: &str, made_by: MadeBy) -> Result<bool> {
-        if !self.is_there(&manifest_path(self.root, list)?)? {
+        if !self.store.exists(&manifest_path(self.root, list)?)? {
             return Ok(false);
         }
         let manifests = if_there(true, read_manifest_list(self.manifests(), list))?;
         for manifest in &manifests {
-            if !self.is_there(&manifest_path(self.root, &manifest.file_name)?)? {
+            if !self.store.exists(&manifest_path(self.root, &manifest.file_name)?)? {
                 return Ok(false);
             }
         }
         for path in self.entries(&manifests, ADD, made_by)? {
-            if !self.is_there(&path)? {
+            if !self.store.exists(&path)? {
                 return Ok(false);
             }
         }
         Ok(true)
-    }
-
-    fn is_there(&self, path: &str) -> Result<bool> {
-        match self.store.size(path) {
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
-            size => size.map(|_| true),
-        }
     }
 
     /// Hands over the data files of a snapshot.

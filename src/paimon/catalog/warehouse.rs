@@ -4,11 +4,10 @@
 
 use std::sync::Arc;
 
-use super::filesystem::{TableFolder, is_table};
+use super::filesystem::{TableFolder, given_name, is_table};
 use super::new_schema::first_schema;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit::now_ms;
-use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
@@ -24,11 +23,6 @@ const MAX_DEPTH: usize = 64;
 pub struct Warehouse {
     store: Arc<dyn Store>,
     root: String,
-}
-
-/// A name that can be one of a folder.
-fn given<'a>(name: &'a str, what: &str) -> Result<&'a str> {
-    checked_name(name).map_err(|_| Error::invalid(format!("'{}' can't be the name of a {what}", name.escape_debug())))
 }
 
 /// Creates a table with its first schema in a folder. The table exists once its schema does.
@@ -79,7 +73,7 @@ impl Warehouse {
     /// # Errors
     /// `InvalidInput` if that can't be its name.
     pub fn database_location(&self, database: &str) -> Result<String> {
-        Ok(join(&self.root, &format!("{}{DATABASE}", given(database, "database")?)))
+        Ok(join(&self.root, &format!("{}{DATABASE}", given_name(database, "database")?)))
     }
 
     /// The folder of a table, whether or not it exists.
@@ -87,7 +81,7 @@ impl Warehouse {
     /// # Errors
     /// `InvalidInput` if that can't be its name.
     pub fn table_location(&self, database: &str, table: &str) -> Result<String> {
-        Ok(join(&self.database_location(database)?, given(table, "table")?))
+        Ok(join(&self.database_location(database)?, given_name(table, "table")?))
     }
 
     /// The names of the databases, in their order.

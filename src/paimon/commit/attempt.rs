@@ -13,7 +13,7 @@ use super::hashes::Indexer;
 use super::index::combined;
 use super::manifests::{ManifestLayout, MetadataFiles};
 use super::merge::ManifestMerger;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit::now_ms;
 use crate::format::commit_loop::CommitAttempt;
 use crate::paimon::manifest::entries::{ADD, DELETE};
@@ -272,11 +272,8 @@ impl<'p> SnapshotAttempt<'p> {
     fn statistics(&self, latest: &PaimonSnapshot, schema: &TableSchema) -> Result<Option<String>> {
         let Some(name) = &latest.statistics else { return Ok(None) };
         let path = join(&join(self.input.folder.root(), "statistics"), checked_name(name)?);
-        let json: Option<Json> = match self.input.folder.store().get(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).ok(),
-            Err(e) if e.kind() == ErrorKind::NotFound => None,
-            Err(e) => return Err(e),
-        };
+        let bytes = self.input.folder.store().get(&path).if_found()?;
+        let json: Option<Json> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let of = json.and_then(|j| j.get("schemaId").and_then(Json::as_i64));
         Ok((of == Some(schema.id)).then(|| name.clone()))
     }

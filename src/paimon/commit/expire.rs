@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result, ResultExt};
 use crate::format::commit::now_ms;
 use crate::paimon::catalog::expiry_roots::{HeldPart, Root, half_expired, kept_changelogs, roots};
 use crate::paimon::catalog::filesystem::TableFolder;
@@ -256,10 +256,10 @@ fn going_snapshots(
 ) -> Result<(ExpiryStep, Option<PaimonSnapshot>)> {
     let Some(latest) = view.ids.last().copied() else { return Ok((ExpiryStep::default(), None)) };
     let cap = view.consumed.filter(|_| retention.consumers_hold_snapshots).unwrap_or(i64::MAX);
-    let time_of = |id| Ok(if_left(folder.snapshot(id))?.map(|s| s.time_ms));
+    let time_of = |id| Ok(folder.snapshot(id).if_found()?.map(|s| s.time_ms));
     let first_kept = retention.snapshots.first_kept(&view.ids, latest, cap, &time_of)?;
     let Some(end) = first_kept.map(|id| id.max(view.lasting)) else { return Ok((ExpiryStep::default(), None)) };
-    let going = view.ids.iter().filter(|id| **id < end).filter_map(|id| if_left(folder.snapshot(*id)).transpose());
+    let going = view.ids.iter().filter(|id| **id < end).filter_map(|id| folder.snapshot(*id).if_found().transpose());
     let step = ExpiryStep { going: going.collect::<Result<_>>()?, first_kept: Some(end), ..ExpiryStep::default() };
     Ok((step, Some(folder.snapshot(end)?)))
 }
@@ -396,14 +396,6 @@ impl ExpiryPlanner<'_> {
             files.spare(&self.reader, root)?;
         }
         Ok(())
-    }
-}
-
-/// Empty for files that no longer exist.
-fn if_left<T>(result: Result<T>) -> Result<Option<T>> {
-    match result {
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        other => other.map(Some),
     }
 }
 

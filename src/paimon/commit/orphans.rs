@@ -196,12 +196,12 @@ impl Used<'_> {
     ) -> Result<()> {
         check_cancelled()?;
         let store = self.branch.store().as_ref();
-        let Some(bytes) = if_there(store.get(path))? else { return Ok(()) };
+        let Some(bytes) = store.get(path).if_found()? else { return Ok(()) };
         let snapshot = PaimonSnapshot::parse(&bytes).with("path", path)?;
         let expired = |e: Error, is_needed: bool| match e.kind() {
             ErrorKind::NotFound if !is_needed => Ok(()),
             // It may have expired while this was going on.
-            ErrorKind::NotFound if if_there(store.get(path))?.is_none() => Ok(()),
+            ErrorKind::NotFound if store.get(path).if_found()?.is_none() => Ok(()),
             _ => Err(e),
         };
         let (has_data, has_all) = (lasts != Lasts::Changes, lasts == Lasts::All);
@@ -244,7 +244,7 @@ impl Used<'_> {
                 Ok(())
             }),
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                let is_there = |path: &String| Ok::<bool, Error>(if_there(store.get(path))?.is_some());
+                let is_there = |path: &String| Ok::<bool, Error>(store.get(path).if_found()?.is_some());
                 match of.iter().map(is_there).find(|there| !matches!(there, Ok(false))) {
                     None => Ok(()),
                     Some(there) => there.and(Err(e)),
@@ -256,12 +256,5 @@ impl Used<'_> {
 
     fn keep(&self, name: &str) {
         self.candidates.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
-    }
-}
-
-fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
-    match result {
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        other => other.map(Some),
     }
 }

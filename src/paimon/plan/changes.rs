@@ -89,10 +89,7 @@ pub fn earliest_told(folder: &TableFolder, mode: ChangeMode, end: i64) -> Result
             _ => commit.changelog_manifest_list.as_ref(),
         };
         let Some(list) = list.filter(|_| counts(mode, commit)) else { return Ok(Some(commit.id)) };
-        match folder.store().size(&manifest_path(folder.root(), list)?) {
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            size => size.map(|_| Some(commit.id)),
-        }
+        Ok(folder.store().exists(&manifest_path(folder.root(), list)?)?.then_some(commit.id))
     })?;
     let told: HashSet<i64> = told.into_iter().flatten().chain(half).chain(whole).collect();
     let mut first = end;

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::table::Table;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result, ResultExt};
 use crate::format::catalog::NewTable;
 use crate::format::ident::TableIdent;
 use crate::format::table_format::TableFormat;
@@ -121,7 +121,7 @@ impl dyn Catalog {
     /// # Errors
     /// As [`Catalog::check_namespace`], but for `NotFound`.
     pub fn namespace_exists(&self, namespace: &[String]) -> Result<bool> {
-        is_found(self.check_namespace(namespace))
+        Ok(self.check_namespace(namespace).if_found()?.is_some())
     }
 
     /// Whether a table exists.
@@ -129,7 +129,7 @@ impl dyn Catalog {
     /// # Errors
     /// As [`Catalog::load_table`], but for `NotFound`.
     pub fn table_exists(&self, ident: &TableIdent) -> Result<bool> {
-        is_found(self.load_table(ident).map(drop))
+        Ok(self.load_table(ident).if_found()?.is_some())
     }
 
     /// What was found for a verb, or an error that names the verb and the catalog.
@@ -150,12 +150,4 @@ pub fn other_format(catalog: &dyn Catalog, format: &TableFormat) -> Error {
     Error::unsupported(format!("this catalog can't have tables of {}", format.name))
         .with("catalog", catalog.name())
         .hint("A catalog of type='filesystem' has tables of every format")
-}
-
-fn is_found(found: Result<()>) -> Result<bool> {
-    match found {
-        Ok(()) => Ok(true),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(e),
-    }
 }

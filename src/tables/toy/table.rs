@@ -9,7 +9,7 @@ use super::scan::ToyScan;
 use crate::data::write::context::{RowOrder, WriteContext};
 use crate::data::write::locations::FileLocations;
 use crate::data::write::writer::DataWriter;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit::{CommitOptions, now_ms};
 use crate::format::request::{ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::table_format::{Behaviour, TableFormat};
@@ -98,13 +98,10 @@ fn new_file(path: &str) -> DataFile {
 }
 
 fn read_json(store: &dyn Store, path: &str) -> Result<Option<Json>> {
-    match store.get(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .map(Some)
-            .map_err(|e| Error::corrupt("the file is no JSON").with("path", path).because(e)),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e),
-    }
+    let parsed = |bytes: Vec<u8>| {
+        serde_json::from_slice(&bytes).map_err(|e| Error::corrupt("the file is no JSON").with("path", path).because(e))
+    };
+    store.get(path).if_found()?.map(parsed).transpose()
 }
 
 impl Table for ToyTable {

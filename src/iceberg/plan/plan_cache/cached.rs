@@ -16,7 +16,7 @@ use crate::iceberg::plan::judge::Judge;
 use crate::iceberg::plan::kept_entries::{KeptEntries, PartitionGroup};
 use crate::iceberg::plan::plan_cache::cache::{CachedManifest, LoadedSections, PlanCache};
 use crate::iceberg::plan::plan_cache::cached_columns::{
-    SectionKey, SectionKind, TO_JUDGE, TO_KEEP, content_of, format_of,
+    SectionKey, SectionKind, TO_JUDGE, TO_KEEP, cached_content, format_of,
 };
 use crate::iceberg::plan::planned::{PlannedBatch, count, survivors};
 use crate::iceberg::plan::specs::SpecContext;
@@ -258,7 +258,7 @@ fn columns_to_judge(
     let content = required(loaded, SectionKind::Content, rows, wanted)?;
     let mut columns = EntryColumns {
         snapshot_id: ints(loaded, (SectionKind::SnapshotId, 0), rows, wanted)?,
-        content: content.iter().map(|v| content_of(*v)).collect::<Result<_>>()?,
+        content: content.iter().map(|v| cached_content(*v)).collect::<Result<_>>()?,
         record_count: required(loaded, SectionKind::RecordCount, rows, wanted)?,
         size_bytes: required(loaded, SectionKind::SizeBytes, rows, wanted)?,
         partition: required(loaded, SectionKind::Partition, rows, wanted)?.iter().map(|v| *v as u32).collect(),

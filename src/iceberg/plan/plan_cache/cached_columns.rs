@@ -12,6 +12,7 @@ use crate::codec::columns::{BytesColumn, ListColumn};
 use crate::error::{Error, Result};
 use crate::format::task::{FileContent, FileFormat};
 use crate::iceberg::manifest::entries::{EntryColumns, MISSING};
+use crate::iceberg::manifest::layout::{content_number, content_of};
 use crate::types::FieldId;
 
 /// The content of a section. Sections of metrics also have a field id.
@@ -206,14 +207,6 @@ impl Writer {
     }
 }
 
-fn content_number(content: FileContent) -> i64 {
-    match content {
-        FileContent::Data => 0,
-        FileContent::PositionDeletes => 1,
-        FileContent::EqualityDeletes => 2,
-    }
-}
-
 const FORMATS: [FileFormat; 4] = [FileFormat::Parquet, FileFormat::Avro, FileFormat::Orc, FileFormat::Puffin];
 
 /// Encodes decoded entries, without inherited values, as sections and their bytes.
@@ -227,7 +220,7 @@ pub(crate) fn encode_columns(c: &EntryColumns) -> Result<(CachedSections, Vec<u8
     w.ints((SnapshotId, 0), c.snapshot_id.iter().copied())?;
     w.ints((SequenceNumber, 0), c.sequence_number.iter().copied())?;
     w.ints((FileSequenceNumber, 0), c.file_sequence_number.iter().copied())?;
-    w.ints((Content, 0), c.content.iter().map(|v| Some(content_number(*v))))?;
+    w.ints((Content, 0), c.content.iter().map(|v| Some(content_number(*v).into())))?;
     w.bytes((Path, 0), rows, &c.path)?;
     let format = |v: &FileFormat| FORMATS.iter().position(|f| f == v).map(|i| i as i64);
     w.ints((Format, 0), c.format.iter().map(format))?;
@@ -442,11 +435,8 @@ impl<'a> Loaded<'a> {
 }
 
 /// The file content with this number.
-pub(crate) fn content_of(number: i64) -> Result<FileContent> {
-    [FileContent::Data, FileContent::PositionDeletes, FileContent::EqualityDeletes]
-        .into_iter()
-        .find(|c| content_number(*c) == number)
-        .ok_or_else(broken)
+pub(crate) fn cached_content(number: i64) -> Result<FileContent> {
+    content_of(number).ok_or_else(broken)
 }
 
 /// The file format with this number.
