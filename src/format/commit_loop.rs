@@ -1,5 +1,5 @@
-//! The one loop of commits: prepare on the newest version, publish, and after a lost race prepare again. If the change is
-//! no longer possible, it may be planned again.
+//! The one loop of commits: prepare on the newest version, publish, and after a lost race prepare again. If the change
+//! is no longer possible, it may be planned again.
 //!
 //! The outcome of a commit is a type: it is in the table, it certainly is not, or that is unknown.
 
@@ -130,8 +130,8 @@ pub trait CommitAttempt {
     fn is_refused(&self, error: &Error) -> bool;
 }
 
-/// Runs a commit. It retries only after a lost race for the next version, or with a new plan. A change that is no longer
-/// possible and can't be planned again ends the commit. So does a publication with an unknown outcome.
+/// Runs a commit. It retries only after a lost race for the next version, or with a new plan. A change that is no
+/// longer possible and can't be planned again ends the commit. So does a publication with an unknown outcome.
 pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOutcome<A::Done> {
     let (mut began, mut attempt) = (Instant::now(), 0u32);
     let mut base = match attempts.newest() {

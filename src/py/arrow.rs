@@ -27,7 +27,7 @@ use super::errors::to_exception;
 use super::lock::lock;
 use super::signals::Watch;
 use crate::error::{Error, Result};
-use crate::iceberg::scan::handle;
+use crate::rows::stream;
 
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -142,11 +142,11 @@ impl PyBatches {
 #[pyclass(name = "BatchStream", frozen, module = "frazil._core")]
 pub(super) struct PyBatchStream {
     schema: SchemaRef,
-    batches: Mutex<Option<handle::BatchStream>>,
+    batches: Mutex<Option<stream::BatchStream>>,
 }
 
 impl PyBatchStream {
-    pub(super) fn new(batches: handle::BatchStream) -> Self {
+    pub(super) fn new(batches: stream::BatchStream) -> Self {
         PyBatchStream { schema: batches.schema().clone(), batches: Mutex::new(Some(batches)) }
     }
 
@@ -207,7 +207,7 @@ impl PyBatchStream {
 /// A stream that a consumer pulls from compiled code. Never panics, because a panic there would end the process.
 struct Outgoing {
     schema: SchemaRef,
-    batches: Option<handle::BatchStream>,
+    batches: Option<stream::BatchStream>,
     watch: Watch,
 }
 

@@ -12,7 +12,6 @@ use arrow::compute::{nullif, take, take_record_batch};
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 
-pub use crate::data::arrow::bucket_array::bucket_array;
 use crate::data::arrow::transform_array::{transform_array, value_at};
 use crate::error::{Error, Result};
 use crate::format::task::{Partition, PartitionValue};

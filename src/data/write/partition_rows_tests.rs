@@ -1,4 +1,5 @@
 use super::*;
+use crate::data::arrow::bucket_array::bucket_array;
 use crate::data::arrow::schema::to_arrow;
 use crate::types::{Field, Value};
 use PrimitiveType as P;

@@ -22,5 +22,3 @@ mod reachable;
 pub mod register;
 pub mod registered;
 pub mod sql;
-
-pub use crate::format::ident::TableIdent;

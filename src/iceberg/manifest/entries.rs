@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use crate::codec::columns::{BytesColumn, ListColumn};
+use crate::codec::columns::{BytesColumn, ListColumn};
 use crate::format::task::{FileContent, FileFormat};
 use crate::iceberg::manifest::layout::EntryLayout;
 use crate::types::{FieldId, Value};

@@ -22,7 +22,7 @@ use crate::iceberg::rows::effect::Effect;
 use crate::iceberg::rows::plan::tasks_of;
 use crate::iceberg::state::IcebergTable;
 use crate::iceberg::write::commit_messages::fingerprint;
-use crate::rows::row_changes::assignments::Assignments;
+use crate::rows::row_changes::assignments::{Assignments, row_counts};
 use crate::rows::stream::RowReader;
 use crate::store::location::normalise;
 
@@ -129,7 +129,7 @@ impl IcebergTable {
         let change = view.change(operation).planned_at(self.format_version());
         let mut change = change.remove_files(all.removed).add_files(files).with_preconditions(preconditions).once(once);
         if command != Command::Delete {
-            change = change.with_summary(super::update::row_counts(rows.updated, rows.inserted, rows.deleted));
+            change = change.with_summary(row_counts(rows.updated, rows.inserted, rows.deleted));
         }
         committing::commit(&newest, vec![Box::new(options.apply(change, &newest)?)]).into_result()
     }

@@ -2,8 +2,6 @@
 
 use crate::format::row_change::Assigned;
 
-pub(crate) use crate::rows::row_changes::assignments::{Assignments, row_counts};
-
 use super::apply::apply;
 use super::delete::hits;
 use super::plan::Touched;
@@ -13,6 +11,7 @@ use crate::expr::Predicate;
 use crate::format::task::ScanTask;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::rows::effect::Effect;
+use crate::rows::row_changes::assignments::{Assignments, row_counts};
 
 pub(crate) fn update(
     view: &View,

@@ -14,6 +14,7 @@ use crate::expr::{BoundPredicate, Predicate};
 use crate::format::request::ScanRequest;
 use crate::format::splits;
 use crate::format::splits::SplitPlan;
+use crate::format::splits::SplitRequest;
 use crate::format::task::{ReadContext, ScanTask, Split};
 use crate::iceberg::manifest::read_budget::ReadBudget;
 use crate::iceberg::plan::changes::{AnyPlan, ChangesPlan, plan_appends};
@@ -32,13 +33,9 @@ use crate::rows::column_statistics::Coverage;
 use crate::rows::plan_table;
 use crate::rows::scan_options::ScanOptions;
 use crate::rows::shape::ScanShape;
+use crate::rows::stream::{BatchStream, StreamRequest};
 use crate::store::{Store, open_store};
 use crate::types::{Schema, select};
-
-pub use crate::format::splits::SplitRequest;
-pub use crate::rows::explanation::{Explain, Explained, FunnelStage};
-pub use crate::rows::statistics::{ColumnStatistics, Fact, Statistics};
-pub use crate::rows::stream::{BatchStream, StreamRequest};
 
 /// What to read of a table. Immutable and cheap to clone; does nothing until planned or read.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use crate::data::write::delete_write::{DeleteForm, PositionDeleteWriter};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit::CommitOptions;
 use crate::format::request::{At, ScanRequest};
-pub(crate) use crate::format::task::{CommitMessage, DataFile, FileContent, FileFormat, RowDelta};
+use crate::format::task::{CommitMessage, DataFile, FileContent, FileFormat, RowDelta};
 use crate::iceberg::commit::fingerprint::CommitFingerprint;
 use crate::iceberg::commit::live;
 use crate::iceberg::commit::preconditions::Preconditions;

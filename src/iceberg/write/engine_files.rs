@@ -5,10 +5,10 @@
 //! field id and stored type that Iceberg's writers use, and bounds and null counts must fit the partition. So engine
 //! settings that change the files can't damage the table.
 
-use super::commit_messages::CommitMessage;
 use crate::data::parquet::import::importer::Importer;
 use crate::data::write::locations::{FileLocations, is_job_folder};
 use crate::error::{Error, Result, ResultExt};
+use crate::format::task::CommitMessage;
 use crate::iceberg::state::IcebergTable;
 use crate::parallel::check_cancelled;
 use crate::store::location::join;

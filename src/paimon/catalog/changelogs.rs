@@ -86,7 +86,7 @@ impl TableFolder {
     }
 
     /// Makes a snapshot a changelog. One of that number is replaced: a rollback may have brought back its snapshot.
-    pub(in crate::paimon) fn put_changelog(&self, snapshot: &PaimonSnapshot) -> Result<()> {
+    pub(crate) fn put_changelog(&self, snapshot: &PaimonSnapshot) -> Result<()> {
         let (path, bytes) = (self.changelog_path(snapshot.id), trimmed(snapshot).encode());
         match self.store().put_if_absent(&path, &bytes) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => self.store().put(&path, &bytes),
@@ -95,12 +95,12 @@ impl TableFolder {
     }
 
     /// Records which changelog is the latest; -1 if there is no changelog. Java trusts it unless a later one exists.
-    pub(in crate::paimon) fn hint_latest_changelog(&self, id: i64) -> Result<()> {
+    pub(crate) fn hint_latest_changelog(&self, id: i64) -> Result<()> {
         self.store().put(&join(&self.folder("changelog"), "LATEST"), id.to_string().as_bytes())
     }
 
     /// Says which changelog is the earliest.
-    pub(in crate::paimon) fn hint_earliest_changelog(&self, id: i64) -> Result<()> {
+    pub(crate) fn hint_earliest_changelog(&self, id: i64) -> Result<()> {
         self.store().put(&join(&self.folder("changelog"), "EARLIEST"), id.to_string().as_bytes())
     }
 

@@ -22,13 +22,13 @@ impl TableFolder {
     }
 
     /// Says that the snapshots before one are being expired.
-    pub(in crate::paimon) fn begin_expiry(&self, kept: &PaimonSnapshot) -> Result<()> {
+    pub(crate) fn begin_expiry(&self, kept: &PaimonSnapshot) -> Result<()> {
         let said = json!({FIRST_KEPT: kept.id, DELTA_MANIFEST_LIST: kept.delta_manifest_list});
         self.store().put(&self.expiring_path(), said.to_string().as_bytes())
     }
 
     /// Says that no expiry is at work any more.
-    pub(in crate::paimon) fn end_expiry(&self) -> Result<()> {
+    pub(crate) fn end_expiry(&self) -> Result<()> {
         self.store().delete(&self.expiring_path())
     }
 
@@ -46,7 +46,7 @@ impl TableFolder {
     ///
     /// # Errors
     /// `CorruptTable` if the record of an expiry can't be read; those of the store.
-    pub(in crate::paimon) fn lasting_from(&self) -> Result<i64> {
+    pub(crate) fn lasting_from(&self) -> Result<i64> {
         let path = self.expiring_path();
         let bytes = match self.store().get(&path) {
             Ok(bytes) => bytes,

@@ -120,7 +120,7 @@ impl TableFolder {
     }
 
     /// The same table on a branch that need not be there.
-    pub(in crate::paimon) fn on_branch(&self, name: &str) -> TableFolder {
+    pub(crate) fn on_branch(&self, name: &str) -> TableFolder {
         TableFolder { branch: name.to_owned(), ..self.clone() }
     }
 
@@ -129,7 +129,7 @@ impl TableFolder {
     ///
     /// # Errors
     /// Those of the store.
-    pub(in crate::paimon) fn is_complete(&self) -> Result<bool> {
+    pub(crate) fn is_complete(&self) -> Result<bool> {
         match self.schema_ids()?.first() {
             None => Ok(false),
             Some(0) => Ok(true),
@@ -158,7 +158,7 @@ impl TableFolder {
     }
 
     /// A folder of the branch.
-    pub(in crate::paimon) fn folder(&self, name: &str) -> String {
+    pub(crate) fn folder(&self, name: &str) -> String {
         if self.branch == MAIN_BRANCH {
             return join(&self.root, name);
         }
@@ -175,7 +175,7 @@ impl TableFolder {
         join(&self.folder("snapshot"), &format!("{SNAPSHOT}{id}"))
     }
 
-    pub(in crate::paimon) fn tag_path(&self, name: &str) -> String {
+    pub(crate) fn tag_path(&self, name: &str) -> String {
         join(&self.folder("tag"), &format!("{TAG}{name}"))
     }
 
@@ -271,7 +271,7 @@ impl TableFolder {
     }
 
     /// Says which snapshot is the earliest, to save others a listing.
-    pub(in crate::paimon) fn hint_earliest(&self, id: i64) -> Result<()> {
+    pub(crate) fn hint_earliest(&self, id: i64) -> Result<()> {
         self.store.put(&join(&self.folder("snapshot"), "EARLIEST"), id.to_string().as_bytes())
     }
 
@@ -473,7 +473,7 @@ impl TableFolder {
 
     /// The names of what has the folder of a branch: also what is left where the making or the removal of one was
     /// interrupted.
-    pub(in crate::paimon) fn branch_folders(&self) -> Result<Vec<String>> {
+    pub(crate) fn branch_folders(&self) -> Result<Vec<String>> {
         let folders = self.store.list_folders(&join(&self.root, "branch"))?;
         let mut names: Vec<String> = folders.iter().filter_map(|n| n.strip_prefix(BRANCH)).map(str::to_owned).collect();
         names.sort();

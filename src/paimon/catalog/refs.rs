@@ -66,7 +66,7 @@ impl TableFolder {
     ///
     /// # Errors
     /// `NotFound` if the snapshot has expired or is about to; those of `make` and of the store.
-    pub(in crate::paimon) fn tag_lasting(
+    pub(crate) fn tag_lasting(
         &self,
         snapshot: &PaimonSnapshot,
         make: impl FnOnce() -> Result<()>,
@@ -106,7 +106,7 @@ impl TableFolder {
     ///
     /// # Errors
     /// `NotFound` if its expiry has begun, and no tag keeps it; those of the store.
-    pub(in crate::paimon) fn check_lasts(&self, snapshot: &PaimonSnapshot) -> Result<()> {
+    pub(crate) fn check_lasts(&self, snapshot: &PaimonSnapshot) -> Result<()> {
         let first = self.lasting_from()?;
         if snapshot.id >= first || self.is_tagged(snapshot)? {
             return Ok(());

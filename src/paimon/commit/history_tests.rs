@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::tests::{file, now, set_options, table_with};
 use super::*;
+use crate::error::ErrorKind;
 use crate::format::task::{FileSource, NewBucketFile};
 use crate::paimon::catalog::filesystem::MAIN_BRANCH;
 use crate::paimon::catalog::refs::RollbackTo;

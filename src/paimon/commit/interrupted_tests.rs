@@ -3,6 +3,7 @@
 use super::changelog_tests::{compacted, logged};
 use super::tests::{check_logs, check_whole, commit, names, now, set, set_options, table_with};
 use super::*;
+use crate::error::ErrorKind;
 use crate::paimon::catalog::refs::RollbackTo;
 use crate::paimon::plan::changes::earliest_told;
 use crate::paimon::plan::travel::{ChangeMode, End, between};

@@ -3,8 +3,7 @@
 //! Source: Java's `CoreOptions`, release 1.4.
 
 use crate::error::Result;
-pub use crate::types::options::Options;
-use crate::types::options::bad_option;
+use crate::types::options::{Options, bad_option};
 
 /// How rows with one key become one (`merge-engine`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub(super) static TOY: TableFormat = TableFormat {
 
 /// A version of a table.
 #[derive(Clone, Debug)]
-pub(in crate::tables) struct ToyTable {
+pub(crate) struct ToyTable {
     pub(super) store: Arc<dyn Store>,
     pub(super) root: String,
     pub(super) schema: Arc<Schema>,
