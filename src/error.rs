@@ -1,10 +1,23 @@
 //! One error for the whole crate: what failed ([`Error::message`]), on what ([`Error::context`]), what to do
 //! ([`Error::hint`]), and why underneath ([`std::error::Error::source`]).
 //!
+//! Errors never show secrets, and their length is bounded ([`public_text`]).
+//!
 //! The Python face maps each [`ErrorKind`] to one class of the tree rooted at `FrazilError`.
 
+mod public_text;
+
+use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
+
+pub use public_text::{is_secret_name, public_text};
+
+/// The most bytes of a message, a hint and the text of an underlying error.
+const MOST_TEXT: usize = 4000;
+
+/// The most bytes of a value of the context: the longest path of most systems.
+const MOST_VALUE: usize = 4096;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -75,7 +88,8 @@ macro_rules! constructors {
 impl Error {
     /// An error of `kind` that says `message` (what failed, in one sentence without the path).
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error(Box::new(Inner { kind, message: message.into(), context: Vec::new(), hint: None, source: None }))
+        let message = shown(message.into(), MOST_TEXT);
+        Error(Box::new(Inner { kind, message, context: Vec::new(), hint: None, source: None }))
     }
 
     constructors! {
@@ -87,20 +101,20 @@ impl Error {
     /// Adds where it happened: `("path", …)`, `("snapshot", …)`, `("column", …)`. The first value of a key stays.
     pub fn with(mut self, key: &'static str, value: impl fmt::Display) -> Self {
         if !self.0.context.iter().any(|(k, _)| *k == key) {
-            self.0.context.push((key, value.to_string()));
+            self.0.context.push((key, shown(value.to_string(), MOST_VALUE)));
         }
         self
     }
 
     /// Says what the caller can do. The first hint stays, being the one nearest to the cause.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint.get_or_insert_with(|| hint.into());
+        self.0.hint.get_or_insert_with(|| shown(hint.into(), MOST_TEXT));
         self
     }
 
     /// Replaces what the caller can do, where more is known than near the cause.
     pub fn advise(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint = Some(hint.into());
+        self.0.hint = Some(shown(hint.into(), MOST_TEXT));
         self
     }
 
@@ -139,6 +153,14 @@ impl Error {
     }
 }
 
+/// The text as it may be shown, without a copy if nothing changes.
+fn shown(text: String, most: usize) -> String {
+    match public_text(&text, most) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(shown) => shown,
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)?;
@@ -151,7 +173,7 @@ impl fmt::Display for Error {
             f.write_str(")")?;
         }
         if let Some(source) = &self.0.source {
-            write!(f, ": {source}")?;
+            write!(f, ": {}", public_text(&source.to_string(), MOST_TEXT))?;
         }
         if let Some(hint) = &self.0.hint {
             write!(f, ". {hint}")?;
@@ -209,5 +231,18 @@ mod tests {
             Error::corrupt("the manifest ends early").with("path", "m.avro").with("path", "other").hint("Restore it");
         assert_eq!(e.to_string(), "the manifest ends early (path: m.avro). Restore it");
         assert_eq!(e.kind().as_str(), "corrupt_table");
+    }
+
+    #[test]
+    fn no_part_shows_a_secret_or_grows_without_bound() {
+        let secret = "s3://AKIA:hush@b/t";
+        let long = "x".repeat(1_000_000);
+        let source = std::io::Error::other(format!("https://h/?token=hush {long}"));
+        let e = Error::store(format!("no {secret}{long}")).with("path", format!("{secret}{long}"));
+        let e = e.with("other", secret).hint(format!("try {secret} {long}")).because(source);
+        for text in [e.to_string(), format!("{e:?}"), e.duplicate().to_string(), format!("{:?}", e.context())] {
+            assert!(!text.contains("hush") && text.len() < 20_000, "{}", text.len());
+        }
+        assert!(!e.advise(secret).to_string().contains("hush"));
     }
 }

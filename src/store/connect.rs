@@ -44,13 +44,14 @@ pub(super) fn connect(bucket: &StoreBucket, options: &StoreOptions) -> Result<Cl
 
 fn client(bucket: &StoreBucket, options: &StoreOptions, retry: RetryConfig) -> Result<Arc<dyn ObjectStore>> {
     let settings = settings(bucket, options)?;
+    check_values(&settings)?;
     let built = match bucket.service {
         Service::S3 => s3(bucket, settings, retry)?.build().map(limited),
         Service::Gcs => gcs(bucket, settings, retry)?.build().map(limited),
         Service::Azure => azure(bucket, settings, retry)?.build().map(limited),
     };
     built.map_err(|e| {
-        let e = failure("reach", &bucket.name, e, options.secrets());
+        let e = failure("reach", &bucket.name, e, &options.secrets());
         let why = std::error::Error::source(&e).map(ToString::to_string).unwrap_or_default();
         Error::invalid(format!("the options of the object store do not fit: {why}")).with("bucket", &bucket.name)
     })
@@ -58,6 +59,28 @@ fn client(bucket: &StoreBucket, options: &StoreOptions, retry: RetryConfig) -> R
 
 fn limited<S: ObjectStore>(store: S) -> Arc<dyn ObjectStore> {
     Arc::new(LimitStore::new(store, MOST_REQUESTS))
+}
+
+/// The ends of the names of credentials.
+const CREDENTIALS: [&str; 13] = [
+    "access_key_id",
+    "secret_access_key",
+    "session_token",
+    "token",
+    "skip_signature",
+    "account_key",
+    "access_key",
+    "sas_token",
+    "sas_key",
+    "client_secret",
+    "service_account",
+    "bearer_token",
+    "credentials",
+];
+
+/// Whether an option of `object_store` is a credential.
+fn is_credential(name: &str) -> bool {
+    CREDENTIALS.iter().any(|part| name.ends_with(part))
 }
 
 /// What is common to all clients.
@@ -71,22 +94,6 @@ fn client_options() -> ClientOptions {
 /// The settings of a bucket. Given settings override those of the environment. Given credentials are used alone,
 /// because a session token of the environment belongs to the keys there.
 fn settings(bucket: &StoreBucket, options: &StoreOptions) -> Result<Vec<(String, String)>> {
-    const CREDENTIALS: [&str; 13] = [
-        "access_key_id",
-        "secret_access_key",
-        "session_token",
-        "token",
-        "skip_signature",
-        "account_key",
-        "access_key",
-        "sas_token",
-        "sas_key",
-        "client_secret",
-        "service_account",
-        "bearer_token",
-        "credentials",
-    ];
-    let is_credential = |name: &str| CREDENTIALS.iter().any(|part| name.ends_with(part));
     let given = options.settings(bucket.service, bucket.account.as_deref())?;
     let own = given.iter().any(|(name, _)| is_credential(name));
     let prefix = match bucket.service {
@@ -106,6 +113,27 @@ fn settings(bucket: &StoreBucket, options: &StoreOptions) -> Result<Vec<(String,
     all.sort();
     all.extend(given);
     Ok(all)
+}
+
+/// Checks that values can be sent in the headers of requests. Files with credentials often end with a line break, which
+/// is no part of them.
+///
+/// # Errors
+/// `InvalidInput` with the name of the option.
+fn check_values(settings: &[(String, String)]) -> Result<()> {
+    for (name, value) in settings {
+        // JSON has line breaks of its own.
+        let is_json = value.trim_start().starts_with('{');
+        let position = value.chars().position(|c| c.is_control() || (is_credential(name) && !name.ends_with("service_account") && !c.is_ascii()));
+        if let Some(position) = position.filter(|_| !is_json) {
+            return Err(Error::invalid(format!(
+                "the storage option {name} has a line break, a control character or a letter outside of ASCII"
+            ))
+            .with("position", position)
+            .hint("Remove it from the option, or from the environment variable of this name"));
+        }
+    }
+    Ok(())
 }
 
 fn s3(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<AmazonS3Builder> {
@@ -241,6 +269,22 @@ mod tests {
             connected("s3://b/k", &[("aws_imdsv1_fallback", "perhaps")]).unwrap_err().kind(),
             ErrorKind::InvalidInput
         );
+    }
+
+    #[test]
+    fn values_that_no_header_can_hold_are_refused() {
+        let keys = |id, key| [("s3.access-key-id", id), ("s3.secret-access-key", key)];
+        for given in [keys("AKIA\n", "x"), keys("A", "x\r"), keys("A", "schlüssel"), keys("\0", "x")] {
+            let error = connected("s3://b/k", &given).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            assert!(error.message().contains("access_key"), "{error}");
+        }
+        let token = connected("gs://b/k", &[("gcs.oauth2.token", "t\n")]).unwrap_err();
+        assert!(token.message().contains("google_bearer_token"), "{token}");
+        let azure = [("adls.account-name", "a"), ("adls.token", "t\n")];
+        assert!(connected("az://c/k", &azure).unwrap_err().message().contains("azure_storage_token"));
+        let json = [("google_service_account_key", "{\n}")];
+        assert!(!connected("gs://b/k", &json).unwrap_err().message().contains("line break"));
     }
 
     #[test]

@@ -68,12 +68,21 @@ fn told(e: &StoreError) -> Told {
     } else if let Some(status) = told.status {
         told.text = format!("{}: {}", status, told.text);
     }
-    if told.text.len() > MOST_TEXT {
-        let end = (0..=MOST_TEXT).rev().find(|at| told.text.is_char_boundary(*at)).unwrap_or(0);
-        told.text.truncate(end);
-        told.text.push('…');
-    }
     told
+}
+
+/// A text without secrets, and not longer than [`MOST_TEXT`].
+fn public(mut text: String, secrets: &[String]) -> String {
+    for secret in secrets {
+        text = text.replace(secret, "***");
+    }
+    text.truncate(text.trim_end_matches('.').len());
+    if text.len() > MOST_TEXT {
+        let end = (0..=MOST_TEXT).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 /// The status that an error of `object_store` speaks of, whose type is private there.
@@ -95,7 +104,7 @@ fn answer_in(text: &str) -> Option<String> {
 }
 
 /// The crate's error for a store that failed to `action` (`read`, `write`, …) the object at `path`.
-pub(super) fn failure<'s>(action: &str, path: &str, e: StoreError, secrets: impl Iterator<Item = &'s str>) -> Error {
+pub(super) fn failure(action: &str, path: &str, e: StoreError, secrets: &[String]) -> Error {
     let told = told(&e);
     let kind = match (&e, told.status) {
         (StoreError::NotFound { .. }, _) | (_, Some(404)) => ErrorKind::NotFound,
@@ -113,11 +122,7 @@ pub(super) fn failure<'s>(action: &str, path: &str, e: StoreError, secrets: impl
     let refused = unsent
         || is_setting
         || told.status.is_some_and(|s| (400..500).contains(&s) && s != 408 && s != 409 && s != 412);
-    let mut text = told.text;
-    text.truncate(text.trim_end_matches('.').len());
-    for secret in secrets {
-        text = text.replace(secret, "***");
-    }
+    let text = public(told.text, secrets);
     let no_bucket = text.contains("NoSuchBucket") || text.contains("ContainerNotFound");
     let message = match no_bucket {
         true => format!("cannot {action} the object: there is no such bucket"),
@@ -166,7 +171,7 @@ mod tests {
     fn answers_are_shown_without_secrets() {
         let body = "Server returned non-2xx status code: 403 Forbidden: <Error><Code>InvalidAccessKeyId</Code>\
                     <Message>No such key sesame</Message><AWSAccessKeyId>AKIA</AWSAccessKeyId></Error>";
-        let e = failure("read", "s3://b/k", generic(body), ["sesame"].into_iter());
+        let e = failure("read", "s3://b/k", generic(body), &["sesame".to_owned()]);
         assert_eq!(e.kind(), ErrorKind::PermissionDenied);
         assert!(e.to_string().contains("403: InvalidAccessKeyId, No such key ***"), "{e}");
         assert!(!e.to_string().contains("AKIA") && is_refusal(&e));
@@ -175,17 +180,17 @@ mod tests {
     #[test]
     fn certain_refusals_and_unknown_outcomes() {
         let status =
-            |code: u16| failure("write", "p", generic(&format!("status code: {code} X: ")), std::iter::empty());
+            |code: u16| failure("write", "p", generic(&format!("status code: {code} X: ")), &[]);
         for code in [400, 403, 404, 405] {
             assert!(is_refusal(&status(code)), "{code}");
         }
         for code in [409, 500, 503] {
             assert!(!is_refusal(&status(code)), "{code}");
         }
-        assert!(!is_refusal(&failure("write", "p", generic("timed out"), std::iter::empty())));
+        assert!(!is_refusal(&failure("write", "p", generic("timed out"), &[])));
         assert!(is_refusal(&Error::invalid("x")) && !is_refusal(&Error::internal("interrupted")));
         let http = HttpError::new(HttpErrorKind::Connect, std::io::Error::other("refused"));
-        let e = failure("write", "p", StoreError::Generic { store: "S3", source: Box::new(http) }, std::iter::empty());
+        let e = failure("write", "p", StoreError::Generic { store: "S3", source: Box::new(http) }, &[]);
         assert!(is_refusal(&e) && e.message().contains("connect"), "{e}");
     }
 }

@@ -9,7 +9,7 @@ use object_store::azure::AzureConfigKey;
 use object_store::gcp::GoogleConfigKey;
 
 use super::place::Service;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_secret_name};
 use crate::types::suggest::suggest;
 
 /// The default of the option `max_retries`.
@@ -107,6 +107,9 @@ const DOTTED: [(&str, Service, Means); 66] = [
 
 /// The prefix of SAS tokens for single accounts. The account's host follows it.
 const SAS_OF_ACCOUNT: &str = "adls.sas-token.";
+
+/// The prefixes of environment variables that stores read.
+const ENVIRONMENT: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
 
 /// Frazil's own options.
 const OWN: [&str; 2] = ["max_retries", "retry_timeout"];
@@ -222,11 +225,17 @@ impl StoreOptions {
         Ok((retries, time))
     }
 
-    /// The values that must stay secret.
-    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
-        const SECRET: [&str; 6] = ["key", "secret", "token", "password", "credential", "proxy"];
-        let is_secret = |name: &str| SECRET.iter().any(|part| name.contains(part));
-        self.0.iter().filter(move |(name, value)| is_secret(name) && value.len() > 3).map(|(_, value)| value.as_str())
+    /// The values that must stay secret: those of options, and those of the environment that stores read.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let given = self.0.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let environment = std::env::vars_os().filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            let is_ours = ENVIRONMENT.iter().any(|prefix| name.starts_with(prefix)) || name.ends_with("_PROXY");
+            is_ours.then_some((name, value.into_string().ok()?))
+        });
+        let is_secret = |name: &str| is_secret_name(name) || ["key", "proxy"].iter().any(|part| name.contains(part));
+        let all = given.chain(environment).filter(|(name, value)| value.len() > 3 && is_secret(&name.to_lowercase()));
+        all.map(|(_, value)| value).collect()
     }
 }
 
@@ -374,6 +383,7 @@ mod tests {
     fn secrets_are_not_shown() {
         let given = options(&[("s3.secret-access-key", "hush-hush"), ("s3.region", "eu")]).unwrap();
         assert_eq!(format!("{given:?}"), r#"{"s3.region", "s3.secret-access-key"}"#);
-        assert_eq!(given.secrets().collect::<Vec<_>>(), ["hush-hush"]);
+        assert_eq!(given.secrets()[0], "hush-hush");
+        assert!(!given.secrets().contains(&"eu".to_owned()));
     }
 }

@@ -1,25 +1,53 @@
 //! PostgreSQL servers.
 //!
-//! The client runs its own event loop inside each call, on the calling thread.
+//! Requests run on the runtime of the process. Each wait has a limit and can be cancelled, so that a server or proxy
+//! that accepts connections and stays silent stops nobody.
 
+use std::future::Future;
 use std::time::Duration;
 
-use postgres::config::SslMode;
-use postgres::error::SqlState;
-use postgres::types::ToSql;
-use postgres::{Client, Config};
+use tokio_postgres::config::SslMode;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Config};
 
-use super::postgres_tls::Tls;
+use super::postgres_tls::{Connector, Tls};
 use super::{Database, Statement, TextRow};
 use crate::error::{Error, Result};
+use crate::store::runtime::wait;
 
-/// How long to wait for the server unless the URI says `connect_timeout=SECONDS`.
+/// How long to wait for a connection unless the URI says `connect_timeout=SECONDS`.
 const CONNECT: Duration = Duration::from_secs(15);
 
+/// How long to wait for an answer unless the URI says `socketTimeout=SECONDS`, as the JDBC driver calls it.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// The name of the time limit of an answer.
+const ANSWER_NAME: &str = "socketTimeout";
+
 /// A database of a server.
+#[derive(Clone)]
 pub(super) struct Postgres {
     config: Config,
     tls: Tls,
+    /// The time limit of each answer.
+    answer: Duration,
+}
+
+/// A reason why a request has no result.
+enum Failed {
+    /// The server did not answer in time.
+    Silent,
+    /// The client or the server failed.
+    Database(tokio_postgres::Error),
+    /// One of them during the commit.
+    Commit(Box<Failed>),
+}
+
+impl From<tokio_postgres::Error> for Failed {
+    fn from(error: tokio_postgres::Error) -> Failed {
+        Failed::Database(error)
+    }
 }
 
 impl std::fmt::Debug for Postgres {
@@ -33,7 +61,8 @@ impl Postgres {
     /// The database of a URI `postgresql://…`.
     pub(super) fn new(uri: &str, user: Option<&str>, password: Option<&str>) -> Result<Postgres> {
         let (tls, uri) = Tls::of_uri(uri)?;
-        let mut config: Config = uri.parse().map_err(|e: postgres::Error| {
+        let (answer, uri) = answer_limit(&uri)?;
+        let mut config: Config = uri.parse().map_err(|e: tokio_postgres::Error| {
             Error::invalid("the uri of the PostgreSQL database is wrong")
                 .hint("Write postgresql://user:password@host:port/database")
                 .because(e)
@@ -54,7 +83,7 @@ impl Postgres {
                 config.host(&address.to_string());
             }
         }
-        Ok(Postgres { config, tls })
+        Ok(Postgres { config, tls, answer })
     }
 
     fn place(&self) -> String {
@@ -62,14 +91,20 @@ impl Postgres {
         format!("{} at {}", self.config.get_dbname().unwrap_or("the default database"), hosts.join(", "))
     }
 
-    fn open(&self) -> Result<Client> {
+    /// Connects, within the time limit of a connection for each host.
+    async fn open(&self) -> Result<Client> {
         let connector = self.tls.connector();
-        let mut connected = self.config.connect(connector.clone());
-        if connected.is_err() && self.tls.may_do_without(&connector) {
+        let mut connected = self.connect(&self.config, connector.clone()).await;
+        if matches!(connected, Err(Failed::Database(_))) && self.tls.may_do_without(&connector) {
             // Who only prefers TLS takes a plain connection where none comes about, as libpq does.
-            connected = self.config.clone().ssl_mode(SslMode::Disable).connect(self.tls.connector());
+            let plain = self.config.clone().ssl_mode(SslMode::Disable).to_owned();
+            connected = self.connect(&plain, self.tls.connector()).await;
         }
-        connected.map_err(|e| {
+        connected.map_err(|failed| {
+            let e = match failed {
+                Failed::Database(e) => e,
+                _ => return self.silent(self.connect_limit(), "connect_timeout"),
+            };
             let refused = e.code().is_some_and(|c| {
                 *c == SqlState::INVALID_PASSWORD || *c == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
             });
@@ -83,6 +118,24 @@ impl Postgres {
         })
     }
 
+    async fn connect(&self, config: &Config, connector: Connector) -> Result<Client, Failed> {
+        let (client, connection) = in_time(self.connect_limit(), config.connect(connector)).await?;
+        // It ends when the client is dropped. The client reports its errors.
+        tokio::spawn(async move { connection.await.unwrap_or(()) });
+        Ok(client)
+    }
+
+    fn connect_limit(&self) -> Duration {
+        let hosts = self.config.get_hosts().len().clamp(1, 16) as u32;
+        self.config.get_connect_timeout().copied().unwrap_or(CONNECT).saturating_mul(hosts)
+    }
+
+    fn silent(&self, limit: Duration, name: &str) -> Error {
+        Error::store(format!("the database did not answer within {} seconds", limit.as_secs_f64()))
+            .with("database", self.place())
+            .hint(format!("Check that it runs and is not locked. {name}=SECONDS in the uri sets another limit"))
+    }
+
     fn unreachable(&self) -> Error {
         Error::store("the database can't be reached").hint(match self.tls.mode {
             SslMode::Disable => "If the server requires TLS, set sslmode=require or sslmode=verify-full in the uri",
@@ -94,7 +147,20 @@ impl Postgres {
         })
     }
 
-    fn failed(&self, error: postgres::Error) -> Error {
+    fn failed(&self, failed: Failed) -> Error {
+        let error = match failed {
+            Failed::Silent => return self.silent(self.answer, ANSWER_NAME),
+            Failed::Database(error) => error,
+            // The server refused the commit.
+            Failed::Commit(failed) if matches!(&*failed, Failed::Database(e) if e.as_db_error().is_some()) => {
+                return self.failed(*failed);
+            }
+            Failed::Commit(failed) => {
+                return Error::state_unknown("it is unknown whether the database committed the transaction")
+                    .with("database", self.place())
+                    .because(self.failed(*failed));
+            }
+        };
         let kind = match error.code() {
             Some(c) if *c == SqlState::UNIQUE_VIOLATION => Error::already_exists("the row is in the database already"),
             Some(c) if *c == SqlState::INSUFFICIENT_PRIVILEGE => Error::denied("the database refused the statement"),
@@ -102,10 +168,73 @@ impl Postgres {
         };
         kind.with("database", self.place()).with("reason", reason(&error)).because(error)
     }
+
+    async fn rows(&self, statement: &Statement) -> Result<Vec<TextRow>> {
+        let client = self.open().await?;
+        let values = values(statement);
+        let text = numbered(statement);
+        let read = async {
+            let rows = in_time(self.answer, client.query(&text, &values)).await?;
+            let texts = |r: &tokio_postgres::Row| (0..r.len()).map(|i| r.try_get::<_, Option<String>>(i)).collect();
+            Ok(rows.iter().map(texts).collect::<Result<Vec<TextRow>, tokio_postgres::Error>>()?)
+        };
+        read.await.map_err(|e| self.failed(e))
+    }
+
+    async fn committed(&self, statements: &[Statement]) -> Result<Vec<u64>> {
+        let mut client = self.open().await?;
+        let run = async {
+            let transaction = in_time(self.answer, client.transaction()).await?;
+            let mut counts = Vec::with_capacity(statements.len());
+            for statement in statements {
+                let values = values(statement);
+                counts.push(in_time(self.answer, transaction.execute(&numbered(statement), &values)).await?);
+            }
+            in_time(self.answer, transaction.commit()).await.map_err(|e| Failed::Commit(Box::new(e)))?;
+            Ok(counts)
+        };
+        run.await.map_err(|e| self.failed(e))
+    }
+}
+
+/// The result of a request, if it comes within a time limit.
+async fn in_time<T>(
+    limit: Duration,
+    request: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, Failed> {
+    match tokio::time::timeout(limit, request).await {
+        Ok(done) => Ok(done?),
+        Err(_) => Err(Failed::Silent),
+    }
+}
+
+/// Removes the time limit of answers from a URI and returns it with the rest.
+///
+/// # Errors
+/// `InvalidInput` for a value that is not a number of seconds.
+fn answer_limit(uri: &str) -> Result<(Duration, String)> {
+    let Some((place, parameters)) = uri.split_once('?') else { return Ok((ANSWER, uri.to_owned())) };
+    let mut limit = ANSWER;
+    let mut rest = Vec::new();
+    for parameter in parameters.split('&') {
+        match parameter.split_once('=').filter(|(name, _)| *name == ANSWER_NAME) {
+            None => rest.push(parameter),
+            Some((_, value)) => {
+                let seconds = value.parse().ok().filter(|seconds| *seconds > 0.0);
+                limit = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()).ok_or_else(|| {
+                    Error::invalid(format!("{ANSWER_NAME} in the uri of a database is not a number of seconds"))
+                        .with("value", value)
+                        .hint("Write a number above 0, such as 60")
+                })?;
+            }
+        }
+    }
+    let uri = if rest.is_empty() { place.to_owned() } else { format!("{place}?{}", rest.join("&")) };
+    Ok((limit, uri))
 }
 
 /// What the client's errors hide behind "db error" and the like.
-fn reason(error: &postgres::Error) -> String {
+fn reason(error: &tokio_postgres::Error) -> String {
     let mut last: &dyn std::error::Error = error;
     while let Some(source) = last.source() {
         last = source;
@@ -124,27 +253,13 @@ fn values(statement: &Statement) -> Vec<&(dyn ToSql + Sync)> {
 
 impl Database for Postgres {
     fn query(&self, statement: &Statement) -> Result<Vec<TextRow>> {
-        let mut client = self.open()?;
-        let rows = client.query(&numbered(statement), &values(statement)).map_err(|e| self.failed(e))?;
-        let texts = |r: &postgres::Row| (0..r.len()).map(|i| r.try_get::<_, Option<String>>(i)).collect();
-        rows.iter().map(texts).collect::<Result<Vec<TextRow>, postgres::Error>>().map_err(|e| self.failed(e))
+        let (database, statement) = (self.clone(), statement.clone());
+        wait(async move { database.rows(&statement).await })?
     }
 
     fn execute(&self, statements: &[Statement]) -> Result<Vec<u64>> {
-        let mut client = self.open()?;
-        let mut transaction = client.transaction().map_err(|e| self.failed(e))?;
-        let mut counts = Vec::with_capacity(statements.len());
-        for statement in statements {
-            let count = transaction.execute(&numbered(statement), &values(statement));
-            counts.push(count.map_err(|e| self.failed(e))?);
-        }
-        transaction.commit().map_err(|e| match e.as_db_error() {
-            Some(_) => self.failed(e),
-            None => Error::state_unknown("it is unknown whether the database committed the transaction")
-                .with("database", self.place())
-                .because(e),
-        })?;
-        Ok(counts)
+        let (database, statements) = (self.clone(), statements.to_vec());
+        wait(async move { database.committed(&statements).await })?
     }
 
     fn columns(&self, table: &str) -> Result<Vec<String>> {
@@ -152,5 +267,39 @@ impl Database for Postgres {
                     WHERE table_name = ?1 AND table_schema = ANY (current_schemas(false))";
         let rows = self.query(&Statement::new(text, &[table]))?;
         Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn a_silent_server_is_given_up() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = server.local_addr().unwrap().port();
+        let uri = format!("postgresql://u:hush@127.0.0.1:{port}/d?connect_timeout=1&sslmode=disable");
+        let silent = Postgres::new(&uri, None, None).unwrap();
+        let error = silent.query(&Statement::new("SELECT 1", &[])).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Store);
+        let text = error.to_string();
+        assert!(text.contains("within 1 seconds") && text.contains("connect_timeout") && !text.contains("hush"), "{text}");
+        let patient = Postgres::new(&uri.replace("timeout=1", "timeout=3600"), None, None).unwrap();
+        let stopped = crate::parallel::Cancellation::after(0).scope(|| patient.execute(&[Statement::new("SELECT 1", &[])]));
+        assert_eq!(stopped.unwrap_err().message(), "stopped");
+    }
+
+    #[test]
+    fn the_limit_of_answers_is_set_by_the_uri() {
+        let limit = |uri: &str| Postgres::new(uri, None, None).map(|p| p.answer.as_secs_f64());
+        assert_eq!(limit("postgresql://h/d").unwrap(), 60.0);
+        assert_eq!(limit("postgresql://h/d?socketTimeout=2.5&application_name=x").unwrap(), 2.5);
+        for wrong in ["0", "-1", "soon", "NaN", "1e300"] {
+            assert_eq!(
+                limit(&format!("postgresql://h/d?socketTimeout={wrong}")).unwrap_err().kind(),
+                ErrorKind::InvalidInput
+            );
+        }
     }
 }
