@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from frazil import _core
+
 __all__ = [
     "AlreadyExistsError",
     "CommitConflictError",
@@ -25,8 +27,12 @@ __all__ = [
 ]
 
 
+_LONGEST = 18_000
+"""The most bytes of a text of an error."""
+
+
 class FrazilError(Exception):
-    """Any error that Frazil raises.
+    """Any error that Frazil raises. Its texts never show secrets.
 
     Attributes:
         kind: A short name of the class of failure, such as `"not_found"`.
@@ -37,10 +43,10 @@ class FrazilError(Exception):
     kind: ClassVar[str] = "error"
 
     def __init__(self, message: str, context: Mapping[str, str] | None = None, hint: str | None = None) -> None:
-        super().__init__(message)
-        self._message = message
-        self.context: dict[str, str] = dict(context or {})
-        self.hint = hint
+        self._message = _core.public_text(message, _LONGEST)
+        super().__init__(self._message)
+        self.context: dict[str, str] = {k: _core.public_text(str(v), _LONGEST) for k, v in (context or {}).items()}
+        self.hint = None if hint is None else _core.public_text(hint, _LONGEST)
 
     def __str__(self) -> str:
         return self._message if self.hint is None or self.hint in self._message else f"{self._message}. {self.hint}"

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
-use crate::error::Error;
+use crate::error::{Error, public_text};
 
 /// `{kind: class}` of `frazil.exceptions`.
 static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
@@ -12,6 +12,13 @@ static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 /// The exception for `error`. If the classes can't be imported, the exception of that import.
 pub(super) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
     build(py, error).unwrap_or_else(|failure| failure)
+}
+
+/// A text as an error may show it: without secrets, and of at most `most` bytes (at least 100).
+#[pyfunction]
+#[pyo3(name = "public_text")]
+pub(super) fn py_public_text(text: &str, most: usize) -> String {
+    public_text(text, most.max(100)).into_owned()
 }
 
 fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {

@@ -124,7 +124,9 @@ fn check_values(settings: &[(String, String)]) -> Result<()> {
     for (name, value) in settings {
         // JSON has line breaks of its own.
         let is_json = value.trim_start().starts_with('{');
-        let position = value.chars().position(|c| c.is_control() || (is_credential(name) && !name.ends_with("service_account") && !c.is_ascii()));
+        let position = value.chars().position(|c| {
+            c.is_control() || (is_credential(name) && !name.ends_with("service_account") && !c.is_ascii())
+        });
         if let Some(position) = position.filter(|_| !is_json) {
             return Err(Error::invalid(format!(
                 "the storage option {name} has a line break, a control character or a letter outside of ASCII"

@@ -179,8 +179,7 @@ mod tests {
 
     #[test]
     fn certain_refusals_and_unknown_outcomes() {
-        let status =
-            |code: u16| failure("write", "p", generic(&format!("status code: {code} X: ")), &[]);
+        let status = |code: u16| failure("write", "p", generic(&format!("status code: {code} X: ")), &[]);
         for code in [400, 403, 404, 405] {
             assert!(is_refusal(&status(code)), "{code}");
         }

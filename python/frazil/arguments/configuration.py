@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from frazil import _core
 from frazil.exceptions import InvalidInputError, UnsupportedError
 
 FILE = ".pyiceberg.yaml"
@@ -35,7 +36,7 @@ def merged(name: str, given: Mapping[str, str]) -> dict[str, str]:
     if not isinstance(section, dict | None):
         raise InvalidInputError(
             "a catalog in PyIceberg's configuration must be a mapping of properties",
-            {"catalog": name, "found": repr(section)},
+            {"catalog": name, "found": type(section).__name__},
         )
     out = {**_flat(section or {}), **given}
     if "type" not in out and "py-catalog-impl" in out:
@@ -49,7 +50,11 @@ def merged(name: str, given: Mapping[str, str]) -> dict[str, str]:
 
 def without_secrets(properties: Mapping[str, str]) -> dict[str, str]:
     """The properties without secrets, for display."""
-    return {k: "***" if _SECRET.search(k) else _USER_INFO.sub("***", v) for k, v in properties.items()}
+
+    def shown(value: str) -> str:
+        return _core.public_text(_USER_INFO.sub("***", value), 4000)
+
+    return {k: "***" if _SECRET.search(k) else shown(v) for k, v in properties.items()}
 
 
 def _type_of(name: str, uri: str | None) -> str:
@@ -113,7 +118,10 @@ def _yaml(path: Path) -> dict[str, Any]:
     try:
         read = strict.load(text).data if strict else library.load(text, Loader=library.BaseLoader)
     except library.YAMLError as e:
-        raise InvalidInputError("PyIceberg's configuration file is not valid YAML", {"path": str(path)}) from e
+        mark = getattr(e, "problem_mark", None)
+        where = {"path": str(path)} if mark is None else {"path": str(path), "line": str(mark.line + 1)}
+        # The library's error quotes the file, which may hold secrets.
+        raise InvalidInputError("PyIceberg's configuration file is not valid YAML", where) from None
     if not isinstance(read, dict):
         raise InvalidInputError("PyIceberg's configuration file must contain a mapping", {"path": str(path)})
     return read

@@ -208,7 +208,7 @@ def texts(options: Mapping[str, object] | None, argument: str = "options") -> di
         if not isinstance(key, str) or not plain:
             raise InvalidInputError(
                 f"{argument}: an option needs a name that is a string and a value that is text or a number, "
-                f"not {shown(key)}: {shown(value)}",
+                f"not {shown(key)} with a value of type '{type(value).__name__}'",
                 hint="Leave out options that you do not want to set",
             )
         value = str(value).lower() if isinstance(value, bool) else str(value)

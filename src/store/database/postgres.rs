@@ -284,9 +284,13 @@ mod tests {
         let error = silent.query(&Statement::new("SELECT 1", &[])).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Store);
         let text = error.to_string();
-        assert!(text.contains("within 1 seconds") && text.contains("connect_timeout") && !text.contains("hush"), "{text}");
+        assert!(
+            text.contains("within 1 seconds") && text.contains("connect_timeout") && !text.contains("hush"),
+            "{text}"
+        );
         let patient = Postgres::new(&uri.replace("timeout=1", "timeout=3600"), None, None).unwrap();
-        let stopped = crate::parallel::Cancellation::after(0).scope(|| patient.execute(&[Statement::new("SELECT 1", &[])]));
+        let stopped =
+            crate::parallel::Cancellation::after(0).scope(|| patient.execute(&[Statement::new("SELECT 1", &[])]));
         assert_eq!(stopped.unwrap_err().message(), "stopped");
     }
 

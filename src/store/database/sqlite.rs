@@ -1,15 +1,21 @@
 //! SQLite files.
 
-use std::time::Duration;
+use std::cell::Cell;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params_from_iter};
 
 use super::{Database, Statement, TextRow};
 use crate::error::{Error, Result};
+use crate::parallel::check_cancelled;
 use crate::store::location;
 
 /// How long to wait for other writers unless the URI says `timeout=SECONDS`.
 const WAIT: Duration = Duration::from_secs(30);
+
+/// The pause between two attempts to get the lock.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A database file.
 #[derive(Debug)]
@@ -37,14 +43,22 @@ impl Sqlite {
     }
 
     fn open(&self) -> Result<Connection> {
+        check_cancelled()?;
+        if Path::new(&self.path).metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(Error::invalid("the path of the database is not a file").with("database", &self.path));
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&self.path, flags).map_err(|e| self.failed(e))?;
-        connection.busy_timeout(self.wait).map_err(|e| self.failed(e))?;
+        let mut connection = Connection::open_with_flags(&self.path, flags).map_err(|e| self.failed(e))?;
+        UNTIL.set(Instant::now().checked_add(self.wait));
+        connection.busy_handler(Some(go_on_waiting)).map_err(|e| self.failed(e))?;
         Ok(connection)
     }
 
     fn failed(&self, error: rusqlite::Error) -> Error {
         let code = error.sqlite_error_code();
+        if let (Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked), Err(cancelled)) = (code, check_cancelled()) {
+            return cancelled;
+        }
         let kind = match code {
             Some(ErrorCode::ConstraintViolation) => Error::already_exists("the row is in the database already"),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
@@ -59,6 +73,21 @@ impl Sqlite {
         };
         kind.with("database", &self.path).because(error)
     }
+}
+
+thread_local! {
+    /// When this thread gives up waiting for other writers.
+    static UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Waits a little for another writer. Returns false to give up.
+fn go_on_waiting(_waits: i32) -> bool {
+    let in_time = UNTIL.get().is_some_and(|until| Instant::now() < until);
+    if !in_time || check_cancelled().is_err() {
+        return false;
+    }
+    std::thread::sleep(PAUSE);
+    true
 }
 
 impl Database for Sqlite {

@@ -38,6 +38,26 @@ fn a_locked_database_is_waited_for_and_then_refused() {
 }
 
 #[test]
+fn waiting_for_a_lock_can_be_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.db");
+    let database = sqlite(&folder);
+    database.execute(&[Statement::new("CREATE TABLE t (k VARCHAR(9))", &[])]).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let statement = Statement::new("DELETE FROM t", &[]);
+    let stopped = crate::parallel::Cancellation::after(2).scope(|| database.execute(&[statement]));
+    assert_eq!(stopped.unwrap_err().message(), "stopped");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_device_or_a_pipe_is_no_database() {
+    let error = open_database("sqlite:////dev/zero", None, None).unwrap().unwrap().columns("t").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+}
+
+#[test]
 fn uris() {
     for memory in ["sqlite://", "sqlite:///:memory:", "jdbc:sqlite::memory:"] {
         assert!(open_database(memory, None, None).unwrap().is_none(), "{memory}");
