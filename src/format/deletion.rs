@@ -1,10 +1,74 @@
-//! Deleting unused files.
+//! Deleting unused files of a table, and only below its own folders.
+//!
+//! Paths of files come from metadata and messages, which anybody may have written. A path outside of the table's folders
+//! is never deleted, nor one that leaves them by `..` or by a symbolic link.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::parallel::check_cancelled;
+use crate::store::location::normalised;
 use crate::store::{Store, in_parallel};
+
+/// The folders of a table: those that it is configured to write to.
+#[derive(Debug)]
+pub(crate) struct OwnFolders<'s> {
+    store: &'s dyn Store,
+    /// Without slashes at the end: as recorded, and without links.
+    folders: Vec<(String, String)>,
+    /// The real folders of files seen, by the recorded ones.
+    real: Mutex<HashMap<String, String>>,
+}
+
+impl<'s> OwnFolders<'s> {
+    /// The table's location and its other folders.
+    pub(crate) fn new<'f>(store: &'s dyn Store, folders: impl IntoIterator<Item = &'f str>) -> OwnFolders<'s> {
+        let spellings = |folder: &str| {
+            let folder = normalised(folder).into_owned();
+            let real = store.real_folder(&folder);
+            (folder, real)
+        };
+        let folders = folders.into_iter().filter(|folder| !folder.is_empty()).map(spellings).collect();
+        OwnFolders { store, folders, real: Mutex::default() }
+    }
+
+    /// Whether a file is below one of the folders.
+    pub(crate) fn contain(&self, path: &str) -> bool {
+        let path = normalised(path);
+        if path.split('/').any(|part| part == "..") {
+            return false;
+        }
+        let Some((parent, _)) = path.rsplit_once('/') else { return false };
+        let below = |folder: &str, root: &str| {
+            folder.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut own = self.folders.iter().filter(|(recorded, real)| below(parent, recorded) || below(parent, real));
+        own.next().is_some() && {
+            // Without links on the way, the real folder is the same. So it is if there is no such folder.
+            let real = self.real_folder(parent);
+            real == parent || self.folders.iter().any(|(_, folder)| below(&real, folder))
+        }
+    }
+
+    fn real_folder(&self, folder: &str) -> String {
+        let mut known = self.real.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(folder.to_owned()).or_insert_with(|| self.store.real_folder(folder)).clone()
+    }
+
+    /// Checks that a file is below one of the folders.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is not.
+    pub(crate) fn check(&self, path: &str) -> Result<()> {
+        match self.contain(path) {
+            true => Ok(()),
+            false => Err(Error::invalid("a file to delete is not below the table's folders, so nothing was deleted")
+                .with("path", path)
+                .hint("Delete it yourself if nothing else uses it")),
+        }
+    }
+}
 
 /// A file that could not be deleted. It does no harm, and orphan removal finds it later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +78,9 @@ pub struct NotDeleted {
     /// Why.
     pub reason: String,
 }
+
+/// Why a file outside of the table's folders stays.
+const OUTSIDE: &str = "it is not below the table's folders; delete it yourself if nothing else uses it";
 
 /// The result of a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,23 +92,70 @@ pub struct Deletion {
 }
 
 impl Deletion {
-    /// Deletes these files. If one can't be deleted, it still deletes the others.
+    /// Deletes these files, if they are below the table's folders. If one can't be deleted, it still deletes the others.
     ///
     /// # Errors
     /// A cancellation.
-    pub(crate) fn run<'p>(&mut self, store: &dyn Store, paths: impl IntoIterator<Item = &'p str>) -> Result<()> {
+    pub(crate) fn run<'p>(&mut self, own: &OwnFolders<'_>, paths: impl IntoIterator<Item = &'p str>) -> Result<()> {
+        let store = own.store;
         self.done = true;
         let paths: Vec<&str> = paths.into_iter().collect();
         let failed = Mutex::new(std::mem::take(&mut self.failed));
         in_parallel(store, paths.len(), |i| {
             check_cancelled()?;
-            if let Err(e) = store.delete(paths[i]) {
-                let failure = NotDeleted { path: paths[i].to_owned(), reason: e.to_string() };
+            let reason = match own.contain(paths[i]) {
+                true => store.delete(paths[i]).err().map(|e| e.to_string()),
+                false => Some(OUTSIDE.to_owned()),
+            };
+            if let Some(reason) = reason {
+                let failure = NotDeleted { path: paths[i].to_owned(), reason };
                 failed.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
             }
             Ok(())
         })?;
         self.failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::local::LocalStore;
+
+    #[test]
+    fn only_files_below_the_folders_are_own() {
+        let own = OwnFolders::new(&LocalStore, ["/no/such/t", "file:///no/such/other/", ""]);
+        for inside in ["/no/such/t/data/x", "file:/no/such/t/x", "/no/such/other/a/b", "file:///no/such/other/x"] {
+            assert!(own.contain(inside) && own.check(inside).is_ok(), "{inside}");
+        }
+        for outside in ["/no/such/t2/x", "/no/such/t", "/no/such/t/../x", "/no/such/x", "x", "", "s3://no/such/t/x"] {
+            assert!(!own.contain(outside) && own.check(outside).is_err(), "{outside}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        for name in ["t/data", "other"] {
+            std::fs::create_dir_all(at(name)).unwrap();
+        }
+        std::os::unix::fs::symlink(at("other"), at("t/data/link")).unwrap();
+        std::os::unix::fs::symlink(at("t"), at("alias")).unwrap();
+        for name in ["t/data/x", "other/x"] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        let own = OwnFolders::new(&LocalStore, [at("t").as_str()]);
+        let mut deletion = Deletion::default();
+        let paths = [at("t/data/link/x"), at("other/x"), at("t/data/x")];
+        deletion.run(&own, paths.iter().map(String::as_str)).unwrap();
+        let failed: Vec<&str> = deletion.failed.iter().map(|failed| failed.path.as_str()).collect();
+        assert_eq!(failed.len(), 2);
+        assert!(std::fs::exists(at("other/x")).unwrap() && !std::fs::exists(at("t/data/x")).unwrap());
+        // A table that is itself behind a link has its files by both names.
+        let alias = OwnFolders::new(&LocalStore, [at("alias").as_str()]);
+        assert!(alias.contain(&at("alias/data/x")) && alias.contain(&at("t/data/x")));
     }
 }

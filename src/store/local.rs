@@ -1,13 +1,15 @@
 //! Local and mounted file systems.
 //!
 //! New files appear complete. Bytes are written to a temporary file in the same folder and synced. A hard link then
-//! gives the file its name, and fails if the name is taken. So `put_if_absent` can publish a commit atomically.
+//! gives the file its name, and fails if the name is taken. So `put_if_absent` can publish a commit atomically. The
+//! module `disk` has the single steps.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use super::disk;
 use super::failure::GONE;
 use super::location::{local_path, normalise};
 use super::{FileInfo, Store, StoreWriter};
@@ -72,14 +74,19 @@ fn io_error(action: &str, path: &str, e: io::Error) -> Error {
     error.because(e)
 }
 
-/// Opens a regular file. Checks for a folder, pipe or device first, because opening one could block forever.
+/// Opens a regular file. Does not wait for the other end of a pipe, and refuses folders, pipes and devices.
 fn open(path: &str) -> Result<File> {
-    let place = local_path(path)?;
-    let meta = fs::metadata(&place).map_err(|e| io_error("open", path, e))?;
-    if !meta.is_file() {
-        return Err(Error::store("this is not a regular file").with("path", path));
+    let mut options = File::options();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
     }
-    File::open(place).map_err(|e| io_error("open", path, e))
+    let file = options.read(true).open(local_path(path)?).map_err(|e| io_error("open", path, e))?;
+    match file.metadata().map_err(|e| io_error("open", path, e))?.is_file() {
+        true => Ok(file),
+        false => Err(Error::store("this is not a regular file").with("path", path)),
+    }
 }
 
 /// The size of an open file.
@@ -157,10 +164,13 @@ impl Store for LocalStore {
 
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let mut writer = LocalWriter::create(path)?;
-        writer.write_all(bytes).and_then(|()| writer.file.sync_all()).map_err(|e| io_error("write", path, e))?;
-        fs::rename(&writer.temporary, &writer.target).map_err(|e| io_error("replace", path, e))?;
+        writer.write_all(bytes).map_err(|e| io_error("write", path, e))?;
+        disk::sync_file(&writer.file, &writer.temporary).map_err(|e| io_error("write", path, e))?;
         writer.published = true;
-        Ok(())
+        disk::replace(&writer.temporary, &writer.target).map_err(|e| {
+            let _ = disk::remove(&writer.temporary);
+            io_error("replace", path, e)
+        })
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>> {
@@ -189,7 +199,7 @@ impl Store for LocalStore {
     }
 
     fn make_folder(&self, folder: &str) -> Result<()> {
-        fs::create_dir_all(local_path(folder)?).map_err(|e| io_error("make", folder, e))
+        disk::make_folders(&local_path(folder)?).map_err(|e| io_error("make", folder, e))
     }
 
     fn is_same_place(&self, a: &str, b: &str) -> Result<bool> {
@@ -207,7 +217,7 @@ impl Store for LocalStore {
     }
 
     fn delete(&self, path: &str) -> Result<()> {
-        match fs::remove_file(local_path(path)?) {
+        match disk::remove(&local_path(path)?) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io_error("delete", path, e)),
             _ => Ok(()),
         }
@@ -266,7 +276,7 @@ impl LocalWriter {
         let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
             return Err(Error::invalid("the path does not name a file").with("path", path));
         };
-        fs::create_dir_all(folder).map_err(|e| io_error("make the folder of", path, e))?;
+        disk::make_folders(folder).map_err(|e| io_error("make the folder of", path, e))?;
         let temporary = folder.join(format!(".{}.{}.tmp", name.to_string_lossy(), uuid::Uuid::new_v4().simple()));
         let file = File::create_new(&temporary).map_err(|e| io_error("create", path, e))?;
         Ok(LocalWriter { path: path.to_owned(), target, temporary, file, published: false })
@@ -274,34 +284,11 @@ impl LocalWriter {
 
     /// Syncs the bytes, gives them their name if it is free, and syncs the folder.
     fn publish(mut self) -> Result<u64> {
-        self.file.sync_all().map_err(|e| io_error("write", &self.path, e))?;
+        disk::sync_file(&self.file, &self.temporary).map_err(|e| io_error("write", &self.path, e))?;
         let size = self.file.metadata().map_err(|e| io_error("write", &self.path, e))?.len();
-        match fs::hard_link(&self.temporary, &self.target) {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(io_error("create", &self.path, e));
-            }
-            // For file systems without hard links, an exclusive create claims the name first. The file is empty for a
-            // moment, and stays empty if the process dies then.
-            Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
-                File::create_new(&self.target).map_err(|e| io_error("create", &self.path, e))?;
-                if let Err(e) = fs::rename(&self.temporary, &self.target) {
-                    // The claimed file is empty. It would look like an incomplete file if it stayed.
-                    let _ = fs::remove_file(&self.target);
-                    return Err(io_error("create", &self.path, e));
-                }
-                self.published = true;
-            }
-            linked => linked.map_err(|e| io_error("create", &self.path, e))?,
-        }
-        sync_folder(&self.target);
+        disk::publish(&self.temporary, &self.target).map_err(|e| io_error("create", &self.path, e))?;
+        self.published = true;
         Ok(size)
-    }
-}
-
-/// Makes the new name durable. A file system that can't sync a folder gives only the guarantee of its rename.
-fn sync_folder(target: &Path) {
-    if let Some(folder) = target.parent().and_then(|p| File::open(p).ok()) {
-        let _ = folder.sync_all();
     }
 }
 
@@ -359,6 +346,18 @@ mod tests {
         LocalStore.create(&path).unwrap().write_all(b"half").unwrap();
         assert_eq!(LocalStore.list(&dir.path().display().to_string()).unwrap(), vec![]);
         assert_eq!(LocalStore.get(&path).unwrap_err().kind(), ErrorKind::NotFound);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn pipes_and_devices_are_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [pipe.to_str().unwrap(), "/dev/zero", "/dev/tty"] {
+            let error = LocalStore.get(path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Store, "{error}");
+        }
     }
 
     #[test]

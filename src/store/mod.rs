@@ -6,8 +6,10 @@
 //! [`database`] is for SQL catalogs.
 //!
 //! - `connect`: makes clients of object stores from options and environment variables
+//! - `disk`: steps of writing a local file that survives a crash
 //! - `failure`: errors of object stores, in the words of this crate and without secrets
 //! - `files`: the traits of a store of files
+//! - `journal`: records the steps of local writes in tests, to build the states that a crash may leave
 //! - `object_handle`: one object of an object store, and the requests for it
 //! - `object_writer`: writes an object of any size: in parts, several at the same time
 //! - `open`: opens the store of a location
@@ -20,8 +22,11 @@
 
 mod connect;
 pub mod database;
+mod disk;
 mod failure;
 mod files;
+#[cfg(test)]
+pub(crate) mod journal;
 pub mod local;
 pub mod location;
 pub mod object;

@@ -1,6 +1,8 @@
 //! The only place that names both formats: opens tables and catalogs of either.
 
 pub mod catalog;
+#[cfg(test)]
+mod durability_tests;
 pub mod open;
 pub mod reopen;
 #[cfg(test)]

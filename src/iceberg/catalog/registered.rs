@@ -15,6 +15,7 @@ use super::register::TableRegister;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::{TableIdent, check_name};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::commit::own_folders::own_folders;
 use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::location::{absolute, join};
@@ -267,7 +268,7 @@ impl TableCatalog for NamedCatalog {
         }
     }
 
-    /// Without `purge`, the files stay and the table can be registered again.
+    /// Without `purge`, the files stay and the table can be registered again. Files outside of the table's folders stay.
     fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()> {
         let doomed = match purge {
             true => {
@@ -283,7 +284,8 @@ impl TableCatalog for NamedCatalog {
         let keeps_data = table.metadata.properties.get(GC_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("false"));
         let data = files.data.iter().filter(|_| !keeps_data);
         let all = data.chain(&files.metadata).chain([&table.found.metadata_location]);
-        let all: Vec<&String> = all.collect();
+        let own = own_folders(table.store.as_ref(), &table.metadata);
+        let all: Vec<&String> = all.filter(|path| own.contain(path)).collect();
         in_parallel(table.store.as_ref(), all.len(), |i| table.store.delete(all[i]).with("path", all[i])).map(|_| ())
     }
 }

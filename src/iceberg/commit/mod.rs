@@ -12,6 +12,7 @@
 //! - `merge`: merges small manifests, so that planning stays fast for tables with many commits
 //! - `metadata_commit`: A commit as requirements and updates: the difference between two versions of a
 //!   table's metadata
+//! - `own_folders`: the folders of a table. Only files below them are deleted
 //! - `preconditions`: the preconditions of a change, checked against the commits made since it was planned
 //! - `producer`: producing snapshots: the files that one adds and removes, its preconditions and its
 //!   manifests
@@ -32,6 +33,7 @@ pub(crate) mod live;
 pub(crate) mod manifests;
 pub(crate) mod merge;
 pub mod metadata_commit;
+pub(crate) mod own_folders;
 pub mod preconditions;
 pub mod producer;
 pub mod reachable;

@@ -10,6 +10,7 @@ use crate::format::deletion::Deletion;
 use crate::format::maintenance::{ExpireOptions, Expired, Expiry};
 use crate::format::task::FileContent;
 use crate::iceberg::commit::expire::expire;
+use crate::iceberg::commit::own_folders::own_folders;
 use crate::iceberg::commit::reachable::{PathKeys, only_in};
 use crate::iceberg::committing;
 use crate::iceberg::committing::TableChange;
@@ -90,7 +91,7 @@ impl IcebergTable {
         let mut expired = expired(store.as_ref(), &before, after)
             .hint("The snapshots have expired, but no file was deleted: remove_orphan_files finds them later")?;
         let mut deletion = Deletion::default();
-        deletion.run(store.as_ref(), expired.paths())?;
+        deletion.run(&own_folders(store.as_ref(), after), expired.paths())?;
         expired.deletion = deletion;
         Ok((table, expired))
     }

@@ -10,7 +10,7 @@ use super::listing::Listing;
 use super::orphans::{Spelling, metadata_paths};
 use crate::error::{Result, ResultExt};
 use crate::format::commit::now_ms;
-use crate::format::deletion::Deletion;
+use crate::format::deletion::{Deletion, OwnFolders};
 use crate::format::maintenance::OrphanOptions;
 use crate::format::maintenance_parts::{Listed, PartedListing, PartedMetadata, Reachable};
 use crate::iceberg::commit::reachable::{Missing, PathKeys, each_live_file, manifests_of};
@@ -101,7 +101,7 @@ impl IcebergTable {
         let mut deletion = Deletion::default();
         if !options.dry_run {
             check_may_delete(self)?;
-            deletion.run(listing.store, files.iter().map(String::as_str))?;
+            deletion.run(&OwnFolders::new(listing.store, [listing.root.as_str()]), files.iter().map(String::as_str))?;
         }
         Ok(deletion)
     }

@@ -11,7 +11,7 @@ use super::checks::check_may_delete;
 use super::listing::Listing;
 use crate::error::{Error, Result};
 use crate::format::commit::now_ms;
-use crate::format::deletion::Deletion;
+use crate::format::deletion::{Deletion, OwnFolders};
 use crate::format::maintenance::{OrphanOptions, Orphans, PrefixMismatch};
 use crate::iceberg::commit::reachable::{Marked, Missing, PathKeys, each_live_file, manifests_of};
 use crate::iceberg::spec::metadata::METADATA_FOLDER;
@@ -60,7 +60,8 @@ impl IcebergTable {
         files.sort_unstable();
         let mut deletion = Deletion::default();
         if !options.dry_run {
-            deletion.run(newest.inner.store.as_ref(), files.iter().map(String::as_str))?;
+            let store = newest.inner.store.as_ref();
+            deletion.run(&OwnFolders::new(store, [listing.root.as_str()]), files.iter().map(String::as_str))?;
         }
         Ok((newest, Orphans { files, deletion }))
     }

@@ -12,6 +12,7 @@ use crate::format::request::{At, ScanRequest};
 use crate::format::task::{CommitMessage, DataFile, FileContent, FileFormat, RowDelta};
 use crate::iceberg::commit::fingerprint::CommitFingerprint;
 use crate::iceberg::commit::live;
+use crate::iceberg::commit::own_folders::own_folders;
 use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::removal::FileId;
@@ -109,6 +110,8 @@ impl IcebergTable {
         let paths: BTreeSet<&str> = own.flat_map(|m| &m.files).map(|f| f.path.as_str()).collect();
         let paths: Vec<&str> = paths.into_iter().collect();
         let newest = self.refresh()?;
+        let own = own_folders(self.inner.store.as_ref(), &newest.inner.metadata);
+        paths.iter().try_for_each(|path| own.check(path))?;
         let live = live::live_files(self.inner.store.as_ref(), &newest.inner.metadata, &paths)?;
         if let Some(path) = live.first() {
             return Err(

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::deletion::OwnFolders;
 use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::schema::TableSchema;
@@ -26,6 +27,10 @@ const BRANCH: &str = "branch-";
 
 /// How many names an error lists.
 const NAMES_SHOWN: usize = 10;
+
+/// The options that give a table folders outside of its own.
+const EXTERNAL_FOLDERS: [&str; 3] =
+    ["data-file.external-paths", "blob-external-storage-path", "global-index.external-path"];
 
 /// The folder of a table, seen from one of its branches.
 #[derive(Clone, Debug)]
@@ -145,6 +150,17 @@ impl TableFolder {
     /// The table's folder, without a slash at its end. Data files and manifests of all branches are below it.
     pub fn root(&self) -> &str {
         &self.root
+    }
+
+    /// The table's folder and those that its options name. Only files below them are deleted.
+    ///
+    /// # Errors
+    /// As [`TableFolder::latest_schema`].
+    pub(crate) fn own_folders(&self) -> Result<OwnFolders<'_>> {
+        let schema = self.latest_schema()?;
+        let options = EXTERNAL_FOLDERS.iter().filter_map(|key| schema.options.get(*key));
+        let external = options.flat_map(|folders| folders.split(',')).map(str::trim);
+        Ok(OwnFolders::new(self.store.as_ref(), [self.root.as_str()].into_iter().chain(external)))
     }
 
     /// The manifests of all branches.

@@ -300,11 +300,6 @@ impl<'a> SnapshotReader<'a> {
         }
         Ok(())
     }
-
-    /// Removes a file of the table.
-    pub(crate) fn delete(&self, path: &str) -> Result<()> {
-        self.store.delete(path)
-    }
 }
 
 /// Whether the changes of a commit are still known while its snapshot is being expired: by the files that writers

@@ -243,8 +243,10 @@ impl ExpiryStep {
     }
 }
 
+/// Deletes the files that are below the table's folders.
 fn delete(folder: &TableFolder, paths: &[&String]) -> Result<()> {
-    let store = folder.store().as_ref();
+    let (store, own) = (folder.store().as_ref(), folder.own_folders()?);
+    let paths: Vec<&&String> = paths.iter().filter(|path| own.contain(path)).collect();
     in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path))).map(drop)
 }
 
@@ -459,7 +461,7 @@ fn release(folder: &TableFolder, tag: &PaimonSnapshot) -> Result<()> {
         check_cancelled()?;
         own.spare(&reader, &root)?;
     }
-    own.sorted().into_iter().try_for_each(|(_, _, path)| reader.delete(path))
+    delete(folder, &own.sorted().into_iter().map(|(_, _, path)| path).collect::<Vec<_>>())
 }
 
 /// The least snapshot that a consumer has yet to read.

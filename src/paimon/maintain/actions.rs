@@ -72,7 +72,7 @@ impl PaimonTable {
         let files = orphan_files(self.folder(), options.older_than_ms).with("table", self.location())?;
         let mut deletion = Deletion::default();
         if !options.dry_run {
-            deletion.run(self.folder().store().as_ref(), files.iter().map(String::as_str))?;
+            deletion.run(&self.folder().own_folders()?, files.iter().map(String::as_str))?;
         }
         Ok(Orphans { files, deletion })
     }

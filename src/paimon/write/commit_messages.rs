@@ -135,13 +135,15 @@ impl PaimonTable {
                 Error::invalid("a file of the messages is in the table, so nothing was deleted").with("path", path)
             );
         }
+        let files = || messages.iter().flat_map(|m| m.buckets.added.iter().chain(&m.buckets.changelog));
+        let own = self.folder().own_folders()?;
+        files().flat_map(paths_of).try_for_each(|path| own.check(&path))?;
         let store = self.folder().store();
         let delete = |path: String| match store.delete(&path) {
             Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
             _ => Ok(()),
         };
-        let files = messages.iter().flat_map(|m| m.buckets.added.iter().chain(&m.buckets.changelog));
-        let deleted: Vec<Result<()>> = files.flat_map(paths_of).map(delete).collect();
+        let deleted: Vec<Result<()>> = files().flat_map(paths_of).map(delete).collect();
         deleted.into_iter().collect()
     }
 

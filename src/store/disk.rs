@@ -1,0 +1,198 @@
+//! Steps of writing a file that survives a crash: new folders, synced bytes, an exclusive name, synced folders.
+//!
+//! A name is durable once its folder was synced, and bytes once their file was. An error of a sync is an error of the
+//! write, because the kernel reports it only once.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+#[cfg(test)]
+use super::journal::{Step, record};
+
+/// Creates a folder and its parents, and makes their names durable.
+pub(super) fn make_folders(folder: &Path) -> io::Result<()> {
+    let mut missing = Vec::new();
+    let mut next = Some(folder);
+    while let Some(path) = next.filter(|path| !path.as_os_str().is_empty() && !path.is_dir()) {
+        missing.push(path);
+        next = path.parent();
+    }
+    for path in missing.into_iter().rev() {
+        match fs::create_dir(path) {
+            // Another writer was first. A file with this name is an error.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+            made => made?,
+        }
+        #[cfg(test)]
+        record(Step::MakeFolder(path));
+        sync_parent(path)?;
+    }
+    Ok(())
+}
+
+/// Makes the bytes of a file durable.
+pub(super) fn sync_file(file: &File, _path: &Path) -> io::Result<()> {
+    file.sync_all()?;
+    #[cfg(test)]
+    record(Step::SyncFile(_path));
+    Ok(())
+}
+
+/// Gives a finished file its final name, which must be free, and makes the name durable.
+///
+/// # Errors
+/// `AlreadyExists` if another file has the name. After any other error the file may have it.
+pub(super) fn publish(temporary: &Path, target: &Path) -> io::Result<()> {
+    match fs::hard_link(temporary, target) {
+        Ok(()) => {
+            #[cfg(test)]
+            record(Step::Link(temporary, target));
+            sync_parent(target)?;
+            // The second name does no harm if it can't be removed.
+            let _ = remove(temporary);
+            Ok(())
+        }
+        // A network file system repeats a request whose answer was lost. The name is then our own.
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && is_same_file(temporary, target) => {
+            sync_parent(target)?;
+            let _ = remove(temporary);
+            Ok(())
+        }
+        Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
+            publish_by_rename(temporary, target)
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// Publishes a file in a file system without hard links.
+pub(super) fn publish_by_rename(temporary: &Path, target: &Path) -> io::Result<()> {
+    match rename_to_free_name(temporary, target) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput) => {
+            claim_and_rename(temporary, target)?;
+        }
+        renamed => renamed?,
+    }
+    #[cfg(test)]
+    record(Step::Rename(temporary, target));
+    sync_parent(target)
+}
+
+/// A rename that fails if the name is taken.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn rename_to_free_name(temporary: &Path, target: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, temporary, CWD, target, RenameFlags::NOREPLACE)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn rename_to_free_name(_temporary: &Path, _target: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Claims the name by an empty file, which the finished one replaces. The empty file stays if the process is killed in
+/// between, so that this is the last resort.
+fn claim_and_rename(temporary: &Path, target: &Path) -> io::Result<()> {
+    File::create_new(target)?;
+    fs::rename(temporary, target).inspect_err(|_| {
+        let _ = fs::remove_file(target);
+    })
+}
+
+/// Replaces a file, or creates it, and makes the name durable.
+pub(super) fn replace(temporary: &Path, target: &Path) -> io::Result<()> {
+    fs::rename(temporary, target)?;
+    #[cfg(test)]
+    record(Step::Rename(temporary, target));
+    sync_parent(target)
+}
+
+/// Removes a file.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)?;
+    #[cfg(test)]
+    record(Step::Remove(path));
+    Ok(())
+}
+
+/// Makes the names in the folder of `path` durable. Some file systems can't sync folders and order names themselves.
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let synced = match File::open(folder) {
+        // A folder that may be written but not listed can't be opened.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        opened => opened.and_then(|opened| opened.sync_all()),
+    };
+    match synced {
+        Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {}
+        synced => synced?,
+    }
+    #[cfg(test)]
+    record(Step::SyncFolder(folder));
+    Ok(())
+}
+
+/// Whether two names are those of one file.
+#[cfg(unix)]
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path: &Path| fs::symlink_metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+    identity(a).is_some_and(|a| identity(b) == Some(a))
+}
+
+#[cfg(not(unix))]
+fn is_same_file(_a: &Path, _b: &Path) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeated_link_of_our_own_is_a_success() {
+        let folder = tempfile::tempdir().unwrap();
+        let (temporary, target) = (folder.path().join("t"), folder.path().join("v1"));
+        fs::write(&temporary, "new").unwrap();
+        fs::hard_link(&temporary, &target).unwrap();
+        publish(&temporary, &target).unwrap();
+        assert!(!temporary.exists() && fs::read(&target).unwrap() == b"new");
+        fs::write(&temporary, "other").unwrap();
+        assert_eq!(publish(&temporary, &target).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+    }
+
+    #[test]
+    fn names_are_exclusive_without_hard_links() {
+        type Publish = fn(&Path, &Path) -> io::Result<()>;
+        for way in [publish_by_rename as Publish, claim_and_rename] {
+            let folder = tempfile::tempdir().unwrap();
+            let target = folder.path().join("v1");
+            let wins = std::thread::scope(|scope| {
+                let racing: Vec<_> = (0..8u8)
+                    .map(|i| {
+                        let (temporary, target) = (folder.path().join(format!("t{i}")), &target);
+                        fs::write(&temporary, [i; 1000]).unwrap();
+                        scope.spawn(move || way(&temporary, target).map_err(|e| e.kind()))
+                    })
+                    .collect();
+                racing.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+            });
+            assert_eq!(wins.iter().filter(|won| won.is_ok()).count(), 1);
+            assert!(wins.iter().flat_map(|won| won.err()).all(|kind| kind == io::ErrorKind::AlreadyExists));
+            assert_eq!(fs::read(&target).unwrap().len(), 1000);
+        }
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_a_folder_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("f"), "").unwrap();
+        assert!(make_folders(&folder.path().join("f/g")).is_err());
+        make_folders(&folder.path().join("a/b/c")).unwrap();
+        make_folders(&folder.path().join("a/b/c")).unwrap();
+        assert!(folder.path().join("a/b/c").is_dir());
+    }
+}

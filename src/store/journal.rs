@@ -1,0 +1,55 @@
+//! Records the steps of local writes in tests, to build the states that a crash may leave.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// A step that changes what is stored, or makes earlier steps durable.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step<'p> {
+    MakeFolder(&'p Path),
+    SyncFile(&'p Path),
+    Link(&'p Path, &'p Path),
+    Rename(&'p Path, &'p Path),
+    Remove(&'p Path),
+    SyncFolder(&'p Path),
+}
+
+/// A recorded step. Bytes are recorded when they are synced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    MakeFolder(PathBuf),
+    SyncFile(PathBuf, Vec<u8>),
+    /// A further name of a file.
+    Link(PathBuf, PathBuf),
+    Rename(PathBuf, PathBuf),
+    Remove(PathBuf),
+    SyncFolder(PathBuf),
+}
+
+/// Who records, and below which folder.
+static RECORDERS: Mutex<Vec<(PathBuf, Vec<Recorded>)>> = Mutex::new(Vec::new());
+
+/// The steps below a folder while `work` runs, in all threads.
+pub(crate) fn steps_below<T>(folder: &Path, work: impl FnOnce() -> T) -> (T, Vec<Recorded>) {
+    RECORDERS.lock().unwrap().push((folder.to_path_buf(), Vec::new()));
+    let done = work();
+    let mut recorders = RECORDERS.lock().unwrap();
+    let own = recorders.iter().position(|(root, _)| root == folder).unwrap();
+    (done, recorders.remove(own).1)
+}
+
+pub(super) fn record(step: Step<'_>) {
+    let own = |path: &Path| path.to_path_buf();
+    let (place, recorded) = match step {
+        Step::MakeFolder(path) => (path, Recorded::MakeFolder(own(path))),
+        Step::SyncFile(path) => (path, Recorded::SyncFile(own(path), std::fs::read(path).unwrap_or_default())),
+        Step::Link(from, to) => (to, Recorded::Link(own(from), own(to))),
+        Step::Rename(from, to) => (to, Recorded::Rename(own(from), own(to))),
+        Step::Remove(path) => (path, Recorded::Remove(own(path))),
+        Step::SyncFolder(path) => (path, Recorded::SyncFolder(own(path))),
+    };
+    let mut recorders = RECORDERS.lock().unwrap();
+    for (_, steps) in recorders.iter_mut().filter(|(root, _)| place.starts_with(root)) {
+        steps.push(recorded.clone());
+    }
+}
