@@ -80,7 +80,7 @@ impl Postgres {
         // Without a name the client knows no TLS.
         if config.get_hosts().is_empty() {
             for address in config.get_hostaddrs().to_vec() {
-                config.host(&address.to_string());
+                config.host(address.to_string());
             }
         }
         Ok(Postgres { config, tls, answer })
