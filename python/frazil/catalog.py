@@ -159,8 +159,9 @@ class Catalog:
 
         Args:
             identifier: Its namespace and name.
-            purge: Delete every file that the table's metadata names, wherever it is. If the property `gc.enabled` is
-                false, data files stay. In a file-system catalog this concerns only those outside the table's folder.
+            purge: Delete every file that the table's metadata names, if it is in the table's location or in a folder
+                that its properties name. If the property `gc.enabled` is false, data files stay. In a file-system
+                catalog this concerns only those outside the table's folder.
 
         Raises:
             NotFoundError: The table does not exist.
