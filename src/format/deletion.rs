@@ -1,7 +1,7 @@
 //! Deleting unused files of a table, and only below its own folders.
 //!
-//! Paths of files come from metadata and messages, which anybody may have written. A path outside of the table's folders
-//! is never deleted, nor one that leaves them by `..` or by a symbolic link.
+//! Paths of files come from metadata and messages, which anybody may have written. A path outside of the table's
+//! folders is never deleted, nor one that leaves them by `..` or by a symbolic link.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -92,7 +92,8 @@ pub struct Deletion {
 }
 
 impl Deletion {
-    /// Deletes these files, if they are below the table's folders. If one can't be deleted, it still deletes the others.
+    /// Deletes these files, if they are below the table's folders. If one can't be deleted, it still deletes the
+    /// others.
     ///
     /// # Errors
     /// A cancellation.

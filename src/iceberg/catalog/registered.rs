@@ -268,7 +268,8 @@ impl TableCatalog for NamedCatalog {
         }
     }
 
-    /// Without `purge`, the files stay and the table can be registered again. Files outside of the table's folders stay.
+    /// Without `purge`, the files stay and the table can be registered again. Files outside of the table's folders
+    /// stay.
     fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()> {
         let doomed = match purge {
             true => {
