@@ -415,7 +415,7 @@ fn file_of(json: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
         referenced_data_file: j.any_string("referenced-data-file").map(str::to_owned),
         content_offset: long("content-offset"),
         content_size_bytes: long("content-size-in-bytes"),
-        bucket_file: j.get("bucket_file").map(members).map(buckets::bucket_file_of).transpose()?.map(Box::new),
+        bucket_file: j.get("leveled").map(members).map(buckets::bucket_file_of).transpose()?.map(Box::new),
     })
 }
 
