@@ -106,6 +106,11 @@ test-python: ## the Python face's tests and the house rules
 	@echo "== Python tests"
 	@$(PYTEST) $(BY_FILE) tests/python tests/house
 
+.PHONY: fuzz
+fuzz: ## every decoder under a fuzzer, FUZZ_SECONDS (60) each with FUZZ_MEMORY_MB (2048); TARGET="parquet_pages filter" for some
+	@tools/need.sh "make fuzz" python rust
+	@tools/fuzz.sh $(TARGET)
+
 .PHONY: test-nightly
 test-nightly: ## what `make test` only samples: every crash point, 1,000 sequences for each model, 8 processes (2 hours)
 	@tools/need.sh "make test-nightly" python rust strace

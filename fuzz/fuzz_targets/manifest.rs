@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
     let inherited = Inherited { snapshot_id: Some(1), sequence_number: 1 };
     let decode = |metric_fields: &[i32], all_metrics: bool, deleted_too: bool| {
         let metric_fields = metric_fields.to_vec();
-        let request = EntryRequest { metric_fields, all_metrics, encoded_metrics: false, deleted_too };
+        let request = EntryRequest { metric_fields, all_metrics, deleted_too, ..EntryRequest::default() };
         manifest.decode(0..manifest.block_count(), &request, &inherited)
     };
     let fields = [1, 2, i32::MAX];

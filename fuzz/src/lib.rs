@@ -2,6 +2,12 @@
 
 use std::sync::Arc;
 
+pub mod avro_file;
+pub mod choices;
+pub mod compress;
+pub mod orc_file;
+pub mod parquet_file;
+
 use frazil::data::deletes::cache::DeleteCache;
 use frazil::data::read::task::read_task;
 use frazil::error::{Error, Result};

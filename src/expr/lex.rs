@@ -1,10 +1,14 @@
 //! Splits filter text into tokens.
 
 use crate::error::{Error, Result};
+use crate::parallel::check_cancelled;
 use crate::types::value::unhex;
 
 /// The longest text of a filter.
 const MAX_TEXT: usize = 64 << 20;
+
+/// Tokens that are read between two checks for cancellation.
+const TOKENS_BETWEEN_CHECKS: usize = 65_536;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
@@ -37,7 +41,11 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Spanned>> {
         return Err(Error::invalid(format!("the filter's text has {} bytes, more than {MAX_TEXT}", text.len())));
     }
     let mut lexer = Lexer { text, at: 0, out: Vec::new() };
-    while lexer.next()? {}
+    while lexer.next()? {
+        if lexer.out.len() % TOKENS_BETWEEN_CHECKS == 0 {
+            check_cancelled()?;
+        }
+    }
     lexer.out.push(Spanned { token: Token::End, start: text.len() });
     Ok(lexer.out)
 }

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::expr::lex::{Spanned, Token, mistake, tokens};
 use crate::expr::predicate::{Literal, Op, Predicate, Term};
 use crate::types::Transform;
+use crate::types::select::MOST_NAME_PARTS;
 
 /// The most alternations of `and`, `or` and `not` in a filter's text.
 const MAX_DEPTH: usize = 100;
@@ -273,6 +274,10 @@ impl FilterParser<'_> {
     fn path(&mut self) -> Result<Vec<String>> {
         let mut path = Vec::new();
         loop {
+            if path.len() == MOST_NAME_PARTS {
+                let what = format!("a name has more than {MOST_NAME_PARTS} parts between dots");
+                return Err(mistake(self.text, self.start(), &what));
+            }
             let name = match self.peek() {
                 Token::Quoted(name) => name.clone(),
                 Token::Word(word) if !path.is_empty() || !is_reserved(word) => word.clone(),

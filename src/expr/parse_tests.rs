@@ -138,6 +138,9 @@ fn long_filters_work_and_deep_ones_are_refused() {
     assert_eq!(parse(&deep).unwrap_err().kind(), ErrorKind::InvalidInput);
     assert_eq!(parse(&"(".repeat(1_000_000)).unwrap_err().kind(), ErrorKind::InvalidInput);
     assert!(parse(&format!("{} a", "not ".repeat(100_001))).is_ok());
+    assert!(parse(&format!("a{} = 1", ".a".repeat(99_999))).is_ok());
+    let e = parse(&format!("a{} = 1", ".a".repeat(100_000))).unwrap_err();
+    assert!(e.to_string().contains("more than 100000 parts") && e.kind() == ErrorKind::InvalidInput, "{e}");
 }
 
 proptest! {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::limits::check_at_most;
 use super::location;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::parallel;
@@ -23,11 +24,22 @@ pub struct FileInfo {
 
 /// A store of files. Threads share implementations. Paths are used as tables record them.
 pub trait Store: Send + Sync + std::fmt::Debug {
-    /// Reads a whole file. A known `expected_size_bytes` saves a request for the size.
+    /// Reads a whole file.
     ///
     /// # Errors
-    /// `NotFound`, `PermissionDenied` or `Store`, with the path.
+    /// `NotFound`, `PermissionDenied` or `Store`, with the path. `CorruptTable` if the file is larger than any file of
+    /// metadata.
     fn get(&self, path: &str) -> Result<Vec<u8>>;
+
+    /// Reads a whole file of a kind that is small.
+    ///
+    /// # Errors
+    /// As [`Store::get`]; `CorruptTable` if the file has more bytes than `most`.
+    fn get_at_most(&self, path: &str, most: u64) -> Result<Vec<u8>> {
+        let (bytes, size) = self.get_tail(path, most)?;
+        check_at_most(path, size, most)?;
+        Ok(bytes)
+    }
 
     /// Reads bytes `offset..offset + length` of the file. Fails if the file ends earlier.
     fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>>;

@@ -5,12 +5,13 @@
 //! module `disk` has the single steps.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::disk;
 use super::failure::GONE;
+use super::limits::{Holes, ReadFailure, check_at_most, check_bytes, most_bytes, read_exactly};
 use super::location::{local_path, normalise};
 use super::{FileInfo, Store, StoreWriter};
 use crate::error::{Error, ErrorKind, Result};
@@ -94,6 +95,22 @@ fn size_of(file: &File, path: &str) -> Result<u64> {
     file.metadata().map(|meta| meta.len()).map_err(|e| io_error("read", path, e))
 }
 
+/// The crate's error for a read that ended early.
+fn read_error(path: &str, failure: ReadFailure) -> Error {
+    match failure {
+        ReadFailure::Io(e) => io_error("read", path, e),
+        ReadFailure::Own(e) => e.with("path", path),
+    }
+}
+
+/// Reads a whole file of at most this number of bytes.
+fn read_whole(path: &str, most: u64) -> Result<Vec<u8>> {
+    let mut file = open(path)?;
+    let size = size_of(&file, path)?;
+    check_at_most(path, size, most)?;
+    read_exactly(&mut file, size, Holes::Refused).map_err(|e| read_error(path, e))
+}
+
 /// Reads a range of an open file of `size` bytes. Never allocates more than the file holds.
 fn read_range(file: &mut File, size: u64, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
     if offset.checked_add(length as u64).is_none_or(|end| end > size) {
@@ -103,10 +120,9 @@ fn read_range(file: &mut File, size: u64, path: &str, offset: u64, length: usize
         .with("path", path));
     }
     file.seek(SeekFrom::Start(offset)).map_err(|e| io_error("read", path, e))?;
-    // Reads into memory that is not zeroed first.
-    let mut bytes = Vec::with_capacity(length);
-    let read = file.take(length as u64).read_to_end(&mut bytes).map_err(|e| io_error("read", path, e))?;
-    match read == length {
+    check_bytes(path, length as u64)?;
+    let bytes = read_exactly(file, length as u64, Holes::Allowed).map_err(|e| read_error(path, e))?;
+    match bytes.len() == length {
         true => Ok(bytes),
         false => Err(Error::store("the file became shorter while it was read").with("path", path)),
     }
@@ -114,11 +130,11 @@ fn read_range(file: &mut File, size: u64, path: &str, offset: u64, length: usize
 
 impl Store for LocalStore {
     fn get(&self, path: &str) -> Result<Vec<u8>> {
-        let mut file = open(path)?;
-        let size = size_of(&file, path)?;
-        let mut bytes = Vec::with_capacity(size as usize);
-        file.read_to_end(&mut bytes).map_err(|e| io_error("read", path, e))?;
-        Ok(bytes)
+        read_whole(path, most_bytes())
+    }
+
+    fn get_at_most(&self, path: &str, most: u64) -> Result<Vec<u8>> {
+        read_whole(path, most)
     }
 
     fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
@@ -358,6 +374,24 @@ mod tests {
             let error = LocalStore.get(path).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Store, "{error}");
         }
+    }
+
+    #[test]
+    fn a_huge_sparse_file_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x").display().to_string();
+        LocalStore.put_if_absent(&path, b"abcdef").unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(1 << 42).unwrap();
+        let e = LocalStore.get(&path).unwrap_err();
+        assert!(e.kind() == ErrorKind::CorruptTable && e.to_string().contains("4398046511104 bytes"), "{e}");
+        assert!(LocalStore.get_at_most(&path, 1024).is_err());
+        assert!(LocalStore.get_range(&path, 0, 1 << 41).is_err());
+        assert_eq!(LocalStore.get_tail(&path, 8).unwrap(), (vec![0; 8], 1 << 42));
+        // Where the size is allowed, the hole is found.
+        file.set_len(200 << 20).unwrap();
+        let e = LocalStore.get(&path).unwrap_err();
+        assert!(e.to_string().contains("all zero"), "{e}");
     }
 
     #[test]

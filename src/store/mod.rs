@@ -10,6 +10,7 @@
 //! - `failure`: errors of object stores, in the words of this crate and without secrets
 //! - `files`: the traits of a store of files
 //! - `journal`: records the steps of local writes in tests, to build the states that a crash may leave
+//! - `limits`: how much of a file is read at once, and memory only for bytes that have arrived
 //! - `object_handle`: one object of an object store, and the requests for it
 //! - `object_writer`: writes an object of any size: in parts, several at the same time
 //! - `open`: opens the store of a location
@@ -27,6 +28,7 @@ mod failure;
 mod files;
 #[cfg(test)]
 pub(crate) mod journal;
+mod limits;
 pub mod local;
 pub mod location;
 pub mod object;
@@ -42,6 +44,7 @@ mod runtime;
 pub(crate) mod testing;
 
 pub use files::{Fetching, FileInfo, Store, StoreWriter, in_parallel};
+pub use limits::LONGEST_HINT;
 pub use location::{Location, Relocation};
 pub use open::open_store;
 pub use options::StoreOptions;

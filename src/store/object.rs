@@ -16,6 +16,7 @@ use object_store::{Error as StoreError, GetOptions, GetRange, GetResult, ObjectS
 
 use super::connect::{Client, connect};
 use super::failure::{is_refusal, status};
+use super::limits::{FIRST_BYTES, check_at_most, check_bytes, most_bytes};
 use super::location::{join, normalise};
 use super::object_handle::Object;
 use super::object_writer::ObjectWriter;
@@ -101,7 +102,31 @@ fn cut_off(path: &str, range: &Range<u64>, size: u64) -> Error {
 async fn one_range(store: &dyn ObjectStore, key: &Path, range: GetRange) -> object_store::Result<(Vec<u8>, u64)> {
     let got: GetResult = store.get_opts(key, GetOptions { range: Some(range), ..GetOptions::default() }).await?;
     let size = got.meta.size;
-    Ok((got.bytes().await?.into(), size))
+    Ok((collect(got).await?, size))
+}
+
+/// The bytes of an answer. Memory grows with the bytes that arrive.
+pub(super) async fn collect(got: GetResult) -> object_store::Result<Vec<u8>> {
+    let expected = usize::try_from(got.range.end.saturating_sub(got.range.start)).unwrap_or(usize::MAX);
+    let mut bytes = Vec::with_capacity(expected.min(FIRST_BYTES));
+    let mut chunks = got.into_stream();
+    while let Some(chunk) = chunks.try_next().await? {
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// A whole object, or its size if that is more than `most` bytes.
+async fn whole(
+    store: &dyn ObjectStore,
+    key: &Path,
+    most: u64,
+) -> object_store::Result<std::result::Result<Vec<u8>, u64>> {
+    let got = store.get(key).await?;
+    match got.meta.size > most {
+        true => Ok(Err(got.meta.size)),
+        false => collect(got).await.map(Ok),
+    }
 }
 
 /// Fetches several ranges, each with one request.
@@ -164,8 +189,13 @@ fn out_of_range(object: &Object, range: Option<&Range<u64>>, e: StoreError) -> E
 
 impl Store for ObjectFiles {
     fn get(&self, path: &str) -> Result<Vec<u8>> {
-        let bytes = self.object(path)?.ask("read", |store, key| async move { store.get(&key).await?.bytes().await })?;
-        Ok(bytes.into())
+        self.get_at_most(path, most_bytes())
+    }
+
+    fn get_at_most(&self, path: &str, most: u64) -> Result<Vec<u8>> {
+        let got =
+            self.object(path)?.ask("read", move |store, key| async move { whole(store.as_ref(), &key, most).await })?;
+        got.or_else(|size| check_at_most(path, size, most).map(|()| Vec::new()))
     }
 
     fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
@@ -175,6 +205,9 @@ impl Store for ObjectFiles {
     }
 
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
+        for range in ranges {
+            check_bytes(path, range.end.saturating_sub(range.start))?;
+        }
         Box::new(Ranges::start(self.object(path)?, ranges)?).finish()
     }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use object_store::{Error as StoreError, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 
 use super::failure::{is_refusal, is_unsent, status};
+use super::object::collect;
 use super::object_handle::Object;
 use super::runtime::wait;
 use crate::error::{Error, ErrorKind, Result};
@@ -78,8 +79,8 @@ fn put(object: &Object, payload: PutPayload) -> Result<Result<(), StoreError>> {
 
 /// The object that is stored.
 fn there(object: &Object) -> Result<Option<Vec<u8>>> {
-    match object.ask("read", |store, key| async move { store.get(&key).await?.bytes().await }) {
-        Ok(bytes) => Ok(Some(bytes.into())),
+    match object.ask("read", |store, key| async move { collect(store.get(&key).await?).await }) {
+        Ok(bytes) => Ok(Some(bytes)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         // It proves nothing about the object that was to be made.
         Err(e) => Err(unknown(object, e)),

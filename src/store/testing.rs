@@ -62,6 +62,11 @@ impl<H: Hooks> Store for Hooked<H> {
         LocalStore.get(path)
     }
 
+    fn get_at_most(&self, path: &str, most: u64) -> Result<Vec<u8>> {
+        self.0.before_get(path)?;
+        LocalStore.get_at_most(path, most)
+    }
+
     fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
         LocalStore.get_range(path, offset, length)
     }

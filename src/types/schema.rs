@@ -2,7 +2,7 @@
 //!
 //! Source: Iceberg specification, "Schemas and Data Types" (v3 included). Each table format has its own JSON form.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -286,24 +286,70 @@ fn index_fields(fields: &[&Field], at: &mut Vec<u32>, index: &mut HashMap<FieldI
     }
 }
 
+/// Searches the children of one field. The time is linear in the lengths of the names: a path may have a million parts.
 fn find_in<'a>(fields: &[&'a Field], path: &[&str], case_sensitive: bool) -> Option<&'a Field> {
-    let same = |a: &str, b: &str| if case_sensitive { a == b } else { a.to_lowercase() == b.to_lowercase() };
-    for taken in (1..=path.len()).rev() {
-        let name = path[..taken].join(".");
-        let exact = fields.iter().find(|f| f.name == name);
-        let mut hits = exact.into_iter().chain(fields.iter().filter(|f| exact.is_none() && same(&f.name, &name)));
-        if let (Some(&hit), None) = (hits.next(), hits.next()) {
-            let found = if taken == path.len() {
-                Some(hit)
-            } else {
-                find_in(&hit.ty.children(), &path[taken..], case_sensitive)
-            };
-            if found.is_some() {
-                return found;
-            }
+    // The fields whose names are the first parts of the path, by the number of these parts.
+    let mut hits: BTreeMap<usize, NameHits<'a>> = BTreeMap::new();
+    for field in fields {
+        if let Some(taken) = leading_parts(&field.name, path) {
+            hits.entry(taken).or_default().exact.get_or_insert(field);
+        } else if let (false, Some(taken)) = (case_sensitive, leading_parts_in_any_case(&field.name, path)) {
+            hits.entry(taken).or_default().similar.push(field);
+        }
+    }
+    hits.iter().rev().find_map(|(&taken, hits)| {
+        let hit = match (hits.exact, hits.similar.as_slice()) {
+            (Some(exact), _) => exact,
+            (None, [one]) => one,
+            _ => return None,
+        };
+        match path.get(taken..) {
+            None | Some([]) => Some(hit),
+            Some(rest) => find_in(&hit.ty.children(), rest, case_sensitive),
+        }
+    })
+}
+
+/// Fields whose names equal the same parts of a path.
+#[derive(Default)]
+struct NameHits<'a> {
+    exact: Option<&'a Field>,
+    /// Equal if the case is ignored.
+    similar: Vec<&'a Field>,
+}
+
+/// How many parts of the path make up this name if dots join them.
+fn leading_parts(name: &str, path: &[&str]) -> Option<usize> {
+    let mut rest = name;
+    for (at, part) in path.iter().enumerate() {
+        rest = rest.strip_prefix(part)?;
+        if rest.is_empty() {
+            return Some(at + 1);
+        }
+        rest = rest.strip_prefix('.')?;
+    }
+    None
+}
+
+/// As [`leading_parts`], but ignores the case.
+fn leading_parts_in_any_case(name: &str, path: &[&str]) -> Option<usize> {
+    let mut rest = folded(name).peekable();
+    for (at, part) in path.iter().enumerate() {
+        if !folded(part).all(|c| rest.next() == Some(c)) {
+            return None;
+        }
+        match rest.next() {
+            None => return Some(at + 1),
+            Some('.') => {}
+            Some(_) => return None,
         }
     }
     None
+}
+
+/// The characters in lower case. Both forms of a small sigma are the same.
+fn folded(text: &str) -> impl Iterator<Item = char> + '_ {
+    text.chars().flat_map(char::to_lowercase).map(|c| if c == 'ς' { 'σ' } else { c })
 }
 
 impl fmt::Display for Schema {
@@ -347,5 +393,33 @@ mod tests {
         assert_eq!(twice.find(&["id"], false).map(|f| f.id), Some(2));
         assert_eq!(twice.find(&["Id"], false), None);
         assert_eq!(s.highest_field_id(), 5);
+    }
+
+    #[test]
+    fn a_path_of_a_million_parts_is_searched_in_linear_time() {
+        let many = vec!["a"; 1_000_000];
+        let s = schema();
+        assert_eq!(s.find(&many, true), None);
+        assert_eq!(s.find(&many, false), None);
+        let long = Schema::new(0, vec![Field::new(1, many.join("."), true, PrimitiveType::Long)], vec![]);
+        assert_eq!(long.find(&many, true).map(|f| f.id), Some(1));
+        assert_eq!(long.find(&vec!["A"; 1_000_000], false).map(|f| f.id), Some(1));
+        assert_eq!(long.find(&many[1..], false), None);
+    }
+
+    #[test]
+    fn the_longest_name_wins_and_empty_parts_count() {
+        let inner: Arc<[Field]> = vec![Field::new(2, "b", false, PrimitiveType::Int)].into();
+        let fields = vec![
+            Field::new(1, "a", false, Type::Struct(inner)),
+            Field::new(3, "a.b", false, PrimitiveType::Int),
+            Field::new(4, "a.", false, PrimitiveType::Int),
+            Field::new(5, "ΟΔΟΣ.x", false, PrimitiveType::Int),
+        ];
+        let s = Schema::new(0, fields, vec![]);
+        let id = |path: &[&str], exact| s.find(path, exact).map(|f| f.id);
+        assert_eq!((id(&["a", "b"], true), id(&["a"], true), id(&["a", ""], true)), (Some(3), Some(1), Some(4)));
+        assert_eq!((id(&["A", "B"], false), id(&["A", ""], false), id(&["a", "c"], false)), (Some(3), Some(4), None));
+        assert_eq!((id(&["οδος", "X"], false), id(&["οδος", "X"], true)), (Some(5), None));
     }
 }

@@ -1,6 +1,6 @@
 //! Selecting columns: a schema pruned to dotted paths.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::metadata_columns::{LINEAGE_COLUMNS, is_metadata, metadata_column};
@@ -18,20 +18,22 @@ pub fn select(schema: &Schema, columns: &[String], filtered: &[FieldId], case_se
     let mut wanted: Vec<FieldId> = Vec::new();
     for column in columns {
         let path: Vec<&str> = column.split('.').collect();
+        check_parts(path.len())?;
         match schema.find(&path, case_sensitive) {
             Some(field) => wanted.push(field.id),
             None => return Err(unknown(schema, column)),
         }
     }
     let mut order: Vec<&Field> = Vec::new();
+    let mut seen: HashSet<FieldId> = HashSet::new();
     for id in &wanted {
         if let Some(top) = schema.path(*id).and_then(|p| p.first().copied())
-            && !order.iter().any(|f| f.id == top.id)
+            && seen.insert(top.id)
         {
             order.push(top);
         }
     }
-    wanted.extend(filtered);
+    let wanted: HashSet<FieldId> = wanted.iter().chain(filtered).copied().collect();
     let fields: Vec<Field> = order.into_iter().filter_map(|f| prune(f, &wanted)).collect();
     let mut kept = Schema::new(schema.id, fields, Vec::new());
     let identifiers = schema.identifier_field_ids.iter().copied();
@@ -39,9 +41,25 @@ pub fn select(schema: &Schema, columns: &[String], filtered: &[FieldId], case_se
     Ok(kept)
 }
 
+/// The most parts, separated by dots, that the name of a column may have when it is looked up.
+pub const MOST_NAME_PARTS: usize = 100_000;
+
+/// Refuses a dotted name with too many parts.
+///
+/// # Errors
+/// `InvalidInput`, naming the limit.
+pub fn check_parts(parts: usize) -> Result<()> {
+    if parts <= MOST_NAME_PARTS {
+        return Ok(());
+    }
+    let message = format!("the name of a column has {parts} parts between dots; at most {MOST_NAME_PARTS} are allowed");
+    Err(Error::invalid(message).hint("Check that a name and no other text was given"))
+}
+
 /// The schema pruned to the columns with these ids, in the table's order, structs pruned as well.
 pub fn prune_to(schema: &Schema, ids: &[FieldId]) -> Schema {
-    let fields: Vec<Field> = schema.fields.iter().filter_map(|f| prune(f, ids)).collect();
+    let ids: HashSet<FieldId> = ids.iter().copied().collect();
+    let fields: Vec<Field> = schema.fields.iter().filter_map(|f| prune(f, &ids)).collect();
     Schema::new(schema.id, fields, Vec::new())
 }
 
@@ -95,7 +113,7 @@ pub fn column_hint(schema: &Schema, column: &str) -> String {
 }
 
 /// The field cut to the wanted ids; `None` if nothing of it is wanted.
-fn prune(field: &Field, wanted: &[FieldId]) -> Option<Field> {
+fn prune(field: &Field, wanted: &HashSet<FieldId>) -> Option<Field> {
     if wanted.contains(&field.id) {
         return Some(field.clone());
     }
@@ -189,5 +207,7 @@ mod tests {
         assert!(e.contains("without quotes: 'p.x'"), "{e}");
         let e = select(&schema(), &names(&["_row_id"]), &[], true).unwrap_err().to_string();
         assert!(e.contains("format version 3"), "{e}");
+        let e = select(&schema(), &[".a".repeat(200_000)], &[], true).unwrap_err().to_string();
+        assert!(e.contains("200001 parts") && e.len() < 300, "{}", e.len());
     }
 }

@@ -1,8 +1,16 @@
 //! Suggests similar names for a name that does not exist.
 
+/// The longest name that is compared.
+const MOST_BYTES: usize = 256;
+
 /// Up to three names that differ from `name` by few edits.
 pub(crate) fn suggest<'a>(names: &'a [String], name: &str) -> Vec<&'a String> {
-    let is_similar = |n: &&String| distance(n, name) <= 1 + name.chars().count().min(n.chars().count()) / 4;
+    // Longer names count as different. A name of a megabyte is not compared with every column.
+    if name.len() > MOST_BYTES {
+        return Vec::new();
+    }
+    let length = name.chars().count();
+    let is_similar = |n: &&String| n.len() <= MOST_BYTES && distance(n, name) <= 1 + length.min(n.chars().count()) / 4;
     names.iter().filter(is_similar).take(3).collect()
 }
 

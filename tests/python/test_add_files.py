@@ -322,3 +322,62 @@ def test_files_that_another_table_rewrote_are_refused(catalog: fz.Catalog) -> No
         target.add_files([rewritten])
     assert "append() them" in str(refused.value)
     assert target.add_files([fresh]).scan(select=["_row_id"]).to_arrow()["_row_id"].to_pylist() == [0, 1, 2]
+
+
+def test_values_finer_than_microseconds_are_refused(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    schema = pa.schema([("t", pa.timestamp("us")), ("z", pa.timestamp("us", "UTC")), ("d", pa.time64("us")), ("l", pa.list_(pa.timestamp("us")))])
+    table = catalog.create_table("db.t", schema)
+
+    def nanos(t: int = 5000, z: int = -7000, d: int = 3000, nested: int = 9000) -> pa.Table:
+        return pa.table(
+            {
+                "t": pa.array([t, None], pa.timestamp("ns")),
+                "z": pa.array([z, None], pa.timestamp("ns", "UTC")),
+                "d": pa.array([d, None], pa.time64("ns")),
+                "l": pa.array([[nested], None], pa.list_(pa.timestamp("ns"))),
+            }
+        )
+
+    table = table.add_files([written(tmp_path, "whole.parquet", nanos(), version="2.6")])
+    assert table.scan().to_arrow()["t"].cast(pa.int64()).to_pylist() == [5, None]
+    for name, rows in [("t", nanos(t=5001)), ("z", nanos(z=-1)), ("d", nanos(d=1)), ("l", nanos(nested=1001))]:
+        with pytest.raises(fz.InvalidInputError, match="can't hold") as caught:
+            table.add_files([written(tmp_path, f"{name}.parquet", rows, version="2.6")])
+        assert caught.value.context["column"].startswith(name)
+        assert "microseconds" in str(caught.value)
+
+
+def test_wide_timestamps_are_checked_in_all_years(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    table = catalog.create_table("db.t", pa.schema([("t", pa.timestamp("us"))]))
+    years = [dt.datetime(1, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), dt.datetime(9999, 12, 31, 1, 2, 3, 4)]
+    whole = pa.table({"t": pa.array(years, pa.timestamp("us"))})
+    table = table.add_files(
+        [written(tmp_path, "whole.parquet", whole, use_deprecated_int96_timestamps=True)]
+    )
+    assert table.scan().to_arrow()["t"].to_pylist() == years
+    finer = pa.table({"t": pa.array([1_753_315_200_006_136_789], pa.timestamp("ns"))})
+    with pytest.raises(fz.InvalidInputError, match="can't hold"):
+        table.add_files([written(tmp_path, "finer.parquet", finer, use_deprecated_int96_timestamps=True)])
+
+
+def test_partition_values_come_from_folders(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    table = catalog.create_table("db.t", ROWS.schema, partition_by=["day", "name"])
+
+    def below(folder: str) -> str:
+        (tmp_path / folder).mkdir(parents=True)
+        return written(tmp_path / folder, "x.parquet", ROWS.select(["id"]))
+
+    table = table.add_files(
+        [below("day=2026-01-02/name=a%2Fb"), below("day=2026-01-03/NAME=__HIVE_DEFAULT_PARTITION__")]
+    )
+    found = table.scan("day = '2026-01-02'").to_arrow()
+    assert found.to_pylist() == [{"id": i, "name": "a/b", "day": dt.date(2026, 1, 2)} for i in (1, 2, 3)]
+    assert table.scan("name is null").to_arrow()["day"].to_pylist() == [dt.date(2026, 1, 3)] * 3
+    with pytest.raises(fz.InvalidInputError, match="no folder of its path names a value") as caught:
+        table.add_files([below("day=2026-01-04")])
+    assert caught.value.context["partition field"] == "name"
+    with pytest.raises(fz.InvalidInputError, match="'day=tomorrow' names no value of the type date"):
+        table.add_files([below("day=tomorrow/name=a")])
+    by_month = catalog.create_table("db.m", ROWS.schema, partition_by=["month(day)"])
+    with pytest.raises(fz.InvalidInputError, match="the file has no column 'day'"):
+        by_month.add_files([below("day=2026-01-02")])

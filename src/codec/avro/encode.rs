@@ -121,6 +121,22 @@ impl ContainerWriter {
         Ok(())
     }
 
+    /// Appends a record by its encoder, and the bytes of members behind the known ones.
+    ///
+    /// # Errors
+    /// As [`ContainerWriter::append`].
+    pub(crate) fn append_extended(
+        &mut self,
+        encoder: &RecordEncoder<'_>,
+        record: &impl Serialize,
+        unknown: &[u8],
+    ) -> Result<()> {
+        let before = self.block.len();
+        encoder.put(&mut self.block, record).inspect_err(|_| self.block.truncate(before))?;
+        self.record(|out| out.extend_from_slice(unknown));
+        Ok(())
+    }
+
     /// Ends the current block, if it has records.
     pub fn end_block(&mut self) {
         if self.count > 0 {

@@ -19,7 +19,8 @@
 //! is not wanted, [`Node`] is a parsed schema. There is no generic value tree: users decode into their own columns.
 //!
 //! [`ContainerWriter`] writes blocks. The crate `apache-avro` encodes the records of manifests and lists
-//! (`serialize`), by schemas that are values of that crate (`declare`).
+//! (`serialize`), by schemas that are values of that crate (`declare`). Members that this crate does not know survive
+//! when records are written again (`unknown`).
 //!
 //! Source: Apache Avro 1.12 specification.
 
@@ -33,6 +34,7 @@ pub(crate) mod primitive;
 pub mod record;
 pub mod schema;
 pub(crate) mod serialize;
+pub mod unknown;
 
 pub use compiled::Compiled;
 pub use container::{AvroCodec, Block, Container, Inflater};
@@ -42,3 +44,5 @@ pub use open_file::{ManifestCache, OpenFile};
 pub use record::{RecordStep, compile};
 pub use schema::{Logical, Member, Node, Optional, Shape};
 pub(crate) use serialize::{AvroBytes, AvroItems, RecordEncoder};
+pub use unknown::UnknownValues;
+pub(crate) use unknown::{ExtendedSchema, UnknownMembers};

@@ -53,6 +53,16 @@ impl<B: AsRef<[u8]>> OpenFile<B> {
         Container::head(self.bytes.as_ref())
     }
 
+    /// The length of the file.
+    pub fn size_bytes(&self) -> usize {
+        self.bytes.as_ref().len()
+    }
+
+    /// The number of records, as the blocks claim.
+    pub fn record_count(&self) -> u64 {
+        self.blocks.iter().fold(0, |n, block| n.saturating_add(block.count))
+    }
+
     /// The blocks, in the order of the file.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks

@@ -11,7 +11,7 @@ use arrow::buffer::BooleanBuffer;
 use parquet::basic::Compression;
 
 use super::values::{FlatKind, GatheredValues, PageResult, Span, Stop};
-use crate::codec::parquet::compression::PageCodec;
+use crate::codec::parquet::compression::{Inflated, PageCodec};
 use crate::codec::parquet::rle::PackedRuns;
 use crate::codec::parquet::thrift;
 use crate::codec::parquet::thrift::{Flaw, PageHeader};
@@ -321,14 +321,16 @@ impl FlatColumn {
     }
 
     /// Decompresses bytes of the chunk, where they are not stored as they are.
-    fn inflate(&mut self, length: i64, bytes: Range<usize>, is_plain: bool) -> Result<PagePlace, Flaw> {
+    fn inflate(&mut self, length: i64, bytes: Range<usize>, is_plain: bool) -> PageResult<PagePlace> {
         let length = usize::try_from(length).map_err(|_| SHORT)?;
         if is_plain || self.codec == PageCodec::None {
             return Ok(PagePlace::Chunk(bytes));
         }
         let compressed = self.chunk.get(bytes).ok_or(SHORT)?;
-        self.codec.inflate(compressed, length, &mut self.buffer)?;
-        Ok(PagePlace::Buffer(0..length))
+        match self.codec.inflate(compressed, length, &mut self.buffer)? {
+            Inflated::Whole => Ok(PagePlace::Buffer(0..length)),
+            Inflated::FirstMember => Err(Stop::Foreign),
+        }
     }
 
     fn open_dictionary(&mut self, header: &PageHeader, body: Range<usize>) -> PageResult<()> {

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, TimeUnit};
 use parquet::DecodeResult;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::basic::{Compression, Type as PhysicalType};
+use parquet::basic::Type as PhysicalType;
 use parquet::bloom_filter::Sbbf;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
@@ -18,6 +18,7 @@ use parquet::file::metadata::{
 };
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 
+use super::page_check::{PageBudget, check_contents};
 use crate::codec::parquet::thrift;
 use crate::data::read::guard::guard;
 use crate::error::{Error, Result};
@@ -31,12 +32,6 @@ const REMOTE_TAIL_BYTES: u64 = 512 * 1024;
 
 /// Bytes of footer length and magic.
 const FOOTER_END: u64 = 8;
-
-/// What a page may take beyond what its codec can make of its bytes.
-const PAGE_SLACK: i64 = 16 << 20;
-
-/// Values that a page of a repeated column may hold, regardless of its size.
-const REPEATED_SLACK: i64 = 1 << 24;
 
 /// An open Parquet file.
 #[derive(Debug)]
@@ -224,15 +219,27 @@ impl ParquetFile {
             Some(fetching) => fetching.finish()?,
             None => self.bytes(ranges)?,
         };
+        let mut budget = PageBudget::default();
         for (range, bytes) in ranges.iter().zip(&pages) {
             if let Some((chunk, _)) = self.chunk_at(range.start) {
-                check_pages(chunk, bytes).map_err(|flaw| {
-                    let column = chunk.column_path().string();
-                    Error::corrupt(format!("a page of the Parquet file is damaged: {flaw}")).with("column", column)
-                })?;
+                budget.add(chunk, bytes)?;
             }
         }
+        budget.check()?;
         Ok(pages)
+    }
+
+    /// Checks pages that the parquet crate will decode: its decoders trust lengths and counts inside of pages.
+    ///
+    /// # Errors
+    /// `CorruptTable` if a page would take more memory than its header claims.
+    pub(crate) fn check_contents(&self, ranges: &[Range<u64>], pages: &[Vec<u8>]) -> Result<()> {
+        for (range, bytes) in ranges.iter().zip(pages) {
+            if let Some((chunk, _)) = self.chunk_at(range.start) {
+                check_contents(chunk, bytes)?;
+            }
+        }
+        Ok(())
     }
 
     /// Bytes that the strings of a row take in memory, on average, where dictionaries among these pages tell and the
@@ -368,39 +375,6 @@ fn index_ranges(chunk: &ColumnChunkMetaData) -> [Option<Range<u64>>; 2] {
         range(chunk.column_index_offset(), chunk.column_index_length()),
         range(chunk.offset_index_offset(), chunk.offset_index_length()),
     ]
-}
-
-/// Follows the pages in `bytes` and limits the memory for decoding each.
-fn check_pages(chunk: &ColumnChunkMetaData, mut bytes: &[u8]) -> Result<(), thrift::Flaw> {
-    // The most that one byte of input can become.
-    let ratio = match chunk.compression() {
-        Compression::UNCOMPRESSED => 1,
-        Compression::SNAPPY => 64,
-        Compression::LZ4 | Compression::LZ4_RAW => 256,
-        Compression::GZIP(_) => 1_100,
-        _ => 65_536,
-    };
-    while !bytes.is_empty() {
-        let header = thrift::page_header(bytes)?;
-        let rest = bytes.get(header.length..).unwrap_or_default();
-        let length = usize::try_from(header.compressed).map_err(|_| "a page has a negative length")?;
-        bytes = rest.get(length..).ok_or("a page is longer than its column chunk")?;
-        if header.uncompressed < 0 || header.values < 0 {
-            return Err("a page has a negative length or number of values");
-        }
-        if header.uncompressed > header.compressed.saturating_mul(ratio).saturating_add(PAGE_SLACK) {
-            return Err("a page claims to decompress to more than its bytes can hold");
-        }
-        let is_dictionary = header.kind == thrift::DICTIONARY_PAGE;
-        if is_dictionary && header.values > header.uncompressed {
-            return Err("a dictionary claims more values than it has bytes");
-        }
-        let repeated = chunk.column_descr().max_rep_level() > 0;
-        if repeated && header.values > header.uncompressed.saturating_mul(64).max(REPEATED_SLACK) {
-            return Err("a page claims more values than it has bits");
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int32Array, Int64Array, ListArray, StringArray};
 use arrow::datatypes::Int32Type;
 use arrow::record_batch::RecordBatch;
+use parquet::basic::Compression;
 use parquet::data_type::{
     ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType, Int32Type as PInt32,
     Int64Type as PInt64, Int96, Int96Type,
@@ -13,6 +14,7 @@ use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use super::super::page_check::check_pages;
 use super::*;
 use crate::data::arrow::schema::to_arrow;
 use crate::data::testing::{
@@ -316,7 +318,7 @@ fn claims_of_huge_pages_are_refused_before_memory_is_reserved() {
         [&[0x15, kind << 1, 0x15], uncompressed, &[0x15, 16, field, 0x15], values, &[0x15, 0, 0, 0], &[0; 8]].concat()
     };
     let huge = [0xfe, 0xff, 0xff, 0xff, 0x0f];
-    assert_eq!(check_pages(chunk, &header(0, &[16], &[8])), Ok(()));
+    assert_eq!(check_pages(chunk, &header(0, &[16], &[8])), Ok(0));
     assert!(check_pages(chunk, &header(0, &huge, &[8])).is_err());
     assert!(check_pages(chunk, &header(2, &[16], &huge)).is_err());
     assert!(check_pages(chunk, &header(0, &[15], &[8])).is_err());

@@ -3,7 +3,7 @@
 //! `source` is the entry to reading. `file` opens a file and fetches its bytes. `plan` says which row groups, rows and
 //! columns are decoded; `row_groups` and `bloom_filters` leave out what the filter rules out. Flat columns are decoded
 //! here: `column_reader` reads the pages that `page_selection` names, with `column_chunk` and `values`. `read` leaves
-//! all other columns to the parquet crate.
+//! all other columns to the parquet crate. `page_check` limits the memory that pages may take.
 //!
 //! `write` is the entry to writing. `schema` gives the Parquet schema, and `exact` the one of Paimon's files.
 //! `properties` and `dictionary` say how columns are encoded.
@@ -19,6 +19,7 @@ pub(crate) mod file;
 pub(crate) mod groups_ahead;
 pub(crate) mod import;
 pub(crate) mod int96;
+pub(crate) mod page_check;
 pub(crate) mod page_selection;
 pub(crate) mod plain_columns;
 pub(crate) mod plan;

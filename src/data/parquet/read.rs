@@ -192,6 +192,7 @@ impl ParquetBatches {
             match decoded {
                 Ok(DecodeResult::NeedsData(ranges)) => {
                     let pages = self.ahead.pages(&self.decoding.file, &ranges)?;
+                    guard(|| self.decoding.file.check_contents(&ranges, &pages))?;
                     let most_rows = BATCH_BYTES / self.decoding.file.dictionary_row_bytes(&ranges, &pages).max(1);
                     if self.batch_rows as u64 / 2 > most_rows {
                         self.restart(most_rows as usize)?;

@@ -33,7 +33,7 @@ pub(super) fn reachable_files(store: &dyn Store, metadata: &TableMetadata) -> Re
                 continue;
             }
             let bytes = store.get(&m.path)?;
-            let manifest = Manifest::parse(&bytes).with("path", &m.path)?;
+            let manifest = Manifest::parse_listed(&bytes, m.size(), None).with("path", &m.path)?;
             let all = 0..manifest.block_count();
             let entries = manifest.decode(all, &everything, &Inherited::default()).with("path", &m.path)?;
             let paths = entries.rows().filter_map(|row| std::str::from_utf8(entries.path.get(row)?).ok());

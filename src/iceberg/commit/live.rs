@@ -59,7 +59,7 @@ pub(super) fn named_in<P: AsRef<str>>(
     let of = |i: usize| -> Result<Vec<String>> {
         let m = &manifests[i];
         let bytes = store.get(&m.path)?;
-        let manifest = Manifest::parse(&bytes).with("path", &m.path)?;
+        let manifest = Manifest::parse_listed(&bytes, m.size(), None).with("path", &m.path)?;
         let all = 0..manifest.block_count();
         let request = EntryRequest { deleted_too, ..EntryRequest::default() };
         let entries = manifest.decode(all, &request, &Inherited::default()).with("path", &m.path)?;
@@ -77,7 +77,7 @@ pub(super) fn fill_counts(store: &dyn Store, m: &mut ManifestFile) -> Result<()>
         return Ok(());
     }
     let bytes = store.get(&m.path)?;
-    let manifest = Manifest::parse(&bytes).with("path", &m.path)?;
+    let manifest = Manifest::parse_listed(&bytes, m.size(), None).with("path", &m.path)?;
     let request = EntryRequest { deleted_too: true, ..EntryRequest::default() };
     let entries = manifest.decode(0..manifest.block_count(), &request, &inherited(m)).with("path", &m.path)?;
     let count = |status: u8| {

@@ -141,6 +141,7 @@ impl ManifestWriter {
             sequence_number,
             file_sequence_number: None,
             file: DataFile { first_row_id: None, ..file.clone() },
+            unknown: None,
         }
     }
 
@@ -152,8 +153,9 @@ impl ManifestWriter {
     }
 
     fn entries(&self, base: &TableMetadata, m: &ManifestFile, bytes: &[u8]) -> Result<Vec<ManifestEntry>> {
-        let manifest = Manifest::parse(bytes)?;
-        let request = EntryRequest { encoded_metrics: true, deleted_too: true, ..EntryRequest::default() };
+        let manifest = Manifest::parse_listed(bytes, m.size(), None)?;
+        let request =
+            EntryRequest { encoded_metrics: true, deleted_too: true, unknown_members: true, ..EntryRequest::default() };
         let all = 0..manifest.block_count();
         let own = self.is_own(m);
         let mut columns = if own {
@@ -178,6 +180,7 @@ impl ManifestWriter {
                     sequence_number: columns.sequence_number.get(row).copied().flatten(),
                     file_sequence_number: columns.file_sequence_number.get(row).copied().flatten(),
                     file: columns.data_file(row, partition.clone())?,
+                    unknown: columns.unknown_of(row),
                 });
             }
             Err(Error::corrupt("a live entry has no sequence number, and was not added by its manifest"))
@@ -204,6 +207,7 @@ pub(super) fn partitions_of(
     columns: &EntryColumns,
 ) -> Result<Vec<Arc<Partition>>> {
     let (spec, schema) = (base.spec_by_id(m.spec_id)?, base.schema()?);
+    manifest.check_spec(spec, schema)?;
     let of = |tuple| partition_of(spec, schema, &manifest.spec_fields, &manifest.partition_types, tuple);
     Ok(columns.partitions.iter().map(|tuple| Arc::new(of(tuple))).collect())
 }

@@ -26,7 +26,7 @@ use crate::format::task::FileContent;
 use crate::iceberg::manifest::columns::Manifest;
 use crate::iceberg::manifest::entries::EntryRequest;
 use crate::iceberg::manifest::entries::Inherited;
-use crate::iceberg::manifest::list::decode_manifest_list;
+use crate::iceberg::manifest::whole::{ListedSize, decode_list_of};
 use crate::iceberg::plan::input::EntryScope;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
@@ -81,6 +81,8 @@ pub struct ManifestPath {
     pub path: String,
     /// Whether it may have live files, by the counts in the manifest list.
     pub may_be_live: bool,
+    /// What the manifest list records about its size.
+    pub size: ListedSize,
 }
 
 /// Whether a missing manifest list or manifest is an error.
@@ -128,12 +130,14 @@ pub fn manifests_of(
 fn listed(store: &dyn Store, snapshot: &Snapshot) -> Result<Vec<ManifestPath>> {
     let Some(list) = &snapshot.manifest_list else {
         let inline = snapshot.manifests.iter().flatten();
-        return Ok(inline.map(|path| ManifestPath { path: path.clone(), may_be_live: true }).collect());
+        return Ok(inline
+            .map(|path| ManifestPath { path: path.clone(), may_be_live: true, size: ListedSize::default() })
+            .collect());
     };
-    let manifests = decode_manifest_list(&store.get(list)?).with("path", list)?;
+    let manifests = decode_list_of(&store.get(list)?, snapshot).with("path", list)?;
     let one = |m: crate::iceberg::manifest::list::ManifestFile| {
         let may_be_live = EntryScope::Live.may_be_in(&m);
-        ManifestPath { path: m.path, may_be_live }
+        ManifestPath { may_be_live, size: m.size(), path: m.path }
     };
     Ok(manifests.into_iter().map(one).collect())
 }
@@ -142,9 +146,14 @@ fn listed(store: &dyn Store, snapshot: &Snapshot) -> Result<Vec<ManifestPath>> {
 ///
 /// # Errors
 /// Errors of the store; `CorruptTable` if the manifest is damaged.
-pub fn each_live_file(store: &dyn Store, path: &str, mut see: impl FnMut(&str, FileContent)) -> Result<()> {
+pub fn each_live_file(
+    store: &dyn Store,
+    path: &str,
+    size: ListedSize,
+    mut see: impl FnMut(&str, FileContent),
+) -> Result<()> {
     let bytes = store.get(path)?;
-    let manifest = Manifest::parse(&bytes).with("path", path)?;
+    let manifest = Manifest::parse_listed(&bytes, size, None).with("path", path)?;
     for block in 0..manifest.block_count() {
         let columns =
             manifest.decode(block..block + 1, &EntryRequest::default(), &Inherited::default()).with("path", path)?;
@@ -200,7 +209,8 @@ fn files_only_in(
     let of_each = in_parallel(keys.store, candidates.len(), |i| {
         check_cancelled()?;
         let mut found = Vec::new();
-        let read = each_live_file(keys.store, &candidates[i].path, |path, _| found.push(keys.of(path)));
+        let read =
+            each_live_file(keys.store, &candidates[i].path, candidates[i].size, |path, _| found.push(keys.of(path)));
         Missing::IsSkipped.or_skip(read).map(|()| found)
     })?;
     let marked = Marked::new(of_each.into_iter().flatten().collect());
@@ -210,14 +220,14 @@ fn files_only_in(
     let kept: Vec<&ManifestPath> = kept.iter().filter(|m| m.may_be_live).collect();
     in_parallel(keys.store, kept.len(), |i| {
         check_cancelled()?;
-        each_live_file(keys.store, &kept[i].path, |path, _| {
+        each_live_file(keys.store, &kept[i].path, kept[i].size, |path, _| {
             marked.mark(keys.of(path));
         })
     })?;
     let found = in_parallel(keys.store, candidates.len(), |i| {
         check_cancelled()?;
         let mut found = Vec::new();
-        let read = each_live_file(keys.store, &candidates[i].path, |path, content| {
+        let read = each_live_file(keys.store, &candidates[i].path, candidates[i].size, |path, content| {
             if marked.mark(keys.of(path)) {
                 found.push((path.to_owned(), content));
             }

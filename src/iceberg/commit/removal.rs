@@ -318,7 +318,7 @@ impl<'a> Attempt<'a> {
 
     /// Decides for each live entry whether it is removed.
     fn loses(&self, m: &ManifestFile, bytes: &[u8]) -> Result<Vec<bool>> {
-        let manifest = Manifest::parse(bytes)?;
+        let manifest = Manifest::parse_listed(bytes, m.size(), None)?;
         let mut metric_fields = self.filter.field_ids();
         metric_fields.sort_unstable();
         metric_fields.dedup();

@@ -169,7 +169,7 @@ type LiveCounts = HashMap<Vec<u8>, (Arc<Partition>, u64)>;
 /// Counts the live entries of a manifest by partition.
 fn count(writer: &ManifestWriter, base: &TableMetadata, m: &ManifestFile) -> Result<LiveCounts> {
     let bytes = writer.store.get(&m.path)?;
-    let manifest = Manifest::parse(&bytes)?;
+    let manifest = Manifest::parse_listed(&bytes, m.size(), None)?;
     let columns = manifest.decode(0..manifest.block_count(), &EntryRequest::default(), &inherited(m))?;
     let partitions = partitions_of(base, m, &manifest, &columns)?;
     let mut counts = vec![0u64; partitions.len()];

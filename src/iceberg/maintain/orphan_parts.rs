@@ -13,10 +13,11 @@ use crate::format::commit::now_ms;
 use crate::format::deletion::{Deletion, OwnFolders};
 use crate::format::maintenance::OrphanOptions;
 use crate::format::maintenance_parts::{Listed, PartedListing, PartedMetadata, Reachable};
-use crate::iceberg::commit::reachable::{Missing, PathKeys, each_live_file, manifests_of};
+use crate::iceberg::commit::reachable::{ManifestPath, Missing, PathKeys, each_live_file, manifests_of};
+use crate::iceberg::manifest::whole::ListedSize;
 use crate::iceberg::state::IcebergTable;
 use crate::parallel::check_cancelled;
-use crate::store::Store;
+use crate::store::{Store, in_parallel};
 
 /// About the number of folders that become parts. The planner lists the folders above them.
 const FOLDERS: usize = 256;
@@ -63,7 +64,9 @@ impl IcebergTable {
         let mut paths = metadata_paths(&newest);
         paths.extend(all.iter().map(|m| m.path.clone()));
         let reachable = paths.iter().map(|path| spelt.reachable(&spelling, path)).collect();
-        let manifests = all.into_iter().filter(|m| m.may_be_live).map(|m| m.path).collect();
+        let live: Vec<ManifestPath> = all.into_iter().filter(|m| m.may_be_live).collect();
+        check_whole(store, &live)?;
+        let manifests = live.into_iter().map(|m| m.path).collect();
         Ok((newest, PartedMetadata { manifests, reachable }))
     }
 
@@ -78,7 +81,7 @@ impl IcebergTable {
         let mut found = HashSet::new();
         for path in manifests {
             check_cancelled()?;
-            each_live_file(store, path, |path, _| {
+            each_live_file(store, path, ListedSize::default(), |path, _| {
                 found.insert(spelt.reachable(&spelling, path));
             })
             .with("manifest", path)?;
@@ -105,6 +108,19 @@ impl IcebergTable {
         }
         Ok(deletion)
     }
+}
+
+/// Checks that no manifest was cut off: the parts that read them do not know what the manifest lists record.
+fn check_whole(store: &dyn Store, manifests: &[ManifestPath]) -> Result<()> {
+    in_parallel(store, manifests.len(), |i| {
+        check_cancelled()?;
+        let m = &manifests[i];
+        match m.size.may_be_whole(store.size(&m.path)?) {
+            true => Ok(()),
+            false => each_live_file(store, &m.path, m.size, |_, _| ()),
+        }
+    })
+    .map(|_| ())
 }
 
 /// The files in folders. Where there are more than `most`, the folders below them.

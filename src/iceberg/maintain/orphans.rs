@@ -121,7 +121,7 @@ fn mark_reachable(table: &IcebergTable, keys: &PathKeys<'_>, prefixes: &Prefixes
         if !manifests[i].may_be_live {
             return Ok(());
         }
-        each_live_file(store, &manifests[i].path, |path, _| prefixes.mark(path))
+        each_live_file(store, &manifests[i].path, manifests[i].size, |path, _| prefixes.mark(path))
     })?;
     Ok(())
 }

@@ -20,6 +20,8 @@ use crate::types::FieldId;
 enum Step {
     Read(EntryValue, Optional),
     Skip(Skip),
+    /// Keeps the bytes of a member that is not known.
+    Keep(Skip),
     /// The metrics maps begin here.
     BeginMetrics,
     /// The metrics maps end here.
@@ -36,6 +38,7 @@ struct Program {
     skip_partition: Skip,
     lookup: Lookup,
     keep_all: bool,
+    keep_unknown: bool,
     deleted_too: bool,
 }
 
@@ -59,6 +62,9 @@ impl Program {
                 steps.extend(span.as_ref().filter(|s| s.start == place).map(|_| Step::BeginMetrics));
                 match slot.column.filter(|c| wanted(*c)) {
                     Some(column) => steps.push(Step::Read(column, slot.optional)),
+                    None if slot.is_unknown && request.unknown_members => {
+                        steps.push(Step::Keep(Skip::of(&slot.node, &mut budget)?));
+                    }
                     None => steps.push(Step::Skip(Skip::of(&slot.node, &mut budget)?)),
                 }
                 steps.extend(span.as_ref().filter(|s| s.end == place + 1).map(|_| Step::EndMetrics));
@@ -77,6 +83,7 @@ impl Program {
             skip_partition: skip(&layout.file, EntryValue::Partition)?,
             lookup: Lookup::new(&request.metric_fields),
             keep_all: all,
+            keep_unknown: request.unknown_members,
             deleted_too: request.deleted_too,
         })
     }
@@ -200,12 +207,31 @@ struct Walk<'a, 'p> {
     all: ColumnMetrics,
     split_offsets: Vec<i64>,
     equality_ids: Vec<i64>,
+    /// The unknown members of the data file, and those of the entry.
+    unknown: [Vec<u8>; 2],
 }
 
 impl<'a, 'p> Walk<'a, 'p> {
     fn new(program: &'p Program) -> Self {
-        let (split_offsets, equality_ids) = (Vec::new(), Vec::new());
-        Walk { program, metrics: Vec::new(), all: ColumnMetrics::default(), split_offsets, equality_ids }
+        Walk {
+            program,
+            metrics: Vec::new(),
+            all: ColumnMetrics::default(),
+            split_offsets: Vec::new(),
+            equality_ids: Vec::new(),
+            unknown: [Vec::new(), Vec::new()],
+        }
+    }
+
+    /// Keeps the bytes of an unknown member.
+    #[cold]
+    fn keep(&mut self, which: usize, skip: &Skip, cursor: Cursor<'a>) -> Result<Cursor<'a>> {
+        let before = cursor.rest();
+        let after = skip.run(cursor)?;
+        if let Some(kept) = self.unknown.get_mut(which) {
+            kept.extend_from_slice(before.get(..before.len() - after.rest().len()).unwrap_or_default());
+        }
+        Ok(after)
     }
 
     fn entries(&mut self, mut cursor: Cursor<'a>, count: u64, sink: &mut Sink<'_>) -> Result<()> {
@@ -219,10 +245,17 @@ impl<'a, 'p> Walk<'a, 'p> {
             if program.keep_all {
                 self.all = ColumnMetrics::default();
             }
+            if program.keep_unknown {
+                self.unknown.iter_mut().for_each(Vec::clear);
+            }
             for step in &program.entry {
                 let (column, optional) = match step {
                     Step::Skip(skip) => {
                         cursor = skip.run(cursor)?;
+                        continue;
+                    }
+                    Step::Keep(skip) => {
+                        cursor = self.keep(1, skip, cursor)?;
                         continue;
                     }
                     Step::BeginMetrics | Step::EndMetrics => continue,
@@ -260,6 +293,10 @@ impl<'a, 'p> Walk<'a, 'p> {
             let (column, optional) = match step {
                 Step::Skip(skip) => {
                     cursor = skip.run(cursor)?;
+                    continue;
+                }
+                Step::Keep(skip) => {
+                    cursor = self.keep(0, skip, cursor)?;
                     continue;
                 }
                 Step::BeginMetrics => {
@@ -402,6 +439,7 @@ impl<'m> Sink<'m> {
         let columns = EntryColumns {
             metrics: request.metric_fields.iter().map(metric).collect(),
             layout: request.encoded_metrics.then(|| layout.clone()),
+            unknown_members: layout.unknown.clone().filter(|_| request.unknown_members),
             ..EntryColumns::default()
         };
         Sink {
@@ -461,6 +499,9 @@ impl<'m> Sink<'m> {
         }
         if self.keep_encoded {
             put(&mut c.encoded_metrics, row.metrics)?;
+        }
+        if c.unknown_members.is_some() {
+            put(&mut c.unknown, Some(&walk.unknown.concat()))?;
         }
         if self.keep_all {
             c.all_metrics.push(std::mem::take(&mut walk.all));

@@ -4,10 +4,11 @@
 
 use super::avro::manifest_entry_schema;
 use super::entries::{ADDED, DELETED, EXISTING};
+use super::layout::FILE_MEMBER;
 use super::list::{FieldSummary, ManifestContent};
 use super::record::{EntryRecord, fits};
 use crate::codec::avro::declare::{self, Zones};
-use crate::codec::avro::{AvroCodec, ContainerWriter, RecordEncoder};
+use crate::codec::avro::{AvroCodec, ContainerWriter, ExtendedSchema, RecordEncoder};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{DataFile, FileContent, FileMetrics};
 use crate::iceberg::spec::partition::spec_fields_to_json;
@@ -73,7 +74,9 @@ pub fn encode_manifest(entries: &[ManifestEntry], header: &ManifestHeader<'_>) -
     let schema = declare::text(&schema, Zones::AdjustToUtc)?;
     let metadata = header_metadata(header);
     let metadata: Vec<(&str, &str)> = metadata.iter().map(|(k, v)| (*k, v.as_str())).collect();
-    let mut writer = ContainerWriter::new(&schema, &metadata, header.codec).with_level(header.compression_level);
+    let extended = ExtendedSchema::of(&schema, Some(FILE_MEMBER), entries.iter().map(|e| e.unknown.as_ref()));
+    let schema = extended.as_ref().map_or(&schema, |e| &e.text);
+    let mut writer = ContainerWriter::new(schema, &metadata, header.codec).with_level(header.compression_level);
     let mut out = EncodedManifest::default();
     let mut summaries = vec![Summary::default(); fields.len()];
     for entry in entries {
@@ -83,7 +86,8 @@ pub fn encode_manifest(entries: &[ManifestEntry], header: &ManifestHeader<'_>) -
             .and_then(|()| {
                 let metrics = entry.file.metrics.as_ref().map(FileMetrics::get).transpose()?;
                 let record = EntryRecord { version, entry, metrics, tuple: &tuple, types: &types };
-                writer.append(&encoder, &record)
+                let unknown = extended.as_ref().map(|e| e.bytes_of(entry.unknown.as_ref())).transpose()?;
+                writer.append_extended(&encoder, &record, &unknown.unwrap_or_default())
             })
             .with("file", &entry.file.path)?;
         tuple.iter().zip(&mut summaries).for_each(|(value, summary)| summary.add(*value));

@@ -135,6 +135,7 @@ fn entry() -> impl Strategy<Value = ManifestEntry> {
             first_row_id: lists.3,
             ..DataFile::new(FileContent::Data, path, FileFormat::Orc, partition)
         },
+        unknown: None,
     })
 }
 
@@ -180,6 +181,7 @@ fn read_back_as(bytes: &[u8], schema: &Schema, spec: &PartitionSpec, request: &E
                 sequence_number: c.sequence_number[row],
                 file_sequence_number: c.file_sequence_number[row],
                 file: c.data_file(row, Arc::new(partition)).unwrap(),
+                unknown: None,
             }
         })
         .collect()
@@ -272,7 +274,8 @@ fn file(partition: Partition) -> DataFile {
 }
 
 fn added(file: DataFile) -> ManifestEntry {
-    ManifestEntry { status: ADDED, snapshot_id: Some(1), sequence_number: None, file_sequence_number: None, file }
+    let (snapshot_id, sequence_number, file_sequence_number, unknown) = (Some(1), None, None, None);
+    ManifestEntry { status: ADDED, snapshot_id, sequence_number, file_sequence_number, file, unknown }
 }
 
 /// Summaries of one identity field over these values.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::codec::avro::{UnknownMembers, UnknownValues};
 use crate::codec::columns::{BytesColumn, ListColumn};
 use crate::format::task::{FileContent, FileFormat};
 use crate::iceberg::manifest::layout::EntryLayout;
@@ -47,6 +48,8 @@ pub struct EntryRequest {
     pub encoded_metrics: bool,
     /// Also keep entries of status DELETED (changelogs, metadata tables).
     pub deleted_too: bool,
+    /// Keep the values of members that only later versions know (rewriting).
+    pub unknown_members: bool,
 }
 
 /// The values that entries inherit from their manifest's entry in the manifest list.
@@ -94,6 +97,10 @@ pub struct EntryColumns {
     pub encoded_metrics: BytesColumn,
     /// The layout that decodes them.
     pub(crate) layout: Option<Arc<EntryLayout>>,
+    /// Only with [`EntryRequest::unknown_members`], else nulls.
+    pub(crate) unknown: BytesColumn,
+    /// What the unknown members are.
+    pub(crate) unknown_members: Option<Arc<UnknownMembers>>,
 }
 
 impl EntryColumns {
@@ -168,6 +175,11 @@ impl EntryColumns {
                 *number = number.or(if *status == ADDED { Some(inherited.sequence_number) } else { default });
             }
         }
+    }
+
+    /// A row's members that only later versions know.
+    pub(crate) fn unknown_of(&self, row: usize) -> Option<UnknownValues> {
+        Some(UnknownValues::new(self.unknown_members.as_ref()?, self.unknown.get(row)?))
     }
 
     /// All rows.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::codec::avro::{Compiled, Cursor, Logical, Member, Node, Optional, Shape};
+use crate::codec::avro::{Compiled, Cursor, Logical, Member, Node, Optional, Shape, UnknownMembers};
 use crate::error::{Error, Result};
 use crate::format::task::FileContent;
 use crate::iceberg::manifest::avro::sanitize;
@@ -72,6 +72,17 @@ pub(crate) const FILE_COLUMNS: &[(FieldId, &str, EntryValue)] = &[
     (145, "content_size_in_bytes", EntryValue::ContentSize),
 ];
 
+/// The last member of an entry: a record.
+pub(crate) const FILE_MEMBER: &str = "data_file";
+
+/// Members of a data file that old versions had. Writers drop them.
+const OBSOLETE: [FieldId; 5] = [105, 107, 111, 112, 113];
+
+/// Whether a member of a data file has no meaning any more.
+pub(crate) fn is_obsolete(member: &Member) -> bool {
+    member.id.is_some_and(|id| OBSOLETE.contains(&id))
+}
+
 impl EntryValue {
     /// Whether every entry must have this value.
     pub(crate) fn is_required(self) -> bool {
@@ -106,6 +117,8 @@ pub(crate) struct MemberSlot {
     pub optional: Optional,
     /// The whole type, including the union, to skip it.
     pub node: Node,
+    /// Whether it is among the layout's unknown members.
+    pub is_unknown: bool,
 }
 
 static LAYOUTS: Compiled<EntryLayout> = Compiled::new();
@@ -123,6 +136,8 @@ pub struct EntryLayout {
     pub(crate) fields: Arc<[PartitionField]>,
     pub(crate) types: Arc<[PrimitiveType]>,
     pub(crate) has_sequence_numbers: bool,
+    /// Members that only later versions know; `None` if there are none.
+    pub(crate) unknown: Option<Arc<UnknownMembers>>,
 }
 
 impl EntryLayout {
@@ -164,7 +179,12 @@ impl EntryLayout {
         let record = record.as_ref().and_then(Node::members).unwrap_or_default();
         let (fields, types, partition) = partition_layout(record, header)?;
         let has_sequence_numbers = entry.iter().any(|s| s.column == Some(EntryValue::SequenceNumber));
+        let unknown = UnknownMembers::of(schema, Some(FILE_MEMBER), |m, inner| match inner {
+            true => m.pick(FILE_COLUMNS).is_some() || is_obsolete(m),
+            false => m.pick(ENTRY_COLUMNS).is_some(),
+        })?;
         Ok(EntryLayout {
+            unknown: (!unknown.is_empty()).then(|| Arc::new(unknown)),
             source: (schema.to_owned(), spec.map(str::to_owned)),
             entry,
             file,
@@ -173,6 +193,12 @@ impl EntryLayout {
             types: types.into(),
             has_sequence_numbers,
         })
+    }
+
+    /// Whether partition tuples in the file have this field.
+    pub(crate) fn has_field(&self, id: FieldId) -> bool {
+        let place = self.fields.iter().position(|f| f.field_id == id);
+        place.is_some_and(|place| self.partition.iter().any(|reader| reader.place == place))
     }
 
     /// Decodes one partition tuple from its Avro bytes.
@@ -229,7 +255,10 @@ fn slots(members: &[Member], table: &[(FieldId, &str, EntryValue)]) -> Result<Ve
             Some(c) if optional != Optional::Never && !c.fits(inner) => {
                 Err(Error::corrupt(format!("field '{}' of the manifest has another type", m.name)))
             }
-            _ => Ok(MemberSlot { column, optional, node: m.node.clone() }),
+            _ => {
+                let is_unknown = column.is_none() && !is_obsolete(m);
+                Ok(MemberSlot { column, optional, node: m.node.clone(), is_unknown })
+            }
         }
     };
     members.iter().map(slot).collect()

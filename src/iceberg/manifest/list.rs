@@ -2,13 +2,15 @@
 //!
 //! Source: Iceberg specification, "Manifest Lists".
 
+use std::sync::Arc;
+
 use serde::ser::SerializeTupleStruct;
 use serde::{Serialize, Serializer};
 
 use crate::codec::avro::declare::{self, Zones};
 use crate::codec::avro::{
-    AvroBytes, AvroCodec, AvroItems, Budget, Compiled, ContainerWriter, Cursor, Node, OpenFile, RecordEncoder,
-    RecordStep, Shape, compile,
+    AvroBytes, AvroCodec, AvroItems, Budget, Compiled, ContainerWriter, Cursor, ExtendedSchema, Node, OpenFile,
+    RecordEncoder, RecordStep, Shape, UnknownMembers, UnknownValues, compile,
 };
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::manifest::avro::manifest_list_schema;
@@ -71,6 +73,8 @@ pub struct ManifestFile {
     pub key_metadata: Option<Vec<u8>>,
     /// The first row id for its files without row ids (v3).
     pub first_row_id: Option<i64>,
+    /// Members that only later versions know. They are kept when the list is written again.
+    pub unknown: Option<UnknownValues>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +157,8 @@ struct ListLayout {
     schema: String,
     steps: Vec<RecordStep<ListField>>,
     summary: Vec<RecordStep<SummaryColumn>>,
+    /// Members that only later versions know.
+    unknown: Arc<UnknownMembers>,
 }
 
 impl ListLayout {
@@ -185,14 +191,19 @@ impl ListLayout {
                 return Err(Error::corrupt(format!("the manifest list's schema lacks '{name}'")));
             }
         }
-        Ok(ListLayout { schema: schema_json.to_owned(), steps, summary })
+        let unknown = Arc::new(UnknownMembers::of(schema_json, None, |m, _| m.pick(COLUMNS).is_some())?);
+        Ok(ListLayout { schema: schema_json.to_owned(), steps, summary, unknown })
     }
 
     fn manifest(&self, cursor: &mut Cursor<'_>) -> Result<ManifestFile> {
-        let mut out = ManifestFile::default();
+        let (mut out, mut unknown) = (ManifestFile::default(), Vec::new());
         for step in &self.steps {
             match step {
-                RecordStep::Skip(skip) => *cursor = skip.run(cursor.clone())?,
+                RecordStep::Skip(skip) => {
+                    let before = cursor.rest();
+                    *cursor = skip.run(cursor.clone())?;
+                    unknown.extend_from_slice(before.get(..before.len() - cursor.rest().len()).unwrap_or_default());
+                }
                 RecordStep::Read(optional, column) => {
                     if cursor.present(*optional)? {
                         self.column(*column, cursor, &mut out)?;
@@ -201,6 +212,9 @@ impl ListLayout {
                     }
                 }
             }
+        }
+        if !self.unknown.is_empty() {
+            out.unknown = Some(UnknownValues::new(&self.unknown, &unknown));
         }
         Ok(out)
     }
@@ -313,10 +327,14 @@ pub fn encode_manifest_list(manifests: &[ManifestFile], header: &ManifestListHea
     let schema = manifest_list_schema(version)?;
     let encoder = RecordEncoder::new(&schema)?;
     let text = declare::text(&schema, Zones::AdjustToUtc)?;
-    let mut writer = ContainerWriter::new(&text, &metadata, AvroCodec::Deflate);
+    let extended = ExtendedSchema::of(&text, None, manifests.iter().map(|m| m.unknown.as_ref()));
+    let text = extended.as_ref().map_or(&text, |e| &e.text);
+    let mut writer = ContainerWriter::new(text, &metadata, AvroCodec::Deflate);
     for m in manifests {
+        let unknown = extended.as_ref().map(|e| e.bytes_of(m.unknown.as_ref())).transpose()?.unwrap_or_default();
         let record = ManifestRecord::new(m, version);
-        record.and_then(|record| writer.append(&encoder, &record)).with("manifest", &m.path)?;
+        let written = record.and_then(|record| writer.append_extended(&encoder, &record, &unknown));
+        written.with("manifest", &m.path)?;
     }
     writer.finish()
 }

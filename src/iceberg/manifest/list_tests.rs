@@ -170,6 +170,7 @@ fn manifest() -> impl Strategy<Value = ManifestFile> {
             partitions,
             key_metadata,
             first_row_id: (!deletes).then_some(first_row_id),
+            unknown: None,
         },
     )
 }

@@ -1,7 +1,8 @@
 //! The manifests of a snapshot: its manifest list, or the inline list of v1.
 
 use super::columns::Manifest;
-use super::list::{ManifestFile, decode_manifest_list};
+use super::list::ManifestFile;
+use super::whole::decode_list_of;
 use crate::error::{Result, ResultExt};
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::check_cancelled;
@@ -10,11 +11,11 @@ use crate::store::{Location, Store};
 /// Loads the manifests of a snapshot from its manifest list, or from the inline list of v1.
 ///
 /// # Errors
-/// Errors of the store and of [`decode_manifest_list`], with the file; cancellation.
+/// Errors of the store and of [`decode_list_of`], with the file; cancellation.
 pub fn load_manifests(store: &dyn Store, location: &Location, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
     if let Some(path) = &snapshot.manifest_list {
         let bytes = store.get(&location.resolve(path)?)?;
-        return decode_manifest_list(&bytes).with("path", location.found(path));
+        return decode_list_of(&bytes, snapshot).with("path", location.found(path));
     }
     let paths = snapshot.manifests.iter().flatten();
     let opened = paths.map(|path| check_cancelled().and_then(|()| inline_manifest(store, location, path, snapshot.id)));

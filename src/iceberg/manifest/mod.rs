@@ -14,6 +14,7 @@
 //! - `read_budget`: the limit on the bytes of manifests that a plan may read
 //! - `record`: the records of manifests, field by field in the order of their schema
 //! - `walk`: walks a table's metadata for its metadata tables
+//! - `whole`: whether manifests and lists are whole, by the lengths and counts above them
 
 pub(crate) mod avro;
 pub mod columns;
@@ -27,3 +28,4 @@ pub(crate) mod metrics;
 pub mod read_budget;
 mod record;
 pub mod walk;
+pub mod whole;

@@ -5,7 +5,7 @@
 use serde::ser::SerializeTupleStruct;
 use serde::{Serialize, Serializer};
 
-use crate::codec::avro::{AvroBytes, AvroItems};
+use crate::codec::avro::{AvroBytes, AvroItems, UnknownValues};
 use crate::format::task::{ColumnMetrics, DataFile, FieldMap, FileContent};
 use crate::iceberg::manifest::layout::content_number;
 use crate::types::decimal::bytes_of_precision;
@@ -24,6 +24,8 @@ pub struct ManifestEntry {
     pub file_sequence_number: Option<i64>,
     /// The file.
     pub file: DataFile,
+    /// Members that only later versions know. They are kept when the entry is written again.
+    pub unknown: Option<UnknownValues>,
 }
 
 /// What v1 readers are told of block sizes, as Java does.

@@ -21,7 +21,7 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::{check_cancelled, in_parallel};
 use crate::store::{self, Location, Store};
-use crate::types::{Field, FieldId, PartitionField, PrimitiveType, Transform};
+use crate::types::{Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Transform};
 
 /// The largest number of manifest bytes in memory at one time.
 const WAVE_BYTES: i64 = 32 << 20;
@@ -124,7 +124,8 @@ impl<'a> MetadataWalk<'a> {
         let first = loaded.first().map(|bytes| Manifest::parse(bytes)).transpose();
         let layout = first.ok().flatten().map(|m| m.layout().clone());
         let parse = |i: usize| {
-            Manifest::parse_like(&loaded[i], layout.as_ref()).with("path", self.location.found(&wave[i].path))
+            let manifest = Manifest::parse_listed(&loaded[i], wave[i].size(), layout.as_ref());
+            manifest.with("path", self.location.found(&wave[i].path))
         };
         let parsed = in_parallel(wave.len(), parse)?;
         let mut pieces: Vec<WalkPiece> = Vec::new();
@@ -155,6 +156,7 @@ impl<'a> MetadataWalk<'a> {
         let inherited = Inherited { snapshot_id: file.added_snapshot_id, sequence_number: file.sequence_number };
         let spec = self.metadata.spec_by_id(file.spec_id)?;
         let schema = self.metadata.schema()?;
+        manifest.check_spec(spec, schema)?;
         let mut next_row_id = file.first_row_id;
         let mut out = Vec::new();
         for start in piece.blocks.clone().step_by(BLOCKS_PER_PIECE) {
@@ -187,8 +189,9 @@ fn number_rows(columns: &mut EntryColumns, first: Option<i64>) -> Result<Option<
 /// The fields that any of the table's specs partitions by, ascending by field id. This is the type of the column
 /// `partition`.
 ///
-/// A field has its name in the newest spec. Fields with a dropped source column are left out, as in Java. Values of
-/// unknown transforms are text.
+/// A field has its name in the newest spec. If several fields have one name, that of the newest spec keeps it, and the
+/// others get their ids behind it. Fields with a dropped source column are left out, as in Java. Values of unknown
+/// transforms are text.
 ///
 /// # Errors
 /// `Unsupported` if two specs use one field id for different fields, which is possible in old v1 tables.
@@ -216,7 +219,25 @@ pub fn partition_type(metadata: &TableMetadata) -> Result<Vec<Field>> {
             }
         }
     }
-    Ok(united.into_values().map(|f| Field::new(f.field_id, &f.name, false, f.result_type(schema))).collect())
+    let names = distinct_names(&specs);
+    let name = |f: &PartitionField| names.get(&f.field_id).cloned().unwrap_or_else(|| f.name.clone());
+    Ok(united.into_values().map(|f| Field::new(f.field_id, name(&f), false, f.result_type(schema))).collect())
+}
+
+/// Names of partition fields by their ids, each once. `specs` begins with the newest.
+fn distinct_names(specs: &[&Arc<PartitionSpec>]) -> BTreeMap<FieldId, String> {
+    let (mut names, mut taken): (BTreeMap<FieldId, String>, HashSet<String>) = Default::default();
+    for field in specs.iter().flat_map(|spec| &spec.fields) {
+        if names.contains_key(&field.field_id) {
+            continue;
+        }
+        let mut name = field.name.clone();
+        while !taken.insert(name.clone()) {
+            name = format!("{name}_{}", field.field_id);
+        }
+        names.insert(field.field_id, name);
+    }
+    names
 }
 
 /// The type of a partition field's values. For a dropped source column, the newest schema with the column is used.

@@ -184,6 +184,7 @@ impl World {
                 sequence_number: Some(number),
                 file_sequence_number: Some(number),
                 file: f.clone(),
+                unknown: None,
             };
             let entries = added.iter().filter(fits).map(entry).collect();
             self.write(content, spec_id, entries, id, number);

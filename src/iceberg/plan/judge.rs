@@ -53,6 +53,7 @@ impl Judge {
             return Err(Error::corrupt("a data manifest lists a delete file"));
         }
         let spec = self.specs.get(file.spec_id)?;
+        manifest.check_spec(&spec.spec, &self.input.schema)?;
         let filter = self.filter_of(file.content);
         let mut groups = Vec::with_capacity(columns.partitions.len());
         for tuple in &columns.partitions {

@@ -291,7 +291,8 @@ impl RunningPlan {
             let bytes = self.judge.input.store.get(&self.judge.input.location.resolve(path)?).with("manifest", path)?;
             let bytes = loaded[i].get_or_init(|| bytes);
             // Most manifests of a table have the same header. They share what the first one compiled.
-            let manifest = Manifest::parse_like(bytes, self.judge.layout.get()).with("path", found(path))?;
+            let manifest = Manifest::parse_listed(bytes, wave[i].size(), self.judge.layout.get());
+            let manifest = manifest.with("path", found(path))?;
             self.judge.layout.get_or_init(|| manifest.layout().clone());
             let blocks = parsed[i].get_or_init(|| manifest).block_count();
             Ok(even_pieces(blocks))

@@ -146,6 +146,7 @@ impl TestTable {
             partitions: encoded.partitions,
             key_metadata: None,
             first_row_id: (content == ManifestContent::Data && self.metadata.format_version > 2).then_some(0),
+            unknown: None,
         });
         self.manifests.last_mut().unwrap()
     }
@@ -246,5 +247,6 @@ pub(crate) fn added(file: DataFile, sequence_number: i64) -> ManifestEntry {
         sequence_number: Some(sequence_number),
         file_sequence_number: Some(sequence_number),
         file,
+        unknown: None,
     }
 }

@@ -381,6 +381,7 @@ fn traps_21_22_only_added_entries_inherit_and_files_have_two_numbers() {
         sequence_number: numbers.0,
         file_sequence_number: numbers.1,
         file: file(path, &nowhere),
+        unknown: None,
     };
     let mut table = TestTable::new(2, std::slice::from_ref(&schema), &[none]);
     let entries = [entry("new", ADDED, (None, None)), entry("moved", EXISTING, (Some(2), Some(6)))];

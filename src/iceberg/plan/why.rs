@@ -129,10 +129,11 @@ impl<'p> ReasonJudge<'p> {
 
     fn judge(&self, verdict: &ManifestVerdict, bytes: &[u8]) -> Result<FileVerdicts> {
         let file = &verdict.manifest;
-        let manifest = Manifest::parse(bytes)?;
+        let manifest = Manifest::parse_listed(bytes, file.size(), None)?;
         let inherited = Inherited { snapshot_id: file.added_snapshot_id, sequence_number: file.sequence_number };
         let columns = manifest.decode(0..manifest.block_count(), &self.request(file), &inherited)?;
         let spec = self.specs.get(file.spec_id)?;
+        manifest.check_spec(&spec.spec, &self.input.schema)?;
         let mut out = FileVerdicts::default();
         let mut groups = Vec::with_capacity(columns.partitions.len());
         for tuple in &columns.partitions {

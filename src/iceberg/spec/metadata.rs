@@ -89,6 +89,10 @@ pub struct Recorded {
     pub specs: HashMap<i32, (Arc<PartitionSpec>, Json)>,
     /// JSON of sort orders.
     pub sort_orders: HashMap<i32, (Arc<SortOrder>, Json)>,
+    /// JSON of entries of the snapshot log with unknown members, by time and snapshot.
+    pub snapshot_log: HashMap<(i64, i64), Json>,
+    /// JSON of entries of the metadata log with unknown members, by file.
+    pub metadata_log: HashMap<String, Json>,
 }
 
 impl PartialEq for Recorded {

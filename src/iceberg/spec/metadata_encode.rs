@@ -12,6 +12,7 @@ use serde_json::{Value as Json, json};
 
 use super::metadata::TableMetadata;
 use super::partition::spec_to_json;
+use super::snapshot::{MetadataLogEntry, SnapshotLogEntry};
 use super::sort_order::sort_order_to_json;
 use crate::types::schema_json::schema_to_json;
 
@@ -50,8 +51,12 @@ pub fn encode_metadata(metadata: &TableMetadata) -> Vec<u8> {
     out.list("snapshots", m.snapshots.iter().map(|s| s.to_json()));
     out.list("statistics", m.statistics.iter().map(|s| s.json.clone()));
     out.list("partition-statistics", m.partition_statistics.iter().map(|s| s.json.clone()));
-    out.list("snapshot-log", m.snapshot_log.iter().map(|e| e.to_json()));
-    out.list("metadata-log", m.metadata_log.iter().map(|e| e.to_json()));
+    let recorded = &m.recorded.snapshot_log;
+    let entry = |e: &SnapshotLogEntry| recorded.get(&(e.timestamp_ms, e.snapshot_id)).cloned();
+    out.list("snapshot-log", m.snapshot_log.iter().map(|e| entry(e).unwrap_or_else(|| e.to_json())));
+    let recorded = &m.recorded.metadata_log;
+    let entry = |e: &MetadataLogEntry| recorded.get(&e.metadata_file).cloned();
+    out.list("metadata-log", m.metadata_log.iter().map(|e| entry(e).unwrap_or_else(|| e.to_json())));
     for (key, value) in &m.extra {
         out.member(key, value);
     }

@@ -107,6 +107,12 @@ pub fn metadata_from_json(json: Json) -> Result<TableMetadata> {
     check_snapshots(&snapshots, last_sequence_number)?;
     let current_snapshot_id = m.long("current-snapshot-id")?.filter(|id| *id != -1);
     let refs = refs(&mut m, current_snapshot_id, &snapshots)?;
+    let snapshot_log = log(&mut m, "snapshot-log", SnapshotLogEntry::from_json, |entry, json| {
+        recorded.snapshot_log.insert((entry.timestamp_ms, entry.snapshot_id), json);
+    })?;
+    let metadata_log = log(&mut m, "metadata-log", MetadataLogEntry::from_json, |entry, json| {
+        recorded.metadata_log.insert(entry.metadata_file.clone(), json);
+    })?;
     Ok(TableMetadata {
         format_version: version,
         table_uuid,
@@ -124,8 +130,8 @@ pub fn metadata_from_json(json: Json) -> Result<TableMetadata> {
         properties: m.texts("properties")?,
         current_snapshot_id,
         snapshots,
-        snapshot_log: each(&mut m, "snapshot-log", SnapshotLogEntry::from_json)?,
-        metadata_log: each(&mut m, "metadata-log", MetadataLogEntry::from_json)?,
+        snapshot_log,
+        metadata_log,
         refs,
         statistics: each(&mut m, "statistics", |j| StatisticsFile::from_json(j).map(Arc::new))?,
         partition_statistics: each(&mut m, "partition-statistics", |j| StatisticsFile::from_json(j).map(Arc::new))?,
@@ -138,6 +144,24 @@ pub fn metadata_from_json(json: Json) -> Result<TableMetadata> {
 
 fn each<T>(m: &mut OwnedMembers, key: &str, read: impl Fn(Json) -> Result<T>) -> Result<Vec<T>> {
     m.list(key)?.unwrap_or_default().into_iter().map(read).collect()
+}
+
+/// Reads a log. `keep` gets entries with members that are not known.
+fn log<T>(
+    m: &mut Members,
+    key: &str,
+    read: impl Fn(Json) -> Result<T>,
+    mut keep: impl FnMut(&T, Json),
+) -> Result<Vec<T>> {
+    const KNOWN: usize = 2;
+    let mut out = Vec::new();
+    for json in m.list(key)?.unwrap_or_default() {
+        let more = json.as_object().filter(|entry| entry.len() > KNOWN).map(|_| json.clone());
+        let entry = read(json)?;
+        more.into_iter().for_each(|json| keep(&entry, json));
+        out.push(entry);
+    }
+    Ok(out)
 }
 
 fn strip_slashes(mut location: String) -> String {

@@ -107,6 +107,11 @@ fn check_fields(fields: &[&Field], prefix: &str, version: u8, names: &mut HashSe
         if matches!(&field.ty, Type::Struct(members) if members.is_empty()) {
             return at("a struct without fields can't be stored".to_owned());
         }
+        if let Type::Primitive(PrimitiveType::Fixed(length)) = &field.ty
+            && (*length == 0 || i32::try_from(*length).is_err())
+        {
+            return at(format!("values of {length} bytes can't be stored, as the type {} wants", field.ty));
+        }
         if field.initial_default.is_some() && version < 3 {
             return at(format!("an initial default needs format version 3, the table has {version}"));
         }

@@ -148,6 +148,7 @@ fn manifest_from_json(json: &Json) -> Result<ManifestFile> {
         partitions,
         key_metadata: bytes(j, "key_metadata")?,
         first_row_id: j.any_long("first_row_id"),
+        unknown: None,
     })
 }
 

@@ -15,7 +15,7 @@ use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::{PaimonSnapshot, Tag};
 use crate::store::location::join;
-use crate::store::{Store, in_parallel};
+use crate::store::{LONGEST_HINT, Store, in_parallel};
 
 /// The branch of a table that is in its folder itself.
 pub const MAIN_BRANCH: &str = "main";
@@ -257,7 +257,11 @@ impl TableFolder {
 
     /// The number in a hint; `None` if there is no readable hint.
     pub(super) fn hint(&self, name: &str) -> Result<Option<i64>> {
-        let bytes = self.store.get(&join(&self.folder("snapshot"), name)).if_found()?;
+        let bytes = match self.store.get_at_most(&join(&self.folder("snapshot"), name), LONGEST_HINT).if_found() {
+            // A file that is too long is no hint. The listing tells.
+            Err(e) if e.kind() == ErrorKind::CorruptTable => None,
+            bytes => bytes?,
+        };
         let number = bytes.and_then(|bytes| std::str::from_utf8(&bytes).ok()?.trim().parse().ok());
         Ok(number.filter(|id| *id > 0))
     }

@@ -212,7 +212,7 @@ impl<'a> SnapshotReader<'a> {
     pub(crate) fn is_told(&self, snapshot: &PaimonSnapshot, by_delta: bool) -> Result<bool> {
         let log = &snapshot.changelog_manifest_list;
         if let Some(list) = log
-            && !self.is_whole(list, MadeBy::Any)?
+            && !self.is_whole(list, snapshot.changelog_manifest_list_size, MadeBy::Any)?
         {
             return Ok(false);
         }
@@ -220,24 +220,26 @@ impl<'a> SnapshotReader<'a> {
         if !by_delta || (log.is_some() && !self.store.exists(&manifest_path(self.root, delta)?)?) {
             return Ok(true);
         }
-        self.is_whole(delta, MadeBy::Writers)
+        self.is_whole(delta, snapshot.delta_manifest_list_size, MadeBy::Writers)
     }
 
     /// Whether all files that writers added in a commit exist, or else its changelog, if it has one.
     pub(crate) fn tells(&self, commit: &PaimonSnapshot, by_delta: bool) -> Result<bool> {
         match &commit.changelog_manifest_list {
-            _ if by_delta => self.is_whole(&commit.delta_manifest_list, MadeBy::Writers),
-            Some(list) => self.is_whole(list, MadeBy::Any),
+            _ if by_delta => {
+                self.is_whole(&commit.delta_manifest_list, commit.delta_manifest_list_size, MadeBy::Writers)
+            }
+            Some(list) => self.is_whole(list, commit.changelog_manifest_list_size, MadeBy::Any),
             None => Ok(true),
         }
     }
 
     /// Whether a manifest list, its manifests and the files that these added exist.
-    fn is_whole(&self, list: &str, made_by: MadeBy) -> Result<bool> {
+    fn is_whole(&self, list: &str, size: Option<i64>, made_by: MadeBy) -> Result<bool> {
         if !self.store.exists(&manifest_path(self.root, list)?)? {
             return Ok(false);
         }
-        let manifests = if_there(true, read_manifest_list(self.manifests(), list))?;
+        let manifests = if_there(true, read_manifest_list(self.manifests(), list, size))?;
         for manifest in &manifests {
             if !self.store.exists(&manifest_path(self.root, &manifest.file_name)?)? {
                 return Ok(false);
@@ -272,13 +274,20 @@ impl<'a> SnapshotReader<'a> {
         tolerant: bool,
         out: &mut ReachableFiles,
     ) -> Result<()> {
-        let of_data = [&snapshot.base_manifest_list, &snapshot.delta_manifest_list];
-        let of_data = of_data.into_iter().filter(|_| parts.data).map(|list| (list, tolerant));
-        let changelog = snapshot.changelog_manifest_list.iter().filter(|_| parts.changelog).map(|list| (list, true));
-        for (list, tolerant) in of_data.chain(changelog) {
-            let manifests = if_there(tolerant, read_manifest_list(self.manifests(), list))?;
+        let of_data = [
+            (&snapshot.base_manifest_list, snapshot.base_manifest_list_size),
+            (&snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
+        ];
+        let of_data = of_data.into_iter().filter(|_| parts.data).map(|(list, size)| (list, size, tolerant));
+        let changelog = snapshot.changelog_manifest_list.iter().filter(|_| parts.changelog);
+        let changelog = changelog.map(|list| (list, snapshot.changelog_manifest_list_size, true));
+        for (list, size, tolerant) in of_data.chain(changelog) {
+            let manifests = if_there(tolerant, read_manifest_list(self.manifests(), list, size))?;
             for manifest in &manifests {
                 out.add(manifest_path(self.root, &manifest.file_name)?, FileKind::Manifest, snapshot.id);
+                for name in manifest.extra_files.iter().flatten() {
+                    out.add(manifest_path(self.root, name)?, FileKind::Manifest, snapshot.id);
+                }
             }
             out.add(manifest_path(self.root, list)?, FileKind::List, snapshot.id);
         }

@@ -115,12 +115,12 @@ pub(super) fn check_logs(t: &TableFolder) {
                 continue;
             }
             HeldPart::Delta => {
-                read_manifest_list(t.manifests(), &root.snapshot.delta_manifest_list).unwrap();
+                read_manifest_list(t.manifests(), &root.snapshot.delta_manifest_list, None).unwrap();
                 reader.added(&root.snapshot).unwrap()
             }
             _ => {
                 let list = root.snapshot.changelog_manifest_list.as_ref().unwrap();
-                let manifests = read_manifest_list(t.manifests(), list).unwrap();
+                let manifests = read_manifest_list(t.manifests(), list, None).unwrap();
                 assert!(!manifests.is_empty());
                 reader.changelog(&root.snapshot).unwrap()
             }

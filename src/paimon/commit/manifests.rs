@@ -126,15 +126,21 @@ impl MetadataFiles {
     /// Writes entries to as many manifests as they need.
     pub(super) fn write_manifests<'e>(
         &mut self,
-        entries: impl IntoIterator<Item = &'e FileEntry>,
+        entries: impl IntoIterator<Item = &'e FileEntry, IntoIter: Clone>,
         layout: &ManifestLayout,
     ) -> Result<Vec<PaimonManifestFile>> {
         let mut out = Vec::new();
         let mut open: Option<NewManifest<'_>> = None;
+        let entries = entries.into_iter();
+        // Mostly there are none.
+        let unusual: Vec<&FileEntry> = match entries.clone().any(|e| e.unknown.is_some()) {
+            true => entries.clone().collect(),
+            false => Vec::new(),
+        };
         for entry in entries {
             let manifest = match &mut open {
                 Some(manifest) => manifest,
-                none => none.insert(NewManifest::new(layout)?),
+                none => none.insert(NewManifest::new(layout, &unusual)?),
             };
             manifest.add(entry)?;
             if manifest.entries.is_multiple_of(SIZE_CHECK_ENTRIES)
@@ -171,9 +177,10 @@ struct NewManifest<'l> {
 }
 
 impl NewManifest<'_> {
-    fn new(layout: &ManifestLayout) -> Result<NewManifest<'_>> {
+    /// For entries that may have the unknown members of `unusual` ones.
+    fn new<'l>(layout: &'l ManifestLayout, unusual: &[&FileEntry]) -> Result<NewManifest<'l>> {
         Ok(NewManifest {
-            writer: PaimonManifestWriter::new(layout.codec)?,
+            writer: PaimonManifestWriter::new(layout.codec, unusual.iter().copied())?,
             entries: 0,
             file: PaimonManifestFile { schema_id: i64::MIN, ..PaimonManifestFile::default() },
             partitions: PartitionStats::new(&layout.partition_types),
@@ -288,7 +295,7 @@ impl<'t> PartitionStats<'t> {
 /// The list's entry for a manifest with these entries.
 #[cfg(test)]
 pub(crate) fn manifest_of(entries: &[FileEntry], layout: &ManifestLayout) -> Result<PaimonManifestFile> {
-    let mut manifest = NewManifest::new(layout)?;
+    let mut manifest = NewManifest::new(layout, &[])?;
     entries.iter().try_for_each(|entry| manifest.add(entry))?;
     Ok(manifest.finish()?.1)
 }

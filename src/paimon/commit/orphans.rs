@@ -205,14 +205,19 @@ impl Used<'_> {
             _ => Err(e),
         };
         let (has_data, has_all) = (lasts != Lasts::Changes, lasts == Lasts::All);
-        let lists = [(&snapshot.base_manifest_list, has_data), (&snapshot.delta_manifest_list, has_data)];
-        let changes = snapshot.changelog_manifest_list.as_ref().map(|list| (list, has_all));
-        for (list, is_needed) in lists.into_iter().chain(changes) {
+        let lists = [
+            (&snapshot.base_manifest_list, snapshot.base_manifest_list_size, has_data),
+            (&snapshot.delta_manifest_list, snapshot.delta_manifest_list_size, has_data),
+        ];
+        let changes = snapshot.changelog_manifest_list.as_ref();
+        let changes = changes.map(|list| (list, snapshot.changelog_manifest_list_size, has_all));
+        for (list, size, is_needed) in lists.into_iter().chain(changes) {
             self.keep(list);
-            match read_manifest_list(self.branch.manifests(), list) {
+            match read_manifest_list(self.branch.manifests(), list, size) {
                 Ok(found) => {
                     for manifest in found {
                         self.keep(&manifest.file_name);
+                        manifest.extra_files.iter().flatten().for_each(|name| self.keep(name));
                         let entry = manifests.entry(manifest.file_name.clone());
                         let (_, of) = entry.or_insert_with(|| (manifest, Vec::new()));
                         if is_needed {

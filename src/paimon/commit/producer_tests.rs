@@ -171,7 +171,7 @@ impl Setup {
             let lists = lists.into_iter().chain([s.changelog_manifest_list.clone()]).flatten();
             for list in lists {
                 let manifests =
-                    crate::paimon::manifest::live::read_manifest_list(self.folder.manifests(), &list).unwrap();
+                    crate::paimon::manifest::live::read_manifest_list(self.folder.manifests(), &list, None).unwrap();
                 needed.extend(manifests.into_iter().map(|m| m.file_name));
                 needed.insert(list);
             }

@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::encode::FILE_MEMBER;
 use super::entries::{ADD, DELETE, NO_NAMES, PaimonEntryColumns, PaimonEntryRequest};
 use crate::codec::avro::{
-    Block, Budget, Compiled, Cursor, Inflater, Member, Node, OpenFile, RecordStep, Skip, compile,
+    Block, Budget, Compiled, Cursor, Inflater, Member, Node, OpenFile, RecordStep, Skip, UnknownMembers, compile,
 };
 use crate::codec::columns::BytesColumn;
 use crate::error::{Error, Result, ResultExt};
@@ -110,6 +111,10 @@ pub struct DecodeProgram {
     skip_stats: [Skip; 2],
     /// Skips lists of names, to recognise equal lists by their bytes.
     skip_names: [Skip; 2],
+    /// Members that only later versions know; `None` if there are none.
+    unknown: Option<Arc<UnknownMembers>>,
+    /// Which steps of an entry read them. In a file, all that skip do.
+    is_unknown: Vec<bool>,
 }
 
 impl DecodeProgram {
@@ -137,8 +142,23 @@ impl DecodeProgram {
             node_of(column).map_or(Ok(StatsSteps::default()), |m| StatsSteps::new(m.node.optional().1, &mut budget))
         };
         let (key_stats, value_stats) = (stats(EntryField::KeyStats)?, stats(EntryField::ValueStats)?);
-        let schema = schema_json.to_owned();
-        Ok(DecodeProgram { schema, entry, file, skip_file, key_stats, value_stats, skip_stats, skip_names })
+        let is_known = |m: &Member, inner: bool| match inner {
+            true => m.pick(FILE).is_some(),
+            false => m.name == "_VERSION" || m.pick(ENTRY).is_some(),
+        };
+        let unknown = UnknownMembers::of(schema_json, Some(FILE_MEMBER), is_known)?;
+        Ok(DecodeProgram {
+            schema: schema_json.to_owned(),
+            entry,
+            file,
+            skip_file,
+            key_stats,
+            value_stats,
+            skip_stats,
+            skip_names,
+            unknown: (!unknown.is_empty()).then(|| Arc::new(unknown)),
+            is_unknown: members.iter().map(|m| !is_known(m, false)).collect(),
+        })
     }
 }
 
@@ -200,6 +220,7 @@ impl Decoder {
         let compressed: usize = wanted.iter().map(|b| b.range.len()).sum();
         let mut place = entries(file.blocks().get(..blocks.start).unwrap_or_default());
         let mut sink = EntrySink::new(wants);
+        sink.columns.unknown_members = program.unknown.clone();
         // Entries take a hundred bytes and more; a claim that the bytes don't cover is not believed.
         sink.columns.reserve(usize::try_from(entries(wanted)).unwrap_or(usize::MAX).min(compressed / 16));
         for (i, block) in blocks.zip(wanted) {
@@ -261,6 +282,8 @@ struct EntryRow<'a> {
     external_path: Option<&'a [u8]>,
     first_row_id: Option<i64>,
     write_cols: Option<&'a [u8]>,
+    /// Members that only later versions know: those of the file, and those of the entry.
+    unknown: [Vec<u8>; 2],
 }
 
 impl EntryRow<'_> {
@@ -273,6 +296,7 @@ impl EntryRow<'_> {
         (self.creation_time, self.delete_row_count, self.file_source, self.first_row_id) = (None, None, None, None);
         (self.value_stats_cols, self.write_cols) = (None, None);
         (self.min_sequence_number, self.max_sequence_number) = (0, 0);
+        self.unknown.iter_mut().for_each(Vec::clear);
     }
 }
 
@@ -288,10 +312,14 @@ impl<'a> EntryWalk<'a, '_> {
         let program = self.program;
         self.row.clear();
         let (mut seen, mut wanted) = (0, None);
-        for step in &program.entry {
+        for (step, is_unknown) in program.entry.iter().zip(&program.is_unknown) {
             let column = match step {
                 RecordStep::Skip(skip) => {
-                    cursor = skip.run(cursor)?;
+                    let (bytes, after) = raw(skip, cursor)?;
+                    if *is_unknown {
+                        self.row.unknown[1].extend_from_slice(bytes.unwrap_or_default());
+                    }
+                    cursor = after;
                     continue;
                 }
                 RecordStep::Read(optional, column) => {
@@ -333,7 +361,9 @@ impl<'a> EntryWalk<'a, '_> {
         for step in &program.file {
             let column = match step {
                 RecordStep::Skip(skip) => {
-                    cursor = skip.run(cursor)?;
+                    let (bytes, after) = raw(skip, cursor)?;
+                    row.unknown[0].extend_from_slice(bytes.unwrap_or_default());
+                    cursor = after;
                     continue;
                 }
                 RecordStep::Read(optional, column) if !cursor.present(*optional)? => {
@@ -472,6 +502,8 @@ impl<'w> EntrySink<'w> {
         put(&mut c.external_path, row.external_path)?;
         c.first_row_id.push(row.first_row_id);
         c.write_cols.push(write_cols);
+        let unknown = c.unknown_members.as_ref().map(|_| row.unknown.concat());
+        put(&mut c.unknown, unknown.as_deref())?;
         let last = c.len().saturating_sub(1);
         match (self.wants)(c, last)? {
             true => check(row),

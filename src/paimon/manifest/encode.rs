@@ -14,7 +14,9 @@ use super::file_entry::FileEntry;
 use super::index_manifest::{DeletionVectorRange, GlobalIndex, IndexEntry};
 use super::list::PaimonManifestFile;
 use crate::codec::avro::declare::{self, Zones, array, field, optional_field, record};
-use crate::codec::avro::{AvroBytes, AvroCodec, AvroItems, ContainerWriter, RecordEncoder};
+use crate::codec::avro::{
+    AvroBytes, AvroCodec, AvroItems, ContainerWriter, ExtendedSchema, RecordEncoder, UnknownValues,
+};
 use crate::error::{Error, Result};
 use crate::paimon::spec::stats::{SimpleStats, UNKNOWN_NULLS};
 use crate::types::options::Options;
@@ -27,6 +29,9 @@ const INDEX_VERSION: i32 = 1;
 
 /// Java's name for the outermost record.
 const OUTERMOST: &str = "org.apache.paimon.avro.generated.record";
+
+/// The last member of an entry: a record.
+pub(super) const FILE_MEMBER: &str = "_FILE";
 
 /// A nested record. It has the namespace of the outermost.
 const FILE: &str = "record__FILE";
@@ -47,6 +52,7 @@ fn kept(place: &'static OnceLock<Kept>, make: fn() -> Result<AvroSchema>) -> Res
 }
 
 static LIST: OnceLock<Kept> = OnceLock::new();
+static NEWER_LIST: OnceLock<Kept> = OnceLock::new();
 static MANIFEST: OnceLock<Kept> = OnceLock::new();
 static INDEX: OnceLock<Kept> = OnceLock::new();
 
@@ -68,8 +74,18 @@ fn stats_schema(name: &str) -> Result<AvroSchema> {
 }
 
 fn list_schema() -> Result<AvroSchema> {
+    record(OUTERMOST, list_fields()?)
+}
+
+/// The schema of lists since Paimon 2. Lists of older tables keep the older schema, which older readers know.
+fn newer_list_schema() -> Result<AvroSchema> {
+    let newer = [optional_field("_TOTAL_BUCKETS", AvroSchema::Int), optional_field("_EXTRA_FILES", strings())];
+    record(OUTERMOST, list_fields()?.into_iter().chain(newer))
+}
+
+fn list_fields() -> Result<[Result<RecordField>; 13]> {
     use AvroSchema::{Int, Long, String};
-    let fields = [
+    Ok([
         required("_VERSION", Int),
         required("_FILE_NAME", String),
         required("_FILE_SIZE", Long),
@@ -83,8 +99,7 @@ fn list_schema() -> Result<AvroSchema> {
         optional_field("_MAX_LEVEL", Int),
         optional_field("_MIN_ROW_ID", Long),
         optional_field("_MAX_ROW_ID", Long),
-    ];
-    record(OUTERMOST, fields)
+    ])
 }
 
 fn manifest_schema() -> Result<AvroSchema> {
@@ -170,54 +185,89 @@ pub fn manifest_codec(options: Options<'_>) -> Result<AvroCodec> {
     }
 }
 
-/// A file being written, and the encoder of its records. The level of zstandard is Java's default.
-fn writer(kept: &'static Kept, codec: AvroCodec) -> Result<(ContainerWriter, RecordEncoder<'static>)> {
-    let container = ContainerWriter::new(&kept.text, &[], codec).with_level((codec == AvroCodec::Zstd).then_some(1));
-    Ok((container, RecordEncoder::new(&kept.schema)?))
-}
-
 /// Writes a manifest list.
 ///
 /// # Errors
 /// `Internal` if the codec fails.
 pub fn encode_manifest_list(manifests: &[PaimonManifestFile], codec: AvroCodec) -> Result<Vec<u8>> {
-    let (mut out, encoder) = writer(kept(&LIST, list_schema)?, codec)?;
+    let unknown = || manifests.iter().map(|m| m.unknown.as_ref());
+    let is_newer =
+        manifests.iter().any(|m| m.total_buckets.is_some() || m.extra_files.is_some() || m.unknown.is_some());
+    let kept = if is_newer { kept(&NEWER_LIST, newer_list_schema)? } else { kept(&LIST, list_schema)? };
+    let (mut out, encoder, extended) = extended_writer(kept, codec, None, unknown())?;
     for m in manifests {
-        let record = (
-            VERSION,
-            &m.file_name,
-            m.file_size,
-            m.added_files,
-            m.deleted_files,
-            stats_record(&m.partition_stats),
-            m.schema_id,
-            m.buckets.map(|e| e.0),
-            m.buckets.map(|e| e.1),
-            m.levels.map(|e| e.0),
-            m.levels.map(|e| e.1),
-            m.row_ids.map(|e| e.0),
-            m.row_ids.map(|e| e.1),
-        );
-        out.append(&encoder, &record)?;
+        let unknown = extended.as_ref().map(|e| e.bytes_of(m.unknown.as_ref())).transpose()?.unwrap_or_default();
+        out.append_extended(&encoder, &ListRecord { manifest: m, is_newer }, &unknown)?;
     }
     out.finish()
+}
+
+/// An entry of a manifest list.
+struct ListRecord<'a> {
+    manifest: &'a PaimonManifestFile,
+    is_newer: bool,
+}
+
+impl Serialize for ListRecord<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let m = self.manifest;
+        let mut out = serializer.serialize_tuple_struct("record", if self.is_newer { 15 } else { 13 })?;
+        out.serialize_field(&VERSION)?;
+        out.serialize_field(&m.file_name)?;
+        out.serialize_field(&m.file_size)?;
+        out.serialize_field(&m.added_files)?;
+        out.serialize_field(&m.deleted_files)?;
+        out.serialize_field(&stats_record(&m.partition_stats))?;
+        out.serialize_field(&m.schema_id)?;
+        out.serialize_field(&m.buckets.map(|e| e.0))?;
+        out.serialize_field(&m.buckets.map(|e| e.1))?;
+        out.serialize_field(&m.levels.map(|e| e.0))?;
+        out.serialize_field(&m.levels.map(|e| e.1))?;
+        out.serialize_field(&m.row_ids.map(|e| e.0))?;
+        out.serialize_field(&m.row_ids.map(|e| e.1))?;
+        if self.is_newer {
+            out.serialize_field(&m.total_buckets)?;
+            out.serialize_field(&m.extra_files)?;
+        }
+        out.end()
+    }
+}
+
+/// A container, the encoder of its records, and the members of later versions that the records have.
+type ExtendedWriter = (ContainerWriter, RecordEncoder<'static>, Option<ExtendedSchema>);
+
+/// A file being written, for records that may have members of later versions. The level of zstandard is Java's
+/// default.
+fn extended_writer<'v>(
+    kept: &'static Kept,
+    codec: AvroCodec,
+    inner: Option<&str>,
+    records: impl Iterator<Item = Option<&'v UnknownValues>>,
+) -> Result<ExtendedWriter> {
+    let extended = ExtendedSchema::of(&kept.text, inner, records);
+    let text = extended.as_ref().map_or(&kept.text, |e| &e.text);
+    let container = ContainerWriter::new(text, &[], codec).with_level((codec == AvroCodec::Zstd).then_some(1));
+    Ok((container, RecordEncoder::new(&kept.schema)?, extended))
 }
 
 /// Builds a manifest, entry by entry.
 pub struct PaimonManifestWriter {
     writer: ContainerWriter,
     encoder: RecordEncoder<'static>,
+    extended: Option<ExtendedSchema>,
     bytes: Vec<u8>,
 }
 
 impl PaimonManifestWriter {
-    /// An empty manifest.
+    /// An empty manifest. It can take entries with the unknown members of any of these.
     ///
     /// # Errors
     /// `Internal` if the schema of manifests is no Avro schema.
-    pub fn new(codec: AvroCodec) -> Result<PaimonManifestWriter> {
-        let (writer, encoder) = writer(kept(&MANIFEST, manifest_schema)?, codec)?;
-        Ok(PaimonManifestWriter { writer, encoder, bytes: Vec::new() })
+    pub fn new<'e>(codec: AvroCodec, entries: impl IntoIterator<Item = &'e FileEntry>) -> Result<PaimonManifestWriter> {
+        let unknown = entries.into_iter().map(|e| e.unknown.as_ref());
+        let kept = kept(&MANIFEST, manifest_schema)?;
+        let (writer, encoder, extended) = extended_writer(kept, codec, Some(FILE_MEMBER), unknown)?;
+        Ok(PaimonManifestWriter { writer, encoder, extended, bytes: Vec::new() })
     }
 
     /// Appends an entry.
@@ -226,7 +276,13 @@ impl PaimonManifestWriter {
     /// `Internal` if it is unlike the schema of manifests.
     pub fn add(&mut self, e: &FileEntry) -> Result<()> {
         let record = (VERSION, i32::from(e.kind), AvroBytes(&e.partition), e.bucket, e.total_buckets, FileRecord(e));
-        self.writer.append(&self.encoder, &record)
+        match &self.extended {
+            None => self.writer.append(&self.encoder, &record),
+            Some(extended) => {
+                let unknown = extended.bytes_of(e.unknown.as_ref())?;
+                self.writer.append_extended(&self.encoder, &record, &unknown)
+            }
+        }
     }
 
     /// Bytes so far, without those of the block in progress.
@@ -253,7 +309,7 @@ impl PaimonManifestWriter {
 /// # Errors
 /// `Internal` if the codec fails.
 pub fn encode_manifest(entries: &[FileEntry], codec: AvroCodec) -> Result<Vec<u8>> {
-    let mut out = PaimonManifestWriter::new(codec)?;
+    let mut out = PaimonManifestWriter::new(codec, entries)?;
     entries.iter().try_for_each(|entry| out.add(entry))?;
     out.finish()
 }
@@ -303,8 +359,10 @@ impl Serialize for FileRecord<'_> {
 /// # Errors
 /// `InvalidInput` for a deletion vector beyond 2 GiB of its file; `Internal` if the codec fails.
 pub fn encode_index_manifest(entries: &[IndexEntry], codec: AvroCodec) -> Result<Vec<u8>> {
-    let (mut out, encoder) = writer(kept(&INDEX, index_schema)?, codec)?;
+    let unknown = entries.iter().map(|e| e.unknown.as_ref());
+    let (mut out, encoder, extended) = extended_writer(kept(&INDEX, index_schema)?, codec, None, unknown)?;
     for e in entries {
+        let unknown = extended.as_ref().map(|x| x.bytes_of(e.unknown.as_ref())).transpose()?.unwrap_or_default();
         let ranges = e.deletion_vectors.as_deref();
         let ranges = ranges.map(|ranges| ranges.iter().map(range_record).collect::<Result<Vec<_>>>()).transpose()?;
         let record = (
@@ -320,7 +378,7 @@ pub fn encode_index_manifest(entries: &[IndexEntry], codec: AvroCodec) -> Result
             &e.external_path,
             e.global.as_ref().map(global_record),
         );
-        out.append(&encoder, &record)?;
+        out.append_extended(&encoder, &record, &unknown)?;
     }
     out.finish()
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::codec::avro::{UnknownMembers, UnknownValues};
 use crate::codec::columns::BytesColumn;
 use crate::error::{Error, Result};
 use crate::format::task::{BucketFile, DataFile, FileContent, FileFormat, Partition};
@@ -86,6 +87,10 @@ pub struct PaimonEntryColumns {
     pub write_cols: Vec<u32>,
     /// The distinct lists of names of the batch.
     pub names: Vec<Arc<[String]>>,
+    /// The values of members that only later versions know.
+    pub(crate) unknown: BytesColumn,
+    /// What these members are.
+    pub(crate) unknown_members: Option<Arc<UnknownMembers>>,
 }
 
 impl PaimonEntryColumns {
@@ -148,6 +153,12 @@ impl PaimonEntryColumns {
         self.external_path.pop();
         self.first_row_id.pop();
         self.write_cols.pop();
+        self.unknown.pop();
+    }
+
+    /// A row's members that only later versions know.
+    pub(crate) fn unknown_of(&self, row: usize) -> Option<UnknownValues> {
+        Some(UnknownValues::new(self.unknown_members.as_ref()?, self.unknown.get(row)?))
     }
 
     /// All rows.

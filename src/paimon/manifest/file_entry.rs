@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::entries::{ADD, APPEND, COMPACT, EMPTY_ROW, PaimonEntryColumns};
+use crate::codec::avro::UnknownValues;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{FileSource, NewBucketFile, Partition, RowStats};
 use crate::paimon::spec::binary_row_write::{encode_values, prefixed};
@@ -43,6 +44,8 @@ pub struct FileEntry {
     pub external_path: Option<String>,
     pub first_row_id: Option<i64>,
     pub write_cols: Option<Arc<[String]>>,
+    /// Members of later versions, which are kept when the entry is written again.
+    pub unknown: Option<UnknownValues>,
 }
 
 /// The partition as manifests have it: a binary row after its number of fields.
@@ -117,6 +120,7 @@ impl FileEntry {
             external_path: new.external.then(|| file.path.clone()),
             first_row_id: file.first_row_id,
             write_cols: bucket_file.write_columns.as_deref().map(Into::into),
+            unknown: None,
         })
     }
 
@@ -193,6 +197,7 @@ impl PaimonEntryColumns {
             external_path: self.external(row)?.map(str::to_owned),
             first_row_id: self.first_row_id.get(row).copied().flatten(),
             write_cols: self.write_cols_of(row).cloned(),
+            unknown: self.unknown_of(row),
         })
     }
 }

@@ -3,9 +3,14 @@
 //!
 //! Source: Paimon specification, "Index Manifest"; Java's `IndexManifestEntry`.
 
+use std::sync::Arc;
+
 use super::entries::ADD;
 use super::folder::ManifestFolder;
-use crate::codec::avro::{Budget, Compiled, Cursor, Node, OpenFile, Optional, RecordStep, Shape, compile};
+use crate::codec::avro::{
+    Budget, Compiled, Cursor, Member, Node, OpenFile, Optional, RecordStep, Shape, UnknownMembers, UnknownValues,
+    compile,
+};
 use crate::error::{Error, Result};
 use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::stats_decode::require;
@@ -39,6 +44,8 @@ pub struct IndexEntry {
     pub external_path: Option<String>,
     /// What it indexes, if it is global.
     pub global: Option<GlobalIndex>,
+    /// Members of later versions, which are kept when the entry is written again.
+    pub unknown: Option<UnknownValues>,
 }
 
 impl IndexEntry {
@@ -191,6 +198,10 @@ struct IndexLayout {
     global: Vec<RecordStep<GlobalColumn>>,
     /// Whether items of the list of field ids may be null.
     field_id: Optional,
+    /// Members of later versions.
+    unknown: Arc<UnknownMembers>,
+    /// Which steps read them.
+    is_unknown: Vec<bool>,
 }
 
 impl IndexLayout {
@@ -233,13 +244,23 @@ impl IndexLayout {
                 _ => node.is_integer(),
             })?;
         }
-        Ok(IndexLayout { schema: schema_json.to_owned(), steps, range, ranges, global, field_id })
+        let is_known = |m: &Member, _| m.name == "_VERSION" || m.pick(COLUMNS).is_some();
+        let unknown = Arc::new(UnknownMembers::of(schema_json, None, is_known)?);
+        let is_unknown = members.iter().map(|m| !is_known(m, false)).collect();
+        let schema = schema_json.to_owned();
+        Ok(IndexLayout { schema, steps, range, ranges, global, field_id, unknown, is_unknown })
     }
 
     fn entry(&self, cursor: &mut Cursor<'_>) -> Result<IndexEntry> {
-        let mut out = IndexEntry::default();
-        for step in &self.steps {
-            let Some(column) = step.wanted(cursor)? else { continue };
+        let (mut out, mut unknown) = (IndexEntry::default(), Vec::new());
+        for (step, is_unknown) in self.steps.iter().zip(&self.is_unknown) {
+            let before = cursor.rest();
+            let Some(column) = step.wanted(cursor)? else {
+                if *is_unknown {
+                    unknown.extend_from_slice(before.get(..before.len() - cursor.rest().len()).unwrap_or_default());
+                }
+                continue;
+            };
             match column {
                 IndexColumn::Kind => {
                     let kind = cursor.long()?;
@@ -258,6 +279,9 @@ impl IndexLayout {
                 IndexColumn::Ranges => out.deletion_vectors = Some(self.read_ranges(cursor)?),
                 IndexColumn::Global => out.global = Some(self.read_global(cursor)?),
             }
+        }
+        if !self.unknown.is_empty() {
+            out.unknown = Some(UnknownValues::new(&self.unknown, &unknown));
         }
         if out.index_type == DELETION_VECTORS && out.deletion_vectors.is_none() {
             // Without them, deleted rows would be back.

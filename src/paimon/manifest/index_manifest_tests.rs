@@ -34,6 +34,7 @@ fn one_entry() -> (Vec<u8>, IndexEntry) {
             DeletionVectorRange { data_file: "b".into(), offset: 39, length: 30, cardinality: None },
         ]),
         external_path: Some("s3://x/index-1".into()),
+        unknown: None,
         global: Some(GlobalIndex {
             first_row_id: 5,
             last_row_id: 9,

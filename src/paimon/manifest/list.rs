@@ -2,11 +2,15 @@
 //!
 //! Source: Paimon specification, "Manifest List"; Java's `ManifestFileMeta` for the ranges.
 
-use crate::codec::avro::{Budget, Compiled, Cursor, Node, OpenFile, RecordStep, compile};
+use std::sync::Arc;
+
+use crate::codec::avro::{
+    Budget, Compiled, Cursor, Member, Node, OpenFile, RecordStep, UnknownMembers, UnknownValues, compile,
+};
 use crate::error::{Error, Result};
 use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::stats::SimpleStats;
-use crate::paimon::spec::stats_decode::{RawStats, StatsSteps, is_stats, require};
+use crate::paimon::spec::stats_decode::{RawStats, StatsSteps, is_stats, is_text_list, read_texts, require};
 
 /// A manifest of a snapshot. A range of `None` is unknown: the manifest may contain anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +33,33 @@ pub struct PaimonManifestFile {
     pub levels: Option<(i32, i32)>,
     /// The least and the greatest row id, both ends included.
     pub row_ids: Option<(i64, i64)>,
+    /// The total number of buckets of all its entries, if it is one number (since Paimon 2).
+    pub total_buckets: Option<i32>,
+    /// Files beside the manifest, such as an index of its blocks (since Paimon 2). Names in the folder of manifests.
+    pub extra_files: Option<Vec<String>>,
+    /// Members of later versions, which are kept when the list is written again.
+    pub unknown: Option<UnknownValues>,
+}
+
+impl PaimonManifestFile {
+    /// Compares the manifest with what the list records. It is refused if it is shorter and has fewer entries. A file
+    /// that was cut off between two blocks looks whole otherwise.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is only a part of the recorded file.
+    pub(crate) fn check_whole<B: AsRef<[u8]>>(&self, file: &OpenFile<B>) -> Result<()> {
+        let (bytes, entries) = (file.size_bytes() as u64, file.record_count());
+        let (listed_bytes, listed) =
+            (self.file_size as u64, self.added_files.saturating_add(self.deleted_files) as u64);
+        if bytes >= listed_bytes || entries >= listed {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!(
+            "the manifest has {bytes} bytes and {entries} entries; the manifest list records {listed_bytes} bytes and \
+             {listed} entries"
+        ))
+        .hint("The file was cut off or replaced. Restore it, or go back to an older snapshot"))
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,6 +76,8 @@ enum ManifestListColumn {
     MaxLevel,
     MinRowId,
     MaxRowId,
+    TotalBuckets,
+    ExtraFiles,
 }
 
 /// Paimon's members have no ids.
@@ -61,7 +94,12 @@ const COLUMNS: &[(i32, &str, ManifestListColumn)] = &[
     (0, "_MAX_LEVEL", ManifestListColumn::MaxLevel),
     (0, "_MIN_ROW_ID", ManifestListColumn::MinRowId),
     (0, "_MAX_ROW_ID", ManifestListColumn::MaxRowId),
+    (0, "_TOTAL_BUCKETS", ManifestListColumn::TotalBuckets),
+    (0, "_EXTRA_FILES", ManifestListColumn::ExtraFiles),
 ];
+
+/// The version of an entry, which each writer sets.
+const VERSION: &str = "_VERSION";
 
 /// Columns without which there is nothing to read, first in the table.
 const REQUIRED: usize = 4;
@@ -91,6 +129,10 @@ struct ListLayout {
     schema: String,
     steps: Vec<RecordStep<ManifestListColumn>>,
     stats: StatsSteps,
+    /// Members of later versions.
+    unknown: Arc<UnknownMembers>,
+    /// Which steps read them.
+    is_unknown: Vec<bool>,
 }
 
 /// The ends of a range, as far as they are known.
@@ -111,19 +153,34 @@ impl ListLayout {
         let steps = compile(members, COLUMNS, &mut budget, |column, node| match column {
             ManifestListColumn::FileName => node.is_prefixed(),
             ManifestListColumn::PartitionStats => is_stats(node),
+            ManifestListColumn::ExtraFiles => is_text_list(node),
             _ => node.is_integer(),
         })?;
         require(&steps, COLUMNS.get(..REQUIRED).unwrap_or_default(), "manifest list")?;
         let stats = members.iter().find(|m| m.pick(COLUMNS) == Some(ManifestListColumn::PartitionStats));
         let stats = stats.map(|m| StatsSteps::new(m.node.optional().1, &mut budget)).transpose()?;
-        Ok(ListLayout { schema: schema_json.to_owned(), steps, stats: stats.unwrap_or_default() })
+        let is_known = |m: &Member, _| m.name == VERSION || m.pick(COLUMNS).is_some();
+        Ok(ListLayout {
+            schema: schema_json.to_owned(),
+            steps,
+            stats: stats.unwrap_or_default(),
+            unknown: Arc::new(UnknownMembers::of(schema_json, None, is_known)?),
+            is_unknown: members.iter().map(|m| !is_known(m, false)).collect(),
+        })
     }
 
     fn manifest(&self, cursor: &mut Cursor<'_>) -> Result<PaimonManifestFile> {
         let mut out = PaimonManifestFile::default();
         let (mut buckets, mut levels, mut row_ids) = (ListEnds::default(), ListEnds::default(), ListEnds::default());
-        for step in &self.steps {
-            let Some(column) = step.wanted(cursor)? else { continue };
+        let mut unknown = Vec::new();
+        for (step, is_unknown) in self.steps.iter().zip(&self.is_unknown) {
+            let before = cursor.rest();
+            let Some(column) = step.wanted(cursor)? else {
+                if *is_unknown {
+                    unknown.extend_from_slice(before.get(..before.len() - cursor.rest().len()).unwrap_or_default());
+                }
+                continue;
+            };
             match column {
                 ManifestListColumn::FileName => checked_name(cursor.string()?)?.clone_into(&mut out.file_name),
                 ManifestListColumn::FileSize => out.file_size = count(cursor.long()?)?,
@@ -141,10 +198,20 @@ impl ListLayout {
                 ManifestListColumn::MaxLevel => levels.1 = Some(cursor.int()?),
                 ManifestListColumn::MinRowId => row_ids.0 = Some(cursor.long()?),
                 ManifestListColumn::MaxRowId => row_ids.1 = Some(cursor.long()?),
+                ManifestListColumn::TotalBuckets => out.total_buckets = Some(cursor.int()?),
+                ManifestListColumn::ExtraFiles => {
+                    let mut names = Vec::new();
+                    *cursor = read_texts(cursor.clone(), &mut names)?;
+                    let names = names.into_iter().map(|name| Ok(checked_name(name)?.to_owned()));
+                    out.extra_files = Some(names.collect::<Result<_>>()?);
+                }
             }
         }
         if out.file_name.is_empty() {
             return Err(Error::corrupt("an entry of the manifest list has no name"));
+        }
+        if !self.unknown.is_empty() {
+            out.unknown = Some(UnknownValues::new(&self.unknown, &unknown));
         }
         (out.buckets, out.levels, out.row_ids) = (buckets.range(), levels.range(), row_ids.range());
         Ok(out)

@@ -14,7 +14,7 @@ use super::entries::{ADD, DELETE, Identity, PaimonEntryColumns, PaimonEntryReque
 use super::folder::ManifestFolder;
 use super::list::{PaimonManifestFile, decode_entries};
 use crate::codec::avro::OpenFile;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::{check_cancelled, in_stages, threads};
 
@@ -250,7 +250,12 @@ fn read_parts<J: EntryJudge>(
     let name_of = |i: usize| manifests.get(i).map(|m| m.file_name.as_str()).unwrap_or_default();
     let prepare = |i: usize| -> Result<Vec<ManifestPart>> {
         check_cancelled()?;
-        let file = from.read("manifest", name_of(i), |file| Ok(file.clone()))?;
+        let file = match manifests.get(i) {
+            Some(manifest) => {
+                from.read("manifest", name_of(i), |file| manifest.check_whole(file).map(|()| file.clone()))?
+            }
+            None => return Ok(Vec::new()),
+        };
         let (count, (least, most)) = (file.blocks().len(), BLOCKS_AT_ONCE.into_inner());
         let at_once = count.div_ceil(threads(usize::MAX)).clamp(least, most);
         let part = |start: usize| (file.clone(), start..start.saturating_add(at_once).min(count));
@@ -275,15 +280,31 @@ pub fn read_manifest(
     request: &PaimonEntryRequest<'_>,
 ) -> Result<PaimonEntryColumns> {
     check_cancelled()?;
-    from.read("manifest", &manifest.file_name, |file| Decoder::default().decode(file, request))
+    from.read("manifest", &manifest.file_name, |file| {
+        manifest.check_whole(file)?;
+        Decoder::default().decode(file, request)
+    })
 }
 
-/// Reads a manifest list by its name.
+/// Reads a manifest list by its name and, if the snapshot records it, its length.
 ///
 /// # Errors
-/// Those of the store; as [`super::list::decode_manifest_list`], naming the list.
-pub fn read_manifest_list(from: ManifestFolder<'_>, name: &str) -> Result<Vec<PaimonManifestFile>> {
-    from.read("manifest list", name, |file| decode_entries(file))
+/// Those of the store; as [`super::list::decode_manifest_list`], naming the list; `CorruptTable` if it was cut off.
+pub fn read_manifest_list(
+    from: ManifestFolder<'_>,
+    name: &str,
+    recorded_bytes: Option<i64>,
+) -> Result<Vec<PaimonManifestFile>> {
+    from.read("manifest list", name, |file| {
+        let (bytes, recorded) = (file.size_bytes() as u64, recorded_bytes.and_then(|n| u64::try_from(n).ok()));
+        if let Some(recorded) = recorded.filter(|recorded| *recorded > bytes) {
+            return Err(Error::corrupt(format!(
+                "the manifest list has {bytes} bytes; the snapshot records {recorded} bytes"
+            ))
+            .hint("The file was cut off or replaced. Restore it, or go back to an older snapshot"));
+        }
+        decode_entries(file)
+    })
 }
 
 /// The manifests of the files that a snapshot has, in order: those of all commits before, then those of its own.
@@ -291,8 +312,8 @@ pub fn read_manifest_list(from: ManifestFolder<'_>, name: &str) -> Result<Vec<Pa
 /// # Errors
 /// As [`read_manifest_list`].
 pub fn data_manifests(from: ManifestFolder<'_>, snapshot: &PaimonSnapshot) -> Result<Vec<PaimonManifestFile>> {
-    let mut out = read_manifest_list(from, &snapshot.base_manifest_list)?;
-    out.extend(read_manifest_list(from, &snapshot.delta_manifest_list)?);
+    let mut out = read_manifest_list(from, &snapshot.base_manifest_list, snapshot.base_manifest_list_size)?;
+    out.extend(delta_manifests(from, snapshot)?);
     Ok(out)
 }
 
@@ -301,7 +322,7 @@ pub fn data_manifests(from: ManifestFolder<'_>, snapshot: &PaimonSnapshot) -> Re
 /// # Errors
 /// As [`read_manifest_list`].
 pub fn delta_manifests(from: ManifestFolder<'_>, snapshot: &PaimonSnapshot) -> Result<Vec<PaimonManifestFile>> {
-    read_manifest_list(from, &snapshot.delta_manifest_list)
+    read_manifest_list(from, &snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
 }
 
 /// The manifests of a snapshot's changelog files; empty without changelog.
@@ -310,7 +331,7 @@ pub fn delta_manifests(from: ManifestFolder<'_>, snapshot: &PaimonSnapshot) -> R
 /// As [`read_manifest_list`].
 pub fn changelog_manifests(from: ManifestFolder<'_>, snapshot: &PaimonSnapshot) -> Result<Vec<PaimonManifestFile>> {
     match &snapshot.changelog_manifest_list {
-        Some(name) => read_manifest_list(from, name),
+        Some(name) => read_manifest_list(from, name, snapshot.changelog_manifest_list_size),
         None => Ok(Vec::new()),
     }
 }

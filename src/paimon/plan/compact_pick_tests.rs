@@ -31,6 +31,7 @@ fn file(level: i32, size: i64, sequence: (i64, i64)) -> FileEntry {
         external_path: None,
         first_row_id: None,
         write_cols: None,
+        unknown: None,
     }
 }
 

@@ -87,6 +87,8 @@ pub struct DataField {
     pub description: Option<String>,
     /// What writers take for a row that gives no value, as SQL text.
     pub default_value: Option<String>,
+    /// Members that only later versions know.
+    pub unknown: serde_json::Map<String, serde_json::Value>,
 }
 
 /// The ids of what is inside a column at a depth, from 1: of elements and map values, and of map keys.
@@ -98,7 +100,7 @@ fn derived_ids(column: FieldId, depth: FieldId) -> (FieldId, FieldId) {
 impl DataField {
     /// A field without comment and default.
     pub fn new(id: FieldId, name: impl Into<String>, ty: DataType) -> DataField {
-        DataField { id, name: name.into(), ty, description: None, default_value: None }
+        DataField { id, name: name.into(), ty, description: None, default_value: None, unknown: Default::default() }
     }
 
     /// The field as the rest of the crate sees it.

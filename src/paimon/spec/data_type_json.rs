@@ -7,6 +7,15 @@ use super::data_type_text::parse_type_text;
 use crate::error::{Error, Result, ResultExt};
 use crate::types::json_members::JsonMembers;
 
+/// The members of a field that are known.
+const KEYS: [&str; 5] = ["id", "name", "type", "description", "defaultValue"];
+
+/// The members of an object that are not among the known ones. They are kept when the object is written again.
+pub(crate) fn unknown_members(members: &Map<String, Json>, known: &[&str]) -> Map<String, Json> {
+    let unknown = members.iter().filter(|(key, _)| !known.contains(&key.as_str()));
+    unknown.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
 impl DataField {
     /// Reads a field of a schema file.
     ///
@@ -22,6 +31,7 @@ impl DataField {
             ty: DataType::from_json(ty).with("column", name)?,
             description: text("description"),
             default_value: text("defaultValue"),
+            unknown: json.as_object().map(|members| unknown_members(members, &KEYS)).unwrap_or_default(),
             name: name.to_owned(),
         })
     }
@@ -34,6 +44,7 @@ impl DataField {
         out.insert("type".to_owned(), self.ty.to_json());
         out.extend(self.description.as_ref().map(|d| ("description".to_owned(), json!(d))));
         out.extend(self.default_value.as_ref().map(|d| ("defaultValue".to_owned(), json!(d))));
+        out.extend(self.unknown.clone());
         Json::Object(out)
     }
 }

@@ -22,6 +22,9 @@ pub(crate) fn data_type(ty: &Type, nullable: bool) -> Result<DataType> {
     use PrimitiveType as P;
     let inner = |f: &Field| data_type(&f.ty, !f.required).map(Box::new);
     let kind = match ty {
+        Type::Struct(members) if members.is_empty() => {
+            return Err(Error::invalid("a struct without fields can't be stored"));
+        }
         Type::Struct(members) => TypeKind::Row(members.iter().map(data_field).collect::<Result<_>>()?),
         Type::List(element) => TypeKind::Array(inner(element)?),
         Type::Map(key, value) => TypeKind::Map(inner(key)?, inner(value)?),
@@ -40,6 +43,7 @@ pub(crate) fn data_type(ty: &Type, nullable: bool) -> Result<DataType> {
             P::TimestamptzNs => TypeKind::TimestampLtz(9),
             P::String => TypeKind::VarChar(MAX_LENGTH),
             P::Binary => TypeKind::VarBinary(MAX_LENGTH),
+            P::Fixed(0) => return Err(Error::invalid("values of 0 bytes can't be stored, as the type fixed[0] wants")),
             P::Fixed(n) => TypeKind::Binary(*n),
             P::Variant => TypeKind::Variant,
             _ => return Err(Error::unsupported(format!("tables of Paimon have no columns of type {p}"))),

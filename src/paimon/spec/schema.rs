@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::data_type::{DataField, DataType};
+use super::data_type_json::unknown_members;
 use super::pretty_json::pretty;
 use crate::error::{Error, Result};
 use crate::types::json_members::JsonMembers;
@@ -38,7 +39,13 @@ pub struct SchemaParts {
     pub options: BTreeMap<String, String>,
     pub comment: Option<String>,
     pub time_ms: i64,
+    /// Members that only later versions know.
+    pub unknown: Map<String, Json>,
 }
+
+/// The members of a schema file that are known.
+const KEYS: [&str; 9] =
+    ["version", "id", "fields", "highestFieldId", "partitionKeys", "primaryKeys", "options", "comment", "timeMillis"];
 
 /// A schema file.
 #[derive(Clone, Debug)]
@@ -176,6 +183,7 @@ impl TableSchema {
             put("comment", comment.into());
         }
         put("timeMillis", parts.time_ms.into());
+        raw.extend(parts.unknown);
         TableSchema::from_json(raw)
     }
 
@@ -190,6 +198,7 @@ impl TableSchema {
             options: self.options.clone(),
             comment: self.comment.clone(),
             time_ms: self.time_ms,
+            unknown: unknown_members(&self.raw, &KEYS),
         }
     }
 

@@ -14,7 +14,9 @@ use crate::data::arrow::schema::arrow_primitive;
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::parquet::file::ParquetFile;
 use crate::data::parquet::import::fits::{check_ids, doubtful_leaves};
+use crate::data::parquet::import::hive::folder_value;
 use crate::data::parquet::import::lineage::{StoredLineage, has_lineage, lineage_of};
+use crate::data::parquet::import::whole_units::check_whole_units;
 use crate::data::read::constants::Constants;
 use crate::data::read::file_columns::{FileColumn, FileColumns};
 use crate::data::read::guard::guard;
@@ -156,7 +158,7 @@ impl Importer {
         let partition = match (record_count, partition) {
             (0, _) => Partition { spec_id: self.spec.id, values: Vec::new() },
             (_, Some(values)) => self.partition_of(&whole, record_count, values)?,
-            (_, None) => self.partition(&whole, record_count)?,
+            (_, None) => self.partition(&whole, record_count, columns, path)?,
         };
         let mut kept = metrics(&self.kept)?;
         let known = |id: FieldId| ids.values().any(|known| *known == id);
@@ -183,6 +185,7 @@ impl Importer {
         for id in doubtful_leaves(columns, &self.schema, footer) {
             self.check_values(id, &file)?;
         }
+        check_whole_units(&self.store, path, parquet, columns, &self.schema)?;
         Ok(file)
     }
 
@@ -337,14 +340,32 @@ impl Importer {
         }
     }
 
-    /// The partition that all rows are of, by bounds that are equal.
-    fn partition(&self, metrics: &ColumnMetrics, record_count: i64) -> Result<Partition> {
+    /// The partition that all rows are of, by bounds that are equal, or by the folder if the file lacks the column.
+    fn partition(
+        &self,
+        metrics: &ColumnMetrics,
+        record_count: i64,
+        columns: &FileColumns,
+        path: &str,
+    ) -> Result<Partition> {
         let value = |f: &PartitionField| {
-            let value = self.partition_value(f, metrics, record_count).with("partition field", &f.name)?;
+            let absent = self.absent_column(f, columns);
+            let value = match absent {
+                Some(column) => folder_partition(f, column, path),
+                None => self.partition_value(f, metrics, record_count),
+            };
+            let value = value.with("partition field", &f.name)?;
             Ok(self.value_of(f, value))
         };
         let values = self.spec.fields.iter().map(value).collect::<Result<Vec<_>>>()?;
         Ok(Partition { spec_id: self.spec.id, values })
+    }
+
+    /// The column of a partition field if the file does not have it.
+    fn absent_column(&self, f: &PartitionField, columns: &FileColumns) -> Option<&Field> {
+        let column = self.schema.fields.iter().find(|column| column.id == f.source_id)?;
+        let is_there = columns.iter().any(|c| c.id == Some(column.id));
+        (!is_there && f.transform != Transform::Void).then_some(column)
     }
 
     fn partition_value(&self, f: &PartitionField, m: &ColumnMetrics, record_count: i64) -> Result<Option<Value>> {
@@ -377,6 +398,29 @@ impl Importer {
             return Err(unknown());
         }
         Ok(low)
+    }
+}
+
+/// The value of a partition field whose column is not in the file: the one that a folder names.
+fn folder_partition(f: &PartitionField, column: &Field, path: &str) -> Result<Option<Value>> {
+    let name = &column.name;
+    if f.transform != Transform::Identity {
+        return Err(Error::invalid(format!("the file has no column '{name}', which the table is partitioned by"))
+            .hint("Only values of identity partitions are taken from folders. Append the rows with the column"));
+    }
+    let found = match column.ty.as_primitive() {
+        Some(ty) => folder_value(path, name, ty)?,
+        None => None,
+    };
+    match found {
+        Some(None) if column.required => Err(Error::invalid(format!("the folder says that '{name}' is null"))
+            .with("column", name)
+            .hint("The column is required in the table. Make it optional first")),
+        Some(value) => Ok(value),
+        None => Err(Error::invalid(format!(
+            "the file has no column '{name}', which the table is partitioned by, and no folder of its path names a value"
+        ))
+        .hint(format!("Put the file into a folder '{name}=value', or write the column into the file"))),
     }
 }
 

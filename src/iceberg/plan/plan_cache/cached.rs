@@ -59,7 +59,8 @@ impl Judge {
             return Ok(batch);
         }
         let bytes = self.input.store.get(&self.input.location.resolve(&file.path)?).with("manifest", &file.path)?;
-        let manifest = Manifest::parse_like(&bytes, self.layout.get())?;
+        let manifest = Manifest::parse_listed(&bytes, file.size(), self.layout.get())?;
+        manifest.check_spec(&self.specs.get(file.spec_id)?.spec, &self.input.schema)?;
         self.layout.get_or_init(|| manifest.layout().clone());
         let mut fields = cached_fields(&self.input.metadata);
         fields.extend(&request.metric_fields);

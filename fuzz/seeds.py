@@ -1,0 +1,62 @@
+"""Writes small seeds for the fuzz targets into `seeds/`: files of the tests, texts, and random choices for generators."""
+
+import random
+import shutil
+from pathlib import Path
+
+HERE = Path(__file__).parent
+DATA = HERE.parent / "tests" / "data"
+LONGEST = 64 * 1024
+
+# Targets that take files as they are, and what the files' names look like.
+FILES = {
+    "avro_container": ["**/*.avro"],
+    "manifest": ["manifests/*.avro"],
+    "manifest_list": ["manifests/*list*.avro"],
+    "metadata": ["**/*.metadata.json"],
+    "parquet": ["**/*.parquet"],
+    "parquet_deletes": ["**/*.parquet"],
+    "orc_rows": ["**/*.orc"],
+    "avro_rows": ["**/*.avro"],
+    "puffin": ["**/*.puffin"],
+    "paimon_json": ["**/snapshot-*", "**/schema-*"],
+    "paimon_files": ["**/manifest-*", "**/index-*"],
+}
+
+# Targets whose input is a list of choices.
+GENERATORS = ["parquet_pages", "orc_stripes", "avro_blocks"]
+
+FILTERS = [
+    "a = 1 and b in ('x', 'y') or not (c is null)",
+    "d.x between -1.5e3 and 2 and starts_with(b, 'p')",
+    "bucket(4, a) = 1 and day(e) >= date '2024-01-01' or f is nan",
+    '"odd ""name""" <> x\'00ff\' and b like \'ab%\' and `in`.c != true',
+]
+
+
+def write(target: str, name: str, content: bytes) -> None:
+    """Writes a seed unless it is too long."""
+    if len(content) <= LONGEST:
+        (HERE / "seeds" / target / name).write_bytes(content)
+
+
+def main() -> None:
+    """Writes all seeds anew."""
+    shutil.rmtree(HERE / "seeds", ignore_errors=True)
+    for target in [*FILES, *GENERATORS, "filter"]:
+        (HERE / "seeds" / target).mkdir(parents=True)
+    for target, patterns in FILES.items():
+        found = [path for pattern in patterns for path in sorted(DATA.glob(pattern)) if path.is_file()]
+        for number, path in enumerate(found[:40]):
+            write(target, f"{number:03}", path.read_bytes())
+    numbers = random.Random(7)
+    for target in GENERATORS:
+        for number in range(200):
+            # Few bytes from 240 up: those make wrong numbers.
+            most = 240 if number % 4 else 256
+            write(target, f"{number:03}", bytes(numbers.randrange(most) for _ in range(400)))
+    for number, text in enumerate(FILTERS):
+        write("filter", f"{number:03}", text.encode())
+
+
+main()
