@@ -42,7 +42,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Spanned>> {
     }
     let mut lexer = Lexer { text, at: 0, out: Vec::new() };
     while lexer.next()? {
-        if lexer.out.len() % TOKENS_BETWEEN_CHECKS == 0 {
+        if lexer.out.len().is_multiple_of(TOKENS_BETWEEN_CHECKS) {
             check_cancelled()?;
         }
     }

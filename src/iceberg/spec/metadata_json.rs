@@ -148,7 +148,7 @@ fn each<T>(m: &mut OwnedMembers, key: &str, read: impl Fn(Json) -> Result<T>) ->
 
 /// Reads a log. `keep` gets entries with members that are not known.
 fn log<T>(
-    m: &mut Members,
+    m: &mut OwnedMembers,
     key: &str,
     read: impl Fn(Json) -> Result<T>,
     mut keep: impl FnMut(&T, Json),
