@@ -1,4 +1,4 @@
-"""Writes small seeds for the fuzz targets into `seeds/`: files of the tests, texts, and random choices for generators."""
+"""Writes small seeds for the fuzz targets into `seeds/`: files of the tests, texts, random choices for generators."""
 
 import random
 import shutil

@@ -16,9 +16,9 @@ use object_store::{Error as StoreError, GetOptions, GetRange, GetResult, ObjectS
 
 use super::connect::{Client, connect};
 use super::failure::{is_refusal, status};
-use super::limits::{FIRST_BYTES, check_at_most, check_bytes, most_bytes};
+use super::limits::{check_at_most, check_bytes, most_bytes};
 use super::location::{join, normalise};
-use super::object_handle::Object;
+use super::object_handle::{Object, collect};
 use super::object_writer::ObjectWriter;
 use super::options::StoreOptions;
 use super::place::{Service, StoreBucket, place};
@@ -103,17 +103,6 @@ async fn one_range(store: &dyn ObjectStore, key: &Path, range: GetRange) -> obje
     let got: GetResult = store.get_opts(key, GetOptions { range: Some(range), ..GetOptions::default() }).await?;
     let size = got.meta.size;
     Ok((collect(got).await?, size))
-}
-
-/// The bytes of an answer. Memory grows with the bytes that arrive.
-pub(super) async fn collect(got: GetResult) -> object_store::Result<Vec<u8>> {
-    let expected = usize::try_from(got.range.end.saturating_sub(got.range.start)).unwrap_or(usize::MAX);
-    let mut bytes = Vec::with_capacity(expected.min(FIRST_BYTES));
-    let mut chunks = got.into_stream();
-    while let Some(chunk) = chunks.try_next().await? {
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
 }
 
 /// A whole object, or its size if that is more than `most` bytes.

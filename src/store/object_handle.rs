@@ -3,11 +3,13 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use futures_util::TryStreamExt;
 use object_store::path::Path;
-use object_store::{Error as StoreError, ObjectStore};
+use object_store::{Error as StoreError, GetResult, ObjectStore};
 
 use super::connect::Client;
 use super::failure::failure;
+use super::limits::FIRST_BYTES;
 use super::options::StoreOptions;
 use super::place::Service;
 use super::runtime::wait;
@@ -39,4 +41,15 @@ impl Object {
         let asked = wait(request(self.client.patient.clone(), self.key.clone()));
         asked.map_err(|e| e.with("path", &self.path))?.map_err(|e| self.failed(action, e))
     }
+}
+
+/// The bytes of an answer. Memory grows with the bytes that arrive.
+pub(super) async fn collect(got: GetResult) -> object_store::Result<Vec<u8>> {
+    let expected = usize::try_from(got.range.end.saturating_sub(got.range.start)).unwrap_or(usize::MAX);
+    let mut bytes = Vec::with_capacity(expected.min(FIRST_BYTES));
+    let mut chunks = got.into_stream();
+    while let Some(chunk) = chunks.try_next().await? {
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
 }

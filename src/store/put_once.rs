@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use object_store::{Error as StoreError, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 
 use super::failure::{is_refusal, is_unsent, status};
-use super::object::collect;
-use super::object_handle::Object;
+use super::object_handle::{Object, collect};
 use super::runtime::wait;
 use crate::error::{Error, ErrorKind, Result};
 

@@ -325,7 +325,14 @@ def test_files_that_another_table_rewrote_are_refused(catalog: fz.Catalog) -> No
 
 
 def test_values_finer_than_microseconds_are_refused(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
-    schema = pa.schema([("t", pa.timestamp("us")), ("z", pa.timestamp("us", "UTC")), ("d", pa.time64("us")), ("l", pa.list_(pa.timestamp("us")))])
+    schema = pa.schema(
+        [
+            ("t", pa.timestamp("us")),
+            ("z", pa.timestamp("us", "UTC")),
+            ("d", pa.time64("us")),
+            ("l", pa.list_(pa.timestamp("us"))),
+        ]
+    )
     table = catalog.create_table("db.t", schema)
 
     def nanos(t: int = 5000, z: int = -7000, d: int = 3000, nested: int = 9000) -> pa.Table:
@@ -349,11 +356,13 @@ def test_values_finer_than_microseconds_are_refused(catalog: fz.Catalog, tmp_pat
 
 def test_wide_timestamps_are_checked_in_all_years(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
     table = catalog.create_table("db.t", pa.schema([("t", pa.timestamp("us"))]))
-    years = [dt.datetime(1, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), dt.datetime(9999, 12, 31, 1, 2, 3, 4)]
+    years = [
+        dt.datetime(1, 1, 1),
+        dt.datetime(1969, 12, 31, 23, 59, 59, 999_999),
+        dt.datetime(9999, 12, 31, 1, 2, 3, 4),
+    ]
     whole = pa.table({"t": pa.array(years, pa.timestamp("us"))})
-    table = table.add_files(
-        [written(tmp_path, "whole.parquet", whole, use_deprecated_int96_timestamps=True)]
-    )
+    table = table.add_files([written(tmp_path, "whole.parquet", whole, use_deprecated_int96_timestamps=True)])
     assert table.scan().to_arrow()["t"].to_pylist() == years
     finer = pa.table({"t": pa.array([1_753_315_200_006_136_789], pa.timestamp("ns"))})
     with pytest.raises(fz.InvalidInputError, match="can't hold"):
@@ -364,7 +373,7 @@ def test_partition_values_come_from_folders(catalog: fz.Catalog, tmp_path: pathl
     table = catalog.create_table("db.t", ROWS.schema, partition_by=["day", "name"])
 
     def below(folder: str) -> str:
-        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
         return written(tmp_path / folder, "x.parquet", ROWS.select(["id"]))
 
     table = table.add_files(

@@ -62,7 +62,7 @@ def one_file(root: pathlib.Path, pattern: str) -> pathlib.Path:
 
 
 @pytest.mark.parametrize(
-    "format, pattern",
+    ("format", "pattern"),
     [
         ("iceberg", "metadata/v2.metadata.json"),
         ("iceberg", "metadata/*-m0.avro"),
@@ -130,7 +130,9 @@ def parquet_file(encoding: int, page: bytes, rows: int) -> bytes:
     size = zigzag(len(page))
     head = structure((1, 5, zigzag(0)), (2, 5, size), (3, 5, size), (5, 12, counts))
     total = zigzag(len(head) + len(page))
-    column = structure((1, 5, zigzag(6)), (3, 5, zigzag(0)), (4, 8, text_of(b"s")), (6, 5, zigzag(0)), (9, 5, zigzag(1)))
+    column = structure(
+        (1, 5, zigzag(6)), (3, 5, zigzag(0)), (4, 8, text_of(b"s")), (6, 5, zigzag(0)), (9, 5, zigzag(1))
+    )
     schema = items(12, structure((4, 8, text_of(b"r")), (5, 5, zigzag(1))), column)
     chunk = structure(
         (1, 5, zigzag(6)),
@@ -142,7 +144,9 @@ def parquet_file(encoding: int, page: bytes, rows: int) -> bytes:
         (7, 6, total),
         (9, 6, zigzag(4)),
     )
-    group = structure((1, 9, items(12, structure((2, 6, zigzag(0)), (3, 12, chunk)))), (2, 6, total), (3, 6, zigzag(rows)))
+    group = structure(
+        (1, 9, items(12, structure((2, 6, zigzag(0)), (3, 12, chunk)))), (2, 6, total), (3, 6, zigzag(rows))
+    )
     footer = structure((1, 5, zigzag(1)), (2, 9, schema), (3, 6, zigzag(rows)), (4, 9, items(12, group)))
     return b"PAR1" + head + page + footer + struct.pack("<I", len(footer)) + b"PAR1"
 

@@ -120,7 +120,7 @@ impl UnknownMembers {
         Ok(UnknownMembers(out))
     }
 
-    /// Whether there are none.
+    /// Whether all members are known.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -243,8 +243,9 @@ struct ExtendedMember {
 }
 
 impl ExtendedSchema {
-    /// The schema `text` with the unknown members of all records; `None` if there are none. A member that not all
-    /// records have, and that has no default, is left out.
+    /// The schema `text` with the unknown members of all records; `None` if all members are known.
+    ///
+    /// A member that not all records have, and that has no default, is left out.
     pub(crate) fn of<'v>(
         text: &str,
         inner: Option<&str>,

@@ -10,10 +10,10 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
 use parquet::column::page::{Page, PageReader};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::file::undecodable;
 use crate::codec::parquet::compression::PageCodec;
 use crate::codec::parquet::delta::{self, DELTA_BYTE_ARRAY, DELTA_LENGTH_BYTE_ARRAY};
 use crate::codec::parquet::thrift::{self, DICTIONARY_PAGE, Flaw, PageHeader};
@@ -205,6 +205,10 @@ fn check_inflated(
     let compressed = body.get(start..).ok_or("its levels are longer than the page")?;
     let length = usize::try_from(header.uncompressed - levels).map_err(|_| "its levels are longer than the page")?;
     codec.inflate(compressed, length, buffer).map(|_| ())
+}
+
+fn undecodable(e: ParquetError) -> Error {
+    Error::corrupt("a page of the Parquet file cannot be decoded").because(e)
 }
 
 /// Checks the number of strings of a delta-encoded page, which is given whole.

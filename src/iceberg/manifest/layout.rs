@@ -136,7 +136,7 @@ pub struct EntryLayout {
     pub(crate) fields: Arc<[PartitionField]>,
     pub(crate) types: Arc<[PrimitiveType]>,
     pub(crate) has_sequence_numbers: bool,
-    /// Members that only later versions know; `None` if there are none.
+    /// Members that only later versions know; `None` if all are known.
     pub(crate) unknown: Option<Arc<UnknownMembers>>,
 }
 

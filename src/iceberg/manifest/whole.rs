@@ -1,8 +1,10 @@
 //! Whether manifests and manifest lists are whole. The layer above each of them records lengths and counts.
 //!
-//! A file that was cut off between two blocks looks whole: it only has fewer entries. Its rows, or its deletes, would be
-//! left out silently. Some writers record wrong counts, and tools that copy tables leave old lengths. So a manifest is
-//! refused only if it is shorter, and has fewer entries, than the manifest list records.
+//! A file that was cut off between two blocks looks whole: it only has fewer entries. Its rows, or its deletes, would
+//! be left out silently.
+//!
+//! Some writers record wrong counts, and tools that copy tables leave old lengths. So a manifest is refused only if it is
+//! shorter, and has fewer entries, than the manifest list records.
 
 use std::sync::Arc;
 

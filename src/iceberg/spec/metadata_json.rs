@@ -107,12 +107,7 @@ pub fn metadata_from_json(json: Json) -> Result<TableMetadata> {
     check_snapshots(&snapshots, last_sequence_number)?;
     let current_snapshot_id = m.long("current-snapshot-id")?.filter(|id| *id != -1);
     let refs = refs(&mut m, current_snapshot_id, &snapshots)?;
-    let snapshot_log = log(&mut m, "snapshot-log", SnapshotLogEntry::from_json, |entry, json| {
-        recorded.snapshot_log.insert((entry.timestamp_ms, entry.snapshot_id), json);
-    })?;
-    let metadata_log = log(&mut m, "metadata-log", MetadataLogEntry::from_json, |entry, json| {
-        recorded.metadata_log.insert(entry.metadata_file.clone(), json);
-    })?;
+    let (snapshot_log, metadata_log) = logs(&mut m, &mut recorded)?;
     Ok(TableMetadata {
         format_version: version,
         table_uuid,
@@ -144,6 +139,17 @@ pub fn metadata_from_json(json: Json) -> Result<TableMetadata> {
 
 fn each<T>(m: &mut OwnedMembers, key: &str, read: impl Fn(Json) -> Result<T>) -> Result<Vec<T>> {
     m.list(key)?.unwrap_or_default().into_iter().map(read).collect()
+}
+
+/// Reads `snapshot-log` and `metadata-log`.
+fn logs(m: &mut OwnedMembers, recorded: &mut Recorded) -> Result<(Vec<SnapshotLogEntry>, Vec<MetadataLogEntry>)> {
+    let snapshot_log = log(m, "snapshot-log", SnapshotLogEntry::from_json, |entry, json| {
+        recorded.snapshot_log.insert((entry.timestamp_ms, entry.snapshot_id), json);
+    })?;
+    let metadata_log = log(m, "metadata-log", MetadataLogEntry::from_json, |entry, json| {
+        recorded.metadata_log.insert(entry.metadata_file.clone(), json);
+    })?;
+    Ok((snapshot_log, metadata_log))
 }
 
 /// Reads a log. `keep` gets entries with members that are not known.

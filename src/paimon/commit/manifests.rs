@@ -132,7 +132,7 @@ impl MetadataFiles {
         let mut out = Vec::new();
         let mut open: Option<NewManifest<'_>> = None;
         let entries = entries.into_iter();
-        // Mostly there are none.
+        // Few tables have such entries.
         let unusual: Vec<&FileEntry> = match entries.clone().any(|e| e.unknown.is_some()) {
             true => entries.clone().collect(),
             false => Vec::new(),

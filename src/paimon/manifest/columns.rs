@@ -111,7 +111,7 @@ pub struct DecodeProgram {
     skip_stats: [Skip; 2],
     /// Skips lists of names, to recognise equal lists by their bytes.
     skip_names: [Skip; 2],
-    /// Members that only later versions know; `None` if there are none.
+    /// Members that only later versions know; `None` if all are known.
     unknown: Option<Arc<UnknownMembers>>,
     /// Which steps of an entry read them. In a file, all that skip do.
     is_unknown: Vec<bool>,

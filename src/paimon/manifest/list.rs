@@ -35,7 +35,7 @@ pub struct PaimonManifestFile {
     pub row_ids: Option<(i64, i64)>,
     /// The total number of buckets of all its entries, if it is one number (since Paimon 2).
     pub total_buckets: Option<i32>,
-    /// Files beside the manifest, such as an index of its blocks (since Paimon 2). Names in the folder of manifests.
+    /// Extra files of the manifest, such as an index of its blocks (since Paimon 2). Names in the folder of manifests.
     pub extra_files: Option<Vec<String>>,
     /// Members of later versions, which are kept when the list is written again.
     pub unknown: Option<UnknownValues>,
