@@ -3,8 +3,8 @@
 //! A file that was cut off between two blocks looks whole: it only has fewer entries. Its rows, or its deletes, would
 //! be left out silently.
 //!
-//! Some writers record wrong counts, and tools that copy tables leave old lengths. So a manifest is refused only if it is
-//! shorter, and has fewer entries, than the manifest list records.
+//! Some writers record wrong counts, and tools that copy tables leave old lengths. So a manifest is refused only if it
+//! is shorter, and has fewer entries, than the manifest list records.
 
 use std::sync::Arc;
 
