@@ -1,6 +1,7 @@
 //! The compression codecs of Parquet pages.
 
 use std::cell::RefCell;
+use std::io::Read;
 
 use parquet::basic::Compression;
 
@@ -64,6 +65,21 @@ fn make_room(buffer: &mut Vec<u8>, length: usize) {
     if buffer.capacity() < length {
         *buffer = Vec::with_capacity(length);
     }
+}
+
+/// Whether bytes in Brotli decompress to this length. A byte of Brotli can become any number of bytes, so only trying
+/// tells. Nothing of the result is kept.
+pub(crate) fn brotli_holds(bytes: &[u8], length: u64) -> bool {
+    const PIECE: usize = 64 << 10;
+    let (mut reader, mut piece, mut found) = (brotli::Decompressor::new(bytes, 4096), vec![0; PIECE], 0u64);
+    while found <= length {
+        match reader.read(&mut piece) {
+            Ok(0) => return found == length,
+            Ok(read) => found = found.saturating_add(read as u64),
+            Err(_) => return false,
+        }
+    }
+    false
 }
 
 /// Returns the bytes' number.

@@ -10,7 +10,7 @@
 const MAX_DEPTH: u32 = 32;
 
 /// Deepest nesting of schema elements. A list takes two elements, a map three.
-const MAX_SCHEMA_DEPTH: usize = 128;
+const MAX_SCHEMA_DEPTH: usize = 320;
 
 /// What is wrong with the bytes.
 pub(crate) type Flaw = &'static str;
@@ -19,13 +19,82 @@ type ThriftWalk<T> = std::result::Result<T, Flaw>;
 
 const STRUCT: u8 = 12;
 
+/// What is odd in a footer, although every length fits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FooterShape {
+    /// A least or greatest value has not the width of its column's type.
+    pub odd_statistics: bool,
+    /// The field of size statistics holds something else. Dremio wrote a field of its own with that number before the
+    /// format had it.
+    pub odd_sizes: bool,
+}
+
 /// Checks a footer (`FileMetaData`): list lengths everywhere, and the shape of the schema.
-pub(crate) fn check_footer(bytes: &[u8]) -> ThriftWalk<()> {
+pub(crate) fn check_footer(bytes: &[u8]) -> ThriftWalk<FooterShape> {
     let mut cursor = ThriftCursor { bytes, at: 0 };
+    let mut shape = FooterShape::default();
     cursor.fields(&mut |cursor, id, kind| match (id, kind) {
         (2, 9) => check_schema(cursor),
+        (4, 9) => each_struct(cursor, &mut |cursor, id, kind| match (id, kind) {
+            (1, 9) => each_struct(cursor, &mut |cursor, id, kind| match (id, kind) {
+                (3, STRUCT) => check_column(cursor, &mut shape),
+                _ => cursor.skip(kind, MAX_DEPTH),
+            }),
+            _ => cursor.skip(kind, MAX_DEPTH),
+        }),
+        _ => cursor.skip(kind, MAX_DEPTH),
+    })?;
+    Ok(shape)
+}
+
+/// Calls `f` for every field of every structure of a list.
+fn each_struct(
+    cursor: &mut ThriftCursor<'_>,
+    f: &mut dyn FnMut(&mut ThriftCursor<'_>, i16, u8) -> ThriftWalk<()>,
+) -> ThriftWalk<()> {
+    let (kind, count) = cursor.list_header()?;
+    (0..count).try_for_each(|_| match kind {
+        STRUCT => cursor.fields(&mut |cursor, id, kind| f(cursor, id, kind)),
+        _ => cursor.skip_item(kind, MAX_DEPTH),
+    })
+}
+
+/// Looks at the `ColumnMetaData` of a column chunk.
+fn check_column(cursor: &mut ThriftCursor<'_>, shape: &mut FooterShape) -> ThriftWalk<()> {
+    let mut width = None;
+    cursor.fields(&mut |cursor, id, kind| match (id, kind) {
+        (1, 5) => cursor.zigzag().map(|ty| width = width_of(ty)),
+        (12, STRUCT) => cursor.fields(&mut |cursor, id, kind| match (id, kind) {
+            (1 | 2 | 5 | 6, 8) => {
+                let length = cursor.varint()?;
+                shape.odd_statistics |= width.is_some_and(|width| width != length);
+                cursor.advance(length)
+            }
+            // A negative number of nulls.
+            (3, 6) => cursor.zigzag().map(|nulls| shape.odd_statistics |= nulls < 0),
+            _ => cursor.skip(kind, MAX_DEPTH),
+        }),
+        (12, _) => {
+            shape.odd_statistics = true;
+            cursor.skip(kind, MAX_DEPTH)
+        }
+        (16, kind) => {
+            shape.odd_sizes |= kind != STRUCT;
+            cursor.skip(kind, MAX_DEPTH)
+        }
         _ => cursor.skip(kind, MAX_DEPTH),
     })
+}
+
+/// The bytes of a statistic of this physical type. Bytes and text have any length.
+fn width_of(ty: i64) -> Option<u64> {
+    match ty {
+        0 => Some(1),
+        1 | 4 => Some(4),
+        2 | 5 => Some(8),
+        3 => Some(12),
+        _ => None,
+    }
 }
 
 /// Checks any one structure that starts at the first byte (a column index, an offset index).

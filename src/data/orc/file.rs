@@ -21,6 +21,7 @@ const GAP_BYTES: u64 = 64 * 1024;
 pub(crate) struct OrcFile {
     store: Arc<dyn Store>,
     path: String,
+    size: u64,
     postscript: PostScript,
     footer: OrcFooter,
     /// All top-level columns.
@@ -28,6 +29,11 @@ pub(crate) struct OrcFile {
 }
 
 impl OrcFile {
+    /// The file's length in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Reads the tail.
     ///
     /// # Errors
@@ -56,7 +62,7 @@ impl OrcFile {
             return Err(Error::corrupt("a stripe of the ORC file is outside the part before its footer"));
         }
         let columns = columns(&footer)?;
-        Ok(OrcFile { store: store.clone(), path: path.to_owned(), postscript, footer, columns })
+        Ok(OrcFile { store: store.clone(), path: path.to_owned(), size, postscript, footer, columns })
     }
 
     /// The stripes in the order of their rows.

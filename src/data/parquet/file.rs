@@ -12,12 +12,11 @@ use parquet::DecodeResult;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::bloom_filter::Sbbf;
-use parquet::errors::ParquetError;
-use parquet::file::metadata::{
-    ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, ParquetMetaDataReader,
-};
+use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 
+use super::footer::{self, start, undecodable};
+use crate::codec::parquet::compression::brotli_holds;
 use crate::codec::parquet::thrift;
 use crate::data::read::guard::guard;
 use crate::error::{Error, Result};
@@ -54,14 +53,6 @@ pub(crate) struct ParquetFile {
     chunks: OnceLock<Vec<(i64, usize, usize)>>,
 }
 
-/// The crate's error for one of the parquet crate.
-pub(crate) fn undecodable(e: ParquetError) -> Error {
-    match e {
-        ParquetError::NYI(what) => Error::unsupported(format!("the Parquet file needs an unsupported feature: {what}")),
-        e => Error::corrupt("the Parquet data cannot be decoded").because(e),
-    }
-}
-
 /// Whether it says that the strings of a batch are longer in sum than the offsets of Arrow's strings can count.
 pub(crate) fn is_overflow(e: &Error) -> bool {
     const OVERFLOW: &str = "index overflow decoding byte array";
@@ -86,10 +77,11 @@ impl ParquetFile {
         if !store.is_remote() {
             tail = Vec::new();
         }
-        thrift::check_footer(&footer)
+        let shape = thrift::check_footer(&footer)
             .map_err(|flaw| Error::corrupt(format!("the Parquet footer is damaged: {flaw}")))?;
+        let at = size.saturating_sub(FOOTER_END).saturating_sub(footer.len() as u64);
         let metadata = guard(|| {
-            let metadata = ParquetMetaDataReader::decode_metadata(&footer).map_err(undecodable)?;
+            let metadata = footer::decode(&footer, shape, at)?;
             arrow_metadata(Arc::new(metadata), &|_| TimeUnit::Microsecond).map_err(undecodable)
         })?;
         let (store, path, nanos) = (store.clone(), path.to_owned(), BTreeSet::new());
@@ -125,6 +117,11 @@ impl ParquetFile {
     /// As [`ParquetFile::read_nanos`].
     pub(crate) fn in_millis(&self) -> Result<ArrowReaderMetadata> {
         guard(|| arrow_metadata(self.metadata.metadata().clone(), &|_| TimeUnit::Millisecond).map_err(undecodable))
+    }
+
+    /// The file's length in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
     }
 
     /// The footer.
@@ -353,11 +350,6 @@ fn with_units(field: &FieldRef, units: &mut impl Iterator<Item = Option<TimeUnit
     Arc::new(ArrowField::clone(field).with_data_type(data_type))
 }
 
-/// Where a column chunk begins: at its dictionary, if it has one.
-pub(crate) fn start(chunk: &ColumnChunkMetaData) -> i64 {
-    chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset())
-}
-
 /// Where a column chunk's column index and offset index are. Negative numbers give ranges that lie outside any file.
 fn index_ranges(chunk: &ColumnChunkMetaData) -> [Option<Range<u64>>; 2] {
     let range = |offset: Option<i64>, length: Option<i32>| {
@@ -368,6 +360,15 @@ fn index_ranges(chunk: &ColumnChunkMetaData) -> [Option<Range<u64>>; 2] {
         range(chunk.column_index_offset(), chunk.column_index_length()),
         range(chunk.offset_index_offset(), chunk.offset_index_length()),
     ]
+}
+
+/// Whether a page decompresses to what it claims. Only Brotli makes that much of few bytes.
+fn holds(codec: Compression, header: &thrift::PageHeader, page: &[u8]) -> bool {
+    let levels = header.level_bytes.iter().fold(0i64, |all, n| all.saturating_add(*n));
+    let values = usize::try_from(levels).ok().and_then(|levels| page.get(levels..));
+    let claimed = u64::try_from(header.uncompressed.saturating_sub(levels)).ok();
+    let is_brotli = matches!(codec, Compression::BROTLI(_)) && !header.is_plain;
+    is_brotli && values.zip(claimed).is_some_and(|(values, claimed)| brotli_holds(values, claimed))
 }
 
 /// Follows the pages in `bytes` and limits the memory for decoding each.
@@ -384,11 +385,13 @@ fn check_pages(chunk: &ColumnChunkMetaData, mut bytes: &[u8]) -> Result<(), thri
         let header = thrift::page_header(bytes)?;
         let rest = bytes.get(header.length..).unwrap_or_default();
         let length = usize::try_from(header.compressed).map_err(|_| "a page has a negative length")?;
-        bytes = rest.get(length..).ok_or("a page is longer than its column chunk")?;
+        let (page, behind) = rest.split_at_checked(length).ok_or("a page is longer than its column chunk")?;
+        bytes = behind;
         if header.uncompressed < 0 || header.values < 0 {
             return Err("a page has a negative length or number of values");
         }
-        if header.uncompressed > header.compressed.saturating_mul(ratio).saturating_add(PAGE_SLACK) {
+        let most = header.compressed.saturating_mul(ratio).saturating_add(PAGE_SLACK);
+        if header.uncompressed > most && !holds(chunk.compression(), &header, page) {
             return Err("a page claims to decompress to more than its bytes can hold");
         }
         let is_dictionary = header.kind == thrift::DICTIONARY_PAGE;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::defaults::canonical;
 use crate::error::{Error, Result};
+use crate::types::schema_json::MAX_NEW_DEPTH;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
 /// A schema with new ids, and the mapping from the old ids.
@@ -82,9 +83,20 @@ impl FreshIds {
 /// # Errors
 /// `InvalidInput` with the column.
 pub fn check_schema(schema: &Schema, format_version: u8) -> Result<()> {
+    let too_deep = schema.fields.iter().find(|f| depth_of(&f.ty) > MAX_NEW_DEPTH);
+    if let Some(field) = too_deep {
+        return Err(Error::invalid(format!("the type nests deeper than {MAX_NEW_DEPTH}"))
+            .with("column", &field.name)
+            .hint("Store the value as text or as a variant"));
+    }
     let mut names = HashSet::new();
     check_fields(&schema.fields.iter().collect::<Vec<_>>(), "", format_version, &mut names)?;
     schema.identifier_field_ids.iter().try_for_each(|id| check_identifier(schema, *id))
+}
+
+/// How deep types are in one another.
+fn depth_of(ty: &Type) -> usize {
+    ty.children().into_iter().map(|child| depth_of(&child.ty).saturating_add(1)).max().unwrap_or(0)
 }
 
 fn check_fields(fields: &[&Field], prefix: &str, version: u8, names: &mut HashSet<String>) -> Result<()> {

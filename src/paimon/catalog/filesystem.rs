@@ -258,7 +258,8 @@ impl TableFolder {
     /// The number in a hint; `None` if there is no readable hint.
     pub(super) fn hint(&self, name: &str) -> Result<Option<i64>> {
         let bytes = self.store.get(&join(&self.folder("snapshot"), name)).if_found()?;
-        let number = bytes.and_then(|bytes| std::str::from_utf8(&bytes).ok()?.trim().parse().ok());
+        let number = bytes
+            .and_then(|bytes| std::str::from_utf8(&bytes).ok()?.trim_start_matches('\u{feff}').trim().parse().ok());
         Ok(number.filter(|id| *id > 0))
     }
 
