@@ -23,11 +23,14 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// `CorruptTable` if the text is not JSON, or nests deeper than 1,000 levels.
 pub fn parse(text: &[u8]) -> Result<Json> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
-    match levels(text) {
-        0..=FEW_LEVELS => serde_json::from_slice(text).map_err(|e| Error::corrupt("the text is not JSON").because(e)),
-        ..=MOST_LEVELS => Parser { text, at: 0 }.parse(),
-        _ => Err(Error::corrupt(format!("the JSON nests deeper than {MOST_LEVELS} levels"))),
+    let levels = levels(text);
+    if levels <= FEW_LEVELS {
+        return serde_json::from_slice(text).map_err(|e| Error::corrupt("the text is not JSON").because(e));
     }
+    if levels > MOST_LEVELS {
+        return Err(Error::corrupt(format!("the JSON nests deeper than {MOST_LEVELS} levels")));
+    }
+    Parser { text, at: 0 }.parse()
 }
 
 /// The most arrays and objects in one another.

@@ -84,6 +84,9 @@ fn statistics_and_page_indexes_leave_little_to_read() {
     assert_eq!(pruned(&leaf(&s, 1, Op::IsNull, vec![])), (vec![], None));
 }
 
+/// Whether a test with a literal keeps a value.
+type Keeps = fn(i64, i64) -> bool;
+
 /// What a writer records of a column, and whether it shows by itself that it is wrong.
 #[derive(Clone, Copy, Debug)]
 struct Lie {
@@ -122,7 +125,7 @@ proptest! {
         let lie = Lie { swapped: swapped && least != greatest, nulls: Some(values.len() as u64 + extra) };
         let footer = lied(file.footer(), least, greatest, lie);
         let none = Constants::of(&crate::data::testing::task("", BoundPredicate::True).data_file);
-        let tests: [(Op, fn(i64, i64) -> bool); 5] = [
+        let tests: [(Op, Keeps); 5] = [
             (Op::Eq, |v, l| v == l), (Op::Lt, |v, l| v < l), (Op::GtEq, |v, l| v >= l), (Op::NotEq, |v, l| v != l),
             (Op::NotNull, |_, _| true),
         ];

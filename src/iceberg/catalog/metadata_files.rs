@@ -9,7 +9,7 @@
 
 use super::metadata_names::{Name, VERSION_HINT, file_name, parse_name, read_metadata};
 use super::newest_metadata::newest;
-use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::store::Store;
 use crate::store::location::join;

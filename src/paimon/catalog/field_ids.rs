@@ -9,9 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::paimon::spec::data_type::{DataField, DataType, TypeKind};
 use crate::paimon::spec::schema::TableSchema;
 use crate::types::FieldId;
-
-/// The first id that is Paimon's own: ids of columns are below it.
-const FIRST_SYSTEM_ID: FieldId = FieldId::MAX / 2;
+use crate::types::metadata_columns::STORED_KEY_BASE;
 
 impl TableFolder {
     /// The highest id that a column has or had. A writer may have left `highestFieldId` too low. An id that is used
@@ -69,7 +67,8 @@ fn used_up(what: &str) -> Error {
 /// `InvalidInput` if there are no more ids.
 pub(super) fn renumbered(field: &DataField, next: &mut FieldId) -> Result<DataField> {
     let id = *next;
-    if id >= FIRST_SYSTEM_ID {
+    // Higher ids are those of key columns in files.
+    if id >= STORED_KEY_BASE {
         return Err(used_up("column ids"));
     }
     *next += 1;
