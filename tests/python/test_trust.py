@@ -381,6 +381,25 @@ def test_brotli_makes_much_of_few_bytes(catalog: fz.Catalog, tmp_path: pathlib.P
         assert len(table.refresh().scan().to_arrow()["s"][0].as_py()) == 20_000_000
 
 
+DATA = pathlib.Path(__file__).parents[1] / "data" / "parquet"
+
+
+@pytest.mark.parametrize(
+    ("name", "column"), [("dict-page-offset-zero", "l_partkey"), ("nation.dict-malformed", "nation_key")]
+)
+def test_footers_of_dremio_and_old_writers(catalog: fz.Catalog, name: str, column: str) -> None:
+    """A dictionary at byte 0 with a field of its own in the footer, and chunks without the header of the dictionary."""
+    path = str(DATA / f"{name}.parquet")
+    expected = pq.read_table(path)
+    schema = pa.schema([f.with_type(pa.string()) if f.type == pa.binary() else f for f in expected.schema]).remove_metadata()
+    table = catalog.create_table("db.t", schema)
+    table.add_files([path])
+    found = table.refresh().scan().to_arrow()
+    assert found.cast(schema).to_pylist() == expected.cast(schema).to_pylist()
+    value = expected[column][0].as_py()
+    assert table.refresh().scan(f"{column} = {value}").count() == expected[column].to_pylist().count(value)
+
+
 # ---------------------------------------------------------------- counters
 
 

@@ -121,7 +121,15 @@ impl OrcFile {
             }
         }
         let has_short_decimals = self.postscript.has_short_decimals;
-        Ok(StripeStreams { found, encodings, writer_zone, bytes: stripe.data_length, has_short_decimals })
+        let rounded_nanos = self.footer.least_rounded_nanos();
+        Ok(StripeStreams {
+            found,
+            encodings,
+            writer_zone,
+            bytes: stripe.data_length,
+            has_short_decimals,
+            rounded_nanos,
+        })
     }
 }
 
@@ -141,6 +149,7 @@ pub(crate) struct StripeStreams {
     writer_zone: Option<String>,
     bytes: u64,
     has_short_decimals: bool,
+    rounded_nanos: i64,
 }
 
 impl StripeStreams {
@@ -169,6 +178,11 @@ impl StripeStreams {
     /// As [`Zone::parse`].
     pub(crate) fn zone(&self) -> Result<Zone> {
         Zone::parse(self.writer_zone.as_deref())
+    }
+
+    /// See [`OrcFooter::least_rounded_nanos`].
+    pub(crate) fn rounded_nanos(&self) -> i64 {
+        self.rounded_nanos
     }
 
     /// Bytes of the stripe's data.

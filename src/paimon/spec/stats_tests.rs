@@ -65,6 +65,23 @@ fn columns_meet_by_id_and_widen_with_their_types() {
     assert_eq!(known(3, PrimitiveType::Int), UNKNOWN);
 }
 
+/// Statistics that contradict themselves tell nothing: ten nulls of ten rows beside bounds, and bounds the wrong way
+/// round. A bound of 16 characters may be cut, so that greater values begin with it.
+#[test]
+fn statistics_that_contradict_themselves_are_not_believed() {
+    let s = schema(0, &[(0, "a", "STRING"), (1, "b", "INT"), (2, "c", "STRING")]);
+    let mapping = StatsMapping::of_values(&s, &s, None, None);
+    let text = |t: &str| Some(Value::String(t.into()));
+    let cut = "sixteen letters!";
+    let recorded =
+        stats(&s, &[("a", text("k"), text("p"), 10), ("b", int(7), int(-7), 0), ("c", text(cut), text(cut), 0)]);
+    assert_eq!(known(&mapping, &recorded, 0, PrimitiveType::String), UNKNOWN);
+    assert_eq!(known(&mapping, &recorded, 1, PrimitiveType::Int), (None, None, Presence::Absent));
+    let bounds = StatsBounds::new(&mapping, recorded.as_ref(), 10).unwrap();
+    let bounds = checked(bounds.column(2, &PrimitiveType::String), &PrimitiveType::String);
+    assert!(bounds.upper_is_prefix && bounds.point().is_none());
+}
+
 #[test]
 fn a_column_that_changed_its_kind_has_no_bounds() {
     for (then, now, ty) in [
