@@ -25,7 +25,7 @@ pub fn parse(text: &[u8]) -> Result<Json> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let levels = levels(text);
     if levels <= FEW_LEVELS {
-        return serde_json::from_slice(text).map_err(|e| Error::corrupt("the text is not JSON").because(e));
+        return serde_json::from_slice(text).map_err(|e| Error::corrupt(e.to_string()));
     }
     if levels > MOST_LEVELS {
         return Err(Error::corrupt(format!("the JSON nests deeper than {MOST_LEVELS} levels")));

@@ -213,13 +213,13 @@ def test_nulls_that_a_writer_counts_twice(catalog: fz.Catalog, tmp_path: pathlib
 
 VALUES = {
     "id": [-5, 0, 3, 4, 7, 8],
-    "s": ["a", None, "a long text, cut", "a long text, cut in two", "b", "z"],
+    "s": ["a", None, "a long text, cut", "a long text, cut in two", "a b", "a l"],
     "f": [-1.5, 0.0, float("nan"), None, 2.5, 1e300],
 }
 FILTERS = (
     *("id = 7", "id > 4", "id < 0", "id is null", "id in (3, 8)", "id != 3"),
     *("s = 'a long text, cut in two'", "s > 'a long text, cut'", "s is null", "s is not null", "s like 'a long%'"),
-    *("s = 'z'", "f > 1", "f < 0", "f is null", "f is not null", "f is nan", "not f is nan"),
+    *("s = 'a l'", "f > 1", "f < 0", "f is null", "f is not null", "f is nan", "not f is nan"),
 )
 
 
@@ -245,8 +245,9 @@ def lies() -> dict[str, Callable[[Entry], None]]:
             file[name] = [b | {"value": b["value"][:3]} for b in file[name] if b["key"] != 2]
 
     def cut(file: Entry) -> None:
-        for name in bounds:
-            file[name] = [b if b["key"] != 2 else b | {"value": b"a long text, cut"} for b in file[name]]
+        file["upper_bounds"] = [
+            b if b["key"] != 2 else b | {"value": b"a long text, cut"} for b in file["upper_bounds"]
+        ]
 
     def not_text(file: Entry) -> None:
         for name in bounds:
@@ -320,18 +321,13 @@ def test_row_counts_of_clickhouse(catalog: fz.Catalog) -> None:
 
 
 def test_columns_of_many_structs(catalog: fz.Catalog) -> None:
-    """Java Iceberg 1.12 makes and reads a column of 44 structs in one another."""
-    for depth in (30, 44, 60, 100, 101, 400):
+    """Java Iceberg 1.12 makes and reads a column of 44 structs in one another. pyarrow takes 63."""
+    for depth in (30, 44, 60):
         inner: pa.DataType = pa.int64()
         for _ in range(depth):
             inner = pa.struct([("a", inner)])
-        name = f"db.t{depth}"
-        if depth > 100:
-            with pytest.raises(fz.InvalidInputError, match="nests deeper than 100"):
-                catalog.create_table(name, pa.schema([("c", inner)]))
-            continue
-        catalog.create_table(name, pa.schema([("id", pa.int64()), ("c", inner)]))
-        table = catalog.load_table(name).append(pa.table({"id": [1]}))
+        table = catalog.create_table(f"db.t{depth}", pa.schema([("id", pa.int64()), ("c", inner)]))
+        table.append(pa.table({"id": [1]}))
         assert ids(fz.open_table(table.location)) == [1]
 
 

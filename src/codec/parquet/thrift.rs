@@ -6,6 +6,8 @@
 //!
 //! Source: Thrift compact protocol specification; parquet-format `parquet.thrift` for the field numbers.
 
+use std::ops::Range;
+
 /// Deepest nesting of Thrift structures; Parquet's own need less than ten.
 const MAX_DEPTH: u32 = 32;
 
@@ -20,13 +22,13 @@ type ThriftWalk<T> = std::result::Result<T, Flaw>;
 const STRUCT: u8 = 12;
 
 /// What is odd in a footer, although every length fits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FooterShape {
     /// A least or greatest value has not the width of its column's type.
     pub odd_statistics: bool,
-    /// The field of size statistics holds something else. Dremio wrote a field of its own with that number before the
-    /// format had it.
-    pub odd_sizes: bool,
+    /// Bytes of optional fields at the ends of column chunks that hold something else than the format says. Dremio wrote
+    /// fields of its own with numbers that the format gave out later. The footer without these bytes is sound.
+    pub foreign: Vec<Range<usize>>,
 }
 
 /// Checks a footer (`FileMetaData`): list lengths everywhere, and the shape of the schema.
@@ -62,28 +64,56 @@ fn each_struct(
 /// Looks at the `ColumnMetaData` of a column chunk.
 fn check_column(cursor: &mut ThriftCursor<'_>, shape: &mut FooterShape) -> ThriftWalk<()> {
     let mut width = None;
-    cursor.fields(&mut |cursor, id, kind| match (id, kind) {
-        (1, 5) => cursor.zigzag().map(|ty| width = width_of(ty)),
+    let (mut end, mut foreign) = (cursor.at, None);
+    cursor.fields(&mut |cursor, id, kind| {
+        // A later field counts its number from the one before, so all that follow go too.
+        if foreign.is_none() && is_foreign(id, kind) {
+            foreign = Some(end);
+        }
+        check_column_field(cursor, (id, kind), &mut width, &mut shape.odd_statistics)?;
+        end = cursor.at;
+        Ok(())
+    })?;
+    shape.foreign.extend(foreign.map(|start| start..end));
+    Ok(())
+}
+
+/// Whether an optional field of a column chunk has another type than the format says: the place and length of a bloom
+/// filter, statistics of sizes and of places.
+fn is_foreign(id: i16, kind: u8) -> bool {
+    let expected = match id {
+        14 => 6,
+        15 => 5,
+        16 | 17 => STRUCT,
+        _ => return false,
+    };
+    kind != expected
+}
+
+fn check_column_field(
+    cursor: &mut ThriftCursor<'_>,
+    field: (i16, u8),
+    width: &mut Option<u64>,
+    odd_statistics: &mut bool,
+) -> ThriftWalk<()> {
+    match field {
+        (1, 5) => cursor.zigzag().map(|ty| *width = width_of(ty)),
         (12, STRUCT) => cursor.fields(&mut |cursor, id, kind| match (id, kind) {
             (1 | 2 | 5 | 6, 8) => {
                 let length = cursor.varint()?;
-                shape.odd_statistics |= width.is_some_and(|width| width != length);
+                *odd_statistics |= width.is_some_and(|width| width != length);
                 cursor.advance(length)
             }
             // A negative number of nulls.
-            (3, 6) => cursor.zigzag().map(|nulls| shape.odd_statistics |= nulls < 0),
+            (3, 6) => cursor.zigzag().map(|nulls| *odd_statistics |= nulls < 0),
             _ => cursor.skip(kind, MAX_DEPTH),
         }),
-        (12, _) => {
-            shape.odd_statistics = true;
+        (12, kind) => {
+            *odd_statistics = true;
             cursor.skip(kind, MAX_DEPTH)
         }
-        (16, kind) => {
-            shape.odd_sizes |= kind != STRUCT;
-            cursor.skip(kind, MAX_DEPTH)
-        }
-        _ => cursor.skip(kind, MAX_DEPTH),
-    })
+        (_, kind) => cursor.skip(kind, MAX_DEPTH),
+    }
 }
 
 /// The bytes of a statistic of this physical type. Bytes and text have any length.

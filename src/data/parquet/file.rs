@@ -81,7 +81,7 @@ impl ParquetFile {
             .map_err(|flaw| Error::corrupt(format!("the Parquet footer is damaged: {flaw}")))?;
         let at = size.saturating_sub(FOOTER_END).saturating_sub(footer.len() as u64);
         let metadata = guard(|| {
-            let metadata = footer::decode(&footer, shape, at)?;
+            let metadata = footer::decode(&footer, &shape, at)?;
             arrow_metadata(Arc::new(metadata), &|_| TimeUnit::Microsecond).map_err(undecodable)
         })?;
         let (store, path, nanos) = (store.clone(), path.to_owned(), BTreeSet::new());

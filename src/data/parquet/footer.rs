@@ -19,16 +19,29 @@ const DICTIONARY_HEADER: i64 = 100;
 ///
 /// # Errors
 /// `CorruptTable` if it can't be decoded.
-pub(crate) fn decode(bytes: &[u8], shape: FooterShape, at: u64) -> Result<ParquetMetaData> {
-    let decoded = |statistics: bool, sizes: bool| {
-        let policy = |keep| if keep { ParquetStatisticsPolicy::KeepAll } else { ParquetStatisticsPolicy::SkipAll };
+pub(crate) fn decode(bytes: &[u8], shape: &FooterShape, at: u64) -> Result<ParquetMetaData> {
+    let (mut own, mut end) = (Vec::new(), 0);
+    for foreign in &shape.foreign {
+        own.extend_from_slice(bytes.get(end..foreign.start).unwrap_or_default());
+        end = foreign.end;
+    }
+    let bytes = match end {
+        0 => bytes,
+        end => {
+            own.extend_from_slice(bytes.get(end..).unwrap_or_default());
+            &own
+        }
+    };
+    let decoded = |policy: ParquetStatisticsPolicy| {
         let mut options = ParquetMetaDataOptions::new();
-        options.set_column_stats_policy(policy(statistics));
-        options.set_size_stats_policy(policy(sizes));
+        options.set_column_stats_policy(policy.clone());
+        options.set_size_stats_policy(policy);
         ParquetMetaDataReader::decode_metadata_with_options(bytes, Some(&options))
     };
-    let (statistics, sizes) = (!shape.odd_statistics, !shape.odd_sizes);
-    let metadata = decoded(statistics, sizes).or_else(|e| if statistics { decoded(false, false) } else { Err(e) });
+    let metadata = match shape.odd_statistics {
+        true => decoded(ParquetStatisticsPolicy::SkipAll),
+        false => decoded(ParquetStatisticsPolicy::KeepAll).or_else(|_| decoded(ParquetStatisticsPolicy::SkipAll)),
+    };
     mended(metadata.map_err(undecodable)?, i64::try_from(at).unwrap_or(i64::MAX))
 }
 

@@ -8,8 +8,7 @@ use super::super::file::ParquetFile;
 use crate::store::Store;
 use crate::store::local::LocalStore;
 
-/// A file of Dremio 3.2 and one of parquet-mr before 1.2.9, from `apache/parquet-testing` (Apache License 2.0), or
-/// files that have their faults.
+/// A file whose footer the tests change.
 fn written(created_by: &str) -> Vec<u8> {
     let batch = RecordBatch::try_from_iter([
         ("a", Arc::new(Int32Array::from(vec![1, 2, 2, 1])) as _),
@@ -92,4 +91,14 @@ fn statistics_of_another_width_are_left_out() {
         assert_eq!(file.footer().file_metadata().num_rows(), 4);
     }
     assert!(open(&bytes).unwrap().footer().row_group(0).column(0).statistics().is_some());
+}
+
+/// Dremio 3.2 wrote fields of its own, whose numbers the format gave out later, and a dictionary at byte 0.
+#[test]
+fn a_footer_with_fields_of_another_meaning_is_read() {
+    let path = format!("{}/tests/data/parquet/dict-page-offset-zero.parquet", env!("CARGO_MANIFEST_DIR"));
+    let file = open(&std::fs::read(path).unwrap()).unwrap();
+    let chunk = file.footer().row_group(0).column(0);
+    assert_eq!((chunk.num_values(), chunk.data_page_offset(), chunk.dictionary_page_offset()), (39, 4, None));
+    assert!(chunk.statistics().is_some() && chunk.bloom_filter_length().is_none());
 }

@@ -203,4 +203,25 @@ mod tests {
         let clash = s(vec![f(1, "a", true, PrimitiveType::Int), f(1, "b", true, PrimitiveType::Int)], vec![]);
         assert!(assign_fresh_ids(&clash).is_err());
     }
+
+    /// What is created can be opened, and deeper columns are refused before anything is written.
+    #[test]
+    fn types_nest_as_deep_as_they_can_be_read() {
+        let column = |depth: usize| {
+            let leaf = Type::Primitive(PrimitiveType::Long);
+            let ty = (0..depth).fold(leaf, |ty, level| {
+                Type::Struct([Field { ty, ..Field::new(level as i32 + 2, "a", false, PrimitiveType::Int) }].into())
+            });
+            Schema::new(0, vec![Field { ty, ..Field::new(1, "c", false, PrimitiveType::Int) }], vec![])
+        };
+        check_schema(&column(MAX_NEW_DEPTH), 2).unwrap();
+        let e = check_schema(&column(MAX_NEW_DEPTH + 1), 2).unwrap_err();
+        assert!(e.to_string().contains("nests deeper than 100"), "{e}");
+        // Others make deeper ones, as far as Java's library for JSON reads them.
+        for depth in [MAX_NEW_DEPTH, 320] {
+            let text = schema_to_json(&column(depth)).to_string();
+            let read = schema_from_json(&crate::types::json_text::parse(text.as_bytes()).unwrap()).unwrap();
+            assert_eq!(read.fields, column(depth).fields);
+        }
+    }
 }
