@@ -18,6 +18,7 @@ use super::metadata_names::{
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::snapshot::MetadataLogEntry;
 use crate::store::location::join;
 use crate::store::{FileInfo, Store, in_parallel};
 use crate::types::temporal::format_instant;
@@ -222,11 +223,11 @@ impl Choice<'_> {
         let (Some(by_folder), Some(by_catalog)) = (self.known(version), self.known(numbered)) else {
             return Ok(version.clone());
         };
-        if is_logged(by_catalog, version) {
+        if is_logged(by_catalog, version, by_folder) {
             return Ok(numbered.clone());
         }
         let age = |m: &TableMetadata| (m.last_sequence_number, m.last_updated_ms);
-        if !is_logged(by_folder, numbered) {
+        if !is_logged(by_folder, numbered, by_catalog) {
             if age(by_catalog) > age(by_folder) {
                 return Ok(numbered.clone());
             }
@@ -301,10 +302,13 @@ fn highest(named: &[Named], wanted: impl Fn(&Name) -> bool) -> Option<&Named> {
     named.iter().filter(|file| wanted(&file.name)).max_by_key(|file| number(file.name))
 }
 
-/// Whether the log of earlier files names this file.
-fn is_logged(metadata: &TableMetadata, file: &Named) -> bool {
-    let name = file_name(&file.path);
-    metadata.metadata_log.iter().any(|entry| file_name(&entry.metadata_file) == name)
+/// Whether the log of earlier files names this file. An earlier file may have had the same name, so the time has to fit
+/// too.
+fn is_logged(log: &TableMetadata, file: &Named, metadata: &TableMetadata) -> bool {
+    let is_it = |entry: &MetadataLogEntry| {
+        entry.timestamp_ms == metadata.last_updated_ms && file_name(&entry.metadata_file) == file_name(&file.path)
+    };
+    log.metadata_log.iter().any(is_it)
 }
 
 /// Whether a line lacks the current snapshot of an older line although it keeps snapshots from before it.

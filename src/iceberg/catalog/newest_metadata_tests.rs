@@ -58,7 +58,7 @@ impl Folder {
         metadata.metadata_log.clear();
         if !v.logged.is_empty() {
             let metadata_file = format!("s3://elsewhere/metadata/{}", v.logged);
-            metadata.metadata_log.push(MetadataLogEntry { timestamp_ms: 0, metadata_file });
+            metadata.metadata_log.push(MetadataLogEntry { timestamp_ms: 1_000_005, metadata_file });
         }
         change(&mut metadata);
         std::fs::write(self.file(v.name), encode_metadata(&metadata)).unwrap();
@@ -131,6 +131,12 @@ fn a_table_that_a_catalog_took_over_is_read_at_its_newest_version() {
     let folder = Folder::of(&[("v5.metadata.json", 5)]);
     folder.put(Version { updated_ms: 1, logged: "v5.metadata.json", ..version("00000-aaaa.metadata.json", "a", 5) });
     assert_eq!(folder.open().unwrap().1, None);
+    // Another file had that name before: the folder began anew with the catalog's file.
+    let folder = Folder::new();
+    let of_catalog = Version { logged: "v1.metadata.json", ..version("00002-aaaa.metadata.json", "a", 9) };
+    folder.put(of_catalog);
+    folder.put(Version { name: "v1.metadata.json", ..of_catalog });
+    assert_eq!(folder.open().unwrap(), (9, Some(1)));
     // The other way round: registered from the catalog's file, and continued in the folder.
     let folder = Folder::of(&[("00007-aaaa.metadata.json", 7), ("v1.metadata.json", 7)]);
     assert_eq!(folder.open().unwrap(), (7, Some(1)));
