@@ -13,6 +13,7 @@ use serde_json::{Value as Json, json};
 use crate::error::{Error, Result};
 use crate::types::FieldId;
 use crate::types::json_members::JsonMembers;
+use crate::types::json_text;
 
 /// The magic number at the start and end of a file, and at the start of its footer.
 const MAGIC: [u8; 4] = *b"PFA1";
@@ -89,7 +90,7 @@ impl Footer {
             Some([1, 0, 0, 0]) => return Err(Error::unsupported("compressed Puffin footers cannot be read")),
             _ => return Err(Error::unsupported("the Puffin footer has flags that are not known")),
         }
-        let json: Json = serde_json::from_slice(payload).map_err(|e| damaged().because(e))?;
+        let json: Json = json_text::parse(payload).map_err(|e| damaged().because(e))?;
         let space = file_bytes.checked_sub(footer.len() as u64).ok_or_else(damaged)?;
         let blobs = json.get("blobs").and_then(Json::as_array).ok_or_else(damaged)?;
         Ok(Footer {

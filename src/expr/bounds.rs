@@ -5,7 +5,8 @@
 //! each kind that may occur. If all kinds agree, that is the verdict. So one verdict answers both the inclusive
 //! question (may a row match?) and the strict one (do all match?). No operation treats nulls or NaNs itself.
 //!
-//! Contradictory bounds (a NaN, a lower bound above the upper one, another type) count as unknown, never as proof.
+//! Contradictory facts (a bound that is NaN, a lower bound above the upper one, another type, a bound of a column that
+//! is said to be all null) count as unknown, never as proof.
 
 use std::cmp::Ordering;
 
@@ -167,14 +168,18 @@ pub fn promote<'a>(v: ValueRef<'a>, ty: &PrimitiveType) -> Option<ValueRef<'a>> 
     })
 }
 
-/// Valid bounds: of the right type, and not contradictory. A NaN shows that the writer did not separate NaNs, so its
-/// other bound is not reliable either.
+/// Valid facts: of the right type, and not contradictory. A NaN shows that the writer did not separate NaNs, so its
+/// other bound is not reliable either. The same holds for a bound of another type. A bound is a value, so a column with
+/// one is neither all null nor all NaN: some writers count nulls twice.
 pub fn checked<'a>(mut b: ColumnBounds<'a>, ty: &PrimitiveType) -> ColumnBounds<'a> {
+    let given = (b.lower.is_some(), b.upper.is_some());
     b.lower = b.lower.and_then(|v| promote(v, ty));
     b.upper = b.upper.and_then(|v| promote(v, ty));
     if !ty.is_float() {
         b.nans = Presence::Absent;
     }
+    let foreign = given != (b.lower.is_some(), b.upper.is_some());
+    let contradicted = contradict(&mut b);
     let nan = |v: Option<ValueRef<'_>>| v.is_some_and(ValueRef::is_nan);
     let crossed = match (b.lower, b.upper) {
         (Some(lower), Some(upper)) => {
@@ -182,10 +187,38 @@ pub fn checked<'a>(mut b: ColumnBounds<'a>, ty: &PrimitiveType) -> ColumnBounds<
         }
         _ => false,
     };
-    if crossed || nan(b.lower) || nan(b.upper) {
+    if contradicted || foreign || crossed || nan(b.lower) || nan(b.upper) {
         (b.lower, b.upper) = (None, None);
     }
     b
+}
+
+/// The length to which writers cut bounds unless told otherwise, in characters or bytes.
+const CUT_AT: usize = 16;
+
+/// Whether an upper bound may have been cut without being rounded up. Its values may then be above it and start with
+/// it. Rounded bounds have the same length, so the two can't be told apart.
+pub fn may_be_cut(upper: ValueRef<'_>, ty: &PrimitiveType) -> bool {
+    match (upper, ty) {
+        (ValueRef::String(s), _) => s.chars().nth(CUT_AT - 1).is_some(),
+        (ValueRef::Bytes(b), PrimitiveType::Fixed(length)) => b.len() >= CUT_AT && b.len() < *length as usize,
+        (ValueRef::Bytes(b), _) => b.len() >= CUT_AT,
+        _ => false,
+    }
+}
+
+/// Takes back that all values are null or NaN where a bound says otherwise. Returns whether one does.
+fn contradict(b: &mut ColumnBounds<'_>) -> bool {
+    let bounds = || [b.lower, b.upper].into_iter().flatten();
+    let all_null = b.nulls == Presence::Everywhere && bounds().next().is_some();
+    let all_nan = b.nans == Presence::Everywhere && bounds().any(|v| !v.is_nan());
+    if all_null {
+        b.nulls = Presence::Possible;
+    }
+    if all_nan {
+        b.nans = Presence::Possible;
+    }
+    all_null || all_nan
 }
 
 fn on_nested(op: Op, nulls: Presence) -> Verdict {

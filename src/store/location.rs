@@ -144,7 +144,7 @@ impl Location {
     pub fn resolve(&self, recorded: &str) -> Result<String> {
         let Some(Relocation { from, to }) = &self.relocation else { return Ok(recorded.to_owned()) };
         let path = normalise(recorded);
-        let rest = path.strip_prefix(from.as_str()).filter(|r| r.starts_with('/')).ok_or_else(|| {
+        let rest = below(&path, from).ok_or_else(|| {
             Error::invalid(format!("a file of the moved table is not below its recorded location {from}"))
                 .with("path", recorded)
                 .hint("Open the table where it was written, or rewrite its metadata")
@@ -169,6 +169,57 @@ impl Location {
     pub fn found<'a>(&'a self, recorded: &'a str) -> impl fmt::Display + 'a {
         fmt::from_fn(move |f| f.write_str(self.resolve(recorded).as_deref().unwrap_or(recorded)))
     }
+}
+
+/// The part of a path behind a folder, with a slash at its start. Engines spell one place in several ways: with `./` or
+/// double slashes, and without the scheme or the authority that the table's location has.
+fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
+    let ((place, mut rest), (folder_place, folder)) = (divided(path), divided(folder));
+    if let (Some(a), Some(b)) = (place, folder_place)
+        && a != b
+    {
+        return None;
+    }
+    for wanted in steps(folder) {
+        let (step, behind) = next_step(rest)?;
+        if step != wanted {
+            return None;
+        }
+        rest = behind;
+    }
+    (rest.starts_with('/') && next_step(rest).is_some()).then_some(rest)
+}
+
+/// A location as scheme with authority (`None` if it has no authority), and path.
+fn divided(location: &str) -> (Option<&str>, &str) {
+    let Some(scheme) = scheme(location) else { return (None, location) };
+    let rest = &location[scheme.len() + 1..];
+    let Some(rest) = rest.strip_prefix("//") else { return (None, rest) };
+    let authority = rest.find('/').unwrap_or(rest.len());
+    let place = &location[..location.len() - rest.len() + authority];
+    ((authority > 0).then_some(place), &rest[authority..])
+}
+
+/// The first name of a path, and what is behind it.
+fn next_step(mut path: &str) -> Option<(&str, &str)> {
+    loop {
+        path = path.trim_start_matches('/');
+        let (step, rest) = path.split_at(path.find('/').unwrap_or(path.len()));
+        match step {
+            "" => return None,
+            "." => path = rest,
+            step => return Some((step, rest)),
+        }
+    }
+}
+
+fn steps(path: &str) -> impl Iterator<Item = &str> {
+    let mut rest = path;
+    std::iter::from_fn(move || {
+        let (step, behind) = next_step(rest)?;
+        rest = behind;
+        Some(step)
+    })
 }
 
 #[cfg(test)]
@@ -214,6 +265,43 @@ mod tests {
         assert_eq!(l.explain(error()).hint_text(), Some("Check that /copy/t is a whole copy of the table"));
         assert_eq!(Location::recorded().explain(error()).hint_text(), Some("open it with moved=True"));
         assert!(l.resolve("/wh/t2/data/x").is_err());
+        assert!(l.resolve("/wh/t").is_err() && l.resolve("/wh/t/").is_err());
         assert!(l.resolve("/wh/t/../../etc/passwd").is_err());
+    }
+
+    /// DuckDB's demonstration table: the location `./lineitem_iceberg`, and files `lineitem_iceberg/...`.
+    #[test]
+    fn a_moved_table_is_spelt_in_any_way() {
+        let cases = [
+            ("s3a://b/t", "s3://b/t/data/x"),
+            ("./lineitem", "lineitem/data/x"),
+            ("lineitem", "./lineitem/data/x"),
+            ("lake/./t/", "lake//t/data/x"),
+            ("s3://b//t", "s3://b/t/data/x"),
+            ("s3://b/t", "s3://b///t/data/x"),
+            ("hdfs://nn/x/t", "/x/t/data/x"),
+            ("/x/t", "hdfs://nn:8020/x/t/data/x"),
+            ("hdfs:///x/t", "hdfs://nn/x/t/data/x"),
+            ("file:/x/t", "file:///x/t/data/x"),
+            ("viewfs:/x/t", "/x/t/data/x"),
+        ];
+        for (location, path) in cases {
+            let moved = Location::moved(location, "/copy/t");
+            assert_eq!(moved.resolve(path).unwrap(), "/copy/t/data/x", "{location} {path}");
+        }
+        // Doubled slashes below the table are part of an object's key.
+        let l = Location::moved("s3://b//t", "s3://c/t");
+        assert_eq!(l.resolve("s3://b/t/data//x").unwrap(), "s3://c/t/data//x");
+        for (location, path) in [
+            ("s3://b/t", "s3://c/t/data/x"),
+            ("s3://b/t", "gs://b/t/data/x"),
+            ("hdfs://nn/x/t", "hdfs://other/x/t/data/x"),
+            ("lineitem", "/lake/lineitem/data/x"),
+            ("./t", "t2/data/x"),
+            ("./t", "./t/../data/x"),
+            ("t", ""),
+        ] {
+            assert!(Location::moved(location, "/copy/t").resolve(path).is_err(), "{location} {path}");
+        }
     }
 }

@@ -10,6 +10,7 @@
 //! - `json_members`: members of JSON objects, read one by one
 //! - `metadata_columns`: all reserved field ids, and the columns that rows have in addition to those of their
 //!   table: the row's place, whether it is deleted, its change in a changelog, and its lineage
+//! - `json_text`: reads the text of JSON, nested as deep as Java reads it
 //! - `name_mapping`: names that columns have in files without field ids
 //! - `options`: table options as text, read as Java's `Options` class reads them
 //! - `partition`: partition specs and sort orders: they decide how rows are distributed to files
@@ -30,6 +31,7 @@ pub mod hash_kernels;
 pub(crate) mod java;
 pub mod json;
 pub(crate) mod json_members;
+pub mod json_text;
 pub mod metadata_columns;
 pub mod name_mapping;
 pub mod options;

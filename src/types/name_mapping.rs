@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value as Json, json};
 
+use super::json_text;
 use super::schema::{Field, FieldId, Schema};
 use crate::error::{Error, Result};
 
@@ -31,7 +32,7 @@ impl NameMapping {
     /// # Errors
     /// `CorruptTable` if it is no name mapping, if a name occurs twice in one place, or if it nests too deep.
     pub fn parse(text: &str) -> Result<NameMapping> {
-        let json = serde_json::from_str(text).map_err(|e| bad("it is not JSON").because(e))?;
+        let json = json_text::parse(text.as_bytes()).map_err(|e| bad("it is not JSON").because(e))?;
         from_json(&json, 0)
     }
 

@@ -7,11 +7,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::json_text;
 use super::schema::{Field, FieldId, PrimitiveType, Schema, Type};
 use crate::error::{Error, Result};
 
-/// Types nest at most so deep; a hostile file can't exhaust the stack.
-const MAX_DEPTH: usize = 100;
+/// Types nest at most so deep; a hostile file can't exhaust the stack of a thread.
+const MAX_DEPTH: usize = 128;
+
+/// The deepest type of a column that a table is made with. Files of every format hold such columns.
+pub const MAX_NEW_DEPTH: usize = 100;
 
 /// Reads a schema object.
 ///
@@ -178,7 +182,7 @@ fn parse_parametrised(text: &str) -> Result<PrimitiveType> {
 /// # Errors
 /// `InvalidInput` if the text is not JSON; as [`schema_from_json`].
 pub fn schema_from_text(text: &str) -> Result<Schema> {
-    let json = serde_json::from_str(text).map_err(|e| Error::invalid("the schema is not JSON").because(e))?;
+    let json = json_text::parse(text.as_bytes()).map_err(|e| Error::invalid("the schema is not JSON").because(e))?;
     schema_from_json(&json)
 }
 

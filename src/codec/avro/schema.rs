@@ -8,9 +8,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use crate::error::{Error, Result};
+use crate::types::json_text;
 
 /// The deepest nesting of types.
-const MAX_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 256;
 
 /// A schema. Cheap to clone: children are shared.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,7 +113,7 @@ impl Node {
     /// `CorruptTable` if it is not an Avro schema; `Unsupported` for recursive types.
     pub fn parse(json: &str) -> Result<Node> {
         let json: Json =
-            serde_json::from_str(json).map_err(|e| Error::corrupt("an Avro schema is not JSON").because(e))?;
+            json_text::parse(json.as_bytes()).map_err(|e| Error::corrupt("an Avro schema is not JSON").because(e))?;
         SchemaParser::default().node(&json, "", 0)
     }
 

@@ -32,5 +32,6 @@ pub use compression::{Compression, OrcCodec};
 pub use integers::{IntegerEncoding, Integers};
 pub use stream::Stream;
 pub use tail::{
-    Encoding, MAGIC, OrcFooter, OrcKind, PostScript, StreamInfo, StreamKind, StripeFooter, StripeInfo, TypeInfo,
+    Encoding, MAGIC, OrcFooter, OrcKind, PostScript, ROUNDED_BY_JAVA, StreamInfo, StreamKind, StripeFooter, StripeInfo,
+    TypeInfo,
 };

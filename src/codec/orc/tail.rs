@@ -238,23 +238,56 @@ pub struct OrcFooter {
     pub text_bytes: Vec<Option<u64>>,
     /// For each column how many values it has, if the writer counted them.
     pub values: Vec<Option<u64>>,
+    /// The number of the writer.
+    pub writer: u64,
+    /// The version of the writer; empty before ORC 1.6.
+    pub software_version: String,
 }
 
+/// The least part of a second with which Java's writer rounds a time before 1970 towards 1970, in nanoseconds.
+pub const ROUNDED_BY_JAVA: i64 = 1_000_000;
+
 impl OrcFooter {
+    /// The least part of a second, in nanoseconds, with which this writer rounded times before 1970 towards 1970.
+    ///
+    /// Java does so from a millisecond on. Presto and Trino round whatever is left, as ORC's C++ writer did before 1.6.8
+    /// (ORC-763; Trino's `TimestampColumnWriter`). Readers have to take back a second then.
+    pub fn least_rounded_nanos(&self) -> i64 {
+        const CPP: u64 = 1;
+        const PRESTO: u64 = 2;
+        const TRINO: u64 = 4;
+        let numbers = |text: &str| text.split('.').map(|n| n.parse().unwrap_or(0)).collect::<Vec<u32>>();
+        let release = self.software_version.split(['-', ' ']).next().unwrap_or_default();
+        match self.writer {
+            PRESTO | TRINO => 1,
+            CPP if numbers(release) < vec![1, 6, 8] => 1,
+            _ => ROUNDED_BY_JAVA,
+        }
+    }
+
     /// Decompresses and decodes it. Types form a tree, and stripes have as many rows as the file.
     ///
     /// # Errors
     /// `CorruptTable` if it contradicts itself, `Unsupported` if columns are encrypted.
     pub fn parse(bytes: &[u8], compression: Compression) -> Result<OrcFooter> {
         let bytes = read_message(bytes, compression)?;
-        let mut out =
-            OrcFooter { stripes: Vec::new(), types: Vec::new(), rows: 0, text_bytes: Vec::new(), values: Vec::new() };
+        let mut out = OrcFooter {
+            stripes: Vec::new(),
+            types: Vec::new(),
+            rows: 0,
+            text_bytes: Vec::new(),
+            values: Vec::new(),
+            writer: 0,
+            software_version: String::new(),
+        };
         for field in Message::new(&bytes) {
             match field? {
                 (3, v) => out.stripes.push(StripeInfo::parse(v.message()?)?),
                 (4, v) => out.types.push(TypeInfo::parse(v.message()?)?),
                 (6, v) => out.rows = v.number()?,
                 (7, v) => out.add_statistics(v.message()?)?,
+                (9, v) => out.writer = v.number()?,
+                (12, v) => out.software_version = v.text()?,
                 (10, _) => return Err(Error::unsupported("encrypted ORC files cannot be read yet")),
                 _ => {}
             }

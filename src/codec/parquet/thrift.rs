@@ -6,11 +6,13 @@
 //!
 //! Source: Thrift compact protocol specification; parquet-format `parquet.thrift` for the field numbers.
 
+use std::ops::Range;
+
 /// Deepest nesting of Thrift structures; Parquet's own need less than ten.
 const MAX_DEPTH: u32 = 32;
 
 /// Deepest nesting of schema elements. A list takes two elements, a map three.
-const MAX_SCHEMA_DEPTH: usize = 128;
+const MAX_SCHEMA_DEPTH: usize = 320;
 
 /// What is wrong with the bytes.
 pub(crate) type Flaw = &'static str;
@@ -19,13 +21,110 @@ type ThriftWalk<T> = std::result::Result<T, Flaw>;
 
 const STRUCT: u8 = 12;
 
+/// What is odd in a footer, although every length fits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FooterShape {
+    /// A least or greatest value has not the width of its column's type.
+    pub odd_statistics: bool,
+    /// Bytes of optional fields at the ends of column chunks that hold something else than the format says. Dremio wrote
+    /// fields of its own with numbers that the format gave out later. The footer without these bytes is sound.
+    pub foreign: Vec<Range<usize>>,
+}
+
 /// Checks a footer (`FileMetaData`): list lengths everywhere, and the shape of the schema.
-pub(crate) fn check_footer(bytes: &[u8]) -> ThriftWalk<()> {
+pub(crate) fn check_footer(bytes: &[u8]) -> ThriftWalk<FooterShape> {
     let mut cursor = ThriftCursor { bytes, at: 0 };
+    let mut shape = FooterShape::default();
     cursor.fields(&mut |cursor, id, kind| match (id, kind) {
         (2, 9) => check_schema(cursor),
+        (4, 9) => each_struct(cursor, &mut |cursor, id, kind| match (id, kind) {
+            (1, 9) => each_struct(cursor, &mut |cursor, id, kind| match (id, kind) {
+                (3, STRUCT) => check_column(cursor, &mut shape),
+                _ => cursor.skip(kind, MAX_DEPTH),
+            }),
+            _ => cursor.skip(kind, MAX_DEPTH),
+        }),
         _ => cursor.skip(kind, MAX_DEPTH),
+    })?;
+    Ok(shape)
+}
+
+/// Calls `f` for every field of every structure of a list.
+fn each_struct(
+    cursor: &mut ThriftCursor<'_>,
+    f: &mut dyn FnMut(&mut ThriftCursor<'_>, i16, u8) -> ThriftWalk<()>,
+) -> ThriftWalk<()> {
+    let (kind, count) = cursor.list_header()?;
+    (0..count).try_for_each(|_| match kind {
+        STRUCT => cursor.fields(&mut |cursor, id, kind| f(cursor, id, kind)),
+        _ => cursor.skip_item(kind, MAX_DEPTH),
     })
+}
+
+/// Looks at the `ColumnMetaData` of a column chunk.
+fn check_column(cursor: &mut ThriftCursor<'_>, shape: &mut FooterShape) -> ThriftWalk<()> {
+    let mut width = None;
+    let (mut end, mut foreign) = (cursor.at, None);
+    cursor.fields(&mut |cursor, id, kind| {
+        // A later field counts its number from the one before, so all that follow go too.
+        if foreign.is_none() && is_foreign(id, kind) {
+            foreign = Some(end);
+        }
+        check_column_field(cursor, (id, kind), &mut width, &mut shape.odd_statistics)?;
+        end = cursor.at;
+        Ok(())
+    })?;
+    shape.foreign.extend(foreign.map(|start| start..end));
+    Ok(())
+}
+
+/// Whether an optional field of a column chunk has another type than the format says: the place and length of a bloom
+/// filter, statistics of sizes and of places.
+fn is_foreign(id: i16, kind: u8) -> bool {
+    let expected = match id {
+        14 => 6,
+        15 => 5,
+        16 | 17 => STRUCT,
+        _ => return false,
+    };
+    kind != expected
+}
+
+fn check_column_field(
+    cursor: &mut ThriftCursor<'_>,
+    field: (i16, u8),
+    width: &mut Option<u64>,
+    odd_statistics: &mut bool,
+) -> ThriftWalk<()> {
+    match field {
+        (1, 5) => cursor.zigzag().map(|ty| *width = width_of(ty)),
+        (12, STRUCT) => cursor.fields(&mut |cursor, id, kind| match (id, kind) {
+            (1 | 2 | 5 | 6, 8) => {
+                let length = cursor.varint()?;
+                *odd_statistics |= width.is_some_and(|width| width != length);
+                cursor.advance(length)
+            }
+            // A negative number of nulls.
+            (3, 6) => cursor.zigzag().map(|nulls| *odd_statistics |= nulls < 0),
+            _ => cursor.skip(kind, MAX_DEPTH),
+        }),
+        (12, kind) => {
+            *odd_statistics = true;
+            cursor.skip(kind, MAX_DEPTH)
+        }
+        (_, kind) => cursor.skip(kind, MAX_DEPTH),
+    }
+}
+
+/// The bytes of a statistic of this physical type. Bytes and text have any length.
+fn width_of(ty: i64) -> Option<u64> {
+    match ty {
+        0 => Some(1),
+        1 | 4 => Some(4),
+        2 | 5 => Some(8),
+        3 => Some(12),
+        _ => None,
+    }
 }
 
 /// Checks any one structure that starts at the first byte (a column index, an offset index).

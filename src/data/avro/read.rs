@@ -329,7 +329,7 @@ impl AvroBatches {
     /// should be has the rows that it has, whatever the manifest says.
     fn check_rows(&self) -> Result<()> {
         match &self.recorded {
-            recorded if self.is_whole && recorded.are_deletes => recorded.check_whole(self.rows),
+            recorded if self.is_whole && recorded.are_deletes => recorded.check_whole(self.rows, self.blocks.size),
             recorded if self.is_whole && self.rows < recorded.rows && self.blocks.size < recorded.bytes => {
                 Err(cut_off(recorded, self.blocks.size))
             }

@@ -64,6 +64,7 @@ enum OrcValueDecoder {
         nanos: Integers,
         zone: Zone,
         base: i64,
+        rounded: i64,
         to: DataType,
     },
     Struct {
@@ -170,7 +171,8 @@ fn values(column: &OrcColumn, streams: &mut StripeStreams) -> Result<OrcValueDec
             let nanos = integers(streams.take_or_empty(number, StreamKind::Secondary), false);
             let zone = if column.kind == OrcKind::Timestamp { streams.zone()? } else { Zone::Utc };
             let seconds = integers(data, true);
-            OrcValueDecoder::Timestamp { seconds, nanos, zone, base: zone.base()?, to: data_type.clone() }
+            let rounded = streams.rounded_nanos();
+            OrcValueDecoder::Timestamp { seconds, nanos, zone, base: zone.base()?, rounded, to: data_type.clone() }
         }
         _ => return Err(Error::unsupported(format!("ORC columns of kind {:?} cannot be read", column.kind))),
     })
@@ -262,14 +264,15 @@ impl OrcValueDecoder {
             OrcValueDecoder::ShortDecimal { digits, precision, scale } => {
                 decimals(digits.read(count)?.into_iter().map(i128::from).collect(), *precision, *scale, valid)?
             }
-            OrcValueDecoder::Timestamp { seconds, nanos, zone, base, to } => {
+            OrcValueDecoder::Timestamp { seconds, nanos, zone, base, rounded, to } => {
                 let (seconds, nanos) = (seconds.read(count)?, nanos.read(count)?);
                 let per_second = match to {
                     DataType::Timestamp(TimeUnit::Nanosecond, _) => 1_000_000_000,
                     _ => 1_000_000,
                 };
                 let pairs = seconds.into_iter().zip(nanos);
-                let values = pairs.map(|(s, n)| zone.timestamp(*base, s, n, per_second)).collect::<Result<Vec<_>>>()?;
+                let value = |pair| zone.timestamp(*base, pair, *rounded, per_second);
+                let values = pairs.map(value).collect::<Result<Vec<_>>>()?;
                 timestamps(values, to, valid)?
             }
             OrcValueDecoder::Struct { .. } | OrcValueDecoder::List { .. } | OrcValueDecoder::Map { .. } => {

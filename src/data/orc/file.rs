@@ -21,6 +21,7 @@ const GAP_BYTES: u64 = 64 * 1024;
 pub(crate) struct OrcFile {
     store: Arc<dyn Store>,
     path: String,
+    size: u64,
     postscript: PostScript,
     footer: OrcFooter,
     /// All top-level columns.
@@ -28,6 +29,11 @@ pub(crate) struct OrcFile {
 }
 
 impl OrcFile {
+    /// The file's length in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Reads the tail.
     ///
     /// # Errors
@@ -56,7 +62,7 @@ impl OrcFile {
             return Err(Error::corrupt("a stripe of the ORC file is outside the part before its footer"));
         }
         let columns = columns(&footer)?;
-        Ok(OrcFile { store: store.clone(), path: path.to_owned(), postscript, footer, columns })
+        Ok(OrcFile { store: store.clone(), path: path.to_owned(), size, postscript, footer, columns })
     }
 
     /// The stripes in the order of their rows.
@@ -115,7 +121,15 @@ impl OrcFile {
             }
         }
         let has_short_decimals = self.postscript.has_short_decimals;
-        Ok(StripeStreams { found, encodings, writer_zone, bytes: stripe.data_length, has_short_decimals })
+        let rounded_nanos = self.footer.least_rounded_nanos();
+        Ok(StripeStreams {
+            found,
+            encodings,
+            writer_zone,
+            bytes: stripe.data_length,
+            has_short_decimals,
+            rounded_nanos,
+        })
     }
 }
 
@@ -135,6 +149,7 @@ pub(crate) struct StripeStreams {
     writer_zone: Option<String>,
     bytes: u64,
     has_short_decimals: bool,
+    rounded_nanos: i64,
 }
 
 impl StripeStreams {
@@ -163,6 +178,11 @@ impl StripeStreams {
     /// As [`Zone::parse`].
     pub(crate) fn zone(&self) -> Result<Zone> {
         Zone::parse(self.writer_zone.as_deref())
+    }
+
+    /// See [`OrcFooter::least_rounded_nanos`].
+    pub(crate) fn rounded_nanos(&self) -> i64 {
+        self.rounded_nanos
     }
 
     /// Bytes of the stripe's data.

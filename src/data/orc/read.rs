@@ -55,7 +55,8 @@ impl FormatFile for OrcSource {
 
     /// A stripe belongs to the part that has its first byte, as in Java.
     fn narrow(&mut self, part: &FilePart<'_>) -> Result<bool> {
-        part.recorded.check_whole(self.file.stripes().iter().map(|stripe| stripe.rows).fold(0, u64::saturating_add))?;
+        let rows = self.file.stripes().iter().map(|stripe| stripe.rows).fold(0, u64::saturating_add);
+        part.recorded.check_whole(rows, self.file.size())?;
         self.stripes.retain(|(stripe, _)| part.range.contains(&(stripe.offset as i64)));
         Ok(!self.stripes.is_empty())
     }

@@ -64,16 +64,22 @@ impl Zone {
         Ok(BASE - self.offset(estimate)?)
     }
 
-    /// The timestamp that a pair of stored numbers stands for. A second has `per_second` units.
+    /// The timestamp that a pair of stored numbers stands for. A second has `per_second` units. The writer rounded
+    /// times before 1970 towards 1970 where at least `rounded` nanoseconds are left.
     ///
     /// # Errors
     /// `CorruptTable` if it does not fit 64 bits or the nanoseconds are no part of a second.
-    pub(crate) fn timestamp(self, base: i64, seconds: i64, nanos: i64, per_second: i64) -> Result<i64> {
+    pub(crate) fn timestamp(
+        self,
+        base: i64,
+        (seconds, nanos): (i64, i64),
+        rounded: i64,
+        per_second: i64,
+    ) -> Result<i64> {
         let nanos = nanoseconds(nanos as u64)?;
         let wrong = || Error::corrupt("a timestamp in the ORC file is outside the range of its type");
         let mut seconds = seconds.checked_add(base).ok_or_else(wrong)?;
-        // Writers round towards the epoch where a millisecond or more is left.
-        if seconds < 0 && nanos > 999_999 {
+        if seconds < 0 && nanos >= rounded {
             seconds = seconds.checked_sub(1).ok_or_else(wrong)?;
         }
         let local = seconds.checked_add(self.offset(seconds)?).ok_or_else(wrong)?;
@@ -148,10 +154,11 @@ fn nanoseconds(stored: u64) -> Result<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::orc::{OrcFooter, ROUNDED_BY_JAVA};
 
     fn micros(zone: &str, seconds: i64, nanos: i64) -> i64 {
         let zone = Zone::parse(Some(zone)).unwrap();
-        zone.timestamp(zone.base().unwrap(), seconds, nanos, 1_000_000).unwrap()
+        zone.timestamp(zone.base().unwrap(), (seconds, nanos), ROUNDED_BY_JAVA, 1_000_000).unwrap()
     }
 
     #[test]
@@ -160,6 +167,31 @@ mod tests {
         assert_eq!((nanoseconds(0x0a).unwrap(), nanoseconds(0x0c).unwrap()), (1000, 100_000));
         assert_eq!(nanoseconds(999_999_999 << 3).unwrap(), 999_999_999);
         assert!(nanoseconds(1_000_000_000 << 3).is_err() && nanoseconds(u64::MAX).is_err());
+    }
+
+    /// A time of 1969, half a millisecond after a second. Trino stores the next second, Java the same one.
+    #[test]
+    fn writers_round_times_before_1970_in_their_own_way() {
+        let (seconds, nanos) = (-10_i64, 500_000_i64);
+        let stored = |second: i64| (second - BASE, 5 << 3 | 4);
+        let read = |stored, rounded| Zone::Utc.timestamp(BASE, stored, rounded, 1_000_000).unwrap();
+        let expected = seconds * 1_000_000 + nanos / 1000;
+        assert_eq!(read(stored(seconds), ROUNDED_BY_JAVA), expected);
+        assert_eq!(read(stored(seconds + 1), 1), expected);
+        let footer = |writer, software_version: &str| OrcFooter {
+            stripes: Vec::new(),
+            types: Vec::new(),
+            rows: 0,
+            text_bytes: Vec::new(),
+            values: Vec::new(),
+            writer,
+            software_version: software_version.to_owned(),
+        };
+        let rounded = |writer, version| footer(writer, version).least_rounded_nanos();
+        // Java, Presto, Trino; C++ before and after ORC-763.
+        assert_eq!([rounded(0, ""), rounded(2, ""), rounded(4, "430")], [ROUNDED_BY_JAVA, 1, 1]);
+        assert_eq!([rounded(1, ""), rounded(1, "1.6.6"), rounded(1, "1.6.8")], [1, 1, ROUNDED_BY_JAVA]);
+        assert_eq!([rounded(1, "1.7.0-SNAPSHOT"), rounded(1, "2.0.1")], [ROUNDED_BY_JAVA; 2]);
     }
 
     #[test]
@@ -177,14 +209,18 @@ mod tests {
                     let lost = second == -1 && part * (1_000_000_000 / per_second) > 999_999;
                     assert_eq!(stored_timestamp(v, per_second).is_none(), lost);
                     if let Some((seconds, nanos)) = stored_timestamp(v, per_second) {
-                        assert_eq!(utc.timestamp(BASE, seconds, nanos, per_second).unwrap(), v, "{second} {part}");
+                        assert_eq!(
+                            utc.timestamp(BASE, (seconds, nanos), ROUNDED_BY_JAVA, per_second).unwrap(),
+                            v,
+                            "{second} {part}"
+                        );
                     }
                 }
             }
         }
         for v in [i64::MIN, i64::MAX] {
             let (seconds, nanos) = stored_timestamp(v, 1_000_000).unwrap();
-            assert_eq!(utc.timestamp(BASE, seconds, nanos, 1_000_000).unwrap(), v);
+            assert_eq!(utc.timestamp(BASE, (seconds, nanos), ROUNDED_BY_JAVA, 1_000_000).unwrap(), v);
         }
     }
 
@@ -212,7 +248,7 @@ mod tests {
         assert_eq!(micros("UTC", second, 500 << 3), -5_000_000);
         assert_eq!(micros("UTC", second, 5 << 3 | 7), -5_500_000);
         let utc = Zone::Utc;
-        assert!(utc.timestamp(BASE, i64::MAX, 0, 1).is_err());
-        assert!(utc.timestamp(BASE, i64::MAX / 1_000_000, 0, 1_000_000_000).is_err());
+        assert!(utc.timestamp(BASE, (i64::MAX, 0), ROUNDED_BY_JAVA, 1).is_err());
+        assert!(utc.timestamp(BASE, (i64::MAX / 1_000_000, 0), ROUNDED_BY_JAVA, 1_000_000_000).is_err());
     }
 }

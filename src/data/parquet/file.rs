@@ -12,12 +12,10 @@ use parquet::DecodeResult;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::Type as PhysicalType;
 use parquet::bloom_filter::Sbbf;
-use parquet::errors::ParquetError;
-use parquet::file::metadata::{
-    ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, ParquetMetaDataReader,
-};
+use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 
+use super::footer::{self, start, undecodable};
 use super::page_check::{PageBudget, check_contents};
 use crate::codec::parquet::thrift;
 use crate::data::read::guard::guard;
@@ -49,14 +47,6 @@ pub(crate) struct ParquetFile {
     chunks: OnceLock<Vec<(i64, usize, usize)>>,
 }
 
-/// The crate's error for one of the parquet crate.
-pub(crate) fn undecodable(e: ParquetError) -> Error {
-    match e {
-        ParquetError::NYI(what) => Error::unsupported(format!("the Parquet file needs an unsupported feature: {what}")),
-        e => Error::corrupt("the Parquet data cannot be decoded").because(e),
-    }
-}
-
 /// Whether it says that the strings of a batch are longer in sum than the offsets of Arrow's strings can count.
 pub(crate) fn is_overflow(e: &Error) -> bool {
     const OVERFLOW: &str = "index overflow decoding byte array";
@@ -81,10 +71,11 @@ impl ParquetFile {
         if !store.is_remote() {
             tail = Vec::new();
         }
-        thrift::check_footer(&footer)
+        let shape = thrift::check_footer(&footer)
             .map_err(|flaw| Error::corrupt(format!("the Parquet footer is damaged: {flaw}")))?;
+        let at = size.saturating_sub(FOOTER_END).saturating_sub(footer.len() as u64);
         let metadata = guard(|| {
-            let metadata = ParquetMetaDataReader::decode_metadata(&footer).map_err(undecodable)?;
+            let metadata = footer::decode(&footer, &shape, at)?;
             arrow_metadata(Arc::new(metadata), &|_| TimeUnit::Microsecond).map_err(undecodable)
         })?;
         let (store, path, nanos) = (store.clone(), path.to_owned(), BTreeSet::new());
@@ -120,6 +111,11 @@ impl ParquetFile {
     /// As [`ParquetFile::read_nanos`].
     pub(crate) fn in_millis(&self) -> Result<ArrowReaderMetadata> {
         guard(|| arrow_metadata(self.metadata.metadata().clone(), &|_| TimeUnit::Millisecond).map_err(undecodable))
+    }
+
+    /// The file's length in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
     }
 
     /// The footer.
@@ -358,11 +354,6 @@ fn with_units(field: &FieldRef, units: &mut impl Iterator<Item = Option<TimeUnit
         },
     };
     Arc::new(ArrowField::clone(field).with_data_type(data_type))
-}
-
-/// Where a column chunk begins: at its dictionary, if it has one.
-pub(crate) fn start(chunk: &ColumnChunkMetaData) -> i64 {
-    chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset())
 }
 
 /// Where a column chunk's column index and offset index are. Negative numbers give ranges that lie outside any file.

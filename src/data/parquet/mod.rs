@@ -1,6 +1,6 @@
 //! Parquet data files to Arrow and back.
 //!
-//! `source` is the entry to reading. `file` opens a file and fetches its bytes. `plan` says which row groups, rows and
+//! `source` is the entry to reading. `file` opens a file and fetches its bytes, and `footer` decodes and mends its footer. `plan` says which row groups, rows and
 //! columns are decoded; `row_groups` and `bloom_filters` leave out what the filter rules out. Flat columns are decoded
 //! here: `column_reader` reads the pages that `page_selection` names, with `column_chunk` and `values`. `read` leaves
 //! all other columns to the parquet crate. `page_check` limits the memory that pages may take.
@@ -16,6 +16,7 @@ pub(crate) mod column_reader;
 pub(crate) mod dictionary;
 pub(crate) mod exact;
 pub(crate) mod file;
+pub(crate) mod footer;
 pub(crate) mod groups_ahead;
 pub(crate) mod import;
 pub(crate) mod int96;

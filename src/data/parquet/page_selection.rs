@@ -6,7 +6,7 @@ use std::ops::Range;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::column_chunk::Pages;
-use super::file::start;
+use super::footer::start;
 use super::plan::DecodePlan;
 use super::row_groups::page_rows;
 

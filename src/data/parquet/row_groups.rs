@@ -15,7 +15,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
 
-use super::file::start;
+use super::footer::{start, writer_faults};
 use crate::data::arrow::array_value::value_at;
 use crate::data::read::cast::{Cast, constant};
 use crate::data::read::constants::Constants;
@@ -163,8 +163,11 @@ impl ChunkColumn {
         let chunk = row_group.columns().get(index)?;
         let required = chunk.column_descr().max_def_level() == 0;
         let Some(statistics) = chunk.statistics() else { return Some(self.known(required, None, false)) };
+        // A bound is a value: some writers count nulls twice.
+        let bounded = statistics.min_bytes_opt().is_some() || statistics.max_bytes_opt().is_some();
+        let counted = !bounded && !writer_faults(metadata).null_counts;
         let nulls = statistics.null_count_opt();
-        let all_null = nulls.is_some_and(|n| i64::try_from(n) == Ok(chunk.num_values()));
+        let all_null = counted && nulls.is_some_and(|n| i64::try_from(n) == Ok(chunk.num_values()));
         let mut known = self.known(required, nulls, all_null);
         if trusted(metadata, index, field.data_type(), statistics.is_min_max_deprecated()) {
             let schema = metadata.file_metadata().schema_descr();
@@ -198,8 +201,11 @@ impl ChunkColumn {
         };
         let known = |(page, range)| {
             let nulls = column.null_count(page).and_then(|n| u64::try_from(n).ok());
-            let mut known = self.known(descriptor.max_def_level() == 0, nulls, column.is_null_page(page));
-            if let (Some((lower, upper)), false) = (&values, column.is_null_page(page)) {
+            let is_null_page = column.is_null_page(page);
+            let all_null =
+                is_null_page && nulls.is_none_or(|n| usize::try_from(n) == Ok(ExactSizeIterator::len(&range)));
+            let mut known = self.known(descriptor.max_def_level() == 0, nulls, all_null);
+            if let (Some((lower, upper)), false) = (&values, is_null_page) {
                 (known.lower, known.upper) = self.bounds(cast, lower, upper, page);
             }
             (range, known)
@@ -239,7 +245,8 @@ impl ChunkColumn {
         };
         let (lower, upper) = (value(lower), value(upper));
         let is_nan = |v: &Option<Value>| v.as_ref().is_some_and(|v| v.as_ref().is_nan());
-        if is_nan(&lower) || is_nan(&upper) { (None, None) } else { (lower, upper) }
+        let inverted = lower.as_ref().zip(upper.as_ref()).is_some_and(|(l, u)| l.sql_cmp(u).is_some_and(|o| o.is_gt()));
+        if inverted || is_nan(&lower) || is_nan(&upper) { (None, None) } else { (lower, upper) }
     }
 }
 
@@ -291,7 +298,7 @@ fn has_one_order(ty: &PrimitiveType) -> bool {
 
 /// Whether minimum and maximum of a leaf column are in the order that its type has. The deprecated ones, and those of
 /// files that do not state their order, compare bytes as signed numbers.
-fn trusted(metadata: &ParquetMetaData, leaf: usize, stored: &DataType, deprecated: bool) -> bool {
+pub(crate) fn trusted(metadata: &ParquetMetaData, leaf: usize, stored: &DataType, deprecated: bool) -> bool {
     let file = metadata.file_metadata();
     let physical = file.schema_descr().columns().get(leaf).map(|c| c.physical_type());
     let numeric = matches!(
@@ -305,6 +312,9 @@ fn trusted(metadata: &ParquetMetaData, leaf: usize, stored: &DataType, deprecate
         )
     );
     let signed = numeric && !stored.is_unsigned_integer();
+    if !numeric && writer_faults(metadata).byte_bounds {
+        return false;
+    }
     match file.column_order(leaf) {
         _ if physical == Some(PhysicalType::INT96) || *stored == DataType::Float16 => false,
         ColumnOrder::TYPE_DEFINED_ORDER(_) => signed || !deprecated,

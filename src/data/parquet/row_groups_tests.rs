@@ -83,3 +83,62 @@ fn statistics_and_page_indexes_leave_little_to_read() {
     assert_eq!(pruned(&int(Op::Gt, 500)), (vec![], None));
     assert_eq!(pruned(&leaf(&s, 1, Op::IsNull, vec![])), (vec![], None));
 }
+
+/// Whether a test with a literal keeps a value.
+type Keeps = fn(i64, i64) -> bool;
+
+/// What a writer records of a column, and whether it shows by itself that it is wrong.
+#[derive(Clone, Copy, Debug)]
+struct Lie {
+    swapped: bool,
+    nulls: Option<u64>,
+}
+
+/// The footer with other statistics of its only column.
+fn lied(footer: &ParquetMetaData, least: i64, greatest: i64, lie: Lie) -> ParquetMetaData {
+    use parquet::file::statistics::Statistics;
+    let (min, max) = if lie.swapped { (greatest, least) } else { (least, greatest) };
+    let statistics = Statistics::int64(Some(min), Some(max), None, lie.nulls, false);
+    let group = footer.row_group(0).clone();
+    let chunk = group.column(0).clone().into_builder().set_statistics(statistics).build().unwrap();
+    let group = group.into_builder().set_column_metadata(vec![chunk]).build().unwrap();
+    footer.clone().into_builder().set_row_groups(vec![group]).build()
+}
+
+proptest! {
+    /// Statistics that contradict themselves hide no row: bounds the wrong way round, and as many nulls as values (or
+    /// more) although there are bounds.
+    #[test]
+    fn no_lie_in_statistics_hides_a_row(
+        values in prop::collection::vec(prop::option::weighted(0.7, -9i64..9), 1..12),
+        swapped in any::<bool>(),
+        extra in 0u64..3,
+        literal in -10i64..10,
+    ) {
+        let s = schema(vec![field(1, "a", PrimitiveType::Long)]);
+        let Some(least) = values.iter().flatten().min().copied() else { return Ok(()) };
+        let greatest = values.iter().flatten().max().copied().unwrap_or(least);
+        let batch = RecordBatch::try_new(to_arrow(&s).unwrap(), vec![Arc::new(Int64Array::from(values.clone()))]).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let store: Arc<dyn Store> = Arc::new(LocalStore);
+        let file = ParquetFile::open(&store, &write_batch(&dir, &batch, WriterProperties::builder().build())).unwrap();
+        let lie = Lie { swapped: swapped && least != greatest, nulls: Some(values.len() as u64 + extra) };
+        let footer = lied(file.footer(), least, greatest, lie);
+        let none = Constants::of(&crate::data::testing::task("", BoundPredicate::True).data_file);
+        let tests: [(Op, Keeps); 5] = [
+            (Op::Eq, |v, l| v == l), (Op::Lt, |v, l| v < l), (Op::GtEq, |v, l| v >= l), (Op::NotEq, |v, l| v != l),
+            (Op::NotNull, |_, _| true),
+        ];
+        for (op, keeps) in tests {
+            let operands = if op == Op::NotNull { vec![] } else { vec![Value::Long(literal)] };
+            let filter = leaf(&s, 1, op, operands);
+            let pruner = RowGroupPruner::new(&filter, &s, &FileColumns::new(file.metadata.schema()), &none);
+            if values.iter().flatten().any(|v| keeps(*v, literal)) {
+                prop_assert!(pruner.may_match(&footer, 0), "{op:?} {literal} {lie:?}");
+            }
+        }
+        let filter = leaf(&s, 1, Op::IsNull, vec![]);
+        let pruner = RowGroupPruner::new(&filter, &s, &FileColumns::new(file.metadata.schema()), &none);
+        prop_assert!(pruner.may_match(&footer, 0));
+    }
+}

@@ -53,8 +53,8 @@ impl FormatFile for ParquetSource {
     fn narrow(&mut self, part: &FilePart<'_>) -> Result<bool> {
         let pruner = pruner(part);
         let footer = self.file.footer();
-        part.recorded
-            .check_whole(footer.row_groups().iter().map(|g| g.num_rows().max(0) as u64).fold(0, u64::saturating_add))?;
+        let rows = footer.row_groups().iter().map(|g| g.num_rows().max(0) as u64).fold(0, u64::saturating_add);
+        part.recorded.check_whole(rows, self.file.size())?;
         self.groups = guard(|| {
             let mut groups = in_range(footer, part.range.clone());
             // Statistics that cannot be decoded rule nothing out.

@@ -87,19 +87,22 @@ pub(crate) struct RecordedSize {
 const MOST_UNREAD_ROWS: u64 = 1 << 32;
 
 impl RecordedSize {
-    /// Refuses a whole file that has fewer rows than it was committed with: rows, or deletes of rows, would be missing.
+    /// Refuses a whole file that has fewer rows and another length than it was committed with: rows, or deletes of
+    /// rows, would be missing. A file of the recorded length is the one that was committed, and has the rows that it
+    /// has: ClickHouse before 26.5 recorded the rows of the whole table for each file (ClickHouse/ClickHouse#118942).
+    /// Java reads such files too.
     ///
     /// # Errors
     /// `CorruptTable`.
-    pub(crate) fn check_whole(&self, rows: u64) -> Result<()> {
-        match rows >= self.rows {
-            true => Ok(()),
-            false => Err(Error::corrupt(format!(
-                "the file has {rows} rows, but the table says {}: it was replaced or cut off",
-                self.rows
-            ))
-            .hint("Restore the file as it was committed")),
+    pub(crate) fn check_whole(&self, rows: u64, bytes: u64) -> Result<()> {
+        if rows >= self.rows || bytes == self.bytes {
+            return Ok(());
         }
+        Err(Error::corrupt(format!(
+            "the file has {rows} rows in {bytes} bytes, but the table says {} rows in {} bytes: it was replaced or cut off",
+            self.rows, self.bytes
+        ))
+        .hint("Restore the file as it was committed"))
     }
 
     /// Refuses to count rows that no column shows, if they are more than the table says and any file has.

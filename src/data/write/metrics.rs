@@ -7,10 +7,12 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
+use parquet::basic::{ColumnOrder, Type as PhysicalType};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::statistics::Statistics;
 
 use super::bounds_truncate::{lower_bytes, lower_text, upper_bytes, upper_text};
+use crate::data::parquet::footer::writer_faults;
 use crate::format::task::{ColumnMetrics, FieldMap};
 use crate::types::value::encode_bound;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type, Value, ValueRef, decimal};
@@ -173,7 +175,8 @@ pub fn metrics_by_leaf(
         if *ty != PrimitiveType::Variant {
             sizes.insert(id, chunks.iter().map(|c| c.compressed_size()).sum());
         }
-        let Some((count, null_count)) = (column.max_rep_level() == 0).then(|| total_counts(&chunks)).flatten() else {
+        let counted = column.max_rep_level() == 0 && !writer_faults(footer).null_counts;
+        let Some((count, null_count)) = counted.then(|| total_counts(&chunks)).flatten() else {
             continue;
         };
         counts.insert(id, count);
@@ -182,7 +185,8 @@ pub fn metrics_by_leaf(
         nans.extend(nan_count.map(|n| (id, *n)));
         let Some(length) = mode.bound_length() else { continue };
         let length = if matches!(ty, PrimitiveType::String | PrimitiveType::Binary) { length } else { usize::MAX };
-        if let Some((low, high)) = bounds(&chunks, ty, nan_count.is_some()) {
+        let ordered = has_sound_order(footer, i);
+        if let Some((low, high)) = ordered.then(|| bounds(&chunks, ty, nan_count.is_some())).flatten() {
             lower.insert(id, encode_bound(cut_lower(low.as_ref(), length)));
             upper.extend(cut_upper(high, length).map(|v| (id, encode_bound(v.as_ref()))));
         }
@@ -214,12 +218,30 @@ fn variant_of(schema: &Schema, footer: &ParquetMetaData, leaf: usize) -> Option<
     (field.ty == Type::Primitive(PrimitiveType::Variant)).then_some(field.id)
 }
 
-/// Values (nulls included) and nulls; `None` if a row group does not record them.
+/// Values (nulls included) and nulls; `None` if a row group does not record them, or records more nulls than its values
+/// and bounds allow.
 fn total_counts(chunks: &[&ColumnChunkMetaData]) -> Option<(i64, i64)> {
-    chunks.iter().try_fold((0, 0), |(count, nulls), chunk| {
-        let here = i64::try_from(chunk.statistics()?.null_count_opt()?).ok()?;
-        Some((count + chunk.num_values(), nulls + here))
+    chunks.iter().try_fold((0i64, 0i64), |(count, nulls), chunk| {
+        let statistics = chunk.statistics()?;
+        let here = i64::try_from(statistics.null_count_opt()?).ok()?;
+        let bounded = statistics.min_bytes_opt().is_some() || statistics.max_bytes_opt().is_some();
+        let most = chunk.num_values().checked_sub(i64::from(bounded))?;
+        (here <= most).then_some((count.checked_add(chunk.num_values())?, nulls.checked_add(here)?))
     })
+}
+
+/// Whether least and greatest values of a column of bytes are in the order of its type. See
+/// [`trusted`](crate::data::parquet::row_groups::trusted), which judges the columns of the filter.
+fn has_sound_order(footer: &ParquetMetaData, leaf: usize) -> bool {
+    let file = footer.file_metadata();
+    let physical = file.schema_descr().columns().get(leaf).map(|c| c.physical_type());
+    if !matches!(physical, Some(PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY)) {
+        return true;
+    }
+    let chunks = footer.row_groups().iter().filter_map(|group| group.columns().get(leaf));
+    let deprecated = chunks.filter_map(|chunk| chunk.statistics()).any(|s| s.is_min_max_deprecated());
+    let defined = matches!(file.column_order(leaf), ColumnOrder::TYPE_DEFINED_ORDER(_));
+    defined && !deprecated && !writer_faults(footer).byte_bounds
 }
 
 /// The least and the greatest value over all row groups. A row group without statistics spoils them, unless it is known
@@ -236,7 +258,8 @@ fn bounds(chunks: &[&ColumnChunkMetaData], ty: &PrimitiveType, nans_known: bool)
             }
             return None;
         };
-        if low.as_ref().is_nan() || high.as_ref().is_nan() {
+        let inverted = low.sql_cmp(&high).is_none_or(Ordering::is_gt);
+        if inverted || low.as_ref().is_nan() || high.as_ref().is_nan() {
             return None;
         }
         merged = Some(match merged {

@@ -4,11 +4,12 @@ use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
 use crate::types::json_members::JsonMembers;
+use crate::types::json_text;
 
 const WRONG: &str = "the text is not JSON of a table";
 
 pub(crate) fn parse(text: &str) -> Result<Json> {
-    serde_json::from_str(text).map_err(|e| Error::invalid(WRONG).because(e))
+    json_text::parse(text.as_bytes()).map_err(|e| Error::invalid(WRONG).because(e))
 }
 
 fn wrong(_key: &str) -> Error {

@@ -4,9 +4,10 @@ use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
 use crate::types::json_members::JsonMembers;
+use crate::types::json_text;
 
 pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<Json> {
-    serde_json::from_slice(text.as_ref()).map_err(|e| Error::invalid("the text is not the JSON of a task").because(e))
+    json_text::parse(text.as_ref()).map_err(|e| Error::invalid("the text is not the JSON of a task").because(e))
 }
 
 pub(crate) fn wrong(key: &str) -> Error {

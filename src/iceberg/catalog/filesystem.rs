@@ -6,10 +6,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::metadata_files::{
-    FoundMetadata, VERSION_HINT, find_metadata, find_version, first_there, load, read_metadata, version_of,
-    version_paths,
-};
+use super::metadata_files::{FoundMetadata, find_metadata, load};
+use super::metadata_names::{VERSION_HINT, find_version, first_there, read_metadata, version_of, version_paths};
 use super::reachable::reachable_files;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::{TableIdent, check_name};
@@ -50,7 +48,7 @@ const MAX_DEPTH: usize = 64;
 pub fn publish(
     store: &dyn Store,
     table_location: &str,
-    version: i32,
+    version: u64,
     metadata: &TableMetadata,
     base: Option<&TableMetadata>,
 ) -> Result<String> {
@@ -100,7 +98,7 @@ pub(super) fn encoded(metadata: &TableMetadata) -> Result<(&'static str, Vec<u8>
 ///
 /// # Errors
 /// Errors of the store; those of [`read_metadata`].
-pub fn load_version(store: &dyn Store, location: &str, version: i32) -> Result<Option<TableMetadata>> {
+pub fn load_version(store: &dyn Store, location: &str, version: u64) -> Result<Option<TableMetadata>> {
     let found = find_version(store, &join(location, METADATA_FOLDER), version)?;
     found.map(|path| read_metadata(store, &path)).transpose()
 }
@@ -111,7 +109,7 @@ pub fn load_version(store: &dyn Store, location: &str, version: i32) -> Result<O
 fn overtaken_by(
     store: &dyn Store,
     folder: &str,
-    version: i32,
+    version: u64,
     published: &str,
     metadata: &TableMetadata,
 ) -> Result<Option<String>> {
@@ -394,12 +392,18 @@ impl FilesystemCatalog {
     /// Deletes a table's folder with all its data and metadata. Files outside the folder stay.
     ///
     /// # Errors
-    /// `NotFound` if the table does not exist. `Unsupported` if a folder on the way to the table, or inside it, is a
-    /// symbolic link; then nothing is deleted.
+    /// `NotFound` if the table does not exist. `Unsupported` if another catalog tracks the table, or if a folder on the
+    /// way to the table, or inside it, is a symbolic link; then nothing is deleted.
     pub fn drop_table(&self, ident: &TableIdent) -> Result<()> {
         let location = self.table_location(ident)?;
         if !self.is_table(&location)? {
             return Err(Error::not_found(format!("the table '{ident}' does not exist")).with("path", location));
+        }
+        // A table whose metadata can't be read can be dropped.
+        if let Some(found) = find_metadata(&*self.store, &location).ok().filter(|found| found.version.is_none()) {
+            return Err(Error::unsupported("this table's versions are tracked by another catalog")
+                .with("path", found.metadata_location)
+                .hint("Drop the table in that catalog; if it has dropped it already, delete the folder"));
         }
         for depth in 1..=ident.namespace.len() {
             self.refuse_link(&self.namespace_location(&ident.namespace[..depth])?)?;

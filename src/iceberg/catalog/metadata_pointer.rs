@@ -115,9 +115,11 @@ impl MetadataPointer for FolderVersions {
 
     /// After an error the outcome is unknown: the file may have been created before the error.
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
+        let version = match next_version(&base.found) {
+            Ok(version) => version,
+            Err(e) => return Publication::Refused(e),
+        };
         let published = || -> Result<FoundMetadata> {
-            let found = &base.found;
-            let version = found.version.ok_or_else(|| tracked_elsewhere(&found.metadata_location))? + 1;
             let (store, base) = (self.store.as_ref(), Some(&base.metadata));
             let path = filesystem::publish(store, &self.root, version, &commit.next, base)?;
             Ok(FoundMetadata { metadata_location: path, version: Some(version) })
@@ -142,10 +144,7 @@ impl MetadataPointer for FolderVersions {
             .with("recorded", &recorded)
             .hint("Open the table by its location; a copy can be read with moved=True"));
         }
-        if found.version.is_none() {
-            return Err(tracked_elsewhere(&found.metadata_location));
-        }
-        Ok(())
+        next_version(found).map(|_| ())
     }
 
     fn root(&self, _: &TableMetadata, _: &FoundMetadata) -> String {
@@ -159,6 +158,19 @@ impl MetadataPointer for FolderVersions {
     fn catalog(&self) -> Option<KeptBy<'_>> {
         None
     }
+}
+
+/// The version that a commit to the folder makes.
+///
+/// # Errors
+/// `Unsupported` if a catalog tracks the versions, or no larger number is left.
+fn next_version(found: &FoundMetadata) -> Result<u64> {
+    let version = found.version.ok_or_else(|| tracked_elsewhere(&found.metadata_location))?;
+    version.checked_add(1).ok_or_else(|| {
+        Error::unsupported(format!("no version number is left after {version}"))
+            .with("path", &found.metadata_location)
+            .hint("Copy the table, or commit to it through a catalog")
+    })
 }
 
 /// The error for a commit to a folder whose current version only a catalog knows.

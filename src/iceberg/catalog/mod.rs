@@ -6,7 +6,9 @@
 //! - `kinds`: the types of catalogs, and what each needs
 //! - `memory`: A register in memory
 //! - `metadata_files`: finding the newest metadata file of a table in a file system
+//! - `metadata_names`: names of metadata files, and the files of a version
 //! - `metadata_pointer`: the pointer to a table's current version
+//! - `newest_metadata`: which metadata file of a folder is current
 //! - `reachable`: the files that a table's metadata leads to
 //! - `register`: the register of a catalog that knows tables by name
 //! - `registered`: catalogs that keep a register of names: SQL catalogs and those in memory
@@ -17,7 +19,9 @@ pub mod interface;
 pub mod kinds;
 pub mod memory;
 pub mod metadata_files;
+mod metadata_names;
 pub mod metadata_pointer;
+mod newest_metadata;
 mod reachable;
 pub mod register;
 pub mod registered;

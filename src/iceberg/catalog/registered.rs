@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::filesystem::{GC_ENABLED, delete_old_files, encoded};
 use super::interface::{OpenedTable, TableCatalog};
-use super::metadata_files::{FoundMetadata, number_of, read_metadata};
+use super::metadata_files::FoundMetadata;
+use super::metadata_names::{number_of, read_metadata};
 use super::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
 use super::reachable::reachable_files;
 use super::register::TableRegister;
@@ -118,7 +119,7 @@ fn taken(ident: &TableIdent) -> Error {
 }
 
 /// Writes metadata into a new file of the table's metadata folder.
-fn write_metadata(store: &dyn Store, metadata: &TableMetadata, number: i32) -> Result<String> {
+fn write_metadata(store: &dyn Store, metadata: &TableMetadata, number: u64) -> Result<String> {
     let (suffix, bytes) = encoded(metadata)?;
     let path = join(&metadata_folder(metadata), &format!("{number:05}-{}{suffix}", uuid::Uuid::new_v4()));
     store.put_if_absent(&path, &bytes)?;

@@ -46,7 +46,7 @@ fn snapshot(base: &TableMetadata, id: i64, now_ms: i64) -> Snapshot {
     Snapshot {
         id,
         parent_id: base.current_snapshot_id,
-        sequence_number: base.next_sequence_number(),
+        sequence_number: base.next_sequence_number(std::iter::empty()).unwrap(),
         timestamp_ms: now_ms,
         manifest_list: Some(format!("/t/metadata/snap-{id}.avro")),
         summary: BTreeMap::from([("operation".to_owned(), "append".to_owned())]),

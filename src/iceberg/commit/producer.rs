@@ -317,15 +317,17 @@ impl SnapshotProducer {
             return Ok(base.clone());
         }
         let mut tree = self.tree(base, parent.as_deref())?;
-        let sequence_number = base.next_sequence_number();
+        let numbers = tree.manifests.iter().map(|m| m.sequence_number);
+        let sequence_number = base.next_sequence_number(numbers)?;
         for m in tree.manifests.iter_mut().filter(|m| m.sequence_number == UNASSIGNED) {
             m.sequence_number = sequence_number;
             if m.min_sequence_number == UNASSIGNED || m.min_sequence_number > sequence_number {
                 m.min_sequence_number = sequence_number;
             }
         }
-        let first_row_id = (base.format_version >= 3).then(|| base.next_row_id.unwrap_or(0));
-        let added_rows = first_row_id.map(|first| number_rows(&mut tree.manifests, first)).transpose()?;
+        let first_row_id =
+            (base.format_version >= 3).then(|| row_ids::first_free(base, &tree.manifests)).transpose()?;
+        let added_rows = first_row_id.map(|first| row_ids::number_rows(&mut tree.manifests, first)).transpose()?;
         let header = ManifestListHeader {
             format_version: base.format_version,
             snapshot_id: self.snapshot_id(),
@@ -581,23 +583,6 @@ fn files_id<'f>(paths: impl Iterator<Item = &'f str>) -> String {
 
 fn in_kinds(manifests: Vec<ManifestFile>) -> (Vec<ManifestFile>, Vec<ManifestFile>) {
     manifests.into_iter().partition(|m| m.content == ManifestContent::Data)
-}
-
-/// Assigns a first row id, counting from `first`, to every data manifest without one. Returns the number of rows
-/// (specification, "Row Lineage", "First Row ID Assignment").
-fn number_rows(manifests: &mut [ManifestFile], first: i64) -> Result<i64> {
-    let mut next = first;
-    for m in manifests.iter_mut().filter(|m| m.content == ManifestContent::Data && m.first_row_id.is_none()) {
-        let rows = m.added_rows_count.zip(m.existing_rows_count).and_then(|(a, e)| a.checked_add(e));
-        let rows = rows.filter(|r| *r >= 0).ok_or_else(|| {
-            Error::unsupported("the manifest list has no row count for a manifest, so its rows can't get ids")
-                .with("path", &m.path)
-                .hint("Rewrite the table's manifests before upgrading it to version 3")
-        })?;
-        m.first_row_id = Some(next);
-        next = next.checked_add(rows).ok_or_else(|| Error::corrupt("row ids overflow").with("path", &m.path))?;
-    }
-    Ok(next - first)
 }
 
 #[cfg(test)]

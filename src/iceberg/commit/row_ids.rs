@@ -1,4 +1,4 @@
-//! Checks that rewritten rows keep their ids: no row may have got its id after it was read.
+//! Ids of rows (v3): new manifests get them, and rewritten rows keep them.
 
 use std::sync::Arc;
 
@@ -6,6 +6,8 @@ use super::preconditions::RUN_AGAIN;
 use super::snapshot_input::SnapshotInput;
 use crate::error::{Error, Result};
 use crate::format::task::FileContent;
+use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
+use crate::iceberg::spec::counters::{overflow, row_ids_end};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 
@@ -36,4 +38,38 @@ pub(super) fn check(input: &SnapshotInput, base: &TableMetadata, parent: Option<
             .with("clause", "rewritten rows keep their ids")
             .hint(format!("Read the rows again, at snapshot {} or later. {RUN_AGAIN}", snapshot.id))),
     }
+}
+
+/// The first row id that neither a snapshot nor one of these manifests has. This is `next-row-id`, unless another
+/// writer left it too low.
+///
+/// # Errors
+/// `CorruptTable` if the row ids of a snapshot or manifest overflow.
+pub(super) fn first_free(base: &TableMetadata, manifests: &[ManifestFile]) -> Result<i64> {
+    let numbered = manifests.iter().filter_map(|m| Some((m, m.first_row_id?)));
+    numbered.filter(|(m, _)| m.content == ManifestContent::Data).try_fold(
+        base.first_free_row_id()?,
+        |next, (m, first)| {
+            let rows = m.added_rows_count.unwrap_or(0).saturating_add(m.existing_rows_count.unwrap_or(0));
+            let end = row_ids_end(first, rows).ok_or_else(|| overflow().with("path", &m.path))?;
+            Ok(next.max(end))
+        },
+    )
+}
+
+/// Assigns a first row id, counting from `first`, to every data manifest without one. Returns the number of rows
+/// (specification, "Row Lineage", "First Row ID Assignment").
+pub(super) fn number_rows(manifests: &mut [ManifestFile], first: i64) -> Result<i64> {
+    let mut next = first;
+    for m in manifests.iter_mut().filter(|m| m.content == ManifestContent::Data && m.first_row_id.is_none()) {
+        let rows = m.added_rows_count.zip(m.existing_rows_count).and_then(|(a, e)| a.checked_add(e));
+        let rows = rows.filter(|r| *r >= 0).ok_or_else(|| {
+            Error::unsupported("the manifest list has no row count for a manifest, so its rows can't get ids")
+                .with("path", &m.path)
+                .hint("Rewrite the table's manifests before upgrading it to version 3")
+        })?;
+        m.first_row_id = Some(next);
+        next = row_ids_end(next, rows).ok_or_else(|| overflow().with("path", &m.path))?;
+    }
+    Ok(next - first)
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::schema::{Pending, ROOT};
 use crate::types::name_mapping::NameMapping;
-use crate::types::{Field, FieldId, Type};
+use crate::types::{Field, FieldId, Type, json_text};
 
 /// One column of a mapping.
 struct Mapped {
@@ -22,7 +22,7 @@ struct Mapped {
 pub(super) fn update_name_mapping(text: &str, pending: &Pending<'_>) -> Option<String> {
     // This also limits the nesting depth.
     NameMapping::parse(text).ok()?;
-    let mapping = read(&serde_json::from_str(text).ok()?)?;
+    let mapping = read(&json_text::parse(text.as_bytes()).ok()?)?;
     let updated = add_new(update(mapping, pending), ROOT, pending);
     serde_json::to_string_pretty(&to_json(&updated)).ok()
 }

@@ -73,7 +73,7 @@ pub(super) fn update_spec(base: &TableMetadata, update: &SpecUpdate) -> Result<T
         schema,
         spec,
         case_sensitive: update.case_sensitive,
-        last_id: base.last_partition_id,
+        last_id: base.highest_partition_id(),
         adds: Vec::new(),
         deletes: HashSet::new(),
         renames: HashMap::new(),
@@ -91,11 +91,11 @@ pub(super) fn update_spec(base: &TableMetadata, update: &SpecUpdate) -> Result<T
     }
     let fields = pending.result();
     check_new_spec(&fields, schema, base.format_version)?;
-    Ok(with_spec(base, fields))
+    with_spec(base, fields)
 }
 
 /// The metadata with a spec of these fields as the default.
-fn with_spec(base: &TableMetadata, fields: Vec<PartitionField>) -> TableMetadata {
+fn with_spec(base: &TableMetadata, fields: Vec<PartitionField>) -> Result<TableMetadata> {
     let mut next = base.clone();
     let alike = |spec: &PartitionSpec| {
         spec.fields.len() == fields.len()
@@ -108,14 +108,14 @@ fn with_spec(base: &TableMetadata, fields: Vec<PartitionField>) -> TableMetadata
     next.default_spec_id = match base.partition_specs.iter().find(|s| alike(s)) {
         Some(known) => known.id,
         None => {
-            let id = base.partition_specs.iter().map(|s| s.id).max().unwrap_or(-1).saturating_add(1);
+            let id = base.next_spec_id()?;
             let highest = fields.iter().map(|f| f.field_id).max().unwrap_or(FIRST_PARTITION_FIELD_ID - 1);
-            next.last_partition_id = base.last_partition_id.max(highest);
+            next.last_partition_id = base.highest_partition_id().max(highest);
             next.partition_specs.push(Arc::new(PartitionSpec { id, fields }));
             id
         }
     };
-    next
+    Ok(next)
 }
 
 fn is_time(transform: &Transform) -> bool {

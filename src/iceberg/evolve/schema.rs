@@ -59,7 +59,7 @@ impl<'a> Pending<'a> {
             schema,
             case_sensitive: update.case_sensitive,
             allow_incompatible: update.allow_incompatible,
-            last_column_id: metadata.last_column_id.max(schema.highest_field_id()),
+            last_column_id: metadata.highest_column_id(),
             parents,
             deletes: HashSet::new(),
             updates: HashMap::new(),

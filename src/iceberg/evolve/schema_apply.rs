@@ -44,12 +44,12 @@ pub(super) fn update_schema(base: &TableMetadata, update: &SchemaUpdate) -> Resu
     check_partition_names(base, &schema)?;
 
     let mut next = base.clone();
-    next.last_column_id = base.last_column_id.max(schema.highest_field_id());
+    next.last_column_id = base.highest_column_id().max(schema.highest_field_id());
     let same = |s: &&Arc<Schema>| s.fields == schema.fields && same_ids(s, &schema);
     next.current_schema_id = match base.schemas.iter().find(same) {
         Some(known) => known.id,
         None => {
-            schema.id = base.schemas.iter().map(|s| s.id).max().unwrap_or(-1).saturating_add(1);
+            schema.id = base.next_schema_id()?;
             let id = schema.id;
             next.schemas.push(Arc::new(schema.clone()));
             id

@@ -28,8 +28,7 @@ pub(super) fn replace_sort_order(base: &TableMetadata, update: &SortOrderUpdate)
     next.default_sort_order_id = match known {
         Some(known) => known.id,
         None => {
-            let highest = base.sort_orders.iter().map(|o| o.id).max().unwrap_or(0);
-            let id = if fields.is_empty() { 0 } else { highest.saturating_add(1).max(1) };
+            let id = if fields.is_empty() { 0 } else { base.next_sort_order_id()? };
             next.sort_orders.push(Arc::new(SortOrder { id, fields }));
             id
         }

@@ -53,6 +53,7 @@ impl IcebergTable {
     /// As [`IcebergTable::remove_orphan_files`].
     pub fn reachable_to_read(&self, options: &OrphanOptions) -> Result<(IcebergTable, PartedMetadata)> {
         let newest = self.refresh()?;
+        newest.writable_location()?;
         if !options.dry_run {
             check_may_delete(&newest)?;
         }

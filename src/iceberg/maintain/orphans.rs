@@ -44,6 +44,8 @@ impl IcebergTable {
         })?;
         let listed = Marked::new(listed.into_inner().unwrap_or_else(PoisonError::into_inner));
         let newest = self.refresh()?;
+        // A catalog may have taken the table over meanwhile.
+        newest.writable_location()?;
         if !options.dry_run {
             check_may_delete(&newest)?;
         }

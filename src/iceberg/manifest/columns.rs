@@ -24,7 +24,7 @@ use super::entries::{DELETED, EntryColumns, EntryRequest, Inherited};
 use super::layout::EntryLayout;
 use super::list::ManifestContent;
 use crate::codec::avro::{Container, Inflater};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::task::{DataFile, FileContent, FileMetrics, Partition, PartitionValue};
 use crate::format::wire::plain::PlainTaskFile;
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, temporal};
@@ -157,7 +157,15 @@ impl<'a> Manifest<'a> {
         blocks: Range<usize>,
         request: &EntryRequest,
     ) -> Result<EntryColumns> {
-        decode::decode(&self.container, &self.layout, blocks, request, inflater)
+        let found = decode::decode(&self.container, &self.layout, blocks.clone(), request, inflater);
+        match (&found, &self.layout.with_lengths) {
+            // The bytes don't follow the schema of the file. If they don't follow Java's form either, the first error
+            // tells more.
+            (Err(e), Some(layout)) if matches!(e.kind(), ErrorKind::CorruptTable | ErrorKind::Unsupported) => {
+                decode::decode(&self.container, layout, blocks, request, inflater).or(found)
+            }
+            _ => found,
+        }
     }
 }
 

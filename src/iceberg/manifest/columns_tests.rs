@@ -6,7 +6,7 @@ use crate::error::ErrorKind;
 use crate::format::task::{ColumnMetrics, FieldMap, FileFormat};
 use crate::iceberg::manifest::entries::{ADDED, EXISTING};
 use crate::types::value::unhex;
-use crate::types::{Field, FieldId, Transform};
+use crate::types::{Field, FieldId, Transform, Value};
 
 fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/tests/data/manifests/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -442,4 +442,38 @@ fn flipped_bytes_never_panic() {
             }
         }
     }
+}
+
+/// Java Iceberg 1.12 writes partition values of type fixed as bytes with a length, against its own schema of the file,
+/// and reads them back.
+#[test]
+fn fixed_partition_values_may_have_a_length() {
+    let partition = r#"{"name":"partition","field-id":102,"type":{"type":"record","name":"r102","fields":[
+        {"name":"f","field-id":1000,"type":["null",{"type":"fixed","name":"fixed_2","size":2}]}]}},"#;
+    let spec = r#"[{"name":"f","transform":"identity","source-id":1,"field-id":1000}]"#;
+    let manifest = |with_length: bool, values: &[Option<[u8; 2]>]| {
+        let one = |value: &Option<[u8; 2]>| {
+            record(|out| {
+                encode::put_int(out, 1);
+                encode::put_optional(out, *value, |out, value| match with_length {
+                    true => encode::put_bytes(out, &value),
+                    false => out.extend_from_slice(&value),
+                });
+                put_file(out, b"p", "parquet", 3, 4);
+            })
+        };
+        small("", partition, spec, &values.iter().map(one).collect::<Vec<_>>())
+    };
+    let values = [Some([4, 9]), None, Some([0, 255])];
+    for with_length in [false, true] {
+        let bytes = manifest(with_length, &values);
+        let parsed = Manifest::parse(&bytes).unwrap();
+        let found = decode_all(&parsed, &all(), &Inherited::default()).unwrap();
+        assert_eq!(found.record_count, [3, 3, 3]);
+        let tuples: Vec<_> = found.partition.iter().map(|n| found.partitions[*n as usize][0].clone()).collect();
+        assert_eq!(tuples, values.map(|value| value.map(|bytes| Value::Bytes(bytes.to_vec()))));
+    }
+    // What follows neither form is damaged.
+    let torn = small("", partition, spec, &[vec![2, 2, 2, 7]]);
+    assert!(decode_all(&Manifest::parse(&torn).unwrap(), &all(), &Inherited::default()).is_err());
 }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::format::task::FileContent;
 use crate::iceberg::manifest::avro::sanitize;
 use crate::iceberg::spec::partition::spec_from_json;
-use crate::types::{FieldId, PartitionField, PrimitiveType, Transform, Value, decimal};
+use crate::types::{FieldId, PartitionField, PrimitiveType, Transform, Value, decimal, json_text};
 
 /// The meaning of one value of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +121,49 @@ pub(crate) struct MemberSlot {
     pub is_unknown: bool,
 }
 
+impl MemberSlot {
+    /// The slot with another type, if it is the one of this column.
+    fn changed(&self, column: EntryValue, change: impl Fn(&Node) -> Node) -> MemberSlot {
+        match self.column == Some(column) {
+            true => MemberSlot { node: change(&self.node), ..self.clone() },
+            false => self.clone(),
+        }
+    }
+}
+
+/// The field id of the partition in the record of a data file.
+const PARTITION: FieldId = 102;
+
+/// The record of a data file with [`with_lengths`] in its partition.
+fn partition_with_lengths(node: &Node) -> Node {
+    let is_partition = |m: &Member| m.id == Some(PARTITION) || (m.id.is_none() && m.name == "partition");
+    let change = |m: &Member| if is_partition(m) { with_lengths(&m.node) } else { m.node.clone() };
+    let shape = match &node.shape {
+        Shape::Union(branches) => Shape::Union(branches.iter().map(partition_with_lengths).collect()),
+        Shape::Record(members) => {
+            Shape::Record(members.iter().map(|m| Member { node: change(m), ..m.clone() }).collect())
+        }
+        shape => shape.clone(),
+    };
+    Node { shape, ..node.clone() }
+}
+
+/// A type with bytes that have a length in place of those that have none.
+fn with_lengths(node: &Node) -> Node {
+    let shape = match &node.shape {
+        Shape::Fixed(_) if node.logical == Logical::None => {
+            return Node { shape: Shape::Bytes, min_bytes: 1, ..node.clone() };
+        }
+        Shape::Union(branches) => Shape::Union(branches.iter().map(with_lengths).collect()),
+        Shape::Record(members) => {
+            let change = |m: &Member| Member { node: with_lengths(&m.node), ..m.clone() };
+            Shape::Record(members.iter().map(change).collect())
+        }
+        shape => shape.clone(),
+    };
+    Node { shape, ..node.clone() }
+}
+
 static LAYOUTS: Compiled<EntryLayout> = Compiled::new();
 
 /// The layout of a manifest's entries. Manifests with the same header text share one.
@@ -138,6 +181,9 @@ pub struct EntryLayout {
     pub(crate) has_sequence_numbers: bool,
     /// Members that only later versions know; `None` if all are known.
     pub(crate) unknown: Option<Arc<UnknownMembers>>,
+    /// The layout of a manifest that has partition values of type `fixed` as bytes with a length. Java Iceberg 1.12
+    /// writes and reads them so, although the schema says that they have none.
+    pub(crate) with_lengths: Option<Arc<EntryLayout>>,
 }
 
 impl EntryLayout {
@@ -183,7 +229,7 @@ impl EntryLayout {
             true => m.pick(FILE_COLUMNS).is_some() || is_obsolete(m),
             false => m.pick(ENTRY_COLUMNS).is_some(),
         })?;
-        Ok(EntryLayout {
+        let mut layout = EntryLayout {
             unknown: (!unknown.is_empty()).then(|| Arc::new(unknown)),
             source: (schema.to_owned(), spec.map(str::to_owned)),
             entry,
@@ -192,6 +238,32 @@ impl EntryLayout {
             fields: fields.into(),
             types: types.into(),
             has_sequence_numbers,
+            with_lengths: None,
+        };
+        layout.with_lengths = layout.reading_lengths().map(Arc::new);
+        Ok(layout)
+    }
+
+    /// The same layout with partition values of type `fixed` as bytes with a length. `None` without such values.
+    fn reading_lengths(&self) -> Option<EntryLayout> {
+        let is_fixed = |reader: &PartitionReader| {
+            matches!((&reader.shape, &reader.ty), (Shape::Fixed(_), PrimitiveType::Fixed(_)))
+        };
+        self.partition.iter().any(is_fixed).then(|| EntryLayout {
+            unknown: self.unknown.clone(),
+            source: self.source.clone(),
+            entry: self.entry.iter().map(|slot| slot.changed(EntryValue::DataFile, partition_with_lengths)).collect(),
+            file: self.file.iter().map(|slot| slot.changed(EntryValue::Partition, with_lengths)).collect(),
+            partition: (self.partition.iter())
+                .map(|reader| match is_fixed(reader) {
+                    true => PartitionReader { shape: Shape::Bytes, ..reader.clone() },
+                    false => reader.clone(),
+                })
+                .collect(),
+            fields: self.fields.clone(),
+            types: self.types.clone(),
+            has_sequence_numbers: self.has_sequence_numbers,
+            with_lengths: None,
         })
     }
 
@@ -378,6 +450,10 @@ impl PartitionReader {
                 Value::Uuid(u128::from_be_bytes(bytes))
             }
             (Shape::String, _) => Value::String(cursor.string()?.to_owned()),
+            (Shape::Bytes, PrimitiveType::Fixed(length)) => {
+                let bytes = Some(cursor.bytes()?).filter(|bytes| bytes.len() == *length as usize);
+                Value::Bytes(bytes.ok_or_else(|| Error::corrupt("a fixed has another length"))?.to_vec())
+            }
             (Shape::Bytes, _) => Value::Bytes(cursor.bytes()?.to_vec()),
             (Shape::Fixed(n), _) => Value::Bytes(cursor.take(*n)?.to_vec()),
             _ => return Ok(None),
@@ -388,5 +464,5 @@ impl PartitionReader {
 /// Reads the header's `partition-spec`: a list of fields, or the whole spec object.
 fn spec_fields(text: &str) -> Result<Vec<PartitionField>> {
     let bad = |e| Error::corrupt("the manifest's partition spec is not valid JSON").because(e);
-    Ok(spec_from_json(&serde_json::from_str(text).map_err(bad)?, 0)?.fields)
+    Ok(spec_from_json(&json_text::parse(text.as_bytes()).map_err(bad)?, 0)?.fields)
 }

@@ -31,12 +31,12 @@ fn table(files: i64, deletes: i64, told_apart: bool) -> TestTable {
     let nowhere = partition(&spec, &schema, &[]);
     let data = |k: i64| {
         let high = if told_apart { k } else { i64::MAX };
-        added(DataFile { metrics: Some(ids(0, high).into()), ..file(&format!("f{k}"), &nowhere) }, 1)
+        added(DataFile { metrics: Some(ids(0, high).into()), record_count: 10, ..file(&format!("f{k}"), &nowhere) }, 1)
     };
     let delete = |d: i64| {
         let (content, equality_ids) = (FileContent::EqualityDeletes, Some(vec![1]));
         let metrics = Some(ids(d, i64::MAX).into());
-        added(DataFile { content, equality_ids, metrics, ..file(&format!("d{d}"), &nowhere) }, 2)
+        added(DataFile { content, equality_ids, metrics, record_count: 10, ..file(&format!("d{d}"), &nowhere) }, 2)
     };
     table.add(ManifestContent::Data, &schema, 0, &(0..files).map(data).collect::<Vec<_>>());
     table.add(ManifestContent::Deletes, &schema, 0, &(0..deletes).map(delete).collect::<Vec<_>>());

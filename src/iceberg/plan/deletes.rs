@@ -18,7 +18,7 @@ use crate::format::task::{DeleteRef, FileContent, FileFormat, Partition};
 use crate::iceberg::manifest::entries::EntryColumns;
 use crate::iceberg::plan::equality_keys::EqualityKeyColumn;
 use crate::iceberg::plan::kept_entries::{KeptEntries, PartitionGroup};
-use crate::iceberg::plan::path_index::{PathMap, PathRanges};
+use crate::iceberg::plan::path_index::PathMap;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::parallel::check_cancelled;
 use crate::types::metadata_columns::DELETE_FILE_PATH;
@@ -53,7 +53,8 @@ struct DeleteFile {
 #[derive(Debug, Default)]
 struct PartitionDeletes {
     equality: Vec<EqualityDelete>,
-    positions: PathRanges,
+    /// Sequence numbers and files, ascending after closing.
+    positions: Vec<(i64, u32)>,
 }
 
 #[derive(Debug)]
@@ -194,7 +195,7 @@ impl DeleteIndex {
         index.global.sort_by_key(|d| d.reaches);
         index.of_partition.iter_mut().for_each(|p| {
             p.equality.sort_by_key(|d| d.reaches);
-            p.positions.close();
+            p.positions.sort_unstable();
         });
         Ok(index)
     }
@@ -271,16 +272,19 @@ impl DeleteIndex {
     }
 
     /// Returns the path if the file's deletes are all for one data file, for [`DeleteIndex::positions_by_path`].
+    ///
+    /// Other bounds of paths are not used, as in Java: some writers take them from the first and last row of files
+    /// that are not sorted. Deleted rows would come back.
     fn add_positions<'c>(&mut self, file: u32, columns: &'c EntryColumns, row: usize) -> Option<(&'c [u8], i64, u32)> {
         let paths = columns.metrics.iter().find(|m| m.field_id == DELETE_FILE_PATH);
         let (lower, upper) = (paths.and_then(|m| m.lower.get(row)), paths.and_then(|m| m.upper.get(row)));
-        // Equal bounds are exact: a truncated upper bound is never equal to its lower one.
-        let only = columns.referenced_data_file.get(row).or_else(|| lower.filter(|l| Some(*l) == upper));
+        let bounded = lower.filter(|l| Some(*l) == upper && is_whole_path(l));
+        let only = columns.referenced_data_file.get(row).or(bounded);
         let sequence_number = self.sequence_number(file);
         if only.is_none() {
             let partition = self.files.get(file as usize).map_or(u32::MAX, |f| f.partition);
             if let Some(deletes) = self.of_partition.get_mut(partition as usize) {
-                deletes.positions.add(lower, upper, sequence_number, file);
+                deletes.positions.push((sequence_number, file));
             }
         }
         only.map(|path| (path, sequence_number, file))
@@ -390,11 +394,10 @@ impl DeleteIndex {
             out.push(file);
             return Ok(());
         }
-        let start = out.len();
         if let Some(deletes) = deletes {
-            deletes.positions.find(path, sequence_number, out);
+            let first = deletes.positions.partition_point(|(number, _)| *number < sequence_number);
+            out.extend(deletes.positions.get(first..).unwrap_or_default().iter().map(|(_, file)| *file));
         }
-        self.oldest_first(out, start);
         let start = out.len();
         self.positions_by_path.find(path, sequence_number, out);
         self.oldest_first(out, start);
@@ -470,6 +473,15 @@ pub(crate) fn partition_key(partition: &Partition) -> Vec<u8> {
 #[cfg(test)]
 #[path = "deletes_tests.rs"]
 mod tests;
+
+/// Whether a bound is a whole path. A writer that cuts bounds without rounding gives the same beginning of a path as
+/// both bounds. A whole path ends in a file format, which a cut one hardly does.
+fn is_whole_path(bound: &[u8]) -> bool {
+    let name = bound.rsplit(|b| *b == b'/').next().unwrap_or_default();
+    let ending = name.rsplit(|b| *b == b'.').next().unwrap_or_default();
+    name.len() < bound.len()
+        && [&b"parquet"[..], b"orc", b"avro"].iter().any(|known| ending.eq_ignore_ascii_case(known))
+}
 
 #[cfg(test)]
 #[path = "deletes_property_tests.rs"]

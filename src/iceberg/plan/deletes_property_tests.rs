@@ -234,9 +234,8 @@ fn model(
             Kind::Positions(of, how) => {
                 let named = match paths(of, *how) {
                     Paths::One(p) => p == path(n),
-                    Paths::Range(low, high) => {
-                        low.is_none_or(|low| low <= path(n)) && high.is_none_or(|high| path(n) <= high)
-                    }
+                    // Ranges are not believed, as in Java.
+                    Paths::Range(..) => true,
                 };
                 // Exact: no more and no less than the scope says.
                 if named && !has_vector && together(c, &d.common) && c.sequence_number <= d.common.sequence_number {

@@ -73,7 +73,9 @@ fn data(files: &[(&str, i64, (i64, i64), i64)], group: Arc<Partition>) -> KeptEn
         ids.value_count.push(10);
         ids.null_count.push(*nulls);
         ids.nan_count.push(MISSING);
-        assert!(ids.lower.push(Some(&lower.to_le_bytes())) && ids.upper.push(Some(&upper.to_le_bytes())));
+        let bounds = (*nulls < 10).then(|| (lower.to_le_bytes(), upper.to_le_bytes()));
+        let (low, high) = (bounds.as_ref().map(|b| &b.0[..]), bounds.as_ref().map(|b| &b.1[..]));
+        assert!(ids.lower.push(low) && ids.upper.push(high));
     }
     columns.metrics = vec![ids];
     let group = PartitionGroup { partition: group, residual: Arc::new(BoundPredicate::True) };
@@ -185,15 +187,21 @@ fn many_position_deletes_of_one_file_are_indexed_quickly_in_any_order() {
 }
 
 #[test]
-fn path_bounds_name_one_file_if_equal_and_a_range_if_not() {
+fn path_bounds_name_one_file_if_they_are_one_whole_path() {
     let with_paths = |name: &str, lower: &str, upper: &str| {
         let bound = |text: &str| Some(FieldMap::from([(DELETE_FILE_PATH, text.as_bytes().to_vec())]));
         let metrics = ColumnMetrics { lower_bounds: bound(lower), upper_bounds: bound(upper), ..Default::default() };
         DataFile { metrics: Some(metrics.into()), ..position(name, 9) }
     };
-    let all = vec![with_paths("exact", "d2", "d2"), with_paths("range", "d1", "d2"), with_paths("far", "e", "f")];
-    let batch = data(&[("d1", 1, (0, 9), 0), ("d2", 1, (0, 9), 0)], partition(0, Some("a")));
-    assert_eq!(attached(all, &batch).unwrap(), [vec!["range"], vec!["range", "exact"]]);
+    let all = vec![
+        with_paths("exact", "t/d2.parquet", "t/d2.parquet"),
+        with_paths("first and last", "t/e", "t/f"),
+        with_paths("inverted", "zzzz", "!!!!"),
+        with_paths("cut", "t/d1.par", "t/d1.par"),
+    ];
+    let batch = data(&[("t/d1.parquet", 1, (0, 9), 0), ("t/d2.parquet", 1, (0, 9), 0)], partition(0, Some("a")));
+    let doubtful = ["first and last", "inverted", "cut"];
+    assert_eq!(attached(all, &batch).unwrap(), [doubtful.to_vec(), [&doubtful[..], &["exact"]].concat()]);
 }
 
 /// An equality delete whose keys are in a range, with this number of nulls in two rows.
@@ -208,7 +216,7 @@ fn keyed(lower: i64, upper: i64, nulls: i64) -> DataFile {
         upper_bounds: bounds.1,
         ..Default::default()
     };
-    DataFile { metrics: Some(metrics.into()), ..equality("e", 9, 0, Some("a")) }
+    DataFile { metrics: Some(metrics.into()), record_count: 2, ..equality("e", 9, 0, Some("a")) }
 }
 
 #[test]

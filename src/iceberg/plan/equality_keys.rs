@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
+use crate::expr::bounds::may_be_cut;
 use crate::iceberg::manifest::entries::{EntryColumns, MISSING, MetricColumn};
-use crate::iceberg::plan::file_bounds::uuid_bounds_hold;
-use crate::types::value::decode_bound;
+use crate::iceberg::plan::file_bounds::{believable_bounds, believable_counts, uuid_bounds_hold};
 use crate::types::{Field, FieldId, PrimitiveType, Value, ValueRef};
 
 /// The metrics of an equality delete file for one of its key columns.
@@ -35,7 +35,7 @@ impl EqualityKeyColumn {
             required,
             all_null: !required && nulls.is_some() && nulls == values,
             no_null: required || nulls == Some(0),
-            no_nan: !ty.is_float() || metric.and_then(|m| count(&m.nan_count, row)) == Some(0),
+            no_nan: !ty.is_float() || metric.is_some_and(|m| has_no_nan(m, columns, row)),
             bounds: bounds.map(|(lower, upper)| (lower.to_owned(), upper.to_owned())),
             ty,
         })
@@ -58,7 +58,7 @@ impl EqualityKeyColumn {
             return true;
         }
         // Bounds leave out NaNs, and NaN equals NaN.
-        if !self.no_nan && count(&metric.nan_count, row) != Some(0) {
+        if !self.no_nan && !has_no_nan(metric, data, row) {
             return false;
         }
         let (Some((lower, upper)), Some((data_lower, data_upper))) =
@@ -70,7 +70,10 @@ impl EqualityKeyColumn {
         let above = |a: ValueRef<'_>, b: ValueRef<'_>| a.sql_cmp(b) == Some(Ordering::Greater);
         // Bounds in the wrong order prove nothing. An unsigned order that is read as signed, for example, causes this.
         let sane = !above(data_lower, data_upper) && !above(lower, upper);
-        sane && (above(data_lower, upper) || above(lower, data_upper))
+        let below = |upper: ValueRef<'_>, lower: ValueRef<'_>| {
+            above(lower, upper) && !(may_be_cut(upper, &self.ty) && lower.starts_with(upper))
+        };
+        sane && (below(upper, data_lower) || below(data_upper, lower))
     }
 }
 
@@ -81,7 +84,12 @@ fn metric(columns: &EntryColumns, field: FieldId) -> Option<&MetricColumn> {
 
 /// Counts of values and nulls in a file. Uncounted rows are null: those of null structs in ORC.
 fn counts(metric: &MetricColumn, columns: &EntryColumns, row: usize) -> (Option<i64>, Option<i64>) {
-    let (values, nulls) = (count(&metric.value_count, row), count(&metric.null_count, row));
+    let Some((values, nulls, _)) = believable_counts(metric, columns, row) else { return (None, None) };
+    // A bound is a value.
+    let bounded = metric.lower.get(row).is_some() || metric.upper.get(row).is_some();
+    if bounded && nulls.is_some() && nulls == values {
+        return (None, None);
+    }
     let records = count(&columns.record_count, row).or(values);
     let uncounted = records.zip(values).map_or(0, |(records, values)| records.saturating_sub(values).max(0));
     let all = |n: i64| n.saturating_add(uncounted);
@@ -97,8 +105,12 @@ fn bounds<'e>(
     if *ty == PrimitiveType::Uuid && !uuid_bounds_hold(columns, row) {
         return None;
     }
-    let bound = |bytes| decode_bound(bytes, ty).ok().flatten();
-    metric.lower.get(row).and_then(bound).zip(metric.upper.get(row).and_then(bound))
+    let (lower, upper) = believable_bounds(metric, row, ty);
+    lower.zip(upper)
+}
+
+fn has_no_nan(metric: &MetricColumn, columns: &EntryColumns, row: usize) -> bool {
+    matches!(believable_counts(metric, columns, row), Some((_, _, Some(0))))
 }
 
 fn count(counts: &[i64], row: usize) -> Option<i64> {

@@ -4,10 +4,11 @@
 
 use super::named_bounds::constant;
 use crate::expr::BoundPredicate;
-use crate::expr::bounds::{Bounds, ColumnBounds, Presence};
+use crate::expr::bounds::{Bounds, ColumnBounds, Presence, may_be_cut};
 use crate::format::task::FileFormat;
 use crate::iceberg::manifest::entries::{EntryColumns, MISSING, MetricColumn};
 use crate::types::metadata_columns::FILE;
+use crate::types::temporal::MICROS_PER_DAY;
 use crate::types::value::decode_bound;
 use crate::types::{FieldId, PrimitiveType, ValueRef};
 
@@ -44,25 +45,24 @@ impl Bounds for MetricsBounds<'_> {
             return self.path().map_or_else(ColumnBounds::default, |path| constant(Some(ValueRef::String(path))));
         }
         let Some(metrics) = self.metrics(field) else { return ColumnBounds::default() };
-        let decode = |bytes: Option<&'a [u8]>| decode_bound(bytes?, ty).ok().flatten();
-        let bounds = (decode(metrics.lower.get(self.row)), decode(metrics.upper.get(self.row)));
-        let (lower, upper) = match bounds {
-            (Some(_), Some(_)) if *ty == PrimitiveType::Uuid && uuid_bounds_hold(self.columns, self.row) => bounds,
-            _ if *ty == PrimitiveType::Uuid => (None, None),
+        let (lower, upper) = match believable_bounds(metrics, self.row, ty) {
+            _ if *ty == PrimitiveType::Uuid && !uuid_bounds_hold(self.columns, self.row) => (None, None),
+            (Some(_), None) | (None, Some(_)) if *ty == PrimitiveType::Uuid => (None, None),
             bounds => bounds,
         };
-        let counts = ValueCounts::of(metrics, self.row);
+        let counts = ValueCounts::of(metrics, self.columns, self.row);
         ColumnBounds {
             lower,
             upper,
-            upper_is_prefix: false,
+            upper_is_prefix: upper.is_some_and(|upper| may_be_cut(upper, ty)),
             nulls: counts.nulls(self.records()),
             nans: if ty.is_float() { counts.nans() } else { Presence::Absent },
         }
     }
 
     fn nested_nulls(&self, field: FieldId) -> Presence {
-        self.metrics(field).map_or(Presence::Possible, |m| ValueCounts::of(m, self.row).nulls(self.records()))
+        self.metrics(field)
+            .map_or(Presence::Possible, |m| ValueCounts::of(m, self.columns, self.row).nulls(self.records()))
     }
 }
 
@@ -82,6 +82,36 @@ pub(crate) fn uuid_bounds_hold(columns: &EntryColumns, row: usize) -> bool {
     !parquet || columns.split_offsets.get(row).is_some_and(|offsets| offsets.len() == 1)
 }
 
+/// The bounds of a column, if both are values of its type. A bound of another width shows that the writer's types were
+/// confused, so its other bound is not believed either.
+pub(crate) fn believable_bounds<'e>(
+    metrics: &'e MetricColumn,
+    row: usize,
+    ty: &PrimitiveType,
+) -> (Option<ValueRef<'e>>, Option<ValueRef<'e>>) {
+    let decode = |bytes: Option<&'e [u8]>| match bytes {
+        None => Some(None),
+        Some(bytes) => decode_bound(bytes, ty).ok().filter(|v| v.is_none_or(|v| is_of(v, ty))),
+    };
+    match (decode(metrics.lower.get(row)), decode(metrics.upper.get(row))) {
+        (Some(lower), Some(upper)) => (lower, upper),
+        _ => (None, None),
+    }
+}
+
+/// Whether a value is one that a column of the type can have.
+fn is_of(value: ValueRef<'_>, ty: &PrimitiveType) -> bool {
+    match (value, ty) {
+        (ValueRef::Decimal(unscaled), PrimitiveType::Decimal { precision, .. }) => {
+            10u128.checked_pow(u32::from(*precision)).is_none_or(|limit| unscaled.unsigned_abs() < limit)
+        }
+        (ValueRef::Long(time), PrimitiveType::Time) => (0..MICROS_PER_DAY).contains(&time),
+        _ => true,
+    }
+}
+
+/// Counts of a column in a file. Counts that contradict each other or the number of rows are left out.
+#[derive(Debug, Default)]
 struct ValueCounts {
     values: Option<i64>,
     nulls: Option<i64>,
@@ -92,12 +122,26 @@ fn count(counts: &[i64], row: usize) -> Option<i64> {
     counts.get(row).copied().filter(|c| *c != MISSING && *c >= 0)
 }
 
+/// Counts of values, nulls and NaNs. `None` if they contradict each other or the number of rows. Filters only reach
+/// columns with at most one value in a row.
+pub(crate) fn believable_counts(
+    metrics: &MetricColumn,
+    columns: &EntryColumns,
+    row: usize,
+) -> Option<(Option<i64>, Option<i64>, Option<i64>)> {
+    let values = count(&metrics.value_count, row);
+    let (nulls, nans) = (count(&metrics.null_count, row), count(&metrics.nan_count, row));
+    let rows = count(&columns.record_count, row);
+    let told = nulls.unwrap_or(0).checked_add(nans.unwrap_or(0))?;
+    let fits = |all: Option<i64>, part: i64| all.is_none_or(|all| part <= all);
+    (fits(values, told) && fits(rows, told) && fits(rows, values.unwrap_or(0))).then_some((values, nulls, nans))
+}
+
 impl ValueCounts {
-    fn of(metrics: &MetricColumn, row: usize) -> ValueCounts {
-        ValueCounts {
-            values: count(&metrics.value_count, row),
-            nulls: count(&metrics.null_count, row),
-            nans: count(&metrics.nan_count, row),
+    fn of(metrics: &MetricColumn, columns: &EntryColumns, row: usize) -> ValueCounts {
+        match believable_counts(metrics, columns, row) {
+            Some((values, nulls, nans)) => ValueCounts { values, nulls, nans },
+            None => ValueCounts::default(),
         }
     }
 

@@ -13,8 +13,7 @@
 //! - `named_bounds`: bounds of the metadata columns `_spec_id` and `_partition`
 //! - `partition_bounds`: bounds of columns, derived from partition values: a file's tuple (`PartitionBounds`)
 //!   or a manifest's summaries (`SummaryBounds`)
-//! - `path_index`: position deletes by the data files that they name: exactly (`PathMap`), or by a range of
-//!   paths (`PathRanges`)
+//! - `path_index`: position deletes by the data file that they name
 //! - `plan_cache`: the cache of decoded manifests, and plans from it
 //! - `planned`: the result of planning one section of a manifest: the decoded entries, the kept ones among
 //!   them, and the counters

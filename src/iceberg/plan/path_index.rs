@@ -1,4 +1,4 @@
-//! Position deletes by the data files that they name: exactly ([`PathMap`]), or by a range of paths ([`PathRanges`]).
+//! Position deletes by the data file that they name ([`PathMap`]).
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -100,83 +100,6 @@ impl PathMap {
     }
 }
 
-/// Maps a path to the delete files with a range of paths that holds it: a balanced tree of intervals in an array.
-#[derive(Debug, Default)]
-pub(crate) struct PathRanges {
-    /// Ascending by lower bound, after closing.
-    ranges: Vec<PathRange>,
-}
-
-#[derive(Debug)]
-struct PathRange {
-    /// Empty if unknown. The empty path is below every path.
-    lower: Box<[u8]>,
-    /// `None` if unknown.
-    upper: Option<Box<[u8]>>,
-    sequence_number: i64,
-    file: u32,
-    /// The greatest upper bound in the subtree; `None` if one of them is unknown.
-    most: Option<Box<[u8]>>,
-    /// The newest sequence number in the subtree.
-    newest: i64,
-}
-
-impl PathRanges {
-    /// Adds a delete file. Bounds are bytes and may be truncated.
-    pub(crate) fn add(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>, sequence_number: i64, file: u32) {
-        self.ranges.push(PathRange {
-            lower: lower.unwrap_or_default().into(),
-            upper: upper.map(Into::into),
-            sequence_number,
-            file,
-            most: None,
-            newest: i64::MIN,
-        });
-    }
-
-    /// Prepares the ranges for searches.
-    pub(crate) fn close(&mut self) {
-        self.ranges.sort_by(|a, b| a.lower.cmp(&b.lower));
-        close_subtree(&mut self.ranges);
-    }
-
-    /// Adds the delete files that may name a path and are not older than `sequence_number`.
-    pub(crate) fn find(&self, path: &[u8], sequence_number: i64, out: &mut Vec<u32>) {
-        find_in_subtree(&self.ranges, path, sequence_number, out);
-    }
-}
-
-/// Fills in the data about each subtree at its root. The root is the middle of a slice, so the depth is logarithmic.
-fn close_subtree(ranges: &mut [PathRange]) {
-    let middle = ranges.len() / 2;
-    let (left, rest) = ranges.split_at_mut(middle);
-    let Some((root, right)) = rest.split_first_mut() else { return };
-    root.most = root.upper.clone();
-    root.newest = root.sequence_number;
-    for side in [left, right] {
-        close_subtree(side);
-        if let Some(child) = side.get(side.len() / 2) {
-            root.newest = root.newest.max(child.newest);
-            root.most = root.most.take().zip(child.most.as_ref()).map(|(a, b)| if a >= *b { a } else { b.clone() });
-        }
-    }
-}
-
-fn find_in_subtree(ranges: &[PathRange], path: &[u8], sequence_number: i64, out: &mut Vec<u32>) {
-    let (left, rest) = ranges.split_at(ranges.len() / 2);
-    let Some((root, right)) = rest.split_first() else { return };
-    if root.newest < sequence_number || root.most.as_deref().is_some_and(|most| most < path) {
-        return;
-    }
-    find_in_subtree(left, path, sequence_number, out);
-    if *root.lower <= *path {
-        if root.sequence_number >= sequence_number && root.upper.as_deref().is_none_or(|upper| path <= upper) {
-            out.push(root.file);
-        }
-        find_in_subtree(right, path, sequence_number, out);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,33 +108,22 @@ mod tests {
     proptest! {
         #[test]
         fn finds_what_a_walk_over_all_finds(
-            files in prop::collection::vec((0u8..6, 0u8..6, any::<(bool, bool)>(), 0i64..5), 0..40),
+            files in prop::collection::vec((0u8..6, 0i64..5), 0..40),
             path in 0u8..8,
             sequence_number in 0i64..6,
         ) {
-            let (mut ranges, mut map) = (PathRanges::default(), PathMap::default());
-            let (mut in_range, mut exact) = (Vec::new(), Vec::new());
-            for (i, (a, b, known, s)) in files.iter().enumerate() {
-                let (lower, upper) = (known.0.then_some([*a.min(b)]), known.1.then_some([*a.max(b)]));
-                ranges.add(lower.as_ref().map(|b| &b[..]), upper.as_ref().map(|b| &b[..]), *s, i as u32);
-                map.insert(&[*a], *s, i as u32);
-                let holds = lower.is_none_or(|l| l[0] <= path) && upper.is_none_or(|u| path <= u[0]);
-                if holds && *s >= sequence_number {
-                    in_range.push(i as u32);
-                }
-                if *a == path && *s >= sequence_number {
+            let (mut map, mut exact) = (PathMap::default(), Vec::new());
+            for (i, (name, s)) in files.iter().enumerate() {
+                map.insert(&[*name], *s, i as u32);
+                if *name == path && *s >= sequence_number {
                     exact.push(i as u32);
                 }
             }
-            ranges.close();
-            let (mut found, mut named) = (Vec::new(), Vec::new());
-            ranges.find(&[path], sequence_number, &mut found);
+            let mut named = Vec::new();
             map.find(&[path], sequence_number, &mut named);
-            let newest = exact.iter().map(|i| files[*i as usize].3).max();
+            let newest = exact.iter().map(|i| files[*i as usize].1).max();
             prop_assert!(newest.is_none() || map.newest(&[path]).map(|n| n.0) == newest);
-            found.sort_unstable();
             named.sort_unstable();
-            prop_assert_eq!(found, in_range);
             prop_assert_eq!(named, exact);
         }
     }

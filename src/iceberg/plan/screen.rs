@@ -7,6 +7,7 @@
 use crate::expr::BoundPredicate;
 use crate::expr::predicate::{BoundLeaf, Op};
 use crate::iceberg::manifest::entries::{EntryColumns, MetricColumn};
+use crate::iceberg::plan::file_bounds::believable_counts;
 use crate::types::{PrimitiveType, Transform, Value};
 
 /// The fast comparisons of a filter. A row must satisfy all of them.
@@ -49,7 +50,9 @@ impl Screen {
     /// Whether no row of the file can match. False if that is not clear at once.
     #[inline]
     pub(crate) fn rejects(&self, columns: &EntryColumns, row: usize) -> bool {
-        self.checks.iter().any(|c| columns.metrics.get(c.place).is_some_and(|m| c.rejects(m, row)))
+        self.checks.iter().any(|c| {
+            columns.metrics.get(c.place).is_some_and(|m| c.rejects(m, row) && c.is_believable(m, columns, row))
+        })
     }
 }
 
@@ -80,6 +83,16 @@ impl Check {
             Number::Long(v) => self.outside(bounds(m, row, i64::from_le_bytes), v),
             Number::Float(v) => self.no_nan(m, row) && self.outside(bounds(m, row, f32::from_le_bytes), v),
             Number::Double(v) => self.no_nan(m, row) && self.outside(bounds(m, row, f64::from_le_bytes), v),
+        }
+    }
+
+    /// Whether the counts leave room for the values that the bounds are.
+    #[inline]
+    fn is_believable(&self, m: &MetricColumn, columns: &EntryColumns, row: usize) -> bool {
+        match believable_counts(m, columns, row) {
+            None => !matches!((self.op, self.literal), (Op::Gt | Op::GtEq, Number::Float(_) | Number::Double(_))),
+            Some((Some(values), nulls, nans)) => nulls.unwrap_or(0).saturating_add(nans.unwrap_or(0)) < values,
+            Some(_) => true,
         }
     }
 

@@ -537,10 +537,11 @@ fn trap_28_cut_path_bounds_name_no_file() {
         added(DataFile { metrics: Some(m.into()), ..positions(name, &nowhere) }, 2)
     };
     let mut table = TestTable::new(2, std::slice::from_ref(&schema), &[none]);
-    table.add(DATA, &schema, 0, &[added(file("dir/a1", &nowhere), 1), added(file("dir/b2", &nowhere), 1)]);
-    let all = [with("exact", "dir/a1", "dir/a1"), with("cut", "dir/", "dir0"), with("after", "dir/b", "dir/c")];
+    table.add(DATA, &schema, 0, &[added(file("dir/a1.orc", &nowhere), 1), added(file("dir/b2.orc", &nowhere), 1)]);
+    let exact = with("exact", "dir/a1.orc", "dir/a1.orc");
+    let all = [exact, with("cut", "dir/", "dir0"), with("short", "dir/b", "dir/b")];
     table.add(DELETES, &schema, 0, &all);
-    assert_eq!(deletes_of(&table, "true"), [vec!["cut", "exact"], vec!["cut", "after"]]);
+    assert_eq!(deletes_of(&table, "true"), [vec!["cut", "short", "exact"], vec!["cut", "short"]]);
 }
 
 #[test]

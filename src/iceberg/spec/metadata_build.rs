@@ -145,11 +145,6 @@ fn fresh_sort_order(order: &SortOrder, fresh: &FreshSchema) -> Result<SortOrder>
 }
 
 impl TableMetadata {
-    /// The sequence number of the next snapshot; always 0 in v1.
-    pub fn next_sequence_number(&self) -> i64 {
-        if self.format_version == 1 { 0 } else { self.last_sequence_number.saturating_add(1) }
-    }
-
     /// A copy with the update time `now_ms`. The time never goes backwards, whatever the clocks of other machines say.
     fn updated(&self, now_ms: i64) -> TableMetadata {
         TableMetadata { last_updated_ms: now_ms.max(self.last_updated_ms), ..self.clone() }

@@ -52,7 +52,7 @@ fn commits_and_upgrades_are_those_java_makes() {
     ] {
         let (old, java) = (parsed(before), parsed(after));
         let snapshot = (**java.snapshots.last().unwrap()).clone();
-        assert_eq!(snapshot.sequence_number, old.next_sequence_number());
+        assert_eq!(snapshot.sequence_number, old.next_sequence_number(std::iter::empty()).unwrap());
         let new = old.add_snapshot(snapshot, MAIN_BRANCH, java.last_updated_ms).unwrap();
         assert_eq!(as_json(&encode_metadata(&logged(new, &java))), as_json(&fixture(after)), "{after}");
     }
@@ -105,7 +105,7 @@ fn logged(new: TableMetadata, java: &TableMetadata) -> TableMetadata {
 fn snapshot(m: &TableMetadata, id: i64) -> Snapshot {
     Snapshot {
         id,
-        sequence_number: m.next_sequence_number(),
+        sequence_number: m.next_sequence_number(std::iter::empty()).unwrap(),
         timestamp_ms: m.last_updated_ms,
         manifest_list: Some("l".into()),
         first_row_id: m.next_row_id,

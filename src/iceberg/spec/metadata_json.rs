@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::format::evolution::RefKind;
 use crate::types::json_members::OwnedMembers;
 use crate::types::schema_json::schema_from_json;
-use crate::types::{PartitionSpec, Schema, SortOrder};
+use crate::types::{PartitionSpec, Schema, SortOrder, json_text};
 
 /// The newest format version that is read and written.
 pub const NEWEST_FORMAT_VERSION: u8 = 3;
@@ -42,7 +42,7 @@ pub fn parse_metadata(bytes: &[u8]) -> Result<TableMetadata> {
     } else {
         bytes
     };
-    let json: Json = serde_json::from_slice(bytes).map_err(|e| {
+    let json: Json = json_text::parse(bytes).map_err(|e| {
         Error::corrupt("the metadata file is not valid JSON")
             .because(e)
             .hint("The file may be incomplete; the same folder holds the previous version")

@@ -1,5 +1,6 @@
 //! The terms of the specification: metadata, schemas, snapshots, partition specs, sort orders.
 //!
+//! - `counters`: the next ids and numbers, checked against what the table has and against overflow
 //! - `defaults`: default values of columns: checks them and converts them to the form of table metadata
 //! - `metadata`: table metadata: one version of a table, as its metadata file describes it
 //! - `metadata_build`: new versions of table metadata: new tables and the changes that commits make
@@ -12,6 +13,7 @@
 //! - `snapshot`: snapshots, references to them and the logs about them, with their JSON
 //! - `sort_order`: sort orders: their JSON, and the short texts that users write (`ts desc nulls last`)
 
+pub mod counters;
 pub(crate) mod defaults;
 pub mod metadata;
 pub mod metadata_build;

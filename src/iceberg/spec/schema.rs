@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::defaults::canonical;
 use crate::error::{Error, Result};
+use crate::types::schema_json::MAX_NEW_DEPTH;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
 /// A schema with new ids, and the mapping from the old ids.
@@ -82,9 +83,20 @@ impl FreshIds {
 /// # Errors
 /// `InvalidInput` with the column.
 pub fn check_schema(schema: &Schema, format_version: u8) -> Result<()> {
+    let too_deep = schema.fields.iter().find(|f| depth_of(&f.ty) > MAX_NEW_DEPTH);
+    if let Some(field) = too_deep {
+        return Err(Error::invalid(format!("the type nests deeper than {MAX_NEW_DEPTH}"))
+            .with("column", &field.name)
+            .hint("Store the value as text or as a variant"));
+    }
     let mut names = HashSet::new();
     check_fields(&schema.fields.iter().collect::<Vec<_>>(), "", format_version, &mut names)?;
     schema.identifier_field_ids.iter().try_for_each(|id| check_identifier(schema, *id))
+}
+
+/// How deep types are in one another.
+fn depth_of(ty: &Type) -> usize {
+    ty.children().into_iter().map(|child| depth_of(&child.ty).saturating_add(1)).max().unwrap_or(0)
 }
 
 fn check_fields(fields: &[&Field], prefix: &str, version: u8, names: &mut HashSet<String>) -> Result<()> {
@@ -195,5 +207,26 @@ mod tests {
         assert!(check_schema(&nano, 3).is_ok());
         let clash = s(vec![f(1, "a", true, PrimitiveType::Int), f(1, "b", true, PrimitiveType::Int)], vec![]);
         assert!(assign_fresh_ids(&clash).is_err());
+    }
+
+    /// What is created can be opened, and deeper columns are refused before anything is written.
+    #[test]
+    fn types_nest_as_deep_as_they_can_be_read() {
+        let column = |depth: usize| {
+            let leaf = Type::Primitive(PrimitiveType::Long);
+            let ty = (0..depth).fold(leaf, |ty, level| {
+                Type::Struct([Field { ty, ..Field::new(level as i32 + 2, "a", false, PrimitiveType::Int) }].into())
+            });
+            Schema::new(0, vec![Field { ty, ..Field::new(1, "c", false, PrimitiveType::Int) }], vec![])
+        };
+        check_schema(&column(MAX_NEW_DEPTH), 2).unwrap();
+        let e = check_schema(&column(MAX_NEW_DEPTH + 1), 2).unwrap_err();
+        assert!(e.to_string().contains("nests deeper than 100"), "{e}");
+        // Others make deeper ones, as far as Java's library for JSON reads them.
+        for depth in [MAX_NEW_DEPTH, 320] {
+            let text = schema_to_json(&column(depth)).to_string();
+            let read = schema_from_json(&crate::types::json_text::parse(text.as_bytes()).unwrap()).unwrap();
+            assert_eq!(read.fields, column(depth).fields);
+        }
     }
 }

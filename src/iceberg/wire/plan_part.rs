@@ -14,6 +14,7 @@ use crate::iceberg::plan::manifest_groups::ManifestGroup;
 use crate::iceberg::scan::plan_parts::{IcebergPlanPart, PartScan};
 use crate::iceberg::spec::partition::{spec_from_json, spec_to_json};
 use crate::types::json_members::JsonMembers;
+use crate::types::json_text;
 use crate::types::schema_json::{schema_from_json, schema_to_json};
 use crate::types::value::{hex, unhex};
 
@@ -42,8 +43,8 @@ impl IcebergPlanPart {
     /// # Errors
     /// `InvalidInput` for any other text.
     pub fn from_json(text: &str) -> Result<IcebergPlanPart> {
-        let json =
-            serde_json::from_str(text).map_err(|e| Error::invalid("the text is not JSON of a plan").because(e))?;
+        let json = json_text::parse(text.as_bytes())
+            .map_err(|e| Error::invalid("the text is not JSON of a plan").because(e))?;
         let j = members(&json);
         let read = context_from_json(j.required("context")?)?;
         let filter = predicate_from_json(j.required("filter")?)?;

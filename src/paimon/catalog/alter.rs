@@ -2,9 +2,10 @@
 //!
 //! Source: Java's `SchemaManager` and `SchemaChange`.
 
+use super::field_ids::{next_schema_id, renumbered, renumbered_type};
 use super::filesystem::TableFolder;
 use super::named_columns;
-use super::new_schema::{checked, renumbered_type};
+use super::new_schema::checked;
 use super::warehouse::put_schema;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit::now_ms;
@@ -121,7 +122,8 @@ impl TableFolder {
             let latest = self.latest_snapshot()?;
             let has_snapshots = latest.is_some();
             let mut parts = current.parts();
-            parts.id = parts.id.saturating_add(1);
+            parts.id = next_schema_id(parts.id)?;
+            parts.highest_field_id = self.highest_field_id(&current)?;
             parts.time_ms = now_ms();
             for change in changes {
                 apply(&mut parts, &current, change, has_snapshots)?;
@@ -217,11 +219,11 @@ fn add(
     if !ty.nullable {
         return Err(bad("a new column is null in existing rows").with("column", path.join(".")));
     }
-    let (id, mut next) = (parts.highest_field_id + 1, parts.highest_field_id + 2);
-    let ty = renumbered_type(ty, &mut next);
+    let mut next = parts.highest_field_id.saturating_add(1);
+    let field = renumbered(&DataField::new(0, "", ty.clone()), &mut next)?;
     parts.highest_field_id = next - 1;
     let (name, parent) = path.split_last().ok_or_else(|| bad("a new column needs a name"))?;
-    let field = DataField { description: comment.cloned(), ..DataField::new(id, name.clone(), ty) };
+    let field = DataField { description: comment.cloned(), name: name.clone(), ..field };
     let insert = |siblings: &mut Vec<DataField>| match siblings.iter().any(|f| f.name == *name) {
         true => Err(bad(format!("the column '{}' already exists", path.join(".")))),
         false => place(siblings, field.clone(), position),
@@ -259,8 +261,8 @@ fn rename(parts: &mut SchemaParts, path: &[String], name: &str) -> Result<()> {
 
 fn set_type(parts: &mut SchemaParts, path: &[String], ty: &DataType) -> Result<()> {
     refuse_keys(parts, path, true, "of another type")?;
-    let mut next = parts.highest_field_id + 1;
-    let ty = renumbered_type(ty, &mut next);
+    let mut next = parts.highest_field_id.saturating_add(1);
+    let ty = renumbered_type(ty, &mut next)?;
     with_type(&mut parts.fields, path, &mut |found| {
         if !castable(&found.kind, &ty.kind) {
             return Err(bad(format!("values of the type {found} can't become {ty}")).with("column", path.join(".")));

@@ -274,3 +274,33 @@ fn odd_options_may_stay_but_not_come() {
     t.alter(&[set("changelog-producer", "odd")]).unwrap_err();
     t.alter(&[set("manifest.format", "avro")]).unwrap();
 }
+
+fn added(name: &str) -> SchemaChange {
+    let ty = TypeKind::Int.nullable();
+    SchemaChange::AddColumn { path: texts(&[name]), ty, comment: None, position: None }
+}
+
+/// Other writers leave `highestFieldId` too low or at its end. An id must not be used again, and must not wrap.
+#[test]
+fn ids_of_new_columns_are_above_all_that_the_table_had() {
+    let dir = tempfile::tempdir().unwrap();
+    let w = warehouse(&dir);
+    let t = w.create_table("db", "t", parts()).unwrap();
+    let path = format!("{}/db.db/t/schema/schema-0", dir.path().display());
+    let set = |to: i64| {
+        let mut json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        json["highestFieldId"] = to.into();
+        std::fs::write(&path, json.to_string()).unwrap();
+    };
+    set(0);
+    let schema = t.alter(&[added("x")]).unwrap();
+    assert_eq!((schema.fields.last().unwrap().id, schema.highest_field_id), (6, 6));
+    // The column leaves, and the counter of its schema lies again: older schemas still tell of it.
+    let schema = t.alter(&[SchemaChange::DropColumn { path: texts(&["x"]) }]).unwrap();
+    assert_eq!(schema.id, 2);
+    assert_eq!(t.alter(&[added("y")]).unwrap().fields.last().unwrap().id, 7);
+    set(i64::from(i32::MAX));
+    let e = t.alter(&[added("z")]).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::InvalidInput);
+    assert!(e.to_string().contains("no column ids left"), "{e}");
+}

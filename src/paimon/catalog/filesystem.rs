@@ -262,7 +262,8 @@ impl TableFolder {
             Err(e) if e.kind() == ErrorKind::CorruptTable => None,
             bytes => bytes?,
         };
-        let number = bytes.and_then(|bytes| std::str::from_utf8(&bytes).ok()?.trim().parse().ok());
+        let number = bytes
+            .and_then(|bytes| std::str::from_utf8(&bytes).ok()?.trim_start_matches('\u{feff}').trim().parse().ok());
         Ok(number.filter(|id| *id > 0))
     }
 

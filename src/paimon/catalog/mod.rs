@@ -5,6 +5,7 @@
 //! - `metadata`: the schemas of an opened table, and the snapshot that is read
 //! - `new_schema`: checks the schema of a new table
 //! - `alter`: changes a table's schema
+//! - `field_ids`: gives ids to new columns and schemas
 //! - `named_columns`: updates options that name columns
 //! - `refs`: creates and drops tags and branches
 //! - `tag_times`: says how long tags are kept
@@ -17,6 +18,7 @@ pub mod alter;
 pub mod changelogs;
 mod expiring;
 pub(crate) mod expiry_roots;
+mod field_ids;
 pub mod filesystem;
 pub mod metadata;
 mod named_columns;

@@ -3,16 +3,15 @@
 //! Source: Java's `Schema`, `ReassignFieldId`, `SchemaValidation`, as far as tables can be harmed.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
+use super::field_ids::renumbered;
 use super::named_columns;
 use crate::error::{Error, Result};
 use crate::paimon::manifest::encode::manifest_codec;
 use crate::paimon::spec::bucket::POSTPONE_BUCKET;
-use crate::paimon::spec::data_type::{DataField, DataType, TypeKind};
+use crate::paimon::spec::data_type::{DataField, TypeKind};
 use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
-use crate::types::FieldId;
 
 /// Names that files have columns of their own under.
 const SYSTEM_NAMES: [&str; 5] = ["_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "rowkind", "_ROW_ID"];
@@ -31,7 +30,7 @@ fn bad(message: impl Into<String>) -> Error {
 /// `InvalidInput` as `check`; if keys are given twice.
 pub fn first_schema(mut parts: SchemaParts, now_ms: i64) -> Result<TableSchema> {
     let mut next = 0;
-    parts.fields = parts.fields.iter().map(|f| renumbered(f, &mut next)).collect();
+    parts.fields = parts.fields.iter().map(|f| renumbered(f, &mut next)).collect::<Result<_>>()?;
     parts.highest_field_id = next - 1;
     (parts.id, parts.time_ms) = (0, now_ms);
     for (key, list) in [("primary-key", &mut parts.primary_keys), ("partition", &mut parts.partition_keys)] {
@@ -46,30 +45,6 @@ pub fn first_schema(mut parts: SchemaParts, now_ms: i64) -> Result<TableSchema> 
         field.ty.nullable = false;
     }
     checked(parts, None)
-}
-
-/// A field and what is in it with the next ids.
-pub(super) fn renumbered(field: &DataField, next: &mut FieldId) -> DataField {
-    let id = *next;
-    *next += 1;
-    DataField { id, ty: renumbered_type(&field.ty, next), ..field.clone() }
-}
-
-/// A type whose members have the next ids.
-pub(super) fn renumbered_type(ty: &DataType, next: &mut FieldId) -> DataType {
-    let mut inner = |ty: &DataType| Box::new(renumbered_type(ty, next));
-    let kind = match &ty.kind {
-        TypeKind::Array(element) => TypeKind::Array(inner(element)),
-        TypeKind::Vector { element, length } => TypeKind::Vector { element: inner(element), length: *length },
-        TypeKind::Multiset(element) => TypeKind::Multiset(inner(element)),
-        TypeKind::Map(key, value) => {
-            let key = inner(key);
-            TypeKind::Map(key, inner(value))
-        }
-        TypeKind::Row(fields) => TypeKind::Row(fields.iter().map(|f| renumbered(f, next)).collect::<Arc<[_]>>()),
-        kind => kind.clone(),
-    };
-    DataType { kind, nullable: ty.nullable }
 }
 
 /// What its options must fulfil.

@@ -26,6 +26,7 @@ use crate::paimon::spec::snapshot::{CURRENT_VERSION, PaimonSnapshot};
 use crate::parallel::{Cancellation, check_cancelled};
 use crate::store::in_parallel;
 use crate::store::location::join;
+use crate::types::json_text;
 
 /// Hint for a written file that no longer exists.
 const GONE: &str = "Its message was aborted, or it was committed and the file has since been compacted and expired. Check whether \
@@ -268,19 +269,41 @@ impl<'p> SnapshotAttempt<'p> {
         Ok(Lists { base: base_list, delta: delta_list, changelog, index })
     }
 
+    /// The first row id after those that the manifests name. `nextRowId` of another writer may be too low.
+    fn first_free_row_id(&self, latest: Option<&PaimonSnapshot>) -> Result<i64> {
+        let Some(latest) = latest else { return Ok(0) };
+        let manifests = data_manifests(self.input.folder.manifests(), latest)?;
+        let last = manifests.iter().filter_map(|m| Some((m.row_ids?.1, m))).max_by_key(|(last, _)| *last);
+        let overflow = |name: &str| Error::corrupt("row ids overflow").with("manifest", name);
+        last.map_or(Ok(0), |(last, m)| last.checked_add(1).ok_or_else(|| overflow(&m.file_name)))
+    }
+
     /// The statistics file of the latest snapshot, as long as the schema is the same.
     fn statistics(&self, latest: &PaimonSnapshot, schema: &TableSchema) -> Result<Option<String>> {
         let Some(name) = &latest.statistics else { return Ok(None) };
         let path = join(&join(self.input.folder.root(), "statistics"), checked_name(name)?);
         let bytes = self.input.folder.store().get(&path).if_found()?;
-        let json: Option<Json> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let json: Option<Json> = bytes.and_then(|bytes| json_text::parse(&bytes).ok());
         let of = json.and_then(|j| j.get("schemaId").and_then(Json::as_i64));
         Ok((of == Some(schema.id)).then(|| name.clone()))
     }
 }
 
+/// The rows that entries add, less those that they remove. Counts are only informative, so they don't overflow.
 fn rows(entries: &[FileEntry]) -> i64 {
-    entries.iter().map(|e| if e.kind == DELETE { -e.row_count } else { e.row_count }).sum()
+    let signed = |e: &FileEntry| if e.kind == DELETE { e.row_count.saturating_neg() } else { e.row_count };
+    entries.iter().map(signed).fold(0, i64::saturating_add)
+}
+
+/// The number of the snapshot after this one.
+///
+/// # Errors
+/// `InvalidInput` if the largest number is used.
+fn id_after(latest: Option<&PaimonSnapshot>) -> Result<i64> {
+    latest.map_or(0, |s| s.id).checked_add(1).ok_or_else(|| {
+        Error::invalid("the table has no snapshot numbers left: the largest possible number is used")
+            .hint("Create a new table and append the rows to it")
+    })
 }
 
 impl CommitAttempt for SnapshotAttempt<'_> {
@@ -338,9 +361,10 @@ impl CommitAttempt for SnapshotAttempt<'_> {
         self.check_base(base)?;
         let mut indexer = Indexer { folder: &self.input.folder, schema, files: &mut self.files };
         let index = indexer.add(&self.input.changes.hashes, &index_base, index)?;
-        let id = latest.map_or(1, |s| s.id.saturating_add(1));
+        let id = id_after(latest)?;
         let mut next_row_id = latest.and_then(|s| s.next_row_id).unwrap_or(0);
         if schema.options().row_tracking()? {
+            next_row_id = next_row_id.max(self.first_free_row_id(latest)?);
             next_row_id = track_rows(&mut delta, id, next_row_id)?;
         }
         let lists = self.write(base, &delta, &changelog, (index_base, &index))?;

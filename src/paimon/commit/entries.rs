@@ -300,13 +300,21 @@ pub(super) fn track_rows(entries: &mut [FileEntry], snapshot_id: i64, first_row_
                 );
             }
             entry.first_row_id = Some(*start);
-            *start += entry.row_count;
+            *start = row_id_after(*start, entry)?;
         } else {
             entry.first_row_id = Some(next);
             rows_start = next;
             blobs.clear();
-            next += entry.row_count;
+            next = row_id_after(next, entry)?;
         }
     }
     Ok(next)
+}
+
+/// The row id after the rows of a file.
+fn row_id_after(first: i64, entry: &FileEntry) -> Result<i64> {
+    first
+        .checked_add(entry.row_count)
+        .filter(|_| first >= 0 && entry.row_count >= 0)
+        .ok_or_else(|| Error::corrupt("row ids overflow").with("file", &entry.file_name).with("first row id", first))
 }

@@ -13,7 +13,7 @@ use super::pretty_json::pretty;
 use crate::error::{Error, Result};
 use crate::types::json_members::JsonMembers;
 use crate::types::options::Options;
-use crate::types::{FieldId, Schema};
+use crate::types::{FieldId, Schema, json_text};
 
 /// Until this version, `bucket` was 1 if not given.
 const ONE_BUCKET_VERSION: i64 = 1;
@@ -22,7 +22,7 @@ const ONE_BUCKET_VERSION: i64 = 1;
 const ORC_VERSION: i64 = 2;
 
 /// The deepest nesting of types. Functions on types are recursive.
-const MAX_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 190;
 
 /// The latest version.
 pub const CURRENT_VERSION: i64 = 3;
@@ -106,7 +106,7 @@ impl TableSchema {
     /// `CorruptTable` if it is not a schema, or its keys are not among its columns; `Unsupported` for types and
     /// versions that are not known.
     pub fn parse(bytes: &[u8]) -> Result<TableSchema> {
-        let json = serde_json::from_slice(bytes).map_err(|e| Error::corrupt("the schema is not JSON").because(e))?;
+        let json = json_text::parse(bytes).map_err(|e| Error::corrupt("the schema is not JSON").because(e))?;
         let Json::Object(raw) = json else { return Err(Error::corrupt("the schema is not a JSON object")) };
         TableSchema::from_json(raw)
     }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 use super::pretty_json::pretty;
 use crate::error::{Error, Result};
 use crate::types::json_members::JsonMembers;
+use crate::types::json_text;
 
 /// The latest version of the format.
 pub const CURRENT_VERSION: i64 = 3;
@@ -106,7 +107,7 @@ impl PaimonSnapshot {
     /// # Errors
     /// `CorruptTable` if it is no snapshot; `Unsupported` for a version that is not known.
     pub fn parse(bytes: &[u8]) -> Result<PaimonSnapshot> {
-        let json = serde_json::from_slice(bytes).map_err(|e| Error::corrupt("the snapshot is not JSON").because(e))?;
+        let json = json_text::parse(bytes).map_err(|e| Error::corrupt("the snapshot is not JSON").because(e))?;
         let Json::Object(raw) = json else { return Err(Error::corrupt("the snapshot is not a JSON object")) };
         PaimonSnapshot::from_json(raw)
     }

@@ -13,7 +13,7 @@ use super::data_type::{DataField, DataType, TypeKind};
 use super::schema::TableSchema;
 use crate::codec::columns::{BytesColumn, ListColumn};
 use crate::error::Result;
-use crate::expr::bounds::{Bounds, ColumnBounds, Presence};
+use crate::expr::bounds::{Bounds, ColumnBounds, Presence, may_be_cut};
 use crate::types::{FieldId, PrimitiveType, ValueRef};
 
 /// A number of nulls that is not known.
@@ -192,14 +192,15 @@ impl<'a> StatsBounds<'a> {
     /// Bounds of a column with its number of nulls. If the greatest value is a NaN, nothing is known of the other
     /// values. If it is another value, the column has no NaN.
     fn bounded(&self, index: usize, then: &DataType, ty: &PrimitiveType) -> ColumnBounds<'a> {
-        // One that was cut is rounded up, so that it is a bound all the same.
-        let (lower, upper) = (bound(self.min, index, then, ty), bound(self.max, index, then, ty));
+        // A bound that can't be read shows that the writer's types were confused.
+        let bounds = bound(self.min, index, then, ty).and_then(|lower| Ok((lower, bound(self.max, index, then, ty)?)));
+        let (lower, upper) = bounds.unwrap_or_default();
         let nan = upper.is_some_and(|v| v.is_nan());
         let told = upper.is_some() && !nan && !self.hides_nans;
         ColumnBounds {
             lower: lower.filter(|v| !v.is_nan()),
             upper: upper.filter(|_| !nan),
-            upper_is_prefix: false,
+            upper_is_prefix: upper.is_some_and(|upper| may_be_cut(upper, ty)),
             nulls: self.nulls(index),
             nans: if told { Presence::Absent } else { Presence::Possible },
         }
@@ -222,13 +223,21 @@ impl<'a> StatsBounds<'a> {
     }
 }
 
-/// A bound as a value of the column's type now. An unreadable bound is unknown.
-fn bound<'a>(row: Option<BinaryRow<'a>>, index: usize, then: &DataType, now: &PrimitiveType) -> Option<ValueRef<'a>> {
-    let value = row?.value(index, then).ok().flatten()?;
-    match (value, now) {
-        (ValueRef::Int(v), PrimitiveType::Long) => Some(ValueRef::Long(i64::from(v))),
-        (value, _) => Some(value),
-    }
+/// A bound as a value of the column's type now.
+///
+/// # Errors
+/// `CorruptTable` if it can't be read.
+fn bound<'a>(
+    row: Option<BinaryRow<'a>>,
+    index: usize,
+    then: &DataType,
+    now: &PrimitiveType,
+) -> Result<Option<ValueRef<'a>>> {
+    let Some(row) = row else { return Ok(None) };
+    Ok(row.value(index, then)?.map(|value| match (value, now) {
+        (ValueRef::Int(v), PrimitiveType::Long) => ValueRef::Long(i64::from(v)),
+        (value, _) => value,
+    }))
 }
 
 impl Bounds for StatsBounds<'_> {
@@ -236,9 +245,12 @@ impl Bounds for StatsBounds<'_> {
         match self.mapping.place(field) {
             None => ColumnBounds::default(),
             Some(StatsPlace::AllNull) => ColumnBounds { nulls: Presence::Everywhere, ..ColumnBounds::default() },
-            Some(StatsPlace::At { index, bounds: false, .. }) => {
-                // A cast may make nulls of values, never the other way.
-                let nulls = Some(self.nulls(*index)).filter(|n| *n == Presence::Everywhere).unwrap_or_default();
+            Some(StatsPlace::At { index, bounds: false, ty: then }) => {
+                // A cast may make nulls of values, never the other way. A bound is a value.
+                let ends = [self.min, self.max].into_iter().flatten();
+                let bounded = ends.map(|row| row.value(*index, then)).any(|v| v.is_ok_and(|v| v.is_some()));
+                let nulls = Some(self.nulls(*index)).filter(|n| *n == Presence::Everywhere && !bounded);
+                let nulls = nulls.unwrap_or_default();
                 ColumnBounds { nulls, ..ColumnBounds::default() }
             }
             Some(StatsPlace::At { index, ty: then, bounds: true }) => self.bounded(*index, then, ty),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::facts::FoundFacts;
 use super::names::split_bucket;
-use super::written::{WrittenBuckets, partition_row};
+use super::written::{WrittenBuckets, no_sequence_numbers, partition_row};
 use crate::error::{Error, Result};
 use crate::format::commit::now_ms;
 use crate::format::task::{BucketFile, DataFile, FileSource, NewBucketFile};
@@ -50,12 +50,15 @@ impl Recorder {
             return Err(Error::invalid(format!("the partition has {before} buckets, the table now {now}"))
                 .hint("Overwrite the partition to give its rows new buckets"));
         }
-        let (first, last) = facts.sequence.unwrap_or_else(|| {
-            let last = self.written.sequence.entry((row, bucket)).or_insert(-1);
-            let first = last.saturating_add(1);
-            *last = last.saturating_add(file.record_count);
-            (first, *last)
-        });
+        let (first, last) = match facts.sequence {
+            Some(sequence) => sequence,
+            None => {
+                let last = self.written.sequence.entry((row, bucket)).or_insert(-1);
+                let first = last.checked_add(1).ok_or_else(no_sequence_numbers)?;
+                *last = last.checked_add(file.record_count).ok_or_else(no_sequence_numbers)?;
+                (first, *last)
+            }
+        };
         let (min_key, max_key) = facts.keys.unwrap_or((NO_KEY.to_vec(), NO_KEY.to_vec()));
         let bucket_file = BucketFile {
             bucket,

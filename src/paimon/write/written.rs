@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::task::Partition;
 use crate::paimon::catalog::metadata::PaimonTableMetadata;
 use crate::paimon::manifest::entries::{PaimonEntryColumns, PaimonEntryRequest};
@@ -101,4 +101,11 @@ impl EntryJudge for Greatest {
         self.settle();
         self.of
     }
+}
+
+/// The error for a bucket whose last sequence number is the largest one. The rows of a further file would not win over
+/// earlier ones.
+pub(crate) fn no_sequence_numbers() -> Error {
+    Error::invalid("a bucket has no sequence numbers left: a file has the largest possible number")
+        .hint("Overwrite the partition, so that its files get new numbers")
 }

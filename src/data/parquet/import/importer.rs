@@ -378,7 +378,8 @@ impl Importer {
         };
         let source = self.schema.field(f.source_id).and_then(|f| f.ty.as_primitive()).ok_or_else(unknown)?;
         let nulls = m.null_value_counts.as_ref().and_then(|n| n.get(&f.source_id)).copied().ok_or_else(unknown)?;
-        if nulls == record_count {
+        let bounded = [&m.lower_bounds, &m.upper_bounds].into_iter().any(|map| bound(map, f, source).is_some());
+        if nulls == record_count && !bounded {
             return Ok(None);
         }
         let lower = bound(&m.lower_bounds, f, source).ok_or_else(unknown)?;

@@ -20,7 +20,7 @@ use crate::paimon::write::append_rows::with_columns;
 use crate::paimon::write::default_values::Defaults;
 use crate::paimon::write::limits::check_values;
 use crate::paimon::write::names::{FileNames, split_bucket};
-use crate::paimon::write::written::partition_row;
+use crate::paimon::write::written::{no_sequence_numbers, partition_row};
 
 /// Prepared rows on their way from one writer to another.
 pub(crate) type Handed = Arc<Mutex<VecDeque<RecordBatch>>>;
@@ -83,11 +83,12 @@ impl KeyedRows {
         };
         let (partition, bucket) = split_bucket(&part.partition, self.names.bucket)?;
         let key = (partition_row(&self.schema, &partition)?, bucket);
-        let first = self.sequence.get(&key).map_or(0, |last| last.saturating_add(1));
+        let last = self.sequence.get(&key).copied().unwrap_or(-1);
+        let first = last.checked_add(1).ok_or_else(no_sequence_numbers)?;
         let gone = || Error::internal("merged rows lack their sequence number");
         let values = rows.num_columns().checked_sub(2).ok_or_else(gone)?;
         let sequence = rows.column(values).as_primitive_opt::<Int64Type>().ok_or_else(gone)?;
-        let sequence: Int64Array = sequence.unary(|n| n.saturating_add(first));
+        let sequence: Int64Array = sequence.try_unary(|n| n.checked_add(first).ok_or_else(no_sequence_numbers))?;
         Ok(PartitionRows { rows: self.stored_rows(&rows, sequence)?, partition: part.partition, number: part.number })
     }
 

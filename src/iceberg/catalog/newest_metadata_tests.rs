@@ -1,0 +1,220 @@
+use std::path::Path;
+
+use super::*;
+use crate::error::ErrorKind;
+use crate::iceberg::catalog::metadata_files::{find_metadata, load};
+use crate::iceberg::spec::metadata::tests::fixture;
+use crate::iceberg::spec::metadata_encode::encode_metadata;
+use crate::iceberg::spec::metadata_json::parse_metadata;
+use crate::iceberg::spec::snapshot::{MetadataLogEntry, Snapshot};
+use crate::store::local::LocalStore;
+use std::sync::Arc;
+
+/// A folder of metadata files.
+struct Folder(tempfile::TempDir);
+
+/// What a test decides of a metadata file. The sequence number tells which file was opened.
+#[derive(Clone, Copy)]
+struct Version<'a> {
+    name: &'a str,
+    uuid: &'a str,
+    sequence_number: i64,
+    updated_ms: i64,
+    logged: &'a str,
+}
+
+impl Folder {
+    fn new() -> Folder {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("metadata")).unwrap();
+        Folder(dir)
+    }
+
+    fn of(names: &[(&str, i64)]) -> Folder {
+        let folder = Folder::new();
+        for (name, number) in names {
+            folder.put(version(name, "a", *number));
+        }
+        folder
+    }
+
+    fn file(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join("metadata").join(name)
+    }
+
+    fn put(&self, v: Version<'_>) {
+        self.put_with(v, |_| {});
+    }
+
+    fn put_with(&self, v: Version<'_>, change: impl Fn(&mut TableMetadata)) {
+        let mut metadata = parse_metadata(&fixture("nested_v2.v1")).unwrap();
+        metadata.snapshots.clear();
+        metadata.snapshot_log.clear();
+        metadata.refs.clear();
+        metadata.current_snapshot_id = None;
+        metadata.table_uuid = Some(v.uuid.to_owned());
+        metadata.last_sequence_number = v.sequence_number;
+        metadata.last_updated_ms = v.updated_ms;
+        metadata.metadata_log.clear();
+        if !v.logged.is_empty() {
+            let metadata_file = format!("s3://elsewhere/metadata/{}", v.logged);
+            metadata.metadata_log.push(MetadataLogEntry { timestamp_ms: 1_000_005, metadata_file });
+        }
+        change(&mut metadata);
+        std::fs::write(self.file(v.name), encode_metadata(&metadata)).unwrap();
+        // Times of files are compared, and some file systems keep only coarse ones.
+        let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(v.updated_ms.unsigned_abs());
+        std::fs::File::options().write(true).open(self.file(v.name)).unwrap().set_modified(at).unwrap();
+    }
+
+    fn hint(&self, hint: impl AsRef<[u8]>) -> &Folder {
+        std::fs::write(self.file("version-hint.text"), hint).unwrap();
+        self
+    }
+
+    fn location(&self) -> String {
+        self.0.path().display().to_string()
+    }
+
+    /// The sequence number of the opened file, and the version that a commit would follow.
+    fn open(&self) -> Result<(i64, Option<u64>)> {
+        load(&LocalStore, &self.location()).map(|(m, found)| (m.last_sequence_number, found.version))
+    }
+}
+
+fn version<'a>(name: &'a str, uuid: &'a str, number: i64) -> Version<'a> {
+    Version { name, uuid, sequence_number: number, updated_ms: 1_000_000 + number, logged: "" }
+}
+
+#[test]
+fn a_stale_hint_in_any_form_leads_to_the_newest_version() {
+    let folder = Folder::of(&[("v1.metadata.json", 1), ("v2.metadata.json", 2), ("v3.metadata.json", 3)]);
+    let hints =
+        ["1", "v1", "v1.metadata.json", "\u{feff}1", " 2\r\n", "s3://b/t/metadata/v2.metadata.json", "3", "", "?"];
+    for hint in hints {
+        assert_eq!(folder.hint(hint).open().unwrap(), (3, Some(3)), "{hint}");
+    }
+    for ahead in ["4", "v4", "v4.metadata.json", "\u{feff}4"] {
+        let e = folder.hint(ahead).open().unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::CorruptTable, "{ahead}");
+        assert!(e.to_string().contains("version 4 is missing; the newest version is 3"), "{e}");
+    }
+    let folder =
+        Folder::of(&[("00001-a.metadata.json", 1), ("00002-b.metadata.json", 2), ("00002-c.metadata.json", 3)]);
+    assert_eq!(folder.hint("00001-a").open().unwrap(), (3, None));
+    assert_eq!(folder.hint("00002-b.metadata.json").open().unwrap(), (2, None));
+    let e = folder.hint("00003-d.metadata.json").open().unwrap_err();
+    assert!(e.to_string().contains("00003-d.metadata.json"), "{e}");
+}
+
+/// Some engines number versions by the time, up to nanoseconds.
+#[test]
+fn large_numbers_are_versions() {
+    let names = [("v1.metadata.json", 1), ("v1720000000.metadata.json", 2), ("v20240101120000.metadata.json", 3)];
+    assert_eq!(Folder::of(&names).open().unwrap(), (3, Some(20_240_101_120_000)));
+    let folder = Folder::of(&names);
+    assert_eq!(folder.hint("1720000000").open().unwrap().0, 3);
+    folder.put(version("v18446744073709551615.metadata.json", "a", 9));
+    assert_eq!(folder.open().unwrap(), (9, Some(u64::MAX)));
+    // Beyond 64 bits it is no version that anybody could follow.
+    folder.put(version("v99999999999999999999.metadata.json", "a", 10));
+    assert_eq!(folder.open().unwrap().0, 9);
+}
+
+#[test]
+fn a_table_that_a_catalog_took_over_is_read_at_its_newest_version() {
+    let folder = Folder::of(&[("v1.metadata.json", 1), ("v2.metadata.json", 2)]);
+    folder.hint("2");
+    folder.put(version("00000-aaaa.metadata.json", "a", 3));
+    assert_eq!(folder.open().unwrap(), (3, None));
+    // The log counts more than the clocks of two machines.
+    let folder = Folder::of(&[("v5.metadata.json", 5)]);
+    folder.put(Version { updated_ms: 1, logged: "v5.metadata.json", ..version("00000-aaaa.metadata.json", "a", 5) });
+    assert_eq!(folder.open().unwrap().1, None);
+    // Another file had that name before: the folder began anew with the catalog's file.
+    let folder = Folder::new();
+    let of_catalog = Version { logged: "v1.metadata.json", ..version("00002-aaaa.metadata.json", "a", 9) };
+    folder.put(of_catalog);
+    folder.put(Version { name: "v1.metadata.json", ..of_catalog });
+    assert_eq!(folder.open().unwrap(), (9, Some(1)));
+    // The other way round: registered from the catalog's file, and continued in the folder.
+    let folder = Folder::of(&[("00007-aaaa.metadata.json", 7), ("v1.metadata.json", 7)]);
+    assert_eq!(folder.open().unwrap(), (7, Some(1)));
+    folder.put(version("v2.metadata.json", "a", 8));
+    assert_eq!(folder.open().unwrap(), (8, Some(2)));
+}
+
+#[test]
+fn two_histories_of_one_table_are_an_error() {
+    let snapshot = |id: i64, at: i64| {
+        Arc::new(Snapshot {
+            id,
+            timestamp_ms: at,
+            sequence_number: 1,
+            manifest_list: Some("l".into()),
+            ..Snapshot::default()
+        })
+    };
+    let folder = Folder::new();
+    folder.put_with(version("00001-aaaa.metadata.json", "a", 5), |m| {
+        m.snapshots = vec![snapshot(1, 10), snapshot(2, 20)];
+        m.current_snapshot_id = Some(2);
+    });
+    folder.put_with(version("v3.metadata.json", "a", 6), |m| {
+        m.snapshots = vec![snapshot(1, 10), snapshot(3, 30)];
+        m.current_snapshot_id = Some(3);
+    });
+    let e = find_metadata(&LocalStore, &folder.location()).unwrap_err();
+    let text = e.to_string();
+    assert!(
+        text.contains("two histories") && text.contains("00001-aaaa") && text.contains("v3.metadata.json"),
+        "{text}"
+    );
+}
+
+/// A catalog drops a table without its files and makes another one in the same folder.
+#[test]
+fn of_two_tables_the_later_one_is_opened_or_an_error_names_both() {
+    let old = |folder: &Folder| {
+        for (number, name) in
+            ["00000-a.metadata.json", "00001-b.metadata.json", "00002-c.metadata.json"].iter().enumerate()
+        {
+            folder.put(version(name, "old", number as i64 + 1));
+        }
+    };
+    let folder = Folder::new();
+    old(&folder);
+    folder.put(Version { updated_ms: 9_000_000, ..version("00000-d.metadata.json", "new", 0) });
+    assert_eq!(folder.open().unwrap(), (0, None));
+    folder.put(Version { updated_ms: 9_000_001, ..version("00001-e.metadata.json", "new", 7) });
+    assert_eq!(folder.open().unwrap(), (7, None));
+
+    // It began while the other one was still written to.
+    let folder = Folder::new();
+    old(&folder);
+    let overlapping = Version { updated_ms: 9_000_000, ..version("00000-d.metadata.json", "new", 0) };
+    folder.put_with(overlapping, |m| {
+        m.metadata_log.push(MetadataLogEntry { timestamp_ms: 5, metadata_file: "x".into() })
+    });
+    let text = folder.open().unwrap_err().to_string();
+    assert!(
+        text.contains("two tables") && text.contains("table-uuid old") && text.contains("table-uuid new"),
+        "{text}"
+    );
+
+    // Versions of a folder follow each other, so nobody could commit to the later one.
+    let folder = Folder::of(&[("v2.metadata.json", 2), ("v3.metadata.json", 3)]);
+    folder.put(Version { updated_ms: 9_000_000, ..version("v1.metadata.json", "new", 0) });
+    assert!(folder.open().unwrap_err().to_string().contains("two tables"));
+    // The hint shows the same where times of files do not.
+    folder.put(Version { updated_ms: 2_000_000, ..version("v1.metadata.json", "new", 0) });
+    assert!(folder.hint("1").open().unwrap_err().to_string().contains("two tables"));
+}
+
+#[test]
+fn a_folder_without_metadata_has_no_newest() {
+    let folder = Folder::new();
+    folder.hint("3");
+    assert_eq!(folder.open().unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(Path::new(&folder.location()).exists());
+}
