@@ -94,7 +94,7 @@ pub fn is_plain_path(path: &str) -> bool {
         Some(with_host) => with_host.split_once('/').unwrap_or((with_host, "")),
         None => ("", rest.strip_prefix('/').unwrap_or(rest)),
     };
-    let is_local = scheme.is_none_or(|scheme| scheme == "file");
+    let is_local = scheme.is_none_or(location::is_file);
     let name = rest.rsplit('/').next().unwrap_or_default();
     (host.is_empty() || !is_local)
         && !name.contains(':')

@@ -65,7 +65,7 @@ impl ScanOptions {
         let most_bytes = bytes("plan-cache-bytes")?.unwrap_or(PLAN_CACHE_BYTES);
         let plan_cache = |folder: &String| -> Result<(String, u64)> {
             let folder = location::absolute(folder)?;
-            if location::scheme(&folder).is_some_and(|scheme| scheme != "file") {
+            if location::scheme(&folder).is_some_and(|scheme| !location::is_file(scheme)) {
                 return Err(Error::unsupported("the plan cache is kept in local files only").with("path", &folder));
             }
             Ok((folder, most_bytes))

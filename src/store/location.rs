@@ -6,7 +6,12 @@ use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The scheme of a URI (`s3` of `s3://b/k`), or `None` for a plain path.
+/// Whether a scheme is that of local files. Schemes have no case (RFC 3986, 3.1).
+pub fn is_file(scheme: &str) -> bool {
+    scheme.eq_ignore_ascii_case("file")
+}
+
+/// The scheme of a URI (`s3` of `s3://b/k`) as it is written, or `None` for a plain path.
 pub fn scheme(location: &str) -> Option<&str> {
     let (scheme, _) = location.split_once(':')?;
     let ok = scheme.len() > 1
@@ -26,7 +31,7 @@ pub fn local_path(location: &str) -> Result<PathBuf> {
     }
     match scheme(location) {
         None => Ok(PathBuf::from(location)),
-        Some("file") => {
+        Some(scheme) if is_file(scheme) => {
             let rest = &location["file:".len()..];
             let path = match rest.strip_prefix("//") {
                 None => rest,
@@ -78,11 +83,9 @@ pub fn normalise(location: &str) -> String {
 
 /// Like [`normalise`], but without a copy if the path needs no change.
 pub fn normalised(location: &str) -> Cow<'_, str> {
-    if scheme(location) == Some("file") {
-        let path = match location.strip_prefix("file://localhost/") {
-            Some(path) => path,
-            None => &location["file:".len()..],
-        };
+    if scheme(location).is_some_and(is_file) {
+        let rest = &location["file:".len()..];
+        let path = rest.strip_prefix("//localhost/").unwrap_or(rest);
         let path = path.trim_start_matches('/').trim_end_matches('/');
         return Cow::Owned(format!("/{path}"));
     }
@@ -98,7 +101,7 @@ pub fn normalised(location: &str) -> Cow<'_, str> {
 /// The same for a URI with another scheme. Azure's containers have a name for each of its two protocols.
 fn normalised_object(scheme: &str, location: &str) -> String {
     let rest = location[scheme.len()..].trim_end_matches('/');
-    match scheme {
+    match scheme.to_ascii_lowercase().as_str() {
         "s3a" | "s3n" => format!("s3{rest}"),
         "gcs" => format!("gs{rest}"),
         "abfss" | "abfs" | "wasb" | "wasbs" => {
@@ -228,13 +231,13 @@ mod tests {
 
     #[test]
     fn file_uris_and_plain_paths_are_the_same_place() {
-        for l in ["/a/b", "file:/a/b", "file:///a/b", "file://localhost/a/b"] {
+        for l in ["/a/b", "file:/a/b", "file:///a/b", "file://localhost/a/b", "FILE:/a/b", "File:///a/b"] {
             assert_eq!(local_path(l).unwrap(), PathBuf::from("/a/b"));
         }
-        for l in ["/a/b/", "file:/a/b", "file:///a/b"] {
+        for l in ["/a/b/", "file:/a/b", "file:///a/b", "FILE:/a/b", "File://localhost/a/b"] {
             assert_eq!(normalise(l), "/a/b");
         }
-        for l in ["s3://b/k", "s3a://b/k/", "s3n://b/k//"] {
+        for l in ["s3://b/k", "s3a://b/k/", "s3n://b/k//", "S3://b/k", "S3A://b/k"] {
             assert_eq!(normalise(l), "s3://b/k");
         }
         for l in ["abfs://c@a.dfs.core.windows.net/k", "wasbs://c@a.blob.core.windows.net/k/"] {

@@ -19,7 +19,8 @@ use crate::error::{Error, Result};
 pub fn open_store(location: &str, options: &BTreeMap<String, String>) -> Result<Arc<dyn Store>> {
     let options = StoreOptions::new(options)?;
     match location::scheme(location) {
-        None | Some("file") => Ok(Arc::new(LocalStore)),
+        None => Ok(Arc::new(LocalStore)),
+        Some(scheme) if location::is_file(scheme) => Ok(Arc::new(LocalStore)),
         Some(scheme) if Service::of_scheme(scheme).is_some() => Ok(Arc::new(ObjectFiles::new(options))),
         Some(other) => Err(Error::unsupported(format!("storage scheme '{other}' is not supported"))
             .with("path", location)

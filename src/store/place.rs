@@ -17,9 +17,9 @@ pub(super) enum Service {
 }
 
 impl Service {
-    /// The service of a URI's scheme.
+    /// The service of a URI's scheme, in any case.
     pub(super) fn of_scheme(scheme: &str) -> Option<Service> {
-        Some(match scheme {
+        Some(match scheme.to_ascii_lowercase().as_str() {
             "s3" | "s3a" | "s3n" => Service::S3,
             "gs" | "gcs" => Service::Gcs,
             "abfs" | "abfss" | "wasb" | "wasbs" | "az" | "azure" => Service::Azure,
