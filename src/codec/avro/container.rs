@@ -14,6 +14,9 @@ use crate::error::{Error, Result};
 /// First bytes of a container.
 pub const MAGIC: &[u8; 4] = b"Obj\x01";
 
+/// First bytes of files that Iceberg encrypts as a whole (its specification, "AES GCM Stream file format").
+const ENCRYPTED_MAGIC: &[u8; 4] = b"AGS1";
+
 /// Bytes of a sync marker.
 pub const SYNC_LENGTH: usize = 16;
 
@@ -55,6 +58,14 @@ impl AvroCodec {
             AvroCodec::Snappy => "snappy",
             AvroCodec::Zstd => "zstandard",
         }
+    }
+}
+
+/// For a file that begins with other bytes.
+fn not_avro(bytes: &[u8]) -> Error {
+    match bytes.starts_with(ENCRYPTED_MAGIC) {
+        true => Error::unsupported("encrypted files cannot be read yet"),
+        false => Error::corrupt("the file does not begin as Avro does"),
     }
 }
 
@@ -103,7 +114,7 @@ impl<'a> Container<'a> {
     /// # Errors
     /// Errors of [`Container::parse`].
     pub fn head(bytes: &'a [u8]) -> Result<Container<'a>> {
-        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| Error::corrupt("the file does not begin as Avro does"))?;
+        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| not_avro(bytes))?;
         let mut cursor = Cursor::new(rest);
         let header = |e: Error| Error::corrupt("the Avro header is torn").because(e);
         let metadata = read_metadata(&mut cursor).map_err(header)?;

@@ -34,6 +34,13 @@ fn walk(bytes: &[u8]) -> Result<i64> {
 }
 
 #[test]
+fn encrypted_files_are_not_called_damaged() {
+    let e = Container::parse(b"AGS1\0\0\x10\0more").unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Unsupported);
+    assert_eq!(Container::parse(b"AGS2\0\0\x10\0more").unwrap_err().kind(), ErrorKind::CorruptTable);
+}
+
+#[test]
 fn every_codec_round_trips() {
     for codec in [AvroCodec::Null, AvroCodec::Deflate, AvroCodec::Snappy, AvroCodec::Zstd] {
         for records in [0, 1, 20_000] {

@@ -57,6 +57,11 @@ fn bad_length(length: i64) -> Error {
 }
 
 #[cold]
+fn no_record() -> Error {
+    Error::corrupt("a record of the Avro file is null")
+}
+
+#[cold]
 fn no_branch(branch: Result<i64>) -> Error {
     branch.map_or_else(|e| e, |b| Error::corrupt(format!("an Avro union has no branch {b}")))
 }
@@ -258,6 +263,15 @@ impl<'a> Cursor<'a> {
         let length = self.long()?;
         let bytes = usize::try_from(length).ok().filter(|n| *n <= self.rest.len()).ok_or_else(|| bad_length(length))?;
         Ok(Some(SkipRun { count: count.unsigned_abs(), bytes: Some(bytes) }))
+    }
+
+    /// Goes to a record of a file, which may stand in a union ([`Node::records`]).
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is null, or as [`Cursor::present`].
+    #[inline(always)]
+    pub fn begin_record(&mut self, optional: Optional) -> Result<()> {
+        if self.present(optional)? { Ok(()) } else { Err(no_record()) }
     }
 
     /// Whether a value follows, after the branch of an optional union.

@@ -159,6 +159,13 @@ impl Node {
         }
     }
 
+    /// The members of a file's records, and what stands before each record. Java Paimon up to 0.8 writes a union of null
+    /// and the record.
+    pub fn records(&self) -> Option<(Optional, &[Member])> {
+        let (optional, node) = self.optional();
+        Some((optional, node.members()?))
+    }
+
     /// Key and value types of an integer-keyed map: an array of records `key`, `value`.
     pub fn pairs(&self) -> Option<(&Node, &Node)> {
         let Shape::Array(items) = &self.shape else { return None };

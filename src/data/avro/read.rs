@@ -14,7 +14,7 @@ use arrow::record_batch::RecordBatch;
 use super::decode::RecordDecoder;
 use super::schema::avro_columns;
 use crate::codec::avro::container::{MAGIC, SYNC_LENGTH, block_head, check_sync};
-use crate::codec::avro::{AvroCodec, Container, Cursor, Inflater, Node};
+use crate::codec::avro::{AvroCodec, Container, Cursor, Inflater, Node, Optional};
 use crate::data::deletes::positions::RowPositions;
 use crate::data::read::source::{BATCH_BYTES, DecodeRequest, FilePart, FormatFile, RecordedSize, Started};
 use crate::error::{Error, Result};
@@ -39,6 +39,8 @@ const FREE_ROWS: u64 = 1 << 24;
 pub(crate) struct AvroSource {
     blocks: Blocks,
     codec: AvroCodec,
+    /// What stands before each row.
+    record: Optional,
     rows: Node,
     schema: ArrowSchema,
     range: Range<i64>,
@@ -54,12 +56,14 @@ impl AvroSource {
         let size = store.size(path)?;
         let fetched = read_head(store.as_ref(), path, size)?;
         let head = Container::head(&fetched)?;
-        let rows = head.schema()?;
+        let root = head.schema()?;
+        let (record, rows) = root.optional();
+        let rows = rows.clone();
         let (schema, codec) = (avro_columns(&rows)?, head.codec);
         let (sync, at) = (head.sync(), head.header_length as u64);
         let (store, path) = (store.clone(), path.to_owned());
         let blocks = Blocks { store, path, size, sync, at, end: i64::MAX, fetched, fetched_at: 0 };
-        Ok(AvroSource { blocks, codec, rows, schema, range: i64::MIN..i64::MAX })
+        Ok(AvroSource { blocks, codec, record, rows, schema, range: i64::MIN..i64::MAX })
     }
 }
 
@@ -108,7 +112,8 @@ impl FormatFile for AvroSource {
             at: 0,
             left: 0,
             row,
-            row_bytes: self.rows.min_bytes,
+            record: self.record,
+            row_bytes: self.rows.min_bytes + usize::from(self.record != Optional::Always),
             batch_rows,
             position,
             rows: 0,
@@ -249,6 +254,8 @@ struct AvroBatches {
     /// Records left in it.
     left: u64,
     row: RecordDecoder,
+    /// What stands before each record.
+    record: Optional,
     /// Fewest bytes of a record.
     row_bytes: usize,
     batch_rows: usize,
@@ -303,6 +310,7 @@ impl AvroBatches {
                 && rows < self.batch_rows
                 && bytes + (before - cursor.rest().len()) < BATCH_BYTES as usize
             {
+                cursor.begin_record(self.record)?;
                 self.row.read(&mut cursor)?;
                 self.left -= 1;
                 rows += 1;

@@ -87,6 +87,26 @@ fn some(value: A) -> A {
     A::Union(1, Box::new(value))
 }
 
+/// As Java Paimon up to 0.8 writes files whose row type may be null.
+#[test]
+fn rows_may_be_in_unions() {
+    let of = |rows: &str| format!(r#"{{"type":"record","name":"r","fields":[{rows}]}}"#);
+    let record_schema = of(r#"{"name":"a","type":"long","field-id":1},{"name":"s","type":"string","field-id":2}"#);
+    let s = schema(vec![required(1, "a", P::Long), field(2, "s", P::String)]);
+    let one = |a: i64, text: &str| record(&[("a", A::Long(a)), ("s", A::String(text.into()))]);
+    for (union, branch) in [(format!(r#"["null",{record_schema}]"#), 1), (format!(r#"[{record_schema},"null"]"#), 0)] {
+        let rows: Vec<A> = [one(1, "x"), one(2, "")].map(|row| A::Union(branch, Box::new(row))).to_vec();
+        assert_eq!(text(&s, &container(&union, &rows, AvroCodec::Deflate)), ["1|x", "2|"]);
+        assert_eq!(text(&s, &in_blocks(&union, &rows, 1)), ["1|x", "2|"]);
+        let null = A::Union(1 - branch, Box::new(A::Null));
+        let long = A::Union(branch, Box::new(one(3, "long enough for two")));
+        let e = fails(&s, &container(&union, &[long, null], AvroCodec::Null));
+        assert!(e.to_string().contains("is null"), "{e}");
+    }
+    let three = format!(r#"["null",{record_schema},"int"]"#);
+    fails(&s, &container(&three, &[A::Union(1, Box::new(one(1, "x")))], AvroCodec::Null));
+}
+
 /// What Java writes for a table of every type, with optional columns in both orders.
 const EVERY_TYPE: &str = r#"{"type":"record","name":"table","fields":[
     {"name":"b","type":"boolean","field-id":1},

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use super::encode::FILE_MEMBER;
 use super::entries::{ADD, DELETE, NO_NAMES, PaimonEntryColumns, PaimonEntryRequest};
 use crate::codec::avro::{
-    Block, Budget, Compiled, Cursor, Inflater, Member, Node, OpenFile, RecordStep, Skip, UnknownMembers, compile,
+    Block, Budget, Compiled, Cursor, Inflater, Member, Node, OpenFile, Optional, RecordStep, Skip, UnknownMembers,
+    compile,
 };
 use crate::codec::columns::BytesColumn;
 use crate::error::{Error, Result, ResultExt};
@@ -102,6 +103,8 @@ fn fits(column: EntryField, node: &Node) -> bool {
 /// The compiled walk over one entry. Manifests of a table mostly have the same schema: it is worth keeping.
 pub struct DecodeProgram {
     schema: String,
+    /// What stands before each entry.
+    record: Optional,
     entry: Vec<RecordStep<EntryField>>,
     file: Vec<RecordStep<EntryField>>,
     skip_file: Skip,
@@ -124,7 +127,8 @@ impl DecodeProgram {
     /// `CorruptTable` if a column is missing or has another type; as [`Node::parse`].
     pub fn new(schema_json: &str) -> Result<DecodeProgram> {
         let schema = Node::parse(schema_json)?;
-        let members = schema.members().ok_or_else(|| Error::corrupt("the manifest's schema is not a record"))?;
+        let not_records = || Error::corrupt("the manifest's schema is not a record");
+        let (record, members) = schema.records().ok_or_else(not_records)?;
         let mut budget = Budget::default();
         let entry = compile(members, ENTRY, &mut budget, fits)?;
         require(&entry, ENTRY, "manifest")?;
@@ -149,6 +153,7 @@ impl DecodeProgram {
         let unknown = UnknownMembers::of(schema_json, Some(FILE_MEMBER), is_known)?;
         Ok(DecodeProgram {
             schema: schema_json.to_owned(),
+            record,
             entry,
             file,
             skip_file,
@@ -245,6 +250,7 @@ fn decode_block(
     let mut walk = EntryWalk { program, request, row: EntryRow::default() };
     let mut cursor = Cursor::new(data);
     for _ in 0..count {
+        cursor.begin_record(program.record)?;
         cursor = walk.entry(cursor, u32::try_from(place).map_err(|_| too_much())?, sink)?;
         place += 1;
     }

@@ -6,7 +6,7 @@ use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::manifest::live::{data_manifests, live_files, read_manifest};
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::spec::stats::StatsRef;
-use crate::paimon::spec::testing::{expected, schema, shown_row, table};
+use crate::paimon::spec::testing::{expected, in_unions, schema, shown_row, table, with_null_record};
 use crate::store::local::LocalStore;
 use crate::types::value::hex;
 
@@ -116,6 +116,24 @@ fn only_what_is_asked_for_is_decoded() {
     assert_eq!(decode(&PaimonEntryRequest { kind: Some(DELETE), ..ALL }), 0);
     assert_eq!(decode(&PaimonEntryRequest { keep: Some(&keep), ..ALL }), 0);
     assert_eq!(*asked.lock().unwrap(), [(vec![0; 12], 0, -1)]);
+}
+
+#[test]
+fn entries_may_be_in_unions() {
+    for name in ["pk_dv_part", "manifest_codec_deflate", "manifest_codec_null"] {
+        let folder = std::fs::read_dir(format!("{}/manifest", table(name))).unwrap().map(|f| f.unwrap().path());
+        let is_manifest = |path: &std::path::PathBuf| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            name.starts_with("manifest-") && !name.starts_with("manifest-list-")
+        };
+        for path in folder.filter(is_manifest) {
+            let bytes = std::fs::read(path).unwrap();
+            let [plain, united] = [&bytes, &in_unions(&bytes)].map(|bytes| decode_manifest(bytes, &ALL).unwrap());
+            assert_eq!(format!("{united:?}"), format!("{plain:?}"));
+            assert!(plain.len() > 0);
+            assert!(decode_manifest(&with_null_record(&bytes), &ALL).is_err());
+        }
+    }
 }
 
 #[test]

@@ -39,10 +39,11 @@ impl<'m> ManifestFolder<'m> {
     /// A file, described by `what`, and the result of `read` for it.
     ///
     /// # Errors
-    /// Those of the store and of `read`; `CorruptTable` or `Unsupported` if it is not Avro; all name the file.
+    /// Those of the store and of `read`; `Unsupported` if it is ORC or Parquet, `CorruptTable` if it is not Avro; all
+    /// name the file.
     pub fn read<T>(&self, what: &'static str, name: &str, read: impl FnOnce(&Arc<OpenFile>) -> Result<T>) -> Result<T> {
         let path = self.path(name)?;
-        let load = || self.store.get(&path);
+        let load = || self.store.get(&path).and_then(check_format);
         let file = match self.kept {
             Some(kept) => kept.open(&path, load),
             None => load().and_then(OpenFile::parse).map(Arc::new),
@@ -61,6 +62,45 @@ impl<'m> ManifestFolder<'m> {
         match self.path(name) {
             Ok(path) => self.unread(e, "manifest", &path),
             Err(_) => e,
+        }
+    }
+}
+
+/// Refuses manifests of the other formats that `manifest.format` allows.
+fn check_format(bytes: Vec<u8>) -> Result<Vec<u8>> {
+    let format = match bytes.as_slice() {
+        [b'O', b'R', b'C', ..] => "orc",
+        [b'P', b'A', b'R', b'1', ..] => "parquet",
+        _ => return Ok(bytes),
+    };
+    Err(Error::unsupported(format!("manifests in {format} files can't be read yet"))
+        .with("option", "manifest.format")
+        .hint(
+            "Read the table with Java, or copy its rows to a table whose manifest.format is avro, which is the default",
+        ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::store::local::LocalStore;
+
+    #[test]
+    fn other_formats_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("manifest")).unwrap();
+        let root = dir.path().display().to_string();
+        for (bytes, format) in [(&b"ORC\x11more"[..], "orc"), (b"PAR1more", "parquet")] {
+            std::fs::write(dir.path().join("manifest/manifest-1"), bytes).unwrap();
+            let kept = ManifestCache::default();
+            let folder = ManifestFolder::new(&LocalStore, &root);
+            for folder in [folder, folder.keeping(&kept)] {
+                let e = folder.read("manifest", "manifest-1", |_| Ok(())).unwrap_err();
+                assert_eq!(e.kind(), ErrorKind::Unsupported);
+                let text = e.to_string();
+                assert!(text.contains(format) && text.contains("manifest.format"), "{text}");
+            }
         }
     }
 }

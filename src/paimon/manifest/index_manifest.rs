@@ -191,6 +191,8 @@ static LAYOUTS: Compiled<IndexLayout> = Compiled::new();
 
 struct IndexLayout {
     schema: String,
+    /// What stands before each entry.
+    record: Optional,
     steps: Vec<RecordStep<IndexColumn>>,
     /// Whether items of the list of ranges may be null.
     range: Optional,
@@ -207,7 +209,8 @@ struct IndexLayout {
 impl IndexLayout {
     fn new(schema_json: &str) -> Result<IndexLayout> {
         let schema = Node::parse(schema_json)?;
-        let members = schema.members().ok_or_else(|| Error::corrupt("the index manifest's schema is not a record"))?;
+        let not_records = || Error::corrupt("the index manifest's schema is not a record");
+        let (record, members) = schema.records().ok_or_else(not_records)?;
         let mut budget = Budget::default();
         let steps = compile(members, COLUMNS, &mut budget, |column, node| match column {
             IndexColumn::Partition | IndexColumn::IndexType | IndexColumn::FileName | IndexColumn::ExternalPath => {
@@ -248,10 +251,11 @@ impl IndexLayout {
         let unknown = Arc::new(UnknownMembers::of(schema_json, None, is_known)?);
         let is_unknown = members.iter().map(|m| !is_known(m, false)).collect();
         let schema = schema_json.to_owned();
-        Ok(IndexLayout { schema, steps, range, ranges, global, field_id, unknown, is_unknown })
+        Ok(IndexLayout { schema, record, steps, range, ranges, global, field_id, unknown, is_unknown })
     }
 
     fn entry(&self, cursor: &mut Cursor<'_>) -> Result<IndexEntry> {
+        cursor.begin_record(self.record)?;
         let (mut out, mut unknown) = (IndexEntry::default(), Vec::new());
         for (step, is_unknown) in self.steps.iter().zip(&self.is_unknown) {
             let before = cursor.rest();

@@ -3,7 +3,7 @@ use serde_json::Value as Json;
 use super::*;
 use crate::codec::avro::encode::{put_bytes, put_int, put_items, put_long, put_optional};
 use crate::codec::avro::{AvroCodec, Container, ContainerWriter};
-use crate::paimon::spec::testing::{expected, schema, shown_row, table};
+use crate::paimon::spec::testing::{expected, in_unions, schema, shown_row, table, with_null_record};
 use crate::store::local::LocalStore;
 
 /// The schema that Java 1.4 writes.
@@ -107,7 +107,9 @@ fn entries_say_what_java_says() {
 #[test]
 fn every_field_is_read() {
     let (bytes, entry) = one_entry();
-    assert_eq!(decode_index_manifest(&bytes).unwrap(), [entry]);
+    assert_eq!(decode_index_manifest(&bytes).unwrap(), [entry.clone()]);
+    assert_eq!(decode_index_manifest(&in_unions(&bytes)).unwrap(), [entry]);
+    assert!(decode_index_manifest(&with_null_record(&bytes)).is_err());
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::codec::avro::{
-    Budget, Compiled, Cursor, Member, Node, OpenFile, RecordStep, UnknownMembers, UnknownValues, compile,
+    Budget, Compiled, Cursor, Member, Node, OpenFile, Optional, RecordStep, UnknownMembers, UnknownValues, compile,
 };
 use crate::error::{Error, Result};
 use crate::paimon::spec::partition::checked_name;
@@ -127,6 +127,8 @@ static LAYOUTS: Compiled<ListLayout> = Compiled::new();
 
 struct ListLayout {
     schema: String,
+    /// What stands before each entry.
+    record: Optional,
     steps: Vec<RecordStep<ManifestListColumn>>,
     stats: StatsSteps,
     /// Members of later versions.
@@ -148,7 +150,8 @@ impl<T> ListEnds<T> {
 impl ListLayout {
     fn new(schema_json: &str) -> Result<ListLayout> {
         let schema = Node::parse(schema_json)?;
-        let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is not a record"))?;
+        let not_records = || Error::corrupt("the manifest list's schema is not a record");
+        let (record, members) = schema.records().ok_or_else(not_records)?;
         let mut budget = Budget::default();
         let steps = compile(members, COLUMNS, &mut budget, |column, node| match column {
             ManifestListColumn::FileName => node.is_prefixed(),
@@ -162,6 +165,7 @@ impl ListLayout {
         let is_known = |m: &Member, _| m.name == VERSION || m.pick(COLUMNS).is_some();
         Ok(ListLayout {
             schema: schema_json.to_owned(),
+            record,
             steps,
             stats: stats.unwrap_or_default(),
             unknown: Arc::new(UnknownMembers::of(schema_json, None, is_known)?),
@@ -170,6 +174,7 @@ impl ListLayout {
     }
 
     fn manifest(&self, cursor: &mut Cursor<'_>) -> Result<PaimonManifestFile> {
+        cursor.begin_record(self.record)?;
         let mut out = PaimonManifestFile::default();
         let (mut buckets, mut levels, mut row_ids) = (ListEnds::default(), ListEnds::default(), ListEnds::default());
         let mut unknown = Vec::new();

@@ -2,7 +2,7 @@ use serde_json::Value as Json;
 
 use super::*;
 use crate::codec::avro::Container;
-use crate::paimon::spec::testing::{expected, schema, shown_row, table};
+use crate::paimon::spec::testing::{expected, in_unions, schema, shown_row, table, with_null_record};
 
 fn list(name: &str, ending: &str) -> Vec<u8> {
     let folder = std::fs::read_dir(format!("{}/manifest", table(name))).unwrap();
@@ -48,6 +48,15 @@ fn every_codec_is_read() {
         let manifests = decode_manifest_list(&list(&format!("manifest_codec_{codec}"), "-1")).unwrap();
         assert_eq!(manifests.iter().map(|m| m.added_files).sum::<i64>(), 1, "{codec}");
         assert!(decode_manifest_list(&list(&format!("manifest_codec_{codec}"), "-0")).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn entries_may_be_in_unions() {
+    for (name, ending) in [("pk_dv_part", "-0"), ("pk_dv_part", "-1"), ("manifest_codec_deflate", "-1")] {
+        let bytes = list(name, ending);
+        assert_eq!(decode_manifest_list(&in_unions(&bytes)).unwrap(), decode_manifest_list(&bytes).unwrap());
+        assert!(decode_manifest_list(&with_null_record(&bytes)).unwrap_err().to_string().contains("is null"));
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 use super::binary_row::{BinaryRow, Datum};
 use super::data_type::{DataType, TypeKind};
 use super::schema::TableSchema;
+use crate::codec::avro::{AvroCodec, Budget, Container, ContainerWriter, Cursor, Inflater, Node, OpenFile, Skip};
 use crate::types::{Value, decimal, temporal, value};
 
 /// The folder of a table that Java wrote.
@@ -15,6 +16,36 @@ pub(crate) fn table(name: &str) -> String {
 /// Java's result for it.
 pub(crate) fn expected(name: &str) -> Json {
     serde_json::from_slice(&std::fs::read(format!("{}/expected.json", table(name))).unwrap()).unwrap()
+}
+
+/// A manifest as Java Paimon wrote it up to 0.8: each record is in a union with null.
+pub(crate) fn in_unions(bytes: &[u8]) -> Vec<u8> {
+    let file = OpenFile::parse(bytes).unwrap();
+    let schema = file.head().unwrap().schema_json().unwrap().to_owned();
+    let skip = Skip::of(&Node::parse(&schema).unwrap(), &mut Budget::default()).unwrap();
+    let mut writer = ContainerWriter::new(&format!(r#"["null",{schema}]"#), &[], AvroCodec::Null);
+    for (i, block) in file.blocks().iter().enumerate() {
+        let mut inflater = Inflater::default();
+        let mut rest = file.block(i, &mut inflater).unwrap();
+        for _ in 0..block.count {
+            let after = skip.run(Cursor::new(rest)).unwrap().rest();
+            let record = &rest[..rest.len() - after.len()];
+            writer.record(|out| {
+                out.push(2);
+                out.extend_from_slice(record);
+            });
+            rest = after;
+        }
+    }
+    writer.finish().unwrap()
+}
+
+/// An empty file of the same schema, apart from a record that is null.
+pub(crate) fn with_null_record(bytes: &[u8]) -> Vec<u8> {
+    let schema = Container::head(bytes).unwrap().schema_json().unwrap().to_owned();
+    let mut writer = ContainerWriter::new(&format!(r#"["null",{schema}]"#), &[], AvroCodec::Null);
+    writer.record(|out| out.push(0));
+    writer.finish().unwrap()
 }
 
 /// A schema of it.
