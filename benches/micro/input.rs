@@ -133,6 +133,7 @@ pub(crate) fn manifest(
         sequence_number: None,
         file_sequence_number: None,
         file,
+        unknown: None,
     };
     let (schema, spec) = (schema(), spec());
     let codec = AvroCodec::parse("deflate").expect("deflate is known");

@@ -2,7 +2,7 @@
 //!
 //! Source: Iceberg specification, "Schemas and Data Types" (v3 included). Each table format has its own JSON form.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -266,6 +266,11 @@ impl Schema {
         find_in(&self.fields.iter().collect::<Vec<_>>(), path, case_sensitive)
     }
 
+    /// A name that two columns have, or two members of one struct. Case matters.
+    pub fn twin_name(&self) -> Option<String> {
+        twin_in(&self.fields.iter().collect::<Vec<_>>())
+    }
+
     /// The highest field id used; 0 for an empty schema.
     pub fn highest_field_id(&self) -> FieldId {
         self.index.keys().copied().max().unwrap_or(0)
@@ -275,6 +280,13 @@ impl Schema {
     pub fn field_ids(&self) -> impl Iterator<Item = FieldId> + '_ {
         self.index.keys().copied()
     }
+}
+
+fn twin_in(fields: &[&Field]) -> Option<String> {
+    let mut names = HashSet::with_capacity(fields.len());
+    let twin = fields.iter().find(|f| !names.insert(f.name.as_str())).map(|f| f.name.clone());
+    let nested = fields.iter().filter(|f| f.ty.as_primitive().is_none());
+    twin.or_else(|| nested.into_iter().find_map(|f| twin_in(&f.ty.children()).map(|name| format!("{}.{name}", f.name))))
 }
 
 fn index_fields(fields: &[&Field], at: &mut Vec<u32>, index: &mut HashMap<FieldId, Vec<u32>>) {
@@ -392,6 +404,12 @@ mod tests {
         let twice = Schema::new(0, twice.to_vec(), vec![]);
         assert_eq!(twice.find(&["id"], false).map(|f| f.id), Some(2));
         assert_eq!(twice.find(&["Id"], false), None);
+        assert_eq!((twice.twin_name(), s.twin_name()), (None, None));
+        let same = [Field::new(1, "x", true, PrimitiveType::Long), Field::new(2, "x", true, PrimitiveType::Long)];
+        assert_eq!(Schema::new(0, same.to_vec(), vec![]).twin_name().as_deref(), Some("x"));
+        let inside = Type::List(Arc::new(Field::new(3, "element", true, Type::Struct(same.to_vec().into()))));
+        let inside = Schema::new(0, vec![Field::new(4, "l", true, inside)], vec![]);
+        assert_eq!(inside.twin_name().as_deref(), Some("l.element.x"));
         assert_eq!(s.highest_field_id(), 5);
     }
 

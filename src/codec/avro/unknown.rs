@@ -90,6 +90,11 @@ impl UnknownMembers {
         let json: Json = serde_json::from_str(schema).map_err(bad)?;
         let (root, mut named) = (Node::parse(schema)?, HashMap::new());
         definitions(&json, &mut named);
+        // Records may stand in a union with null.
+        let json = match json {
+            Json::Array(branches) => branches.into_iter().find(Json::is_object).unwrap_or_default(),
+            json => json,
+        };
         let mut budget = Budget::default();
         let mut out = Vec::new();
         let mut add = |members: &[Member], json: &Json, is_inner: bool| -> Result<()> {
@@ -109,7 +114,7 @@ impl UnknownMembers {
             }
             Ok(())
         };
-        let members = root.members().unwrap_or_default();
+        let members = root.optional().1.members().unwrap_or_default();
         if let Some(inner) = inner
             && let Some(members) = members.iter().find(|m| m.name == inner).and_then(|m| m.node.optional().1.members())
             && let Some(json) = record_of(&json, inner)

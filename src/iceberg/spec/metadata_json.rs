@@ -197,7 +197,7 @@ fn schemas(m: &mut OwnedMembers, version: u8, recorded: &mut Recorded) -> Result
     let current = m.int("current-schema-id")?;
     let Some(list) = m.list("schemas")? else {
         let Some(mut json) = old else { return Err(m.error("schemas", "is missing")) };
-        let schema = Arc::new(schema_from_json(&json)?);
+        let schema = Arc::new(checked_schema(&json)?);
         if let Json::Object(object) = &mut json {
             object.insert("schema-id".into(), json!(schema.id));
         }
@@ -208,7 +208,7 @@ fn schemas(m: &mut OwnedMembers, version: u8, recorded: &mut Recorded) -> Result
     let current = current.ok_or_else(|| m.error("current-schema-id", "is missing"))?;
     let mut out = Vec::with_capacity(list.len());
     for json in list {
-        let schema = Arc::new(schema_from_json(&json)?);
+        let schema = Arc::new(checked_schema(&json)?);
         if recorded.schemas.insert(schema.id, (schema.clone(), json)).is_some() {
             return Err(Error::corrupt(format!("the table metadata has two schemas with id {}", schema.id)));
         }
@@ -218,6 +218,18 @@ fn schemas(m: &mut OwnedMembers, version: u8, recorded: &mut Recorded) -> Result
         return Err(m.error("current-schema-id", &format!("is {current}, but no schema has this id")));
     }
     Ok((out, current))
+}
+
+/// Reads a schema. Java refuses a name that two columns have: what a filter on it means is undefined.
+fn checked_schema(json: &Json) -> Result<Schema> {
+    let schema = schema_from_json(json)?;
+    match schema.twin_name() {
+        None => Ok(schema),
+        Some(name) => Err(Error::corrupt("two columns of a schema have the same name")
+            .with("column", name)
+            .with("schema", schema.id)
+            .hint("Rename one of the columns in the table's metadata")),
+    }
 }
 
 type Specs = (Vec<Arc<PartitionSpec>>, i32);

@@ -252,6 +252,21 @@ fn odd_but_harmless_forms_are_read() {
 }
 
 #[test]
+fn names_in_other_case_are_others() {
+    let mut j = as_json(&fixture("nested_v2.v1"));
+    let fields = j["schemas"][0]["fields"].as_array_mut().unwrap();
+    let name = fields[0]["name"].as_str().unwrap().to_owned();
+    fields.push(json!({"id": 900, "name": name.to_uppercase(), "required": false, "type": "int"}));
+    j["last-column-id"] = json!(900);
+    from_json(&j).unwrap();
+    let last = j["schemas"][0]["fields"].as_array_mut().unwrap().last_mut().unwrap();
+    last["name"] = json!(name);
+    let e = from_json(&j).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::CorruptTable);
+    assert!(e.to_string().contains(&format!("column: {name}")), "{e}");
+}
+
+#[test]
 fn contradictions_are_corrupt() {
     let base = as_json(&fixture("upgrade_v1_v2_v3.v8"));
     let edits: &[(&str, Json, ErrorKind)] = &[

@@ -2,6 +2,8 @@
 //!
 //! Source: Iceberg specification, Appendix C, "Partition Specs".
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value as Json, json};
 
 use crate::error::{Error, Result};
@@ -16,7 +18,7 @@ pub const FIRST_PARTITION_FIELD_ID: i32 = 1000;
 /// If no field has an id (v1), ids count up from [`FIRST_PARTITION_FIELD_ID`] by position.
 ///
 /// # Errors
-/// `CorruptTable` for a missing or wrong member, ids on some fields only, or an id used twice.
+/// `CorruptTable` for a missing or wrong member, ids on some fields only, or an id or a name used twice.
 pub fn spec_from_json(json: &Json, default_id: i32) -> Result<PartitionSpec> {
     let (id, fields) = match json {
         Json::Array(fields) => (default_id, fields.clone()),
@@ -48,6 +50,10 @@ pub fn spec_from_json(json: &Json, default_id: i32) -> Result<PartitionSpec> {
     ids.sort_unstable();
     if let Some(pair) = ids.windows(2).find(|pair| pair.first() == pair.last()) {
         return Err(Error::corrupt(format!("partition spec {id} uses field id {} twice", pair[0])));
+    }
+    let mut names = HashSet::with_capacity(out.len());
+    if let Some(twin) = out.iter().find(|f| !names.insert(f.name.as_str())) {
+        return Err(Error::corrupt(format!("partition spec {id} has two fields named '{}'", twin.name)));
     }
     Ok(PartitionSpec { id, fields: out })
 }
@@ -114,8 +120,11 @@ mod tests {
 
     #[test]
     fn refuses_half_given_and_repeated_ids() {
-        let field = |id: Json| json!({"name": "x", "transform": "identity", "source-id": 1, "field-id": id});
-        for fields in [json!([field(json!(1000)), field(Json::Null)]), json!([field(json!(5)), field(json!(5))])] {
+        let named =
+            |name: &str, id: Json| json!({"name": name, "transform": "identity", "source-id": 1, "field-id": id});
+        let (x, y) = (|id: i32| named("x", json!(id)), |id: i32| named("y", json!(id)));
+        assert!(spec_from_json(&json!([x(5), y(6)]), 0).is_ok());
+        for fields in [json!([x(1000), named("y", Json::Null)]), json!([x(5), y(5)]), json!([x(5), x(6)])] {
             assert!(spec_from_json(&fields, 0).is_err(), "{fields}");
         }
         assert!(spec_from_json(&json!({"spec-id": 1}), 0).is_err());

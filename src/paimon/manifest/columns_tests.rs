@@ -130,7 +130,7 @@ fn entries_may_be_in_unions() {
             let bytes = std::fs::read(path).unwrap();
             let [plain, united] = [&bytes, &in_unions(&bytes)].map(|bytes| decode_manifest(bytes, &ALL).unwrap());
             assert_eq!(format!("{united:?}"), format!("{plain:?}"));
-            assert!(plain.len() > 0);
+            assert!(!plain.is_empty());
             assert!(decode_manifest(&with_null_record(&bytes), &ALL).is_err());
         }
     }
