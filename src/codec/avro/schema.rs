@@ -159,8 +159,8 @@ impl Node {
         }
     }
 
-    /// The members of a file's records, and what stands before each record. Java Paimon up to 0.8 writes a union of null
-    /// and the record.
+    /// The members of a file's records, and what stands before each record. Java Paimon up to 0.8 writes a union of
+    /// null and the record.
     pub fn records(&self) -> Option<(Optional, &[Member])> {
         let (optional, node) = self.optional();
         Some((optional, node.members()?))

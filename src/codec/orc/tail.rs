@@ -250,8 +250,8 @@ pub const ROUNDED_BY_JAVA: i64 = 1_000_000;
 impl OrcFooter {
     /// The least part of a second, in nanoseconds, with which this writer rounded times before 1970 towards 1970.
     ///
-    /// Java does so from a millisecond on. Presto and Trino round whatever is left, as ORC's C++ writer did before 1.6.8
-    /// (ORC-763; Trino's `TimestampColumnWriter`). Readers have to take back a second then.
+    /// Java does so from a millisecond on. Presto and Trino round whatever is left, as ORC's C++ writer did before
+    /// 1.6.8 (ORC-763; Trino's `TimestampColumnWriter`). Readers have to take back a second then.
     pub fn least_rounded_nanos(&self) -> i64 {
         const CPP: u64 = 1;
         const PRESTO: u64 = 2;

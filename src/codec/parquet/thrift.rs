@@ -26,8 +26,8 @@ const STRUCT: u8 = 12;
 pub(crate) struct FooterShape {
     /// A least or greatest value has not the width of its column's type.
     pub odd_statistics: bool,
-    /// Bytes of optional fields at the ends of column chunks that hold something else than the format says. Dremio wrote
-    /// fields of its own with numbers that the format gave out later. The footer without these bytes is sound.
+    /// Bytes of optional fields at the ends of column chunks that hold something else than the format says. Dremio
+    /// wrote fields of its own with numbers that the format gave out later. The footer without these bytes is sound.
     pub foreign: Vec<Range<usize>>,
 }
 

@@ -14,8 +14,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::data::arrow::schema::to_arrow;
+use crate::data::parquet::checks::footer::start;
 use crate::data::parquet::column_chunk::Pages;
-use crate::data::parquet::footer::start;
 use crate::data::read::constants::Constants;
 use crate::data::read::file_columns::FileColumns;
 use crate::data::testing::{

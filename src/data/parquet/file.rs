@@ -15,8 +15,8 @@ use parquet::bloom_filter::Sbbf;
 use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 
-use super::footer::{self, start, undecodable};
-use super::page_check::{PageBudget, check_contents};
+use super::checks::footer::{self, start, undecodable};
+use super::checks::page_check::{PageBudget, check_contents};
 use crate::codec::parquet::thrift;
 use crate::data::read::guard::guard;
 use crate::error::{Error, Result};

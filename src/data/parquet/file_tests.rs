@@ -14,9 +14,9 @@ use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::super::page_check::check_pages;
 use super::*;
 use crate::data::arrow::schema::to_arrow;
+use crate::data::parquet::checks::page_check::check_pages;
 use crate::data::testing::{
     context, field, leaf, list, projecting, read, read_rows, rows, schema, structure, task, write_batch,
 };

@@ -1,9 +1,9 @@
 //! Parquet data files to Arrow and back.
 //!
-//! `source` is the entry to reading. `file` opens a file and fetches its bytes, and `footer` decodes and mends its footer. `plan` says which row groups, rows and
-//! columns are decoded; `row_groups` and `bloom_filters` leave out what the filter rules out. Flat columns are decoded
-//! here: `column_reader` reads the pages that `page_selection` names, with `column_chunk` and `values`. `read` leaves
-//! all other columns to the parquet crate. `page_check` limits the memory that pages may take.
+//! `source` is the entry to reading. `file` opens a file and fetches its bytes; `checks` has what is checked and mended
+//! first. `plan` says which row groups, rows and columns are decoded; `row_groups` and `bloom_filters` leave out what
+//! the filter rules out. Flat columns are decoded here: `column_reader` reads the pages that `page_selection` names,
+//! with `column_chunk` and `values`. `read` leaves all other columns to the parquet crate.
 //!
 //! `write` is the entry to writing. `schema` gives the Parquet schema, and `exact` the one of Paimon's files.
 //! `properties` and `dictionary` say how columns are encoded.
@@ -11,16 +11,15 @@
 //! `import` adopts files of other writers, and `plain_columns` tells whether an engine can read a file on its own.
 
 pub(crate) mod bloom_filters;
+pub(crate) mod checks;
 pub(crate) mod column_chunk;
 pub(crate) mod column_reader;
 pub(crate) mod dictionary;
 pub(crate) mod exact;
 pub(crate) mod file;
-pub(crate) mod footer;
 pub(crate) mod groups_ahead;
 pub(crate) mod import;
 pub(crate) mod int96;
-pub(crate) mod page_check;
 pub(crate) mod page_selection;
 pub(crate) mod plain_columns;
 pub(crate) mod plan;

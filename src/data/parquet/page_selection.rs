@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use parquet::file::metadata::ParquetMetaData;
 
+use super::checks::footer::start;
 use super::column_chunk::Pages;
-use super::footer::start;
 use super::plan::DecodePlan;
 use super::row_groups::page_rows;
 

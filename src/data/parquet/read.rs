@@ -14,8 +14,8 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowPredicateFn, ArrowReaderMetadata, RowFilter};
 use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
 
+use super::checks::footer::undecodable;
 use super::file::{ParquetFile, is_overflow};
-use super::footer::undecodable;
 use super::groups_ahead::GroupsAhead;
 use super::int96::AtTheEnds;
 use super::plan::DecodePlan;

@@ -15,7 +15,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
 
-use super::footer::{start, writer_faults};
+use super::checks::footer::{start, writer_faults};
 use crate::data::arrow::array_value::value_at;
 use crate::data::read::cast::{Cast, constant};
 use crate::data::read::constants::Constants;

@@ -12,7 +12,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::statistics::Statistics;
 
 use super::bounds_truncate::{lower_bytes, lower_text, upper_bytes, upper_text};
-use crate::data::parquet::footer::writer_faults;
+use crate::data::parquet::checks::footer::writer_faults;
 use crate::format::task::{ColumnMetrics, FieldMap};
 use crate::types::value::encode_bound;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type, Value, ValueRef, decimal};

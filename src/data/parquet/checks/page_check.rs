@@ -54,7 +54,7 @@ fn budget() -> u64 {
 
 /// Adds up what large pages take that are open at the same time: one of each column.
 #[derive(Default)]
-pub(super) struct PageBudget {
+pub(crate) struct PageBudget {
     /// The largest such page of each column chunk.
     largest: HashMap<i64, i64>,
 }
@@ -64,7 +64,7 @@ impl PageBudget {
     ///
     /// # Errors
     /// `CorruptTable` if a page claims what its bytes can't hold.
-    pub(super) fn add(&mut self, chunk: &ColumnChunkMetaData, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn add(&mut self, chunk: &ColumnChunkMetaData, bytes: &[u8]) -> Result<()> {
         match check_pages(chunk, bytes).map_err(|flaw| damaged(chunk, flaw))? {
             0 => {}
             bytes => {
@@ -79,7 +79,7 @@ impl PageBudget {
     ///
     /// # Errors
     /// `CorruptTable`, naming the budget and what raises it.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.check_against(budget())
     }
 
@@ -120,7 +120,7 @@ fn each_page(
 
 /// Follows the pages in `bytes` and limits the memory for decoding each. Returns the decompressed bytes of the largest
 /// page that counts against the budget; 0 if none does.
-pub(super) fn check_pages(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> std::result::Result<i64, Flaw> {
+pub(crate) fn check_pages(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> std::result::Result<i64, Flaw> {
     // The most that one byte of input can become. Brotli has no such limit.
     let ratio = match chunk.compression() {
         Compression::UNCOMPRESSED => 1,
@@ -156,7 +156,7 @@ pub(super) fn check_pages(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> std::res
 ///
 /// # Errors
 /// `CorruptTable` if a page decompresses to more than it claims, or claims more strings than it has values.
-pub(super) fn check_contents(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> Result<()> {
+pub(crate) fn check_contents(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> Result<()> {
     let has_deltas = |e| matches!(e, Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY);
     let unbounded = match chunk.compression() {
         Compression::BROTLI(_) => true,

@@ -4,7 +4,7 @@ use arrow::array::{Int32Array, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
-use super::super::file::ParquetFile;
+use crate::data::parquet::file::ParquetFile;
 use crate::store::Store;
 use crate::store::local::LocalStore;
 
