@@ -132,7 +132,7 @@ fn column(choices: &mut Choices<'_>) -> Column {
 fn run(choices: &mut Choices<'_>, count: usize, value: u32, width: u8) -> Vec<u8> {
     if choices.once_in(3) {
         let groups = count.div_ceil(8);
-        let header = varint(choices.number(groups as i64) as u64 << 1 | 1);
+        let header = varint((choices.number(groups as i64) as u64) << 1 | 1);
         let mut bits = vec![0u8; groups * usize::from(width)];
         for i in 0..count {
             for b in 0..usize::from(width) {

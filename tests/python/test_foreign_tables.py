@@ -1,5 +1,7 @@
-"""What other writers leave in a folder or a file, and whom Frazil believes: stale hints, two histories, statistics that
-contradict each other, counters that are too low. Values are those that Java Iceberg 1.12, Java Paimon or pyarrow read."""
+"""What other writers leave in a folder or a file: stale hints, two histories, statistics that contradict each other.
+
+Expected values are those that Java Iceberg 1.12, Java Paimon or pyarrow read.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def catalog(tmp_path: pathlib.Path) -> fz.Catalog:
 
 
 def rows(first: int, last: int) -> pa.Table:
-    return pa.table([pa.array(range(first, last), pa.int64()), [f"v{i:03d}" for i in range(first, last)]], schema=SCHEMA)
+    return pa.table(
+        [pa.array(range(first, last), pa.int64()), [f"v{i:03d}" for i in range(first, last)]], schema=SCHEMA
+    )
 
 
 def ids(table: fz.Table, *filters: str) -> list[int]:
@@ -111,7 +115,9 @@ def test_numbers_of_time_are_versions(catalog: fz.Catalog) -> None:
         table.append(rows(2, 3))
 
 
-def test_a_table_that_a_catalog_took_over_is_only_read_by_its_folder(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+def test_a_table_that_a_catalog_took_over_is_only_read_by_its_folder(
+    catalog: fz.Catalog, tmp_path: pathlib.Path
+) -> None:
     """apache/iceberg#4794, trinodb/trino#17863."""
     import datetime as dt
 
@@ -310,7 +316,8 @@ def test_row_counts_of_clickhouse(catalog: fz.Catalog) -> None:
     table = catalog.create_table("db.t", SCHEMA)
     table = table.append(rows(0, 3)).append(rows(3, 5))
     table = edited(table, lambda file: file.update(record_count=5))
-    assert ids(table) == [0, 1, 2, 3, 4] and ids(table, "id > 2") == [3, 4]
+    assert ids(table) == [0, 1, 2, 3, 4]
+    assert ids(table, "id > 2") == [3, 4]
     # A file of another length is not the one that was committed.
     table = edited(table, lambda file: file.update(file_size_in_bytes=file["file_size_in_bytes"] + 1000))
     with pytest.raises(fz.CorruptTableError, match="replaced or cut off"):
@@ -341,7 +348,9 @@ def test_columns_of_many_structs(catalog: fz.Catalog) -> None:
         ("/x/t", "hdfs://nn:8020/x/t"),
     ],
 )
-def test_a_moved_table_is_spelt_in_any_way(catalog: fz.Catalog, tmp_path: pathlib.Path, location: str, recorded: str) -> None:
+def test_a_moved_table_is_spelt_in_any_way(
+    catalog: fz.Catalog, tmp_path: pathlib.Path, location: str, recorded: str
+) -> None:
     """DuckDB's demonstration table has the location ./lineitem_iceberg, and files lineitem_iceberg/..."""
     table = catalog.create_table("db.t", SCHEMA).append(rows(0, 2))
     root, copy = local(table.location), str(tmp_path / "copy")
