@@ -6,22 +6,8 @@ pub struct Choices<'a> {
 }
 
 /// Numbers that counts, lengths and offsets are replaced with.
-const LIES: [i64; 14] = [
-    0,
-    1,
-    -1,
-    127,
-    128,
-    0xffff,
-    1 << 24,
-    (1 << 31) - 1,
-    1 << 31,
-    1 << 32,
-    1 << 40,
-    1 << 62,
-    i64::MAX,
-    i64::MIN,
-];
+const LIES: [i64; 14] =
+    [0, 1, -1, 127, 128, 0xffff, 1 << 24, (1 << 31) - 1, 1 << 31, 1 << 32, 1 << 40, 1 << 62, i64::MAX, i64::MIN];
 
 impl<'a> Choices<'a> {
     /// The choices of an input.

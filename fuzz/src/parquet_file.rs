@@ -352,9 +352,7 @@ fn element(name: &str, kind: Option<Physical>, repetition: i64, children: i64, c
 fn elements(column: &Column) -> (Vec<Vec<u8>>, Vec<Vec<&'static str>>) {
     let (leaf, name) = (Some(column.physical), column.name);
     match column.nesting {
-        Nesting::Flat { optional } => {
-            (vec![element(name, leaf, i64::from(optional), 0, column)], vec![vec![name]])
-        }
+        Nesting::Flat { optional } => (vec![element(name, leaf, i64::from(optional), 0, column)], vec![vec![name]]),
         Nesting::Struct => {
             let group = element(name, None, 1, 1, column);
             (vec![group, element("x", leaf, 1, 0, column)], vec![vec![name, "x"]])

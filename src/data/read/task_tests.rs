@@ -333,7 +333,9 @@ fn a_file_with_fewer_rows_than_the_table_says_is_refused() {
     let path = write(&dir, &s, vec![ints((0..30).map(Some).collect())]);
     for (recorded, is_read) in [(0, true), (29, true), (30, true), (31, false)] {
         let mut whole = task(&path, BoundPredicate::True);
-        Arc::make_mut(&mut whole.data_file).record_count = recorded;
+        let file = Arc::make_mut(&mut whole.data_file);
+        file.record_count = recorded;
+        file.size_bytes += 1;
         let half = ScanTask { length: whole.length / 2, ..whole.clone() };
         let filtered = ScanTask { residual: leaf(&s, 1, Op::Gt, vec![Value::Int(99)]).into(), ..whole.clone() };
         for (task, found) in [(whole, 30), (half, 30), (filtered, 0)] {
@@ -342,10 +344,25 @@ fn a_file_with_fewer_rows_than_the_table_says_is_refused() {
             } else {
                 let e = fails(&context(&s), &task);
                 assert_eq!(e.kind(), ErrorKind::CorruptTable);
-                assert!(e.to_string().contains("has 30 rows, but the table says 31"), "{e}");
+                assert!(
+                    e.to_string().contains("has 30 rows in") && e.to_string().contains("the table says 31 rows"),
+                    "{e}"
+                );
             }
         }
     }
+}
+
+/// ClickHouse before 26.5 recorded the rows of the whole table for each file. Java reads such files too.
+#[test]
+fn a_file_of_the_recorded_length_has_the_rows_that_it_has() {
+    let dir = dir();
+    let path = write(&dir, &schema(vec![field(1, "a", P::Int)]), vec![ints((0..30).map(Some).collect())]);
+    let mut whole = task(&path, BoundPredicate::True);
+    let file = Arc::make_mut(&mut whole.data_file);
+    file.record_count = 31;
+    file.size_bytes = std::fs::metadata(&path).unwrap().len() as i64;
+    assert_eq!(rows(&read(&context(&schema(vec![field(1, "a", P::Int)])), &whole).unwrap()).len(), 30);
 }
 
 #[test]

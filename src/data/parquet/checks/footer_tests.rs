@@ -92,13 +92,3 @@ fn statistics_of_another_width_are_left_out() {
     }
     assert!(open(&bytes).unwrap().footer().row_group(0).column(0).statistics().is_some());
 }
-
-/// Dremio 3.2 wrote fields of its own, whose numbers the format gave out later, and a dictionary at byte 0.
-#[test]
-fn a_footer_with_fields_of_another_meaning_is_read() {
-    let path = format!("{}/tests/data/parquet/dict-page-offset-zero.parquet", env!("CARGO_MANIFEST_DIR"));
-    let file = open(&std::fs::read(path).unwrap()).unwrap();
-    let chunk = file.footer().row_group(0).column(0);
-    assert_eq!((chunk.num_values(), chunk.data_page_offset(), chunk.dictionary_page_offset()), (39, 4, None));
-    assert!(chunk.statistics().is_some() && chunk.bloom_filter_length().is_none());
-}
