@@ -41,7 +41,7 @@ def write(target: str, name: str, content: bytes) -> None:
 
 
 def main() -> None:
-    """Writes all seeds anew."""
+    """Writes all seeds again."""
     shutil.rmtree(HERE / "seeds", ignore_errors=True)
     for target in [*FILES, *GENERATORS, "filter"]:
         (HERE / "seeds" / target).mkdir(parents=True)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 pub mod avro_file;
 pub mod choices;
 pub mod compress;
+pub mod numbers;
 pub mod orc_file;
 pub mod parquet_file;
 

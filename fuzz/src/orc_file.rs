@@ -2,20 +2,7 @@
 //! codecs, with counts, lengths and offsets that are sometimes wrong.
 
 use crate::choices::Choices;
-
-fn varint(mut n: u64) -> Vec<u8> {
-    let mut out = Vec::new();
-    while n > 127 {
-        out.push((n & 127) as u8 | 128);
-        n >>= 7;
-    }
-    out.push(n as u8);
-    out
-}
-
-fn zigzag(n: i64) -> Vec<u8> {
-    varint(((n << 1) ^ (n >> 63)) as u64)
-}
+use crate::numbers::{varint, zigzag};
 
 fn number(field: u64, value: i64) -> Vec<u8> {
     [varint(field << 3), varint(value as u64)].concat()

@@ -3,20 +3,7 @@
 
 use crate::choices::Choices;
 use crate::compress::{Codec, compress};
-
-fn varint(mut n: u64) -> Vec<u8> {
-    let mut out = Vec::new();
-    while n > 127 {
-        out.push((n & 127) as u8 | 128);
-        n >>= 7;
-    }
-    out.push(n as u8);
-    out
-}
-
-fn zigzag(n: i64) -> Vec<u8> {
-    varint(((n << 1) ^ (n >> 63)) as u64)
-}
+use crate::numbers::{varint, zigzag};
 
 /// A structure of the compact protocol: field numbers, types and values.
 fn structure(fields: &[(u8, u8, Vec<u8>)]) -> Vec<u8> {

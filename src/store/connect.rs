@@ -96,11 +96,7 @@ fn client_options() -> ClientOptions {
 fn settings(bucket: &StoreBucket, options: &StoreOptions) -> Result<Vec<(String, String)>> {
     let given = options.settings(bucket.service, bucket.account.as_deref())?;
     let own = given.iter().any(|(name, _)| is_credential(name));
-    let prefix = match bucket.service {
-        Service::S3 => "AWS_",
-        Service::Gcs => "GOOGLE_",
-        Service::Azure => "AZURE_",
-    };
+    let prefix = bucket.service.environment_prefix();
     let mut all = Vec::new();
     for (name, value) in std::env::vars_os() {
         let (Ok(name), Ok(value)) = (name.into_string(), value.into_string()) else { continue };

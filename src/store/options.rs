@@ -108,9 +108,6 @@ const DOTTED: [(&str, Service, Means); 66] = [
 /// The prefix of SAS tokens for single accounts. The account's host follows it.
 const SAS_OF_ACCOUNT: &str = "adls.sas-token.";
 
-/// The prefixes of environment variables that stores read.
-const ENVIRONMENT: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
-
 /// Frazil's own options.
 const OWN: [&str; 2] = ["max_retries", "retry_timeout"];
 
@@ -230,7 +227,8 @@ impl StoreOptions {
         let given = self.0.iter().map(|(name, value)| (name.clone(), value.clone()));
         let environment = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?;
-            let is_ours = ENVIRONMENT.iter().any(|prefix| name.starts_with(prefix)) || name.ends_with("_PROXY");
+            let is_ours = Service::ALL.iter().any(|service| name.starts_with(service.environment_prefix()))
+                || name.ends_with("_PROXY");
             is_ours.then_some((name, value.into_string().ok()?))
         });
         let is_secret = |name: &str| is_secret_name(name) || ["key", "proxy"].iter().any(|part| name.contains(part));
@@ -257,7 +255,7 @@ fn knows(service: Service, name: &str) -> bool {
 }
 
 fn is_plain(name: &str) -> bool {
-    OWN.contains(&name) || [Service::S3, Service::Gcs, Service::Azure].into_iter().any(|service| knows(service, name))
+    OWN.contains(&name) || Service::ALL.into_iter().any(|service| knows(service, name))
 }
 
 fn meant(name: &str, means: Means, value: &str) -> Result<Option<(String, String)>> {

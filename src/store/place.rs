@@ -17,6 +17,18 @@ pub(super) enum Service {
 }
 
 impl Service {
+    /// All of them.
+    pub(super) const ALL: [Service; 3] = [Service::S3, Service::Gcs, Service::Azure];
+
+    /// How the names of the environment variables begin that set its options.
+    pub(super) fn environment_prefix(self) -> &'static str {
+        match self {
+            Service::S3 => "AWS_",
+            Service::Gcs => "GOOGLE_",
+            Service::Azure => "AZURE_",
+        }
+    }
+
     /// The service of a URI's scheme, in any case.
     pub(super) fn of_scheme(scheme: &str) -> Option<Service> {
         Some(match scheme.to_ascii_lowercase().as_str() {

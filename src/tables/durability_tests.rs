@@ -1,7 +1,7 @@
 //! What a table has after a crash at any point of a commit.
 //!
 //! The steps of a commit on the local disk are recorded. Each state that a crash may leave is then built in a folder of
-//! its own: a beginning of the steps, of which those that were not synced may be missing. The table must open there,
+//! its own: some first steps, where those that were not synced may be missing. The table must open there,
 //! with the old rows or with the new ones, and once the commit returned with the new ones.
 
 use std::collections::{BTreeMap, BTreeSet};

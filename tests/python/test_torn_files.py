@@ -41,7 +41,7 @@ def without_blocks(path: Path) -> bytes:
 
 
 def refused(table: fz.Table, path: Path) -> None:
-    """Reads and upkeep of a table refuse a file that was cut off."""
+    """Reading and maintaining a table refuse a file that was cut off."""
     content = without_blocks(path)
     for attempt in (
         lambda: fz.open_table(table.location).scan().to_arrow(),

@@ -131,7 +131,7 @@ fn a_table_that_a_catalog_took_over_is_read_at_its_newest_version() {
     let folder = Folder::of(&[("v5.metadata.json", 5)]);
     folder.put(Version { updated_ms: 1, logged: "v5.metadata.json", ..version("00000-aaaa.metadata.json", "a", 5) });
     assert_eq!(folder.open().unwrap().1, None);
-    // Another file had that name before: the folder began anew with the catalog's file.
+    // Another file had that name before: the folder was used again for the catalog's file.
     let folder = Folder::new();
     let of_catalog = Version { logged: "v1.metadata.json", ..version("00002-aaaa.metadata.json", "a", 9) };
     folder.put(of_catalog);

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::format::commit::now_ms;
+use crate::format::deletion::OwnFolders;
 use crate::paimon::catalog::expiry_roots::{HeldPart, Root, half_expired, kept_changelogs, roots};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::catalog::reachable::{FileKind, MadeBy, MetadataParts, ReachableFiles, SnapshotReader, if_there};
@@ -203,10 +204,13 @@ impl ExpiryStep {
     /// Takes snapshots away.
     fn run(&self, folder: &TableFolder, as_changelogs: bool) -> Result<()> {
         let files = self.files.sorted();
-        // Readers of manifests look for data files, so those go first.
-        let (data, metadata): (Vec<_>, Vec<_>) = files.into_iter().partition(|(kind, _, _)| *kind == FileKind::Data);
-        for files in [data, metadata] {
-            delete(folder, &files.into_iter().map(|(_, _, path)| path).collect::<Vec<_>>())?;
+        if !files.is_empty() {
+            let own = folder.own_folders()?;
+            // Readers of manifests look for data files, so those are removed first.
+            let (data, rest): (Vec<_>, Vec<_>) = files.into_iter().partition(|(kind, _, _)| *kind == FileKind::Data);
+            for files in [data, rest] {
+                delete(folder, &own, &files.into_iter().map(|(_, _, path)| path).collect::<Vec<_>>())?;
+            }
         }
         for snapshot in &self.going {
             if as_changelogs && !self.untold.contains(&snapshot.id) {
@@ -229,10 +233,13 @@ impl ExpiryStep {
         for (_, of, path) in self.files.sorted() {
             files.entry(of).or_default().push(path);
         }
-        for changelog in &self.going {
-            check_cancelled()?;
-            folder.store().delete(&folder.changelog_path(changelog.id))?;
-            delete(folder, files.get(&changelog.id).map(Vec::as_slice).unwrap_or_default())?;
+        if !self.going.is_empty() {
+            let own = folder.own_folders()?;
+            for changelog in &self.going {
+                check_cancelled()?;
+                folder.store().delete(&folder.changelog_path(changelog.id))?;
+                delete(folder, &own, files.get(&changelog.id).map(Vec::as_slice).unwrap_or_default())?;
+            }
         }
         let _ = match self.first_kept {
             _ if self.going.is_empty() && !came => Ok(()),
@@ -244,8 +251,8 @@ impl ExpiryStep {
 }
 
 /// Deletes the files that are below the table's folders.
-fn delete(folder: &TableFolder, paths: &[&String]) -> Result<()> {
-    let (store, own) = (folder.store().as_ref(), folder.own_folders()?);
+fn delete(folder: &TableFolder, own: &OwnFolders<'_>, paths: &[&String]) -> Result<()> {
+    let store = folder.store().as_ref();
     let paths: Vec<&&String> = paths.iter().filter(|path| own.contain(path)).collect();
     in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path))).map(drop)
 }
@@ -461,7 +468,7 @@ fn release(folder: &TableFolder, tag: &PaimonSnapshot) -> Result<()> {
         check_cancelled()?;
         own.spare(&reader, &root)?;
     }
-    delete(folder, &own.sorted().into_iter().map(|(_, _, path)| path).collect::<Vec<_>>())
+    delete(folder, &folder.own_folders()?, &own.sorted().into_iter().map(|(_, _, path)| path).collect::<Vec<_>>())
 }
 
 /// The least snapshot that a consumer has yet to read.

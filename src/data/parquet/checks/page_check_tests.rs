@@ -140,7 +140,7 @@ fn large_pages_of_few_bytes_are_read_within_a_budget() {
     assert!(format!("{e:?}").contains(VARIABLE), "{e:?}");
     budget.add(&brotli, &page(i64::from(i32::MAX))).unwrap();
     assert!(budget.check().is_err());
-    // Gzip can't make so many bytes of so few.
+    // Gzip can't expand bytes by this factor.
     assert!(PageBudget::default().add(&chunk(Compression::GZIP(GzipLevel::default())), &page(30_000_000)).is_err());
 }
 

@@ -1,17 +1,11 @@
-//! One error for the whole crate: what failed ([`Error::message`]), on what ([`Error::context`]), what to do
-//! ([`Error::hint`]), and why underneath ([`std::error::Error::source`]).
-//!
-//! Errors never show secrets, and their length is bounded ([`public_text`]).
-//!
-//! The Python face maps each [`ErrorKind`] to one class of the tree rooted at `FrazilError`.
-
-mod public_text;
+//! The error itself: a message, where, why underneath, and what to do.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 
-pub use public_text::{is_secret_name, public_text};
+use super::kind::ErrorKind;
+use super::public_text::public_text;
 
 /// The most bytes of a message, a hint and the text of an underlying error.
 const MOST_TEXT: usize = 4000;
@@ -21,49 +15,6 @@ const MOST_VALUE: usize = 4096;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// What went wrong, as far as a caller may want to act on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// A table, file, snapshot, reference or namespace does not exist.
-    NotFound,
-    /// What should be created exists already.
-    AlreadyExists,
-    /// The caller's argument is wrong: a filter, a column name, a schema, an option.
-    InvalidInput,
-    /// Bytes of the table contradict the specification: torn, truncated, lying or not what they claim to be.
-    CorruptTable,
-    /// The table or the request needs something that Frazil does not do (yet).
-    Unsupported,
-    /// Another commit came first and the operation can't be re-applied.
-    CommitConflict,
-    /// The commit may or may not have happened; nothing was cleaned up.
-    CommitStateUnknown,
-    /// The store refused access.
-    PermissionDenied,
-    /// The store failed otherwise.
-    Store,
-    /// A broken invariant of Frazil itself.
-    Internal,
-}
-
-impl ErrorKind {
-    /// The kind in snake case, as Python shows it in `.kind`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ErrorKind::NotFound => "not_found",
-            ErrorKind::AlreadyExists => "already_exists",
-            ErrorKind::InvalidInput => "invalid_input",
-            ErrorKind::CorruptTable => "corrupt_table",
-            ErrorKind::Unsupported => "unsupported",
-            ErrorKind::CommitConflict => "commit_conflict",
-            ErrorKind::CommitStateUnknown => "commit_state_unknown",
-            ErrorKind::PermissionDenied => "permission_denied",
-            ErrorKind::Store => "store",
-            ErrorKind::Internal => "internal",
-        }
-    }
-}
 
 /// The crate's error. Small to move: everything is behind one pointer.
 pub struct Error(Box<Inner>);
