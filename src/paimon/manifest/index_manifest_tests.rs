@@ -107,8 +107,9 @@ fn entries_say_what_java_says() {
 #[test]
 fn every_field_is_read() {
     let (bytes, entry) = one_entry();
-    assert_eq!(decode_index_manifest(&bytes).unwrap(), [entry.clone()]);
-    assert_eq!(decode_index_manifest(&in_unions(&bytes)).unwrap(), [entry]);
+    for bytes in [&bytes, &in_unions(&bytes)] {
+        assert_eq!(decode_index_manifest(bytes).unwrap(), std::slice::from_ref(&entry));
+    }
     assert!(decode_index_manifest(&with_null_record(&bytes)).is_err());
 }
 
