@@ -227,3 +227,15 @@ fn a_retry_property_that_is_no_number_is_refused_and_can_be_mended() {
     let mend = Evolution::SetProperties(BTreeMap::from([("commit.retry.min-wait-ms".to_owned(), "7".to_owned())]));
     assert_eq!(table.evolve(&[mend]).unwrap().append(setup.rows(1)).unwrap().snapshots().len(), 1);
 }
+
+#[test]
+fn rows_of_encrypted_tables_are_not_written_as_they_are() {
+    let setup = Setup::new();
+    let (mut metadata, found) = metadata_files::load(setup.store.as_ref(), &setup.table.inner.root).unwrap();
+    metadata.properties.insert("encryption.key-id".to_owned(), "k".to_owned());
+    let table = IcebergTable::of(setup.store.clone(), metadata, found, BTreeMap::new(), false).unwrap();
+    let e = table.append(setup.rows(1)).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Unsupported);
+    assert!(e.to_string().contains("encryption.key-id"), "{e}");
+    assert_eq!((setup.files("metadata"), setup.files("data")), (2, 0));
+}

@@ -13,6 +13,8 @@ pub(crate) struct WriterFaults {
     pub null_counts: bool,
     /// The size of a column chunk lacks the header of its dictionary.
     pub chunk_sizes: bool,
+    /// Pages v2 say that they are not compressed, though they are.
+    pub hidden_compression: bool,
 }
 
 /// A fault of one writer.
@@ -24,9 +26,10 @@ struct WriterRule {
     faults: WriterFaults,
 }
 
-const NO_FAULTS: WriterFaults = WriterFaults { byte_bounds: false, null_counts: false, chunk_sizes: false };
+const NO_FAULTS: WriterFaults =
+    WriterFaults { byte_bounds: false, null_counts: false, chunk_sizes: false, hidden_compression: false };
 
-const RULES: [WriterRule; 4] = [
+const RULES: [WriterRule; 5] = [
     // PARQUET-251: the buffer of the greatest value was used again while the statistics pointed to it.
     WriterRule {
         writer: "parquet-mr",
@@ -45,6 +48,12 @@ const RULES: [WriterRule; 4] = [
         fixed_in: Some([1, 3, 0]),
         faults: WriterFaults { byte_bounds: true, ..NO_FAULTS },
     },
+    // ARROW-10353: Arrow C++ had this name before its version 3, and versions below 2.
+    WriterRule {
+        writer: "parquet-cpp",
+        fixed_in: Some([2, 0, 0]),
+        faults: WriterFaults { hidden_compression: true, ..NO_FAULTS },
+    },
     // pola-rs/polars#29321: nulls are counted once for each page. Its files name no version.
     WriterRule { writer: "Polars", fixed_in: None, faults: WriterFaults { null_counts: true, ..NO_FAULTS } },
 ];
@@ -62,6 +71,7 @@ impl WriterFaults {
             byte_bounds: all.byte_bounds || rule.faults.byte_bounds,
             null_counts: all.null_counts || rule.faults.null_counts,
             chunk_sizes: all.chunk_sizes || rule.faults.chunk_sizes,
+            hidden_compression: all.hidden_compression || rule.faults.hidden_compression,
         })
     }
 }
@@ -94,6 +104,8 @@ mod tests {
         assert_eq!(faults("parquet-cpp-arrow version 0.9.0"), (false, false, false));
         assert_eq!(faults("Polars"), (false, true, false));
         assert_eq!(faults("somebody version 0.0.1"), (false, false, false));
+        let hides = |text: &str| WriterFaults::of(Some(text)).hidden_compression;
+        assert!(hides("parquet-cpp version 1.5.1-SNAPSHOT") && !hides("parquet-cpp-arrow version 1.0.0"));
         assert_eq!(WriterFaults::of(None), WriterFaults::default());
     }
 }

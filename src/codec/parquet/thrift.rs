@@ -6,6 +6,8 @@
 //!
 //! Source: Thrift compact protocol specification; parquet-format `parquet.thrift` for the field numbers.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Deepest nesting of Thrift structures; Parquet's own need less than ten.
@@ -21,99 +23,101 @@ type ThriftWalk<T> = std::result::Result<T, Flaw>;
 
 const STRUCT: u8 = 12;
 
-/// What is odd in a footer, although every length fits.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FooterShape {
+/// The type of a boolean that is true.
+const TRUE: u8 = 1;
+
+/// The types of a structure's fields, by their numbers.
+type FieldTypes = &'static [u8];
+
+const FILE_META_DATA: FieldTypes = &[0, 5, 9, 6, 9, 9, 8, 9, STRUCT, 8];
+const SCHEMA_ELEMENT: FieldTypes = &[0, 5, 5, 5, 8, 5, 5, 5, 5, 5, STRUCT];
+const KEY_VALUE: FieldTypes = &[0, 8, 8];
+const ROW_GROUP: FieldTypes = &[0, 9, 6, 6, 9, 6, 6, 4];
+const COLUMN_CHUNK: FieldTypes = &[0, 8, 6, STRUCT, 6, 5, 6, 5, STRUCT, 8];
+const COLUMN_META_DATA: FieldTypes = &[0, 5, 9, 9, 5, 6, 6, 6, 9, 6, 6, 6, STRUCT, 9, 6, 5, STRUCT, STRUCT];
+
+const STATISTICS: FieldTypes = &[0, 8, 8, 6, 6, 8, 8];
+
+/// The last `ConvertedType` that the format knows. Old versions of Arrow had one more, for columns of nulls.
+const LAST_CONVERTED_TYPE: i64 = 21;
+
+/// A footer that was checked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CheckedFooter<'a> {
+    /// Its bytes, without fields that have another type than the format gives them. Readers have to skip such fields,
+    /// but the parquet crate loses its place. Dremio wrote fields of its own with numbers that the format gave out
+    /// later.
+    pub bytes: Cow<'a, [u8]>,
     /// A least or greatest value has not the width of its column's type.
     pub odd_statistics: bool,
-    /// Bytes of optional fields at the ends of column chunks that hold something else than the format says. Dremio
-    /// wrote fields of its own with numbers that the format gave out later. The footer without these bytes is sound.
-    pub foreign: Vec<Range<usize>>,
+    /// The leaf columns that are encrypted in some row group.
+    pub encrypted: BTreeSet<usize>,
 }
 
 /// Checks a footer (`FileMetaData`): list lengths everywhere, and the shape of the schema.
-pub(crate) fn check_footer(bytes: &[u8]) -> ThriftWalk<FooterShape> {
-    let mut cursor = ThriftCursor { bytes, at: 0 };
-    let mut shape = FooterShape::default();
-    cursor.fields(&mut |cursor, id, kind| match (id, kind) {
-        (2, 9) => check_schema(cursor),
-        (4, 9) => each_struct(cursor, &mut |cursor, id, kind| match (id, kind) {
-            (1, 9) => each_struct(cursor, &mut |cursor, id, kind| match (id, kind) {
-                (3, STRUCT) => check_column(cursor, &mut shape),
-                _ => cursor.skip(kind, MAX_DEPTH),
-            }),
+pub(crate) fn check_footer(bytes: &[u8]) -> ThriftWalk<CheckedFooter<'_>> {
+    let mut cursor = ThriftCursor::new(bytes);
+    let (mut encrypted, mut odd_statistics) = (BTreeSet::new(), false);
+    cursor.known_fields(FILE_META_DATA, &mut |cursor, id, kind| {
+        match (id, kind) {
+            (2, 9) => check_schema(cursor),
+            (4, 9) => {
+                cursor.structures(&mut |cursor, _| check_row_group(cursor, (&mut encrypted, &mut odd_statistics)))
+            }
+            (5, 9) => cursor.structures(&mut |cursor, _| cursor.skip_known(KEY_VALUE)),
             _ => cursor.skip(kind, MAX_DEPTH),
-        }),
-        _ => cursor.skip(kind, MAX_DEPTH),
+        }
+        .map(|()| true)
     })?;
-    Ok(shape)
+    Ok(CheckedFooter { bytes: cursor.edited(), odd_statistics, encrypted })
 }
 
-/// Calls `f` for every field of every structure of a list.
-fn each_struct(
-    cursor: &mut ThriftCursor<'_>,
-    f: &mut dyn FnMut(&mut ThriftCursor<'_>, i16, u8) -> ThriftWalk<()>,
-) -> ThriftWalk<()> {
-    let (kind, count) = cursor.list_header()?;
-    (0..count).try_for_each(|_| match kind {
-        STRUCT => cursor.fields(&mut |cursor, id, kind| f(cursor, id, kind)),
-        _ => cursor.skip_item(kind, MAX_DEPTH),
+/// What is noted of column chunks: those that are encrypted, and whether some statistics are odd.
+type ChunkNotes<'n> = (&'n mut BTreeSet<usize>, &'n mut bool);
+
+fn check_row_group(cursor: &mut ThriftCursor<'_>, (encrypted, odd): ChunkNotes<'_>) -> ThriftWalk<()> {
+    cursor.known_fields(ROW_GROUP, &mut |cursor, id, kind| {
+        match (id, kind) {
+            (1, 9) => cursor.structures(&mut |cursor, leaf| check_chunk(cursor, leaf, (encrypted, odd))),
+            _ => cursor.skip(kind, MAX_DEPTH),
+        }
+        .map(|()| true)
     })
 }
 
-/// Looks at the `ColumnMetaData` of a column chunk.
-fn check_column(cursor: &mut ThriftCursor<'_>, shape: &mut FooterShape) -> ThriftWalk<()> {
-    let mut width = None;
-    let (mut end, mut foreign) = (cursor.at, None);
-    cursor.fields(&mut |cursor, id, kind| {
-        // A later field counts its number from the one before, so all that follow go too.
-        if foreign.is_none() && is_foreign(id, kind) {
-            foreign = Some(end);
+/// Checks a `ColumnChunk`. Those of encrypted columns have `crypto_metadata` or `encrypted_column_metadata`.
+fn check_chunk(cursor: &mut ThriftCursor<'_>, leaf: usize, (encrypted, odd): ChunkNotes<'_>) -> ThriftWalk<()> {
+    cursor.known_fields(COLUMN_CHUNK, &mut |cursor, id, kind| {
+        if matches!(id, 8 | 9) {
+            encrypted.insert(leaf);
         }
-        check_column_field(cursor, (id, kind), &mut width, &mut shape.odd_statistics)?;
-        end = cursor.at;
-        Ok(())
-    })?;
-    shape.foreign.extend(foreign.map(|start| start..end));
-    Ok(())
-}
-
-/// Whether an optional field of a column chunk has another type than the format says: the place and length of a bloom
-/// filter, statistics of sizes and of places.
-fn is_foreign(id: i16, kind: u8) -> bool {
-    let expected = match id {
-        14 => 6,
-        15 => 5,
-        16 | 17 => STRUCT,
-        _ => return false,
-    };
-    kind != expected
-}
-
-fn check_column_field(
-    cursor: &mut ThriftCursor<'_>,
-    field: (i16, u8),
-    width: &mut Option<u64>,
-    odd_statistics: &mut bool,
-) -> ThriftWalk<()> {
-    match field {
-        (1, 5) => cursor.zigzag().map(|ty| *width = width_of(ty)),
-        (12, STRUCT) => cursor.fields(&mut |cursor, id, kind| match (id, kind) {
-            (1 | 2 | 5 | 6, 8) => {
-                let length = cursor.varint()?;
-                *odd_statistics |= width.is_some_and(|width| width != length);
-                cursor.advance(length)
-            }
-            // A negative number of nulls.
-            (3, 6) => cursor.zigzag().map(|nulls| *odd_statistics |= nulls < 0),
+        match (id, kind) {
+            (3, STRUCT) => check_column(cursor, odd),
             _ => cursor.skip(kind, MAX_DEPTH),
-        }),
-        (12, kind) => {
-            *odd_statistics = true;
-            cursor.skip(kind, MAX_DEPTH)
         }
-        (_, kind) => cursor.skip(kind, MAX_DEPTH),
-    }
+        .map(|()| true)
+    })
+}
+
+/// Checks a `ColumnMetaData`. Negative numbers of nulls, as some writers put where they did not count, are left out.
+fn check_column(cursor: &mut ThriftCursor<'_>, odd: &mut bool) -> ThriftWalk<()> {
+    let mut width = None;
+    cursor.known_fields(COLUMN_META_DATA, &mut |cursor, id, kind| {
+        match (id, kind) {
+            (1, 5) => cursor.zigzag().map(|ty| width = width_of(ty)),
+            (12, STRUCT) => cursor.known_fields(STATISTICS, &mut |cursor, id, kind| match (id, kind) {
+                (1 | 2 | 5 | 6, 8) => {
+                    let length = cursor.varint()?;
+                    *odd |= width.is_some_and(|width| width != length);
+                    cursor.advance(length).map(|()| true)
+                }
+                (3, 6) => cursor.zigzag().map(|nulls| nulls >= 0),
+                _ => cursor.skip(kind, MAX_DEPTH).map(|()| true),
+            }),
+            _ => cursor.skip(kind, MAX_DEPTH),
+        }
+        .map(|()| true)
+    })
 }
 
 /// The bytes of a statistic of this physical type. Bytes and text have any length.
@@ -129,7 +133,7 @@ fn width_of(ty: i64) -> Option<u64> {
 
 /// Checks any one structure that starts at the first byte (a column index, an offset index).
 pub(crate) fn check_struct(bytes: &[u8]) -> ThriftWalk<()> {
-    ThriftCursor { bytes, at: 0 }.skip(STRUCT, MAX_DEPTH)
+    ThriftCursor::new(bytes).skip(STRUCT, MAX_DEPTH)
 }
 
 /// Follows the flattened schema tree and bounds its depth and its counts of children.
@@ -142,9 +146,10 @@ fn check_schema(cursor: &mut ThriftCursor<'_>) -> ThriftWalk<()> {
     let mut open: Vec<usize> = Vec::new();
     for index in 0..count {
         let mut children = 0i64;
-        cursor.fields(&mut |cursor, id, kind| match (id, kind) {
-            (5, 5) => cursor.zigzag().map(|n| children = n),
-            _ => cursor.skip(kind, MAX_DEPTH),
+        cursor.known_fields(SCHEMA_ELEMENT, &mut |cursor, id, kind| match (id, kind) {
+            (5, 5) => cursor.zigzag().map(|n| children = n).map(|()| true),
+            (6, 5) => cursor.zigzag().map(|n| (0..=LAST_CONVERTED_TYPE).contains(&n)),
+            _ => cursor.skip(kind, MAX_DEPTH).map(|()| true),
         })?;
         let children = usize::try_from(children).map_err(|_| "a schema element has a negative number of children")?;
         if children > count - index {
@@ -188,15 +193,15 @@ pub(crate) struct PageHeader {
     pub level_encoding: i64,
     /// Bytes of the repetition and of the definition levels in a page v2.
     pub level_bytes: [i64; 2],
-    /// Whether the values of a page v2 are not compressed.
-    pub is_plain: bool,
+    /// The byte of the header that says of a page v2 that its values are not compressed, if it does.
+    pub plain_at: Option<usize>,
     /// The checksum of the bytes behind the header.
     pub crc: Option<i64>,
 }
 
 /// Reads the page header that starts at the first byte.
 pub(crate) fn page_header(bytes: &[u8]) -> ThriftWalk<PageHeader> {
-    let mut cursor = ThriftCursor { bytes, at: 0 };
+    let mut cursor = ThriftCursor::new(bytes);
     let mut header = PageHeader::default();
     cursor.fields(&mut |cursor, id, kind| match (id, kind) {
         (1, 5) => cursor.zigzag().map(|v| header.kind = v),
@@ -211,9 +216,12 @@ pub(crate) fn page_header(bytes: &[u8]) -> ThriftWalk<PageHeader> {
         (8, STRUCT) => cursor.fields(&mut |cursor, id, kind| match (id, kind) {
             (5, 5) => cursor.zigzag().map(|v| header.level_bytes[1] = v),
             (6, 5) => cursor.zigzag().map(|v| header.level_bytes[0] = v),
-            // Booleans are in the type.
+            // Booleans are in the type, which shares its byte with the step from the field before, or stands before the
+            // field's number.
             (7, 2) => {
-                header.is_plain = true;
+                let last = cursor.at.saturating_sub(1);
+                let is_short = cursor.bytes.get(last).is_some_and(|byte| byte >> 4 > 0);
+                header.plain_at = Some(if is_short { last } else { last.saturating_sub(1) });
                 Ok(())
             }
             _ => page_counts(cursor, (id, kind), 4, &mut header),
@@ -227,6 +235,20 @@ pub(crate) fn page_header(bytes: &[u8]) -> ThriftWalk<PageHeader> {
         return Err("a page header has a number that is out of range");
     }
     Ok(header)
+}
+
+/// Changes the headers of pages, one after the other, so that pages v2 are said to be compressed.
+pub(crate) fn mark_compressed(mut bytes: &mut [u8]) -> ThriftWalk<()> {
+    while !bytes.is_empty() {
+        let header = page_header(bytes)?;
+        if let Some(byte) = header.plain_at.and_then(|at| bytes.get_mut(at)) {
+            *byte = *byte & 0xf0 | TRUE;
+        }
+        let length = usize::try_from(header.compressed).map_err(|_| "a page has a negative length")?;
+        let end = header.length.saturating_add(length);
+        bytes = bytes.get_mut(end..).ok_or("a page is longer than its column chunk")?;
+    }
+    Ok(())
 }
 
 /// Reads a field of the header of one kind of page if it is the number of values or their encoding.
@@ -246,9 +268,74 @@ fn page_counts(
 struct ThriftCursor<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// What stands instead of some bytes without the fields that are left out; ascending.
+    edits: Vec<(Range<usize>, Vec<u8>)>,
 }
 
-impl ThriftCursor<'_> {
+impl<'a> ThriftCursor<'a> {
+    fn new(bytes: &'a [u8]) -> ThriftCursor<'a> {
+        ThriftCursor { bytes, at: 0, edits: Vec::new() }
+    }
+
+    /// All bytes, without the fields that are left out.
+    fn edited(self) -> Cow<'a, [u8]> {
+        if self.edits.is_empty() {
+            return Cow::Borrowed(self.bytes);
+        }
+        let (mut out, mut at) = (Vec::with_capacity(self.bytes.len()), 0);
+        for (range, instead) in self.edits {
+            out.extend_from_slice(self.bytes.get(at..range.start).unwrap_or_default());
+            out.extend(instead);
+            at = range.end;
+        }
+        out.extend_from_slice(self.bytes.get(at..).unwrap_or_default());
+        Cow::Owned(out)
+    }
+
+    /// Calls `f` for every field of a structure that has the type which the format gives it, and for fields that the
+    /// format does not know. `f` consumes the value, and says whether the field stays. Leaves all others out.
+    fn known_fields(
+        &mut self,
+        types: FieldTypes,
+        f: &mut dyn FnMut(&mut Self, i16, u8) -> ThriftWalk<bool>,
+    ) -> ThriftWalk<()> {
+        let (mut id, mut left_out) = (0i16, false);
+        loop {
+            let start = self.at;
+            let header = self.byte()?;
+            if header == 0 {
+                return Ok(());
+            }
+            id = match i16::from(header >> 4) {
+                0 => self.zigzag()? as i16,
+                step => id.wrapping_add(step),
+            };
+            let kind = header & 0x0f;
+            if left_out {
+                // The number is a step from the field before, which is not there any more.
+                let mut long = vec![kind];
+                put_zigzag(id, &mut long);
+                self.edits.push((start..self.at, long));
+            }
+            let edits = self.edits.len();
+            let expected = usize::try_from(id).ok().and_then(|id| types.get(id)).copied().unwrap_or(0);
+            let stays = match expected == 0 || expected == kind {
+                true => f(self, id, kind)?,
+                false => self.skip(kind, MAX_DEPTH).map(|()| false)?,
+            };
+            if !stays {
+                self.edits.truncate(edits - usize::from(left_out));
+                self.edits.push((start..self.at, Vec::new()));
+            }
+            left_out = !stays;
+        }
+    }
+
+    /// Skips a structure whose fields are no structures that are looked into.
+    fn skip_known(&mut self, types: FieldTypes) -> ThriftWalk<()> {
+        self.known_fields(types, &mut |cursor, _, kind| cursor.skip(kind, MAX_DEPTH).map(|()| true))
+    }
+
     fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
@@ -314,6 +401,12 @@ impl ThriftCursor<'_> {
         Ok((header & 0x0f, count as usize))
     }
 
+    /// Calls `f` for every item of a list of structures, with its number; `f` consumes it. Skips other lists.
+    fn structures(&mut self, f: &mut dyn FnMut(&mut Self, usize) -> ThriftWalk<()>) -> ThriftWalk<()> {
+        let (kind, count) = self.list_header()?;
+        (0..count).try_for_each(|item| if kind == STRUCT { f(self, item) } else { self.skip_item(kind, MAX_DEPTH) })
+    }
+
     fn skip(&mut self, kind: u8, depth: u32) -> ThriftWalk<()> {
         let Some(depth) = depth.checked_sub(1) else { return Err("structures nest too deep") };
         match kind {
@@ -357,6 +450,16 @@ impl ThriftCursor<'_> {
     }
 }
 
+/// The number as the format has numbers of fields that stand on their own.
+fn put_zigzag(id: i16, out: &mut Vec<u8>) {
+    let mut rest = (id << 1 ^ id >> 15) as u16;
+    while rest >= 0x80 {
+        out.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    out.push(rest as u8);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -387,6 +490,50 @@ mod tests {
         assert!(check_footer(&footer(&[element(2), element(0), element(0)])).is_ok());
         assert!(check_footer(&footer(&[element(9), element(0)])).is_err());
         assert!(check_footer(&footer(&vec![element(1); 1000])).is_err());
+    }
+
+    /// A row group of two column chunks, the second with `crypto_metadata` (field 8: column key with an empty path).
+    #[test]
+    fn encrypted_columns_are_found() {
+        let plain = [0x26, 8, 0x1c, 0, 0];
+        let encrypted = [0x26, 8, 0x6c, 0x2c, 0x19, 0x08, 0, 0, 0];
+        let group = [&[0x19, 0x2c][..], &plain, &encrypted, &[0x16, 2, 0x16, 2, 0]].concat();
+        let footer = [&[0x15, 2, 0x39, 0x1c][..], &group, &[0]].concat();
+        let checked = check_footer(&footer).unwrap();
+        assert_eq!((checked.bytes.as_ref(), checked.encrypted), (&footer[..], BTreeSet::from([1])));
+        assert!(check_footer(&footer[..footer.len() - 3]).is_err());
+    }
+
+    /// Version, a number instead of the schema, the same of a field that no structure has, and rows.
+    #[test]
+    fn fields_of_other_types_are_left_out() {
+        let without = |footer: &[u8]| check_footer(footer).unwrap().bytes.into_owned();
+        assert_eq!(without(&[0x15, 2, 0x15, 8, 0x16, 6, 0]), [0x15, 2, 0x06, 6, 6, 0]);
+        assert_eq!(without(&[0x15, 2, 0x15, 8, 0]), [0x15, 2, 0]);
+        assert_eq!(without(&[0x15, 2, 0x15, 8, 0x15, 8, 0x05, 200, 1, 6, 0]), [0x15, 2, 0x05, 200, 1, 6, 0]);
+        // A key with a number as its value, and one without.
+        let pair = |value: &[u8]| [&[0x59, 0x2c, 0x18, 1, b'k'], value, &[0, 0x18, 1, b'l', 0, 0]].concat();
+        assert_eq!(without(&pair(&[0x15, 8])), pair(&[]));
+        // An element of a type that the format does not know any more.
+        let element = |converted: &[u8]| [&[0x29, 0x1c, 0x48, 1, b'e'], converted, &[0, 0]].concat();
+        assert_eq!(without(&element(&[0x25, 48])), element(&[]));
+        assert_eq!(without(&element(&[0x25, 42])), element(&[0x25, 42]));
+    }
+
+    /// A page v2 that says that it is not compressed, with the number of the field in the same byte and on its own.
+    #[test]
+    fn pages_can_be_marked_as_compressed() {
+        let head = [0x15, 6, 0x15, 4, 0x15, 4, 0x5c, 0x15, 2, 0x15, 0, 0x15, 2, 0x15, 0, 0x15, 0, 0x15, 0];
+        for (plain, at) in [(&[0x12][..], 19), (&[0x02, 14], 19)] {
+            let page = [&head, plain, &[0, 0, 0xaa, 0xbb]].concat();
+            assert_eq!(page_header(&page).unwrap().plain_at, Some(at));
+            let mut pages = [&page[..], &page].concat();
+            mark_compressed(&mut pages).unwrap();
+            let header = page_header(&pages[page.len()..]).unwrap();
+            assert_eq!((header.plain_at, header.length), (None, page.len() - 2));
+            assert_eq!(pages[at] & 0x0f, 1);
+            assert!(mark_compressed(&mut pages[..page.len() - 1]).is_err());
+        }
     }
 
     #[test]

@@ -373,7 +373,7 @@ impl FlatColumn {
         let levels = body.start.checked_add(repetition.map_err(|_| SHORT)?).ok_or(SHORT)?;
         let values = levels.checked_add(definition.map_err(|_| SHORT)?).filter(|at| *at <= body.end).ok_or(SHORT)?;
         let length = header.uncompressed.checked_sub((values - body.start) as i64).ok_or(SHORT)?;
-        let place = self.inflate(length, values..body.end, header.is_plain)?;
+        let place = self.inflate(length, values..body.end, header.plain_at.is_some())?;
         let levels = match self.optional {
             true => Some((PagePlace::Chunk(levels..values), PackedRuns::new(0..values - levels, 1)?)),
             false => None,

@@ -15,8 +15,8 @@ use parquet::bloom_filter::Sbbf;
 use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 
-use super::checks::footer::{self, start, undecodable};
-use super::checks::page_check::{PageBudget, check_contents};
+use super::checks::footer::{self, start, undecodable, writer_faults};
+use super::checks::page_check::{PageBudget, check_contents, mark_compressed};
 use crate::codec::parquet::thrift;
 use crate::data::read::guard::guard;
 use crate::error::{Error, Result};
@@ -43,6 +43,10 @@ pub(crate) struct ParquetFile {
     pub metadata: ArrowReaderMetadata,
     /// The leaf columns whose 96-bit timestamps are read as nanoseconds.
     nanos: BTreeSet<usize>,
+    /// The leaf columns that are encrypted in some row group.
+    encrypted: BTreeSet<usize>,
+    /// Whether pages v2 are compressed, though they say that they are not.
+    hides_compression: bool,
     /// Start, row group and leaf of every column chunk, by start.
     chunks: OnceLock<Vec<(i64, usize, usize)>>,
 }
@@ -63,7 +67,8 @@ impl ParquetFile {
     /// Reads the footer.
     ///
     /// # Errors
-    /// `CorruptTable` if it is not an intact Parquet file, `Unsupported` if it is encrypted, else the store's errors.
+    /// `CorruptTable` if it is not an intact Parquet file, `Unsupported` if its footer is encrypted, else the store's
+    /// errors.
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<ParquetFile> {
         let tail_bytes = if store.is_remote() { REMOTE_TAIL_BYTES } else { TAIL_BYTES };
         let (mut tail, size) = store.get_tail(path, tail_bytes)?;
@@ -71,15 +76,32 @@ impl ParquetFile {
         if !store.is_remote() {
             tail = Vec::new();
         }
-        let shape = thrift::check_footer(&footer)
+        let checked = thrift::check_footer(&footer)
             .map_err(|flaw| Error::corrupt(format!("the Parquet footer is damaged: {flaw}")))?;
         let at = size.saturating_sub(FOOTER_END).saturating_sub(footer.len() as u64);
         let metadata = guard(|| {
-            let metadata = footer::decode(&footer, &shape, at)?;
+            let metadata = footer::decode(&checked, at)?;
             arrow_metadata(Arc::new(metadata), &|_| TimeUnit::Microsecond).map_err(undecodable)
         })?;
+        let hides_compression = writer_faults(metadata.metadata()).hidden_compression;
         let (store, path, nanos) = (store.clone(), path.to_owned(), BTreeSet::new());
-        Ok(ParquetFile { store, path, size, tail, metadata, nanos, chunks: OnceLock::new() })
+        let (encrypted, chunks) = (checked.encrypted, OnceLock::new());
+        Ok(ParquetFile { store, path, size, tail, metadata, nanos, encrypted, hides_compression, chunks })
+    }
+
+    /// Checks that none of some leaf columns is encrypted.
+    ///
+    /// # Errors
+    /// `Unsupported`, naming the column.
+    pub(crate) fn check_plain(&self, leaves: impl IntoIterator<Item = usize>) -> Result<()> {
+        if self.encrypted.is_empty() {
+            return Ok(());
+        }
+        let Some(leaf) = leaves.into_iter().find(|leaf| self.encrypted.contains(leaf)) else { return Ok(()) };
+        let column = self.parquet_schema().columns().get(leaf).map(|c| c.path().string());
+        Err(Error::unsupported("encrypted columns of Parquet files cannot be read yet")
+            .with("column", column.unwrap_or_default())
+            .hint("Select other columns: those that are not encrypted can be read"))
     }
 
     /// Has 96-bit timestamps in these leaf columns read as nanoseconds.
@@ -211,13 +233,16 @@ impl ParquetFile {
                 bad.start, bad.end, self.size
             )));
         }
-        let pages = match ahead {
+        let mut pages = match ahead {
             Some(fetching) => fetching.finish()?,
             None => self.bytes(ranges)?,
         };
         let mut budget = PageBudget::default();
-        for (range, bytes) in ranges.iter().zip(&pages) {
+        for (range, bytes) in ranges.iter().zip(&mut pages) {
             if let Some((chunk, _)) = self.chunk_at(range.start) {
+                if self.hides_compression {
+                    mark_compressed(chunk, bytes)?;
+                }
                 budget.add(chunk, bytes)?;
             }
         }

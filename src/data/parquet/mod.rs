@@ -17,6 +17,8 @@ pub(crate) mod column_reader;
 pub(crate) mod dictionary;
 pub(crate) mod exact;
 pub(crate) mod file;
+#[cfg(test)]
+mod footer_faults_tests;
 pub(crate) mod groups_ahead;
 pub(crate) mod import;
 pub(crate) mod int96;

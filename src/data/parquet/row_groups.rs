@@ -7,15 +7,16 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::DataType;
 use parquet::arrow::arrow_reader::RowSelection;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
-use parquet::basic::{ColumnOrder, Type as PhysicalType};
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
+use parquet::file::statistics::Statistics;
+use parquet::schema::types::ColumnDescriptor;
 
 use super::checks::footer::{start, writer_faults};
+use crate::codec::parquet::ends;
 use crate::data::arrow::array_value::value_at;
 use crate::data::read::cast::{Cast, constant};
 use crate::data::read::constants::Constants;
@@ -162,14 +163,14 @@ impl ChunkColumn {
         let row_group = metadata.row_groups().get(group)?;
         let chunk = row_group.columns().get(index)?;
         let required = chunk.column_descr().max_def_level() == 0;
-        let Some(statistics) = chunk.statistics() else { return Some(self.known(required, None, false)) };
-        // A bound is a value: some writers count nulls twice.
-        let bounded = statistics.min_bytes_opt().is_some() || statistics.max_bytes_opt().is_some();
-        let counted = !bounded && !writer_faults(metadata).null_counts;
+        // Of a writer that counts nulls twice, only the count is wrong.
+        let counted = !writer_faults(metadata).null_counts;
+        let statistics = chunk.statistics().filter(|s| !counted || !contradicts(chunk, s));
+        let Some(statistics) = statistics else { return Some(self.known(required, None, false)) };
         let nulls = statistics.null_count_opt();
         let all_null = counted && nulls.is_some_and(|n| i64::try_from(n) == Ok(chunk.num_values()));
         let mut known = self.known(required, nulls, all_null);
-        if trusted(metadata, index, field.data_type(), statistics.is_min_max_deprecated()) {
+        if ends::are_believed(metadata.file_metadata(), index, statistics) {
             let schema = metadata.file_metadata().schema_descr();
             let converter = StatisticsConverter::from_column_index(index, field, schema).ok()?;
             let (lower, upper) =
@@ -190,7 +191,10 @@ impl ChunkColumn {
             return None;
         }
         let descriptor = metadata.row_groups().get(group)?.columns().get(*index)?.column_descr();
-        let values = if trusted(metadata, *index, field.data_type(), false) {
+        if index_contradicts(descriptor, column, &ranges) {
+            return None;
+        }
+        let values = if ends::is_ordered(metadata.file_metadata(), *index, false) {
             let converter =
                 StatisticsConverter::from_column_index(*index, field, metadata.file_metadata().schema_descr()).ok()?;
             let lower = converter.data_page_mins(columns, offsets, [&group]).ok()?;
@@ -250,6 +254,34 @@ impl ChunkColumn {
     }
 }
 
+/// Whether statistics say of a column chunk what can't be, so that nothing of them can be believed.
+fn contradicts(chunk: &ColumnChunkMetaData, statistics: &Statistics) -> bool {
+    let Some(nulls) = statistics.null_count_opt() else { return false };
+    let (nulls, values) = (i64::try_from(nulls).unwrap_or(i64::MAX), chunk.num_values());
+    let has_ends = statistics.min_bytes_opt().is_some() || statistics.max_bytes_opt().is_some();
+    let required = chunk.column_descr().max_def_level() == 0;
+    nulls > values || (required && nulls > 0) || (nulls == values && nulls > 0 && has_ends)
+}
+
+/// The same of a column index. Some writers call all pages null where they have no statistics; parquet-java ignores
+/// such an index, too (GH-3457).
+fn index_contradicts(column: &ColumnDescriptor, index: &ColumnIndexMetaData, pages: &[Range<usize>]) -> bool {
+    let (required, flat) = (column.max_def_level() == 0, column.max_rep_level() == 0);
+    let contradicts = |(page, rows): (usize, &Range<usize>)| {
+        let (is_null, nulls) = (index.is_null_page(page), index.null_count(page));
+        let rows = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+        // Each row of a flat column has one value.
+        let impossible = |nulls: i64| match (is_null, flat) {
+            (true, true) => nulls != rows,
+            (true, false) => nulls <= 0,
+            (false, true) => nulls < 0 || nulls > rows,
+            (false, false) => nulls < 0,
+        };
+        required && (is_null || nulls.is_some_and(|n| n > 0)) || nulls.is_some_and(impossible)
+    };
+    pages.iter().enumerate().any(contradicts)
+}
+
 /// What the statistics of these row groups say of a column in all rows: that it lies between two values, or is null.
 /// `True` if they don't show it.
 pub(crate) fn range_of(
@@ -294,33 +326,6 @@ fn has_one_order(ty: &PrimitiveType) -> bool {
     use PrimitiveType as P;
     let times = matches!(ty, P::Date | P::Time | P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs);
     times || matches!(ty, P::Int | P::Long | P::Decimal { .. } | P::String)
-}
-
-/// Whether minimum and maximum of a leaf column are in the order that its type has. The deprecated ones, and those of
-/// files that do not state their order, compare bytes as signed numbers.
-pub(crate) fn trusted(metadata: &ParquetMetaData, leaf: usize, stored: &DataType, deprecated: bool) -> bool {
-    let file = metadata.file_metadata();
-    let physical = file.schema_descr().columns().get(leaf).map(|c| c.physical_type());
-    let numeric = matches!(
-        physical,
-        Some(
-            PhysicalType::BOOLEAN
-                | PhysicalType::INT32
-                | PhysicalType::INT64
-                | PhysicalType::FLOAT
-                | PhysicalType::DOUBLE
-        )
-    );
-    let signed = numeric && !stored.is_unsigned_integer();
-    if !numeric && writer_faults(metadata).byte_bounds {
-        return false;
-    }
-    match file.column_order(leaf) {
-        _ if physical == Some(PhysicalType::INT96) || *stored == DataType::Float16 => false,
-        ColumnOrder::TYPE_DEFINED_ORDER(_) => signed || !deprecated,
-        ColumnOrder::UNDEFINED => signed,
-        _ => false,
-    }
 }
 
 /// The rows of each page; `None` if they do not tile the row group.

@@ -80,6 +80,7 @@ impl FormatFile for ParquetSource {
     fn start(self: Box<Self>, part: &FilePart<'_>, request: DecodeRequest) -> Result<Option<Started>> {
         let ParquetSource { mut file, groups } = *self;
         let leaves = request.all_leaves();
+        file.check_plain(leaves.iter().copied())?;
         let mut plan = DecodePlan { metadata: file.metadata.clone(), groups, selection: None, leaves };
         if **part.filter != BoundPredicate::True && !request.test.leaves().is_empty() && plan.can_skip() {
             plan.use_page_index(&file, part)?;

@@ -3,15 +3,16 @@
 //! Source: Iceberg specification, "Manifests" and Appendix D; Java Iceberg's `ParquetMetrics` and `MetricsConfig` for
 //! which column gets what. Columns inside lists and maps have sizes only. Bounds hold no NaN; a lower zero is -0.0 and
 //! an upper zero 0.0; a column of nulls and NaN has none. Parquet's footer has no NaN counts: the writer counts them.
+//! Statistics of other writers in an order that is not the type's give no bounds ([`ends`]).
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
-use parquet::basic::{ColumnOrder, Type as PhysicalType};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::statistics::Statistics;
 
 use super::bounds_truncate::{lower_bytes, lower_text, upper_bytes, upper_text};
+use crate::codec::parquet::ends;
 use crate::data::parquet::checks::footer::writer_faults;
 use crate::format::task::{ColumnMetrics, FieldMap};
 use crate::types::value::encode_bound;
@@ -185,8 +186,7 @@ pub fn metrics_by_leaf(
         nans.extend(nan_count.map(|n| (id, *n)));
         let Some(length) = mode.bound_length() else { continue };
         let length = if matches!(ty, PrimitiveType::String | PrimitiveType::Binary) { length } else { usize::MAX };
-        let ordered = has_sound_order(footer, i);
-        if let Some((low, high)) = ordered.then(|| bounds(&chunks, ty, nan_count.is_some())).flatten() {
+        if let Some((low, high)) = bounds((footer, i), &chunks, ty, nan_count.is_some()) {
             lower.insert(id, encode_bound(cut_lower(low.as_ref(), length)));
             upper.extend(cut_upper(high, length).map(|v| (id, encode_bound(v.as_ref()))));
         }
@@ -230,27 +230,19 @@ fn total_counts(chunks: &[&ColumnChunkMetaData]) -> Option<(i64, i64)> {
     })
 }
 
-/// Whether least and greatest values of a column of bytes are in the order of its type. See
-/// [`trusted`](crate::data::parquet::row_groups::trusted), which judges the columns of the filter.
-fn has_sound_order(footer: &ParquetMetaData, leaf: usize) -> bool {
-    let file = footer.file_metadata();
-    let physical = file.schema_descr().columns().get(leaf).map(|c| c.physical_type());
-    if !matches!(physical, Some(PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY)) {
-        return true;
-    }
-    let chunks = footer.row_groups().iter().filter_map(|group| group.columns().get(leaf));
-    let deprecated = chunks.filter_map(|chunk| chunk.statistics()).any(|s| s.is_min_max_deprecated());
-    let defined = matches!(file.column_order(leaf), ColumnOrder::TYPE_DEFINED_ORDER(_));
-    defined && !deprecated && !writer_faults(footer).byte_bounds
-}
-
-/// The least and the greatest value over all row groups. A row group without statistics spoils them, unless it is known
-/// to hold only nulls and NaN.
-fn bounds(chunks: &[&ColumnChunkMetaData], ty: &PrimitiveType, nans_known: bool) -> Option<(Value, Value)> {
+/// The least and the greatest value of a leaf over all row groups. A row group without statistics that can be believed
+/// spoils them, unless it is known to hold only nulls and NaN.
+fn bounds(
+    (footer, leaf): (&ParquetMetaData, usize),
+    chunks: &[&ColumnChunkMetaData],
+    ty: &PrimitiveType,
+    nans_known: bool,
+) -> Option<(Value, Value)> {
     let mut merged: Option<(Value, Value)> = None;
     for chunk in chunks {
         let statistics = chunk.statistics()?;
-        let Some((low, high)) = min_max(statistics, ty) else {
+        let ends = || ends::are_believed(footer.file_metadata(), leaf, statistics).then(|| min_max(statistics, ty));
+        let Some((low, high)) = ends().flatten() else {
             let all_null = statistics.null_count_opt().and_then(|n| i64::try_from(n).ok()) == Some(chunk.num_values());
             let no_bytes = statistics.min_bytes_opt().is_none() && statistics.max_bytes_opt().is_none();
             if no_bytes && (all_null || nans_known) {

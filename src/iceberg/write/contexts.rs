@@ -10,6 +10,9 @@ use crate::iceberg::state::IcebergTable;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::{Field, Schema, SortOrder};
 
+/// Names the key of an encrypted table.
+const TABLE_KEY: &str = "encryption.key-id";
+
 /// The table's columns, followed by the columns of row lineage where it has them.
 ///
 /// # Errors
@@ -61,9 +64,13 @@ impl IcebergTable {
     /// writers of one job.
     ///
     /// # Errors
-    /// As [`FileLocations::new`].
+    /// `Unsupported` for an encrypted table; as [`FileLocations::new`].
     pub(crate) fn write_context(&self, task: u64) -> Result<WriteContext> {
         let m = &self.inner.metadata;
+        if m.properties.contains_key(TABLE_KEY) {
+            return Err(Error::unsupported("rows of an encrypted table can't be written: they would not be encrypted")
+                .with("property", TABLE_KEY));
+        }
         Ok(WriteContext {
             schema: self.schema().clone(),
             spec: self.inner.spec.clone(),

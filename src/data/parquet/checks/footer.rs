@@ -3,12 +3,12 @@
 
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
-    ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
-    RowGroupMetaData,
+    ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataBuilder, ParquetMetaDataOptions,
+    ParquetMetaDataReader, ParquetStatisticsPolicy, RowGroupMetaData,
 };
 
 use crate::codec::parquet::known_writers::WriterFaults;
-use crate::codec::parquet::thrift::FooterShape;
+use crate::codec::parquet::thrift::CheckedFooter;
 use crate::error::{Error, Result};
 
 /// The most bytes that the header of a dictionary page takes (PARQUET-816).
@@ -19,30 +19,18 @@ const DICTIONARY_HEADER: i64 = 100;
 ///
 /// # Errors
 /// `CorruptTable` if it can't be decoded.
-pub(crate) fn decode(bytes: &[u8], shape: &FooterShape, at: u64) -> Result<ParquetMetaData> {
-    let (mut own, mut end) = (Vec::new(), 0);
-    for foreign in &shape.foreign {
-        own.extend_from_slice(bytes.get(end..foreign.start).unwrap_or_default());
-        end = foreign.end;
-    }
-    let bytes = match end {
-        0 => bytes,
-        end => {
-            own.extend_from_slice(bytes.get(end..).unwrap_or_default());
-            &own
-        }
-    };
+pub(crate) fn decode(checked: &CheckedFooter<'_>, at: u64) -> Result<ParquetMetaData> {
     let decoded = |policy: ParquetStatisticsPolicy| {
         let mut options = ParquetMetaDataOptions::new();
         options.set_column_stats_policy(policy.clone());
         options.set_size_stats_policy(policy);
-        ParquetMetaDataReader::decode_metadata_with_options(bytes, Some(&options))
+        ParquetMetaDataReader::decode_metadata_with_options(&checked.bytes, Some(&options))
     };
-    let metadata = match shape.odd_statistics {
+    let metadata = match checked.odd_statistics {
         true => decoded(ParquetStatisticsPolicy::SkipAll),
         false => decoded(ParquetStatisticsPolicy::KeepAll).or_else(|_| decoded(ParquetStatisticsPolicy::SkipAll)),
     };
-    mended(metadata.map_err(undecodable)?, i64::try_from(at).unwrap_or(i64::MAX))
+    mended(with_rows(metadata.map_err(undecodable)?), i64::try_from(at).unwrap_or(i64::MAX))
 }
 
 /// The crate's error for one of the parquet crate.
@@ -56,6 +44,25 @@ pub(crate) fn undecodable(e: ParquetError) -> Error {
 /// The known faults of the writer of a file.
 pub(crate) fn writer_faults(metadata: &ParquetMetaData) -> WriterFaults {
     WriterFaults::of(metadata.file_metadata().created_by())
+}
+
+/// With the number of rows that the row groups have: the decoder counts by it, and some writers leave it at 0.
+fn with_rows(metadata: ParquetMetaData) -> ParquetMetaData {
+    let file = metadata.file_metadata();
+    let rows = metadata.row_groups().iter().map(|g| g.num_rows().max(0)).fold(0, i64::saturating_add);
+    if file.num_rows() == rows {
+        return metadata;
+    }
+    let file = FileMetaData::new(
+        file.version(),
+        rows,
+        file.created_by().map(str::to_owned),
+        file.key_value_metadata().cloned(),
+        file.schema_descr_ptr(),
+        file.column_orders().cloned(),
+    );
+    let groups = metadata.into_builder().take_row_groups();
+    ParquetMetaDataBuilder::new(file).set_row_groups(groups).build()
 }
 
 fn mended(metadata: ParquetMetaData, end: i64) -> Result<ParquetMetaData> {

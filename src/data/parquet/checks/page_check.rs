@@ -101,6 +101,14 @@ fn damaged(chunk: &ColumnChunkMetaData, flaw: Flaw) -> Error {
     Error::corrupt(format!("a page of the Parquet file is damaged: {flaw}")).with("column", column)
 }
 
+/// Says of the pages v2 in these bytes of a column chunk that they are compressed.
+///
+/// # Errors
+/// `CorruptTable` if the bytes are no pages.
+pub(crate) fn mark_compressed(chunk: &ColumnChunkMetaData, bytes: &mut [u8]) -> Result<()> {
+    thrift::mark_compressed(bytes).map_err(|flaw| damaged(chunk, flaw))
+}
+
 /// Calls `f` with each page: its header and where it is, with its header.
 fn each_page(
     bytes: &[u8],
@@ -131,6 +139,7 @@ pub(crate) fn check_pages(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> std::res
         _ => 65_536,
     };
     let repeated = chunk.column_descr().max_rep_level() > 0;
+    let is_compressed = chunk.compression() != Compression::UNCOMPRESSED;
     let mut largest = 0;
     each_page(bytes, |header, _| {
         if header.uncompressed < 0 || header.values < 0 {
@@ -138,6 +147,9 @@ pub(crate) fn check_pages(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> std::res
         }
         if header.uncompressed > header.compressed.saturating_mul(ratio).saturating_add(PAGE_SLACK) {
             return Err("a page claims to decompress to more than its bytes can hold");
+        }
+        if is_compressed && header.plain_at.is_some() && header.compressed != header.uncompressed {
+            return Err("a page that is not compressed has two lengths");
         }
         if header.kind == DICTIONARY_PAGE && header.values > header.uncompressed {
             return Err("a dictionary claims more values than it has bytes");
@@ -197,7 +209,7 @@ fn check_inflated(
 ) -> std::result::Result<(), Flaw> {
     let Some(codec) = PageCodec::of(chunk.compression()) else { return Ok(()) };
     let is_v2 = header.kind == DATA_PAGE_V2;
-    if is_v2 && header.is_plain {
+    if is_v2 && header.plain_at.is_some() {
         return Ok(());
     }
     let levels = if is_v2 { header.level_bytes.iter().sum() } else { 0 };

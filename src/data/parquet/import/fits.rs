@@ -11,6 +11,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::statistics::Statistics;
 
+use crate::codec::parquet::ends;
 use crate::data::parquet::schema::avro_name;
 use crate::data::read::file_columns::{FileColumn, FileColumns};
 use crate::error::{Error, Result};
@@ -117,7 +118,11 @@ pub(crate) fn doubtful_leaves(columns: &FileColumns, schema: &Schema, footer: &P
         let leaf = column.leaves.start;
         let fits = footer.row_groups().iter().all(|group| {
             let chunk = group.columns().get(leaf);
-            group.num_rows() == 0 || chunk.and_then(|c| c.statistics()).is_some_and(|s| limit.is_kept_by(s))
+            group.num_rows() == 0
+                || chunk.and_then(|c| c.statistics()).is_some_and(|s| {
+                    // Older fields of bounds have unsigned numbers and bytes in another order.
+                    ends::are_believed(footer.file_metadata(), leaf, s) && limit.is_kept_by(s)
+                })
         });
         if !fits {
             out.push(id);
@@ -160,10 +165,6 @@ impl Limit {
     }
 
     fn is_kept_by(&self, statistics: &Statistics) -> bool {
-        // Parquet's older field of bounds has unsigned numbers in another order.
-        if statistics.is_min_max_deprecated() {
-            return false;
-        }
         let ends: Option<[i128; 2]> = match (self, statistics) {
             (Limit::Unsigned(_), Statistics::Int32(s)) => {
                 s.min_opt().zip(s.max_opt()).map(|(a, b)| [*a as u32, *b as u32].map(i128::from))

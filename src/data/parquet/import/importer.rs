@@ -17,6 +17,8 @@ use crate::data::parquet::import::fits::{check_ids, doubtful_leaves};
 use crate::data::parquet::import::hive::folder_value;
 use crate::data::parquet::import::lineage::{StoredLineage, has_lineage, lineage_of};
 use crate::data::parquet::import::whole_units::check_whole_units;
+use crate::data::parquet::plan::DecodePlan;
+use crate::data::parquet::read::ParquetBatches;
 use crate::data::read::constants::Constants;
 use crate::data::read::file_columns::{FileColumn, FileColumns};
 use crate::data::read::guard::guard;
@@ -33,6 +35,9 @@ use crate::types::name_mapping::NameMapping;
 use crate::types::select::prune_to;
 use crate::types::value::decode_bound;
 use crate::types::{Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, Transform, Value};
+
+/// Rows that are checked at a time.
+const BATCH_ROWS: usize = 8_192;
 
 /// A file as the table would have it.
 #[derive(Debug)]
@@ -147,6 +152,8 @@ impl Importer {
         partition: Option<&[Option<Value>]>,
     ) -> Result<DataFile> {
         let footer = parquet.footer();
+        let known_columns = columns.iter().filter(|c| self.schema.fields.iter().any(|f| c.id == Some(f.id)));
+        parquet.check_plain(known_columns.flat_map(|c| c.leaves.clone()))?;
         let ids = self.trusted_leaves(columns);
         let metrics = |config: &MetricsConfig| {
             guard(|| {
@@ -179,14 +186,32 @@ impl Importer {
         })?;
         let doubtful: Vec<Field> =
             (self.schema.fields.iter()).filter(|f| !self.is_without_nulls(f, columns, footer)).cloned().collect();
-        if !doubtful.is_empty() {
-            self.check_required(doubtful, &file)?;
-        }
-        for id in doubtful_leaves(columns, &self.schema, footer) {
-            self.check_values(id, &file)?;
-        }
+        let doubtful_values = doubtful_leaves(columns, &self.schema, footer);
+        let check = || {
+            if !doubtful.is_empty() {
+                self.check_required(doubtful, &file)?;
+            }
+            doubtful_values.into_iter().try_for_each(|id| self.check_values(id, &file))
+        };
+        check().map_err(|e| match e.kind() {
+            ErrorKind::InvalidInput => self.damage(path).unwrap_or(e),
+            _ => e,
+        })?;
         check_whole_units(&self.store, path, parquet, columns, &self.schema)?;
         Ok(file)
+    }
+
+    /// The error of a file that can't be decoded, whatever the table's columns are.
+    fn damage(&self, path: &str) -> Option<Error> {
+        let decode = || {
+            let file = ParquetFile::open(&self.store, path)?;
+            let (groups, leaves) = (0..file.footer().num_row_groups(), 0..file.parquet_schema().num_columns());
+            let metadata = file.metadata.clone();
+            let plan = DecodePlan { metadata, groups: groups.collect(), selection: None, leaves: leaves.collect() };
+            let batch_rows = plan.batch_rows(BATCH_ROWS);
+            ParquetBatches::after(file, plan, batch_rows, 0)?.try_for_each(|batch| batch.map(|_| ()))
+        };
+        decode().err()
     }
 
     /// Whether the footer shows that a column and its fields have no nulls where the table forbids them.
@@ -267,7 +292,7 @@ impl Importer {
             storage_options: BTreeMap::new(),
             name_mapping: Some(name_mapping.to_owned()),
             keep_deleted: false,
-            batch_rows: 8_192,
+            batch_rows: BATCH_ROWS,
             buckets: None,
         };
         let task = ScanTask {
@@ -448,3 +473,7 @@ fn is_same(ours: &DataType, stored: &DataType) -> bool {
         (a, b) => a == b,
     }
 }
+
+#[cfg(test)]
+#[path = "importer_tests.rs"]
+mod tests;
