@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from rest_server import answers
 from rest_server.faults import Answer
 from rest_server.refusal import Refusal, bad_request
+from rest_server.register import Entry, as_written
 from rest_server.switches import UNIT_SEPARATOR
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ def drop_table(service: Service, call: Call) -> Answer:
 
 def unregister_table(service: Service, call: Call) -> Answer:
     entry = service.register.unregister(call.name("table"))
-    return Answer(200, {"metadata-location": entry.location, "metadata": answers.as_written(entry.metadata)})
+    return Answer(200, {"metadata-location": entry.location, "metadata": as_written(entry.metadata)})
 
 
 def rename_table(service: Service, call: Call) -> Answer:
@@ -406,7 +407,7 @@ def _identifiers(service: Service, call: Call, names: list[tuple[str, ...]]) -> 
     return Answer(200, answers.page("identifiers", shown, service.switches.page_size, call.query))
 
 
-def _table(service: Service, call: Call, entry: answers.Entry, name: tuple[str, ...]) -> Answer:
+def _table(service: Service, call: Call, entry: Entry, name: tuple[str, ...]) -> Answer:
     return answers.table(entry, name, service.switches, service.guard, call.wants)
 
 

@@ -57,7 +57,7 @@ class Plans:
         with self.lock:
             plan = self.plans.get(number)
             if plan is None:
-                raise Refusal(404, "NoSuchPlanIdException", f"The plan number does not exist: {number}")
+                raise Refusal(404, "NoSuchPlanIdException", f"The plan id does not exist: {number}")
             if plan.is_cancelled:
                 return {"status": "cancelled"}
             if plan.polls_left > 0:
@@ -69,7 +69,7 @@ class Plans:
     def cancel(self, number: str) -> None:
         with self.lock:
             if number not in self.plans:
-                raise Refusal(404, "NoSuchPlanIdException", f"The plan number does not exist: {number}")
+                raise Refusal(404, "NoSuchPlanIdException", f"The plan id does not exist: {number}")
             self.plans[number].is_cancelled = True
             self.cancelled += 1
 
@@ -105,7 +105,8 @@ class Plans:
             if wanted is not None:
                 raise bad_request(f"Cannot find snapshot with ID {wanted}", "ValidationException")
             return {"file-scan-tasks": [], "delete-files": []}
-        data, deletes = [], []
+        data: list[Json] = []
+        deletes: list[Json] = []
         for entry in self.entries(snapshot):
             (data if entry["data_file"].get("content", 0) == 0 else deletes).append(entry)
         shown = [self.shown(entry, metadata) for entry in deletes]
@@ -119,7 +120,8 @@ class Plans:
         return {"file-scan-tasks": tasks, "delete-files": shown}
 
     def _appended(self, metadata: Json, by_id: dict[int, Json], start: int | None, end: int) -> Json:
-        tasks, at = [], end
+        tasks: list[Json] = []
+        at: int | None = end
         while at is not None and at != start:
             if at not in by_id:
                 raise bad_request(f"Cannot find snapshot with ID {at}", "ValidationException")

@@ -155,8 +155,7 @@ class Service:
         except Refusal as refusal:
             return Answer(refusal.status, refusal.body(), dict(refusal.headers))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            refusal = bad_request(f"Malformed request: {error!r}")
-            return Answer(refusal.status, refusal.body())
+            return Answer(400, bad_request(f"Malformed request: {error!r}").body())
 
     def once(self, call: Call) -> Answer:
         """What was done for a key is not done again: the same answer is given."""

@@ -29,7 +29,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def fresh_schema(schema: Json) -> tuple[Json, dict[int, int], int]:
-    """The schema with ids from 1, level by level; the new id of each old one; the last number."""
+    """The schema with ids from 1, level by level; the new id of each old one; the last id."""
     counter = itertools.count(1)
     renamed: dict[int, int] = {}
 
@@ -78,11 +78,11 @@ def new_metadata(request: Json, location: str) -> Json:
     if not 1 <= version <= 3:
         raise bad_request(f"Unsupported format version: v{version}", "IllegalArgumentException")
     schema, renamed, last_column = fresh_schema(request["schema"])
-    spec = {"spec-id": 0, "fields": []}
+    spec: Json = {"spec-id": 0, "fields": []}
     for position, field in enumerate((request.get("partition-spec") or {}).get("fields") or []):
         number = FIRST_PARTITION_FIELD + position
         spec["fields"].append({**field, "source-id": _source(renamed, field), "field-id": number})
-    orders = [{"order-id": 0, "fields": []}]
+    orders: list[Json] = [{"order-id": 0, "fields": []}]
     asked_order = (request.get("write-order") or {}).get("fields") or []
     if asked_order:
         fields = [{**field, "source-id": _source(renamed, field)} for field in asked_order]
@@ -202,7 +202,7 @@ def _check_ref(requirement: Json, base: Json) -> None:
         raise commit_failed(f"Requirement failed: {ref['type']} {name} was created concurrently")
     elif wanted != ref["snapshot-id"]:
         raise commit_failed(
-            f"Requirement failed: {ref['type']} {name} has changed: expected number {wanted} != {ref['snapshot-id']}"
+            f"Requirement failed: {ref['type']} {name} has changed: expected id {wanted} != {ref['snapshot-id']}"
         )
 
 

@@ -152,7 +152,7 @@ class Change:
         snapshot, m = without_nulls(update["snapshot"]), self.metadata
         number = snapshot["snapshot-id"]
         if any(s["snapshot-id"] == number for s in m["snapshots"]):
-            raise bad_request(f"Snapshot already exists for number: {number}", "ValidationException")
+            raise bad_request(f"Snapshot already exists for id: {number}", "ValidationException")
         if m["format-version"] > 1:
             sequence, last = snapshot["sequence-number"], m["last-sequence-number"]
             if sequence <= last and snapshot.get("parent-snapshot-id") is not None:

@@ -96,9 +96,7 @@ def _add_version(m: Json, version: Json, last_schema: int | None) -> int:
 def _set_version(m: Json, wanted: int, last: int | None) -> None:
     if wanted == LAST_ADDED:
         if last is None:
-            raise bad_request(
-                "Cannot set last version number: no last version number has been set", "ValidationException"
-            )
+            raise bad_request("Cannot set last version id: no last version id has been set", "ValidationException")
         wanted = last
     version = next((known for known in m["versions"] if known["version-id"] == wanted), None)
     if version is None:
