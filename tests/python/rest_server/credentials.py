@@ -188,8 +188,6 @@ def signed_again(auth: Auth, method: str, url: str, headers: dict[str, str], bod
     request = AWSRequest(method=method, url=url, data=body, headers={n: headers[n] for n in names if n in headers})
     request.context["timestamp"] = headers.get("x-amz-date", "")
     signer = SigV4Auth(Credentials(key, secret), auth.service, auth.region)
-    if "x-amz-content-sha256" in headers:
-        request.headers["X-Amz-Content-SHA256"] = headers["x-amz-content-sha256"]
     canonical = signer.canonical_request(request)
     signature = signer.signature(signer.string_to_sign(request, canonical), request)
     return (
