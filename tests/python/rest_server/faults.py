@@ -52,6 +52,10 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     # Sent in place of the body, if given.
     content: bytes | None = None
+    # How often the content is sent.
+    repeated: int = 1
+    # Whether the length is said before.
+    has_length: bool = True
 
     def bytes(self) -> bytes:
         if self.content is not None:
@@ -152,8 +156,13 @@ def deep_member(answer: Answer) -> Answer:
 
 
 def huge(answer: Answer) -> Answer:
-    """Far more than any answer should have: 300 MB of a text."""
-    return Answer(answer.status, None, answer.headers, b'{"acme": "' + b"x" * 300_000_000 + b'"}')
+    """Far more than any answer should have: 2 GB of spaces."""
+    return Answer(answer.status, None, answer.headers, b" " * 1_000_000, 2_000)
+
+
+def endless(answer: Answer) -> Answer:
+    """The same, without saying so before."""
+    return Answer(answer.status, None, answer.headers, b" " * 1_000_000, 2_000, False)
 
 
 def not_utf8(answer: Answer) -> Answer:
@@ -186,6 +195,7 @@ WHOLE: dict[str, Changed] = {
     "deep": deep,
     "deep-member": deep_member,
     "huge": huge,
+    "endless": endless,
     "not-utf8": not_utf8,
     "wrong-content-type": wrong_content_type,
     "null": of_json(None),

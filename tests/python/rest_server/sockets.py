@@ -65,12 +65,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if answer.status not in (204, 304):
             if "Content-Type" not in answer.headers:
                 self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-        if with_body:
+            if answer.has_length:
+                self.send_header("Content-Length", str(len(content) * answer.repeated))
+        if with_body or not answer.has_length:
             self.send_header("Connection", "close")
         self.end_headers()
         if answer.status not in (204, 304) and (self.command != "HEAD" or with_body):
-            self.wfile.write(content)
+            for _ in range(answer.repeated):
+                self.wfile.write(content)
 
     def break_off(self, broken: Broken) -> None:
         self.close_connection = True
