@@ -89,8 +89,6 @@ def test_pages_nobody_asked_for(server: RestServer, catalog: fz.Catalog) -> None
 
 
 def test_pages_that_never_end_are_refused(server: RestServer, catalog: fz.Catalog) -> None:
-    from rest_server import Answer
-
     def again(answer: Answer) -> Answer:
         return Answer(200, {"identifiers": [], "next-page-token": "same"})
 

@@ -50,9 +50,9 @@ def test_the_server_plans(server: RestServer, catalog: fz.Catalog, polls: int, f
 def test_a_plan_that_nobody_wants_any_longer_is_cancelled(server: RestServer, catalog: fz.Catalog) -> None:
     catalog.create_table("db.t", SCHEMA).append(one(1))
     server.switches.change({"planning_mode": "server", "async_polls": 10**6})
-    loaded = catalog.load_table("db.t")
+    loaded = opened(server, **{"rest.plan-timeout-ms": "500"}).load_table("db.t")
     with pytest.raises(fz.FrazilError, match="plan"):
-        loaded.scan(options={"rest.plan.timeout-ms": "500"}).to_arrow()
+        loaded.scan().to_arrow()
     assert server.service.plans.cancelled == 1
 
 
