@@ -116,4 +116,5 @@ def _check_version(version: Json) -> None:
     if not dialects:
         raise bad_request("Invalid view version: it has no representation", "ValidationException")
     if len(set(dialects)) != len(dialects):
-        raise bad_request("Invalid view version: Cannot add multiple queries for one dialect", "ValidationException")
+        message = "Invalid view version: Cannot add multiple queries for one dialect"
+        raise bad_request(message, "IllegalArgumentException")
