@@ -119,7 +119,8 @@ test-nightly: ## what `make test` only samples: every crash point, 1,000 sequenc
 	@FRAZIL_NIGHTLY=1 FRAZIL_MODEL_SEQUENCES=$${FRAZIL_MODEL_SEQUENCES:-1000} $(BIN)/python -m pytest --timeout 14400 -s \
 	  tests/python/test_crash_points.py tests/python/test_paimon_crash_points.py \
 	  tests/python/test_concurrency.py tests/python/test_paimon_concurrency.py tests/python/test_row_changes_model.py \
-	  tests/python/test_evolution_model.py tests/python/test_maintain_model.py tests/python/test_spark_failures.py
+	  tests/python/test_evolution_model.py tests/python/test_maintain_model.py tests/python/test_spark_failures.py \
+	  tests/python/test_real_catalogs.py tests/python/test_real_stores.py tests/python/test_rest_server_java.py
 
 .PHONY: test-interop
 test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1; tables of Java Paimon, pypaimon, pypaimon-rust
