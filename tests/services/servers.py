@@ -124,11 +124,11 @@ def hive(folder: Path) -> Server:
     return Server(program, {"uri": f"thrift://127.0.0.1:{port}", "warehouse": f"file://{warehouse}"})
 
 
-def nessie(folder: Path, s3: Server) -> Server:
+def nessie(folder: Path, store: Callable[[], Server]) -> Server:
     """Nessie's REST catalog, over an S3 server that gives keys by STS."""
     program = java(21)
     nightly("nessie-quarkus")
-    found = jar("org.projectnessie.nessie:nessie-quarkus:0.99.0:jar:runner")
+    found, s3 = jar("org.projectnessie.nessie:nessie-quarkus:0.99.0:jar:runner"), store()
     port, management = free_port(), free_port()
     store = "nessie.catalog.service.s3.default-options"
     options = {
@@ -339,7 +339,7 @@ SERVERS: dict[str, Callable[[Path], Server]] = {
     "rest": rest,
     "rest_on_postgres": rest_on_postgres,
     "hive": hive,
-    "nessie": lambda folder: nessie(folder / "nessie", minio(folder / "minio")),
+    "nessie": lambda folder: nessie(folder / "nessie", lambda: minio(folder / "minio")),
     "postgres": postgres,
     "moto": moto,
     "minio": minio,
