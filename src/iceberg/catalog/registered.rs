@@ -122,7 +122,8 @@ fn taken(ident: &TableIdent) -> Error {
 fn write_metadata(store: &dyn Store, metadata: &TableMetadata, number: u64) -> Result<String> {
     let (suffix, bytes) = encoded(metadata)?;
     let path = join(&metadata_folder(metadata), &format!("{number:05}-{}{suffix}", uuid::Uuid::new_v4()));
-    store.put_if_absent(&path, &bytes)?;
+    // The file can be there although writing it failed. No register names it yet.
+    store.put_if_absent(&path, &bytes).inspect_err(|e| forget(store, &path, e))?;
     Ok(path)
 }
 
