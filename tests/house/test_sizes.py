@@ -55,6 +55,9 @@ PLANTED = {
         "python/frazil/scan.py f",
     ),
     "a Rust file": ("empty-names", {"src/types/utils.rs": ""}, "src/types/utils.rs"),
+    "a longer name": ("empty-names", {"src/types/schema_utils.rs": ""}, "src/types/schema_utils.rs"),
+    "a shorter name": ("empty-names", {"src/types/util.rs": ""}, "src/types/util.rs"),
+    "a general name": ("empty-names", {"src/types/shared.rs": ""}, "src/types/shared.rs"),
     "a Rust folder": ("empty-names", {"src/types/common/mod.rs": ""}, "src/types/common/mod.rs"),
     "a Python file": ("empty-names", {"tests/python/helpers.py": ""}, "tests/python/helpers.py"),
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from circles import cuts
-from python_graph import RUNTIME, graph, package_files
+from python_graph import RUNTIME, graph
 from rules import RULES, Offence, rule
 
 # A part of the package (a folder, or a file of `frazil` or `frazil.spark`) imports from those in earlier rows only.

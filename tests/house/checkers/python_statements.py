@@ -76,7 +76,7 @@ def _is_default(node: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
 
 
 def _reads_format(node: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
-    """Whether a node reads `x.format`, `x["format"]` or `getattr(x, "format")`; calls of a method `format` are others."""
+    """Whether a node reads `x.format`, `x["format"]` or `getattr(x, "format")`; a call of a method is none of these."""
     if isinstance(node, ast.Attribute):
         call = above.get(node)
         return node.attr == "format" and not (isinstance(call, ast.Call) and call.func is node)
@@ -134,7 +134,9 @@ def python_imports(root: Path) -> Iterator[Offence]:
     for file in package_files(root):
         for node in ast.walk(file.tree):
             if what := _imports_by_text(node, file.name in DYNAMIC_IMPORTS):
-                yield Offence(file.name, f"line {node.lineno}: `{what}`: import by a statement, or let engines.py do it")
+                yield Offence(
+                    file.name, f"line {node.lineno}: `{what}`: import by a statement, or let engines.py do it"
+                )
 
 
 def _imports_by_text(node: ast.AST, may_import: bool) -> str:

@@ -15,7 +15,19 @@ MAX_FILES_IN_FOLDER = 20
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 60
 MAX_INLINE_TEST_LINES = 250
-EMPTY_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
+EMPTY_NAMES = {
+    "util",
+    "utils",
+    "utility",
+    "utilities",
+    "common",
+    "helper",
+    "helpers",
+    "misc",
+    "shared",
+    "stuff",
+    "various",
+}
 PYTHON_FOLDERS = ("python", "tests", "benches", "demo", "tools", "examples")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -70,7 +82,7 @@ def empty_names(root: Path) -> Iterator[Offence]:
     for path in [file.path for file in load(root)] + python_files(root):
         relative = path.relative_to(root)
         for part in relative.with_suffix("").parts:
-            if part in EMPTY_NAMES:
+            if EMPTY_NAMES & set(part.lower().split("_")):
                 yield Offence(relative.as_posix(), f"{part!r} says nothing: name it by what it is about")
 
 
