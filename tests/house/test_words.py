@@ -43,6 +43,7 @@ PLANTED = {
     "in a docstring": ("dialect", {"python/frazil/spark/read.py": '"""Upkeep."""\n'}, "python/frazil/spark"),
     "in a Python message": ("dialect", {"python/frazil/scan.py": 'raise E("so many files")\n'}, "python/frazil"),
     "in a program": ("dialect", {"benches/reading/run.py": '"""Reads anew."""\n'}, "benches/reading"),
+    "in a test": ("dialect", {"tests/python/test_scan.py": '"""Reads anew."""\n'}, "tests/python"),
     "at the root": ("dialect", {"README.md": "Faster than what is beside it.\n"}, "."),
     "in the help of make": ("dialect", {"Makefile": "lock: ## resolve anew\n"}, "."),
     "in a page": ("dialect", {"docs/guide/read.md": "Files, of which two are read.\n"}, "docs/guide"),

@@ -76,7 +76,7 @@ def _is_default(node: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
 
 
 def _reads_format(node: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
-    """Whether a node reads `x.format`, `x["format"]` or `getattr(x, "format")`; a call of a method is none of these."""
+    """Whether a node reads `x.format`, `x["format"]` or `getattr(x, "format")`; calls of a method do not."""
     if isinstance(node, ast.Attribute):
         call = above.get(node)
         return node.attr == "format" and not (isinstance(call, ast.Call) and call.func is node)

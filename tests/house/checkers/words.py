@@ -30,7 +30,9 @@ DIALECT = [
     "it is that",
 ]
 # Folders of Python programs that are no part of the package.
-PROGRAMS = ("benches", "demo", "examples", "fuzz", "tools")
+PROGRAMS = ("benches", "demo", "examples", "fuzz", "tests", "tools")
+# These name the phrases.
+NAMING = {"tests/house/checkers/words.py", "tests/house/test_words.py"}
 # `None` is Python's.
 _DIALECT = re.compile(r"\b(?:" + "|".join(DIALECT).replace(" ", r"(?:\s|\\\n)+") + r")\b(?<!(?-i:None))", re.IGNORECASE)
 
@@ -70,10 +72,12 @@ def rust_texts(root: Path) -> Iterator[tuple[str, list[Text]]]:
 
 
 def python_texts(root: Path) -> Iterator[tuple[str, list[Text]]]:
-    """Comments and text constants, docstrings among them. Tests are left out."""
+    """Comments and text constants, docstrings among them."""
     others = [path for folder in PROGRAMS for path in sorted((root / folder).rglob("*.py"))]
     others += sorted((root / "python").rglob("*.pyi"))
     for path in [*(file.path for file in package_files(root)), *others]:
+        if path.relative_to(root).as_posix() in NAMING:
+            continue
         source = path.read_text("utf-8")
         comments = [
             (token.start[0], token.string.lstrip("#"))
