@@ -134,6 +134,19 @@ PLANTED = {
         {"src/py/table.rs": "fn f() { crate::paimon::state::PaimonTable; }\n"},
         "src/py/table.rs",
     ),
+    "another name for a format's type": (
+        "formats-behind-tables",
+        {
+            "src/tables/open.rs": "use crate::iceberg::state::IcebergTable;\npub type Opened = IcebergTable;\n",
+            "src/py/table.rs": "use crate::tables::open::Opened;\n",
+        },
+        "src/tables/open.rs",
+    ),
+    "another name by a path": (
+        "formats-behind-tables",
+        {"src/tables/open.rs": "pub(crate) type Opened = Option<crate::paimon::state::PaimonTable>;\n"},
+        "src/tables/open.rs",
+    ),
     "both in one file": (
         "formats-behind-tables",
         {"src/py/table.rs": "use crate::iceberg::state::IcebergTable;\nuse crate::paimon::state::PaimonTable;\n"},

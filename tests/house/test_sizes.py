@@ -39,6 +39,11 @@ PLANTED = {
         {"src/expr/bounds.rs": "impl A {\nfn f() {\n" + CALLS * 59 + "}\n}\n"},
         "src/expr/bounds.rs f",
     ),
+    "61 lines of a macro": (
+        "function-sizes",
+        {"src/expr/bounds.rs": "macro_rules! f {\n() => {{\n" + CALLS * 57 + "}};\n}\n"},
+        "src/expr/bounds.rs f",
+    ),
     "61 lines of a Python function": (
         "function-sizes",
         {"python/frazil/scan.py": "def f():\n" + "    g()\n" * 60},

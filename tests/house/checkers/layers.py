@@ -9,7 +9,8 @@ from pathlib import Path
 from circles import circles, cuts
 from rules import RULES, Offence, rule
 from rust_graph import graph
-from rust_source import RustFile, is_name_of_tests, library, name_of, text, visibility
+from rust_source import Item, RustFile, is_name_of_tests, library, name_of, text, visibility
+from tree_sitter import Node
 
 # A room imports from those in earlier rows only; rooms of one row don't know each other.
 ROWS = [
@@ -118,6 +119,22 @@ def formats_behind_tables(root: Path) -> Iterator[Offence]:
         room, below = read.by_name[start].room, read.by_name[end].room
         if room in above and below in FORMATS:
             yield Offence(start, f"{room} imports {end}: let it ask src/tables")
+    for file in read.files:
+        for node in aliases(file) if file.room == "tables" else ():
+            words = re.findall(r"\w+", text(node.child_by_field_name("type")))
+            meant = [found for word in words for found in read.crate.lookup(file.module, word)]
+            rooms = {found.file.room for found in meant if isinstance(found, Item)}
+            if rooms & set(FORMATS) or set(FORMATS) & set(words):
+                yield Offence(file.name, f"`{name_of(node)}` is a type of one format: hand on a trait of src/rows/seam")
+
+
+def aliases(file: RustFile) -> list[Node]:
+    """The types that a file gives another name, and lets others use."""
+    return [
+        node
+        for node in file.tree.named_children
+        if node.type == "type_item" and visibility(node) and not file.in_tests(node)
+    ]
 
 
 @rule("root-modules")
@@ -207,10 +224,7 @@ def foreign_names(root: Path) -> Iterator[Offence]:
         for imported in file.imports:
             if imported.name in foreign and imported.visibility:
                 yield Offence(file.name, f"line {imported.line}: hands on `{'::'.join(imported.segments)}`")
-        for node in file.tree.named_children:
-            if node.type == "type_item" and visibility(node) and not file.in_tests(node):
-                words = set(re.findall(r"\w+", text(node.child_by_field_name("type"))))
-                if any(word in foreign or watched.fullmatch(word) for word in words):
-                    yield Offence(
-                        file.name, f"line {node.start_point.row + 1}: `{name_of(node)}` is another crate's type"
-                    )
+        for node in aliases(file):
+            words = set(re.findall(r"\w+", text(node.child_by_field_name("type"))))
+            if any(word in foreign or watched.fullmatch(word) for word in words):
+                yield Offence(file.name, f"line {node.start_point.row + 1}: `{name_of(node)}` is another crate's type")

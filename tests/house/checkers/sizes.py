@@ -9,7 +9,7 @@ from pathlib import Path
 
 from python_graph import PythonFile, package_files
 from rules import Offence, rule
-from rust_source import library, load
+from rust_source import library, load, name_of
 
 MAX_FILES_IN_FOLDER = 20
 MAX_FILE_LINES = 600
@@ -68,6 +68,10 @@ def function_sizes(root: Path) -> Iterator[Offence]:
                 yield Offence(
                     f"{file.name} {function.name}", f"{function.code_lines} lines; at most {MAX_FUNCTION_LINES}"
                 )
+        for node in file.tree.named_children:
+            lines = node.end_point.row - node.start_point.row + 1
+            if node.type == "macro_definition" and not file.in_tests(node) and lines > MAX_FUNCTION_LINES:
+                yield Offence(f"{file.name} {name_of(node)}", f"{lines} lines of a macro; at most {MAX_FUNCTION_LINES}")
     for file in package_files(root):
         for node in ast.walk(file.tree):
             if isinstance(node, Function):
