@@ -1,4 +1,4 @@
-"""Upkeep: what goes, what stays, and that every version that stays reads as before."""
+"""Maintenance: what is removed, what stays, and that every version that stays reads as before."""
 
 from __future__ import annotations
 
@@ -197,9 +197,9 @@ def test_links_are_not_followed_and_do_not_hide_what_is_live(tmp_path: pathlib.P
 def test_orphan_removal_refuses(table: fz.Table, tmp_path: pathlib.Path) -> None:
     table.append(rows(1))
     make_old(table)
-    beside = fz.catalog("c", warehouse=tmp_path / "beside")
-    beside.create_namespace("db")
-    other = beside.create_table("db.t", rows(1).schema).append(rows(1))
+    elsewhere = fz.catalog("c", warehouse=tmp_path / "elsewhere")
+    elsewhere.create_namespace("db")
+    other = elsewhere.create_table("db.t", rows(1).schema).append(rows(1))
     for folder in (str(tmp_path), other.location, other.location + "/data", str(tmp_path / "elsewhere")):
         with pytest.raises(fz.InvalidInputError, match="not the table's"):
             table.maintain.remove_orphan_files(location=folder)

@@ -235,7 +235,7 @@ proptest! {
     }
 }
 
-/// Of each kind a snapshot has one file, the newest, and only a snapshot that is there has any.
+/// Of each kind a snapshot has one file, the newest, and only an existing snapshot has any.
 #[test]
 fn statistics_are_those_of_a_snapshot_of_the_table() {
     let java = parsed("stats_v2.v4");

@@ -93,7 +93,7 @@ pub(super) fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|n| (*n).to_owned()).collect()
 }
 
-/// Whether every snapshot and tag that is there finds its files.
+/// Whether every existing snapshot and tag finds its files.
 pub(super) fn check_whole(t: &TableFolder) {
     let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
     let roots = roots(t).unwrap().into_iter().filter(|root| root.held == HeldPart::State).map(|root| root.snapshot);
@@ -103,7 +103,7 @@ pub(super) fn check_whole(t: &TableFolder) {
     check_logs(t);
 }
 
-/// Whether every changelog that is there finds what tells its changes.
+/// Whether every existing changelog finds the files with its changes.
 pub(super) fn check_logs(t: &TableFolder) {
     let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
     let lets_go = t.latest_schema().unwrap().options().produces_changelog();

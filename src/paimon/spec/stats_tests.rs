@@ -65,7 +65,7 @@ fn columns_meet_by_id_and_widen_with_their_types() {
     assert_eq!(known(3, PrimitiveType::Int), UNKNOWN);
 }
 
-/// Statistics that contradict themselves tell nothing: ten nulls of ten rows beside bounds, and bounds the wrong way
+/// Statistics that contradict themselves tell nothing: ten nulls of ten rows and bounds, and bounds the wrong way
 /// round. A bound of 16 characters may be cut, so that greater values begin with it.
 #[test]
 fn statistics_that_contradict_themselves_are_not_believed() {
