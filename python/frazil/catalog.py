@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from frazil import _core, arguments
 from frazil.arguments import configuration
-from frazil.arguments.checked import checked
+from frazil.arguments.checked import checked, checked_call
 from frazil.capabilities import TABLE_FORMATS
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.schema import core_schema
 from frazil.table import Table
 
-__all__ = ["Catalog", "catalog"]
+__all__ = ["Catalog", "catalog", "load_table"]
 
 
 @checked
@@ -241,6 +242,51 @@ def catalog(name: str | None = None, type: str | None = None, **properties: obje
     if name is None:
         name = configuration.default_catalog()
     return _open(name, configuration.merged(name, given))
+
+
+@checked_call
+def load_table(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | None = None) -> Table:
+    """Opens a table by its full name: `prod.db.events` is the table `db.events` of the catalog `prod`.
+
+    A name that doesn't begin with a catalog belongs to the default catalog of `frazil.catalog`. A process opens each
+    catalog once and keeps it.
+
+    Args:
+        identifier: The catalog, the namespace and the table, separated by dots.
+        catalogs: Properties of catalogs by the catalogs' names, as for `frazil.catalog`. They have precedence over
+            PyIceberg's configuration, which names further catalogs.
+
+    Raises:
+        InvalidInputError: No catalog of this name is known.
+        NotFoundError: The table does not exist.
+
+    Examples:
+        >>> import frazil as fz
+        >>> fz.load_table("prod.db.events")  # doctest: +SKIP
+    """
+    given = {name.lower(): (name, arguments.texts(properties)) for name, properties in (catalogs or {}).items()}
+    configured = configuration.known_catalogs()
+    first, _, rest = identifier.partition(".")
+    if "." in rest and first.lower() in {*given, *configured}:
+        name, properties = given.get(first.lower(), (first, {}))
+        return _kept(name, tuple(sorted(configuration.merged(name, properties).items()))).load_table(rest)
+    default = configuration.default_catalog()
+    if default.lower() not in {*given, *configured}:
+        known = ", ".join(sorted({*given, *configured}))
+        raise InvalidInputError(
+            "no catalog of this name is known",
+            {"identifier": identifier, "catalogs": known or "none"},
+            "Write catalog.namespace.table, and describe the catalog in .pyiceberg.yaml or by environment variables "
+            f"(PYICEBERG_CATALOG__{first.upper()}__URI=…). Open a folder with frazil.open_table",
+        )
+    name, properties = given.get(default.lower(), (default, {}))
+    return _kept(name, tuple(sorted(configuration.merged(name, properties).items()))).load_table(identifier)
+
+
+@lru_cache(maxsize=32)
+def _kept(name: str, properties: tuple[tuple[str, str], ...]) -> Catalog:
+    """A catalog that this process opens once."""
+    return _open(name, dict(properties))
 
 
 def _open(name: str, properties: dict[str, str]) -> Catalog:

@@ -29,6 +29,12 @@ def default_catalog() -> str:
     return name
 
 
+def known_catalogs() -> list[str]:
+    """The names of the catalogs that the configuration describes, in lower case."""
+    catalogs = _configuration().get("catalog")
+    return sorted(catalogs) if isinstance(catalogs, dict) else []
+
+
 def merged(name: str, given: Mapping[str, str]) -> dict[str, str]:
     """The properties of a catalog: the given ones, then those of the configuration. The result always has a type."""
     catalogs = _configuration().get("catalog") or {}

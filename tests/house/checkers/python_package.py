@@ -22,7 +22,7 @@ PARTS = [
     ["catalog"],
     ["__init__"],
     # What Spark's session, options, types and workers need.
-    ["spark.settings", "spark.wire", "spark.workers"],
+    ["spark.catalogs", "spark.settings", "spark.wire", "spark.workers"],
     ["spark.checked", "spark.columns", "spark.functions", "spark.types"],
     # What reads and writes are made of.
     ["spark.lanes"],
