@@ -12,6 +12,7 @@ from frazil.arguments import configuration
 from frazil.arguments.checked import checked, checked_call
 from frazil.capabilities import TABLE_FORMATS
 from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.interop import pyiceberg_catalogs
 from frazil.schema import core_schema
 from frazil.table import Table
 
@@ -208,7 +209,7 @@ class Catalog:
         return _open, (self.name, self.properties)
 
 
-def catalog(name: str | None = None, type: str | None = None, **properties: object) -> Catalog:
+def catalog(name: Any = None, type: str | None = None, **properties: object) -> Catalog:
     """Opens a catalog.
 
     Frazil also reads PyIceberg's configuration: the first `.pyiceberg.yaml` in the folder `PYICEBERG_HOME`, the home
@@ -218,10 +219,11 @@ def catalog(name: str | None = None, type: str | None = None, **properties: obje
     Args:
         name: The catalog's name, which is the key of its part of the configuration. By default it is the
             configuration's `default-catalog`, or else `default`. SQL catalogs in the same database are distinguished by
-            their names.
+            their names. It may also be a catalog object of PyIceberg, which is then used as it is.
         type: `filesystem` (the default) is a folder (`warehouse=`) that contains a folder for each namespace, with a
             folder for each table. `sql` is a SQLite file or PostgreSQL database (`uri=`), shared with the SQL catalogs
-            of PyIceberg and Java Iceberg. `memory` exists in this process alone.
+            of PyIceberg and Java Iceberg. `memory` exists in this process alone. `hive`, `glue`, `dynamodb`,
+            `bigquery`, and a class named by `py-catalog-impl`, are opened by your own PyIceberg, with its properties.
         **properties: The properties that the type needs, by PyIceberg's names: `warehouse=…`, `uri=…`, `**{"s3.region":
             …}`.
 
@@ -239,6 +241,8 @@ def catalog(name: str | None = None, type: str | None = None, **properties: obje
     )
     if type is not None:
         given["type"] = type
+    if pyiceberg_catalogs.is_catalog(name):
+        return _of_pyiceberg(name, given)
     if name is None:
         name = configuration.default_catalog()
     return _open(name, configuration.merged(name, given))
@@ -287,6 +291,21 @@ def load_table(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | N
 def _kept(name: str, properties: tuple[tuple[str, str], ...]) -> Catalog:
     """A catalog that this process opens once."""
     return _open(name, dict(properties))
+
+
+def _of_pyiceberg(given: Any, properties: Mapping[str, str]) -> Catalog:
+    """A catalog object of PyIceberg. Frazil opens those that it knows by itself, and keeps the others."""
+    if properties:
+        raise InvalidInputError(
+            "a catalog object of PyIceberg can't be combined with properties",
+            {"properties": ", ".join(sorted(properties))},
+            "Give them to PyIceberg's load_catalog",
+        )
+    name, own = pyiceberg_catalogs.opening_of(given)
+    register = pyiceberg_catalogs.Register(given)
+    if own["type"] in ("sql", "rest") and not register.is_of_this_process:
+        return _open(name, own)
+    return Catalog(_core.Catalog.of_register(name, own, register))
 
 
 def _open(name: str, properties: dict[str, str]) -> Catalog:

@@ -14,6 +14,7 @@ mod maintenance_parts;
 mod module;
 mod pickle;
 mod plan_part;
+mod register;
 mod requests;
 mod results;
 mod scan;

@@ -46,9 +46,7 @@ def merged(name: str, given: Mapping[str, str]) -> dict[str, str]:
         )
     out = {**_flat(section or {}), **given}
     if "type" not in out and "py-catalog-impl" in out:
-        raise UnsupportedError(
-            "catalogs written in Python (py-catalog-impl) are not supported", {"catalog": name}, "Give a type"
-        )
+        out["type"] = "py-catalog-impl"
     if "type" not in out:
         out["type"] = _type_of(name, out.get("uri"))
     return out
