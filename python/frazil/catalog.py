@@ -243,7 +243,9 @@ def catalog(name: Any = None, type: str | None = None, **properties: object) -> 
         given["type"] = type
     if pyiceberg_catalogs.is_catalog(name):
         return _of_pyiceberg(name, given)
-    if name is None:
+    if name is not None:
+        name = arguments.text("name", name)
+    else:
         name = configuration.default_catalog()
     return _open(name, configuration.merged(name, given))
 

@@ -33,8 +33,16 @@ impl ErrorKind {
             PermissionDenied, Store, Unsupported,
         };
         let all = [
-            NotFound, AlreadyExists, InvalidInput, CorruptTable, Unsupported, CommitConflict, CommitStateUnknown,
-            PermissionDenied, Store, Internal,
+            NotFound,
+            AlreadyExists,
+            InvalidInput,
+            CorruptTable,
+            Unsupported,
+            CommitConflict,
+            CommitStateUnknown,
+            PermissionDenied,
+            Store,
+            Internal,
         ];
         all.into_iter().find(|kind| kind.as_str() == name)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::call::run;
-use super::register::PyRegister;
+use super::requests::register::PyRegister;
 use super::schema::PySchema;
 use super::table::PyTable;
 use crate::error::{Error, ErrorKind};

@@ -21,8 +21,8 @@ pub(super) fn py_public_text(text: &str, most: usize) -> String {
     public_text(text, most.max(100)).into_owned()
 }
 
-/// The error for an exception: of the same kind if it is one of Frazil's. Other exceptions, such as that of Ctrl-C, come
-/// back as they are where the error leaves Rust.
+/// The error for an exception: of the same kind if it is one of Frazil's. Other exceptions, such as that of Ctrl-C,
+/// come back as they are where the error leaves Rust.
 pub(super) fn from_exception(py: Python<'_>, exception: PyErr) -> Error {
     let value = exception.value(py);
     let kind = value.getattr("kind").and_then(|kind| kind.extract::<String>());

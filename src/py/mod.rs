@@ -14,7 +14,6 @@ mod maintenance_parts;
 mod module;
 mod pickle;
 mod plan_part;
-mod register;
 mod requests;
 mod results;
 mod scan;

@@ -64,7 +64,7 @@ mod _core {
     use crate::py::variant::{variant_json, variant_objects};
 
     use crate::format::register::set_library;
-    use crate::py::register::open_register;
+    use crate::py::requests::register::open_register;
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from moto import mock_aws
+from moto.core.exceptions import JsonRESTError
+from moto.glue.responses import GlueResponse
 from pyiceberg.catalog import load_catalog
 from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.catalog.memory import InMemoryCatalog
@@ -29,8 +31,19 @@ class OwnCatalog(SqlCatalog):
 
 
 @pytest.fixture
-def glue(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The properties of a Glue catalog whose tables are local files."""
+def glue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """The properties of a Glue catalog whose tables are local files. Moto ignores the version that Glue compares."""
+    update, one_at_a_time = GlueResponse.update_table, threading.Lock()
+
+    def compared(self: GlueResponse) -> Any:
+        with one_at_a_time:
+            given = self.parameters
+            table = self.glue_backend.get_table(given["DatabaseName"], given["TableInput"]["Name"])
+            if given.get("VersionId") != table.as_dict()["VersionId"]:
+                raise JsonRESTError("ConcurrentModificationException", "the version is another one")
+            return update(self)
+
+    monkeypatch.setattr(GlueResponse, "update_table", compared)
     with mock_aws():
         yield {"type": "glue", "warehouse": str(tmp_path / "lake"), **AWS}
 
@@ -215,6 +228,10 @@ class TestObjects:
         table.append(ROWS)
         assert ids(theirs.load_table("db.events")) == [1, 2, 3]
         assert pickle.loads(pickle.dumps(table)).scan().count() == 3
+
+    def test_other_objects_are_refused(self) -> None:
+        with pytest.raises(fz.InvalidInputError, match="name must be"):
+            fz.catalog(3)
 
     def test_properties_belong_to_the_object(self, own: dict[str, str]) -> None:
         with pytest.raises(fz.InvalidInputError, match="combined with properties"):

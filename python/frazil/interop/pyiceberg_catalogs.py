@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -80,8 +79,9 @@ def open_register(name: str, properties: Mapping[str, str]) -> Register:
     """
     given = {k: v for k, v in properties.items() if (k, v) != ("type", CUSTOM)}
     try:
-        catalogs = importlib.import_module("pyiceberg.catalog")
-        opened = catalogs.load_catalog(name, **given)
+        from pyiceberg.catalog import load_catalog
+
+        opened = load_catalog(name, **given)
     except ImportError as error:
         kind = properties.get("type", CUSTOM)
         raise UnsupportedError(
@@ -187,9 +187,10 @@ class Register:
 
         PyIceberg would write a metadata file of its own. Here it takes the one that Frazil wrote.
         """
-        files = importlib.import_module("pyiceberg.serializers")
-        tables = importlib.import_module("pyiceberg.table")
-        exceptions = importlib.import_module("pyiceberg.exceptions")
+        from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+        from pyiceberg.serializers import FromInputFile
+        from pyiceberg.table import StagedTable
+
         commit = copy.copy(self._catalog)
         if not hasattr(commit, "_update_and_stage_table") or not hasattr(commit, "_write_metadata"):
             raise NotImplementedError
@@ -198,22 +199,20 @@ class Register:
         def stage(current: Any, identifier: Any, *_: Any) -> Any:
             nonlocal sent
             if current is None or current.metadata_location != before:
-                raise exceptions.CommitFailedException("another commit came first")
+                raise CommitFailedException("another commit came first")
             io = commit._load_file_io(properties=current.metadata.properties, location=after)
-            metadata = files.FromInputFile.table_metadata(io.new_input(after))
+            metadata = FromInputFile.table_metadata(io.new_input(after))
             if metadata == current.metadata:
                 raise NotImplementedError
             sent = True
-            return tables.StagedTable(identifier, metadata, after, io, commit)
+            return StagedTable(identifier, metadata, after, io, commit)
 
         commit._update_and_stage_table = stage
         for write in ("_write_metadata", "_write_metadata_no_exist_check"):
             setattr(commit, write, lambda *_, **__: None)
         try:
             commit.commit_table(_Named(tuple(table)), (), ())
-        except exceptions.CommitFailedException:
-            return False
-        except exceptions.NoSuchTableError:
+        except (CommitFailedException, NoSuchTableError):
             return False
         except NotImplementedError:
             raise

@@ -6,23 +6,23 @@ use std::sync::Arc;
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
-use super::errors::from_exception;
 use crate::error::Result;
 use crate::format::ident::TableIdent;
 use crate::format::register::TableRegister;
+use crate::py::errors::from_exception;
 
 /// The module with the function that opens a catalog by its name and properties.
 const LIBRARY: &str = "frazil.interop.pyiceberg_catalogs";
 
 /// A register whose methods are those of a Python object.
 #[derive(Debug)]
-pub(super) struct PyRegister {
+pub(in crate::py) struct PyRegister {
     object: Py<PyAny>,
     is_of_this_process: bool,
 }
 
 impl PyRegister {
-    pub(super) fn new(object: &Bound<'_, PyAny>) -> PyResult<PyRegister> {
+    pub(in crate::py) fn new(object: &Bound<'_, PyAny>) -> PyResult<PyRegister> {
         let is_of_this_process = object.getattr("is_of_this_process")?.extract()?;
         Ok(PyRegister { object: object.clone().unbind(), is_of_this_process })
     }
@@ -55,9 +55,13 @@ impl PyRegister {
 ///
 /// # Errors
 /// Errors of the Python function, by their kinds.
-pub(super) fn open_register(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableRegister>> {
+pub(in crate::py) fn open_register(
+    name: &str,
+    properties: &BTreeMap<String, String>,
+) -> Result<Arc<dyn TableRegister>> {
     Python::attach(|py| {
-        let opened = || PyRegister::new(&py.import(LIBRARY)?.call_method1("open_register", (name, properties.clone()))?);
+        let opened =
+            || PyRegister::new(&py.import(LIBRARY)?.call_method1("open_register", (name, properties.clone()))?);
         Ok(Arc::new(opened().map_err(|e| from_exception(py, e))?) as Arc<dyn TableRegister>)
     })
 }
