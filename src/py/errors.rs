@@ -50,7 +50,7 @@ impl std::fmt::Display for Foreign {
 impl std::error::Error for Foreign {}
 
 /// The exception that is not Frazil's and caused an error.
-fn foreign<'a>(error: &'a Error) -> Option<&'a PyErr> {
+fn foreign(error: &Error) -> Option<&PyErr> {
     let mut cause = std::error::Error::source(error);
     while let Some(current) = cause {
         if let Some(Foreign(exception)) = current.downcast_ref() {
