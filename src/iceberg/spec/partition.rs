@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value as Json, json};
 
 use crate::error::{Error, Result};
-use crate::types::json_members::OwnedMembers;
+use crate::types::json_members::{OwnedMembers, as_int};
 use crate::types::{PartitionField, PartitionSpec, Transform};
 
 /// The id of the first partition field if the spec records no ids.
@@ -66,8 +66,7 @@ pub(crate) fn source_id(members: &mut OwnedMembers) -> Result<(i32, bool)> {
         return Ok((id, ids.len() < 2));
     }
     let first = ids.first().ok_or_else(|| members.error("source-id", "is missing"))?;
-    let id = first.as_i64().and_then(|v| i32::try_from(v).ok());
-    Ok((id.ok_or_else(|| members.error("source-ids", "is not a list of 32-bit integers"))?, ids.len() == 1))
+    Ok((as_int(first).ok_or_else(|| members.error("source-ids", "is not a list of 32-bit integers"))?, ids.len() == 1))
 }
 
 /// The spec in its object form.
