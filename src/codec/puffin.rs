@@ -100,7 +100,8 @@ impl Footer {
     }
 
     /// The deletion vector of a data file, by the path that the table records.
-    pub fn deletion_vector(&self, data_file: &str) -> Option<&Blob> {
+    #[cfg(test)]
+    pub(crate) fn deletion_vector(&self, data_file: &str) -> Option<&Blob> {
         let names = |b: &&Blob| b.properties.get("referenced-data-file").is_some_and(|path| path == data_file);
         self.blobs.iter().filter(|b| b.kind == DELETION_VECTOR).find(names)
     }

@@ -32,7 +32,7 @@ impl NameMapping {
     /// Reads the value of the table property `schema.name-mapping.default`.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no name mapping, if a name occurs twice in one place, or if it nests too deep.
+    /// `CorruptTable` if it is not a name mapping, if a name occurs twice in one place, or if it nests too deep.
     pub fn parse(text: &str) -> Result<NameMapping> {
         let json = json_text::parse(text.as_bytes()).map_err(|e| bad("it is not JSON").because(e))?;
         from_json(&json, 0)

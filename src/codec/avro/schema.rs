@@ -223,7 +223,7 @@ impl SchemaParser {
                 Ok(Node::new(Shape::Union(branches.into()), Logical::None))
             }
             Json::Object(object) => self.object(object, namespace, depth),
-            _ => Err(bad("is no string, list or object")),
+            _ => Err(bad("is not a string, list or object")),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Sorted dictionaries in chunks: a chunk tells its first key, the others lie apart from it.
+//! Sorted dictionaries in chunks. A chunk holds its first key; its other keys are stored elsewhere.
 
 use std::cmp::Ordering;
 

@@ -9,7 +9,7 @@ const EMPTY: u8 = 0;
 
 const FULL: u8 = 1;
 
-/// What says that a list of slots has all that there are.
+/// Marks a list that contains all slots.
 const WHOLE_LIST: u8 = 0xfe;
 
 /// A set of 64-bit numbers.

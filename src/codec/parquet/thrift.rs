@@ -140,7 +140,7 @@ pub(crate) fn check_struct(bytes: &[u8]) -> ThriftWalk<()> {
 fn check_schema(cursor: &mut ThriftCursor<'_>) -> ThriftWalk<()> {
     let (kind, count) = cursor.list_header()?;
     if kind != STRUCT {
-        return Err("the schema is no list of structures");
+        return Err("the schema is not a list of structures");
     }
     // Children still to come of each open group.
     let mut open: Vec<usize> = Vec::new();

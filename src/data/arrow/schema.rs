@@ -110,7 +110,7 @@ pub(crate) fn arrow_primitive(ty: &PrimitiveType) -> Result<DataType> {
 /// columns first, then level by level below each, as Java assigns them. Nullable fields become optional columns.
 ///
 /// # Errors
-/// `Unsupported` for types that a table has none for (naming the column); `InvalidInput` for ids that are no numbers,
+/// `Unsupported` for types that a table has none for (naming the column); `InvalidInput` for ids that are not numbers,
 /// not positive or not unique, and for names that occur twice in one place.
 pub fn from_arrow(schema: &ArrowSchema) -> Result<Schema> {
     let mut ids = if schema.fields().iter().all(|f| has_ids(f)) { Ids::Recorded } else { Ids::Fresh(0) };

@@ -387,7 +387,7 @@ impl MergedRows {
         let columns = fields.iter().enumerate().map(column).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.merge.schema.clone(), columns, &options)
-            .map_err(|e| Error::internal("merged rows are no Arrow batch").because(e))
+            .map_err(|e| Error::internal("merged rows are not an Arrow batch").because(e))
     }
 }
 

@@ -86,7 +86,7 @@ fn copy_on_write(view: &View, hits: &[Hits], patch: &dyn Patch, effect: &mut Eff
 fn rewrite(rows: &LiveRows<'_>, hits: &Hits, patch: &dyn Patch, writer: &mut DataWriter) -> Result<Option<RowCounts>> {
     // Nothing is written before the first change is found. Earlier rows are then read again.
     let mut writing = patch.changes_all();
-    'again: loop {
+    'reading: loop {
         let (mut counts, mut seen) = (RowCounts::default(), 0);
         for (number, placed) in rows.read_all(&hits.task)?.enumerate() {
             check_cancelled()?;
@@ -94,7 +94,7 @@ fn rewrite(rows: &LiveRows<'_>, hits: &Hits, patch: &dyn Patch, writer: &mut Dat
             if !writing && batch.changes() {
                 writing = true;
                 if number > 0 {
-                    continue 'again;
+                    continue 'reading;
                 }
             }
             if writing {

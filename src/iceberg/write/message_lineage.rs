@@ -146,9 +146,9 @@ impl Told {
                 let pair = own.windows(2).find(|two| two[0] == two[1]);
                 return Err(twice(pair.map_or(NONE, |two| two[0])));
             }
-            let mut again = batch.clone();
-            again.intersect(&seen);
-            if let Some(id) = first(&again, |_| true) {
+            let mut repeated = batch.clone();
+            repeated.intersect(&seen);
+            if let Some(id) = first(&repeated, |_| true) {
                 return Err(twice(id));
             }
             seen.unite(&batch);

@@ -258,7 +258,7 @@ impl TableFolder {
     /// The number in a hint; `None` if there is no readable hint.
     pub(super) fn hint(&self, name: &str) -> Result<Option<i64>> {
         let bytes = match self.store.get_at_most(&join(&self.folder("snapshot"), name), LONGEST_HINT).if_found() {
-            // A file that is too long is no hint. The listing tells.
+            // A file that is too long is not a hint. The listing tells.
             Err(e) if e.kind() == ErrorKind::CorruptTable => None,
             bytes => bytes?,
         };

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::columns::Decoder;
 use super::entries::{ADD, DELETE, Identity, PaimonEntryColumns, PaimonEntryRequest};
 use super::folder::ManifestFolder;
-use super::list::{PaimonManifestFile, decode_entries};
+use super::list::{PaimonManifestFile, decode_manifest_list};
 use crate::codec::avro::OpenFile;
 use crate::error::{Error, Result};
 use crate::paimon::spec::snapshot::PaimonSnapshot;
@@ -273,7 +273,7 @@ fn read_parts<J: EntryJudge>(
 /// Reads one manifest.
 ///
 /// # Errors
-/// Those of the store; as [`super::columns::decode_manifest`], naming the manifest.
+/// Those of the store; as [`Decoder::decode`], naming the manifest.
 pub fn read_manifest(
     from: ManifestFolder<'_>,
     manifest: &PaimonManifestFile,
@@ -303,7 +303,7 @@ pub fn read_manifest_list(
             ))
             .hint("The file was cut off or replaced. Restore it, or go back to an older snapshot"));
         }
-        decode_entries(file)
+        decode_manifest_list(file)
     })
 }
 

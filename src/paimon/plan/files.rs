@@ -118,8 +118,8 @@ impl<'p> FilePruner<'p> {
     /// `InvalidInput` for options that are not what they should be.
     pub(crate) fn new(input: &'p PaimonPlanInput, rules: &'p PlanRules) -> Result<FilePruner<'p>> {
         let schema = input.schema.as_ref();
-        let alike = input.schemas.values().all(|other| schema.deals_like(other));
-        // Rows that an earlier schema dealt by keys of another type are in the buckets of those.
+        let alike = input.schemas.values().all(|other| schema.has_same_buckets(other));
+        // Rows of an earlier schema may be in buckets by keys of other types.
         let buckets = if alike { Options(&input.options).bucket()? } else { 0 };
         let of_filter = BucketFilter::new(schema, buckets, &input.filter)?.map(Arc::new);
         Ok(FilePruner {

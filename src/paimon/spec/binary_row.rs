@@ -129,7 +129,8 @@ impl<'a> BinaryRow<'a> {
     ///
     /// # Errors
     /// As [`BinaryRow::value`].
-    pub fn data<'t>(&self, types: impl IntoIterator<Item = &'t DataType>) -> Result<Vec<Option<Datum>>> {
+    #[cfg(test)]
+    pub(crate) fn data<'t>(&self, types: impl IntoIterator<Item = &'t DataType>) -> Result<Vec<Option<Datum>>> {
         types.into_iter().enumerate().map(|(i, ty)| self.datum(i, ty)).collect()
     }
 
