@@ -405,7 +405,7 @@ impl FilterParser<'_> {
         match self.peek() {
             Token::Word(_) if self.is_word("null") => error.hint("Nothing equals null; write `is null`"),
             Token::Word(_) | Token::Quoted(_) => {
-                error.hint("Text stands in single quotes; two columns can't be compared")
+                error.hint("Put text into single quotes; two columns can't be compared")
             }
             _ => error,
         }

@@ -94,7 +94,7 @@ pub trait CommitAttempt {
         Ok(None)
     }
 
-    /// Whether a version already has all changes, no matter who made them.
+    /// Whether a version already has all changes, from any writer.
     ///
     /// # Errors
     /// Errors of the store.

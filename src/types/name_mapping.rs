@@ -49,7 +49,7 @@ impl NameMapping {
         NameMapping(fields.iter().map(mapped).collect())
     }
 
-    /// The mapping of a schema's own names, as the table property has it.
+    /// The mapping of a schema's own names, as in the table property.
     pub fn text_of(schema: &Schema) -> String {
         Json::Array(schema.fields.iter().map(mapped_json).collect()).to_string()
     }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// How deep a text may nest.
 const MAX_DEPTH: usize = 100;
 
-/// Reads a type. Ids that the text leaves out are 0; whoever uses the type gives it new ones.
+/// Reads a type. Ids that the text leaves out are 0; the user of the type assigns new ones.
 ///
 /// # Errors
 /// `InvalidInput` if the text is not a type.

@@ -308,7 +308,7 @@ impl<'a> Cursor<'a> {
     /// `CorruptTable` if the bytes end.
     #[inline(always)]
     pub fn skip_varint(&mut self) -> Result<()> {
-        // Branches on the length help the processor to predict repeated lengths, as counts have them.
+        // Branches on the length help the processor to predict repeated lengths, as in counts.
         if let Some(&[a, b, c, d]) = self.rest.first_chunk::<4>() {
             let length = if a < 0x80 {
                 1

@@ -143,7 +143,7 @@ impl Ids {
     }
 }
 
-/// The Arrow fields directly below a type, as a table's types have them (a map's entries are not a level).
+/// The Arrow fields directly below a type, as in a table's types (a map's entries are not a level).
 fn children(data_type: &DataType) -> Vec<&FieldRef> {
     match data_type {
         DataType::Struct(fields) => fields.iter().collect(),
@@ -158,7 +158,7 @@ fn children(data_type: &DataType) -> Vec<&FieldRef> {
     }
 }
 
-/// Whether it is a variant, whose two columns are no columns of the table.
+/// Whether it is a variant, whose two parts are not columns of the table.
 fn is_variant(field: &ArrowField) -> bool {
     let named = field.metadata().get(EXTENSION_KEY).is_some_and(|name| name == VARIANT_EXTENSION);
     named && matches!(field.data_type(), DataType::Struct(_))

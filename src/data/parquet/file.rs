@@ -145,7 +145,7 @@ impl ParquetFile {
         self.metadata.metadata()
     }
 
-    /// The schema as Parquet has it.
+    /// The file's Parquet schema.
     pub(crate) fn parquet_schema(&self) -> &SchemaDescriptor {
         self.footer().file_metadata().schema_descr()
     }

@@ -15,7 +15,7 @@ fn spec(fields: Vec<PartitionField>) -> PartitionSpec {
     PartitionSpec { id: 3, fields }
 }
 
-/// An Arrow array of one type from values, as the table has it.
+/// An Arrow array of one type from values, as in the table.
 fn array_of(values: &[Option<Value>], ty: &P) -> ArrayRef {
     fn pick<'a, T>(
         values: &'a [Option<Value>],

@@ -50,7 +50,7 @@ impl Hits {
 /// Applies `patch` to the hits.
 ///
 /// # Errors
-/// Of reading and writing; those of `patch`; a cancellation.
+/// Errors of reading and writing; those of `patch`; a cancellation.
 pub(crate) fn apply(view: &View, mode: Mode, hits: Vec<Hits>, patch: &dyn Patch) -> Result<Effect> {
     let mut effect = Effect::none(view);
     let (whole, hits): (Vec<Hits>, Vec<Hits>) =
@@ -127,7 +127,7 @@ impl Batch {
             _ => patch.patch(&rows_of(&placed.rows, hit.clone())?, sources)?,
         };
         if patched.same.len() != count || patched.replaced.len() != count {
-            return Err(Error::internal("a change has another number of rows than it was given"));
+            return Err(Error::internal("a change returned another number of rows than it got"));
         }
         Ok(Batch { placed, hit, patched })
     }
@@ -177,7 +177,7 @@ impl Batch {
     fn replacements(&self, columns: &LiveRows<'_>) -> Result<RecordBatch> {
         let old = rows_of(&rows_of(&self.placed.rows, self.hit.clone())?, self.patched.replaced.clone())?;
         let rows = self.patched.rows.as_ref().filter(|rows| rows.num_rows() == old.num_rows());
-        let rows = rows.ok_or_else(|| Error::internal("rows are to be replaced by others that are not there"))?;
+        let rows = rows.ok_or_else(|| Error::internal("the rows that replace others are missing"))?;
         let mut all: Vec<ArrayRef> = rows.columns().to_vec();
         if let Some([ids, updated]) = columns.lineage() {
             all.truncate(ids);

@@ -74,7 +74,7 @@ pub fn spec_to_json(spec: &PartitionSpec) -> Json {
     json!({"spec-id": spec.id, "fields": spec_fields_to_json(&spec.fields)})
 }
 
-/// The fields in their list form, as v1 tables have them in `partition-spec`.
+/// The fields in their list form, as in `partition-spec` of v1 tables.
 pub fn spec_fields_to_json(fields: &[PartitionField]) -> Json {
     let field = |f: &PartitionField| json!({"name": f.name, "transform": f.transform.to_string(), "source-id": f.source_id, "field-id": f.field_id});
     Json::Array(fields.iter().map(field).collect())

@@ -175,7 +175,7 @@ fn twice(id: i64) -> Error {
 
 fn missing(column: i32) -> Error {
     let name = metadata_column(column).map(|f| f.name).unwrap_or_default();
-    Error::invalid("a rewritten row lacks what it had: its column is null").with("column", &name).hint(HINT)
+    Error::invalid("a rewritten row has lost a value: its column is null").with("column", &name).hint(HINT)
 }
 
 /// Reads only the lineage of rows.

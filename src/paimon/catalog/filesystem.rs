@@ -301,12 +301,12 @@ impl TableFolder {
         self.store.delete(&join(&self.folder("snapshot"), "LATEST"))
     }
 
-    /// A snapshot; `None` if it is not there.
+    /// A snapshot; `None` if it does not exist.
     pub(super) fn try_snapshot(&self, id: i64) -> Result<Option<PaimonSnapshot>> {
         self.try_file(self.snapshot_path(id), id)
     }
 
-    /// The snapshot in a file; `None` if it is not there.
+    /// The snapshot in a file; `None` if it does not exist.
     pub(super) fn try_file(&self, path: String, id: i64) -> Result<Option<PaimonSnapshot>> {
         let bytes = match self.store.get(&path) {
             Ok(bytes) => bytes,

@@ -184,7 +184,7 @@ fn run_attempts<'p>(mut attempt: SnapshotAttempt<'p>, plan: Option<Plan<'p>>) ->
 }
 
 /// Reads the `commit.*` options. By default there are more retries than Java's 10, and none waits longer than a second.
-/// So many writers can commit at the same time.
+/// Then a large number of writers can commit at the same time.
 fn retry_policy(options: Options<'_>) -> Result<RetryPolicy> {
     let millis = |key, default| Ok::<u64, Error>(options.duration_ms(key)?.map_or(default, |ms| ms.max(0) as u64));
     Ok(RetryPolicy {

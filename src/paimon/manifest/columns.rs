@@ -199,7 +199,7 @@ impl Decoder {
     }
 
     /// As [`Decoder::decode`], of some blocks of a manifest: threads can share one. Each entry that the request keeps
-    /// is the last row of the columns when `wants` is asked about it; what that does not want is forgotten at once.
+    /// is the last row of the columns when `wants` is asked about it. Entries that it rejects are removed at once.
     ///
     /// # Errors
     /// As [`Decoder::decode`]; those of `wants`.

@@ -168,7 +168,7 @@ pub fn decode_index_manifest<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<I
 /// The hashes of keys that an index file of kind [`HASH`] holds.
 ///
 /// # Errors
-/// `CorruptTable` if the bytes are no whole hashes.
+/// `CorruptTable` if the bytes are not whole hashes.
 pub fn decode_hashes(bytes: &[u8]) -> Result<Vec<i32>> {
     match bytes.as_chunks::<4>() {
         (hashes, []) => Ok(hashes.iter().map(|h| i32::from_be_bytes(*h)).collect()),

@@ -36,7 +36,7 @@ pub struct LiveEntries {
     pub rows: Vec<u32>,
 }
 
-/// Looks at live additions one by one as they are decoded, and makes something of those that it wants. One for each
+/// Judges live additions one by one as they are decoded, and keeps a result for some of them. One for each
 /// part of a manifest.
 pub trait EntryJudge {
     /// What it makes.
@@ -158,7 +158,7 @@ impl DeletedFiles {
         parts.into_iter().map(|of_manifest| of_manifest.into_iter().collect()).collect()
     }
 
-    /// What judges make of the live additions of a list of manifests, on as many threads as pay off, in the order of
+    /// The results of judges for the live additions of a list of manifests, on as many threads as pay off, in the order of
     /// manifests and their parts. `judge` makes one for a part of the manifest at a place in the list.
     ///
     /// # Errors

@@ -96,7 +96,7 @@ pub struct TablePaths {
 }
 
 impl TablePaths {
-    /// Of a table in the folder `root`.
+    /// For a table in the folder `root`.
     ///
     /// # Errors
     /// `InvalidInput` if an option is not what it should be; `CorruptTable` if its data folder is not below it.

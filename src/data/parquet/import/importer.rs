@@ -39,7 +39,7 @@ use crate::types::{Field, FieldId, PartitionField, PartitionSpec, PrimitiveType,
 /// Rows that are checked at a time.
 const BATCH_ROWS: usize = 8_192;
 
-/// A file as the table would have it.
+/// A file in the form that the table records.
 #[derive(Debug)]
 pub(crate) struct ImportedFile {
     /// The data file, with its partition.
