@@ -70,7 +70,7 @@ impl Sqlite {
                 Error::store("another process keeps the database locked").hint("Try again; nothing was changed")
             }
             Some(ErrorCode::CannotOpen) => {
-                Error::store("the database can't be opened").hint("Is its folder there, and may it be written?")
+                Error::store("the database can't be opened").hint("Check that its folder exists and can be written")
             }
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Error::denied("the database can't be written"),
             Some(ErrorCode::NotADatabase) => Error::invalid("the file is not a SQLite database"),
