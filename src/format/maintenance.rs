@@ -58,11 +58,11 @@ pub enum Maintained {
     Orphans(Orphans),
     /// Of [`Maintenance::RewriteManifests`].
     Manifests(RewrittenManifests),
-    /// Of both kinds of compaction.
+    /// Results of both kinds of compaction.
     Compacted(Compacted),
-    /// Of the actions on delete files.
+    /// Results of the actions on delete files.
     Deletes(RewrittenDeletes),
-    /// Of the actions that compute statistics; `None` if there was nothing to compute.
+    /// Results of the actions that compute statistics; `None` if there was nothing to compute.
     Statistics(Option<ComputedStatistics>),
 }
 

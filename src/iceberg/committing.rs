@@ -54,7 +54,7 @@ pub(crate) trait TableChange: Send {
     /// `CommitConflict` if changes of the table make this one impossible: no further attempt is made.
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata>;
 
-    /// Whether `metadata` has the change already, whoever made it.
+    /// Whether `metadata` already has the change, from any writer.
     fn is_applied(&self, metadata: &TableMetadata) -> bool;
 
     /// Whether `metadata` has the mark of this very change. Then an attempt was published, whatever the reply was.

@@ -124,7 +124,7 @@ impl Parser<'_> {
         Error::corrupt("the text is not JSON").with("byte", self.at)
     }
 
-    /// The next byte that is no space.
+    /// The next byte that is not a space.
     fn next(&mut self) -> Result<u8> {
         let is_space = |b: &&u8| matches!(b, b' ' | b'\n' | b'\r' | b'\t');
         let rest = self.text.get(self.at..).unwrap_or_default();

@@ -186,11 +186,6 @@ impl FilesystemCatalog {
         &self.store
     }
 
-    /// The warehouse's location, without a trailing slash.
-    pub fn warehouse(&self) -> &str {
-        &self.warehouse
-    }
-
     /// The folder of a namespace. An empty namespace gives the warehouse.
     ///
     /// # Errors

@@ -258,7 +258,7 @@ impl TableFolder {
     /// The number in a hint; `None` if there is no readable hint.
     pub(super) fn hint(&self, name: &str) -> Result<Option<i64>> {
         let bytes = match self.store.get_at_most(&join(&self.folder("snapshot"), name), LONGEST_HINT).if_found() {
-            // A file that is too long is no hint. The listing tells.
+            // A file that is too long is not a hint. The listing tells.
             Err(e) if e.kind() == ErrorKind::CorruptTable => None,
             bytes => bytes?,
         };
@@ -301,12 +301,12 @@ impl TableFolder {
         self.store.delete(&join(&self.folder("snapshot"), "LATEST"))
     }
 
-    /// A snapshot; `None` if it is not there.
+    /// A snapshot; `None` if it does not exist.
     pub(super) fn try_snapshot(&self, id: i64) -> Result<Option<PaimonSnapshot>> {
         self.try_file(self.snapshot_path(id), id)
     }
 
-    /// The snapshot in a file; `None` if it is not there.
+    /// The snapshot in a file; `None` if it does not exist.
     pub(super) fn try_file(&self, path: String, id: i64) -> Result<Option<PaimonSnapshot>> {
         let bytes = match self.store.get(&path) {
             Ok(bytes) => bytes,

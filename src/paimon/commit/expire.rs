@@ -49,15 +49,6 @@ pub struct ExpiredFiles {
     pub statistics_files: Vec<String>,
 }
 
-impl ExpiredFiles {
-    /// Paths of all files, but for those of the snapshots and changelogs.
-    pub fn files(&self) -> impl Iterator<Item = &String> {
-        let lists =
-            [&self.data_files, &self.index_files, &self.manifests, &self.manifest_lists, &self.statistics_files];
-        lists.into_iter().flatten()
-    }
-}
-
 /// Expires snapshots of the folder's branch, and changelogs that outlasted theirs.
 ///
 /// # Errors

@@ -47,7 +47,7 @@ impl RetentionRules {
     /// The options, and the arguments that override them.
     ///
     /// # Errors
-    /// `InvalidInput` for values that contradict each other or are no numbers.
+    /// `InvalidInput` for values that contradict each other or are not numbers.
     pub(crate) fn of(options: Options<'_>, expiry: &ExpiryRequest, now_ms: i64) -> Result<RetentionRules> {
         let or =
             |given: Option<i64>, key, default| Ok::<i64, Error>(given.or(options.integer(key)?).unwrap_or(default));
