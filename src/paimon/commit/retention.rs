@@ -4,6 +4,7 @@
 //! `ExpireChangelogImpl.expire`.
 
 use crate::error::{Error, Result};
+use crate::format::deletion::OutsideLocations;
 use crate::types::options::Options;
 
 /// An hour, milliseconds: `snapshot.time-retained` if nothing is said.
@@ -21,6 +22,8 @@ pub struct ExpiryRequest {
     pub older_than_ms: Option<i64>,
     /// The most snapshots to remove at once (`snapshot.expire.limit`, 50).
     pub limit: Option<i64>,
+    /// Folders outside of the table's own in which files are removed too.
+    pub outside: OutsideLocations,
 }
 
 /// How many stay, and for how long.

@@ -196,6 +196,9 @@ impl<'a> StatsBounds<'a> {
         let bounds = bound(self.min, index, then, ty).and_then(|lower| Ok((lower, bound(self.max, index, then, ty)?)));
         let (lower, upper) = bounds.unwrap_or_default();
         let nan = upper.is_some_and(|v| v.is_nan());
+        // No value is above a NaN: such bounds are swapped, and neither tells anything.
+        let swapped = !nan && upper.is_some() && lower.is_some_and(|v| v.is_nan());
+        let (lower, upper) = if swapped { (None, None) } else { (lower, upper) };
         let told = upper.is_some() && !nan && !self.hides_nans;
         ColumnBounds {
             lower: lower.filter(|v| !v.is_nan()),
