@@ -45,7 +45,7 @@ def replay(folder: pathlib.Path) -> Replay:
                 _count_step(states, open_step, line["how"])
                 open_step = None
             counts["reads"] += "read" in line
-            counts["upkeep"] += line.get("kept") == "done"
+            counts["maintained"] += line.get("kept") == "done"
             faults += [f"{path.name}: {line['broken']}"] if "broken" in line else []
             faults += [f"{path.name}: torn at {line['version']}: {line['torn']}"] if line.get("torn") else []
             faults += [f"{path.name}: young orphans {line['orphans']}"] if line.get("orphans") else []

@@ -126,7 +126,7 @@ def check(folder: pathlib.Path, catalog: dict[str, Any], kind: Kind) -> tuple[di
         "unknown": counts["unknown"],
         "cut off": counts["cut off"],
         "reads": counts["reads"],
-        "upkeep": counts["upkeep"],
+        "maintained": counts["maintained"],
         "rows": len(rows),
         "snapshots": len(table.snapshots),
         "orphans": len(removed.files),

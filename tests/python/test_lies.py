@@ -320,7 +320,7 @@ def test_lies_of_manifests_of_paimon(tmp_path: pathlib.Path, seed: int) -> None:
 
 
 def spoiled(draw: random.Random, index: bytes) -> bytes:
-    """A file index whose structure is broken: what it says of values stays, as far as it can be read."""
+    """A file index whose structure is broken: its values stay, as far as they can be read."""
     head = int.from_bytes(index[12:16], "big")  # magic, version, length of the header
     match draw.randrange(4):
         case 0:
