@@ -159,8 +159,7 @@ impl DeletedFiles {
     }
 
     /// The results of judges for the live additions of a list of manifests, on as many threads as pay off, in the order
-    /// of
-    /// manifests and their parts. `judge` makes one for a part of the manifest at a place in the list.
+    /// of manifests and their parts. `judge` makes one for a part of the manifest at a place in the list.
     ///
     /// # Errors
     /// As [`read_manifest`]; those of the judges.
