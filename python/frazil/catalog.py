@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from frazil import _core, arguments
 from frazil.arguments import configuration
-from frazil.arguments.checked import checked
+from frazil.arguments.checked import checked, checked_call
 from frazil.capabilities import TABLE_FORMATS
 from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.interop import pyiceberg_catalogs
 from frazil.schema import core_schema
 from frazil.table import Table
 
-__all__ = ["Catalog", "catalog"]
+__all__ = ["Catalog", "catalog", "load_table"]
 
 
 @checked
@@ -207,7 +209,7 @@ class Catalog:
         return _open, (self.name, self.properties)
 
 
-def catalog(name: str | None = None, type: str | None = None, **properties: object) -> Catalog:
+def catalog(name: Any = None, type: str | None = None, **properties: object) -> Catalog:
     """Opens a catalog.
 
     Frazil also reads PyIceberg's configuration: the first `.pyiceberg.yaml` in the folder `PYICEBERG_HOME`, the home
@@ -217,10 +219,11 @@ def catalog(name: str | None = None, type: str | None = None, **properties: obje
     Args:
         name: The catalog's name, which is the key of its part of the configuration. By default it is the
             configuration's `default-catalog`, or else `default`. SQL catalogs in the same database are distinguished by
-            their names.
+            their names. It may also be a catalog object of PyIceberg, which is then used as it is.
         type: `filesystem` (the default) is a folder (`warehouse=`) that contains a folder for each namespace, with a
             folder for each table. `sql` is a SQLite file or PostgreSQL database (`uri=`), shared with the SQL catalogs
-            of PyIceberg and Java Iceberg. `memory` exists in this process alone.
+            of PyIceberg and Java Iceberg. `memory` exists in this process alone. `hive`, `glue`, `dynamodb`,
+            `bigquery`, and a class named by `py-catalog-impl`, are opened by your own PyIceberg, with its properties.
         **properties: The properties that the type needs, by PyIceberg's names: `warehouse=…`, `uri=…`, `**{"s3.region":
             …}`.
 
@@ -238,9 +241,73 @@ def catalog(name: str | None = None, type: str | None = None, **properties: obje
     )
     if type is not None:
         given["type"] = type
-    if name is None:
+    if pyiceberg_catalogs.is_catalog(name):
+        return _of_pyiceberg(name, given)
+    if name is not None:
+        name = arguments.text("name", name)
+    else:
         name = configuration.default_catalog()
     return _open(name, configuration.merged(name, given))
+
+
+@checked_call
+def load_table(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | None = None) -> Table:
+    """Opens a table by its full name: `prod.db.events` is the table `db.events` of the catalog `prod`.
+
+    A name that doesn't begin with a catalog belongs to the default catalog of `frazil.catalog`. A process opens each
+    catalog once and keeps it.
+
+    Args:
+        identifier: The catalog, the namespace and the table, separated by dots.
+        catalogs: Properties of catalogs by the catalogs' names, as for `frazil.catalog`. They have precedence over
+            PyIceberg's configuration, which names further catalogs.
+
+    Raises:
+        InvalidInputError: No catalog of this name is known.
+        NotFoundError: The table does not exist.
+
+    Examples:
+        >>> import frazil as fz
+        >>> fz.load_table("prod.db.events")  # doctest: +SKIP
+    """
+    given = {name.lower(): (name, arguments.texts(properties)) for name, properties in (catalogs or {}).items()}
+    configured = configuration.known_catalogs()
+    first, _, rest = identifier.partition(".")
+    if "." in rest and first.lower() in {*given, *configured}:
+        name, properties = given.get(first.lower(), (first, {}))
+        return _kept(name, tuple(sorted(configuration.merged(name, properties).items()))).load_table(rest)
+    default = configuration.default_catalog()
+    if default.lower() not in {*given, *configured}:
+        known = ", ".join(sorted({*given, *configured}))
+        raise InvalidInputError(
+            "no catalog of this name is known",
+            {"identifier": identifier, "catalogs": known or "none"},
+            "Write catalog.namespace.table, and describe the catalog in .pyiceberg.yaml or by environment variables "
+            f"(PYICEBERG_CATALOG__{first.upper()}__URI=…). Open a folder with frazil.open_table",
+        )
+    name, properties = given.get(default.lower(), (default, {}))
+    return _kept(name, tuple(sorted(configuration.merged(name, properties).items()))).load_table(identifier)
+
+
+@lru_cache(maxsize=32)
+def _kept(name: str, properties: tuple[tuple[str, str], ...]) -> Catalog:
+    """A catalog that this process opens once."""
+    return _open(name, dict(properties))
+
+
+def _of_pyiceberg(given: Any, properties: Mapping[str, str]) -> Catalog:
+    """A catalog object of PyIceberg. Frazil opens those that it knows by itself, and keeps the others."""
+    if properties:
+        raise InvalidInputError(
+            "a catalog object of PyIceberg can't be combined with properties",
+            {"properties": ", ".join(sorted(properties))},
+            "Give them to PyIceberg's load_catalog",
+        )
+    name, own = pyiceberg_catalogs.opening_of(given)
+    register = pyiceberg_catalogs.Register(given)
+    if own["type"] in ("sql", "rest") and not register.is_of_this_process:
+        return _open(name, own)
+    return Catalog(_core.Catalog.of_register(name, own, register))
 
 
 def _open(name: str, properties: dict[str, str]) -> Catalog:

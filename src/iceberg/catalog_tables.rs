@@ -8,9 +8,10 @@ use crate::error::{Error, Result};
 use crate::format::catalog::NewTable;
 use crate::format::commit::now_ms;
 use crate::format::ident::TableIdent;
+use crate::format::register::TableRegister;
 use crate::format::table_format::TableFormat;
 use crate::iceberg::catalog::interface::TableCatalog;
-use crate::iceberg::catalog::kinds::of_type;
+use crate::iceberg::catalog::kinds::{of_register, of_type};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::evolve::properties::check_values;
 use crate::iceberg::spec::metadata_build::new_table;
@@ -52,6 +53,20 @@ impl IcebergCatalog {
     /// As [`of_type`]; those of the database.
     pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<IcebergCatalog> {
         let tables = of_type(name, &properties)?;
+        tables.prepare()?;
+        Ok(IcebergCatalog { name: name.to_owned(), properties, tables })
+    }
+
+    /// The catalog of a register. The properties say how tables are stored, and where new ones are.
+    ///
+    /// # Errors
+    /// Errors of the register; `InvalidInput` for unknown options of stores.
+    pub fn of_register(
+        name: &str,
+        properties: BTreeMap<String, String>,
+        register: Arc<dyn TableRegister>,
+    ) -> Result<IcebergCatalog> {
+        let tables = of_register(register, name, &properties)?;
         tables.prepare()?;
         Ok(IcebergCatalog { name: name.to_owned(), properties, tables })
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::call::run;
+use super::requests::register::PyRegister;
 use super::schema::PySchema;
 use super::table::PyTable;
 use crate::error::{Error, ErrorKind};
@@ -25,6 +26,18 @@ impl PyCatalog {
     #[staticmethod]
     fn open(py: Python<'_>, name: &str, properties: BTreeMap<String, String>) -> PyResult<PyCatalog> {
         Ok(PyCatalog { inner: run(py, || catalog::open(name, properties))? })
+    }
+
+    /// The catalog of a register: an object of `frazil.interop.pyiceberg_catalogs`.
+    #[staticmethod]
+    fn of_register(
+        py: Python<'_>,
+        name: &str,
+        properties: BTreeMap<String, String>,
+        register: &Bound<'_, PyAny>,
+    ) -> PyResult<PyCatalog> {
+        let register = Arc::new(PyRegister::new(register)?);
+        Ok(PyCatalog { inner: run(py, || catalog::of_register(name, properties, register))? })
     }
 
     #[getter]

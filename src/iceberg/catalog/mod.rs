@@ -10,7 +10,6 @@
 //! - `metadata_pointer`: the pointer to a table's current version
 //! - `newest_metadata`: which metadata file of a folder is current
 //! - `reachable`: the files that a table's metadata leads to
-//! - `register`: the register of a catalog that knows tables by name
 //! - `registered`: catalogs that keep a register of names: SQL catalogs and those in memory
 //! - `sql`: A register in a SQL database
 
@@ -23,6 +22,5 @@ mod metadata_names;
 pub mod metadata_pointer;
 mod newest_metadata;
 mod reachable;
-pub mod register;
 pub mod registered;
 pub mod sql;

@@ -116,7 +116,7 @@ fn large_numbers_are_versions() {
     assert_eq!(folder.hint("1720000000").open().unwrap().0, 3);
     folder.put(version("v18446744073709551615.metadata.json", "a", 9));
     assert_eq!(folder.open().unwrap(), (9, Some(u64::MAX)));
-    // Beyond 64 bits it is no version that anybody could follow.
+    // Beyond 64 bits it is not a version that anybody could follow.
     folder.put(version("v99999999999999999999.metadata.json", "a", 10));
     assert_eq!(folder.open().unwrap().0, 9);
 }

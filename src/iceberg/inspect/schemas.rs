@@ -221,7 +221,8 @@ pub(crate) struct Leaf {
     pub(crate) ty: P,
 }
 
-/// The columns of `readable_metrics`: every primitive column at every depth, by name. Variants are no primitives here.
+/// The columns of `readable_metrics`: every primitive column at every depth, by name. Variants do not count as
+/// primitives.
 pub(crate) fn leaves(metadata: &TableMetadata) -> Result<Vec<Leaf>> {
     fn walk(field: &Field, prefix: &str, out: &mut Vec<Leaf>) {
         let name = format!("{prefix}{}", field.name);
