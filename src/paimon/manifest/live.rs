@@ -158,8 +158,8 @@ impl DeletedFiles {
         parts.into_iter().map(|of_manifest| of_manifest.into_iter().collect()).collect()
     }
 
-    /// The results of judges for the live additions of a list of manifests, on as many threads as pay off, in the order
-    /// of manifests and their parts. `judge` makes one for a part of the manifest at a place in the list.
+    /// The judges' results for the live additions of a list of manifests, in the order of manifests and their parts.
+    /// Uses as many threads as pay off. `judge` makes one for a part of the manifest at a place in the list.
     ///
     /// # Errors
     /// As [`read_manifest`]; those of the judges.
