@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from starting import (
+    HERE,
     CannotStart,
     Program,
     answers,
@@ -209,7 +210,7 @@ def moto(folder: Path) -> Server:
     except ImportError as error:
         raise CannotStart(f"moto is not installed with its server: {error}") from None
     port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, str(HERE / "moto_server.py"), "-H", "127.0.0.1", "-p", str(port)]
     program = launch("moto", command, folder, answers(f"http://127.0.0.1:{port}/moto-api/"))
     return s3_of(program, port)
 
