@@ -303,7 +303,10 @@ def google(folder: Path) -> Server:
     endpoint = f"http://127.0.0.1:{port}"
     started = launch("google", command, folder, answers(f"{endpoint}/storage/v1/b"))
     post(f"{endpoint}/storage/v1/b?project=frazil", {"name": BUCKET})
-    return Server(started, {"endpoint": endpoint, "bucket": BUCKET})
+    front = free_port()
+    command = [sys.executable, str(HERE / "google_front.py"), str(front), str(port)]
+    started.others.append(launch("google_front", command, folder, listens(front)))
+    return Server(started, {"endpoint": f"http://127.0.0.1:{front}", "bucket": BUCKET})
 
 
 def toxiproxy(folder: Path) -> Server:
