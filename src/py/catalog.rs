@@ -28,7 +28,7 @@ impl PyCatalog {
         Ok(PyCatalog { inner: run(py, || catalog::open(name, properties))? })
     }
 
-    /// The catalog of a register: an object of `frazil.interop.pyiceberg_catalogs`.
+    /// The catalog of a register: an object of `frazil.pyiceberg_catalogs`.
     #[staticmethod]
     fn of_register(
         py: Python<'_>,
