@@ -25,6 +25,9 @@ use crate::types::select::column_hint;
 /// The format version of new tables unless the property `format-version` says otherwise.
 const DEFAULT_FORMAT_VERSION: u8 = 2;
 
+/// The location in the metadata of a new table whose real location the catalog decides.
+const DECIDED_LATER: &str = "decided-by-the-catalog";
+
 /// A catalog of Iceberg tables, of any type.
 #[derive(Clone)]
 pub struct IcebergCatalog {
@@ -46,6 +49,8 @@ impl IcebergCatalog {
     /// - `filesystem` (the default): `warehouse`, the root folder, which is made when something is created in it.
     /// - `sql`: `uri` of a SQLite or PostgreSQL database, `warehouse` for new tables; `init_catalog_tables` (default
     ///   true) makes the database's tables, `schema_version` = `v1` adds the column for views to old ones.
+    /// - `rest`: `uri` of a service with Iceberg's REST API, and what it wants to know: `warehouse`, `token` or
+    ///   `credential`.
     /// - `memory`: tables of this process alone; their files are in `warehouse`, or in a temporary folder.
     ///
     /// # Errors
@@ -90,6 +95,10 @@ impl seam::Catalog for IcebergCatalog {
         Ok(Arc::new(IcebergTable::of_catalog(self.tables.load(ident)?)?))
     }
 
+    fn table_exists(&self, ident: &TableIdent) -> Result<bool> {
+        self.tables.exists(ident)
+    }
+
     /// Columns get new field ids.
     fn create_table(
         &self,
@@ -101,11 +110,12 @@ impl seam::Catalog for IcebergCatalog {
         if format.id != ICEBERG.id {
             return Err(seam::other_format(self, format));
         }
-        self.tables.check_namespace(&ident.namespace)?;
-        let location = match request.location {
-            Some(location) => store::location::absolute(location.trim_end_matches('/'))?,
+        self.tables.check_parent(&ident.namespace)?;
+        let chosen = match request.location {
+            Some(location) => Some(store::location::absolute(location.trim_end_matches('/'))?),
             None => self.tables.new_location(ident)?,
         };
+        let location = chosen.as_deref().unwrap_or(DECIDED_LATER);
         let identified;
         let schema = match &request.identifier_fields {
             None => schema,
@@ -118,8 +128,8 @@ impl seam::Catalog for IcebergCatalog {
         let order = parse_sort_by(&request.sort_by, schema)?;
         let now = now_ms();
         check_values(&request.properties, &BTreeMap::new())?;
-        let metadata = new_table(schema, &spec, &order, &location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
-        let opened = self.tables.create(ident, MetadataCommit::creating(&metadata)?)?;
+        let metadata = new_table(schema, &spec, &order, location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
+        let opened = self.tables.create(ident, MetadataCommit::creating(&metadata)?, chosen.as_deref())?;
         Ok(Arc::new(IcebergTable::of_catalog(opened)?))
     }
 
@@ -153,7 +163,7 @@ impl seam::NamespaceProperties for IcebergCatalog {
 
 impl seam::Registration for IcebergCatalog {
     fn register_table(&self, ident: &TableIdent, metadata_location: &str) -> Result<Arc<dyn seam::Table>> {
-        self.tables.check_namespace(&ident.namespace)?;
+        self.tables.check_parent(&ident.namespace)?;
         let opened = self.tables.register(ident, &store::location::absolute(metadata_location)?)?;
         Ok(Arc::new(IcebergTable::of_catalog(opened)?))
     }

@@ -33,6 +33,13 @@ impl fmt::Display for Failure {
 
 impl StdError for Failure {}
 
+impl Failure {
+    /// The reason for an answer that did not arrive. `unsent` tells whether the server never received the request.
+    pub(super) fn of_transport(text: String, unsent: bool) -> Failure {
+        Failure { text, refused: unsent, unsent }
+    }
+}
+
 /// The combined information of the parts of an error.
 #[derive(Debug, Default)]
 struct Told {
@@ -72,7 +79,7 @@ fn told(e: &StoreError) -> Told {
 }
 
 /// A text without secrets, and not longer than [`MOST_TEXT`].
-fn public(mut text: String, secrets: &[String]) -> String {
+pub(super) fn public(mut text: String, secrets: &[String]) -> String {
     for secret in secrets {
         text = text.replace(secret, "***");
     }

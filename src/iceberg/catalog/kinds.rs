@@ -2,7 +2,7 @@
 //!
 //! The embedded default is the file-system catalog, laid out as Java's `HadoopCatalog`: a namespace is a folder of the
 //! warehouse, a table a folder in it. SQL catalogs share their database with Java's `JdbcCatalog` and PyIceberg's
-//! `SqlCatalog`.
+//! `SqlCatalog`. REST catalogs are services with Iceberg's open API.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use super::interface::TableCatalog;
 use super::memory::MemoryNames;
 use super::register::TableRegister;
 use super::registered::NamedCatalog;
+use super::rest::RestCatalog;
 use super::sql::{SqlLayout, SqlNames};
 use crate::error::{Error, Result, ResultExt};
 use crate::store::database::open_database;
@@ -31,12 +32,13 @@ pub fn of_type(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<
     match properties.get("type").map(String::as_str) {
         _ if has_folders(properties) => folders(name, properties),
         Some("sql" | "jdbc") => sql(name, properties),
+        Some("rest") => Ok(Arc::new(RestCatalog::new(name, properties)?)),
         Some("memory" | "in-memory") => memory(name, properties),
         other => {
             let other = other.unwrap_or_default();
             Err(Error::unsupported(format!("catalogs of type '{other}' are not supported yet"))
                 .with("catalog", name)
-                .hint("Supported types: filesystem, sql, memory"))
+                .hint("Supported types: filesystem, sql, rest, memory"))
         }
     }
 }

@@ -12,6 +12,7 @@
 //! - `reachable`: the files that a table's metadata leads to
 //! - `register`: the register of a catalog that knows tables by name
 //! - `registered`: catalogs that keep a register of names: SQL catalogs and those in memory
+//! - `rest`: catalogs behind Iceberg's REST API
 //! - `sql`: A register in a SQL database
 
 pub mod filesystem;
@@ -25,4 +26,5 @@ mod newest_metadata;
 mod reachable;
 pub mod register;
 pub mod registered;
+mod rest;
 pub mod sql;

@@ -49,6 +49,13 @@ pub trait Catalog: Send + Sync + Debug {
     /// # Errors
     /// `NotFound` if it does not exist; those of reading its metadata.
     fn load_table(&self, ident: &TableIdent) -> Result<Arc<dyn Table>>;
+    /// Whether a table exists.
+    ///
+    /// # Errors
+    /// As [`Catalog::load_table`], but for `NotFound`.
+    fn table_exists(&self, ident: &TableIdent) -> Result<bool> {
+        Ok(self.load_table(ident).if_found()?.is_some())
+    }
     /// Creates an empty table.
     ///
     /// # Errors
@@ -122,14 +129,6 @@ impl dyn Catalog {
     /// As [`Catalog::check_namespace`], but for `NotFound`.
     pub fn namespace_exists(&self, namespace: &[String]) -> Result<bool> {
         Ok(self.check_namespace(namespace).if_found()?.is_some())
-    }
-
-    /// Whether a table exists.
-    ///
-    /// # Errors
-    /// As [`Catalog::load_table`], but for `NotFound`.
-    pub fn table_exists(&self, ident: &TableIdent) -> Result<bool> {
-        Ok(self.load_table(ident).if_found()?.is_some())
     }
 
     /// What was found for a verb, or an error that names the verb and the catalog.

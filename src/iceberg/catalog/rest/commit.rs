@@ -1,0 +1,219 @@
+//! The pointer to a table's current version, and how a commit is published.
+//!
+//! A commit is one request. Without a clear answer, the newest version is looked at: it shows the commit's snapshot, or
+//! the outcome stays unknown. Nothing is deleted then.
+
+use std::sync::Mutex;
+
+use super::answers::DescribedTable;
+use super::credentials::table_options;
+use super::effects::{Seen, added_snapshots, has_effects, seen};
+use super::endpoints::Endpoint;
+use super::names::Named;
+use super::server::RestServer;
+use super::session::SharedSession;
+use super::tables::{Loaded, ident_json};
+use super::verdict::Verdict;
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::ident::TableIdent;
+use crate::iceberg::catalog::interface::OpenedTable;
+use crate::iceberg::catalog::metadata_files::FoundMetadata;
+use crate::iceberg::catalog::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
+use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::store::http::wait;
+use crate::store::open_store;
+
+/// The property of a catalog whose server takes commits with at most one new snapshot.
+const ONE_SNAPSHOT: &str = "rest.one-snapshot-commits";
+
+/// The version that was loaded last.
+#[derive(Clone, Debug)]
+struct KeptVersion {
+    etag: Option<String>,
+    version: TableVersion,
+}
+
+/// A table of a REST catalog.
+#[derive(Debug)]
+pub(super) struct RestPointer {
+    session: SharedSession,
+    ident: TableIdent,
+    kept: Mutex<Option<KeptVersion>>,
+}
+
+fn version_of(table: DescribedTable) -> (TableVersion, Option<String>) {
+    let metadata_location = table.metadata_location.unwrap_or_default();
+    let found = FoundMetadata { metadata_location, version: None };
+    (TableVersion { metadata: table.metadata, found }, table.etag)
+}
+
+impl RestPointer {
+    /// The pointer to a table. Nothing is requested yet.
+    pub(super) fn new(session: SharedSession, ident: &TableIdent) -> RestPointer {
+        RestPointer { session, ident: ident.clone(), kept: Mutex::new(None) }
+    }
+
+    /// The table that a server described, with the store of its files.
+    ///
+    /// # Errors
+    /// As [`table_options`] and [`open_store`].
+    pub(super) fn opened(session: &SharedSession, ident: &TableIdent, table: DescribedTable) -> Result<OpenedTable> {
+        let options = table_options(&session.server()?.storage, &table).with("table", ident)?;
+        let store = open_store(&table.metadata.location, options.as_map()).with("table", ident)?;
+        let pointer = RestPointer::new(session.clone(), ident);
+        let version = pointer.keep(table);
+        let TableVersion { metadata, found } = version;
+        Ok(OpenedTable { store, metadata, found, versions: std::sync::Arc::new(pointer) })
+    }
+
+    /// Remembers a version, to ask later whether it changed.
+    fn keep(&self, table: DescribedTable) -> TableVersion {
+        let (version, etag) = version_of(table);
+        // If another thread holds the lock, it remembers its own version.
+        if let Ok(mut kept) = self.kept.try_lock() {
+            *kept = Some(KeptVersion { etag, version: version.clone() });
+        }
+        version
+    }
+
+    fn kept(&self) -> Option<KeptVersion> {
+        self.kept.try_lock().ok().and_then(|kept| kept.clone())
+    }
+
+    fn send(&self, server: &RestServer, commit: &MetadataCommit) -> Result<Verdict> {
+        let endpoint = Endpoint::CommitTable;
+        let mut body = commit.to_json();
+        body["identifier"] = ident_json(&self.ident);
+        let request = server.request(endpoint, Named::Table(&self.ident), &[])?.json(&body);
+        Ok(match server.change("commit to the table", endpoint, &request) {
+            Verdict::Done(answer) => match server.parsed(endpoint, &request, || DescribedTable::of(&answer)) {
+                Ok(table) => return Ok(Verdict::Done(self.remember(answer, table))),
+                // The server says that it succeeded, but not with which result.
+                Err(e) => Verdict::Unknown(e),
+            },
+            verdict => verdict,
+        })
+    }
+
+    fn remember(
+        &self,
+        answer: crate::store::http::HttpAnswer,
+        table: DescribedTable,
+    ) -> crate::store::http::HttpAnswer {
+        self.keep(table);
+        answer
+    }
+}
+
+/// Why a commit is refused before it is sent.
+fn check_sendable(server: &RestServer, commit: &MetadataCommit) -> Result<()> {
+    server.check(Endpoint::CommitTable)?;
+    let limited = server.properties.get(ONE_SNAPSHOT).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    match added_snapshots(commit).count() {
+        n if n > 1 && limited => Err(Error::unsupported(format!(
+            "the catalog's server takes one new snapshot in a commit, and this commit has {n}"
+        ))
+        .hint("Commit the changes one after another")),
+        _ => Ok(()),
+    }
+}
+
+impl MetadataPointer for RestPointer {
+    fn load(&self) -> Result<TableVersion> {
+        let server = self.session.server()?;
+        let kept = self.kept();
+        let etag = kept.as_ref().and_then(|kept| kept.etag.as_deref());
+        match (server.load_table(&self.ident, etag)?, kept) {
+            (Loaded::Table(table), _) => Ok(self.keep(*table)),
+            (Loaded::Unchanged, Some(kept)) => Ok(kept.version),
+            (Loaded::Unchanged, None) => Err(Error::internal("a version that nobody remembers is unchanged")),
+        }
+    }
+
+    fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
+        let sent = self.session.server().and_then(|server| {
+            check_sendable(server, commit)?;
+            self.send(server, commit)
+        });
+        let verdict = match sent.with("table", &self.ident) {
+            Ok(verdict) => verdict,
+            Err(e) => return Publication::Refused(e),
+        };
+        let named = |e: Error| e.with("table", &self.ident);
+        match verdict {
+            Verdict::Done(_) => match self.kept() {
+                Some(kept) => Publication::Committed(Box::new(kept.version)),
+                None => Publication::Unknown(named(Error::store("the committed version is not known"))),
+            },
+            Verdict::Refused(said, e) if said.is_late() => Publication::Unknown(named(conflict(e))),
+            Verdict::Refused(_, e) => Publication::Refused(named(e)),
+            Verdict::InTheWay(e) => Publication::Unknown(named(conflict(e))),
+            Verdict::Later(e, pause) => self.later(base, commit, named(e), pause),
+            Verdict::Unknown(e) => Publication::Unknown(named(undecided(e))),
+        }
+    }
+
+    /// The caller has loaded the newest version just before.
+    fn was_published(&self, base: &TableVersion, commit: &MetadataCommit) -> bool {
+        let Some(kept) = self.kept() else { return false };
+        let is_newer = kept.version.found.metadata_location != base.found.metadata_location
+            || kept.version.metadata != base.metadata;
+        is_newer && has_effects(&kept.version.metadata, commit)
+    }
+
+    fn check_writable(&self, _: &TableMetadata, _: &FoundMetadata) -> Result<()> {
+        self.session.server()?.check(Endpoint::CommitTable).with("table", &self.ident)
+    }
+
+    fn root(&self, metadata: &TableMetadata, _: &FoundMetadata) -> String {
+        metadata.location.trim_end_matches('/').to_owned()
+    }
+
+    fn is_by_folder(&self) -> bool {
+        false
+    }
+
+    fn catalog(&self) -> Option<KeptBy<'_>> {
+        Some(KeptBy { name: &self.session.name, properties: &self.session.given, ident: &self.ident })
+    }
+}
+
+impl RestPointer {
+    /// The server wants another attempt later, or with a new token. It makes sense only if this one changed nothing.
+    fn later(
+        &self,
+        base: &TableVersion,
+        commit: &MetadataCommit,
+        e: Error,
+        pause: Option<std::time::Duration>,
+    ) -> Publication {
+        let newest = wait(pause.unwrap_or_default().min(LONGEST_PAUSE)).and_then(|()| self.load());
+        match newest.map(|newest| seen(&newest.metadata, &base.metadata, commit)) {
+            Ok(Seen::NotMade) => Publication::Unknown(conflict(e)),
+            // The caller looks at the newest version again.
+            Ok(Seen::Made) => Publication::Unknown(undecided(e)),
+            Ok(Seen::Hidden) => Publication::Unknown(undecided(e)),
+            Err(why) => Publication::Unknown(undecided(e.with("looked", why.message()))),
+        }
+    }
+}
+
+/// The longest pause that a server can ask for before the next attempt.
+const LONGEST_PAUSE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// An error after which the commit is tried again on the newest version.
+fn conflict(e: Error) -> Error {
+    match e.kind() {
+        ErrorKind::CommitConflict => e,
+        _ => Error::conflict("the catalog's server did not take the commit").because(e),
+    }
+}
+
+/// An error that does not say what became of the commit.
+fn undecided(e: Error) -> Error {
+    match e.kind() {
+        ErrorKind::Store | ErrorKind::CommitStateUnknown => e,
+        _ => Error::store("the answer to the commit does not tell its outcome").because(e),
+    }
+}
