@@ -190,3 +190,7 @@ fn with_identifiers(schema: &Schema, names: &[String]) -> Result<Schema> {
     let ids = names.iter().map(id).collect::<Result<Vec<_>>>()?;
     Ok(Schema::new(schema.id, schema.fields.clone(), ids))
 }
+
+#[cfg(test)]
+#[path = "rest_catalog_tests.rs"]
+mod rest_tests;

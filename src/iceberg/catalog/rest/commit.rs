@@ -3,7 +3,8 @@
 //! A commit is one request. Without a clear answer, the newest version is looked at: it shows the commit's snapshot, or
 //! the outcome stays unknown. Nothing is deleted then.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
 
 use super::answers::DescribedTable;
 use super::credentials::table_options;
@@ -13,7 +14,7 @@ use super::names::Named;
 use super::server::RestServer;
 use super::session::SharedSession;
 use super::tables::{Loaded, ident_json};
-use super::verdict::Verdict;
+use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::iceberg::catalog::interface::OpenedTable;
@@ -26,6 +27,12 @@ use crate::store::open_store;
 
 /// The property of a catalog whose server takes commits with at most one new snapshot.
 const ONE_SNAPSHOT: &str = "rest.one-snapshot-commits";
+
+/// The longest pause that a server can ask for before the next attempt.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The longest wait for a lock. After that, its holder is assumed to be lost in a fork.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The version that was loaded last.
 #[derive(Clone, Debug)]
@@ -62,53 +69,64 @@ impl RestPointer {
         let options = table_options(&session.server()?.storage, &table).with("table", ident)?;
         let store = open_store(&table.metadata.location, options.as_map()).with("table", ident)?;
         let pointer = RestPointer::new(session.clone(), ident);
-        let version = pointer.keep(table);
-        let TableVersion { metadata, found } = version;
-        Ok(OpenedTable { store, metadata, found, versions: std::sync::Arc::new(pointer) })
+        let TableVersion { metadata, found } = pointer.keep(table);
+        Ok(OpenedTable { store, metadata, found, versions: Arc::new(pointer) })
     }
 
     /// Remembers a version, to ask later whether it changed.
     fn keep(&self, table: DescribedTable) -> TableVersion {
         let (version, etag) = version_of(table);
-        // If another thread holds the lock, it remembers its own version.
-        if let Ok(mut kept) = self.kept.try_lock() {
+        if let Some(mut kept) = self.lock() {
             *kept = Some(KeptVersion { etag, version: version.clone() });
         }
         version
     }
 
     fn kept(&self) -> Option<KeptVersion> {
-        self.kept.try_lock().ok().and_then(|kept| kept.clone())
+        self.lock().and_then(|kept| kept.clone())
     }
 
-    fn send(&self, server: &RestServer, commit: &MetadataCommit) -> Result<Verdict> {
+    /// `None` if another thread held the lock at the moment of a fork.
+    fn lock(&self) -> Option<MutexGuard<'_, Option<KeptVersion>>> {
+        let began = Instant::now();
+        loop {
+            match self.kept.try_lock() {
+                Ok(kept) => return Some(kept),
+                Err(TryLockError::Poisoned(kept)) => return Some(kept.into_inner()),
+                Err(TryLockError::WouldBlock) if began.elapsed() > PATIENCE => return None,
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
+    }
+
+    /// Sends a commit. Returns the new version or what became of it.
+    fn send(&self, server: &RestServer, commit: &MetadataCommit) -> Result<Sent> {
+        check_sendable(server, commit)?;
         let endpoint = Endpoint::CommitTable;
         let mut body = commit.to_json();
         body["identifier"] = ident_json(&self.ident);
         let request = server.request(endpoint, Named::Table(&self.ident), &[])?.json(&body);
         Ok(match server.change("commit to the table", endpoint, &request) {
-            Verdict::Done(answer) => match server.parsed(endpoint, &request, || DescribedTable::of(&answer)) {
-                Ok(table) => return Ok(Verdict::Done(self.remember(answer, table))),
+            ChangeVerdict::Done(answer) => match server.parsed(endpoint, &request, || DescribedTable::of(&answer)) {
+                Ok(table) => Sent::Committed(self.keep(table)),
                 // The server says that it succeeded, but not with which result.
-                Err(e) => Verdict::Unknown(e),
+                Err(e) => Sent::Open(ChangeVerdict::Unknown(e)),
             },
-            verdict => verdict,
+            verdict => Sent::Open(verdict),
         })
     }
+}
 
-    fn remember(
-        &self,
-        answer: crate::store::http::HttpAnswer,
-        table: DescribedTable,
-    ) -> crate::store::http::HttpAnswer {
-        self.keep(table);
-        answer
-    }
+/// The result of sending a commit.
+enum Sent {
+    /// The server made this version.
+    Committed(TableVersion),
+    /// Anything else.
+    Open(ChangeVerdict),
 }
 
 /// Why a commit is refused before it is sent.
 fn check_sendable(server: &RestServer, commit: &MetadataCommit) -> Result<()> {
-    server.check(Endpoint::CommitTable)?;
     let limited = server.properties.get(ONE_SNAPSHOT).is_some_and(|value| value.eq_ignore_ascii_case("true"));
     match added_snapshots(commit).count() {
         n if n > 1 && limited => Err(Error::unsupported(format!(
@@ -132,25 +150,19 @@ impl MetadataPointer for RestPointer {
     }
 
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
-        let sent = self.session.server().and_then(|server| {
-            check_sendable(server, commit)?;
-            self.send(server, commit)
-        });
-        let verdict = match sent.with("table", &self.ident) {
-            Ok(verdict) => verdict,
-            Err(e) => return Publication::Refused(e),
-        };
         let named = |e: Error| e.with("table", &self.ident);
+        let verdict = match self.session.server().and_then(|server| self.send(server, commit)) {
+            Ok(Sent::Committed(version)) => return Publication::Committed(Box::new(version)),
+            Ok(Sent::Open(verdict)) => verdict,
+            Err(e) => return Publication::Refused(named(e)),
+        };
         match verdict {
-            Verdict::Done(_) => match self.kept() {
-                Some(kept) => Publication::Committed(Box::new(kept.version)),
-                None => Publication::Unknown(named(Error::store("the committed version is not known"))),
-            },
-            Verdict::Refused(said, e) if said.is_late() => Publication::Unknown(named(conflict(e))),
-            Verdict::Refused(_, e) => Publication::Refused(named(e)),
-            Verdict::InTheWay(e) => Publication::Unknown(named(conflict(e))),
-            Verdict::Later(e, pause) => self.later(base, commit, named(e), pause),
-            Verdict::Unknown(e) => Publication::Unknown(named(undecided(e))),
+            ChangeVerdict::Refused(said, e) if said.is_late() => Publication::Unknown(named(conflict(e))),
+            ChangeVerdict::Refused(_, e) => Publication::Refused(named(e)),
+            ChangeVerdict::InTheWay(e) => Publication::Unknown(named(conflict(e))),
+            ChangeVerdict::Later(e, pause) => self.later(base, commit, named(e), pause),
+            ChangeVerdict::Unknown(e) => Publication::Unknown(named(undecided(e))),
+            ChangeVerdict::Done(_) => Publication::Unknown(named(Error::internal("a commit without a version"))),
         }
     }
 
@@ -181,13 +193,7 @@ impl MetadataPointer for RestPointer {
 
 impl RestPointer {
     /// The server wants another attempt later, or with a new token. It makes sense only if this one changed nothing.
-    fn later(
-        &self,
-        base: &TableVersion,
-        commit: &MetadataCommit,
-        e: Error,
-        pause: Option<std::time::Duration>,
-    ) -> Publication {
+    fn later(&self, base: &TableVersion, commit: &MetadataCommit, e: Error, pause: Option<Duration>) -> Publication {
         let newest = wait(pause.unwrap_or_default().min(LONGEST_PAUSE)).and_then(|()| self.load());
         match newest.map(|newest| seen(&newest.metadata, &base.metadata, commit)) {
             Ok(Seen::NotMade) => Publication::Unknown(conflict(e)),
@@ -198,9 +204,6 @@ impl RestPointer {
         }
     }
 }
-
-/// The longest pause that a server can ask for before the next attempt.
-const LONGEST_PAUSE: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// An error after which the commit is tried again on the newest version.
 fn conflict(e: Error) -> Error {

@@ -94,7 +94,7 @@ impl ServerError {
         let kind = self.error_kind();
         let error = Error::new(kind, format!("the catalog's server refused to {doing}: {said}"));
         match (self.status, kind) {
-            (300..400, _) => error.hint("The server is at another URL: set the catalog's uri to it"),
+            (300..=399, _) => error.hint("The server is at another URL: set the catalog's uri to it"),
             (401 | 419, _) => error.hint("Check token and credential, or get new ones"),
             (403, _) => error.hint("Ask for the permission, or use another credential or scope"),
             (404, ErrorKind::Store) => error.hint("Check the catalog's uri: the server does not know this route"),

@@ -8,7 +8,7 @@ use super::answers::members;
 use super::endpoints::Endpoint;
 use super::names::Named;
 use super::server::RestServer;
-use super::verdict::Verdict;
+use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 
 impl RestServer {
@@ -60,8 +60,8 @@ impl RestServer {
         let endpoint = Endpoint::DropNamespace;
         let request = self.request(endpoint, Named::Namespace(namespace), &[])?;
         match self.change("drop the namespace", endpoint, &request) {
-            Verdict::InTheWay(e) => Err(not_empty(namespace, e)),
-            Verdict::Refused(said, e) if said.is("namespacenotempty") => Err(not_empty(namespace, e)),
+            ChangeVerdict::InTheWay(e) => Err(not_empty(namespace, e)),
+            ChangeVerdict::Refused(said, e) if said.is("namespacenotempty") => Err(not_empty(namespace, e)),
             verdict => verdict.settled(|| Ok(!self.has_namespace(namespace)?)).map(drop),
         }
     }

@@ -6,7 +6,7 @@ use super::answers::members;
 use super::endpoints::{Endpoint, Endpoints};
 use super::errors::ServerError;
 use super::names::{Named, separator};
-use super::verdict::Verdict;
+use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::store::StoreOptions;
 use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, encoded_path, is_unsent, pairs};
@@ -189,7 +189,7 @@ impl RestServer {
     }
 
     /// Sends a change.
-    pub(super) fn change(&self, doing: &str, endpoint: Endpoint, request: &HttpRequest) -> Verdict {
+    pub(super) fn change(&self, doing: &str, endpoint: Endpoint, request: &HttpRequest) -> ChangeVerdict {
         let answer = match self.client.send(request) {
             Ok(answer) => answer,
             Err(e) => {
@@ -200,21 +200,21 @@ impl RestServer {
                     );
                 let e = at(e, endpoint, request);
                 return match is_certain {
-                    true => Verdict::Refused(ServerError::none(), e),
-                    false => Verdict::Unknown(e),
+                    true => ChangeVerdict::Refused(ServerError::none(), e),
+                    false => ChangeVerdict::Unknown(e),
                 };
             }
         };
         if answer.is_success() {
-            return Verdict::Done(answer);
+            return ChangeVerdict::Done(answer);
         }
         let said = ServerError::of(&answer);
         let error = self.refusal(doing, endpoint, request, &said);
         match answer.status {
-            409 if !said.is_unknown() => Verdict::InTheWay(error),
-            419 | 429 => Verdict::Later(error, answer.retry_after()),
-            _ if said.is_unknown() => Verdict::Unknown(error),
-            _ => Verdict::Refused(said, error),
+            409 if !said.is_unknown() => ChangeVerdict::InTheWay(error),
+            419 | 429 => ChangeVerdict::Later(error, answer.retry_after()),
+            _ if said.is_unknown() => ChangeVerdict::Unknown(error),
+            _ => ChangeVerdict::Refused(said, error),
         }
     }
 

@@ -6,14 +6,13 @@ use super::answers::DescribedTable;
 use super::endpoints::Endpoint;
 use super::names::Named;
 use super::server::RestServer;
-use super::verdict::{Verdict, unknown};
-use crate::error::{Result, ResultExt};
+use super::verdict::{ChangeVerdict, unknown};
+use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::partition::spec_to_json;
 use crate::iceberg::spec::sort_order::sort_order_to_json;
-use crate::store::http::HttpAnswer;
 use crate::store::location::join;
 use crate::types::schema_json::schema_to_json;
 
@@ -74,7 +73,7 @@ impl RestServer {
         location: Option<&str>,
     ) -> Result<DescribedTable> {
         match self.send_table(ident, &commit.next, location)? {
-            Verdict::Refused(said, e) if says_location(&said.message) => match location {
+            ChangeVerdict::Refused(said, e) if says_location(&said.message) => match location {
                 Some(_) => Err(e.hint("The server decides where tables are: leave out location=")),
                 // The server wants to be told a location.
                 None => match self.namespace_properties(&ident.namespace)?.get("location") {
@@ -90,7 +89,7 @@ impl RestServer {
         .with("table", ident)
     }
 
-    fn send_table(&self, ident: &TableIdent, table: &TableMetadata, location: Option<&str>) -> Result<Verdict> {
+    fn send_table(&self, ident: &TableIdent, table: &TableMetadata, location: Option<&str>) -> Result<ChangeVerdict> {
         let endpoint = Endpoint::CreateTable;
         let mut properties = table.properties.clone();
         properties.insert("format-version".to_owned(), table.format_version.to_string());
@@ -111,18 +110,15 @@ impl RestServer {
     }
 
     /// The created table. After an unknown outcome, a table like the new one counts as created.
-    fn created(&self, ident: &TableIdent, commit: &MetadataCommit, verdict: Verdict) -> Result<DescribedTable> {
-        let (answer, lost) = match verdict {
-            Verdict::Unknown(e) => (None, Some(e)),
-            verdict => (verdict.settled(|| Ok(false))?, None),
+    fn created(&self, ident: &TableIdent, commit: &MetadataCommit, verdict: ChangeVerdict) -> Result<DescribedTable> {
+        let lost = match verdict {
+            ChangeVerdict::Done(answer) => match DescribedTable::of(&answer) {
+                Ok(table) => return Ok(table),
+                Err(e) => e,
+            },
+            ChangeVerdict::Unknown(e) => e,
+            ChangeVerdict::Refused(_, e) | ChangeVerdict::InTheWay(e) | ChangeVerdict::Later(e, _) => return Err(e),
         };
-        let (answer, lost) = match answer.as_ref().map(DescribedTable::of) {
-            Some(Ok(table)) => return Ok(table),
-            Some(Err(e)) => (None::<HttpAnswer>, Some(e)),
-            None => (None, lost),
-        };
-        debug_assert!(answer.is_none());
-        let lost = lost.unwrap_or_else(|| crate::error::Error::store("the server gave no answer"));
         match self.load_table(ident, None) {
             Ok(Loaded::Table(table)) if is_like(&table.metadata, &commit.next) => Ok(*table),
             Ok(_) => Err(unknown(lost)),
@@ -140,16 +136,15 @@ impl RestServer {
         let request = self.request(endpoint, Named::Namespace(&ident.namespace), &[])?;
         let request = self.with_delegation(request).json(&body);
         let mut found = None;
-        let answer = self.change("register the table", endpoint, &request).settled(|| {
+        let answered = self.change("register the table", endpoint, &request).settled(|| {
             if let Loaded::Table(table) = self.load_table(ident, None)? {
                 found = Some(*table).filter(|t| t.metadata_location.as_deref() == Some(metadata_location));
             }
             Ok(found.is_some())
         });
-        match (answer.with("table", ident)?, found) {
-            (Some(answer), _) => self.parsed(endpoint, &request, || DescribedTable::of(&answer)).with("table", ident),
-            (None, Some(table)) => Ok(table),
-            (None, None) => Err(crate::error::Error::internal("a registration without a result")),
+        match answered.with("table", ident)? {
+            Some(answer) => self.parsed(endpoint, &request, || DescribedTable::of(&answer)).with("table", ident),
+            None => found.ok_or_else(|| Error::internal("a registration without a result")),
         }
     }
 
@@ -175,7 +170,7 @@ impl RestServer {
         let query = [("purgeRequested", if purge { "true" } else { "false" })];
         let request = self.request(endpoint, Named::Table(ident), &query)?;
         match self.change("drop the table", endpoint, &request) {
-            Verdict::Refused(said, e) if said.message.to_ascii_lowercase().contains("purge") => Err(match purge {
+            ChangeVerdict::Refused(said, e) if said.message.to_ascii_lowercase().contains("purge") => Err(match purge {
                 true => e.hint("The server does not delete files: use purge=False"),
                 false => e.hint("The server drops tables only together with their files: use purge=True"),
             }),

@@ -8,7 +8,7 @@ use crate::store::http::HttpAnswer;
 
 /// What became of a change that was sent.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(super) enum ChangeVerdict {
     /// It succeeded.
     Done(HttpAnswer),
     /// The server refused, and changed nothing.
@@ -21,7 +21,7 @@ pub(super) enum Verdict {
     Unknown(Error),
 }
 
-impl Verdict {
+impl ChangeVerdict {
     /// The answer, for a change without a second version of itself. After an unknown outcome, `is_done` looks whether
     /// the change was made.
     ///
@@ -29,9 +29,9 @@ impl Verdict {
     /// The server's refusal; `CommitStateUnknown` if the change can't be seen.
     pub(super) fn settled(self, is_done: impl FnOnce() -> Result<bool>) -> Result<Option<HttpAnswer>> {
         match self {
-            Verdict::Done(answer) => Ok(Some(answer)),
-            Verdict::Refused(_, e) | Verdict::InTheWay(e) | Verdict::Later(e, _) => Err(e),
-            Verdict::Unknown(e) => match is_done() {
+            ChangeVerdict::Done(answer) => Ok(Some(answer)),
+            ChangeVerdict::Refused(_, e) | ChangeVerdict::InTheWay(e) | ChangeVerdict::Later(e, _) => Err(e),
+            ChangeVerdict::Unknown(e) => match is_done() {
                 Ok(true) => Ok(None),
                 Ok(false) => Err(unknown(e)),
                 Err(why) => Err(unknown(e.with("looked", why.message()))),
