@@ -1,0 +1,336 @@
+"""REST servers that are all a little different: each gets what it wants."""
+
+from __future__ import annotations
+
+import pathlib
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pyiceberg.catalog.rest import RestCatalog
+
+import frazil as fz
+from rest_cases import SCHEMA, asked, ids, one, opened
+from rest_server import Answer, RestServer, serving
+
+
+@pytest.fixture
+def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
+    with serving(tmp_path / "wh") as server:
+        yield server
+
+
+@pytest.fixture
+def catalog(server: RestServer) -> fz.Catalog:
+    found = opened(server)
+    found.create_namespace("db")
+    return found
+
+
+# ---------------------------------------------------------------- locations, drops and names
+
+
+def test_a_server_that_wants_locations_gets_them(server: RestServer) -> None:
+    server.switches.needs_location = True
+    catalog = opened(server)
+    catalog.create_namespace("db")
+    where = catalog.load_namespace_properties("db")["location"]
+    assert catalog.create_table("db.t", SCHEMA).location == f"{where}/t"
+
+
+def test_a_server_that_wants_no_locations_gets_none(server: RestServer, tmp_path: pathlib.Path) -> None:
+    server.switches.refuses_location = True
+    catalog = opened(server)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA)
+    assert asked(server, "createTable")[-1].body.get("location") is None
+    assert ids(table.append(one(1))) == [1]
+    with pytest.raises(fz.InvalidInputError, match="location"):
+        catalog.create_table("db.u", SCHEMA, location=tmp_path / "mine")
+
+
+@pytest.mark.parametrize("purge", [False, True])
+def test_drops_say_whether_files_go(server: RestServer, catalog: fz.Catalog, purge: bool) -> None:
+    catalog.create_table("db.t", SCHEMA)
+    catalog.drop_table("db.t", purge=purge)
+    assert asked(server, "dropTable")[-1].query == {"purgeRequested": str(purge).lower()}
+
+
+@pytest.mark.parametrize(("switch", "works"), [("purge_must", True), ("purge_never", False)])
+def test_servers_that_know_one_way_to_drop(server: RestServer, catalog: fz.Catalog, switch: str, works: bool) -> None:
+    server.switches.change({switch: True})
+    catalog.create_table("db.t", SCHEMA).append(one(1))
+    with pytest.raises(fz.InvalidInputError, match="purgeRequested"):
+        catalog.drop_table("db.t", purge=not works)
+    assert catalog.table_exists("db.t")
+    catalog.drop_table("db.t", purge=works)
+    assert not catalog.table_exists("db.t")
+
+
+def test_drops_may_be_answered_in_two_ways(server: RestServer, catalog: fz.Catalog) -> None:
+    server.switches.drop_answers_200 = True
+    catalog.create_table("db.t", SCHEMA)
+    catalog.drop_table("db.t")
+    catalog.drop_namespace("db")
+    assert catalog.list_namespaces() == []
+
+
+def test_pages_nobody_asked_for(server: RestServer, catalog: fz.Catalog) -> None:
+    names = [f"db.t{n}" for n in range(7)]
+    for name in names:
+        catalog.create_table(name, SCHEMA)
+    for n in range(6):
+        catalog.create_namespace(f"n{n}")
+    server.switches.page_size = 3
+    assert sorted(catalog.list_tables("db")) == names
+    assert len(catalog.list_namespaces()) == 7
+
+
+def test_pages_that_never_end_are_refused(server: RestServer, catalog: fz.Catalog) -> None:
+    def again(answer: Answer) -> Answer:
+        return Answer(200, {"identifiers": [], "next-page-token": "same"})
+
+    server.service.faults.change("listTables", again, times=10**9)
+    with pytest.raises(fz.FrazilError, match="page"):
+        catalog.list_tables("db")
+
+
+@pytest.mark.parametrize("separator", ["\x1f", ".", "/"])
+def test_separators_of_namespaces(server: RestServer, separator: str) -> None:
+    server.switches.separator = separator
+    catalog = opened(server)
+    catalog.create_namespace("a.b")
+    catalog.create_namespace("a.b.c")
+    assert catalog.list_namespaces("a.b") == ["a.b.c"]
+    assert ids(catalog.create_table("a.b.t", SCHEMA).append(one(1))) == [1]
+    assert catalog.list_tables("a.b") == ["a.b.t"]
+
+
+@pytest.mark.parametrize("name", ["t t", "żółw", "t%2Fx", "t+x", "a&b=c", "t'x", "#1"])
+def test_names_are_encoded(catalog: fz.Catalog, name: str) -> None:
+    table = catalog.create_table(f"db.{name}", SCHEMA)
+    assert catalog.list_tables("db") == [f"db.{name}"]
+    assert catalog.load_table(f"db.{name}").uuid == table.uuid
+
+
+def test_a_prefix_is_used(server: RestServer) -> None:
+    server.switches.prefix = "catalogs/123"
+    catalog = opened(server)
+    catalog.create_namespace("db")
+    assert ids(catalog.create_table("db.t", SCHEMA).append(one(1))) == [1]
+
+
+def test_warehouses(server: RestServer) -> None:
+    server.switches.warehouses = ("bl://projects/x y",)
+    assert opened(server, warehouse="bl://projects/x y").list_namespaces() == []
+    with pytest.raises(fz.NotFoundError, match="other"):
+        opened(server, warehouse="other").list_namespaces()
+
+
+def test_the_server_configures_the_client(server: RestServer) -> None:
+    server.switches.change({"defaults": {"header.X-A": "theirs"}, "overrides": {"header.X-B": "theirs"}})
+    server.switches.wanted_headers = {}
+    opened(server, **{"header.X-A": "mine", "header.X-B": "mine"}).list_namespaces()
+    headers = asked(server, "listNamespaces")[-1].headers
+    assert (headers["x-a"], headers["x-b"]) == ("mine", "theirs")
+
+
+# ---------------------------------------------------------------- what servers can and can't do
+
+
+def test_without_endpoints_the_default_ones_are_used(server: RestServer) -> None:
+    server.switches.no_endpoints = True
+    catalog = opened(server)
+    catalog.create_namespace("db")
+    catalog.create_table("db.t", SCHEMA)
+    assert catalog.table_exists("db.t")
+    assert not catalog.table_exists("db.no")
+    assert catalog.namespace_exists("db")
+    # HEAD is not among them, nor are views and credentials.
+    assert {request.method for request in server.service.asked} == {"GET", "POST"}
+
+
+@pytest.mark.parametrize(
+    ("without", "call"),
+    [
+        ("renameTable", lambda c: c.rename_table("db.t", "db.u")),
+        ("registerTable", lambda c: c.register_table("db.u", "/x/00000-x.metadata.json")),
+        ("updateProperties", lambda c: c.update_namespace_properties("db", updates={"a": "b"})),
+        ("dropTable", lambda c: c.drop_table("db.t")),
+    ],
+)
+def test_what_a_server_does_not_offer_is_not_asked(server: RestServer, without: str, call: Any) -> None:
+    opened(server).create_namespace("db")
+    server.switches.without = (without,)
+    with pytest.raises(fz.UnsupportedError, match="does not offer"):
+        call(opened(server))
+    assert without not in server.counts()
+
+
+def test_heads_may_be_missing(server: RestServer, catalog: fz.Catalog) -> None:
+    server.switches.without = ("tableExists", "namespaceExists", "viewExists")
+    other = opened(server)
+    other.create_table("db.t", SCHEMA)
+    assert (other.table_exists("db.t"), other.table_exists("db.no")) == (True, False)
+    assert (other.namespace_exists("db"), other.namespace_exists("no")) == (True, False)
+
+
+def test_heads_with_bodies(server: RestServer, catalog: fz.Catalog) -> None:
+    server.switches.head_with_body = True
+    catalog.create_table("db.t", SCHEMA)
+    for _ in range(5):
+        assert (catalog.table_exists("db.t"), catalog.table_exists("db.no")) == (True, False)
+        assert catalog.namespace_exists("db")
+
+
+def test_explicit_nulls(server: RestServer) -> None:
+    server.switches.explicit_nulls = True
+    catalog = opened(server)
+    catalog.create_namespace("db")
+    for version in "123":
+        table = catalog.create_table(f"db.t{version}", SCHEMA, properties={"format-version": version})
+        table.append(one(1)).append(one(2))
+        assert ids(catalog.load_table(f"db.t{version}")) == [1, 2]
+    assert len(catalog.list_tables("db")) == 3
+    with pytest.raises(fz.NotFoundError):
+        catalog.load_table("db.no")
+
+
+def test_what_servers_send_and_nobody_knows(server: RestServer) -> None:
+    server.switches.change({"unknown_config_keys": True, "decoy_signer": True})
+    catalog = opened(server)
+    catalog.create_namespace("db")
+    assert ids(catalog.create_table("db.t", SCHEMA).append(one(1))) == [1]
+    assert "signRequest" not in server.counts()
+    # One's own mistakes are still errors.
+    with pytest.raises(fz.InvalidInputError, match=r"s3\.regoin"):
+        opened(server, **{"s3.regoin": "eu"}).load_table("db.t")
+
+
+def test_labels_are_shown(server: RestServer, catalog: fz.Catalog) -> None:
+    server.switches.labels = {"object-labels": {"team": "data"}, "fields": [{"field-id": 1, "labels": {"pii": "yes"}}]}
+    catalog.create_table("db.t", SCHEMA)
+    assert "team" in str(catalog.load_table("db.t").inspect.labels())
+
+
+# ---------------------------------------------------------------- commits
+
+
+def test_one_snapshot_in_a_commit(server: RestServer, catalog: fz.Catalog) -> None:
+    table = catalog.create_table("db.t", SCHEMA).append(one(1, 2, 3))
+    server.switches.one_snapshot = True
+    with table.transaction() as tx:
+        tx.append(one(4))
+        tx.append(one(5))
+        tx.set_properties({"a": "b"})
+    assert ids(table) == [1, 2, 3, 4, 5]
+    assert len(table.refresh().snapshots) == 2
+    with table.refresh().transaction() as tx:
+        tx.delete("id = 1")
+        tx.append(one(6))
+    assert ids(table) == [2, 3, 4, 5, 6]
+
+
+def test_a_server_that_shows_one_snapshot(server: RestServer, catalog: fz.Catalog) -> None:
+    server.switches.last_snapshot_only = True
+    table = catalog.create_table("db.t", SCHEMA)
+    stale = catalog.load_table("db.t")
+    for value in range(3):
+        table = table.append(one(value))
+    stale.append(one(3))
+    table.refresh().delete("id = 0")
+    assert ids(catalog.load_table("db.t")) == [1, 2, 3]
+    assert len(server.service.register.tables["db", "t"].metadata["snapshots"]) == 5
+
+
+@pytest.mark.parametrize("shows", ["all", "newest"])
+def test_a_lost_answer_is_never_a_failure_where_history_is_hidden(
+    server: RestServer, catalog: fz.Catalog, shows: str
+) -> None:
+    table = catalog.create_table("db.t", SCHEMA)
+    server.switches.last_snapshot_only = shows == "newest"
+    other = RestCatalog("c", uri=server.url).load_table("db.t")
+    server.fault("updateTable", "502", "after")
+    real = server.service.answer
+
+    def answer(call: Any) -> Any:
+        made = real(call)
+        if call.operation == "updateTable" and getattr(made, "status", 0) == 502:
+            server.service.answer = real  # type: ignore[method-assign]
+            other.refresh().append(one(2))
+        return made
+
+    server.service.answer = answer  # type: ignore[method-assign]
+    try:
+        table.append(one(1))
+    except fz.CommitStateUnknownError:
+        assert shows == "newest"
+    assert ids(catalog.load_table("db.t")) == [1, 2]
+
+
+def test_unknown_in_a_400(server: RestServer, catalog: fz.Catalog) -> None:
+    server.switches.unknown_as_400 = True
+    table = catalog.create_table("db.t", SCHEMA)
+    server.fault("updateTable", "500", "after")
+    assert ids(table.append(one(1))) == [1]
+    assert len(asked(server, "updateTable")) == 1
+
+
+def test_slow_answers(server: RestServer, catalog: fz.Catalog) -> None:
+    server.switches.slow_after_commit = 1.0
+    table = catalog.create_table("db.t", SCHEMA)
+    assert ids(table.append(one(1))) == [1]
+    assert len(asked(server, "updateTable")) == 1
+
+
+def test_idempotency_keys(server: RestServer) -> None:
+    plain = opened(server)
+    plain.create_namespace("db")
+    assert all("idempotency-key" not in request.headers for request in server.service.asked)
+    server.switches.idempotency = True
+    catalog = opened(server)
+    table = catalog.create_table("db.t", SCHEMA)
+    server.fault("updateTable", "503", "after")
+    server.fault("updateTable", "reset", "before", nth=3)
+    assert ids(table.append(one(1)).append(one(2))) == [1, 2]
+    keys = [request.headers["idempotency-key"] for request in asked(server, "updateTable")]
+    assert len(keys) == 4
+    assert len(set(keys)) == 2
+    assert {uuid.UUID(key).version for key in keys} == {7}
+    assert server.service.replayed == 2
+
+
+def test_reads_are_retried_and_mutations_are_not(server: RestServer, catalog: fz.Catalog) -> None:
+    server.fault("loadTable", "503", times=2)
+    server.fault("listTables", "reset")
+    catalog.create_table("db.t", SCHEMA)
+    assert catalog.load_table("db.t").schema.names == ["id"]
+    assert catalog.list_tables("db") == ["db.t"]
+    server.fault("createNamespace", "503")
+    with pytest.raises(fz.FrazilError):
+        catalog.create_namespace("x")
+    assert len([r for r in asked(server, "createNamespace") if r.body["namespace"] == ["x"]]) == 1
+
+
+def test_a_server_that_is_asked_too_much(server: RestServer, catalog: fz.Catalog) -> None:
+    catalog.create_table("db.t", SCHEMA)
+    server.switches.change({"throttle_every": 2, "retry_after": "1"})
+    start = time.monotonic()
+    for _ in range(2):
+        catalog.load_table("db.t")
+    assert 1.0 <= time.monotonic() - start < 8.0
+
+
+def test_loads_that_changed_nothing(server: RestServer) -> None:
+    server.switches.etags = True
+    catalog = opened(server)
+    catalog.create_namespace("db")
+    catalog.create_table("db.t", SCHEMA)
+    first = catalog.load_table("db.t")
+    again = catalog.load_table("db.t")
+    assert [request.status for request in asked(server, "loadTable")] == [200, 304]
+    assert again.metadata_location == first.metadata_location
+    first.append(one(1))
+    assert ids(catalog.load_table("db.t")) == [1]
