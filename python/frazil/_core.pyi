@@ -1,5 +1,5 @@
 # The compiled half of frazil; the package's own modules wrap and document it.
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar, final, overload
 
 from typing_extensions import disjoint_base
@@ -1330,7 +1330,9 @@ class Table:
 @final
 class Catalog:
     @staticmethod
-    def open(name: str, properties: dict[str, str]) -> Catalog: ...
+    def open(
+        name: str, properties: dict[str, str], headers: Callable[[], Mapping[str, str]] | None = None
+    ) -> Catalog: ...
     @property
     def name(self) -> str: ...
     @property

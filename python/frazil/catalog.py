@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from frazil import _core, arguments
@@ -16,6 +16,8 @@ from frazil.table import Table
 
 __all__ = ["Catalog", "catalog"]
 
+Headers = Callable[[], Mapping[str, str]]
+
 
 @checked
 class Catalog:
@@ -24,8 +26,9 @@ class Catalog:
     Dots separate nested namespaces (`a.b`). A table's identifier is its namespace and its name: `a.b.events`.
     """
 
-    def __init__(self, core: _core.Catalog) -> None:
+    def __init__(self, core: _core.Catalog, headers: Headers | None = None) -> None:
         self._core = core
+        self._headers = headers
 
     @property
     def name(self) -> str:
@@ -197,17 +200,19 @@ class Catalog:
     def __repr__(self) -> str:
         return f"Catalog({self.name!r}, {configuration.without_secrets(self.properties)!r})"
 
-    def __reduce__(self) -> tuple[Any, tuple[str, dict[str, str]]]:
+    def __reduce__(self) -> tuple[Any, tuple[str, dict[str, str], Headers | None]]:
         if self.properties.get("type") in ("memory", "in-memory"):
             raise UnsupportedError(
                 "a catalog in memory is known only to the process that opened it",
                 {"catalog": self.name},
                 "Use type='sql' with a SQLite file",
             )
-        return _open, (self.name, self.properties)
+        return _open, (self.name, self.properties, self._headers)
 
 
-def catalog(name: str | None = None, type: str | None = None, **properties: object) -> Catalog:
+def catalog(
+    name: str | None = None, type: str | None = None, headers: Headers | None = None, **properties: object
+) -> Catalog:
     """Opens a catalog.
 
     Frazil also reads PyIceberg's configuration: the first `.pyiceberg.yaml` in the folder `PYICEBERG_HOME`, the home
@@ -220,9 +225,13 @@ def catalog(name: str | None = None, type: str | None = None, **properties: obje
             their names.
         type: `filesystem` (the default) is a folder (`warehouse=`) that contains a folder for each namespace, with a
             folder for each table. `sql` is a SQLite file or PostgreSQL database (`uri=`), shared with the SQL catalogs
-            of PyIceberg and Java Iceberg. `memory` exists in this process alone.
+            of PyIceberg and Java Iceberg. `rest` is a server with Iceberg's REST API (`uri=`), such as Polaris,
+            Lakekeeper, Unity Catalog, AWS Glue or S3 Tables. `memory` exists in this process alone.
+        headers: Called before each request to a REST server. It returns headers of the request, such as
+            `{"Authorization": "Bearer …"}`. Other processes can't commit to tables of such a catalog.
         **properties: The properties that the type needs, by PyIceberg's names: `warehouse=…`, `uri=…`, `**{"s3.region":
-            …}`.
+            …}`. A REST server wants `warehouse=` and a `token=` or `credential="id:secret"`, or other properties of
+            Java and PyIceberg for authorization.
 
     Raises:
         UnsupportedError: The type is not supported.
@@ -240,11 +249,11 @@ def catalog(name: str | None = None, type: str | None = None, **properties: obje
         given["type"] = type
     if name is None:
         name = configuration.default_catalog()
-    return _open(name, configuration.merged(name, given))
+    return _open(name, configuration.merged(name, given), headers)
 
 
-def _open(name: str, properties: dict[str, str]) -> Catalog:
-    return Catalog(_core.Catalog.open(name, properties))
+def _open(name: str, properties: dict[str, str], headers: Headers | None = None) -> Catalog:
+    return Catalog(_core.Catalog.open(name, properties, headers), headers)
 
 
 def _terms(argument: str, terms: Sequence[str]) -> Sequence[str]:

@@ -10,7 +10,7 @@ use crate::format::commit::now_ms;
 use crate::format::ident::TableIdent;
 use crate::format::table_format::TableFormat;
 use crate::iceberg::catalog::interface::TableCatalog;
-use crate::iceberg::catalog::kinds::of_type;
+use crate::iceberg::catalog::kinds::of_type_with;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::evolve::properties::check_values;
 use crate::iceberg::spec::metadata_build::new_table;
@@ -19,6 +19,7 @@ use crate::iceberg::spec::sort_order::parse_sort_by;
 use crate::iceberg::state::{ICEBERG, IcebergTable};
 use crate::rows::seam;
 use crate::store;
+use crate::store::http::auth::HeaderProvider;
 use crate::types::Schema;
 use crate::types::select::column_hint;
 
@@ -54,9 +55,21 @@ impl IcebergCatalog {
     /// - `memory`: tables of this process alone; their files are in `warehouse`, or in a temporary folder.
     ///
     /// # Errors
-    /// As [`of_type`]; those of the database.
+    /// As [`of_type_with`]; those of the database or server.
     pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<IcebergCatalog> {
-        let tables = of_type(name, &properties)?;
+        IcebergCatalog::open_with(name, properties, None)
+    }
+
+    /// As [`IcebergCatalog::open`]. `headers` gives headers of a REST catalog's requests.
+    ///
+    /// # Errors
+    /// As [`of_type_with`].
+    pub(crate) fn open_with(
+        name: &str,
+        properties: BTreeMap<String, String>,
+        headers: Option<HeaderProvider>,
+    ) -> Result<IcebergCatalog> {
+        let tables = of_type_with(name, &properties, headers)?;
         tables.prepare()?;
         Ok(IcebergCatalog { name: name.to_owned(), properties, tables })
     }

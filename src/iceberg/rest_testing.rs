@@ -72,7 +72,8 @@ impl FakeCatalog {
     }
 
     pub(crate) fn properties(&self) -> BTreeMap<String, String> {
-        let given = [("type", "rest".to_owned()), ("uri", self.server.url()), ("rest.client.max-retries", "1".to_owned())];
+        let given =
+            [("type", "rest".to_owned()), ("uri", self.server.url()), ("rest.client.max-retries", "1".to_owned())];
         given.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
     }
 
@@ -120,13 +121,19 @@ impl FakeState {
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         match (request.verb.as_str(), parts.as_slice()) {
             ("GET", ["config"]) => TestAnswer::json(200, self.config.clone()),
-            ("GET", ["namespaces"]) => self.list(query, "namespaces", |s| s.namespaces.keys().map(|n| json!(n.split('.').collect::<Vec<_>>())).collect()),
+            ("GET", ["namespaces"]) => self.list(query, "namespaces", |s| {
+                s.namespaces.keys().map(|n| json!(n.split('.').collect::<Vec<_>>())).collect()
+            }),
             ("POST", ["namespaces"]) => self.create_namespace(&request.json()),
             ("GET" | "HEAD" | "DELETE", ["namespaces", name]) => self.namespace(&request.verb, name),
             ("POST", ["namespaces", name, "properties"]) => self.update_namespace(name, &request.json()),
             ("GET", ["namespaces", name, "tables"]) => {
                 let start = format!("{name}.");
-                let ident = move |n: &String| Some(json!({"namespace": start.trim_end_matches('.').split('.').collect::<Vec<_>>(), "name": n.strip_prefix(&start)?}));
+                let ident = move |n: &String| {
+                    Some(
+                        json!({"namespace": start.trim_end_matches('.').split('.').collect::<Vec<_>>(), "name": n.strip_prefix(&start)?}),
+                    )
+                };
                 self.list(query, "identifiers", move |s| s.tables.keys().filter_map(&ident).collect())
             }
             ("POST", ["namespaces", name, "tables"]) => self.create(name, &request.json()),
@@ -223,7 +230,9 @@ impl FakeState {
     fn shown(&self, name: &str) -> TestAnswer {
         let (table, path) = &self.tables[name];
         let mut metadata: Json = serde_json::from_slice(&encode_metadata(table)).unwrap();
-        if self.hides_history && let Some(current) = table.current_snapshot_id {
+        if self.hides_history
+            && let Some(current) = table.current_snapshot_id
+        {
             metadata["snapshots"].as_array_mut().unwrap().retain(|s| s["snapshot-id"] == json!(current));
             metadata["snapshot-log"] = json!([]);
             metadata["metadata-log"] = json!([]);
@@ -261,7 +270,8 @@ impl FakeState {
 
     fn rename(&mut self, body: &Json) -> TestAnswer {
         let name = |end: &str| {
-            let levels: Vec<&str> = body[end]["namespace"].as_array().unwrap().iter().filter_map(Json::as_str).collect();
+            let levels: Vec<&str> =
+                body[end]["namespace"].as_array().unwrap().iter().filter_map(Json::as_str).collect();
             format!("{}.{}", levels.join("."), body[end]["name"].as_str().unwrap())
         };
         let (from, to) = (name("source"), name("destination"));
@@ -281,7 +291,8 @@ impl FakeState {
             }
         }
         let updates = body["updates"].as_array().unwrap().iter();
-        let updates: Vec<_> = updates.map(|u| MetadataUpdate::from_json(u.clone(), table.format_version).unwrap()).collect();
+        let updates: Vec<_> =
+            updates.map(|u| MetadataUpdate::from_json(u.clone(), table.format_version).unwrap()).collect();
         match apply(&table, &updates, now_ms()) {
             Ok(next) => {
                 let next = next.with_metadata_log(&path, table.last_updated_ms).unwrap();

@@ -12,7 +12,22 @@ use crate::error::{Error, ErrorKind};
 use crate::format::catalog::NewTable;
 use crate::format::ident::{TableIdent, parse_namespace};
 use crate::rows::seam;
+use crate::store::http::auth::HeaderProvider;
 use crate::tables::catalog::{self, FORMATS};
+
+/// Gives the headers that a Python callable returns.
+fn provider(callable: Py<PyAny>) -> HeaderProvider {
+    Arc::new(move || {
+        let called =
+            Python::attach(|py| -> PyResult<BTreeMap<String, String>> { Ok(callable.bind(py).call0()?.extract()?) });
+        let headers = called.map_err(|e| {
+            Error::denied("the callable for headers failed")
+                .because(e)
+                .hint("It must return a mapping from names to texts")
+        })?;
+        Ok(headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect())
+    })
+}
 
 /// A catalog; `frazil.Catalog` wraps it.
 #[pyclass(name = "Catalog", frozen, module = "frazil._core")]
@@ -23,8 +38,15 @@ pub(super) struct PyCatalog {
 #[pymethods]
 impl PyCatalog {
     #[staticmethod]
-    fn open(py: Python<'_>, name: &str, properties: BTreeMap<String, String>) -> PyResult<PyCatalog> {
-        Ok(PyCatalog { inner: run(py, || catalog::open(name, properties))? })
+    #[pyo3(signature = (name, properties, headers=None))]
+    fn open(
+        py: Python<'_>,
+        name: &str,
+        properties: BTreeMap<String, String>,
+        headers: Option<Py<PyAny>>,
+    ) -> PyResult<PyCatalog> {
+        let headers = headers.map(provider);
+        Ok(PyCatalog { inner: run(py, || catalog::open_with(name, properties, headers))? })
     }
 
     #[getter]

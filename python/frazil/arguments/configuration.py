@@ -17,7 +17,7 @@ from frazil.exceptions import InvalidInputError, UnsupportedError
 
 FILE = ".pyiceberg.yaml"
 _PREFIX = "pyiceberg_"
-_SECRET = re.compile(r"secret|password|passphrase|token|credential|key|private|sas", re.IGNORECASE)
+_SECRET = re.compile(r"secret|password|passphrase|token|credential|key|private|sas|authorization|cookie", re.IGNORECASE)
 _USER_INFO = re.compile(r"(?<=:)[^:@/]*(?=@)|(?<=password=)[^&]*", re.IGNORECASE)
 
 

@@ -16,6 +16,7 @@ use super::rest::RestCatalog;
 use super::sql::{SqlLayout, SqlNames};
 use crate::error::{Error, Result, ResultExt};
 use crate::store::database::open_database;
+use crate::store::http::auth::HeaderProvider;
 use crate::store::local::TemporaryFolder;
 use crate::store::{self, StoreOptions};
 
@@ -29,10 +30,26 @@ pub fn has_folders(properties: &BTreeMap<String, String>) -> bool {
 /// # Errors
 /// `InvalidInput` without what the type needs; `Unsupported` for other types of catalogs, databases or storage.
 pub fn of_type(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
-    match properties.get("type").map(String::as_str) {
+    of_type_with(name, properties, None)
+}
+
+/// As [`of_type`]. `headers` gives headers of a REST catalog's requests.
+///
+/// # Errors
+/// As [`of_type`]; `InvalidInput` for headers of a catalog that sends no requests.
+pub(crate) fn of_type_with(
+    name: &str,
+    properties: &BTreeMap<String, String>,
+    headers: Option<HeaderProvider>,
+) -> Result<Arc<dyn TableCatalog>> {
+    let kind = properties.get("type").map(String::as_str);
+    if headers.is_some() && kind != Some("rest") {
+        return Err(Error::invalid("only a REST catalog sends headers").with("catalog", name));
+    }
+    match kind {
         _ if has_folders(properties) => folders(name, properties),
         Some("sql" | "jdbc") => sql(name, properties),
-        Some("rest") => Ok(Arc::new(RestCatalog::new(name, properties)?)),
+        Some("rest") => Ok(Arc::new(RestCatalog::new(name, properties, headers)?)),
         Some("memory" | "in-memory") => memory(name, properties),
         other => {
             let other = other.unwrap_or_default();

@@ -26,5 +26,5 @@ mod tls;
 pub(crate) use answer::HttpAnswer;
 pub(crate) use client::{HttpClient, is_unsent, wait};
 pub(crate) use encode::{decoded, encoded, encoded_path, pairs};
-pub(crate) use request::{HttpBody, HttpRequest, HttpVerb};
-pub(crate) use settings::{HttpSettings, ProxySettings};
+pub(crate) use request::{HttpRequest, HttpVerb};
+pub(crate) use settings::HttpSettings;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json};
 use crate::error::{Error, Result};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::metadata_json::metadata_from_json;
+use crate::store::StoreOptions;
 use crate::store::http::HttpAnswer;
 use crate::types::json_members::OwnedMembers;
 use crate::types::json_text;
@@ -40,6 +41,7 @@ pub(super) struct PrefixCredentials {
 }
 
 /// A table as a server describes it.
+#[derive(Clone)]
 pub(super) struct DescribedTable {
     pub(super) metadata_location: Option<String>,
     pub(super) metadata: TableMetadata,
@@ -52,6 +54,11 @@ pub(super) struct DescribedTable {
 }
 
 impl DescribedTable {
+    /// Whether the server sent credentials, or may have.
+    pub(super) fn has_credentials(&self) -> bool {
+        !self.credentials.is_empty() || StoreOptions::of_server(&self.config).has_credentials()
+    }
+
     /// Reads the answer to a load, a creation, a registration or a commit.
     ///
     /// # Errors

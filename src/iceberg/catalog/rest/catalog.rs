@@ -12,6 +12,7 @@ use crate::iceberg::catalog::interface::{OpenedTable, TableCatalog};
 use crate::iceberg::catalog::metadata_pointer::MetadataPointer;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::store::Store;
+use crate::store::http::auth::HeaderProvider;
 
 /// A catalog behind Iceberg's REST API.
 #[derive(Clone, Debug)]
@@ -24,8 +25,12 @@ impl RestCatalog {
     ///
     /// # Errors
     /// As [`RestSession::new`].
-    pub(crate) fn new(name: &str, properties: &BTreeMap<String, String>) -> Result<RestCatalog> {
-        let session = RestSession::new(name, properties).with("catalog", name)?;
+    pub(crate) fn new(
+        name: &str,
+        properties: &BTreeMap<String, String>,
+        headers: Option<HeaderProvider>,
+    ) -> Result<RestCatalog> {
+        let session = RestSession::new(name, properties, headers).with("catalog", name)?;
         Ok(RestCatalog { session: Arc::new(session) })
     }
 }
@@ -97,10 +102,20 @@ impl TableCatalog for RestCatalog {
     }
 
     fn load(&self, ident: &TableIdent) -> Result<OpenedTable> {
-        match self.session.server()?.load_table(ident, None)? {
-            Loaded::Table(table) => RestPointer::opened(&self.session, ident, *table),
-            Loaded::Unchanged => Err(Error::internal("a version that nobody remembers is unchanged")),
-        }
+        let known = self.session.remembered(ident);
+        let etag = known.as_ref().and_then(|known| known.etag.as_deref());
+        let table = match (self.session.server()?.load_table(ident, etag)?, known) {
+            (Loaded::Table(table), _) => {
+                let table = Arc::from(table);
+                self.session.remember(ident, &table);
+                table
+            }
+            (Loaded::Unchanged, Some(known)) => known,
+            (Loaded::Unchanged, None) => {
+                return Err(Error::internal("a version that nobody remembers is unchanged"));
+            }
+        };
+        RestPointer::opened(&self.session, ident, table.as_ref().clone())
     }
 
     fn versions(&self, ident: &TableIdent, _: &Arc<dyn Store>) -> Result<Arc<dyn MetadataPointer>> {

@@ -3,8 +3,8 @@
 //! A commit is one request. Without a clear answer, the newest version is looked at: it shows the commit's snapshot, or
 //! the outcome stays unknown. Nothing is deleted then.
 
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::answers::DescribedTable;
 use super::credentials::table_options;
@@ -22,6 +22,7 @@ use crate::iceberg::catalog::metadata_files::FoundMetadata;
 use crate::iceberg::catalog::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::spec::metadata::TableMetadata;
+use crate::parallel::lock_in_any_process;
 use crate::store::http::wait;
 use crate::store::open_store;
 
@@ -30,9 +31,6 @@ const ONE_SNAPSHOT: &str = "rest.one-snapshot-commits";
 
 /// The longest pause that a server can ask for before the next attempt.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-
-/// The longest wait for a lock. After that, its holder is assumed to be lost in a fork.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The version that was loaded last.
 #[derive(Clone, Debug)]
@@ -76,27 +74,14 @@ impl RestPointer {
     /// Remembers a version, to ask later whether it changed.
     fn keep(&self, table: DescribedTable) -> TableVersion {
         let (version, etag) = version_of(table);
-        if let Some(mut kept) = self.lock() {
+        if let Some(mut kept) = lock_in_any_process(&self.kept) {
             *kept = Some(KeptVersion { etag, version: version.clone() });
         }
         version
     }
 
     fn kept(&self) -> Option<KeptVersion> {
-        self.lock().and_then(|kept| kept.clone())
-    }
-
-    /// `None` if another thread held the lock at the moment of a fork.
-    fn lock(&self) -> Option<MutexGuard<'_, Option<KeptVersion>>> {
-        let began = Instant::now();
-        loop {
-            match self.kept.try_lock() {
-                Ok(kept) => return Some(kept),
-                Err(TryLockError::Poisoned(kept)) => return Some(kept.into_inner()),
-                Err(TryLockError::WouldBlock) if began.elapsed() > PATIENCE => return None,
-                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-            }
-        }
+        lock_in_any_process(&self.kept).and_then(|kept| kept.clone())
     }
 
     /// Sends a commit. Returns the new version or what became of it.
@@ -187,7 +172,9 @@ impl MetadataPointer for RestPointer {
     }
 
     fn catalog(&self) -> Option<KeptBy<'_>> {
-        Some(KeptBy { name: &self.session.name, properties: &self.session.given, ident: &self.ident })
+        let session = &self.session;
+        let kept = KeptBy { name: &session.name, properties: &session.given, ident: &self.ident };
+        session.is_of_any_process().then_some(kept)
     }
 }
 

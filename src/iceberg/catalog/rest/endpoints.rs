@@ -109,9 +109,9 @@ impl Endpoints {
     pub(super) fn check(&self, endpoint: Endpoint) -> Result<()> {
         match self.has(endpoint) {
             true => Ok(()),
-            false => Err(Error::unsupported("the catalog's server does not support this request")
+            false => Err(Error::unsupported("the catalog's server does not offer this request")
                 .with("endpoint", endpoint.text())
-                .hint("The server's configuration lists what it supports")),
+                .hint("The server's configuration lists what it offers")),
         }
     }
 }

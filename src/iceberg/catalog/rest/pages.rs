@@ -39,7 +39,8 @@ impl RestServer {
             out.extend(entries);
             let Some(next) = next else { return Ok(out) };
             if !seen.insert(next.clone()) || out.len() > MOST_ENTRIES {
-                return self.parsed(endpoint, &request, || Err(Error::corrupt("the server's list has no end")));
+                return self
+                    .parsed(endpoint, &request, || Err(Error::corrupt("the server's list has pages without end")));
             }
             token = next;
         }

@@ -1,14 +1,17 @@
 //! The connection of a catalog, which begins at the first use.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use super::answers::looks_like_html;
+use super::answers::{DescribedTable, looks_like_html};
 use super::authorization;
 use super::errors::ServerError;
 use super::server::{RestServer, ServerConfig, config_request, headers};
 use crate::error::{Error, Result, ResultExt};
+use crate::format::ident::TableIdent;
+use crate::parallel::lock_in_any_process;
 use crate::store::StoreOptions;
+use crate::store::http::auth::{Authorizer, HeaderProvider, ProvidedHeaders};
 use crate::store::http::{HttpAnswer, HttpClient, HttpSettings};
 
 /// A catalog as it was opened, and its server once it is connected.
@@ -17,9 +20,15 @@ pub(super) struct RestSession {
     pub(super) name: String,
     /// The properties that were given.
     pub(super) given: BTreeMap<String, String>,
+    /// Gives headers that properties can't give. Only this process has it.
+    headers: Option<HeaderProvider>,
     uri: String,
     server: OnceLock<RestServer>,
+    loaded: Mutex<BTreeMap<TableIdent, Arc<DescribedTable>>>,
 }
+
+/// The most tables whose newest version is remembered.
+const MOST_REMEMBERED: usize = 100;
 
 impl std::fmt::Debug for RestSession {
     /// Leaves out the properties, because they hold secrets.
@@ -49,12 +58,53 @@ impl RestSession {
     ///
     /// # Errors
     /// `InvalidInput` for wrong properties; `Unsupported` for other types of authorization.
-    pub(super) fn new(name: &str, given: &BTreeMap<String, String>) -> Result<RestSession> {
+    pub(super) fn new(
+        name: &str,
+        given: &BTreeMap<String, String>,
+        headers: Option<HeaderProvider>,
+    ) -> Result<RestSession> {
         let uri = uri_of(given)?;
         // Typing errors are reported before the first request.
         StoreOptions::of_catalog(given)?;
         authorization::authorizer(given, &uri, &http_settings(given)?)?;
-        Ok(RestSession { name: name.to_owned(), given: given.clone(), uri, server: OnceLock::new() })
+        let (name, given) = (name.to_owned(), given.clone());
+        Ok(RestSession { name, given, headers, uri, server: OnceLock::new(), loaded: Mutex::default() })
+    }
+
+    /// Whether another process can open the catalog by its name and properties.
+    pub(super) fn is_of_any_process(&self) -> bool {
+        self.headers.is_none()
+    }
+
+    /// The version of a table that was loaded before, if the server can tell whether it is still the newest one.
+    pub(super) fn remembered(&self, ident: &TableIdent) -> Option<Arc<DescribedTable>> {
+        lock_in_any_process(&self.loaded)?.get(ident).cloned()
+    }
+
+    /// Remembers a version of a table. One with credentials is not remembered, because these expire.
+    pub(super) fn remember(&self, ident: &TableIdent, table: &Arc<DescribedTable>) {
+        let Some(mut loaded) = lock_in_any_process(&self.loaded) else { return };
+        if table.etag.is_none() || table.has_credentials() {
+            loaded.remove(ident);
+            return;
+        }
+        if loaded.len() >= MOST_REMEMBERED {
+            loaded.pop_first();
+        }
+        loaded.insert(ident.clone(), table.clone());
+    }
+
+    /// What proves who sends requests.
+    fn authorizer(
+        &self,
+        properties: &BTreeMap<String, String>,
+        uri: &str,
+        settings: &HttpSettings,
+    ) -> Result<Option<Arc<dyn Authorizer>>> {
+        match &self.headers {
+            Some(provider) => Ok(Some(Arc::new(ProvidedHeaders(provider.clone())))),
+            None => authorization::authorizer(properties, uri, settings),
+        }
     }
 
     /// The server. The first call asks for its configuration.
@@ -71,7 +121,7 @@ impl RestSession {
 
     fn connect(&self) -> Result<RestServer> {
         let settings = http_settings(&self.given)?;
-        let authorizer = authorization::authorizer(&self.given, &self.uri, &settings)?;
+        let authorizer = self.authorizer(&self.given, &self.uri, &settings)?;
         let first = HttpClient::new(settings, authorizer);
         let warehouse = self.given.get("warehouse").map(String::as_str).filter(|w| !w.is_empty());
         let request = config_request(&self.uri, warehouse, headers(&self.given));
@@ -92,7 +142,7 @@ impl RestSession {
             // A token that was asked for already serves on.
             false if is_same => HttpClient::new(settings, first.authorizer().cloned()),
             false => {
-                let authorizer = authorization::authorizer(&properties, &uri, &settings)?;
+                let authorizer = self.authorizer(&properties, &uri, &settings)?;
                 HttpClient::new(settings, authorizer)
             }
         };

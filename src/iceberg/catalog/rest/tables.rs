@@ -170,10 +170,12 @@ impl RestServer {
         let query = [("purgeRequested", if purge { "true" } else { "false" })];
         let request = self.request(endpoint, Named::Table(ident), &query)?;
         match self.change("drop the table", endpoint, &request) {
-            ChangeVerdict::Refused(said, e) if said.message.to_ascii_lowercase().contains("purge") => Err(match purge {
-                true => e.hint("The server does not delete files: use purge=False"),
-                false => e.hint("The server drops tables only together with their files: use purge=True"),
-            }),
+            ChangeVerdict::Refused(said, e) if said.message.to_ascii_lowercase().contains("purge") => {
+                Err(match purge {
+                    true => e.hint("The server does not delete files: use purge=False"),
+                    false => e.hint("The server drops tables only together with their files: use purge=True"),
+                })
+            }
             verdict => verdict.settled(|| Ok(!self.has_table(ident)?)).map(drop),
         }
         .with("table", ident)
