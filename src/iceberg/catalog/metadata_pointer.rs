@@ -78,6 +78,11 @@ pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
     /// Whether the table is identified by its folder. Then the table and its metadata can't be moved.
     fn is_by_folder(&self) -> bool;
 
+    /// Whether a commit may have at most one new snapshot.
+    fn takes_one_snapshot(&self) -> bool {
+        false
+    }
+
     /// The catalog that another process has to open, with its name, its properties and the table's identifier.
     fn catalog(&self) -> Option<KeptBy<'_>>;
 }

@@ -10,6 +10,7 @@ use super::answers::DescribedTable;
 use super::credentials::table_options;
 use super::effects::{Seen, added_snapshots, has_effects, seen};
 use super::endpoints::Endpoint;
+use super::errors::ServerError;
 use super::names::Named;
 use super::server::RestServer;
 use super::session::SharedSession;
@@ -25,9 +26,6 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::parallel::lock_in_any_process;
 use crate::store::http::wait;
 use crate::store::open_store;
-
-/// The property of a catalog whose server takes commits with at most one new snapshot.
-const ONE_SNAPSHOT: &str = "rest.one-snapshot-commits";
 
 /// The longest pause that a server can ask for before the next attempt.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -112,14 +110,23 @@ enum Sent {
 
 /// Why a commit is refused before it is sent.
 fn check_sendable(server: &RestServer, commit: &MetadataCommit) -> Result<()> {
-    let limited = server.properties.get(ONE_SNAPSHOT).is_some_and(|value| value.eq_ignore_ascii_case("true"));
-    match added_snapshots(commit).count() {
-        n if n > 1 && limited => Err(Error::unsupported(format!(
-            "the catalog's server takes one new snapshot in a commit, and this commit has {n}"
-        ))
-        .hint("Commit the changes one after another")),
-        _ => Ok(()),
+    match added_snapshots(commit).count() > 1 && server.takes_one_snapshot() {
+        true => Err(one_snapshot(commit)),
+        false => Ok(()),
     }
+}
+
+/// Whether a server refused a commit because of the number of its snapshots.
+fn is_about_snapshots(said: &ServerError, commit: &MetadataCommit) -> bool {
+    let message = said.message.to_ascii_lowercase();
+    let counts = ["one snapshot", "single snapshot", "multiple snapshots", "more than one snapshot", "1 snapshot"];
+    added_snapshots(commit).count() > 1 && counts.iter().any(|text| message.contains(text))
+}
+
+fn one_snapshot(commit: &MetadataCommit) -> Error {
+    let count = added_snapshots(commit).count();
+    Error::unsupported(format!("the catalog's server takes one new snapshot in a commit, and this commit has {count}"))
+        .hint("Commit the changes one after another")
 }
 
 impl MetadataPointer for RestPointer {
@@ -143,6 +150,13 @@ impl MetadataPointer for RestPointer {
         };
         match verdict {
             ChangeVerdict::Refused(said, e) if said.is_late() => Publication::Unknown(named(conflict(e))),
+            ChangeVerdict::Refused(said, e) if is_about_snapshots(&said, commit) => {
+                // The next commits have one snapshot.
+                if let Ok(server) = self.session.server() {
+                    server.limit_snapshots();
+                }
+                Publication::Refused(named(one_snapshot(commit).because(e)))
+            }
             ChangeVerdict::Refused(_, e) => Publication::Refused(named(e)),
             ChangeVerdict::InTheWay(e) => Publication::Unknown(named(conflict(e))),
             ChangeVerdict::Later(e, pause) => self.later(base, commit, named(e), pause),
@@ -169,6 +183,10 @@ impl MetadataPointer for RestPointer {
 
     fn is_by_folder(&self) -> bool {
         false
+    }
+
+    fn takes_one_snapshot(&self) -> bool {
+        self.session.server().is_ok_and(RestServer::takes_one_snapshot)
     }
 
     fn catalog(&self) -> Option<KeptBy<'_>> {

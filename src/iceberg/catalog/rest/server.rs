@@ -1,6 +1,7 @@
 //! A server that has told its configuration, and requests to it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::answers::members;
 use super::endpoints::{Endpoint, Endpoints};
@@ -17,6 +18,9 @@ const HEADER: &str = "header.";
 
 /// The header that asks for credentials of a table's files.
 const DELEGATION: &str = "X-Iceberg-Access-Delegation";
+
+/// The property of a catalog whose server takes commits with at most one new snapshot.
+const ONE_SNAPSHOT: &str = "rest.one-snapshot-commits";
 
 /// The configuration that a server tells.
 pub(super) struct ServerConfig {
@@ -77,6 +81,7 @@ pub(super) struct RestServer {
     recognises_repetitions: bool,
     headers: Vec<(String, String)>,
     delegation: String,
+    one_snapshot: AtomicBool,
     /// The catalog's properties, with those of the server.
     pub(super) properties: BTreeMap<String, String>,
     /// The options of the tables' stores, without those of a single table.
@@ -119,6 +124,7 @@ impl RestServer {
             recognises_repetitions: config.recognises_repetitions,
             headers,
             delegation,
+            one_snapshot: AtomicBool::new(text(ONE_SNAPSHOT).is_some_and(|v| v.eq_ignore_ascii_case("true"))),
             properties,
             storage,
         }
@@ -127,6 +133,16 @@ impl RestServer {
     /// Whether the server has an endpoint.
     pub(super) fn has(&self, endpoint: Endpoint) -> bool {
         self.endpoints.has(endpoint)
+    }
+
+    /// Whether the server takes commits with at most one new snapshot, as far as is known.
+    pub(super) fn takes_one_snapshot(&self) -> bool {
+        self.one_snapshot.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that it does.
+    pub(super) fn limit_snapshots(&self) {
+        self.one_snapshot.store(true, Ordering::Relaxed);
     }
 
     /// The separator of a namespace's levels, encoded.
