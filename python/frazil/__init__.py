@@ -42,6 +42,7 @@ from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortFiel
 from frazil.statistics import Statistics
 from frazil.table import Snapshot, Table, Writer, open_table
 from frazil.transaction import DryRun, Transaction
+from frazil.view import View
 
 __all__ = [
     "AlreadyExistsError",
@@ -83,6 +84,7 @@ __all__ = [
     "UpdatePartitionSpec",
     "UpdateSchema",
     "UpdateSortOrder",
+    "View",
     "Writer",
     "__version__",
     "bucket",

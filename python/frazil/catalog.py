@@ -13,6 +13,7 @@ from frazil.capabilities import TABLE_FORMATS
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.schema import core_schema
 from frazil.table import Table
+from frazil.view import View
 
 __all__ = ["Catalog", "catalog"]
 
@@ -197,6 +198,96 @@ class Catalog:
         """
         self._core.rename_table(identifier, to)
 
+    def list_views(self, namespace: str) -> list[str]:
+        """The identifiers of the views in a namespace. Only a REST catalog has views."""
+        return self._core.list_views(namespace)
+
+    def view_exists(self, identifier: str) -> bool:
+        """Whether a view exists."""
+        return self._core.view_exists(identifier)
+
+    def load_view(self, identifier: str) -> View:
+        """Loads a view. Its query is not executed.
+
+        Raises:
+            NotFoundError: The view does not exist.
+            UnsupportedError: The catalog has no views.
+        """
+        return View(self._core.load_view(identifier))
+
+    def create_view(
+        self,
+        identifier: str,
+        sql: str | Mapping[str, str],
+        schema: Any,
+        dialect: str = "spark",
+        properties: Mapping[str, object] | None = None,
+    ) -> View:
+        """Creates a view.
+
+        Args:
+            identifier: Its namespace and name.
+            sql: The query, or queries by dialect: `{"spark": "…", "trino": "…"}`.
+            schema: The columns of the query's result: a `pyarrow.Schema` or a `frazil.Schema`.
+            dialect: The dialect of a query that is given as text.
+            properties: The view's properties.
+
+        Raises:
+            AlreadyExistsError: The name is taken.
+            NotFoundError: The namespace does not exist.
+        """
+        core, texts = core_schema("schema", schema), _queries(sql, dialect)
+        return View(self._core.create_view(identifier, core, texts, arguments.texts(properties)))
+
+    def replace_view(
+        self,
+        identifier: str,
+        sql: str | Mapping[str, str],
+        schema: Any,
+        dialect: str = "spark",
+        properties: Mapping[str, object] | None = None,
+    ) -> View:
+        """Gives a view another query. Earlier versions stay in its history.
+
+        Args:
+            identifier: Its namespace and name.
+            sql: The query, or queries by dialect.
+            schema: The columns of the query's result.
+            dialect: The dialect of a query that is given as text.
+            properties: Properties to set. Others stay.
+
+        Raises:
+            NotFoundError: The view does not exist.
+            CommitConflictError: Another client changed the view first.
+        """
+        core, texts = core_schema("schema", schema), _queries(sql, dialect)
+        return View(self._core.replace_view(identifier, core, texts, arguments.texts(properties)))
+
+    def register_view(self, identifier: str, metadata_location: str | os.PathLike[str]) -> View:
+        """Adds a view by its metadata file, which another catalog wrote.
+
+        Raises:
+            AlreadyExistsError: The name is taken.
+        """
+        return View(self._core.register_view(identifier, os.fspath(metadata_location)))
+
+    def rename_view(self, identifier: str, to: str) -> None:
+        """Gives a view another name.
+
+        Raises:
+            NotFoundError: The view or the new namespace does not exist.
+            AlreadyExistsError: The new name is taken.
+        """
+        self._core.rename_view(identifier, to)
+
+    def drop_view(self, identifier: str) -> None:
+        """Removes a view.
+
+        Raises:
+            NotFoundError: The view does not exist.
+        """
+        self._core.drop_view(identifier)
+
     def __repr__(self) -> str:
         return f"Catalog({self.name!r}, {configuration.without_secrets(self.properties)!r})"
 
@@ -254,6 +345,13 @@ def catalog(
 
 def _open(name: str, properties: dict[str, str], headers: Headers | None = None) -> Catalog:
     return Catalog(_core.Catalog.open(name, properties, headers), headers)
+
+
+def _queries(sql: str | Mapping[str, str], dialect: str) -> list[tuple[str, str]]:
+    queries = {dialect: sql} if isinstance(sql, str) else dict(sql)
+    if not queries or not all(isinstance(text, str) for pair in queries.items() for text in pair):
+        raise InvalidInputError("sql must be a query, or a mapping from dialects to queries", {"found": repr(sql)})
+    return list(queries.items())
 
 
 def _terms(argument: str, terms: Sequence[str]) -> Sequence[str]:

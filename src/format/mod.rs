@@ -21,6 +21,7 @@
 //! - `table_format`: what a table format is called, and how its tables differ from those of others
 //! - `task`: what planning produces and reading consumes: files, tasks, splits, and the files that a writer
 //!   made
+//! - `view`: views: named queries of a catalog
 //! - `wire`: the JSON and the binary forms of tasks, splits and messages that travel between processes
 
 pub mod catalog;
@@ -40,4 +41,5 @@ pub mod row_change;
 pub mod splits;
 pub mod table_format;
 pub mod task;
+pub mod view;
 pub mod wire;

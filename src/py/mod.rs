@@ -25,3 +25,4 @@ mod task;
 mod transaction;
 mod transforms;
 mod variant;
+mod view;

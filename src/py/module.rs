@@ -62,6 +62,8 @@ mod _core {
     use crate::py::transforms::{transform_array, xxh64};
     #[pymodule_export]
     use crate::py::variant::{variant_json, variant_objects};
+    #[pymodule_export]
+    use crate::py::view::PyView;
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {

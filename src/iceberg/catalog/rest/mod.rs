@@ -20,6 +20,7 @@
 //! - `session`: the connection of a catalog, which begins at the first use
 //! - `tables`: requests about tables
 //! - `verdict`: what became of a change
+//! - `views`: requests about views
 
 mod answers;
 mod authorization;
@@ -36,5 +37,6 @@ mod server;
 mod session;
 mod tables;
 mod verdict;
+mod views;
 
 pub(super) use catalog::RestCatalog;

@@ -15,6 +15,8 @@ pub(super) enum Named<'a> {
     Namespace(&'a [String]),
     /// A table.
     Table(&'a TableIdent),
+    /// A view.
+    View(&'a TableIdent),
 }
 
 /// The separator that a server names, in its encoded form. Some servers name it without encoding it.
@@ -40,9 +42,10 @@ impl Named<'_> {
         match self {
             Named::Catalog => path,
             Named::Namespace(levels) => path.replace("{namespace}", &joined(levels, separator)),
-            Named::Table(ident) => path
+            Named::Table(ident) | Named::View(ident) => path
                 .replace("{namespace}", &joined(&ident.namespace, separator))
-                .replace("{table}", &encoded(&ident.name)),
+                .replace("{table}", &encoded(&ident.name))
+                .replace("{view}", &encoded(&ident.name)),
         }
     }
 }

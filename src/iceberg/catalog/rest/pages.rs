@@ -71,6 +71,18 @@ impl RestServer {
     }
 }
 
+impl RestServer {
+    /// The views directly in a namespace.
+    ///
+    /// # Errors
+    /// `NotFound`; as [`RestServer::read`].
+    pub(super) fn views(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
+        let entries =
+            self.entries("list views", Endpoint::ListViews, Named::Namespace(namespace), "", "identifiers")?;
+        entries.into_iter().map(ident).collect()
+    }
+}
+
 fn ident(json: Json) -> Result<TableIdent> {
     let mut m = OwnedMembers::of(json, "an identifier in the server's answer")?;
     Ok(TableIdent { namespace: levels(&m.required("namespace")?)?, name: m.required_string("name")? })

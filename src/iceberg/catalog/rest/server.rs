@@ -8,6 +8,7 @@ use super::endpoints::{Endpoint, Endpoints};
 use super::errors::ServerError;
 use super::names::{Named, separator};
 use super::verdict::ChangeVerdict;
+use super::views::are_supported;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::store::StoreOptions;
 use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, encoded_path, is_unsent, pairs};
@@ -26,7 +27,8 @@ const ONE_SNAPSHOT: &str = "rest.one-snapshot-commits";
 pub(super) struct ServerConfig {
     defaults: BTreeMap<String, String>,
     overrides: BTreeMap<String, String>,
-    endpoints: Endpoints,
+    /// What the server lists.
+    endpoints: Option<Vec<String>>,
     /// Whether the server recognises the repetition of a change.
     recognises_repetitions: bool,
 }
@@ -46,7 +48,7 @@ impl ServerConfig {
         Ok(ServerConfig {
             defaults: m.texts("defaults")?,
             overrides: m.texts("overrides")?,
-            endpoints: Endpoints::of(listed.as_deref()),
+            endpoints: listed,
             recognises_repetitions: m.take("idempotency-key-lifetime").is_some(),
         })
     }
@@ -120,7 +122,7 @@ impl RestServer {
             uri,
             prefix,
             separator,
-            endpoints: config.endpoints.clone(),
+            endpoints: Endpoints::of(config.endpoints.as_deref(), are_supported(&properties)),
             recognises_repetitions: config.recognises_repetitions,
             headers,
             delegation,
