@@ -17,7 +17,7 @@ come in and go out as Arrow data. `frazil.spark` reads and writes tables with Py
 
 from frazil import _core
 from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
-from frazil.catalog import Catalog, catalog
+from frazil.catalog import Catalog, View, catalog
 from frazil.estimate import Estimate
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
 from frazil.exceptions import (
@@ -42,7 +42,6 @@ from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortFiel
 from frazil.statistics import Statistics
 from frazil.table import Snapshot, Table, Writer, open_table
 from frazil.transaction import DryRun, Transaction
-from frazil.view import View
 
 __all__ = [
     "AlreadyExistsError",

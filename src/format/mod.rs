@@ -1,6 +1,6 @@
 //! Types that all table formats share: tasks, splits, commits, catalogs. No format is named here.
 //!
-//! - `catalog`: the definition of a new table
+//! - `catalog`: the definition of a new table, and what a catalog says of a table
 //! - `commit`: options of a commit, and the clock of commits
 //! - `commit_loop`: the one loop of commits: prepare on the newest version, publish, and after a lost race
 //!   prepare again

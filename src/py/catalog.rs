@@ -6,9 +6,9 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::call::run;
+use super::results::view::{PyView, new_view};
 use super::schema::PySchema;
 use super::table::PyTable;
-use super::view::{PyView, new_view};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::catalog::NewTable;
 use crate::format::ident::{TableIdent, parse_namespace};

@@ -25,4 +25,3 @@ mod task;
 mod transaction;
 mod transforms;
 mod variant;
-mod view;

@@ -47,6 +47,8 @@ mod _core {
     #[pymodule_export]
     use crate::py::results::snapshot::{PyRefInfo, PySnapshotInfo};
     #[pymodule_export]
+    use crate::py::results::view::PyView;
+    #[pymodule_export]
     use crate::py::scan::{PyScan, PyTaskStream, check_filter, is_plain_path};
     #[pymodule_export]
     use crate::py::schema::{PyField, PySchema};
@@ -62,8 +64,6 @@ mod _core {
     use crate::py::transforms::{transform_array, xxh64};
     #[pymodule_export]
     use crate::py::variant::{variant_json, variant_objects};
-    #[pymodule_export]
-    use crate::py::view::PyView;
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {

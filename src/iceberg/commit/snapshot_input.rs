@@ -121,7 +121,7 @@ impl SnapshotInput {
         self.added_deletes.extend(later.added_deletes);
         let was_new = |f: &DataFile| !cancelled.contains(&FileId::of(f));
         self.removed_data.extend(later.removed_data.into_iter().filter(was_new));
-        // A file can hold several deletion vectors, some of which stay.
+        // A file can hold several deletion vectors. Some may stay.
         let kept: HashSet<String> = self.added().map(|f| f.path.clone()).collect();
         self.abandoned.retain(|path| !kept.contains(path));
         self.planned_version = self.planned_version.into_iter().chain(later.planned_version).min();

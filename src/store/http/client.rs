@@ -77,8 +77,8 @@ impl HttpClient {
     /// or that the server refused because of an old token.
     ///
     /// # Errors
-    /// `Store` if no answer arrived; [`is_unsent`] tells whether the request was never sent. `CorruptTable` for an answer
-    /// that is too large. Errors of the authorizer; cancellation.
+    /// `Store` if no answer arrived; [`is_unsent`] tells whether the request was never sent. `CorruptTable` for an
+    /// answer that is too large. Errors of the authorizer; cancellation.
     pub(crate) fn send(&self, request: &HttpRequest) -> Result<HttpAnswer> {
         let began = Instant::now();
         let (mut attempt, mut renewed) = (0u32, false);

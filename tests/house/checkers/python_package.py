@@ -18,7 +18,7 @@ PARTS = [
     ["capabilities", "expr", "interop"],
     ["arguments", "transforms", "variant"],
     ["display", "inspect", "requests", "schema"],
-    ["engines", "estimate", "evolve", "explain", "refs", "row_changes", "statistics", "view"],
+    ["engines", "estimate", "evolve", "explain", "refs", "row_changes", "statistics"],
     ["maintain", "scan", "transaction"],
     ["table"],
     ["catalog"],

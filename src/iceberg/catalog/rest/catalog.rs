@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::commit::RestPointer;
 use super::session::{RestSession, SharedSession};
-use super::tables::Loaded;
+use super::tables::LoadedTable;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::format::view::{NewView, ViewInfo};
@@ -106,13 +106,13 @@ impl TableCatalog for RestCatalog {
         let known = self.session.remembered(ident);
         let etag = known.as_ref().and_then(|known| known.etag.as_deref());
         let table = match (self.session.server()?.load_table(ident, etag)?, known) {
-            (Loaded::Table(table), _) => {
+            (LoadedTable::Table(table), _) => {
                 let table = Arc::from(table);
                 self.session.remember(ident, &table);
                 table
             }
-            (Loaded::Unchanged, Some(known)) => known,
-            (Loaded::Unchanged, None) => {
+            (LoadedTable::Unchanged, Some(known)) => known,
+            (LoadedTable::Unchanged, None) => {
                 return Err(Error::internal("a version that nobody remembers is unchanged"));
             }
         };

@@ -11,12 +11,13 @@ use super::credentials::table_options;
 use super::effects::{Seen, added_snapshots, has_effects, seen};
 use super::endpoints::Endpoint;
 use super::errors::ServerError;
-use super::names::Named;
+use super::names::RouteTarget;
 use super::server::RestServer;
 use super::session::SharedSession;
-use super::tables::{Loaded, ident_json};
+use super::tables::{LoadedTable, ident_json};
 use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::catalog::TableLabels;
 use crate::format::ident::TableIdent;
 use crate::iceberg::catalog::interface::OpenedTable;
 use crate::iceberg::catalog::metadata_files::FoundMetadata;
@@ -35,6 +36,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 struct KeptVersion {
     etag: Option<String>,
     version: TableVersion,
+    labels: TableLabels,
 }
 
 /// A table of a REST catalog.
@@ -43,12 +45,6 @@ pub(super) struct RestPointer {
     session: SharedSession,
     ident: TableIdent,
     kept: Mutex<Option<KeptVersion>>,
-}
-
-fn version_of(table: DescribedTable) -> (TableVersion, Option<String>) {
-    let metadata_location = table.metadata_location.unwrap_or_default();
-    let found = FoundMetadata { metadata_location, version: None };
-    (TableVersion { metadata: table.metadata, found }, table.etag)
 }
 
 impl RestPointer {
@@ -71,9 +67,13 @@ impl RestPointer {
 
     /// Remembers a version, to ask later whether it changed.
     fn keep(&self, table: DescribedTable) -> TableVersion {
-        let (version, etag) = version_of(table);
+        let DescribedTable { metadata_location, metadata, etag, labels, .. } = table;
+        let found = FoundMetadata { metadata_location: metadata_location.unwrap_or_default(), version: None };
+        let version = TableVersion { metadata, found };
         if let Some(mut kept) = lock_in_any_process(&self.kept) {
-            *kept = Some(KeptVersion { etag, version: version.clone() });
+            // The answer to a commit has no labels.
+            let known = kept.take().map(|before| before.labels).filter(|_| labels == TableLabels::default());
+            *kept = Some(KeptVersion { etag, version: version.clone(), labels: known.unwrap_or(labels) });
         }
         version
     }
@@ -88,7 +88,7 @@ impl RestPointer {
         let endpoint = Endpoint::CommitTable;
         let mut body = commit.to_json();
         body["identifier"] = ident_json(&self.ident);
-        let request = server.request(endpoint, Named::Table(&self.ident), &[])?.json(&body);
+        let request = server.request(endpoint, RouteTarget::Table(&self.ident), &[])?.json(&body);
         Ok(match server.change("commit to the table", endpoint, &request) {
             ChangeVerdict::Done(answer) => match server.parsed(endpoint, &request, || DescribedTable::of(&answer)) {
                 Ok(table) => Sent::Committed(self.keep(table)),
@@ -135,9 +135,9 @@ impl MetadataPointer for RestPointer {
         let kept = self.kept();
         let etag = kept.as_ref().and_then(|kept| kept.etag.as_deref());
         match (server.load_table(&self.ident, etag)?, kept) {
-            (Loaded::Table(table), _) => Ok(self.keep(*table)),
-            (Loaded::Unchanged, Some(kept)) => Ok(kept.version),
-            (Loaded::Unchanged, None) => Err(Error::internal("a version that nobody remembers is unchanged")),
+            (LoadedTable::Table(table), _) => Ok(self.keep(*table)),
+            (LoadedTable::Unchanged, Some(kept)) => Ok(kept.version),
+            (LoadedTable::Unchanged, None) => Err(Error::internal("a version that nobody remembers is unchanged")),
         }
     }
 
@@ -183,6 +183,10 @@ impl MetadataPointer for RestPointer {
 
     fn is_by_folder(&self) -> bool {
         false
+    }
+
+    fn labels(&self) -> TableLabels {
+        self.kept().map(|kept| kept.labels).unwrap_or_default()
     }
 
     fn takes_one_snapshot(&self) -> bool {

@@ -1,6 +1,6 @@
 //! What a server can do.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::error::{Error, Result};
 use crate::store::http::HttpVerb;
@@ -111,6 +111,11 @@ impl Endpoint {
             _ => true,
         }
     }
+}
+
+/// Whether properties say that a server has views, although it does not list what it offers.
+pub(super) fn has_views(properties: &BTreeMap<String, String>) -> bool {
+    properties.get("view-endpoints-supported").is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
 /// The endpoints of a server.

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::answers::members;
-use super::endpoints::{Endpoint, Endpoints};
+use super::endpoints::{Endpoint, Endpoints, has_views};
 use super::errors::ServerError;
-use super::names::{Named, separator};
+use super::names::{RouteTarget, separator};
 use super::verdict::ChangeVerdict;
-use super::views::are_supported;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::store::StoreOptions;
 use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, encoded_path, is_unsent, pairs};
@@ -122,7 +121,7 @@ impl RestServer {
             uri,
             prefix,
             separator,
-            endpoints: Endpoints::of(config.endpoints.as_deref(), are_supported(&properties)),
+            endpoints: Endpoints::of(config.endpoints.as_deref(), has_views(&properties)),
             recognises_repetitions: config.recognises_repetitions,
             headers,
             delegation,
@@ -162,7 +161,12 @@ impl RestServer {
     ///
     /// # Errors
     /// As [`RestServer::check`].
-    pub(super) fn request(&self, endpoint: Endpoint, named: Named<'_>, query: &[(&str, &str)]) -> Result<HttpRequest> {
+    pub(super) fn request(
+        &self,
+        endpoint: Endpoint,
+        named: RouteTarget<'_>,
+        query: &[(&str, &str)],
+    ) -> Result<HttpRequest> {
         self.check(endpoint)?;
         let (verb, template) = endpoint.parts();
         let mut url = self.uri.clone() + &named.path(template, self.prefix.as_deref(), &self.separator);

@@ -3,14 +3,13 @@
 //! Source: the schemas `ViewMetadata`, `CreateViewRequest` and `CommitViewRequest` of the API; Iceberg's view
 //! specification.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
 use super::answers::members;
 use super::endpoints::Endpoint;
-use super::names::Named;
+use super::names::RouteTarget;
 use super::server::RestServer;
 use super::tables::ident_json;
 use super::verdict::ChangeVerdict;
@@ -33,7 +32,7 @@ impl RestServer {
     /// `NotFound`; as [`RestServer::read`].
     pub(super) fn load_view(&self, ident: &TableIdent) -> Result<ViewInfo> {
         let endpoint = Endpoint::LoadView;
-        let request = self.request(endpoint, Named::View(ident), &[])?;
+        let request = self.request(endpoint, RouteTarget::View(ident), &[])?;
         let answer = self.read("load the view", endpoint, &request).with("view", ident)?;
         self.parsed(endpoint, &request, || view(&answer)).with("view", ident)
     }
@@ -47,7 +46,7 @@ impl RestServer {
             true => Endpoint::ViewExists,
             false => Endpoint::LoadView,
         };
-        let request = self.request(endpoint, Named::View(ident), &[])?;
+        let request = self.request(endpoint, RouteTarget::View(ident), &[])?;
         self.exists("look for the view", endpoint, &request).with("view", ident)
     }
 
@@ -64,7 +63,7 @@ impl RestServer {
             "view-version": version_json(ident, new, 1, i64::from(schema.id)),
             "properties": new.properties,
         });
-        let request = self.request(endpoint, Named::Namespace(&ident.namespace), &[])?.json(&body);
+        let request = self.request(endpoint, RouteTarget::Namespace(&ident.namespace), &[])?.json(&body);
         let verdict = self.change("create the view", endpoint, &request);
         self.changed_view(endpoint, ident, new, 0, verdict)
     }
@@ -91,7 +90,7 @@ impl RestServer {
             "requirements": [{"type": "assert-view-uuid", "uuid": base.uuid}],
             "updates": updates,
         });
-        let request = self.request(endpoint, Named::View(ident), &[])?.json(&body);
+        let request = self.request(endpoint, RouteTarget::View(ident), &[])?.json(&body);
         match self.change("replace the view", endpoint, &request) {
             ChangeVerdict::InTheWay(e) => {
                 Err(Error::conflict("another client changed the view first").because(e)).with("view", ident)
@@ -127,7 +126,7 @@ impl RestServer {
     pub(super) fn register_view(&self, ident: &TableIdent, metadata_location: &str) -> Result<ViewInfo> {
         let endpoint = Endpoint::RegisterView;
         let body = json!({"name": ident.name, "metadata-location": metadata_location});
-        let request = self.request(endpoint, Named::Namespace(&ident.namespace), &[])?.json(&body);
+        let request = self.request(endpoint, RouteTarget::Namespace(&ident.namespace), &[])?.json(&body);
         let answered = self.change("register the view", endpoint, &request).settled(|| self.has_view(ident));
         match answered.with("view", ident)? {
             Some(answer) => self.parsed(endpoint, &request, || view(&answer)).with("view", ident),
@@ -142,7 +141,7 @@ impl RestServer {
     pub(super) fn rename_view(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
         let endpoint = Endpoint::RenameView;
         let body = json!({"source": ident_json(from), "destination": ident_json(to)});
-        let request = self.request(endpoint, Named::Catalog, &[])?.json(&body);
+        let request = self.request(endpoint, RouteTarget::Catalog, &[])?.json(&body);
         let verdict = self.change("rename the view", endpoint, &request);
         let done = verdict.settled(|| Ok(!self.has_view(from)? && self.has_view(to)?));
         done.map(drop).with("view", from).with("to", to)
@@ -154,7 +153,7 @@ impl RestServer {
     /// `NotFound`; `CommitStateUnknown`; the server's refusal.
     pub(super) fn drop_view(&self, ident: &TableIdent) -> Result<()> {
         let endpoint = Endpoint::DropView;
-        let request = self.request(endpoint, Named::View(ident), &[])?;
+        let request = self.request(endpoint, RouteTarget::View(ident), &[])?;
         let verdict = self.change("drop the view", endpoint, &request);
         verdict.settled(|| Ok(!self.has_view(ident)?)).map(drop).with("view", ident)
     }
@@ -218,9 +217,4 @@ fn view(answer: &HttpAnswer) -> Result<ViewInfo> {
         default_catalog: version.string("default-catalog")?,
         properties: m.texts("properties")?,
     })
-}
-
-/// The properties of a catalog whose server has views but does not list what it offers.
-pub(super) fn are_supported(properties: &BTreeMap<String, String>) -> bool {
-    properties.get("view-endpoints-supported").is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
 
-use super::schema::PySchema;
 use crate::format::view::{NewView, ViewInfo, ViewText};
+use crate::py::schema::PySchema;
 
 /// A view at one version; `frazil.View` wraps it.
 #[pyclass(name = "View", frozen, module = "frazil._core")]
-pub(super) struct PyView {
+pub(in crate::py) struct PyView {
     inner: ViewInfo,
 }
 
@@ -20,7 +20,7 @@ impl From<ViewInfo> for PyView {
 }
 
 /// The definition of a view's version, from Python's arguments. `texts` are pairs of a dialect and a query.
-pub(super) fn new_view(
+pub(in crate::py) fn new_view(
     schema: &Bound<'_, PySchema>,
     texts: Vec<(String, String)>,
     properties: BTreeMap<String, String>,
