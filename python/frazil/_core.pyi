@@ -833,7 +833,7 @@ class PartWriter:
 class Maintenance:
     @final
     class ExpireSnapshots(Maintenance):
-        __match_args__ = ("older_than_ms", "retain_last", "snapshot_ids", "dry_run", "keep_files")
+        __match_args__ = ("older_than_ms", "retain_last", "snapshot_ids", "dry_run", "keep_files", "outside_locations")
         def __new__(
             cls,
             older_than_ms: int | None,
@@ -841,6 +841,7 @@ class Maintenance:
             snapshot_ids: list[int],
             dry_run: bool,
             keep_files: bool,
+            outside_locations: list[str],
         ) -> Maintenance.ExpireSnapshots: ...
         @property
         def older_than_ms(self) -> int | None: ...
@@ -852,6 +853,8 @@ class Maintenance:
         def dry_run(self) -> bool: ...
         @property
         def keep_files(self) -> bool: ...
+        @property
+        def outside_locations(self) -> list[str]: ...
 
     @final
     class RemoveOrphanFiles(Maintenance):
@@ -1357,6 +1360,8 @@ class Catalog:
     def open(
         name: str, properties: dict[str, str], headers: Callable[[], Mapping[str, str]] | None = None
     ) -> Catalog: ...
+    @staticmethod
+    def of_register(name: str, properties: dict[str, str], register: Any) -> Catalog: ...
     @property
     def name(self) -> str: ...
     @property

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from frazil import _core, arguments
 from frazil.arguments import configuration
-from frazil.arguments.checked import checked
+from frazil.arguments.checked import checked, checked_call
 from frazil.capabilities import TABLE_FORMATS
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
+from frazil.interop import pyiceberg_catalogs
 from frazil.schema import Schema, core_schema
 from frazil.table import Table
 
-__all__ = ["Catalog", "View", "catalog"]
+__all__ = ["Catalog", "View", "catalog", "load_table"]
 
 Headers = Callable[[], Mapping[str, str]]
 
@@ -110,8 +112,8 @@ class Catalog:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The properties that it was opened with."""
-        return self._core.properties
+        """The properties that it was opened with. Their `repr` shows no secrets."""
+        return configuration.Properties(self._core.properties)
 
     def create_namespace(
         self, namespace: str, if_not_exists: bool = False, properties: Mapping[str, object] | None = None
@@ -370,11 +372,11 @@ class Catalog:
                 {"catalog": self.name},
                 "Use type='sql' with a SQLite file",
             )
-        return _open, (self.name, self.properties, self._headers)
+        return _open, (self.name, dict(self.properties), self._headers)
 
 
 def catalog(
-    name: str | None = None, type: str | None = None, headers: Headers | None = None, **properties: object
+    name: Any = None, type: str | None = None, headers: Headers | None = None, **properties: object
 ) -> Catalog:
     """Opens a catalog.
 
@@ -385,11 +387,13 @@ def catalog(
     Args:
         name: The catalog's name, which is the key of its part of the configuration. By default it is the
             configuration's `default-catalog`, or else `default`. SQL catalogs in the same database are distinguished by
-            their names.
+            their names. It may also be a catalog object of PyIceberg, which is then used as it is.
         type: `filesystem` (the default) is a folder (`warehouse=`) that contains a folder for each namespace, with a
             folder for each table. `sql` is a SQLite file or PostgreSQL database (`uri=`), shared with the SQL catalogs
             of PyIceberg and Java Iceberg. `rest` is a server with Iceberg's REST API (`uri=`), such as Polaris,
-            Lakekeeper, Unity Catalog, AWS Glue or S3 Tables. `memory` exists in this process alone.
+            Lakekeeper, Unity Catalog, AWS Glue or S3 Tables. `memory` exists in this process alone. `hive`, `glue`,
+            `dynamodb`, `bigquery`, and a class named by `py-catalog-impl`, are opened by your own PyIceberg, with its
+            properties.
         headers: Called before each request to a REST server. It returns headers of the request, such as
             `{"Authorization": "Bearer …"}`. Other processes can't commit to tables of such a catalog.
         **properties: The properties that the type needs, by PyIceberg's names: `warehouse=…`, `uri=…`, `**{"s3.region":
@@ -410,9 +414,73 @@ def catalog(
     )
     if type is not None:
         given["type"] = type
-    if name is None:
+    if pyiceberg_catalogs.is_catalog(name):
+        return _of_pyiceberg(name, given)
+    if name is not None:
+        name = arguments.text("name", name)
+    else:
         name = configuration.default_catalog()
     return _open(name, configuration.merged(name, given), headers)
+
+
+@checked_call
+def load_table(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | None = None) -> Table:
+    """Opens a table by its full name: `prod.db.events` is the table `db.events` of the catalog `prod`.
+
+    A name that doesn't begin with a catalog belongs to the default catalog of `frazil.catalog`. A process opens each
+    catalog once and keeps it.
+
+    Args:
+        identifier: The catalog, the namespace and the table, separated by dots.
+        catalogs: Properties of catalogs by the catalogs' names, as for `frazil.catalog`. They have precedence over
+            PyIceberg's configuration, which names further catalogs.
+
+    Raises:
+        InvalidInputError: No catalog of this name is known.
+        NotFoundError: The table does not exist.
+
+    Examples:
+        >>> import frazil as fz
+        >>> fz.load_table("prod.db.events")  # doctest: +SKIP
+    """
+    given = {name.lower(): (name, arguments.texts(properties)) for name, properties in (catalogs or {}).items()}
+    configured = configuration.known_catalogs()
+    first, _, rest = identifier.partition(".")
+    if "." in rest and first.lower() in {*given, *configured}:
+        name, properties = given.get(first.lower(), (first, {}))
+        return _kept(name, tuple(sorted(configuration.merged(name, properties).items()))).load_table(rest)
+    default = configuration.default_catalog()
+    if default.lower() not in {*given, *configured}:
+        known = ", ".join(sorted({*given, *configured}))
+        raise InvalidInputError(
+            "no catalog of this name is known",
+            {"identifier": identifier, "catalogs": known or "none"},
+            "Write catalog.namespace.table, and describe the catalog in .pyiceberg.yaml or by environment variables "
+            f"(PYICEBERG_CATALOG__{first.upper()}__URI=…). Open a folder with frazil.open_table",
+        )
+    name, properties = given.get(default.lower(), (default, {}))
+    return _kept(name, tuple(sorted(configuration.merged(name, properties).items()))).load_table(identifier)
+
+
+@lru_cache(maxsize=32)
+def _kept(name: str, properties: tuple[tuple[str, str], ...]) -> Catalog:
+    """A catalog that this process opens once."""
+    return _open(name, dict(properties))
+
+
+def _of_pyiceberg(given: Any, properties: Mapping[str, str]) -> Catalog:
+    """A catalog object of PyIceberg. Frazil opens those that it knows by itself, and keeps the others."""
+    if properties:
+        raise InvalidInputError(
+            "a catalog object of PyIceberg can't be combined with properties",
+            {"properties": ", ".join(sorted(properties))},
+            "Give them to PyIceberg's load_catalog",
+        )
+    name, own = pyiceberg_catalogs.opening_of(given)
+    register = pyiceberg_catalogs.Register(given)
+    if own["type"] in ("sql", "rest") and not register.is_of_this_process:
+        return _open(name, own)
+    return Catalog(_core.Catalog.of_register(name, own, register))
 
 
 def _open(name: str, properties: dict[str, str], headers: Headers | None = None) -> Catalog:

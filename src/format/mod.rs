@@ -15,6 +15,7 @@
 //!   data
 //! - `manifest_count`: the number and length of manifests
 //! - `packed_splits`: splits in a compact form
+//! - `register`: the register of a catalog that knows tables by name
 //! - `request`: requests of callers (versions, scans, writes), and the description of snapshots
 //! - `row_change`: changes of rows as plain data: delete, overwrite, update, merge
 //! - `splits`: cutting tasks at split offsets and packing them into splits of even weight
@@ -36,6 +37,7 @@ pub mod maintenance;
 pub mod maintenance_parts;
 pub mod manifest_count;
 pub mod packed_splits;
+pub mod register;
 pub mod request;
 pub mod row_change;
 pub mod splits;

@@ -8,10 +8,11 @@ use crate::error::{Error, Result};
 use crate::format::catalog::NewTable;
 use crate::format::commit::now_ms;
 use crate::format::ident::TableIdent;
+use crate::format::register::TableRegister;
 use crate::format::table_format::TableFormat;
 use crate::format::view::{NewView, ViewInfo};
 use crate::iceberg::catalog::interface::{TableCatalog, ViewCatalog};
-use crate::iceberg::catalog::kinds::of_type_with;
+use crate::iceberg::catalog::kinds::{of_register, of_type_with};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::evolve::properties::check_values;
 use crate::iceberg::spec::metadata_build::new_table;
@@ -71,6 +72,20 @@ impl IcebergCatalog {
         headers: Option<HeaderProvider>,
     ) -> Result<IcebergCatalog> {
         let tables = of_type_with(name, &properties, headers)?;
+        tables.prepare()?;
+        Ok(IcebergCatalog { name: name.to_owned(), properties, tables })
+    }
+
+    /// The catalog of a register. The properties say how tables are stored, and where new ones are.
+    ///
+    /// # Errors
+    /// Errors of the register; `InvalidInput` for unknown options of stores.
+    pub fn of_register(
+        name: &str,
+        properties: BTreeMap<String, String>,
+        register: Arc<dyn TableRegister>,
+    ) -> Result<IcebergCatalog> {
+        let tables = of_register(register, name, &properties)?;
         tables.prepare()?;
         Ok(IcebergCatalog { name: name.to_owned(), properties, tables })
     }

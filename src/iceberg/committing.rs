@@ -54,7 +54,7 @@ pub(crate) trait TableChange: Send {
     /// `CommitConflict` if changes of the table make this one impossible: no further attempt is made.
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata>;
 
-    /// Whether `metadata` has the change already, whoever made it.
+    /// Whether `metadata` already has the change, from any writer.
     fn is_applied(&self, metadata: &TableMetadata) -> bool;
 
     /// Whether `metadata` has the mark of this very change. Then an attempt was published, whatever the reply was.
@@ -223,7 +223,7 @@ fn tried_with_one_snapshot(table: &IcebergTable, changes: &mut Vec<Box<dyn Table
 
 fn tried(table: &IcebergTable, changes: &mut [Box<dyn TableChange>]) -> IcebergOutcome {
     match policy_of(table, changes) {
-        Ok(policy) => commit_loop::run(&mut ChangeAttempts { table, changes, is_certain: false }, &policy),
+        Ok(policy) => commit_loop::run(&mut ChangeAttempts { table, changes, ended: Ended::Open }, &policy),
         Err(e) => IcebergOutcome::Failed(e),
     }
 }
@@ -278,8 +278,19 @@ fn policy_of(table: &IcebergTable, changes: &[Box<dyn TableChange>]) -> Result<R
 struct ChangeAttempts<'a> {
     table: &'a IcebergTable,
     changes: &'a mut [Box<dyn TableChange>],
-    /// Whether the last publication certainly failed.
-    is_certain: bool,
+    /// How the last publication ended.
+    ended: Ended,
+}
+
+/// How a publication ended, if it did not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// The newest version tells.
+    Open,
+    /// It certainly failed.
+    Failed,
+    /// Another writer published the same version. Only a later version tells.
+    Disputed,
 }
 
 impl CommitAttempt for ChangeAttempts<'_> {
@@ -305,11 +316,15 @@ impl CommitAttempt for ChangeAttempts<'_> {
     }
 
     fn publish(&mut self, base: &TableVersion, commit: &MetadataCommit) -> Result<IcebergTable> {
-        self.is_certain = false;
+        self.ended = Ended::Open;
         match self.table.inner.versions.publish(base, commit) {
             Publication::Committed(version) => self.table.at(version.metadata, version.found).map_err(unknown),
             Publication::Refused(e) => {
-                self.is_certain = true;
+                self.ended = Ended::Failed;
+                Err(e)
+            }
+            Publication::Disputed(e) => {
+                self.ended = Ended::Disputed;
                 Err(e)
             }
             Publication::Unknown(e) => Err(e),
@@ -318,6 +333,11 @@ impl CommitAttempt for ChangeAttempts<'_> {
 
     fn went_through(&mut self, newest: &TableVersion, base: &TableVersion, commit: &MetadataCommit) -> Result<bool> {
         let marked = self.changes.iter().any(|c| c.is_marked_in(&newest.metadata));
+        if self.ended == Ended::Disputed {
+            // A commit that was built on the other file may still come.
+            let number = |at: &TableVersion| at.found.version.unwrap_or_default();
+            return Ok(marked && number(newest) > number(base).saturating_add(1));
+        }
         Ok(marked || self.table.inner.versions.was_published(base, commit))
     }
 
@@ -326,7 +346,7 @@ impl CommitAttempt for ChangeAttempts<'_> {
     }
 
     fn is_certain(&self, _: &Error) -> bool {
-        self.is_certain
+        self.ended == Ended::Failed
     }
 
     fn is_refused(&self, error: &Error) -> bool {

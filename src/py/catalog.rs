@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::call::run;
+use super::requests::register::PyRegister;
 use super::results::view::{PyView, new_view};
 use super::schema::PySchema;
 use super::table::PyTable;
@@ -54,6 +55,18 @@ impl PyCatalog {
     ) -> PyResult<PyCatalog> {
         let headers = headers.map(provider);
         Ok(PyCatalog { inner: run(py, || catalog::open_with(name, properties, headers))? })
+    }
+
+    /// The catalog of a register: an object of `frazil.interop.pyiceberg_catalogs`.
+    #[staticmethod]
+    fn of_register(
+        py: Python<'_>,
+        name: &str,
+        properties: BTreeMap<String, String>,
+        register: &Bound<'_, PyAny>,
+    ) -> PyResult<PyCatalog> {
+        let register = Arc::new(PyRegister::new(register)?);
+        Ok(PyCatalog { inner: run(py, || catalog::of_register(name, properties, register))? })
     }
 
     #[getter]

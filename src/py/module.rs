@@ -65,8 +65,12 @@ mod _core {
     #[pymodule_export]
     use crate::py::variant::{variant_json, variant_objects};
 
+    use crate::format::register::set_library;
+    use crate::py::requests::register::open_register;
+
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
+        set_library(open_register);
         m.add("__version__", env!("CARGO_PKG_VERSION"))?;
         m.add("TABLE_FORMATS", crate::tables::catalog::FORMATS.map(|format| format.id))?;
         m.add("DEBUG_BUILD", cfg!(debug_assertions))

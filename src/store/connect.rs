@@ -10,7 +10,7 @@ use object_store::limit::LimitStore;
 use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
 
 use super::failure::failure;
-use super::options::{StoreOptions, flag, is_credential};
+use super::options::{Secrets, StoreOptions, flag, is_credential};
 use super::place::{Service, StoreBucket};
 use crate::error::{Error, Result};
 
@@ -24,6 +24,8 @@ pub(super) struct Client {
     pub patient: Arc<dyn ObjectStore>,
     /// Makes each request once, for requests that must not be repeated unnoticed.
     pub once: Arc<dyn ObjectStore>,
+    /// The secrets that requests may carry. Clients read the environment only when they are made.
+    pub secrets: Secrets,
 }
 
 /// Connects to a bucket, without a request yet.
@@ -39,10 +41,17 @@ pub(super) fn connect(bucket: &StoreBucket, options: &StoreOptions) -> Result<Cl
         BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: Duration::from_secs(3), base: 2.0 };
     let patient = RetryConfig { backoff: backoff.clone(), max_retries, retry_timeout };
     let once = RetryConfig { backoff, max_retries: 0, retry_timeout };
-    Ok(Client { patient: client(bucket, options, patient)?, once: client(bucket, options, once)? })
+    let secrets = options.secrets();
+    let client = |retry| client(bucket, options, retry, &secrets);
+    Ok(Client { patient: client(patient)?, once: client(once)?, secrets: secrets.clone() })
 }
 
-fn client(bucket: &StoreBucket, options: &StoreOptions, retry: RetryConfig) -> Result<Arc<dyn ObjectStore>> {
+fn client(
+    bucket: &StoreBucket,
+    options: &StoreOptions,
+    retry: RetryConfig,
+    secrets: &Secrets,
+) -> Result<Arc<dyn ObjectStore>> {
     let settings = settings(bucket, options)?;
     check_values(&settings)?;
     let built = match bucket.service {
@@ -51,7 +60,7 @@ fn client(bucket: &StoreBucket, options: &StoreOptions, retry: RetryConfig) -> R
         Service::Azure => azure(bucket, settings, retry)?.build().map(limited),
     };
     built.map_err(|e| {
-        let e = failure("reach", &bucket.name, e, &options.secrets());
+        let e = failure("reach", &bucket.name, e, secrets);
         let why = std::error::Error::source(&e).map(ToString::to_string).unwrap_or_default();
         Error::invalid(format!("the options of the object store do not fit: {why}")).with("bucket", &bucket.name)
     })
@@ -90,7 +99,7 @@ fn settings(bucket: &StoreBucket, options: &StoreOptions) -> Result<Vec<(String,
 }
 
 /// Checks that values can be sent in the headers of requests. Files with credentials often end with a line break, which
-/// is no part of them.
+/// is not a part of them.
 ///
 /// # Errors
 /// `InvalidInput` with the name of the option.

@@ -29,7 +29,7 @@ pub(super) struct Object {
 impl Object {
     /// The crate's error for an error of the store.
     pub(super) fn failed(&self, action: &str, e: StoreError) -> Error {
-        failure(action, &self.path, e, &self.options.secrets())
+        failure(action, &self.path, e, &self.client.secrets)
     }
 
     /// Makes a request and waits for the answer.

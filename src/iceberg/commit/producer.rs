@@ -156,7 +156,7 @@ impl SnapshotProducer {
         self
     }
 
-    /// Only stages the snapshot: it is in the table, but no branch has it.
+    /// Only stages the snapshot: the table contains it, but it is on no branch.
     #[must_use]
     pub fn staged(mut self) -> Self {
         self.input.target = Target::Staged;

@@ -96,7 +96,8 @@ impl IcebergTable {
         let mut expired = expired(store.as_ref(), &before, after)
             .hint("The snapshots have expired, but no file was deleted: remove_orphan_files finds them later")?;
         let mut deletion = Deletion::default();
-        deletion.run(&own_folders(store.as_ref(), after), expired.paths())?;
+        let own = own_folders(store.as_ref(), after).and(options.outside.iter());
+        deletion.run(&own, expired.paths())?;
         expired.deletion = deletion;
         Ok((table, expired))
     }

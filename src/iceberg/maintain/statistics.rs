@@ -169,7 +169,8 @@ fn write_sketches(
     let footer = builder.finish()?;
     bytes.extend(&footer);
     let path = new_path(table, &format!("{}-{}.stats", snapshot.id, uuid::Uuid::new_v4()));
-    table.inner.store.put_if_absent(&path, &bytes)?;
+    // The file can be there although writing it failed. No snapshot names it yet.
+    table.inner.store.put_if_absent(&path, &bytes).inspect_err(|_| drop(table.inner.store.delete(&path)))?;
     let file = StatisticsFile::from_json(json!({
         "snapshot-id": snapshot.id,
         "statistics-path": path,

@@ -13,6 +13,7 @@ use super::settings::HttpSettings;
 use super::tls::client_config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::failure::{self, Failure, public};
+use crate::store::options::Secrets;
 use crate::store::runtime::{self, PerProcess};
 
 /// The first pause before a repetition.
@@ -68,7 +69,7 @@ impl HttpClient {
     pub(crate) fn public(&self, text: String) -> String {
         let mut secrets = self.settings.secrets.clone();
         secrets.extend(self.authorizer.iter().flat_map(|a| a.secrets()));
-        public(text, &secrets)
+        public(text, &Secrets::new(secrets))
     }
 
     /// Sends a request and waits for the answer, whatever its status is.
