@@ -5,9 +5,9 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::Result;
 
@@ -84,6 +84,22 @@ impl Cancellation {
 pub fn check_cancelled() -> Result<()> {
     // The check may run a signal handler that calls this crate again, so nothing stays borrowed.
     Cancellation::current().check()
+}
+
+/// The longest wait for a lock. After that, its holder is assumed to be lost in a fork.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Locks a value that is never locked for long. `None` if another thread held the lock at the moment of a fork.
+pub(crate) fn lock_in_any_process<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    let began = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(locked) => return Some(locked),
+            Err(TryLockError::Poisoned(locked)) => return Some(locked.into_inner()),
+            Err(TryLockError::WouldBlock) if began.elapsed() > PATIENCE => return None,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
 }
 
 /// The number of threads to use for this number of work items.

@@ -1,6 +1,6 @@
 //! Types that all table formats share: tasks, splits, commits, catalogs. No format is named here.
 //!
-//! - `catalog`: the definition of a new table
+//! - `catalog`: the definition of a new table, and what a catalog says of a table
 //! - `commit`: options of a commit, and the clock of commits
 //! - `commit_loop`: the one loop of commits: prepare on the newest version, publish, and after a lost race
 //!   prepare again
@@ -22,6 +22,7 @@
 //! - `table_format`: what a table format is called, and how its tables differ from those of others
 //! - `task`: what planning produces and reading consumes: files, tasks, splits, and the files that a writer
 //!   made
+//! - `view`: views: named queries of a catalog
 //! - `wire`: the JSON and the binary forms of tasks, splits and messages that travel between processes
 
 pub mod catalog;
@@ -42,4 +43,5 @@ pub mod row_change;
 pub mod splits;
 pub mod table_format;
 pub mod task;
+pub mod view;
 pub mod wire;

@@ -10,8 +10,9 @@ use crate::format::commit::now_ms;
 use crate::format::ident::TableIdent;
 use crate::format::register::TableRegister;
 use crate::format::table_format::TableFormat;
-use crate::iceberg::catalog::interface::TableCatalog;
-use crate::iceberg::catalog::kinds::{of_register, of_type};
+use crate::format::view::{NewView, ViewInfo};
+use crate::iceberg::catalog::interface::{TableCatalog, ViewCatalog};
+use crate::iceberg::catalog::kinds::{of_register, of_type_with};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::evolve::properties::check_values;
 use crate::iceberg::spec::metadata_build::new_table;
@@ -20,11 +21,15 @@ use crate::iceberg::spec::sort_order::parse_sort_by;
 use crate::iceberg::state::{ICEBERG, IcebergTable};
 use crate::rows::seam;
 use crate::store;
+use crate::store::http::auth::HeaderProvider;
 use crate::types::Schema;
 use crate::types::select::column_hint;
 
 /// The format version of new tables unless the property `format-version` says otherwise.
 const DEFAULT_FORMAT_VERSION: u8 = 2;
+
+/// The location in the metadata of a new table whose real location the catalog decides.
+const DECIDED_LATER: &str = "decided-by-the-catalog";
 
 /// A catalog of Iceberg tables, of any type.
 #[derive(Clone)]
@@ -47,12 +52,26 @@ impl IcebergCatalog {
     /// - `filesystem` (the default): `warehouse`, the root folder, which is made when something is created in it.
     /// - `sql`: `uri` of a SQLite or PostgreSQL database, `warehouse` for new tables; `init_catalog_tables` (default
     ///   true) makes the database's tables, `schema_version` = `v1` adds the column for views to old ones.
+    /// - `rest`: `uri` of a service with Iceberg's REST API, and what it wants to know: `warehouse`, `token` or
+    ///   `credential`.
     /// - `memory`: tables of this process alone; their files are in `warehouse`, or in a temporary folder.
     ///
     /// # Errors
-    /// As [`of_type`]; those of the database.
+    /// As [`of_type_with`]; those of the database or server.
     pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<IcebergCatalog> {
-        let tables = of_type(name, &properties)?;
+        IcebergCatalog::open_with(name, properties, None)
+    }
+
+    /// As [`IcebergCatalog::open`]. `headers` gives headers of a REST catalog's requests.
+    ///
+    /// # Errors
+    /// As [`of_type_with`].
+    pub(crate) fn open_with(
+        name: &str,
+        properties: BTreeMap<String, String>,
+        headers: Option<HeaderProvider>,
+    ) -> Result<IcebergCatalog> {
+        let tables = of_type_with(name, &properties, headers)?;
         tables.prepare()?;
         Ok(IcebergCatalog { name: name.to_owned(), properties, tables })
     }
@@ -105,6 +124,10 @@ impl seam::Catalog for IcebergCatalog {
         Ok(Arc::new(IcebergTable::of_catalog(self.tables.load(ident)?)?))
     }
 
+    fn table_exists(&self, ident: &TableIdent) -> Result<bool> {
+        self.tables.exists(ident)
+    }
+
     /// Columns get new field ids.
     fn create_table(
         &self,
@@ -116,11 +139,12 @@ impl seam::Catalog for IcebergCatalog {
         if format.id != ICEBERG.id {
             return Err(seam::other_format(self, format));
         }
-        self.tables.check_namespace(&ident.namespace)?;
-        let location = match request.location {
-            Some(location) => store::location::absolute(location.trim_end_matches('/'))?,
+        self.tables.check_parent(&ident.namespace)?;
+        let chosen = match request.location {
+            Some(location) => Some(store::location::absolute(location.trim_end_matches('/'))?),
             None => self.tables.new_location(ident)?,
         };
+        let location = chosen.as_deref().unwrap_or(DECIDED_LATER);
         let identified;
         let schema = match &request.identifier_fields {
             None => schema,
@@ -133,8 +157,8 @@ impl seam::Catalog for IcebergCatalog {
         let order = parse_sort_by(&request.sort_by, schema)?;
         let now = now_ms();
         check_values(&request.properties, &BTreeMap::new())?;
-        let metadata = new_table(schema, &spec, &order, &location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
-        let opened = self.tables.create(ident, MetadataCommit::creating(&metadata)?)?;
+        let metadata = new_table(schema, &spec, &order, location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
+        let opened = self.tables.create(ident, MetadataCommit::creating(&metadata)?, chosen.as_deref())?;
         Ok(Arc::new(IcebergTable::of_catalog(opened)?))
     }
 
@@ -154,6 +178,50 @@ impl seam::Catalog for IcebergCatalog {
     fn renames(&self) -> Option<&dyn seam::Renames> {
         Some(self)
     }
+
+    fn views(&self) -> Option<&dyn seam::Views> {
+        self.tables.views().map(|_| self as &dyn seam::Views)
+    }
+}
+
+impl IcebergCatalog {
+    fn of_views(&self) -> Result<&dyn ViewCatalog> {
+        self.tables.views().ok_or_else(|| Error::unsupported("this catalog has no views").with("catalog", &self.name))
+    }
+}
+
+impl seam::Views for IcebergCatalog {
+    fn list_views(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
+        self.of_views()?.list(namespace)
+    }
+
+    fn load_view(&self, ident: &TableIdent) -> Result<ViewInfo> {
+        self.of_views()?.load_view(ident)
+    }
+
+    fn view_exists(&self, ident: &TableIdent) -> Result<bool> {
+        self.of_views()?.has_view(ident)
+    }
+
+    fn create_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo> {
+        self.of_views()?.create_view(ident, new)
+    }
+
+    fn replace_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo> {
+        self.of_views()?.replace_view(ident, new)
+    }
+
+    fn register_view(&self, ident: &TableIdent, metadata_location: &str) -> Result<ViewInfo> {
+        self.of_views()?.register_view(ident, &store::location::absolute(metadata_location)?)
+    }
+
+    fn rename_view(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
+        self.of_views()?.rename_view(from, to)
+    }
+
+    fn drop_view(&self, ident: &TableIdent) -> Result<()> {
+        self.of_views()?.drop_view(ident)
+    }
 }
 
 impl seam::NamespaceProperties for IcebergCatalog {
@@ -168,7 +236,7 @@ impl seam::NamespaceProperties for IcebergCatalog {
 
 impl seam::Registration for IcebergCatalog {
     fn register_table(&self, ident: &TableIdent, metadata_location: &str) -> Result<Arc<dyn seam::Table>> {
-        self.tables.check_namespace(&ident.namespace)?;
+        self.tables.check_parent(&ident.namespace)?;
         let opened = self.tables.register(ident, &store::location::absolute(metadata_location)?)?;
         Ok(Arc::new(IcebergTable::of_catalog(opened)?))
     }
@@ -195,3 +263,7 @@ fn with_identifiers(schema: &Schema, names: &[String]) -> Result<Schema> {
     let ids = names.iter().map(id).collect::<Result<Vec<_>>>()?;
     Ok(Schema::new(schema.id, schema.fields.clone(), ids))
 }
+
+#[cfg(test)]
+#[path = "rest_catalog_tests.rs"]
+mod rest_tests;

@@ -27,6 +27,8 @@ pub mod inspect;
 pub mod maintain;
 pub mod manifest;
 pub mod plan;
+#[cfg(test)]
+pub(crate) mod rest_testing;
 pub mod rows;
 pub mod scan;
 pub mod spec;

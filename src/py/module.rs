@@ -47,6 +47,8 @@ mod _core {
     #[pymodule_export]
     use crate::py::results::snapshot::{PyRefInfo, PySnapshotInfo};
     #[pymodule_export]
+    use crate::py::results::view::PyView;
+    #[pymodule_export]
     use crate::py::scan::{PyScan, PyTaskStream, check_filter, is_plain_path};
     #[pymodule_export]
     use crate::py::schema::{PyField, PySchema};

@@ -10,7 +10,7 @@ use object_store::limit::LimitStore;
 use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
 
 use super::failure::failure;
-use super::options::{Secrets, StoreOptions, flag};
+use super::options::{Secrets, StoreOptions, flag, is_credential};
 use super::place::{Service, StoreBucket};
 use crate::error::{Error, Result};
 
@@ -68,28 +68,6 @@ fn client(
 
 fn limited<S: ObjectStore>(store: S) -> Arc<dyn ObjectStore> {
     Arc::new(LimitStore::new(store, MOST_REQUESTS))
-}
-
-/// The ends of the names of credentials.
-const CREDENTIALS: [&str; 13] = [
-    "access_key_id",
-    "secret_access_key",
-    "session_token",
-    "token",
-    "skip_signature",
-    "account_key",
-    "access_key",
-    "sas_token",
-    "sas_key",
-    "client_secret",
-    "service_account",
-    "bearer_token",
-    "credentials",
-];
-
-/// Whether an option of `object_store` is a credential.
-fn is_credential(name: &str) -> bool {
-    CREDENTIALS.iter().any(|part| name.ends_with(part))
 }
 
 /// What is common to all clients.

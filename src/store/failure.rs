@@ -34,6 +34,13 @@ impl fmt::Display for Failure {
 
 impl StdError for Failure {}
 
+impl Failure {
+    /// The reason for an answer that did not arrive. `unsent` tells whether the server never received the request.
+    pub(super) fn of_transport(text: String, unsent: bool) -> Failure {
+        Failure { text, refused: unsent, unsent }
+    }
+}
+
 /// The combined information of the parts of an error.
 #[derive(Debug, Default)]
 struct Told {
@@ -73,7 +80,7 @@ fn told(e: &StoreError) -> Told {
 }
 
 /// A text without secrets, and not longer than [`MOST_TEXT`].
-fn public(text: String, secrets: &Secrets) -> String {
+pub(super) fn public(text: String, secrets: &Secrets) -> String {
     let mut text = secrets.masked(text);
     text.truncate(text.trim_end_matches('.').len());
     if text.len() > MOST_TEXT {

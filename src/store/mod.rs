@@ -9,6 +9,7 @@
 //! - `disk`: steps of writing a local file that survives a crash
 //! - `failure`: errors of object stores, in the words of this crate and without secrets
 //! - `files`: the traits of a store of files
+//! - `http`: requests to services over HTTP
 //! - `journal`: records the steps of local writes in tests, to build the states that a crash may leave
 //! - `limits`: how much of a file is read at once, and memory only for bytes that have arrived
 //! - `object_handle`: one object of an object store, and the requests for it
@@ -26,6 +27,7 @@ pub mod database;
 mod disk;
 mod failure;
 mod files;
+pub(crate) mod http;
 #[cfg(test)]
 pub(crate) mod journal;
 mod limits;

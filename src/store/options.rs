@@ -162,6 +162,31 @@ impl StoreOptions {
         Ok(StoreOptions(out))
     }
 
+    /// The storage options among what a server sends. Names that are unknown or not supported are ignored, because a
+    /// server speaks to all clients.
+    pub fn of_server(properties: &BTreeMap<String, String>) -> StoreOptions {
+        let known = |name: &str| match dotted(name) {
+            Some((_, means)) => means != Unsupported,
+            None => name.contains('_') && is_plain(name),
+        };
+        let lower = properties.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
+        StoreOptions(lower.filter(|(name, _)| known(name)).collect())
+    }
+
+    /// Whether a credential is among the options.
+    pub fn has_credentials(&self) -> bool {
+        self.0.keys().any(|name| credential_of(name).is_some())
+    }
+
+    /// These options, replaced by others where both have one. Credentials of a service are replaced together, because a
+    /// token of a session belongs to its keys.
+    pub fn replaced_by(mut self, others: StoreOptions) -> StoreOptions {
+        let services: Vec<Service> = others.0.keys().filter_map(|name| credential_of(name)).collect();
+        self.0.retain(|name, _| credential_of(name).is_none_or(|service| !services.contains(&service)));
+        self.0.extend(others.0);
+        self
+    }
+
     /// The storage options among the properties of a catalog. Ignores names of other properties.
     ///
     /// # Errors
@@ -250,10 +275,50 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
+    /// These values.
+    pub(super) fn new(values: Vec<String>) -> Secrets {
+        Secrets(values.into())
+    }
+
     /// A text without them.
     pub(super) fn masked(&self, text: String) -> String {
         self.0.iter().fold(text, |text, secret| text.replace(secret, "***"))
     }
+}
+
+/// The service whose credential an option is.
+fn credential_of(name: &str) -> Option<Service> {
+    if name.starts_with(SAS_OF_ACCOUNT) {
+        return Some(Service::Azure);
+    }
+    let (service, key) = match dotted(name) {
+        Some((service, Is(key))) => (service, key),
+        Some(_) => return None,
+        None => (Service::ALL.into_iter().find(|service| knows(*service, name))?, name),
+    };
+    is_credential(key).then_some(service)
+}
+
+/// The ends of the names of credentials.
+const CREDENTIALS: [&str; 13] = [
+    "access_key_id",
+    "secret_access_key",
+    "session_token",
+    "token",
+    "skip_signature",
+    "account_key",
+    "access_key",
+    "sas_token",
+    "sas_key",
+    "client_secret",
+    "service_account",
+    "bearer_token",
+    "credentials",
+];
+
+/// Whether an option of `object_store` is a credential.
+pub(super) fn is_credential(name: &str) -> bool {
+    CREDENTIALS.iter().any(|part| name.ends_with(part))
 }
 
 /// The meaning of a name with a dot.
@@ -330,6 +395,38 @@ mod tests {
 
     fn options(given: &[(&str, &str)]) -> Result<StoreOptions> {
         StoreOptions::new(&given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect())
+    }
+
+    #[test]
+    fn a_server_may_send_what_others_understand() {
+        let sent = [
+            ("s3.signer.uri", "http://x"),
+            ("s3.session-token-expires-at-ms", "1"),
+            ("s3.cross-region-access-enabled", "true"),
+            ("s3.endpoint", "http://localhost:9"),
+            ("token", "t"),
+            ("client.region", "eu-west-1"),
+            ("py-io-impl", "x"),
+        ];
+        let sent = sent.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        let names: Vec<String> = StoreOptions::of_server(&sent).0.into_keys().collect();
+        assert_eq!(names, ["client.region", "s3.endpoint"]);
+    }
+
+    #[test]
+    fn credentials_are_replaced_together() {
+        let own = options(&[
+            ("aws_session_token", "own"),
+            ("s3.access-key-id", "own"),
+            ("s3.region", "r"),
+            ("adls.sas-token.acct.x", "own"),
+        ]);
+        let sent = options(&[("s3.access-key-id", "sent"), ("s3.secret-access-key", "sent")]).unwrap();
+        let all = own.unwrap().replaced_by(sent);
+        let all: Vec<String> = all.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let expected =
+            ["adls.sas-token.acct.x=own", "s3.access-key-id=sent", "s3.region=r", "s3.secret-access-key=sent"];
+        assert_eq!(all, expected);
     }
 
     #[test]

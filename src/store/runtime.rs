@@ -6,8 +6,7 @@
 
 use std::future::Future;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -18,9 +17,6 @@ use crate::parallel::POLL_INTERVAL;
 
 /// The number of threads that transfer bytes. The waiting threads process the results.
 const THREADS: usize = 2;
-
-/// The longest wait for a lock. After that, its holder is assumed to be lost in a fork.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 static RUNTIME: PerProcess<Arc<Runtime>> = PerProcess::new();
 
@@ -40,7 +36,8 @@ impl<T: Clone> PerProcess<T> {
     /// # Errors
     /// Those of `make`.
     pub(super) fn get(&self, make: impl FnOnce() -> Result<T>) -> Result<T> {
-        let Some(mut slot) = self.lock() else { return make() };
+        // Another thread held the lock at the moment of a fork.
+        let Some(mut slot) = parallel::lock_in_any_process(&self.slot) else { return make() };
         let process = std::process::id();
         match &*slot {
             Some((owner, value)) if *owner == process => Ok(value.clone()),
@@ -49,19 +46,6 @@ impl<T: Clone> PerProcess<T> {
                 // Don't drop the parent's value. That would close connections that the parent uses.
                 std::mem::forget(slot.replace((process, value.clone())));
                 Ok(value)
-            }
-        }
-    }
-
-    /// `None` if the lock is not available, because another thread held it at the moment of a fork.
-    fn lock(&self) -> Option<MutexGuard<'_, Option<(u32, T)>>> {
-        let began = Instant::now();
-        loop {
-            match self.slot.try_lock() {
-                Ok(slot) => return Some(slot),
-                Err(TryLockError::Poisoned(slot)) => return Some(slot.into_inner()),
-                Err(TryLockError::WouldBlock) if began.elapsed() > PATIENCE => return None,
-                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
             }
         }
     }
@@ -151,6 +135,8 @@ impl<T> Drop for PendingRequest<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     #[test]

@@ -13,6 +13,7 @@ use crate::iceberg::state::ICEBERG;
 use crate::paimon::catalog_tables::PaimonCatalog;
 use crate::paimon::state::PAIMON;
 use crate::rows::seam::Catalog;
+use crate::store::http::auth::HeaderProvider;
 
 /// The formats that tables can be created in.
 pub const FORMATS: [&TableFormat; 2] = [&ICEBERG, &PAIMON];
@@ -24,7 +25,19 @@ pub const FORMATS: [&TableFormat; 2] = [&ICEBERG, &PAIMON];
 /// `InvalidInput` if a property that the type needs is missing; `Unsupported` for other types of catalogs, databases or
 /// storage; those of the database.
 pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<Arc<dyn Catalog>> {
-    let iceberg = IcebergCatalog::open(name, properties.clone())?;
+    open_with(name, properties, None)
+}
+
+/// As [`open`]. `headers` gives headers of a REST catalog's requests.
+///
+/// # Errors
+/// As [`open`]; `InvalidInput` for headers of a catalog that sends no requests.
+pub(crate) fn open_with(
+    name: &str,
+    properties: BTreeMap<String, String>,
+    headers: Option<HeaderProvider>,
+) -> Result<Arc<dyn Catalog>> {
+    let iceberg = IcebergCatalog::open_with(name, properties.clone(), headers)?;
     match has_folders(&properties) {
         true => Ok(Arc::new(SharedWarehouse { iceberg, paimon: PaimonCatalog::open(name, properties)? })),
         false => Ok(Arc::new(iceberg)),

@@ -17,7 +17,7 @@ from frazil.exceptions import InvalidInputError, UnsupportedError
 
 FILE = ".pyiceberg.yaml"
 _PREFIX = "pyiceberg_"
-_SECRET = re.compile(r"secret|password|passphrase|token|credential|key|private|sas", re.IGNORECASE)
+_SECRET = re.compile(r"secret|password|passphrase|token|credential|key|private|sas|authorization|cookie", re.IGNORECASE)
 _USER_INFO = re.compile(r"(?<=:)[^:@/]*(?=@)|(?<=password=)[^&]*", re.IGNORECASE)
 
 
@@ -50,6 +50,16 @@ def merged(name: str, given: Mapping[str, str]) -> dict[str, str]:
     if "type" not in out:
         out["type"] = _type_of(name, out.get("uri"))
     return out
+
+
+class Properties(dict[str, str]):
+    """Properties of a catalog. Their text shows no secrets."""
+
+    def __repr__(self) -> str:
+        return repr(without_secrets(self))
+
+    def __reduce__(self) -> tuple[type[dict[str, str]], tuple[dict[str, str]]]:
+        return dict, (dict(self),)
 
 
 def without_secrets(properties: Mapping[str, str]) -> dict[str, str]:

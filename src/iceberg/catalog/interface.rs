@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::filesystem::FilesystemCatalog;
 use super::metadata_files::FoundMetadata;
 use super::metadata_pointer::{FolderVersions, MetadataPointer};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
+use crate::format::view::{NewView, ViewInfo};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::Store;
@@ -81,11 +82,27 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
     /// `NotFound` if the namespace does not exist.
     fn list_tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>>;
 
-    /// The default location of a new table.
+    /// Checks that a new table can be in this namespace. A catalog whose server checks it does nothing.
+    ///
+    /// # Errors
+    /// `NotFound` if the namespace does not exist.
+    fn check_parent(&self, namespace: &[String]) -> Result<()> {
+        self.check_namespace(namespace)
+    }
+
+    /// Whether a table exists.
+    ///
+    /// # Errors
+    /// As [`TableCatalog::load`], but for `NotFound`.
+    fn exists(&self, ident: &TableIdent) -> Result<bool> {
+        Ok(self.load(ident).if_found()?.is_some())
+    }
+
+    /// The default location of a new table. `None` if the catalog decides when it creates the table.
     ///
     /// # Errors
     /// `InvalidInput` if the catalog has no default location, or for an invalid name.
-    fn new_location(&self, ident: &TableIdent) -> Result<String>;
+    fn new_location(&self, ident: &TableIdent) -> Result<Option<String>>;
 
     /// Opens a table.
     ///
@@ -101,11 +118,12 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
 
     /// Creates a table by its first commit, which [`MetadataCommit::creating`] made. Its requirement is that the table
     /// doesn't exist. Catalogs that keep metadata files publish [`MetadataCommit::next`]. A REST catalog receives the
-    /// requirement and the updates.
+    /// requirement and the updates. `location` is the location that the caller has chosen. Without one, and without a
+    /// default location, that of the commit means nothing.
     ///
     /// # Errors
     /// `AlreadyExists`; `InvalidInput` if the catalog can't have a table at this location.
-    fn create(&self, ident: &TableIdent, commit: MetadataCommit) -> Result<OpenedTable>;
+    fn create(&self, ident: &TableIdent, commit: MetadataCommit, location: Option<&str>) -> Result<OpenedTable>;
 
     /// Registers an existing table by its metadata file.
     ///
@@ -124,6 +142,42 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// `NotFound`; errors of the store.
     fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()>;
+
+    /// The catalog's views. `None` if it has no views.
+    fn views(&self) -> Option<&dyn ViewCatalog> {
+        None
+    }
+}
+
+/// The views of a catalog.
+pub trait ViewCatalog {
+    /// Lists the views directly in a namespace.
+    ///
+    /// # Errors
+    /// Here and below: `Unsupported` if the catalog's server has no views; errors of the server. `NotFound` if the
+    /// namespace does not exist.
+    fn list(&self, namespace: &[String]) -> Result<Vec<TableIdent>>;
+
+    /// Loads a view. `NotFound` if it does not exist.
+    fn load_view(&self, ident: &TableIdent) -> Result<ViewInfo>;
+
+    /// Whether a view exists.
+    fn has_view(&self, ident: &TableIdent) -> Result<bool>;
+
+    /// Creates a view. `AlreadyExists` if the name is taken.
+    fn create_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo>;
+
+    /// Gives a view another version. `CommitConflict` if another client did so first.
+    fn replace_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo>;
+
+    /// Registers a view by its metadata file. `AlreadyExists` if the name is taken.
+    fn register_view(&self, ident: &TableIdent, metadata_location: &str) -> Result<ViewInfo>;
+
+    /// Renames a view. `AlreadyExists` if the name is taken.
+    fn rename_view(&self, from: &TableIdent, to: &TableIdent) -> Result<()>;
+
+    /// Removes a view. `NotFound` if it does not exist.
+    fn drop_view(&self, ident: &TableIdent) -> Result<()>;
 }
 
 impl FilesystemCatalog {
@@ -184,8 +238,8 @@ impl TableCatalog for FilesystemCatalog {
         FilesystemCatalog::list_tables(self, namespace)
     }
 
-    fn new_location(&self, ident: &TableIdent) -> Result<String> {
-        self.table_location(ident)
+    fn new_location(&self, ident: &TableIdent) -> Result<Option<String>> {
+        self.table_location(ident).map(Some)
     }
 
     fn load(&self, ident: &TableIdent) -> Result<OpenedTable> {
@@ -198,7 +252,7 @@ impl TableCatalog for FilesystemCatalog {
         Ok(Arc::new(FolderVersions::of(store.clone(), &found.metadata_location)))
     }
 
-    fn create(&self, ident: &TableIdent, commit: MetadataCommit) -> Result<OpenedTable> {
+    fn create(&self, ident: &TableIdent, commit: MetadataCommit, _: Option<&str>) -> Result<OpenedTable> {
         let found = self.create_table(ident, &commit.next)?;
         Ok(self.opened(commit.next, found))
     }

@@ -2,7 +2,7 @@
 //!
 //! The embedded default is the file-system catalog, laid out as Java's `HadoopCatalog`: a namespace is a folder of the
 //! warehouse, a table a folder in it. SQL catalogs share their database with Java's `JdbcCatalog` and PyIceberg's
-//! `SqlCatalog`.
+//! `SqlCatalog`. REST catalogs are services with Iceberg's open API.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +11,12 @@ use super::filesystem::FilesystemCatalog;
 use super::interface::TableCatalog;
 use super::memory::MemoryNames;
 use super::registered::NamedCatalog;
+use super::rest::RestCatalog;
 use super::sql::{SqlLayout, SqlNames};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::register::{TableRegister, library_register};
 use crate::store::database::open_database;
+use crate::store::http::auth::HeaderProvider;
 use crate::store::local::TemporaryFolder;
 use crate::store::{self, StoreOptions};
 
@@ -31,9 +33,26 @@ pub fn has_folders(properties: &BTreeMap<String, String>) -> bool {
 /// # Errors
 /// `InvalidInput` without what the type needs; `Unsupported` for other types of catalogs, databases or storage.
 pub fn of_type(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
-    match properties.get("type").map(String::as_str) {
+    of_type_with(name, properties, None)
+}
+
+/// As [`of_type`]. `headers` gives headers of a REST catalog's requests.
+///
+/// # Errors
+/// As [`of_type`]; `InvalidInput` for headers of a catalog that sends no requests.
+pub(crate) fn of_type_with(
+    name: &str,
+    properties: &BTreeMap<String, String>,
+    headers: Option<HeaderProvider>,
+) -> Result<Arc<dyn TableCatalog>> {
+    let kind = properties.get("type").map(String::as_str);
+    if headers.is_some() && kind != Some("rest") {
+        return Err(Error::invalid("only a REST catalog sends headers").with("catalog", name));
+    }
+    match kind {
         _ if has_folders(properties) => folders(name, properties),
         Some("sql" | "jdbc") => sql(name, properties),
+        Some("rest") => Ok(Arc::new(RestCatalog::new(name, properties, headers)?)),
         Some("memory" | "in-memory") => memory(name, properties),
         Some("hive" | "glue" | "dynamodb" | "bigquery") => library(name, properties),
         Some(CUSTOM) if properties.contains_key(CUSTOM) => library(name, properties),
@@ -41,7 +60,7 @@ pub fn of_type(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<
             let other = other.unwrap_or_default();
             Err(Error::unsupported(format!("catalogs of type '{other}' are not supported yet"))
                 .with("catalog", name)
-                .hint("Supported types: filesystem, sql, memory, and by PyIceberg hive, glue, dynamodb and bigquery"))
+                .hint("Supported types: filesystem, sql, rest, memory, and by PyIceberg hive, glue, dynamodb and bigquery"))
         }
     }
 }

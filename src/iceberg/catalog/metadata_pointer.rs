@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::filesystem::{self, BaseVersion};
 use super::metadata_files::{FoundMetadata, load};
 use crate::error::{Error, Result};
+use crate::format::catalog::TableLabels;
 use crate::format::ident::TableIdent;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
@@ -81,6 +82,16 @@ pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
 
     /// Whether the table is identified by its folder. Then the table and its metadata can't be moved.
     fn is_by_folder(&self) -> bool;
+
+    /// Whether a commit may have at most one new snapshot.
+    fn takes_one_snapshot(&self) -> bool {
+        false
+    }
+
+    /// Labels that the catalog gives the table.
+    fn labels(&self) -> TableLabels {
+        TableLabels::default()
+    }
 
     /// The catalog that another process has to open, with its name, its properties and the table's identifier.
     fn catalog(&self) -> Option<KeptBy<'_>>;

@@ -11,6 +11,7 @@
 //! - `newest_metadata`: which metadata file of a folder is current
 //! - `reachable`: the files that a table's metadata leads to
 //! - `registered`: catalogs that keep a register of names: SQL catalogs and those in memory
+//! - `rest`: catalogs behind Iceberg's REST API
 //! - `sql`: A register in a SQL database
 
 pub mod filesystem;
@@ -23,4 +24,5 @@ pub mod metadata_pointer;
 mod newest_metadata;
 mod reachable;
 pub mod registered;
+mod rest;
 pub mod sql;

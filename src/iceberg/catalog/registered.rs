@@ -210,7 +210,7 @@ impl TableCatalog for NamedCatalog {
 
     /// The location of the namespace or warehouse, plus the table's name. A random suffix is added if the folder is
     /// that of another table, which was renamed or dropped without its files.
-    fn new_location(&self, ident: &TableIdent) -> Result<String> {
+    fn new_location(&self, ident: &TableIdent) -> Result<Option<String>> {
         check_name(&ident.name)?;
         let own = self.names.properties(&ident.namespace)?.remove(LOCATION);
         let folder = own.or_else(|| self.namespace_location(&ident.namespace)).ok_or_else(|| {
@@ -220,8 +220,8 @@ impl TableCatalog for NamedCatalog {
         })?;
         let location = join(&folder, &ident.name);
         match self.store(&location)?.list(&join(&location, METADATA_FOLDER))?.is_empty() {
-            true => Ok(location),
-            false => Ok(format!("{location}-{}", uuid::Uuid::new_v4().simple())),
+            true => Ok(Some(location)),
+            false => Ok(Some(format!("{location}-{}", uuid::Uuid::new_v4().simple()))),
         }
     }
 
@@ -236,7 +236,7 @@ impl TableCatalog for NamedCatalog {
         Ok(Arc::new(Kept { catalog: self.clone(), ident: ident.clone(), store: store.clone() }))
     }
 
-    fn create(&self, ident: &TableIdent, commit: MetadataCommit) -> Result<OpenedTable> {
+    fn create(&self, ident: &TableIdent, commit: MetadataCommit, _: Option<&str>) -> Result<OpenedTable> {
         check_name(&ident.name)?;
         if self.names.location(ident)?.is_some() {
             return Err(taken(ident));

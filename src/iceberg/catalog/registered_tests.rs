@@ -172,10 +172,10 @@ impl Setup {
 
     fn create(&self) -> Result<OpenedTable> {
         let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
-        let location = self.catalog.new_location(&self.ident)?;
+        let location = self.catalog.new_location(&self.ident)?.unwrap();
         let (spec, order) = (parse_partition_by::<&str>(&[], &schema)?, parse_sort_by::<&str>(&[], &schema)?);
         let metadata = new_table(&schema, &spec, &order, &location, &BTreeMap::new(), 2, 1)?;
-        self.catalog.create(&self.ident, MetadataCommit::creating(&metadata)?)
+        self.catalog.create(&self.ident, MetadataCommit::creating(&metadata)?, None)
     }
 
     fn fail(&self, fault: Fault) {

@@ -19,6 +19,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::maintenance::{ComputedStatistics, StatisticsOptions};
 use crate::format::request::{At, ScanRequest};
 use crate::format::task::ReadContext;
+use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
 use crate::iceberg::committing::TableChange;
 use crate::iceberg::scan::handle::IcebergScan;
@@ -199,6 +200,10 @@ struct SetStatistics {
 }
 
 impl TableChange for SetStatistics {
+    fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>> {
+        Err(self)
+    }
+
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
         base.with_statistics(self.kind, self.file.clone(), now_ms)
     }

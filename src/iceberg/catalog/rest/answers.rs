@@ -1,0 +1,97 @@
+//! Answers of a server as JSON.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use crate::error::{Error, Result};
+use crate::format::catalog::TableLabels;
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::metadata_json::metadata_from_json;
+use crate::store::StoreOptions;
+use crate::store::http::HttpAnswer;
+use crate::types::json_members::OwnedMembers;
+use crate::types::json_text;
+
+/// The members of an answer.
+///
+/// # Errors
+/// `CorruptTable` if the answer is not a JSON object.
+pub(super) fn members(answer: &HttpAnswer) -> Result<OwnedMembers> {
+    let json = json_text::parse(&answer.body).map_err(|e| {
+        let (what, hint) = match looks_like_html(answer) {
+            true => ("a web page (HTML)", "Check the catalog's uri: it may be that of a web page or a login"),
+            false => ("not valid JSON", "Check that the catalog's uri is that of Iceberg's REST API"),
+        };
+        Error::corrupt(format!("the server's answer is {what}")).because(e).hint(hint)
+    })?;
+    OwnedMembers::of(json, "the server's answer")
+}
+
+/// Whether an answer is a page for people.
+pub(super) fn looks_like_html(answer: &HttpAnswer) -> bool {
+    let start = answer.body.iter().copied().find(|byte| !byte.is_ascii_whitespace());
+    start == Some(b'<') || answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html"))
+}
+
+/// Credentials for all files whose paths begin with a prefix.
+#[derive(Clone)]
+pub(super) struct PrefixCredentials {
+    pub(super) prefix: String,
+    pub(super) config: BTreeMap<String, String>,
+}
+
+/// A table as a server describes it.
+#[derive(Clone)]
+pub(super) struct DescribedTable {
+    pub(super) metadata_location: Option<String>,
+    pub(super) metadata: TableMetadata,
+    pub(super) config: BTreeMap<String, String>,
+    pub(super) credentials: Vec<PrefixCredentials>,
+    /// The mark of this version, to ask later whether it changed.
+    pub(super) etag: Option<String>,
+    /// Labels of the table and its columns.
+    pub(super) labels: TableLabels,
+}
+
+impl DescribedTable {
+    /// Whether the server sent credentials, or may have.
+    pub(super) fn has_credentials(&self) -> bool {
+        !self.credentials.is_empty() || StoreOptions::of_server(&self.config).has_credentials()
+    }
+
+    /// Reads the answer to a load, a creation, a registration or a commit.
+    ///
+    /// # Errors
+    /// `CorruptTable` for an answer without metadata, or with wrong members; errors of [`metadata_from_json`].
+    pub(super) fn of(answer: &HttpAnswer) -> Result<DescribedTable> {
+        let mut m = members(answer)?;
+        let metadata = metadata_from_json(m.required("metadata")?)?;
+        let mut credentials = Vec::new();
+        for json in m.list("storage-credentials")?.unwrap_or_default() {
+            let mut m = OwnedMembers::of(json, "an entry of 'storage-credentials'")?;
+            credentials.push(PrefixCredentials { prefix: m.required_string("prefix")?, config: m.texts("config")? });
+        }
+        Ok(DescribedTable {
+            metadata_location: m.string("metadata-location")?.filter(|location| !location.is_empty()),
+            metadata,
+            config: m.texts("config")?,
+            credentials,
+            etag: answer.header("etag").map(str::to_owned),
+            labels: m.take("labels").map(labels).unwrap_or_default(),
+        })
+    }
+}
+
+/// Reads labels. Members of another form are left out, because nothing depends on them.
+fn labels(json: Json) -> TableLabels {
+    let texts = |json: Option<&Json>| -> BTreeMap<String, String> {
+        let members = json.and_then(Json::as_object).into_iter().flatten();
+        members.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+    };
+    let columns = json.get("fields").and_then(Json::as_array).into_iter().flatten().filter_map(|field| {
+        let id = i32::try_from(field.get("field-id")?.as_i64()?).ok()?;
+        Some((id, texts(field.get("labels"))))
+    });
+    TableLabels { table: texts(json.get("object-labels")), columns: columns.collect() }
+}

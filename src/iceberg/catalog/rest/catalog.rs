@@ -1,0 +1,184 @@
+//! The catalog.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::commit::RestPointer;
+use super::session::{RestSession, SharedSession};
+use super::tables::LoadedTable;
+use crate::error::{Error, Result, ResultExt};
+use crate::format::ident::TableIdent;
+use crate::format::view::{NewView, ViewInfo};
+use crate::iceberg::catalog::interface::{OpenedTable, TableCatalog, ViewCatalog};
+use crate::iceberg::catalog::metadata_pointer::MetadataPointer;
+use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::store::Store;
+use crate::store::http::auth::HeaderProvider;
+
+/// A catalog behind Iceberg's REST API.
+#[derive(Clone, Debug)]
+pub(crate) struct RestCatalog {
+    session: SharedSession,
+}
+
+impl RestCatalog {
+    /// The catalog of a server. Nothing is requested yet.
+    ///
+    /// # Errors
+    /// As [`RestSession::new`].
+    pub(crate) fn new(
+        name: &str,
+        properties: &BTreeMap<String, String>,
+        headers: Option<HeaderProvider>,
+    ) -> Result<RestCatalog> {
+        let session = RestSession::new(name, properties, headers).with("catalog", name)?;
+        Ok(RestCatalog { session: Arc::new(session) })
+    }
+}
+
+impl TableCatalog for RestCatalog {
+    fn prepare(&self) -> Result<()> {
+        self.session.server().map(drop)
+    }
+
+    fn create_namespace(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()> {
+        self.session.server()?.create_namespace(namespace, properties)
+    }
+
+    fn drop_namespace(&self, namespace: &[String]) -> Result<()> {
+        self.session.server()?.drop_namespace(namespace)
+    }
+
+    fn check_namespace(&self, namespace: &[String]) -> Result<()> {
+        match namespace.is_empty() || self.session.server()?.has_namespace(namespace)? {
+            true => Ok(()),
+            false => Err(Error::not_found(format!("the namespace '{}' does not exist", namespace.join(".")))
+                .with("catalog", &self.session.name)
+                .hint("Create it with create_namespace()")),
+        }
+    }
+
+    fn list_namespaces(&self, parent: &[String]) -> Result<Vec<Vec<String>>> {
+        let mut out = self.session.server()?.namespaces(parent)?;
+        out.sort_unstable();
+        out.dedup();
+        Ok(out)
+    }
+
+    fn namespace_properties(&self, namespace: &[String]) -> Result<BTreeMap<String, String>> {
+        self.session.server()?.namespace_properties(namespace)
+    }
+
+    fn update_namespace_properties(
+        &self,
+        namespace: &[String],
+        removed: &[String],
+        set: &BTreeMap<String, String>,
+    ) -> Result<()> {
+        if let Some(key) = removed.iter().find(|key| set.contains_key(*key)) {
+            return Err(Error::invalid(format!("the property '{key}' can't be both removed and set")));
+        }
+        self.session.server()?.update_namespace(namespace, removed, set)
+    }
+
+    fn list_tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
+        let mut out = self.session.server()?.tables(namespace)?;
+        out.sort_unstable();
+        out.dedup();
+        Ok(out)
+    }
+
+    /// The server checks it.
+    fn check_parent(&self, _: &[String]) -> Result<()> {
+        Ok(())
+    }
+
+    fn exists(&self, ident: &TableIdent) -> Result<bool> {
+        self.session.server()?.has_table(ident)
+    }
+
+    /// The server decides.
+    fn new_location(&self, _: &TableIdent) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn load(&self, ident: &TableIdent) -> Result<OpenedTable> {
+        let known = self.session.remembered(ident);
+        let etag = known.as_ref().and_then(|known| known.etag.as_deref());
+        let table = match (self.session.server()?.load_table(ident, etag)?, known) {
+            (LoadedTable::Table(table), _) => {
+                let table = Arc::from(table);
+                self.session.remember(ident, &table);
+                table
+            }
+            (LoadedTable::Unchanged, Some(known)) => known,
+            (LoadedTable::Unchanged, None) => {
+                return Err(Error::internal("a version that nobody remembers is unchanged"));
+            }
+        };
+        RestPointer::opened(&self.session, ident, table.as_ref().clone())
+    }
+
+    fn versions(&self, ident: &TableIdent, _: &Arc<dyn Store>) -> Result<Arc<dyn MetadataPointer>> {
+        Ok(Arc::new(RestPointer::new(self.session.clone(), ident)))
+    }
+
+    fn create(&self, ident: &TableIdent, commit: MetadataCommit, location: Option<&str>) -> Result<OpenedTable> {
+        let table = self.session.server()?.create_table(ident, &commit, location)?;
+        RestPointer::opened(&self.session, ident, table)
+    }
+
+    fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<OpenedTable> {
+        let table = self.session.server()?.register_table(ident, metadata_location)?;
+        RestPointer::opened(&self.session, ident, table)
+    }
+
+    fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
+        self.session.server()?.rename_table(from, to)
+    }
+
+    fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()> {
+        self.session.server()?.drop_table(ident, purge)
+    }
+
+    fn views(&self) -> Option<&dyn ViewCatalog> {
+        Some(self)
+    }
+}
+
+impl ViewCatalog for RestCatalog {
+    fn list(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
+        let mut out = self.session.server()?.views(namespace)?;
+        out.sort_unstable();
+        out.dedup();
+        Ok(out)
+    }
+
+    fn load_view(&self, ident: &TableIdent) -> Result<ViewInfo> {
+        self.session.server()?.load_view(ident)
+    }
+
+    fn has_view(&self, ident: &TableIdent) -> Result<bool> {
+        self.session.server()?.has_view(ident)
+    }
+
+    fn create_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo> {
+        self.session.server()?.create_view(ident, new)
+    }
+
+    fn replace_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo> {
+        self.session.server()?.replace_view(ident, new)
+    }
+
+    fn register_view(&self, ident: &TableIdent, metadata_location: &str) -> Result<ViewInfo> {
+        self.session.server()?.register_view(ident, metadata_location)
+    }
+
+    fn rename_view(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
+        self.session.server()?.rename_view(from, to)
+    }
+
+    fn drop_view(&self, ident: &TableIdent) -> Result<()> {
+        self.session.server()?.drop_view(ident)
+    }
+}

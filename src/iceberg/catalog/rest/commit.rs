@@ -1,0 +1,237 @@
+//! The pointer to a table's current version, and how a commit is published.
+//!
+//! A commit is one request. Without a clear answer, the newest version is looked at: it shows the commit's snapshot, or
+//! the outcome stays unknown. Nothing is deleted then.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::answers::DescribedTable;
+use super::credentials::table_options;
+use super::effects::{Seen, added_snapshots, has_effects, seen};
+use super::endpoints::Endpoint;
+use super::errors::ServerError;
+use super::names::RouteTarget;
+use super::server::RestServer;
+use super::session::SharedSession;
+use super::tables::{LoadedTable, ident_json};
+use super::verdict::ChangeVerdict;
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::catalog::TableLabels;
+use crate::format::ident::TableIdent;
+use crate::iceberg::catalog::interface::OpenedTable;
+use crate::iceberg::catalog::metadata_files::FoundMetadata;
+use crate::iceberg::catalog::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
+use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::parallel::lock_in_any_process;
+use crate::store::http::wait;
+use crate::store::open_store;
+
+/// The longest pause that a server can ask for before the next attempt.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The version that was loaded last.
+#[derive(Clone, Debug)]
+struct KeptVersion {
+    etag: Option<String>,
+    version: TableVersion,
+    labels: TableLabels,
+}
+
+/// A table of a REST catalog.
+#[derive(Debug)]
+pub(super) struct RestPointer {
+    session: SharedSession,
+    ident: TableIdent,
+    kept: Mutex<Option<KeptVersion>>,
+}
+
+impl RestPointer {
+    /// The pointer to a table. Nothing is requested yet.
+    pub(super) fn new(session: SharedSession, ident: &TableIdent) -> RestPointer {
+        RestPointer { session, ident: ident.clone(), kept: Mutex::new(None) }
+    }
+
+    /// The table that a server described, with the store of its files.
+    ///
+    /// # Errors
+    /// As [`table_options`] and [`open_store`].
+    pub(super) fn opened(session: &SharedSession, ident: &TableIdent, table: DescribedTable) -> Result<OpenedTable> {
+        let options = table_options(&session.server()?.storage, &table).with("table", ident)?;
+        let store = open_store(&table.metadata.location, options.as_map()).with("table", ident)?;
+        let pointer = RestPointer::new(session.clone(), ident);
+        let TableVersion { metadata, found } = pointer.keep(table);
+        Ok(OpenedTable { store, metadata, found, versions: Arc::new(pointer) })
+    }
+
+    /// Remembers a version, to ask later whether it changed.
+    fn keep(&self, table: DescribedTable) -> TableVersion {
+        let DescribedTable { metadata_location, metadata, etag, labels, .. } = table;
+        let found = FoundMetadata { metadata_location: metadata_location.unwrap_or_default(), version: None };
+        let version = TableVersion { metadata, found };
+        if let Some(mut kept) = lock_in_any_process(&self.kept) {
+            // The answer to a commit has no labels.
+            let known = kept.take().map(|before| before.labels).filter(|_| labels == TableLabels::default());
+            *kept = Some(KeptVersion { etag, version: version.clone(), labels: known.unwrap_or(labels) });
+        }
+        version
+    }
+
+    fn kept(&self) -> Option<KeptVersion> {
+        lock_in_any_process(&self.kept).and_then(|kept| kept.clone())
+    }
+
+    /// Sends a commit. Returns the new version or what became of it.
+    fn send(&self, server: &RestServer, commit: &MetadataCommit) -> Result<Sent> {
+        check_sendable(server, commit)?;
+        let endpoint = Endpoint::CommitTable;
+        let mut body = commit.to_json();
+        body["identifier"] = ident_json(&self.ident);
+        let request = server.request(endpoint, RouteTarget::Table(&self.ident), &[])?.json(&body);
+        Ok(match server.change("commit to the table", endpoint, &request) {
+            ChangeVerdict::Done(answer) => match server.parsed(endpoint, &request, || DescribedTable::of(&answer)) {
+                Ok(table) => Sent::Committed(self.keep(table)),
+                // The server says that it succeeded, but not with which result.
+                Err(e) => Sent::Open(ChangeVerdict::Unknown(e)),
+            },
+            verdict => Sent::Open(verdict),
+        })
+    }
+}
+
+/// The result of sending a commit.
+enum Sent {
+    /// The server made this version.
+    Committed(TableVersion),
+    /// Anything else.
+    Open(ChangeVerdict),
+}
+
+/// Why a commit is refused before it is sent.
+fn check_sendable(server: &RestServer, commit: &MetadataCommit) -> Result<()> {
+    match added_snapshots(commit).count() > 1 && server.takes_one_snapshot() {
+        true => Err(one_snapshot(commit)),
+        false => Ok(()),
+    }
+}
+
+/// Whether a server refused a commit because of the number of its snapshots.
+fn is_about_snapshots(said: &ServerError, commit: &MetadataCommit) -> bool {
+    let message = said.message.to_ascii_lowercase();
+    let counts = ["one snapshot", "single snapshot", "multiple snapshots", "more than one snapshot", "1 snapshot"];
+    added_snapshots(commit).count() > 1 && counts.iter().any(|text| message.contains(text))
+}
+
+fn one_snapshot(commit: &MetadataCommit) -> Error {
+    let count = added_snapshots(commit).count();
+    Error::unsupported(format!("the catalog's server takes one new snapshot in a commit, and this commit has {count}"))
+        .hint("Commit the changes one after another")
+}
+
+impl MetadataPointer for RestPointer {
+    fn load(&self) -> Result<TableVersion> {
+        let server = self.session.server()?;
+        let kept = self.kept();
+        let etag = kept.as_ref().and_then(|kept| kept.etag.as_deref());
+        match (server.load_table(&self.ident, etag)?, kept) {
+            (LoadedTable::Table(table), _) => Ok(self.keep(*table)),
+            (LoadedTable::Unchanged, Some(kept)) => Ok(kept.version),
+            (LoadedTable::Unchanged, None) => Err(Error::internal("a version that nobody remembers is unchanged")),
+        }
+    }
+
+    fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
+        let named = |e: Error| e.with("table", &self.ident);
+        let verdict = match self.session.server().and_then(|server| self.send(server, commit)) {
+            Ok(Sent::Committed(version)) => return Publication::Committed(Box::new(version)),
+            Ok(Sent::Open(verdict)) => verdict,
+            Err(e) => return Publication::Refused(named(e)),
+        };
+        match verdict {
+            ChangeVerdict::Refused(said, e) if said.is_late() => Publication::Unknown(named(conflict(e))),
+            ChangeVerdict::Refused(said, e) if is_about_snapshots(&said, commit) => {
+                // The next commits have one snapshot.
+                if let Ok(server) = self.session.server() {
+                    server.limit_snapshots();
+                }
+                Publication::Refused(named(one_snapshot(commit).because(e)))
+            }
+            ChangeVerdict::Refused(_, e) => Publication::Refused(named(e)),
+            ChangeVerdict::InTheWay(e) => Publication::Unknown(named(conflict(e))),
+            ChangeVerdict::Later(e, pause) => match wait(pause.unwrap_or_default().min(LONGEST_PAUSE)) {
+                Ok(()) => self.looked_for(base, commit, named(e), true),
+                Err(stop) => Publication::Unknown(named(stop)),
+            },
+            ChangeVerdict::Unknown(e) => self.looked_for(base, commit, named(e), false),
+            ChangeVerdict::Done(_) => Publication::Unknown(named(Error::internal("a commit without a version"))),
+        }
+    }
+
+    /// The caller has loaded the newest version just before.
+    fn was_published(&self, base: &TableVersion, commit: &MetadataCommit) -> bool {
+        let Some(kept) = self.kept() else { return false };
+        let is_newer = kept.version.found.metadata_location != base.found.metadata_location
+            || kept.version.metadata != base.metadata;
+        is_newer && has_effects(&kept.version.metadata, commit)
+    }
+
+    fn check_writable(&self, _: &TableMetadata, _: &FoundMetadata) -> Result<()> {
+        self.session.server()?.check(Endpoint::CommitTable).with("table", &self.ident)
+    }
+
+    fn root(&self, metadata: &TableMetadata, _: &FoundMetadata) -> String {
+        metadata.location.trim_end_matches('/').to_owned()
+    }
+
+    fn is_by_folder(&self) -> bool {
+        false
+    }
+
+    fn labels(&self) -> TableLabels {
+        self.kept().map(|kept| kept.labels).unwrap_or_default()
+    }
+
+    fn takes_one_snapshot(&self) -> bool {
+        self.session.server().is_ok_and(RestServer::takes_one_snapshot)
+    }
+
+    fn catalog(&self) -> Option<KeptBy<'_>> {
+        let session = &self.session;
+        let kept = KeptBy { name: &session.name, properties: &session.given, ident: &self.ident };
+        session.is_of_any_process().then_some(kept)
+    }
+}
+
+impl RestPointer {
+    /// The result of a commit without a clear answer, by the newest version. `asked` tells that the server wants another
+    /// attempt, so this one changed nothing if it can't be seen.
+    fn looked_for(&self, base: &TableVersion, commit: &MetadataCommit, e: Error, asked: bool) -> Publication {
+        let newest = match self.load() {
+            Ok(newest) => newest,
+            Err(why) => return Publication::Unknown(undecided(e.with("looked", why.message()))),
+        };
+        Publication::Unknown(match seen(&newest.metadata, &base.metadata, commit) {
+            Seen::Overtaken => conflict(e),
+            Seen::NotYet if asked => conflict(e),
+            // The caller looks at the newest version again.
+            Seen::Made | Seen::NotYet | Seen::Hidden => undecided(e),
+        })
+    }
+}
+
+/// An error after which the commit is tried again on the newest version.
+fn conflict(e: Error) -> Error {
+    match e.kind() {
+        ErrorKind::CommitConflict => e,
+        _ => Error::conflict("the catalog's server did not take the commit").because(e),
+    }
+}
+
+/// An error that does not say what became of the commit.
+fn undecided(e: Error) -> Error {
+    match e.kind() {
+        ErrorKind::Store | ErrorKind::CommitStateUnknown => e,
+        _ => Error::store("the answer to the commit does not tell its outcome").because(e),
+    }
+}

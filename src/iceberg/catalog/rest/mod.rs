@@ -1,0 +1,43 @@
+//! Catalogs behind Iceberg's REST API: a service keeps the names, the metadata and often the credentials of tables.
+//!
+//! A table is loaded by one request and committed to by one request. A commit sends requirements and updates, and the
+//! server makes the next version.
+//!
+//! Source: `open-api/rest-catalog-open-api.yaml` of apache/iceberg. Names of properties are those of Java and
+//! PyIceberg.
+//!
+//! - `answers`: answers of a server as JSON
+//! - `authorization`: which proof of identity the properties ask for
+//! - `catalog`: the catalog
+//! - `commit`: the pointer to a table's current version, and how a commit is published
+//! - `credentials`: the options of a table's store, by the server's credentials
+//! - `effects`: whether a version has the effects of a commit
+//! - `endpoints`: what a server can do
+//! - `errors`: refusals of a server
+//! - `names`: names of namespaces and tables in URLs
+//! - `namespaces`: requests about namespaces
+//! - `pages`: lists that come in pages
+//! - `server`: a server that has told its configuration, and requests to it
+//! - `session`: the connection of a catalog, which begins at the first use
+//! - `tables`: requests about tables
+//! - `verdict`: what became of a change
+//! - `views`: requests about views
+
+mod answers;
+mod authorization;
+mod catalog;
+mod commit;
+mod credentials;
+mod effects;
+mod endpoints;
+mod errors;
+mod names;
+mod namespaces;
+mod pages;
+mod server;
+mod session;
+mod tables;
+mod verdict;
+mod views;
+
+pub(super) use catalog::RestCatalog;

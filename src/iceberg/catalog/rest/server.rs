@@ -1,0 +1,275 @@
+//! A server that has told its configuration, and requests to it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::answers::members;
+use super::endpoints::{Endpoint, Endpoints, has_views};
+use super::errors::ServerError;
+use super::names::{RouteTarget, separator};
+use super::verdict::ChangeVerdict;
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::store::StoreOptions;
+use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, encoded_path, is_unsent, pairs};
+use crate::types::json_members::OwnedMembers;
+
+/// The prefix of properties that are headers of every request.
+const HEADER: &str = "header.";
+
+/// The header that asks for credentials of a table's files.
+const DELEGATION: &str = "X-Iceberg-Access-Delegation";
+
+/// The property of a catalog whose server takes commits with at most one new snapshot.
+const ONE_SNAPSHOT: &str = "rest.one-snapshot-commits";
+
+/// The configuration that a server tells.
+pub(super) struct ServerConfig {
+    defaults: BTreeMap<String, String>,
+    overrides: BTreeMap<String, String>,
+    /// What the server lists.
+    endpoints: Option<Vec<String>>,
+    /// Whether the server recognises the repetition of a change.
+    recognises_repetitions: bool,
+}
+
+impl ServerConfig {
+    /// Reads the answer of `GET /v1/config`.
+    ///
+    /// # Errors
+    /// `CorruptTable` for an answer that is not a configuration.
+    pub(super) fn of(answer: &HttpAnswer) -> Result<ServerConfig> {
+        let mut m: OwnedMembers = members(answer)?;
+        let not_a_list = m.error("endpoints", "holds a value that is not a string");
+        let listed = m.list("endpoints")?.map(|list| -> Option<Vec<String>> {
+            list.into_iter().map(|json| json.as_str().map(str::to_owned)).collect()
+        });
+        let listed = listed.map(|list| list.ok_or(not_a_list)).transpose()?;
+        Ok(ServerConfig {
+            defaults: m.texts("defaults")?,
+            overrides: m.texts("overrides")?,
+            endpoints: listed,
+            recognises_repetitions: m.take("idempotency-key-lifetime").is_some(),
+        })
+    }
+
+    /// The properties of a catalog: the server's defaults, then those given, then the server's overrides.
+    pub(super) fn properties(&self, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let mut all = self.defaults.clone();
+        all.extend(given.clone());
+        all.extend(self.overrides.clone());
+        all
+    }
+
+    /// The options of the tables' stores, in the same order. What a server sends may have unknown names.
+    ///
+    /// # Errors
+    /// As [`StoreOptions::of_catalog`], for the given properties.
+    pub(super) fn storage(&self, given: &BTreeMap<String, String>) -> Result<StoreOptions> {
+        let own = StoreOptions::of_catalog(given)?;
+        let defaults = StoreOptions::of_server(&self.defaults);
+        Ok(defaults.replaced_by(own).replaced_by(StoreOptions::of_server(&self.overrides)))
+    }
+}
+
+/// A connected server.
+#[derive(Debug)]
+pub(super) struct RestServer {
+    client: HttpClient,
+    uri: String,
+    prefix: Option<String>,
+    separator: String,
+    endpoints: Endpoints,
+    recognises_repetitions: bool,
+    headers: Vec<(String, String)>,
+    delegation: String,
+    one_snapshot: AtomicBool,
+    /// The catalog's properties, with those of the server.
+    pub(super) properties: BTreeMap<String, String>,
+    /// The options of the tables' stores, without those of a single table.
+    pub(super) storage: StoreOptions,
+}
+
+/// The headers that properties set, by name and value.
+pub(super) fn headers(properties: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    let given = properties.iter().filter_map(|(name, value)| Some((name.strip_prefix(HEADER)?, value)));
+    given.map(|(name, value)| (name.to_owned(), value.clone())).collect()
+}
+
+impl RestServer {
+    /// The server of a configuration.
+    pub(super) fn new(
+        client: HttpClient,
+        uri: String,
+        config: &ServerConfig,
+        properties: BTreeMap<String, String>,
+        storage: StoreOptions,
+    ) -> RestServer {
+        let text = |key: &str| properties.get(key).map(String::as_str).filter(|v| !v.is_empty());
+        let prefix = text("prefix").map(|prefix| encoded_path(prefix.trim_matches('/')));
+        let separator = separator(text("namespace-separator"));
+        let (mut headers, mut delegation) = (headers(&properties), "vended-credentials".to_owned());
+        // It is no header of every request.
+        headers.retain(|(name, value)| match name.eq_ignore_ascii_case(DELEGATION) {
+            true => {
+                delegation.clone_from(value);
+                false
+            }
+            false => true,
+        });
+        RestServer {
+            client,
+            uri,
+            prefix,
+            separator,
+            endpoints: Endpoints::of(config.endpoints.as_deref(), has_views(&properties)),
+            recognises_repetitions: config.recognises_repetitions,
+            headers,
+            delegation,
+            one_snapshot: AtomicBool::new(text(ONE_SNAPSHOT).is_some_and(|v| v.eq_ignore_ascii_case("true"))),
+            properties,
+            storage,
+        }
+    }
+
+    /// Whether the server has an endpoint.
+    pub(super) fn has(&self, endpoint: Endpoint) -> bool {
+        self.endpoints.has(endpoint)
+    }
+
+    /// Whether the server takes commits with at most one new snapshot, as far as is known.
+    pub(super) fn takes_one_snapshot(&self) -> bool {
+        self.one_snapshot.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that it does.
+    pub(super) fn limit_snapshots(&self) {
+        self.one_snapshot.store(true, Ordering::Relaxed);
+    }
+
+    /// The separator of a namespace's levels, encoded.
+    pub(super) fn separator(&self) -> &str {
+        &self.separator
+    }
+
+    /// # Errors
+    /// `Unsupported` if the server does not have an endpoint.
+    pub(super) fn check(&self, endpoint: Endpoint) -> Result<()> {
+        self.endpoints.check(endpoint).with("uri", &self.uri)
+    }
+
+    /// A request to an endpoint. A change gets a key if the server recognises its repetition by it.
+    ///
+    /// # Errors
+    /// As [`RestServer::check`].
+    pub(super) fn request(
+        &self,
+        endpoint: Endpoint,
+        named: RouteTarget<'_>,
+        query: &[(&str, &str)],
+    ) -> Result<HttpRequest> {
+        self.check(endpoint)?;
+        let (verb, template) = endpoint.parts();
+        let mut url = self.uri.clone() + &named.path(template, self.prefix.as_deref(), &self.separator);
+        if !query.is_empty() {
+            url = format!("{url}?{}", pairs(query));
+        }
+        let mut request = HttpRequest::new(verb, url).header("accept", "application/json");
+        request.headers.extend(self.headers.iter().cloned());
+        if !verb.only_reads() && self.recognises_repetitions {
+            request.repeatable = true;
+            request = request.header("Idempotency-Key", uuid::Uuid::now_v7().to_string());
+        }
+        Ok(request)
+    }
+
+    /// Asks for credentials of the table's files together with the table.
+    pub(super) fn with_delegation(&self, request: HttpRequest) -> HttpRequest {
+        match self.delegation.is_empty() {
+            true => request,
+            false => request.header(DELEGATION, self.delegation.clone()),
+        }
+    }
+
+    /// Reads. Returns a successful answer, or one of status 304.
+    ///
+    /// # Errors
+    /// The server's refusal; as [`HttpClient::send`].
+    pub(super) fn read(&self, doing: &str, endpoint: Endpoint, request: &HttpRequest) -> Result<HttpAnswer> {
+        let answer = self.client.send(request).map_err(|e| at(e, endpoint, request))?;
+        match answer.is_success() || answer.status == 304 {
+            true => Ok(answer),
+            false => Err(self.refusal(doing, endpoint, request, &ServerError::of(&answer))),
+        }
+    }
+
+    /// Whether something exists, by an answer without a body.
+    ///
+    /// # Errors
+    /// As [`RestServer::read`], but for `NotFound`.
+    pub(super) fn exists(&self, doing: &str, endpoint: Endpoint, request: &HttpRequest) -> Result<bool> {
+        Ok(self.read(doing, endpoint, request).if_found()?.is_some())
+    }
+
+    /// Sends a change.
+    pub(super) fn change(&self, doing: &str, endpoint: Endpoint, request: &HttpRequest) -> ChangeVerdict {
+        let answer = match self.client.send(request) {
+            Ok(answer) => answer,
+            Err(e) => {
+                let is_certain = is_unsent(&e)
+                    || matches!(
+                        e.kind(),
+                        ErrorKind::InvalidInput | ErrorKind::PermissionDenied | ErrorKind::Unsupported
+                    );
+                let e = at(e, endpoint, request);
+                return match is_certain {
+                    true => ChangeVerdict::Refused(ServerError::none(), e),
+                    false => ChangeVerdict::Unknown(e),
+                };
+            }
+        };
+        if answer.is_success() {
+            return ChangeVerdict::Done(answer);
+        }
+        let said = ServerError::of(&answer);
+        let error = self.refusal(doing, endpoint, request, &said);
+        match answer.status {
+            409 if !said.is_unknown() => ChangeVerdict::InTheWay(error),
+            419 | 429 => ChangeVerdict::Later(error, answer.retry_after()),
+            // An earlier attempt of the same request may have been carried out.
+            _ if said.is_unknown() || answer.is_repetition => ChangeVerdict::Unknown(error),
+            _ => ChangeVerdict::Refused(said, error),
+        }
+    }
+
+    fn refusal(&self, doing: &str, endpoint: Endpoint, request: &HttpRequest, said: &ServerError) -> Error {
+        at(said.error(doing, self.client.public(said.text())), endpoint, request)
+    }
+
+    /// Reads JSON of an answer, with errors that name the request.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub(super) fn parsed<T>(
+        &self,
+        endpoint: Endpoint,
+        request: &HttpRequest,
+        read: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        read().map_err(|e| at(e, endpoint, request))
+    }
+}
+
+/// The error with its request.
+fn at(e: Error, endpoint: Endpoint, request: &HttpRequest) -> Error {
+    let url = request.url.split('?').next().unwrap_or_default();
+    e.with("url", url).with("endpoint", endpoint.text())
+}
+
+/// The request for the configuration.
+pub(super) fn config_request(uri: &str, warehouse: Option<&str>, headers: Vec<(String, String)>) -> HttpRequest {
+    let query = warehouse.map(|warehouse| format!("?{}", pairs(&[("warehouse", warehouse)]))).unwrap_or_default();
+    let mut request =
+        HttpRequest::new(HttpVerb::Get, format!("{uri}/v1/config{query}")).header("accept", "application/json");
+    request.headers.extend(headers.into_iter().filter(|(name, _)| !name.eq_ignore_ascii_case(DELEGATION)));
+    request
+}

@@ -1,0 +1,170 @@
+//! The connection of a catalog, which begins at the first use.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::answers::{DescribedTable, looks_like_html};
+use super::authorization;
+use super::errors::ServerError;
+use super::server::{RestServer, ServerConfig, config_request, headers};
+use crate::error::{Error, Result, ResultExt};
+use crate::format::ident::TableIdent;
+use crate::parallel::lock_in_any_process;
+use crate::store::StoreOptions;
+use crate::store::http::auth::{Authorizer, HeaderProvider, ProvidedHeaders};
+use crate::store::http::{HttpAnswer, HttpClient, HttpSettings};
+
+/// A catalog as it was opened, and its server once it is connected.
+pub(super) struct RestSession {
+    /// The catalog's name.
+    pub(super) name: String,
+    /// The properties that were given.
+    pub(super) given: BTreeMap<String, String>,
+    /// Gives headers that properties can't give. Only this process has it.
+    headers: Option<HeaderProvider>,
+    uri: String,
+    server: OnceLock<RestServer>,
+    loaded: Mutex<BTreeMap<TableIdent, Arc<DescribedTable>>>,
+}
+
+/// The most tables whose newest version is remembered.
+const MOST_REMEMBERED: usize = 100;
+
+impl std::fmt::Debug for RestSession {
+    /// Leaves out the properties, because they hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RestSession({:?}, {:?})", self.name, crate::error::public_text(&self.uri, 200))
+    }
+}
+
+/// How requests are sent, by the properties.
+fn http_settings(properties: &BTreeMap<String, String>) -> Result<HttpSettings> {
+    let secrets = authorization::secrets(properties);
+    Ok(HttpSettings { secrets, ..HttpSettings::of_properties(properties)? })
+}
+
+/// A server's address without a slash at the end.
+fn uri_of(properties: &BTreeMap<String, String>) -> Result<String> {
+    let uri = properties.get("uri").map(|uri| uri.trim().trim_end_matches('/')).unwrap_or_default();
+    let rest = uri.strip_prefix("http://").or_else(|| uri.strip_prefix("https://"));
+    match rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', ':'])) {
+        true => Ok(uri.to_owned()),
+        false => Err(Error::invalid("a REST catalog needs the uri of its server")
+            .hint("Give uri='https://host/path', the address before /v1/config")),
+    }
+}
+
+impl RestSession {
+    /// A catalog with these properties. Nothing is requested yet.
+    ///
+    /// # Errors
+    /// `InvalidInput` for wrong properties; `Unsupported` for other types of authorization.
+    pub(super) fn new(
+        name: &str,
+        given: &BTreeMap<String, String>,
+        headers: Option<HeaderProvider>,
+    ) -> Result<RestSession> {
+        let uri = uri_of(given)?;
+        // Typing errors are reported before the first request.
+        StoreOptions::of_catalog(given)?;
+        authorization::authorizer(given, &uri, &http_settings(given)?)?;
+        let (name, given) = (name.to_owned(), given.clone());
+        Ok(RestSession { name, given, headers, uri, server: OnceLock::new(), loaded: Mutex::default() })
+    }
+
+    /// Whether another process can open the catalog by its name and properties.
+    pub(super) fn is_of_any_process(&self) -> bool {
+        self.headers.is_none()
+    }
+
+    /// The version of a table that was loaded before, if the server can tell whether it is still the newest one.
+    pub(super) fn remembered(&self, ident: &TableIdent) -> Option<Arc<DescribedTable>> {
+        lock_in_any_process(&self.loaded)?.get(ident).cloned()
+    }
+
+    /// Remembers a version of a table. One with credentials is not remembered, because these expire.
+    pub(super) fn remember(&self, ident: &TableIdent, table: &Arc<DescribedTable>) {
+        let Some(mut loaded) = lock_in_any_process(&self.loaded) else { return };
+        if table.etag.is_none() || table.has_credentials() {
+            loaded.remove(ident);
+            return;
+        }
+        if loaded.len() >= MOST_REMEMBERED {
+            loaded.pop_first();
+        }
+        loaded.insert(ident.clone(), table.clone());
+    }
+
+    /// What proves who sends requests.
+    fn authorizer(
+        &self,
+        properties: &BTreeMap<String, String>,
+        uri: &str,
+        settings: &HttpSettings,
+    ) -> Result<Option<Arc<dyn Authorizer>>> {
+        match &self.headers {
+            Some(provider) => Ok(Some(Arc::new(ProvidedHeaders(provider.clone())))),
+            None => authorization::authorizer(properties, uri, settings),
+        }
+    }
+
+    /// The server. The first call asks for its configuration.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown warehouse; the server's refusal; errors of the connection.
+    pub(super) fn server(&self) -> Result<&RestServer> {
+        if let Some(server) = self.server.get() {
+            return Ok(server);
+        }
+        let server = self.connect().with("catalog", &self.name)?;
+        Ok(self.server.get_or_init(|| server))
+    }
+
+    fn connect(&self) -> Result<RestServer> {
+        let settings = http_settings(&self.given)?;
+        let authorizer = self.authorizer(&self.given, &self.uri, &settings)?;
+        let first = HttpClient::new(settings, authorizer);
+        let warehouse = self.given.get("warehouse").map(String::as_str).filter(|w| !w.is_empty());
+        let request = config_request(&self.uri, warehouse, headers(&self.given));
+        let at = |e: Error| {
+            let url = request.url.split('?').next().unwrap_or_default();
+            e.with("url", url).with("endpoint", "GET /v1/config")
+        };
+        let answer = first.send(&request).map_err(at)?;
+        if !answer.is_success() {
+            return Err(at(refused(&first, warehouse, &answer)));
+        }
+        let config = ServerConfig::of(&answer).map_err(at)?;
+        let properties = config.properties(&self.given);
+        let (uri, settings) = (uri_of(&properties)?, http_settings(&properties)?);
+        let is_same = authorization::is_same(&self.given, &properties) && uri == self.uri;
+        let client = match is_same && settings == *first.settings() {
+            true => first,
+            // A token that was asked for already serves on.
+            false if is_same => HttpClient::new(settings, first.authorizer().cloned()),
+            false => {
+                let authorizer = self.authorizer(&properties, &uri, &settings)?;
+                HttpClient::new(settings, authorizer)
+            }
+        };
+        let storage = config.storage(&self.given)?;
+        Ok(RestServer::new(client, uri, &config, properties, storage))
+    }
+}
+
+/// The error for a configuration that was refused.
+fn refused(client: &HttpClient, warehouse: Option<&str>, answer: &HttpAnswer) -> Error {
+    let said = ServerError::of(answer);
+    if answer.status == 404 && !said.kind.is_empty() && !looks_like_html(answer) {
+        let message = match warehouse {
+            Some(warehouse) => format!("the catalog's server has no warehouse '{warehouse}'"),
+            None => "the catalog's server needs the name of a warehouse".to_owned(),
+        };
+        let error = Error::not_found(message).with("answer", client.public(said.text()));
+        return error.hint("Give the name that the server knows as warehouse='…'");
+    }
+    said.error("tell its configuration", client.public(said.text()))
+}
+
+/// A session that several tables share.
+pub(super) type SharedSession = Arc<RestSession>;
