@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import copy
 import functools
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from frazil import _core
 from frazil.exceptions import (
     AlreadyExistsError,
     CommitStateUnknownError,
@@ -32,7 +32,6 @@ CUSTOM = "py-catalog-impl"
 
 # The property by which Frazil's registers mark namespaces without other properties.
 _EXISTS = "exists"
-_SECRET = re.compile(r"secret|password|token|credential|key", re.IGNORECASE)
 _CLASSES = {"HiveCatalog": "hive", "GlueCatalog": "glue", "DynamoDbCatalog": "dynamodb"}
 _CLASSES |= {"BigQueryMetastoreCatalog": "bigquery", "RestCatalog": "rest", "SqlCatalog": "sql"}
 _KINDS: dict[str, type[FrazilError]] = {
@@ -101,7 +100,7 @@ def _said(error: BaseException, properties: Mapping[str, Any]) -> str:
     """An exception's text without the secrets among the catalog's properties."""
     text = f"{type(error).__name__}: {error}"
     for name, value in properties.items():
-        if _SECRET.search(name) and len(str(value)) > 3:
+        if _core.is_secret_option(name) and len(str(value)) > 3:
             text = text.replace(str(value), "***")
     return text
 

@@ -24,6 +24,10 @@ const SECRET_NAMES: [&str; 12] = [
     "authorization",
 ];
 
+/// An option or property whose name has one of these parts may have a secret value, too. They are too common in other
+/// texts: `key=1` is a folder of a partition.
+const SECRET_OPTIONS: [&str; 5] = ["key", "private", "passphrase", "sas", "cookie"];
+
 /// The most bytes of the note in the place of what is left out.
 const NOTE: usize = 50;
 
@@ -109,7 +113,13 @@ fn mask_parameters(text: &str) -> Option<String> {
     (done > 0).then(|| out + &text[done..])
 }
 
-/// Whether a parameter or an option of this name has a secret value.
+/// Whether an option or property of this name may have a secret value.
+pub fn is_secret_option(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    is_secret_name(name) || SECRET_OPTIONS.iter().any(|part| lower.contains(part))
+}
+
+/// Whether a parameter of this name, in any text, has a secret value.
 pub fn is_secret_name(name: &str) -> bool {
     let plain: String = name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect();
     plain == "sig" || SECRET_NAMES.iter().any(|part| plain.contains(part))
@@ -165,6 +175,18 @@ mod tests {
             "12:30://",
         ] {
             assert!(matches!(public_text(text, 1000), Cow::Borrowed(same) if same == text), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_of_secret_options() {
+        for name in
+            ["s3.access-key-id", "adls.SAS-token.x", "rest.private", "key", "header.Cookie", "jdbc.password", "sig"]
+        {
+            assert!(is_secret_option(name), "{name}");
+        }
+        for name in ["s3.region", "rest.client.proxy.hostname", "uri", "warehouse", "client.assume-role.arn"] {
+            assert!(!is_secret_option(name), "{name}");
         }
     }
 

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
-use crate::error::{Error, ErrorKind, public_text};
+use crate::error::{Error, ErrorKind, is_secret_option, public_text};
 
 /// `{kind: class}` of `frazil.exceptions`.
 static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
@@ -19,6 +19,13 @@ pub(super) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
 #[pyo3(name = "public_text")]
 pub(super) fn py_public_text(text: &str, most: usize) -> String {
     public_text(text, most.max(100)).into_owned()
+}
+
+/// Whether an option or property of this name may have a secret value.
+#[pyfunction]
+#[pyo3(name = "is_secret_option")]
+pub(super) fn py_is_secret_option(name: &str) -> bool {
+    is_secret_option(name)
 }
 
 /// The error for an exception: of the same kind if it is one of Frazil's. Other exceptions, such as that of Ctrl-C,

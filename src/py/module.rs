@@ -21,7 +21,7 @@ mod _core {
     #[pymodule_export]
     use crate::py::commit_message::PyCommitMessage;
     #[pymodule_export]
-    use crate::py::errors::py_public_text;
+    use crate::py::errors::{py_is_secret_option, py_public_text};
     #[pymodule_export]
     use crate::py::maintenance_parts::{PyCompactionGroup, PyDeletePart, PyMaintenanceParts};
     #[pymodule_export]

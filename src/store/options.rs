@@ -10,7 +10,7 @@ use object_store::azure::AzureConfigKey;
 use object_store::gcp::GoogleConfigKey;
 
 use super::place::Service;
-use crate::error::{Error, Result, is_secret_name};
+use crate::error::{Error, Result, is_secret_option};
 use crate::types::suggest::suggest;
 
 /// The default of the option `max_retries`.
@@ -257,8 +257,9 @@ impl StoreOptions {
                 || name.ends_with("_PROXY");
             is_ours.then_some((name, value.into_string().ok()?))
         });
-        let is_secret = |name: &str| is_secret_name(name) || ["key", "proxy"].iter().any(|part| name.contains(part));
-        let all = given.chain(environment).filter(|(name, value)| value.len() > 3 && is_secret(&name.to_lowercase()));
+        // The URI of a proxy may hold its password.
+        let is_secret = |name: &str| is_secret_option(name) || name.to_ascii_lowercase().contains("proxy");
+        let all = given.chain(environment).filter(|(name, value)| value.len() > 3 && is_secret(name));
         Secrets(all.map(|(_, value)| value).collect())
     }
 }

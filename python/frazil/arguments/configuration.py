@@ -17,7 +17,6 @@ from frazil.exceptions import InvalidInputError, UnsupportedError
 
 FILE = ".pyiceberg.yaml"
 _PREFIX = "pyiceberg_"
-_SECRET = re.compile(r"secret|password|passphrase|token|credential|key|private|sas|authorization|cookie", re.IGNORECASE)
 _USER_INFO = re.compile(r"(?<=:)[^:@/]*(?=@)|(?<=password=)[^&]*", re.IGNORECASE)
 
 
@@ -68,7 +67,7 @@ def without_secrets(properties: Mapping[str, str]) -> dict[str, str]:
     def shown(value: str) -> str:
         return _core.public_text(_USER_INFO.sub("***", value), 4000)
 
-    return {k: "***" if _SECRET.search(k) else shown(v) for k, v in properties.items()}
+    return {k: "***" if _core.is_secret_option(k) else shown(v) for k, v in properties.items()}
 
 
 def _type_of(name: str, uri: str | None) -> str:

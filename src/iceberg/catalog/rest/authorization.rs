@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::{Error, Result, is_secret_name};
+use crate::error::{Error, Result, is_secret_option};
 use crate::store::http::HttpSettings;
 use crate::store::http::auth::{
     Authorizer, AwsKeys, AwsSignatures, BasicLogin, EntraTokens, GoogleTokens, OAuth2Settings, OAuth2Tokens,
@@ -63,7 +63,7 @@ pub(super) fn is_same(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>
 
 /// The values of properties that no error may show.
 pub(super) fn secrets(properties: &BTreeMap<String, String>) -> Vec<String> {
-    let is_secret = |name: &str| is_secret_name(name) || name.contains("key") || name.starts_with("header.");
+    let is_secret = |name: &str| is_secret_option(name) || name.starts_with("header.");
     let values = properties.iter().filter(|(name, value)| is_secret(name) && value.len() > 3);
     values.map(|(_, value)| value.clone()).collect()
 }
