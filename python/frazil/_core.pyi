@@ -1355,7 +1355,6 @@ class View:
     @property
     def properties(self) -> dict[str, str]: ...
 
-
 @final
 class Catalog:
     @staticmethod

@@ -374,9 +374,7 @@ class Catalog:
         return _open, (self.name, dict(self.properties), self._headers)
 
 
-def catalog(
-    name: Any = None, type: str | None = None, headers: Headers | None = None, **properties: object
-) -> Catalog:
+def catalog(name: Any = None, type: str | None = None, headers: Headers | None = None, **properties: object) -> Catalog:
     """Opens a catalog.
 
     Frazil also reads PyIceberg's configuration: the first `.pyiceberg.yaml` in the folder `PYICEBERG_HOME`, the home

@@ -204,8 +204,8 @@ impl MetadataPointer for RestPointer {
 }
 
 impl RestPointer {
-    /// The result of a commit without a clear answer, by the newest version. `asked` tells that the server wants another
-    /// attempt, so this one changed nothing if it can't be seen.
+    /// The result of a commit without a clear answer, by the newest version. `asked` tells that the server wants
+    /// another attempt, so this one changed nothing if it can't be seen.
     fn looked_for(&self, base: &TableVersion, commit: &MetadataCommit, e: Error, asked: bool) -> Publication {
         let newest = match self.load() {
             Ok(newest) => newest,
