@@ -15,6 +15,7 @@ use object_store::path::Path;
 use object_store::{Error as StoreError, GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt, PutPayload};
 
 use super::connect::{Client, connect};
+use super::credentials::{PrefixConfig, longest_prefix, prefixes};
 use super::failure::{is_refusal, status};
 use super::limits::{check_at_most, check_bytes, most_bytes};
 use super::location::{join, normalise};
@@ -34,15 +35,17 @@ const RANGES_AT_ONCE: usize = 8;
 /// The hidden object that keeps an empty folder.
 const FOLDER_MARK: &str = ".frazil-folder";
 
-/// The connector for buckets.
-type Connect = Arc<dyn Fn(&StoreBucket) -> Result<Client> + Send + Sync>;
+/// The connector for buckets, and for paths with credentials of their own.
+type Connect = Arc<dyn Fn(&StoreBucket, &str) -> Result<Client> + Send + Sync>;
 
 /// The store of `s3:`, `gs:`, `abfs:` and similar schemes.
 pub struct ObjectFiles {
     options: Arc<StoreOptions>,
     connect: Connect,
-    /// Connections of this process, by bucket.
-    clients: PerProcess<Arc<Mutex<HashMap<StoreBucket, Client>>>>,
+    /// Connections of this process, by bucket and by the prefix of paths with credentials of their own.
+    clients: PerProcess<Arc<Mutex<HashMap<(StoreBucket, String), Client>>>>,
+    /// These prefixes.
+    prefixes: Vec<PrefixConfig>,
 }
 
 impl std::fmt::Debug for ObjectFiles {
@@ -57,11 +60,13 @@ impl ObjectFiles {
     pub fn new(options: StoreOptions) -> ObjectFiles {
         let options = Arc::new(options);
         let given = options.clone();
-        ObjectFiles::connected(options, Arc::new(move |bucket| connect(bucket, &given)))
+        ObjectFiles::connected(options, Arc::new(move |bucket, prefix| connect(bucket, prefix, &given)))
     }
 
     pub(super) fn connected(options: Arc<StoreOptions>, connect: Connect) -> ObjectFiles {
-        ObjectFiles { options, connect, clients: PerProcess::new() }
+        // A list that can't be read is reported by the first connection.
+        let prefixes = prefixes(&options).unwrap_or_default();
+        ObjectFiles { options, connect, clients: PerProcess::new(), prefixes }
     }
 
     fn object(&self, path: &str) -> Result<Object> {
@@ -69,11 +74,13 @@ impl ObjectFiles {
         let clients = self.clients.get(|| Ok(Arc::default()))?;
         let mut clients = clients.lock().unwrap_or_else(PoisonError::into_inner);
         let service = place.bucket.service;
-        let client = match clients.get(&place.bucket) {
+        let prefix = longest_prefix(&self.prefixes, path).map(|found| found.prefix.clone()).unwrap_or_default();
+        let key = (place.bucket, prefix);
+        let client = match clients.get(&key) {
             Some(client) => client.clone(),
             None => {
-                let client = (self.connect)(&place.bucket).map_err(|e| e.with("path", path))?;
-                clients.insert(place.bucket, client.clone());
+                let client = (self.connect)(&key.0, &key.1).map_err(|e| e.with("path", path))?;
+                clients.insert(key, client.clone());
                 client
             }
         };

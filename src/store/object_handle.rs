@@ -29,7 +29,13 @@ pub(super) struct Object {
 impl Object {
     /// The crate's error for an error of the store.
     pub(super) fn failed(&self, action: &str, e: StoreError) -> Error {
-        failure(action, &self.path, e, &self.options.secrets())
+        failure(action, &self.path, e, &self.secrets())
+    }
+
+    /// Texts that no error may show.
+    fn secrets(&self) -> Vec<String> {
+        let lent = self.client.renewal.iter().flat_map(|renewal| renewal.secrets());
+        self.options.secrets().into_iter().chain(lent).collect()
     }
 
     /// Makes a request and waits for the answer.

@@ -9,8 +9,8 @@ use super::*;
 
 fn in_memory() -> ObjectFiles {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let client = Client { patient: store.clone(), once: store };
-    ObjectFiles::connected(Arc::default(), Arc::new(move |_| Ok(client.clone())))
+    let client = Client { patient: store.clone(), once: store, renewal: None };
+    ObjectFiles::connected(Arc::default(), Arc::new(move |_, _| Ok(client.clone())))
 }
 
 #[test]

@@ -49,6 +49,21 @@ pub(super) struct StoreBucket {
     pub name: String,
 }
 
+impl StoreBucket {
+    /// The URI of the whole bucket.
+    pub(super) fn uri(&self) -> String {
+        let scheme = match self.service {
+            Service::S3 => "s3",
+            Service::Gcs => "gs",
+            Service::Azure => "abfss",
+        };
+        match &self.account {
+            Some(account) => format!("{scheme}://{}@{account}.dfs.core.windows.net/", self.name),
+            None => format!("{scheme}://{}/", self.name),
+        }
+    }
+}
+
 /// An object, or a folder of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
