@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from frazil import _core, arguments
+from frazil import _core, arguments, foreign
 from frazil.arguments import configuration
 from frazil.arguments.checked import checked
 from frazil.capabilities import TABLE_FORMATS
 from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.foreign import CredentialProvider
 from frazil.schema import core_schema
 from frazil.table import Table
 
@@ -211,7 +212,13 @@ class Catalog:
 
 
 def catalog(
-    name: str | None = None, type: str | None = None, headers: Headers | None = None, **properties: object
+    name: str | None = None,
+    type: str | None = None,
+    headers: Headers | None = None,
+    *,
+    credential_provider: CredentialProvider | None = None,
+    filesystem: Any | None = None,
+    **properties: object,
 ) -> Catalog:
     """Opens a catalog.
 
@@ -229,6 +236,9 @@ def catalog(
             Lakekeeper, Unity Catalog, AWS Glue or S3 Tables. `memory` exists in this process alone.
         headers: Called before each request to a REST server. It returns headers of the request, such as
             `{"Authorization": "Bearer …"}`. Other processes can't commit to tables of such a catalog.
+        credential_provider: Called without arguments when credentials of the tables' store are needed, as for
+            `open_table`. Credentials that a REST server lends are not used then.
+        filesystem: A file system of fsspec or pyarrow that has all files, as for `open_table`.
         **properties: The properties that the type needs, by PyIceberg's names: `warehouse=…`, `uri=…`, `**{"s3.region":
             …}`. A REST server wants `warehouse=` and a `token=` or `credential="id:secret"`, or other properties of
             Java and PyIceberg for authorization.
@@ -245,6 +255,7 @@ def catalog(
     given = arguments.texts(
         {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in properties.items() if v is not None}
     )
+    given.update(foreign.options(credential_provider, filesystem))
     if type is not None:
         given["type"] = type
     if name is None:

@@ -65,6 +65,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::store::set_makers(Box::new(crate::py::foreign::PythonMakers));
         m.add("__version__", env!("CARGO_PKG_VERSION"))?;
         m.add("TABLE_FORMATS", crate::tables::catalog::FORMATS.map(|format| format.id))?;
         m.add("DEBUG_BUILD", cfg!(debug_assertions))

@@ -6,6 +6,7 @@ use std::time::Duration;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::http::HttpBuilder;
 use object_store::limit::LimitStore;
 use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
 
@@ -115,6 +116,7 @@ fn client(
             }
             builder.build().map(limited)
         }
+        Service::Web => web(bucket, settings, retry)?.build().map(limited),
     };
     built.map_err(|e| {
         let e = failure("reach", &bucket.name, e, &options.secrets());
@@ -278,6 +280,19 @@ fn azure(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConf
         builder = builder.with_account(account);
     }
     Ok(builder.with_container_name(&bucket.name))
+}
+
+fn web(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<HttpBuilder> {
+    let (mut options, mut http) = (client_options(), false);
+    for (name, value) in settings {
+        match name.parse::<ClientConfigKey>() {
+            Ok(ClientConfigKey::AllowHttp) => http = flag(&name, &value)?,
+            Ok(key) => options = options.with_config(key, value),
+            Err(_) => {}
+        }
+    }
+    let options = options.with_allow_http(allows_http(&bucket.name, http)?);
+    Ok(HttpBuilder::new().with_url(&bucket.name).with_client_options(options).with_retry(retry))
 }
 
 /// Whether an endpoint uses plain HTTP.

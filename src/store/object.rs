@@ -38,7 +38,7 @@ const FOLDER_MARK: &str = ".frazil-folder";
 /// The connector for buckets, and for paths with credentials of their own.
 type Connect = Arc<dyn Fn(&StoreBucket, &str) -> Result<Client> + Send + Sync>;
 
-/// The store of `s3:`, `gs:`, `abfs:` and similar schemes.
+/// The store of `s3:`, `gs:`, `abfs:` and similar schemes, and of `https:`, which is only read.
 pub struct ObjectFiles {
     options: Arc<StoreOptions>,
     connect: Connect,
@@ -69,6 +69,17 @@ impl ObjectFiles {
         ObjectFiles { options, connect, clients: PerProcess::new(), prefixes }
     }
 
+    /// As [`ObjectFiles::object`], for a call that a web server does not offer.
+    fn object_of_a_store(&self, path: &str, action: &str) -> Result<Object> {
+        let object = self.object(path)?;
+        match object.service {
+            Service::Web => Err(Error::unsupported(format!("a web server can only be read: it can't {action}"))
+                .with("path", path)
+                .hint("Open a table by the URL of its newest metadata file, …/metadata/….metadata.json")),
+            _ => Ok(object),
+        }
+    }
+
     fn object(&self, path: &str) -> Result<Object> {
         let place = place(path)?;
         let clients = self.clients.get(|| Ok(Arc::default()))?;
@@ -89,7 +100,7 @@ impl ObjectFiles {
 
     /// Lists the objects and folders directly in a folder.
     fn listed(&self, folder: &str) -> Result<(Path, object_store::ListResult)> {
-        let object = self.object(folder)?;
+        let object = self.object_of_a_store(folder, "list folders")?;
         let listed = object.ask("list", |store, key| async move {
             let prefix = (!key.is_root()).then_some(&key);
             store.list_with_delimiter(prefix).await
@@ -242,7 +253,7 @@ impl Store for ObjectFiles {
     }
 
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        put_once(&self.object(path)?, bytes)
+        put_once(&self.object_of_a_store(path, "take files")?, bytes)
     }
 
     fn refused(&self, error: &Error) -> bool {
@@ -251,12 +262,13 @@ impl Store for ObjectFiles {
 
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let payload = PutPayload::from(bytes.to_vec());
-        self.object(path)?.ask("write", |store, key| async move { store.put(&key, payload).await })?;
+        let object = self.object_of_a_store(path, "take files")?;
+        object.ask("write", |store, key| async move { store.put(&key, payload).await })?;
         Ok(())
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>> {
-        Ok(Box::new(ObjectWriter::new(self.object(path)?)))
+        Ok(Box::new(ObjectWriter::new(self.object_of_a_store(path, "take files")?)))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
@@ -290,7 +302,8 @@ impl Store for ObjectFiles {
     }
 
     fn delete(&self, path: &str) -> Result<()> {
-        let deleted = self.object(path)?.ask("delete", |store, key| async move { store.delete(&key).await });
+        let object = self.object_of_a_store(path, "remove files")?;
+        let deleted = object.ask("delete", |store, key| async move { store.delete(&key).await });
         match deleted {
             Err(e) if e.kind() == ErrorKind::NotFound && !e.message().contains("bucket") => Ok(()),
             deleted => deleted,

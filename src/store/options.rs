@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use object_store::ClientConfigKey;
 use object_store::aws::AmazonS3ConfigKey;
 use object_store::azure::AzureConfigKey;
 use object_store::gcp::GoogleConfigKey;
@@ -379,6 +380,7 @@ fn knows(service: Service, name: &str) -> bool {
         Service::S3 => AmazonS3ConfigKey::from_str(name).is_ok_and(|key| key != AmazonS3ConfigKey::Bucket),
         Service::Gcs => GoogleConfigKey::from_str(name).is_ok_and(|key| key != GoogleConfigKey::Bucket),
         Service::Azure => AzureConfigKey::from_str(name).is_ok_and(|key| key != AzureConfigKey::ContainerName),
+        Service::Web => ClientConfigKey::from_str(name).is_ok(),
     }
 }
 

@@ -26,7 +26,7 @@ fn members(text: &str) -> Result<Vec<(String, String)>> {
 /// The settings of a connection string.
 ///
 /// # Errors
-/// `InvalidInput` for a text that is none, without its value.
+/// `InvalidInput` for another text, without its value.
 pub(crate) fn settings(text: &str) -> Result<Vec<(String, String)>> {
     let members = members(text)?;
     let member = |name: &str| members.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());

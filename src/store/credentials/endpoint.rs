@@ -32,8 +32,9 @@ pub struct EndpointSigner {
     properties: BTreeMap<String, String>,
 }
 
-/// A client that sends a token with each request.
-fn client_with(token: &str) -> Arc<HttpClient> {
+/// A client that sends a token with each request, if there is one.
+fn client_with(token: Option<&str>) -> Arc<HttpClient> {
+    let Some(token) = token else { return Arc::new(HttpClient::new(HttpSettings::default(), None)) };
     let settings = HttpSettings { secrets: vec![token.to_owned()], ..HttpSettings::default() };
     let header = vec![("authorization".to_owned(), format!("Bearer {token}"))];
     let authorizer = ProvidedHeaders(Arc::new(move || Ok(header.clone())));
@@ -67,8 +68,8 @@ impl EndpointSource {
         EndpointSource { client, url, headers }
     }
 
-    /// A source that is asked with this token.
-    pub(super) fn with_token(url: &str, token: &str) -> EndpointSource {
+    /// A source that is asked with this token, if there is one.
+    pub(super) fn with_token(url: &str, token: Option<&str>) -> EndpointSource {
         EndpointSource::new(client_with(token), url.to_owned(), Vec::new())
     }
 }
@@ -95,8 +96,8 @@ impl EndpointSigner {
         EndpointSigner { client, url, headers, properties }
     }
 
-    /// A signer that is asked with this token.
-    pub(super) fn with_token(url: &str, token: &str) -> EndpointSigner {
+    /// A signer that is asked with this token, if there is one.
+    pub(super) fn with_token(url: &str, token: Option<&str>) -> EndpointSigner {
         EndpointSigner::new(client_with(token), url.to_owned(), Vec::new(), BTreeMap::new())
     }
 }

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value as Json, json};
 
 use super::super::location::scheme;
+use super::super::options::StoreOptions;
 use super::super::place::Service;
 use super::names::{PREFIXES, is_expiry};
 use crate::error::{Error, Result};
@@ -53,6 +54,23 @@ impl std::fmt::Debug for PrefixConfig {
 }
 
 impl LentCredentials {
+    /// What the user's own provider gives.
+    ///
+    /// # Errors
+    /// `InvalidInput` for unknown names, and without a credential.
+    pub fn provided(config: BTreeMap<String, String>) -> Result<LentCredentials> {
+        let known = StoreOptions::new(&config).map_err(|e| {
+            let hint = e.hint_text().unwrap_or("Check what it returns").to_owned();
+            Error::invalid("the credential provider returned an option that does not exist").because(e).hint(hint)
+        })?;
+        match known.has_credentials() || config.contains_key("token") {
+            true => Ok(LentCredentials { config: known.as_map().clone(), prefixes: Vec::new() }),
+            false => Err(Error::invalid("the credential provider returned no credentials").hint(
+                "Return storage options, such as {'s3.access-key-id': …, 's3.secret-access-key': …, 'expires_at': …}",
+            )),
+        }
+    }
+
     /// The options for a path: those of the longest prefix, then those for all paths.
     pub fn at(&self, path: &str) -> BTreeMap<String, String> {
         let mut all = self.config.clone();

@@ -1,8 +1,8 @@
 //! Credentials of object stores that are lent for a time, and renewed before they expire.
 //!
-//! A [`CredentialSource`] lends credentials. A [`Renewal`] keeps them, asks the source again early enough, and is shared
-//! by all stores of a process. `provider` hands them to the clients of `object_store`. Options carry the credentials, when
-//! they expire and how to renew them, so that tasks in other processes can go on.
+//! A [`CredentialSource`] lends credentials. A [`Renewal`] keeps them, asks the source again early enough, and is
+//! shared by all stores of a process. `provider` hands them to the clients of `object_store`. Options carry the
+//! credentials, when they expire and how to renew them. So tasks in other processes can go on.
 //!
 //! - `aws`: profiles of Amazon's tools, assumed roles, programs that print keys, single sign-on
 //! - `azure_text`: connection strings of Azure
@@ -26,8 +26,8 @@ mod signing;
 
 pub use endpoint::{EndpointSigner, EndpointSource};
 pub use lent::{CredentialSource, LentCredentials, PrefixConfig, longest_prefix};
-pub use names::EXECUTORS_MAY_RENEW;
-pub use registry::{Lending, current_options, lend, renewals_of, sign_by};
+pub use names::{EXECUTORS_MAY_RENEW, FILES};
+pub use registry::{Elsewhere, Lending, current_options, lend, renewals_of, sign_by};
 pub(super) use registry::{live, prefixes, signer};
 pub(super) use renewal::Renewal;
 pub(super) use signing::SigningConnector;

@@ -25,7 +25,7 @@ pub(crate) const SIGNER: &str = "frazil.signer";
 pub(crate) const SIGN_URL: &str = "frazil.signer.url";
 
 /// The user's own file system, as text.
-pub(crate) const FILES: &str = "frazil.filesystem";
+pub const FILES: &str = "frazil.credentials.filesystem";
 
 /// All of them.
 pub(crate) const ALL: [&str; 9] =

@@ -80,10 +80,10 @@ fn lent(server: &TestServer, name: &str, life_ms: i64) -> StoreOptions {
 #[test]
 fn keys_of_s3_are_renewed_for_all_stores_of_a_process() {
     let server = stores();
-    let options = lent(&server, "lent s3", 1000);
+    let options = lent(&server, "lent s3", 4000);
     let files = ObjectFiles::new(options.clone());
     files.get("s3://b/t/k").unwrap();
-    std::thread::sleep(Duration::from_millis(950));
+    std::thread::sleep(Duration::from_millis(3700));
     for _ in 0..3 {
         files.get("s3a://b/t/k").unwrap();
         open_store("s3://b/t", options.as_map()).unwrap().get("s3://b/t/k").unwrap();
@@ -100,11 +100,11 @@ fn keys_of_s3_are_renewed_for_all_stores_of_a_process() {
 #[test]
 fn tasks_renew_only_with_a_token() {
     let server = stores();
-    let mut sent = lent(&server, "driver", 300).as_map().clone();
+    let mut sent = lent(&server, "driver", 4000).as_map().clone();
     sent.insert(SOURCE.to_owned(), "in another process".to_owned());
     let alone = open_store("s3://b/t", &sent).unwrap();
     alone.get("s3://b/t/k").unwrap();
-    std::thread::sleep(Duration::from_millis(310));
+    std::thread::sleep(Duration::from_millis(4010));
     let e = alone.get("s3://b/t/k").unwrap_err();
     assert_eq!(e.kind(), ErrorKind::PermissionDenied);
     assert!(e.message().contains("expired") && e.hint_text().unwrap().contains("frazil.executors-may-renew"), "{e}");
@@ -153,14 +153,14 @@ fn tokens_of_google_and_signatures_of_azure_are_renewed() {
     let own = map(&[("gcs.service.host", server.url()), ("adls.account-host", server.url())]);
     let lending = Lending {
         name: "both".to_owned(),
-        lent: both("first", 1000),
+        lent: both("first", 4000),
         source: Arc::new(Second(both("second", 60_000))),
         elsewhere: None,
     };
     let files = ObjectFiles::new(lend(StoreOptions::new(&own).unwrap(), "gs://b/t", lending));
     let azure = "abfss://c@acct.dfs.core.windows.net/k";
     assert!(files.get("gs://b/k").is_ok() && files.get(azure).is_ok());
-    std::thread::sleep(Duration::from_millis(950));
+    std::thread::sleep(Duration::from_millis(3700));
     assert!(files.get("gs://b/k").is_ok() && files.get(azure).is_ok());
     let seen = proofs(&server);
     assert_eq!((seen[0].as_str(), seen[2].as_str()), ("Bearer google-first", "Bearer google-second"));

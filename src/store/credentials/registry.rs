@@ -62,9 +62,18 @@ pub struct Lending {
     pub lent: LentCredentials,
     /// Renews them in this process.
     pub source: Arc<dyn CredentialSource>,
-    /// Renews them in other processes: a URL that answers with `storage-credentials`, and a token for it. Give them only
-    /// if the user asked for it by [`EXECUTORS_MAY_RENEW`].
-    pub elsewhere: Option<(String, String)>,
+    /// Renews them in other processes: a URL that answers with `storage-credentials`.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// How other processes ask the server.
+#[derive(Clone)]
+pub struct Elsewhere {
+    /// What they ask.
+    pub url: String,
+    /// The catalog's token. Give it only if the user asked for it by [`EXECUTORS_MAY_RENEW`]. A server without
+    /// authorization needs none.
+    pub token: Option<String>,
 }
 
 /// The options of a table's store with lent credentials. `storage` is that of the catalog, `location` is the table's.
@@ -75,7 +84,15 @@ pub fn lend(storage: StoreOptions, location: &str, lending: Lending) -> StoreOpt
     SOURCES.put(&name, source);
     let options = overlaid(storage, location, &lent).with_own(SOURCE, name);
     match elsewhere {
-        Some((url, token)) => options.with_own(RENEW_URL, url).with_own(RENEW_TOKEN, token),
+        Some(elsewhere) => with_elsewhere(options, RENEW_URL, elsewhere),
+        None => options,
+    }
+}
+
+fn with_elsewhere(options: StoreOptions, url: &str, elsewhere: Elsewhere) -> StoreOptions {
+    let options = options.with_own(url, elsewhere.url);
+    match elsewhere.token {
+        Some(token) => options.with_own(RENEW_TOKEN, token),
         None => options,
     }
 }
@@ -99,12 +116,12 @@ pub fn sign_by(
     storage: StoreOptions,
     name: &str,
     signer: Arc<dyn RequestSigner>,
-    elsewhere: Option<(String, String)>,
+    elsewhere: Option<Elsewhere>,
 ) -> StoreOptions {
     SIGNERS.put(name, signer);
     let options = storage.with_own(SIGNER, name.to_owned());
     match elsewhere {
-        Some((url, token)) => options.with_own(SIGN_URL, url).with_own(RENEW_TOKEN, token),
+        Some(elsewhere) => with_elsewhere(options, SIGN_URL, elsewhere),
         None => options,
     }
 }
@@ -118,11 +135,12 @@ pub(crate) fn signer(options: &StoreOptions) -> Result<Option<Arc<dyn RequestSig
     if let Some(signer) = SIGNERS.get(name) {
         return Ok(Some(signer));
     }
-    match (options.own(SIGN_URL), options.own(RENEW_TOKEN)) {
-        (Some(url), Some(token)) => Ok(Some(Arc::new(EndpointSigner::with_token(url, token)))),
-        _ => Err(Error::unsupported("the catalog's server signs each request, and this process may not ask it").hint(
-            format!("Give the catalog the property {EXECUTORS_MAY_RENEW}='true'. Tasks then carry the catalog's token"),
-        )),
+    match options.own(SIGN_URL) {
+        Some(url) => Ok(Some(Arc::new(EndpointSigner::with_token(url, options.own(RENEW_TOKEN))))),
+        None => Err(Error::unsupported("the catalog's server signs each request, and this process may not ask it")
+            .hint(format!(
+                "Give the catalog the property {EXECUTORS_MAY_RENEW}='true'. Tasks then carry the catalog's token"
+            ))),
     }
 }
 
@@ -140,8 +158,8 @@ pub(crate) fn live(options: &StoreOptions) -> Result<Option<Arc<Renewal>>> {
         }
     } else if let Some((name, source)) = options.own(SOURCE).and_then(|name| Some((name, SOURCES.get(name)?))) {
         (name, Some(source))
-    } else if let (Some(url), Some(token)) = (options.own(RENEW_URL), options.own(RENEW_TOKEN)) {
-        (url, Some(Arc::new(EndpointSource::with_token(url, token))))
+    } else if let Some(url) = options.own(RENEW_URL) {
+        (url, Some(Arc::new(EndpointSource::with_token(url, options.own(RENEW_TOKEN)))))
     } else {
         let expires = first.as_ref().is_some_and(|first| first.expires_at_ms().is_some());
         return Ok(expires.then(|| Arc::new(Renewal::new(first, None))));
@@ -191,7 +209,7 @@ fn first(options: &StoreOptions) -> Result<Option<LentCredentials>> {
     Ok(any.then(|| LentCredentials { config: options.as_map().clone(), prefixes }))
 }
 
-/// Options for another process: with the newest credentials of this one. Options without lent credentials stay the same.
+/// Options for another process: with the newest credentials of this one. Others stay the same.
 pub fn current_options(options: &BTreeMap<String, String>, location: &str) -> BTreeMap<String, String> {
     if !options.contains_key(SOURCE) || expiry(options).is_none() {
         return options.clone();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use super::super::options::StoreOptions;
 use super::super::place::Service;
 use super::lent::{CredentialSource, LentCredentials, now_ms};
-use super::names::EXECUTORS_MAY_RENEW;
+use super::names::{EXECUTORS_MAY_RENEW, is_expiry};
 use crate::error::{Error, Result, is_secret_name};
 
 /// Credentials are renewed this long before they expire.
@@ -85,8 +85,8 @@ impl Renewal {
         held.as_ref().filter(|held| now_ms() < held.renew_at_ms).map(|held| held.lent.clone())
     }
 
-    /// The credentials. Renews them first if it is time. One thread asks the source; while the old credentials are valid,
-    /// the others use those.
+    /// The credentials. Renews them first if it is time. One thread asks the source. While the old credentials are
+    /// valid, the others use those.
     ///
     /// # Errors
     /// `PermissionDenied` if the credentials have expired and can't be renewed.
@@ -134,7 +134,9 @@ impl Renewal {
     pub(crate) fn secrets(&self) -> Vec<String> {
         let held = locked(&self.held);
         let all = held.iter().flat_map(|held| held.lent.values());
-        let secret = all.filter(|(name, value)| value.len() > 3 && (is_secret_name(name) || name.contains("key")));
+        let secret = all.filter(|(name, value)| {
+            value.len() > 3 && (is_secret_name(name) || name.contains("key")) && !is_expiry(name)
+        });
         secret.map(|(_, value)| value.clone()).collect()
     }
 }

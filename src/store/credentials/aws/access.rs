@@ -8,7 +8,8 @@ use super::super::super::place::Service;
 use super::super::registry::shared;
 use super::super::renewal::Renewal;
 use super::files::{AwsFiles, AwsPlaces};
-use super::origin::{AwsSource, Keys, Origin, Role};
+use super::keys::{AwsRole, Keys};
+use super::origin::{AwsSource, Origin};
 use super::profile;
 use crate::error::Result;
 
@@ -53,7 +54,7 @@ fn source(
 ) -> Result<Option<(AwsSource, Option<String>)>> {
     let map = options.as_map();
     let first = |names: &[&str]| names.iter().find_map(|name| map.get(*name).filter(|v| !v.is_empty()).cloned());
-    let role = first(&["s3.role-arn", "client.role-arn", "client.assume-role.arn"]).map(|arn| Role {
+    let role = first(&["s3.role-arn", "client.role-arn", "client.assume-role.arn"]).map(|arn| AwsRole {
         arn,
         session: first(&["s3.role-session-name", "client.role-session-name", "client.assume-role.session-name"]),
         external_id: first(&["client.assume-role.external-id"]),

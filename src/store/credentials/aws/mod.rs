@@ -2,6 +2,7 @@
 //!
 //! - `access`: which keys the options and the environment ask for
 //! - `files`: the files of Amazon's tools, `~/.aws/config` and `~/.aws/credentials`
+//! - `keys`: keys, and roles that give keys
 //! - `origin`: where keys come from, and how to get them
 //! - `profile`: what a profile says about its keys
 //! - `program`: runs a program that prints keys
@@ -9,6 +10,7 @@
 
 mod access;
 mod files;
+mod keys;
 mod origin;
 mod profile;
 mod program;

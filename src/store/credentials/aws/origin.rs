@@ -4,43 +4,10 @@ use std::path::PathBuf;
 
 use super::super::lent::{CredentialSource, LentCredentials};
 use super::super::names::EXPIRES_AT;
+use super::keys::{AwsRole, Keys, SignOn};
 use super::program;
 use super::token_service::{assume, assume_by_token, signed_on};
 use crate::error::Result;
-
-/// Keys, possibly for a time.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Keys {
-    pub(super) id: String,
-    pub(super) secret: String,
-    pub(super) token: Option<String>,
-    pub(super) expires_at_ms: Option<i64>,
-}
-
-impl std::fmt::Debug for Keys {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Keys")
-    }
-}
-
-/// A role that is assumed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Role {
-    pub(super) arn: String,
-    pub(super) session: Option<String>,
-    pub(super) external_id: Option<String>,
-    /// How long the keys are valid.
-    pub(super) seconds: Option<String>,
-}
-
-/// A role of single sign-on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SignOn {
-    pub(super) start_url: String,
-    pub(super) region: String,
-    pub(super) account: String,
-    pub(super) role: String,
-}
 
 /// Where keys come from.
 #[derive(Clone, PartialEq, Eq)]
@@ -54,9 +21,9 @@ pub(super) enum Origin {
     /// Single sign-on.
     SignOn(SignOn),
     /// A role, with keys of another origin.
-    Role(Role, Box<Origin>),
+    Role(AwsRole, Box<Origin>),
     /// A role, with the token in a file.
-    TokenFile(Role, PathBuf),
+    TokenFile(AwsRole, PathBuf),
 }
 
 impl std::fmt::Debug for Origin {

@@ -29,8 +29,8 @@ fn own_keys() -> Origin {
     Origin::Keys(Keys { id: "AKID".to_owned(), secret: "hush-hush".to_owned(), token: None, expires_at_ms: None })
 }
 
-fn role(arn: &str) -> Role {
-    Role { arn: arn.to_owned(), ..Role::default() }
+fn role(arn: &str) -> AwsRole {
+    AwsRole { arn: arn.to_owned(), ..AwsRole::default() }
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::files::{AwsFiles, Settings};
-use super::origin::{Keys, Origin, Role, SignOn};
+use super::keys::{AwsRole, Keys, SignOn};
+use super::origin::Origin;
 use crate::error::{Error, Result};
 
 /// The most profiles that lead to each other.
@@ -28,7 +29,7 @@ fn resolved(files: &AwsFiles, name: &str, left: usize) -> Result<Option<Origin>>
     let text = |key: &str| profile.get(key).filter(|value| !value.is_empty()).cloned();
     if let Some(arn) = text("role_arn") {
         let (session, external_id) = (text("role_session_name"), text("external_id"));
-        let role = Role { arn, session, external_id, seconds: text("duration_seconds") };
+        let role = AwsRole { arn, session, external_id, seconds: text("duration_seconds") };
         if text("mfa_serial").is_some() {
             return Err(Error::unsupported("a role that needs a code of a device (mfa_serial) can't be assumed here")
                 .hint("Use single sign-on, credential_process, or keys of a session"));

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value as Json;
 
-use super::origin::Keys;
+use super::keys::Keys;
 use crate::error::{Error, Result};
 use crate::types::temporal::parse_timestamp;
 

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::super::super::http::auth::{Authorizer, AwsKeys, AwsSignatures};
 use super::super::super::http::{HttpClient, HttpRequest, HttpSettings, HttpVerb, pairs};
 use super::super::lent::now_ms;
-use super::origin::{Keys, Role, SignOn};
+use super::keys::{AwsRole, Keys, SignOn};
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::temporal::parse_timestamp;
 
@@ -22,7 +22,7 @@ const SESSION: &str = "frazil";
 ///
 /// # Errors
 /// `PermissionDenied` with the service's reason.
-pub(super) fn assume(role: &Role, keys: Option<Keys>, region: &str, endpoint: Option<&str>) -> Result<Keys> {
+pub(super) fn assume(role: &AwsRole, keys: Option<Keys>, region: &str, endpoint: Option<&str>) -> Result<Keys> {
     let keys = keys.map(|Keys { id, secret, token, .. }| AwsKeys { id, secret, token });
     let signatures: Arc<dyn Authorizer> = Arc::new(AwsSignatures::new("sts", region, keys, None));
     let mut fields = vec![("Action", "AssumeRole"), ("Version", VERSION), ("RoleArn", role.arn.as_str())];
@@ -36,7 +36,7 @@ pub(super) fn assume(role: &Role, keys: Option<Keys>, region: &str, endpoint: Op
 ///
 /// # Errors
 /// As [`assume`]; `Store` for a file that can't be read.
-pub(super) fn assume_by_token(role: &Role, file: &Path, region: &str, endpoint: Option<&str>) -> Result<Keys> {
+pub(super) fn assume_by_token(role: &AwsRole, file: &Path, region: &str, endpoint: Option<&str>) -> Result<Keys> {
     let token = std::fs::read_to_string(file).map_err(|e| {
         Error::store("the token of the web identity can't be read").with("path", file.display()).because(e)
     })?;

@@ -1,0 +1,13 @@
+"""Credential providers and file systems that the user gives as Python objects. Storage options carry them as texts.
+
+- `carrying`: objects of the user as texts of storage options
+- `file_systems`: file systems of fsspec and pyarrow, as the core asks for files
+- `lending`: credentials that a callable of the user lends
+- `options`: the storage options for both
+"""
+
+from frazil.foreign.file_systems import files
+from frazil.foreign.lending import CredentialProvider, lender
+from frazil.foreign.options import FILES, options
+
+__all__ = ["FILES", "CredentialProvider", "files", "lender", "options"]

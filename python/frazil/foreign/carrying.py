@@ -1,0 +1,64 @@
+"""Objects of the user as texts of storage options.
+
+In the process that made a text, it stands for the object itself. In another process, the object is made again from its
+pickle, which is part of the text.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib
+import pickle
+import uuid
+from typing import Any
+
+from frazil.exceptions import InvalidInputError
+
+__all__ = ["object_of", "text_of"]
+
+# The beginning of texts of objects that can't be pickled.
+_ONLY_HERE = "only-here:"
+_HERE: dict[str, Any] = {}
+
+
+def text_of(thing: object) -> str:
+    """The text of an object."""
+    try:
+        text = base64.b64encode(_pickler().dumps(thing)).decode("ascii")
+    except Exception as error:
+        # Some objects hold locks or connections. They serve this process.
+        text = f"{_ONLY_HERE}{uuid.uuid4()}:{type(error).__name__}: {error}"
+    _HERE.setdefault(text, thing)
+    return text
+
+
+def _pickler() -> Any:
+    """One that also pickles functions of the main program, if it is installed."""
+    for name in ("cloudpickle", "pyspark.cloudpickle"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    return pickle
+
+
+def object_of(text: str, what: str) -> Any:
+    """The object of a text. `what` names it in errors."""
+    if text in _HERE:
+        return _HERE[text]
+    if text.startswith(_ONLY_HERE):
+        reason = text.split(":", 2)[-1]
+        raise InvalidInputError(
+            f"{what} can't be sent to another process: {reason}",
+            hint="Give an object that can be pickled, such as a function of a module",
+        )
+    try:
+        thing = pickle.loads(base64.b64decode(text, validate=True))
+    except (binascii.Error, pickle.UnpicklingError, EOFError, ValueError) as error:
+        raise InvalidInputError(f"{what} in the storage options can't be read") from error
+    except (ImportError, AttributeError) as error:
+        raise InvalidInputError(
+            f"{what} can't be made in this process: {error}", hint="Install its module on each executor"
+        ) from error
+    return _HERE.setdefault(text, thing)
