@@ -111,15 +111,25 @@ fuzz: ## every decoder under a fuzzer, FUZZ_SECONDS (60) each with FUZZ_MEMORY_M
 	@tools/need.sh "make fuzz" python rust
 	@tools/fuzz.sh $(TARGET)
 
+.PHONY: histories
+histories: ## random histories with kills, MINUTES (1) for each catalog and kind of Paimon table; CASE="folder:keyed s3:append" for some
+	@tools/need.sh "make histories" python rust
+	@$(MAKE) $(VENV)/.built
+	@$(BIN)/python tests/histories/run.py --minutes $${MINUTES:-1} --processes $${PROCESSES:-6} $(CASE)
+
 .PHONY: test-nightly
-test-nightly: ## what `make test` only samples: every crash point, 1,000 sequences for each model, 8 processes (2 hours)
+test-nightly: ## what `make test` only samples: every crash point, 1,000 sequences for each model, 8 processes, histories (2 hours)
 	@tools/need.sh "make test-nightly" python rust strace
 	@$(MAKE) $(VENV)/.built
+	@echo "== Random histories with kills"
+	@$(MAKE) histories
 	@echo "== Crash points, models and processes, in full"
 	@FRAZIL_NIGHTLY=1 FRAZIL_MODEL_SEQUENCES=$${FRAZIL_MODEL_SEQUENCES:-1000} $(BIN)/python -m pytest --timeout 14400 -s \
 	  tests/python/test_crash_points.py tests/python/test_paimon_crash_points.py \
 	  tests/python/test_concurrency.py tests/python/test_paimon_concurrency.py tests/python/test_row_changes_model.py \
-	  tests/python/test_evolution_model.py tests/python/test_maintain_model.py tests/python/test_spark_failures.py
+	  tests/python/test_evolution_model.py tests/python/test_maintain_model.py tests/python/test_spark_failures.py \
+	  tests/python/test_real_catalogs.py tests/python/test_real_stores.py tests/python/test_rest_server_java.py \
+	  tests/python/test_rest_faults.py tests/python/test_spark_rest.py
 
 .PHONY: test-interop
 test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1; tables of Java Paimon, pypaimon, pypaimon-rust

@@ -14,13 +14,14 @@ use frazil::paimon::manifest::list::decode_manifest_list;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = (decode_index_manifest(bytes), decode_hashes(bytes), decode_manifest_list(bytes));
+    let _ = decode_hashes(bytes);
     let request = PaimonEntryRequest { key_stats: true, value_stats: true, ..PaimonEntryRequest::default() };
-    if let Ok(file) = OpenFile::parse(bytes)
-        && let Ok(columns) = Decoder::default().decode(&file, &request)
-    {
-        for row in columns.rows() {
-            let _ = (columns.name(row), columns.extra_files(row), columns.external(row), columns.entry(row));
+    if let Ok(file) = OpenFile::parse(bytes) {
+        let _ = (decode_index_manifest(&file), decode_manifest_list(&file));
+        if let Ok(columns) = Decoder::default().decode(&file, &request) {
+            for row in columns.rows() {
+                let _ = (columns.name(row), columns.extra_files(row), columns.external(row), columns.entry(row));
+            }
         }
     }
     if let Ok(index) = FileIndex::parse(bytes) {

@@ -9,6 +9,7 @@
     scan.to_arrow()                # or to_pandas(), to_polars(), to_spark(spark)
 
     fz.catalog(warehouse="/warehouse").load_table("db.events").append(rows)
+    fz.load_table("prod.db.events")  # the catalog `prod` of the configuration
 
 Everything starts at `Table`. `Table.scan` returns a `Scan`, which works out its tasks and rows when you ask for them.
 `Table.append` commits. A filter is text or an expression (`frazil.expr`). All errors derive from `FrazilError`. Rows
@@ -17,7 +18,7 @@ come in and go out as Arrow data. `frazil.spark` reads and writes tables with Py
 
 from frazil import _core
 from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
-from frazil.catalog import Catalog, catalog
+from frazil.catalog import Catalog, View, catalog, load_table
 from frazil.estimate import Estimate
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
 from frazil.exceptions import (
@@ -83,6 +84,7 @@ __all__ = [
     "UpdatePartitionSpec",
     "UpdateSchema",
     "UpdateSortOrder",
+    "View",
     "Writer",
     "__version__",
     "bucket",
@@ -90,6 +92,7 @@ __all__ = [
     "col",
     "day",
     "hour",
+    "load_table",
     "month",
     "open_table",
     "spark",

@@ -4,20 +4,95 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from frazil import _core, arguments, foreign
 from frazil.arguments import configuration
-from frazil.arguments.checked import checked
+from frazil.arguments.checked import checked, checked_call
 from frazil.capabilities import TABLE_FORMATS
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.foreign import CredentialProvider
-from frazil.schema import core_schema
+from frazil.interop import pyiceberg_catalogs
+from frazil.schema import Schema, core_schema
 from frazil.table import Table
 
-__all__ = ["Catalog", "catalog"]
+__all__ = ["Catalog", "View", "catalog", "load_table"]
 
 Headers = Callable[[], Mapping[str, str]]
+
+
+class View:
+    """A view: a named query. Frazil keeps its text and shows it. It never executes it."""
+
+    def __init__(self, core: _core.View) -> None:
+        self._core = core
+
+    @property
+    def uuid(self) -> str:
+        """The view's identity."""
+        return self._core.uuid
+
+    @property
+    def location(self) -> str:
+        """The view's location."""
+        return self._core.location
+
+    @property
+    def metadata_location(self) -> str | None:
+        """The metadata file, if the catalog tells it."""
+        return self._core.metadata_location
+
+    @property
+    def version(self) -> int:
+        """The number of the version."""
+        return self._core.version
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the query's result."""
+        return Schema(self._core.schema)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The view's properties."""
+        return self._core.properties
+
+    @property
+    def default_namespace(self) -> str:
+        """The namespace of names without one in the query."""
+        return ".".join(self._core.default_namespace)
+
+    @property
+    def default_catalog(self) -> str | None:
+        """The catalog of names without one in the query."""
+        return self._core.default_catalog
+
+    @property
+    def representations(self) -> list[dict[str, str]]:
+        """The query in its dialects: `type`, `sql` and `dialect` of each."""
+        return [{"type": "sql", "sql": sql, "dialect": dialect} for dialect, sql in self._core.texts]
+
+    def sql(self, dialect: str | None = None) -> str:
+        """The query.
+
+        Args:
+            dialect: Its dialect, such as `spark`, in any case. By default the first one.
+
+        Raises:
+            NotFoundError: The view has no query in this dialect.
+        """
+        texts = self._core.texts
+        for known, sql in texts:
+            if dialect is None or known.lower() == dialect.lower():
+                return sql
+        known = ", ".join(name for name, _ in texts)
+        raise NotFoundError(
+            "the view has no query in this dialect", {"dialect": str(dialect)}, f"It has: {known}" if known else None
+        )
+
+    def __repr__(self) -> str:
+        return f"View({self.sql() if self._core.texts else None!r})"
 
 
 @checked
@@ -38,8 +113,8 @@ class Catalog:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The properties that it was opened with."""
-        return self._core.properties
+        """The properties that it was opened with. Their `repr` shows no secrets."""
+        return configuration.Properties(self._core.properties)
 
     def create_namespace(
         self, namespace: str, if_not_exists: bool = False, properties: Mapping[str, object] | None = None
@@ -198,6 +273,96 @@ class Catalog:
         """
         self._core.rename_table(identifier, to)
 
+    def list_views(self, namespace: str) -> list[str]:
+        """The identifiers of the views in a namespace. Only a REST catalog has views."""
+        return self._core.list_views(namespace)
+
+    def view_exists(self, identifier: str) -> bool:
+        """Whether a view exists."""
+        return self._core.view_exists(identifier)
+
+    def load_view(self, identifier: str) -> View:
+        """Loads a view. Its query is not executed.
+
+        Raises:
+            NotFoundError: The view does not exist.
+            UnsupportedError: The catalog has no views.
+        """
+        return View(self._core.load_view(identifier))
+
+    def create_view(
+        self,
+        identifier: str,
+        sql: str | Mapping[str, str],
+        schema: Any,
+        dialect: str = "spark",
+        properties: Mapping[str, object] | None = None,
+    ) -> View:
+        """Creates a view.
+
+        Args:
+            identifier: Its namespace and name.
+            sql: The query, or queries by dialect: `{"spark": "…", "trino": "…"}`.
+            schema: The columns of the query's result: a `pyarrow.Schema` or a `frazil.Schema`.
+            dialect: The dialect of a query that is given as text.
+            properties: The view's properties.
+
+        Raises:
+            AlreadyExistsError: The name is taken.
+            NotFoundError: The namespace does not exist.
+        """
+        core, texts = core_schema("schema", schema), _queries(sql, dialect)
+        return View(self._core.create_view(identifier, core, texts, arguments.texts(properties)))
+
+    def replace_view(
+        self,
+        identifier: str,
+        sql: str | Mapping[str, str],
+        schema: Any,
+        dialect: str = "spark",
+        properties: Mapping[str, object] | None = None,
+    ) -> View:
+        """Gives a view another query. Earlier versions stay in its history.
+
+        Args:
+            identifier: Its namespace and name.
+            sql: The query, or queries by dialect.
+            schema: The columns of the query's result.
+            dialect: The dialect of a query that is given as text.
+            properties: Properties to set. Others stay.
+
+        Raises:
+            NotFoundError: The view does not exist.
+            CommitConflictError: Another client changed the view first.
+        """
+        core, texts = core_schema("schema", schema), _queries(sql, dialect)
+        return View(self._core.replace_view(identifier, core, texts, arguments.texts(properties)))
+
+    def register_view(self, identifier: str, metadata_location: str | os.PathLike[str]) -> View:
+        """Adds a view by its metadata file, which another catalog wrote.
+
+        Raises:
+            AlreadyExistsError: The name is taken.
+        """
+        return View(self._core.register_view(identifier, os.fspath(metadata_location)))
+
+    def rename_view(self, identifier: str, to: str) -> None:
+        """Gives a view another name.
+
+        Raises:
+            NotFoundError: The view or the new namespace does not exist.
+            AlreadyExistsError: The new name is taken.
+        """
+        self._core.rename_view(identifier, to)
+
+    def drop_view(self, identifier: str) -> None:
+        """Removes a view.
+
+        Raises:
+            NotFoundError: The view does not exist.
+        """
+        self._core.drop_view(identifier)
+
     def __repr__(self) -> str:
         return f"Catalog({self.name!r}, {configuration.without_secrets(self.properties)!r})"
 
@@ -208,11 +373,11 @@ class Catalog:
                 {"catalog": self.name},
                 "Use type='sql' with a SQLite file",
             )
-        return _open, (self.name, self.properties, self._headers)
+        return _open, (self.name, dict(self.properties), self._headers)
 
 
 def catalog(
-    name: str | None = None,
+    name: Any = None,
     type: str | None = None,
     headers: Headers | None = None,
     *,
@@ -229,11 +394,13 @@ def catalog(
     Args:
         name: The catalog's name, which is the key of its part of the configuration. By default it is the
             configuration's `default-catalog`, or else `default`. SQL catalogs in the same database are distinguished by
-            their names.
+            their names. It may also be a catalog object of PyIceberg, which is then used as it is.
         type: `filesystem` (the default) is a folder (`warehouse=`) that contains a folder for each namespace, with a
             folder for each table. `sql` is a SQLite file or PostgreSQL database (`uri=`), shared with the SQL catalogs
             of PyIceberg and Java Iceberg. `rest` is a server with Iceberg's REST API (`uri=`), such as Polaris,
-            Lakekeeper, Unity Catalog, AWS Glue or S3 Tables. `memory` exists in this process alone.
+            Lakekeeper, Unity Catalog, AWS Glue or S3 Tables. `memory` exists in this process alone. `hive`, `glue`,
+            `dynamodb`, `bigquery`, and a class named by `py-catalog-impl`, are opened by your own PyIceberg, with its
+            properties.
         headers: Called before each request to a REST server. It returns headers of the request, such as
             `{"Authorization": "Bearer …"}`. Other processes can't commit to tables of such a catalog.
         credential_provider: Called without arguments when credentials of the tables' store are needed, as for
@@ -258,13 +425,84 @@ def catalog(
     given.update(foreign.options(credential_provider, filesystem))
     if type is not None:
         given["type"] = type
-    if name is None:
+    if pyiceberg_catalogs.is_catalog(name):
+        return _of_pyiceberg(name, given)
+    if name is not None:
+        name = arguments.text("name", name)
+    else:
         name = configuration.default_catalog()
     return _open(name, configuration.merged(name, given), headers)
 
 
+@checked_call
+def load_table(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | None = None) -> Table:
+    """Opens a table by its full name: `prod.db.events` is the table `db.events` of the catalog `prod`.
+
+    A name that doesn't begin with a catalog belongs to the default catalog of `frazil.catalog`. A process opens each
+    catalog once and keeps it.
+
+    Args:
+        identifier: The catalog, the namespace and the table, separated by dots.
+        catalogs: Properties of catalogs by the catalogs' names, as for `frazil.catalog`. They have precedence over
+            PyIceberg's configuration, which names further catalogs.
+
+    Raises:
+        InvalidInputError: No catalog of this name is known.
+        NotFoundError: The table does not exist.
+
+    Examples:
+        >>> import frazil as fz
+        >>> fz.load_table("prod.db.events")  # doctest: +SKIP
+    """
+    given = {name.lower(): (name, arguments.texts(properties)) for name, properties in (catalogs or {}).items()}
+    configured = configuration.known_catalogs()
+    first, _, rest = identifier.partition(".")
+    if "." in rest and first.lower() in {*given, *configured}:
+        name, properties = given.get(first.lower(), (first, {}))
+        return _kept(name, tuple(sorted(configuration.merged(name, properties).items()))).load_table(rest)
+    default = configuration.default_catalog()
+    if default.lower() not in {*given, *configured}:
+        known = ", ".join(sorted({*given, *configured}))
+        raise InvalidInputError(
+            "no catalog of this name is known",
+            {"identifier": identifier, "catalogs": known or "none"},
+            "Write catalog.namespace.table, and describe the catalog in .pyiceberg.yaml or by environment variables "
+            f"(PYICEBERG_CATALOG__{first.upper()}__URI=…). Open a folder with frazil.open_table",
+        )
+    name, properties = given.get(default.lower(), (default, {}))
+    return _kept(name, tuple(sorted(configuration.merged(name, properties).items()))).load_table(identifier)
+
+
+@lru_cache(maxsize=32)
+def _kept(name: str, properties: tuple[tuple[str, str], ...]) -> Catalog:
+    """A catalog that this process opens once."""
+    return _open(name, dict(properties))
+
+
+def _of_pyiceberg(given: Any, properties: Mapping[str, str]) -> Catalog:
+    """A catalog object of PyIceberg. Frazil opens those that it knows by itself, and keeps the others."""
+    if properties:
+        raise InvalidInputError(
+            "a catalog object of PyIceberg can't be combined with properties",
+            {"properties": ", ".join(sorted(properties))},
+            "Give them to PyIceberg's load_catalog",
+        )
+    name, own = pyiceberg_catalogs.opening_of(given)
+    register = pyiceberg_catalogs.Register(given)
+    if own["type"] in ("sql", "rest") and not register.is_of_this_process:
+        return _open(name, own)
+    return Catalog(_core.Catalog.of_register(name, own, register))
+
+
 def _open(name: str, properties: dict[str, str], headers: Headers | None = None) -> Catalog:
     return Catalog(_core.Catalog.open(name, properties, headers), headers)
+
+
+def _queries(sql: str | Mapping[str, str], dialect: str) -> list[tuple[str, str]]:
+    queries = {dialect: sql} if isinstance(sql, str) else dict(sql)
+    if not queries or not all(isinstance(text, str) for pair in queries.items() for text in pair):
+        raise InvalidInputError("sql must be a query, or a mapping from dialects to queries", {"found": repr(sql)})
+    return list(queries.items())
 
 
 def _terms(argument: str, terms: Sequence[str]) -> Sequence[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import inspect
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -198,6 +199,7 @@ class Maintain:
         snapshot_ids: Iterable[int] | None = None,
         dry_run: bool = False,
         delete_files: bool = True,
+        outside_locations: Sequence[str] | None = None,
     ) -> ExpiredSnapshots:
         """Removes old snapshots, and then the files that only they referred to.
 
@@ -212,6 +214,9 @@ class Maintain:
             snapshot_ids: Snapshots to remove whatever their age, in addition to the old ones.
             dry_run: Only report what would be removed.
             delete_files: False leaves the files to `remove_orphan_files`.
+            outside_locations: Folders outside of the table's own in which files are deleted too, such as the folders of
+                files that `add_files` added. Nothing else may use these files. Other files outside stay, and `failed`
+                lists them.
 
         Raises:
             InvalidInputError: A branch or tag refers to one of `snapshot_ids`, or the property `gc.enabled` is false.
@@ -224,6 +229,7 @@ class Maintain:
             snapshot_ids=[] if snapshot_ids is None else list(snapshot_ids),
             dry_run=dry_run,
             keep_files=not delete_files,
+            outside_locations=_folders(outside_locations),
         )
         self._table._core, done = self._table._core.maintain(action)
         return result(ExpiredSnapshots, done)
@@ -237,6 +243,7 @@ class Maintain:
         equal_schemes: Mapping[str, str] | None = None,
         equal_authorities: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
+        outside_locations: Sequence[str] | None = None,
     ) -> OrphanFiles:
         """Deletes files in the table's folder that no snapshot, statistics or metadata file refers to.
 
@@ -258,6 +265,8 @@ class Maintain:
             equal_authorities: Authorities that mean the same as another.
             spark: A session whose executors list folders, read manifests and compare. This process gets the paths of
                 the orphans and deletes them. See `compact`.
+            outside_locations: Folders outside of the table's own that `location` may be in, for example one that
+                `write.data.path` named before. All files there that this table does not use are deleted.
 
         Raises:
             InvalidInputError: Prefixes do not match, `location` does not belong to the table, or the property
@@ -270,6 +279,7 @@ class Maintain:
             prefix_mismatch=prefix_mismatch,
             equal_schemes=arguments.texts(equal_schemes),
             equal_authorities=arguments.texts(equal_authorities),
+            outside_locations=_folders(outside_locations),
         )
         if spark is None:
             self._table._core, done = self._table._core.maintain(Maintenance.RemoveOrphanFiles(options))
@@ -651,3 +661,9 @@ def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int
     if not isinstance(time, dt.datetime):
         raise InvalidInputError(f"{argument}= must be a datetime or an age as timedelta, not {arguments.shown(time)}")
     return arguments.milliseconds(time)
+
+
+def _folders(locations: Sequence[str] | None) -> list[str]:
+    if isinstance(locations, str):
+        raise InvalidInputError(f"outside_locations= takes a list of folders, not {arguments.shown(locations)}")
+    return [] if locations is None else [os.fspath(location) for location in locations]

@@ -179,7 +179,7 @@ class Scan:
                 (`Explain.files`). This opens manifests that planning itself would skip.
         """
         facts, manifests, judged = self._core.explain(files)
-        if foreign.FILES in self._table._core.to_json():
+        if foreign.FILES in self._table.to_json():
             facts["filesystem"] = True
         return Explain(facts, manifests, judged)
 

@@ -78,6 +78,12 @@ class Table(TableHandle, RowChanges):
         return self._core.location
 
     @property
+    def labels(self) -> dict[str, Any]:
+        """Labels that a REST catalog gives the table: those of the `table`, and of `columns` by field id."""
+        table, columns = self._core.labels
+        return {"table": table, "columns": columns}
+
+    @property
     def metadata_location(self) -> str:
         """The path of the metadata file that was read."""
         return self._core.metadata_location

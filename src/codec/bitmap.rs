@@ -191,7 +191,7 @@ impl PositionSet {
 /// `CorruptTable` if one of them is not a bitmap.
 pub fn unite_bitmaps(a: &[u8], b: &[u8]) -> Result<Vec<u8>> {
     let read = |bytes: &[u8]| {
-        RoaringBitmap::deserialize_from(bytes).map_err(|e| Error::corrupt("a value is no Roaring bitmap").because(e))
+        RoaringBitmap::deserialize_from(bytes).map_err(|e| Error::corrupt("a value is not a Roaring bitmap").because(e))
     };
     let mut union = read(a)? | read(b)?;
     union.optimize();
@@ -218,7 +218,7 @@ fn checked_vector(blob: &[u8], expected_magic: [u8; WORD]) -> Result<&[u8]> {
     let length = i32::from_be_bytes(*length);
     if usize::try_from(length) != Ok(covered.len()) {
         let has = covered.len();
-        return Err(Error::corrupt(format!("a deletion vector claims {length} bytes where it has {has}")));
+        return Err(Error::corrupt(format!("a deletion vector claims {length} bytes, but has {has}")));
     }
     let (magic, bitmap) = covered.split_first_chunk::<WORD>().ok_or_else(short)?;
     if *magic != expected_magic {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::ErrorKind;
 
-/// Deletion vectors as Java Iceberg 1.12 wrote them, with what it says is in them.
+/// Deletion vectors as Java Iceberg 1.12 wrote them, with the rows that Java finds in them.
 const JAVA: [(&str, &[u64]); 4] = [
     ("00000022d1d339640100000000000000000000003a300000010000000000000010000000040093ca71b1", &[4]),
     ("00000024d1d339640100000000000000000000003a30000001000000000001001000000001000300683497a9", &[1, 3]),

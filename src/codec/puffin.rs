@@ -100,7 +100,8 @@ impl Footer {
     }
 
     /// The deletion vector of a data file, by the path that the table records.
-    pub fn deletion_vector(&self, data_file: &str) -> Option<&Blob> {
+    #[cfg(test)]
+    pub(crate) fn deletion_vector(&self, data_file: &str) -> Option<&Blob> {
         let names = |b: &&Blob| b.properties.get("referenced-data-file").is_some_and(|path| path == data_file);
         self.blobs.iter().filter(|b| b.kind == DELETION_VECTOR).find(names)
     }
@@ -112,8 +113,6 @@ impl Blob {
             Error::corrupt(format!("a blob of the Puffin footer lacks '{key}' or has a wrong one"))
         });
         let size = |key: &str| u64::try_from(members.long(key)?).map_err(|_| members.wrong(key));
-        let fields = members.list("fields")?;
-        let id = |j: &Json| j.as_i64().and_then(|v| FieldId::try_from(v).ok()).ok_or_else(|| members.wrong("fields"));
         let (offset, length) = (size("offset")?, size("length")?);
         let inside = offset >= MAGIC.len() as u64 && offset.checked_add(length).is_some_and(|end| end <= space);
         if !inside {
@@ -121,7 +120,7 @@ impl Blob {
         }
         Ok(Blob {
             kind: members.string("type")?.to_owned(),
-            fields: fields.iter().map(id).collect::<Result<_>>()?,
+            fields: members.ints("fields")?,
             snapshot_id: members.long("snapshot-id")?,
             sequence_number: members.long("sequence-number")?,
             offset,

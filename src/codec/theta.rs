@@ -140,7 +140,7 @@ impl ThetaSketch {
             return Err(Error::unsupported(format!("a theta sketch of version {version} can't be read")));
         }
         if !(1..=COMPACT).contains(family) {
-            return Err(Error::corrupt("a value is no theta sketch"));
+            return Err(Error::corrupt("a value is not a theta sketch"));
         }
         if flags & EMPTY != 0 {
             return Ok(ThetaSketch::default());

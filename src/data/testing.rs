@@ -186,7 +186,7 @@ pub(super) fn rows(batches: &[RecordBatch]) -> Vec<String> {
     out
 }
 
-/// The rows of a whole file as `schema` has them, those that `filter` keeps.
+/// The rows of a whole file in the form of `schema`, as far as `filter` keeps them.
 pub(super) fn read_rows(schema: &Schema, path: &str, filter: BoundPredicate) -> Vec<String> {
     rows(&read(&context(schema), &task(path, filter)).unwrap())
 }

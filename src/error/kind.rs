@@ -26,6 +26,27 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// The kind of this name.
+    pub fn of_name(name: &str) -> Option<ErrorKind> {
+        use ErrorKind::{
+            AlreadyExists, CommitConflict, CommitStateUnknown, CorruptTable, Internal, InvalidInput, NotFound,
+            PermissionDenied, Store, Unsupported,
+        };
+        let all = [
+            NotFound,
+            AlreadyExists,
+            InvalidInput,
+            CorruptTable,
+            Unsupported,
+            CommitConflict,
+            CommitStateUnknown,
+            PermissionDenied,
+            Store,
+            Internal,
+        ];
+        all.into_iter().find(|kind| kind.as_str() == name)
+    }
+
     /// The kind in snake case, as Python shows it in `.kind`.
     pub fn as_str(self) -> &'static str {
         match self {

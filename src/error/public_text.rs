@@ -71,7 +71,7 @@ fn mask_user_information(text: &str) -> Option<String> {
 }
 
 /// The length of the user information at the start of a URI's rest, if it has a secret. Secret keys may contain
-/// slashes, so that the last `@` ends it. The container of Azure's URIs is no secret.
+/// slashes, so that the last `@` ends it. The container of Azure's URIs is not a secret.
 fn user_information(rest: &str) -> Option<usize> {
     let ends = |c: char| c.is_whitespace() || "'\"<>`".contains(c);
     let authority = rest.split(|c: char| ends(c) || "/?#".contains(c)).next().unwrap_or_default();

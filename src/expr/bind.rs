@@ -191,7 +191,7 @@ fn place_in(term: &BoundTerm, literal: &Literal, ty: &PrimitiveType) -> Result<L
         (Transform::Year | Transform::Month | Transform::Hour, Literal::String(text), _) => {
             let period = period(&term.transform, text.trim()).and_then(|p| i32::try_from(p).ok());
             period.map(|p| LiteralPlace::At(Value::Int(p))).ok_or_else(|| {
-                Error::invalid(format!("{literal} is no value of {}", term.transform)).hint(
+                Error::invalid(format!("{literal} is not a value of {}", term.transform)).hint(
                     "Write year(ts) = '2026', month(ts) = '2026-12', hour(ts) = '2026-12-31-23', or the number of periods \
                      from 1970",
                 )

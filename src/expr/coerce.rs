@@ -80,9 +80,11 @@ pub fn value_of(literal: &Literal, ty: &PrimitiveType) -> Result<Value> {
         (LiteralPlace::At(value), _, _) => Ok(value),
         (LiteralPlace::Nan, PrimitiveType::Float, _) => Ok(Value::Float(f32::NAN)),
         (LiteralPlace::Nan, _, _) => Ok(Value::Double(f64::NAN)),
-        (LiteralPlace::Between(..), PrimitiveType::Float, Literal::Number(text)) => {
-            text.trim().parse().map(Value::Float).map_err(|e| Error::invalid(format!("{text} is no number")).because(e))
-        }
+        (LiteralPlace::Between(..), PrimitiveType::Float, Literal::Number(text)) => text
+            .trim()
+            .parse()
+            .map(Value::Float)
+            .map_err(|e| Error::invalid(format!("{text} is not a number")).because(e)),
         (LiteralPlace::Between(..), _, _) => Err(Error::invalid(format!("{literal} is not a value of the type {ty}"))),
     }
 }
@@ -209,7 +211,7 @@ fn float(real: Real) -> LiteralPlace {
 fn date(text: &str) -> Result<LiteralPlace> {
     let text = text.trim();
     let Some(days) = temporal::parse_date(text) else {
-        let error = Error::invalid(format!("'{text}' is no date"));
+        let error = Error::invalid(format!("'{text}' is not a date"));
         return Err(
             match temporal::parse_timestamp(text, 1_000_000_000).or_else(|| temporal::parse_timestamp(text, 1_000_000))
             {
@@ -252,7 +254,7 @@ fn instant(text: &str, per_second: i64, zoned: bool, ty: &PrimitiveType) -> Resu
         };
         (beyond, has_zone)
     } else {
-        return Err(Error::invalid(format!("'{text}' is no timestamp"))
+        return Err(Error::invalid(format!("'{text}' is not a timestamp"))
             .hint("Write '2023-01-31', '2023-01-31T12:00:00.5' or, with a zone, '2023-01-31T12:00:00+01:00'"));
     };
     if has_zone && !zoned {

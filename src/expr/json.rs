@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use crate::error::{Error, Result};
 use crate::expr::predicate::{BoundLeaf, BoundPredicate, BoundTerm, Literal, Op, Predicate, Term};
 use crate::types::json::value_to_json;
+use crate::types::json_members::JsonMembers;
 use crate::types::{PrimitiveType, Transform};
 
 /// The deepest nesting of JSON.
@@ -90,7 +91,7 @@ fn read(json: &Json, depth: usize) -> Result<Predicate> {
     if let Some(constant) = json.as_bool() {
         return Ok(if constant { Predicate::True } else { Predicate::False });
     }
-    let kind = text_of(json, "type")?.to_ascii_lowercase().replace('_', "-");
+    let kind = string(json, "type")?.to_ascii_lowercase().replace('_', "-");
     let below = |key: &str| read(member(json, key)?, depth + 1);
     Ok(match kind.as_str() {
         "true" => Predicate::True,
@@ -113,7 +114,7 @@ fn read(json: &Json, depth: usize) -> Result<Predicate> {
         },
         kind => {
             let op = NAMES.iter().find(|(name, _)| *name == kind).map(|(_, op)| *op);
-            let op = op.ok_or_else(|| Error::invalid(format!("`{kind}` is no type of a filter's JSON")))?;
+            let op = op.ok_or_else(|| Error::invalid(format!("a filter's JSON can't have the type `{kind}`")))?;
             read_leaf(json, op)?
         }
     })
@@ -121,13 +122,13 @@ fn read(json: &Json, depth: usize) -> Result<Predicate> {
 
 fn read_leaf(json: &Json, op: Op) -> Result<Predicate> {
     let term = json.get("term").or_else(|| json.get("child")).or_else(|| json.get("left"));
-    let term = read_term(term.ok_or_else(|| Error::invalid(format!("{} names no term", shown(json))))?)?;
+    let term = read_term(term.ok_or_else(|| Error::invalid(format!("{} has no term", shown(json))))?)?;
     let values = match op {
         Op::IsNull | Op::NotNull | Op::IsNan | Op::NotNan => Vec::new(),
         Op::In | Op::NotIn => {
             let values = member(json, "values")?;
             let values = values.get("values").unwrap_or(values).as_array();
-            let values = values.ok_or_else(|| Error::invalid(format!("`values` of {} is no list", shown(json))))?;
+            let values = values.ok_or_else(|| Error::invalid(format!("`values` of {} is not a list", shown(json))))?;
             values.iter().map(read_literal).collect::<Result<_>>()?
         }
         _ => {
@@ -144,19 +145,19 @@ fn read_term(json: &Json) -> Result<Term> {
     if let Some(name) = json.as_str() {
         return Ok(Term { path: path(name), transform: Transform::Identity });
     }
-    match text_of(json, "type")?.to_ascii_lowercase().as_str() {
+    match string(json, "type")?.to_ascii_lowercase().as_str() {
         "reference" => match json.get("term").or_else(|| json.get("name")).and_then(Json::as_str) {
             Some(name) => Ok(Term { path: path(name), transform: Transform::Identity }),
-            None => Err(Error::unsupported(format!("{} refers to a column otherwise than by name", shown(json)))),
+            None => Err(Error::unsupported(format!("{} does not refer to a column by its name", shown(json)))),
         },
         "transform" => {
-            let transform = Transform::parse(text_of(json, "transform")?);
+            let transform = Transform::parse(string(json, "transform")?);
             let inner = member(json, "term")?;
             let name = inner.as_str().or_else(|| inner.get("term").and_then(Json::as_str));
-            let name = name.ok_or_else(|| Error::invalid(format!("{} names no column", shown(json))))?;
+            let name = name.ok_or_else(|| Error::invalid(format!("{} does not name a column", shown(json))))?;
             Ok(Term { path: path(name), transform })
         }
-        _ => Err(Error::unsupported(format!("{} is neither a column nor a transform of one", shown(json)))),
+        _ => Err(Error::unsupported(format!("{} is not a column or the transform of a column", shown(json)))),
     }
 }
 
@@ -167,20 +168,24 @@ fn read_literal(json: &Json) -> Result<Literal> {
         Json::String(s) => Ok(Literal::String(s.clone())),
         Json::Object(o) if o.get("type").and_then(Json::as_str).is_some_and(|t| t.eq_ignore_ascii_case("literal")) => {
             match member(json, "value")? {
-                Json::Object(_) => Err(Error::invalid(format!("{} is no literal", shown(json)))),
+                Json::Object(_) => Err(Error::invalid(format!("{} is not a literal", shown(json)))),
                 value => read_literal(value),
             }
         }
-        _ => Err(Error::invalid(format!("{} is no literal", shown(json)))),
+        _ => Err(Error::invalid(format!("{} is not a literal", shown(json)))),
     }
 }
 
 fn member<'j>(json: &'j Json, key: &str) -> Result<&'j Json> {
-    json.get(key).ok_or_else(|| Error::invalid(format!("{} has no `{key}`", shown(json))))
+    members(json).required(key).map_err(|e| e.with("filter", shown(json)))
 }
 
-fn text_of<'j>(json: &'j Json, key: &str) -> Result<&'j str> {
-    member(json, key)?.as_str().ok_or_else(|| Error::invalid(format!("`{key}` of {} is no string", shown(json))))
+fn string<'j>(json: &'j Json, key: &str) -> Result<&'j str> {
+    members(json).string(key).map_err(|e| e.with("filter", shown(json)))
+}
+
+fn members(json: &Json) -> JsonMembers<'_> {
+    JsonMembers::of(json, |key| Error::invalid(format!("`{key}` of a filter's JSON is missing or has a wrong type")))
 }
 
 fn shown(json: &Json) -> String {

@@ -137,7 +137,7 @@ pub(crate) fn values(ty: &PrimitiveType) -> BoxedStrategy<Value> {
     }
 }
 
-/// Values as rows have them: now and then null, NaN or -0.0.
+/// Values of rows: sometimes null, NaN or -0.0.
 pub(crate) fn cells(ty: &PrimitiveType) -> BoxedStrategy<Option<Value>> {
     let special = match ty {
         PrimitiveType::Float => vec![None, Some(Value::Float(f32::NAN)), Some(Value::Float(-0.0))],

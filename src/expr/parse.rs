@@ -255,7 +255,7 @@ impl FilterParser<'_> {
                     return Ok(Predicate::Leaf(term, Op::StartsWith, vec![Literal::String(prefix)]));
                 }
                 '%' | '_' => {
-                    return Err(Error::unsupported(format!("the pattern '{pattern}' is no prefix"))
+                    return Err(Error::unsupported(format!("the pattern '{pattern}' is not a prefix"))
                         .hint("`like` takes patterns as 'abc%'; write `\\%` and `\\_` for the characters themselves"));
                 }
                 c => prefix.push(c),
@@ -405,7 +405,7 @@ impl FilterParser<'_> {
         match self.peek() {
             Token::Word(_) if self.is_word("null") => error.hint("Nothing equals null; write `is null`"),
             Token::Word(_) | Token::Quoted(_) => {
-                error.hint("Text stands in single quotes; two columns can't be compared")
+                error.hint("Put text into single quotes; two columns can't be compared")
             }
             _ => error,
         }
@@ -427,7 +427,7 @@ impl FilterParser<'_> {
         matches!(self.peek(), Token::Word(w) if w.eq_ignore_ascii_case(word))
     }
 
-    /// A bare word and an opening parenthesis, and the word is no operator.
+    /// A bare word and an opening parenthesis, and the word is not an operator.
     fn at_call(&self) -> bool {
         matches!(self.peek(), Token::Word(w) if !is_reserved(w)) && *self.peek_at(1) == Token::Symbol("(")
     }

@@ -92,7 +92,7 @@ fn mistakes_are_pointed_at() {
     );
     assert_eq!(
         said("a = 1\nor b = c"),
-        "can't read the filter\n  or b = c\n         ^ expected a literal, found `c`. Text stands in single quotes; two columns can't be compared"
+        "can't read the filter\n  or b = c\n         ^ expected a literal, found `c`. Put text into single quotes; two columns can't be compared"
     );
     assert_eq!(said("x = 'abc"), "can't read the filter\n  x = 'abc\n      ^ this string has no closing `'`");
     assert!(said("x = null").ends_with("^ expected a literal, found `null`. Nothing equals null; write `is null`"));

@@ -1,4 +1,4 @@
-//! The definition of a new table.
+//! The definition of a new table, and what a catalog says of a table.
 
 use std::collections::BTreeMap;
 
@@ -15,4 +15,13 @@ pub struct NewTable {
     pub identifier_fields: Option<Vec<String>>,
     /// Its location. A file-system catalog chooses the location itself and refuses another one.
     pub location: Option<String>,
+}
+
+/// Labels that a catalog attaches to a table and to its columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableLabels {
+    /// Labels of the table, by name.
+    pub table: BTreeMap<String, String>,
+    /// Labels of columns, by field id.
+    pub columns: BTreeMap<i32, BTreeMap<String, String>>,
 }

@@ -17,7 +17,8 @@ pub struct RetryPolicy {
     pub min_wait_ms: u64,
     /// The longest wait, milliseconds.
     pub max_wait_ms: u64,
-    /// No attempt begins later than this after the first, milliseconds.
+    /// No attempt begins later than this after the first, milliseconds. Attempts with a new plan count from the same
+    /// time.
     pub total_ms: u64,
     /// The option that sets `retries`, for errors to name.
     pub option: &'static str,
@@ -84,7 +85,8 @@ pub trait CommitAttempt {
     fn newer(&mut self, base: &Self::Base, error: &Error) -> Option<Self::Base>;
 
     /// Plans the change again after an error of [`CommitAttempt::prepare`], if the error is a conflict. Returns the
-    /// newest version, or `None` if the error ends the commit. A new plan may lose as many races as the first.
+    /// newest version, or `None` if the error ends the commit. A new plan may lose as many races as the first. It is
+    /// not asked after [`RetryPolicy::total_ms`].
     ///
     /// # Errors
     /// Errors of planning.
@@ -92,7 +94,7 @@ pub trait CommitAttempt {
         Ok(None)
     }
 
-    /// Whether a version already has all changes, no matter who made them.
+    /// Whether a version already has all changes, from any writer.
     ///
     /// # Errors
     /// Errors of the store.
@@ -133,7 +135,8 @@ pub trait CommitAttempt {
 /// Runs a commit. It retries only after a lost race for the next version, or with a new plan. A change that is no
 /// longer possible and can't be planned again ends the commit. So does a publication with an unknown outcome.
 pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOutcome<A::Done> {
-    let (mut began, mut attempt) = (Instant::now(), 0u32);
+    let (began, mut attempt) = (Instant::now(), 0u32);
+    let spent_ms = || began.elapsed().as_millis() as u64;
     let mut base = match attempts.newest() {
         Ok(base) => base,
         Err(e) => return CommitOutcome::Failed(e),
@@ -151,8 +154,11 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOu
                     (base, attempt) = (newer, attempt + 1);
                     continue;
                 }
+                if spent_ms() >= policy.total_ms {
+                    return CommitOutcome::Failed(e);
+                }
                 match attempts.replan(&e) {
-                    Ok(Some(newest)) => (base, attempt, began) = (newest, 0, Instant::now()),
+                    Ok(Some(newest)) => (base, attempt) = (newest, 0),
                     Ok(None) => return CommitOutcome::Failed(e),
                     Err(e) => return CommitOutcome::Failed(e),
                 }
@@ -180,7 +186,7 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOu
             let refused = certain || attempts.is_refused(&error);
             return if refused { CommitOutcome::Failed(error) } else { CommitOutcome::Unknown(unknown(error)) };
         }
-        let spent_ms = began.elapsed().as_millis() as u64;
+        let spent_ms = spent_ms();
         if attempt >= policy.retries || spent_ms >= policy.total_ms {
             return CommitOutcome::Failed(policy.lost(error, attempt + 1, spent_ms));
         }
@@ -202,3 +208,7 @@ pub fn unknown(error: Error) -> Error {
         .hint("Nothing was removed. Open the table again and look for the rows before trying again")
         .because(error)
 }
+
+#[cfg(test)]
+#[path = "commit_loop_tests.rs"]
+mod tests;

@@ -8,8 +8,36 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::parallel::check_cancelled;
-use crate::store::location::normalised;
+use crate::store::location::{normalised, scheme};
 use crate::store::{Store, in_parallel};
+
+/// Folders outside of a table's own in which a caller allows deletion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutsideLocations(Vec<String>);
+
+impl OutsideLocations {
+    /// Takes whole folders: a path matches by its segments.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a folder that is not absolute, contains `..` or is the root of all files.
+    pub fn new(folders: Vec<String>) -> Result<OutsideLocations> {
+        for folder in &folders {
+            let normal = normalised(folder);
+            let is_absolute = normal.starts_with('/') || scheme(&normal).is_some();
+            let path = scheme(&normal).map_or(&*normal, |scheme| &normal[scheme.len() + 1..]);
+            if !is_absolute || path.trim_matches('/').is_empty() || path.split('/').any(|part| part == "..") {
+                return Err(Error::invalid("outside_locations= takes absolute folders below the root of the store")
+                    .with("found", format!("'{folder}'"))
+                    .hint("Name the folder whose files may be deleted"));
+            }
+        }
+        Ok(OutsideLocations(folders))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+}
 
 /// The folders of a table: those that it is configured to write to.
 #[derive(Debug)]
@@ -24,13 +52,19 @@ pub(crate) struct OwnFolders<'s> {
 impl<'s> OwnFolders<'s> {
     /// The table's location and its other folders.
     pub(crate) fn new<'f>(store: &'s dyn Store, folders: impl IntoIterator<Item = &'f str>) -> OwnFolders<'s> {
+        OwnFolders { store, folders: Vec::new(), real: Mutex::default() }.and(folders)
+    }
+
+    /// Adds folders.
+    pub(crate) fn and<'f>(mut self, folders: impl IntoIterator<Item = &'f str>) -> OwnFolders<'s> {
+        let store = self.store;
         let spellings = |folder: &str| {
             let folder = normalised(folder).into_owned();
             let real = store.real_folder(&folder);
             (folder, real)
         };
-        let folders = folders.into_iter().filter(|folder| !folder.is_empty()).map(spellings).collect();
-        OwnFolders { store, folders, real: Mutex::default() }
+        self.folders.extend(folders.into_iter().filter(|folder| !folder.is_empty()).map(spellings));
+        self
     }
 
     /// Whether a file is below one of the folders.
@@ -80,7 +114,15 @@ pub struct NotDeleted {
 }
 
 /// Why a file outside of the table's folders stays.
-const OUTSIDE: &str = "it is not below the table's folders; delete it yourself if nothing else uses it";
+const OUTSIDE: &str =
+    "it is not below the table's folders; name its folder in outside_locations= if nothing else uses it";
+
+impl NotDeleted {
+    /// A file that is not below the table's folders.
+    pub(crate) fn outside(path: &str) -> NotDeleted {
+        NotDeleted { path: path.to_owned(), reason: OUTSIDE.to_owned() }
+    }
+}
 
 /// The result of a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,12 +146,14 @@ impl Deletion {
         let failed = Mutex::new(std::mem::take(&mut self.failed));
         in_parallel(store, paths.len(), |i| {
             check_cancelled()?;
-            let reason = match own.contain(paths[i]) {
-                true => store.delete(paths[i]).err().map(|e| e.to_string()),
-                false => Some(OUTSIDE.to_owned()),
+            let failure = match own.contain(paths[i]) {
+                true => store
+                    .delete(paths[i])
+                    .err()
+                    .map(|e| NotDeleted { path: paths[i].to_owned(), reason: e.to_string() }),
+                false => Some(NotDeleted::outside(paths[i])),
             };
-            if let Some(reason) = reason {
-                let failure = NotDeleted { path: paths[i].to_owned(), reason };
+            if let Some(failure) = failure {
                 failed.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
             }
             Ok(())
@@ -132,6 +176,23 @@ mod tests {
         }
         for outside in ["/no/such/t2/x", "/no/such/t", "/no/such/t/../x", "/no/such/x", "x", "", "s3://no/such/t/x"] {
             assert!(!own.contain(outside) && own.check(outside).is_err(), "{outside}");
+        }
+    }
+
+    #[test]
+    fn folders_outside_are_whole_folders() {
+        for folder in ["/", "", "//", "file:///", "s3://", "data/x", "../x", "/a/../b", "s3://bucket/../x"] {
+            let error = OutsideLocations::new(vec![folder.to_owned()]).unwrap_err();
+            assert!(error.to_string().contains("outside_locations"), "{folder}");
+        }
+        let outside =
+            OutsideLocations::new(["/no/such/a/", "s3://bucket/b", "s3://other"].map(str::to_owned).to_vec()).unwrap();
+        let own = OwnFolders::new(&LocalStore, ["/no/such/t"]).and(outside.iter());
+        for inside in ["/no/such/a/x", "/no/such/t/x", "s3://bucket/b/c/x", "s3://other/x"] {
+            assert!(own.contain(inside), "{inside}");
+        }
+        for outside in ["/no/such/ab/x", "/no/such/x", "s3://bucket/bc/x", "s3://bucket/x", "/no/such/a/../x"] {
+            assert!(!own.contain(outside), "{outside}");
         }
     }
 

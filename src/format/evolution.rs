@@ -19,7 +19,7 @@ pub enum Evolution {
     SortOrder(SortOrderUpdate),
     /// Sets properties.
     SetProperties(BTreeMap<String, String>),
-    /// Removes properties; those that are not set are no error.
+    /// Removes properties; it is not an error if one is not set.
     RemoveProperties(Vec<String>),
     /// Sets the recorded location.
     SetLocation(String),

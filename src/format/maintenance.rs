@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
-use crate::format::deletion::Deletion;
+use crate::format::deletion::{Deletion, OutsideLocations};
 
 /// One action of maintenance.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,11 +58,11 @@ pub enum Maintained {
     Orphans(Orphans),
     /// Of [`Maintenance::RewriteManifests`].
     Manifests(RewrittenManifests),
-    /// Of both kinds of compaction.
+    /// Results of both kinds of compaction.
     Compacted(Compacted),
-    /// Of the actions on delete files.
+    /// Results of the actions on delete files.
     Deletes(RewrittenDeletes),
-    /// Of the actions that compute statistics; `None` if there was nothing to compute.
+    /// Results of the actions that compute statistics; `None` if there was nothing to compute.
     Statistics(Option<ComputedStatistics>),
 }
 
@@ -93,6 +93,8 @@ pub struct OrphanOptions {
     pub equal_schemes: BTreeMap<String, String>,
     /// Authorities that mean the same as others.
     pub equal_authorities: BTreeMap<String, String>,
+    /// Folders outside of the table's own that may be searched.
+    pub outside: OutsideLocations,
 }
 
 /// How to expire snapshots.
@@ -104,6 +106,8 @@ pub struct ExpireOptions {
     pub dry_run: bool,
     /// Leaves the files. A removal of orphan files finds them later.
     pub keep_files: bool,
+    /// Folders outside of the table's own in which files are deleted too.
+    pub outside: OutsideLocations,
 }
 
 /// What to expire. The retention of a reference overrides this, and this overrides the table's properties.

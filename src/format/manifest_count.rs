@@ -23,7 +23,7 @@ impl ManifestCount {
 }
 
 impl FromIterator<i64> for ManifestCount {
-    /// Of manifests of these lengths.
+    /// For manifests of these lengths.
     fn from_iter<I: IntoIterator<Item = i64>>(lengths_bytes: I) -> ManifestCount {
         let mut count = ManifestCount::default();
         lengths_bytes.into_iter().for_each(|bytes| count.add(bytes));

@@ -1,6 +1,6 @@
 //! Types that all table formats share: tasks, splits, commits, catalogs. No format is named here.
 //!
-//! - `catalog`: the definition of a new table
+//! - `catalog`: the definition of a new table, and what a catalog says of a table
 //! - `commit`: options of a commit, and the clock of commits
 //! - `commit_loop`: the one loop of commits: prepare on the newest version, publish, and after a lost race
 //!   prepare again
@@ -15,12 +15,14 @@
 //!   data
 //! - `manifest_count`: the number and length of manifests
 //! - `packed_splits`: splits in a compact form
+//! - `register`: the register of a catalog that knows tables by name
 //! - `request`: requests of callers (versions, scans, writes), and the description of snapshots
 //! - `row_change`: changes of rows as plain data: delete, overwrite, update, merge
 //! - `splits`: cutting tasks at split offsets and packing them into splits of even weight
 //! - `table_format`: what a table format is called, and how its tables differ from those of others
 //! - `task`: what planning produces and reading consumes: files, tasks, splits, and the files that a writer
 //!   made
+//! - `view`: views: named queries of a catalog
 //! - `wire`: the JSON and the binary forms of tasks, splits and messages that travel between processes
 
 pub mod catalog;
@@ -35,9 +37,11 @@ pub mod maintenance;
 pub mod maintenance_parts;
 pub mod manifest_count;
 pub mod packed_splits;
+pub mod register;
 pub mod request;
 pub mod row_change;
 pub mod splits;
 pub mod table_format;
 pub mod task;
+pub mod view;
 pub mod wire;

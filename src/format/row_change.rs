@@ -63,14 +63,6 @@ impl Merge {
     }
 }
 
-impl Merge {
-    /// Updates the rows that match, and inserts the others.
-    pub fn upsert(on: Vec<String>) -> Merge {
-        let by_name = Some(Columns::ByName);
-        Merge { on, update: by_name.clone(), delete: None, insert: by_name, delete_missing: None }
-    }
-}
-
 /// The new value of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Assigned {

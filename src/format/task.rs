@@ -160,7 +160,7 @@ type EncodedMetrics = (Box<[u8]>, Arc<dyn DecodeMetrics>);
 
 /// Decodes the column metrics of a manifest's entry.
 pub trait DecodeMetrics: Send + Sync {
-    /// From the bytes that [`FileMetrics::encoded`] was given.
+    /// Decodes the bytes that [`FileMetrics::encoded`] was given.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes are not column metrics.

@@ -8,9 +8,11 @@ use crate::error::{Error, Result};
 use crate::format::catalog::NewTable;
 use crate::format::commit::now_ms;
 use crate::format::ident::TableIdent;
+use crate::format::register::TableRegister;
 use crate::format::table_format::TableFormat;
-use crate::iceberg::catalog::interface::TableCatalog;
-use crate::iceberg::catalog::kinds::of_type_with;
+use crate::format::view::{NewView, ViewInfo};
+use crate::iceberg::catalog::interface::{TableCatalog, ViewCatalog};
+use crate::iceberg::catalog::kinds::{of_register, of_type_with};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::evolve::properties::check_values;
 use crate::iceberg::spec::metadata_build::new_table;
@@ -70,6 +72,20 @@ impl IcebergCatalog {
         headers: Option<HeaderProvider>,
     ) -> Result<IcebergCatalog> {
         let tables = of_type_with(name, &properties, headers)?;
+        tables.prepare()?;
+        Ok(IcebergCatalog { name: name.to_owned(), properties, tables })
+    }
+
+    /// The catalog of a register. The properties say how tables are stored, and where new ones are.
+    ///
+    /// # Errors
+    /// Errors of the register; `InvalidInput` for unknown options of stores.
+    pub fn of_register(
+        name: &str,
+        properties: BTreeMap<String, String>,
+        register: Arc<dyn TableRegister>,
+    ) -> Result<IcebergCatalog> {
+        let tables = of_register(register, name, &properties)?;
         tables.prepare()?;
         Ok(IcebergCatalog { name: name.to_owned(), properties, tables })
     }
@@ -161,6 +177,50 @@ impl seam::Catalog for IcebergCatalog {
 
     fn renames(&self) -> Option<&dyn seam::Renames> {
         Some(self)
+    }
+
+    fn views(&self) -> Option<&dyn seam::Views> {
+        self.tables.views().map(|_| self as &dyn seam::Views)
+    }
+}
+
+impl IcebergCatalog {
+    fn of_views(&self) -> Result<&dyn ViewCatalog> {
+        self.tables.views().ok_or_else(|| Error::unsupported("this catalog has no views").with("catalog", &self.name))
+    }
+}
+
+impl seam::Views for IcebergCatalog {
+    fn list_views(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
+        self.of_views()?.list(namespace)
+    }
+
+    fn load_view(&self, ident: &TableIdent) -> Result<ViewInfo> {
+        self.of_views()?.load_view(ident)
+    }
+
+    fn view_exists(&self, ident: &TableIdent) -> Result<bool> {
+        self.of_views()?.has_view(ident)
+    }
+
+    fn create_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo> {
+        self.of_views()?.create_view(ident, new)
+    }
+
+    fn replace_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo> {
+        self.of_views()?.replace_view(ident, new)
+    }
+
+    fn register_view(&self, ident: &TableIdent, metadata_location: &str) -> Result<ViewInfo> {
+        self.of_views()?.register_view(ident, &store::location::absolute(metadata_location)?)
+    }
+
+    fn rename_view(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
+        self.of_views()?.rename_view(from, to)
+    }
+
+    fn drop_view(&self, ident: &TableIdent) -> Result<()> {
+        self.of_views()?.drop_view(ident)
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) trait TableChange: Send {
     /// `CommitConflict` if changes of the table make this one impossible: no further attempt is made.
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata>;
 
-    /// Whether `metadata` has the change already, whoever made it.
+    /// Whether `metadata` already has the change, from any writer.
     fn is_applied(&self, metadata: &TableMetadata) -> bool;
 
     /// Whether `metadata` has the mark of this very change. Then an attempt was published, whatever the reply was.
@@ -71,6 +71,9 @@ pub(crate) trait TableChange: Send {
     fn only_evolves(&self) -> bool {
         false
     }
+
+    /// The new snapshot that it makes, if it makes one. Otherwise the change itself.
+    fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>>;
 
     /// Removes what attempts wrote, so that the change can be applied again. Called only while none was published.
     fn undo(&mut self) {}
@@ -99,6 +102,10 @@ impl TableChange for SnapshotProducer {
         SnapshotProducer::only_checks(self)
     }
 
+    fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>> {
+        if SnapshotProducer::only_checks(&self) { Err(self) } else { Ok(*self) }
+    }
+
     fn undo(&mut self) {
         SnapshotProducer::undo(self);
     }
@@ -113,6 +120,10 @@ impl TableChange for SnapshotProducer {
 }
 
 impl TableChange for CherryPick {
+    fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>> {
+        Err(self)
+    }
+
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
         self.prepare(base, now_ms)
     }
@@ -180,12 +191,20 @@ impl CommitOptions {
 ///
 /// See [`commit_loop::run`].
 pub(crate) fn commit(table: &IcebergTable, mut changes: Vec<Box<dyn TableChange>>) -> IcebergOutcome {
-    let outcome = match policy_of(table, &changes) {
-        Ok(policy) => {
-            commit_loop::run(&mut ChangeAttempts { table, changes: &mut changes, is_certain: false }, &policy)
-        }
-        Err(e) => IcebergOutcome::Failed(e),
+    let versions = &table.inner.versions;
+    let mut outcome = match versions.takes_one_snapshot() {
+        true => tried_with_one_snapshot(table, &mut changes),
+        false => tried(table, &mut changes),
     };
+    // The catalog may have said so only now.
+    if let IcebergOutcome::Failed(e) = &outcome
+        && e.kind() == ErrorKind::Unsupported
+        && changes.len() > 1
+        && versions.takes_one_snapshot()
+    {
+        changes.iter_mut().for_each(|c| c.undo());
+        outcome = tried_with_one_snapshot(table, &mut changes);
+    }
     match &outcome {
         IcebergOutcome::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
         // Cleans up even after an interrupt, which was already reported.
@@ -193,6 +212,57 @@ pub(crate) fn commit(table: &IcebergTable, mut changes: Vec<Box<dyn TableChange>
         IcebergOutcome::Unknown(_) => {}
     }
     outcome
+}
+
+fn tried_with_one_snapshot(table: &IcebergTable, changes: &mut Vec<Box<dyn TableChange>>) -> IcebergOutcome {
+    match join_snapshots(changes) {
+        Ok(()) => tried(table, changes),
+        Err(e) => IcebergOutcome::Failed(e),
+    }
+}
+
+fn tried(table: &IcebergTable, changes: &mut [Box<dyn TableChange>]) -> IcebergOutcome {
+    match policy_of(table, changes) {
+        Ok(policy) => commit_loop::run(&mut ChangeAttempts { table, changes, ended: Ended::Open }, &policy),
+        Err(e) => IcebergOutcome::Failed(e),
+    }
+}
+
+/// Makes the new snapshots of a commit the last of them, for catalogs that take no more in a commit. The
+/// changes can be cleaned up after an error.
+///
+/// # Errors
+/// As [`SnapshotProducer::check_joinable`].
+fn join_snapshots(changes: &mut Vec<Box<dyn TableChange>>) -> Result<()> {
+    let (mut out, mut joined): (Vec<Box<dyn TableChange>>, Option<SnapshotProducer>) = (Vec::new(), None);
+    let (mut at, mut refused) = (0, None);
+    for change in std::mem::take(changes) {
+        let snapshot = match change.into_snapshot() {
+            Ok(snapshot) => snapshot,
+            Err(other) => {
+                out.push(other);
+                continue;
+            }
+        };
+        joined = match joined.take() {
+            None => Some(snapshot),
+            Some(before) => match before.check_joinable(&snapshot) {
+                Ok(()) => Some(before.joined(snapshot)),
+                Err(e) => {
+                    refused.get_or_insert(e);
+                    out.push(Box::new(before));
+                    Some(snapshot)
+                }
+            },
+        };
+        at = out.len();
+    }
+    if let Some(snapshot) = joined {
+        out.insert(at, Box::new(snapshot));
+    }
+    *changes = out;
+    let hint = "The catalog's server takes one new snapshot in a commit: commit the changes one after another";
+    refused.map_or(Ok(()), |e| Err(e.hint(hint)))
 }
 
 /// How often to retry, by the table's properties. A commit that may correct invalid properties does not fail because of
@@ -208,8 +278,19 @@ fn policy_of(table: &IcebergTable, changes: &[Box<dyn TableChange>]) -> Result<R
 struct ChangeAttempts<'a> {
     table: &'a IcebergTable,
     changes: &'a mut [Box<dyn TableChange>],
-    /// Whether the last publication certainly failed.
-    is_certain: bool,
+    /// How the last publication ended.
+    ended: Ended,
+}
+
+/// How a publication ended, if it did not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// The newest version tells.
+    Open,
+    /// It certainly failed.
+    Failed,
+    /// Another writer published the same version. Only a later version tells.
+    Disputed,
 }
 
 impl CommitAttempt for ChangeAttempts<'_> {
@@ -235,11 +316,15 @@ impl CommitAttempt for ChangeAttempts<'_> {
     }
 
     fn publish(&mut self, base: &TableVersion, commit: &MetadataCommit) -> Result<IcebergTable> {
-        self.is_certain = false;
+        self.ended = Ended::Open;
         match self.table.inner.versions.publish(base, commit) {
             Publication::Committed(version) => self.table.at(version.metadata, version.found).map_err(unknown),
             Publication::Refused(e) => {
-                self.is_certain = true;
+                self.ended = Ended::Failed;
+                Err(e)
+            }
+            Publication::Disputed(e) => {
+                self.ended = Ended::Disputed;
                 Err(e)
             }
             Publication::Unknown(e) => Err(e),
@@ -248,6 +333,11 @@ impl CommitAttempt for ChangeAttempts<'_> {
 
     fn went_through(&mut self, newest: &TableVersion, base: &TableVersion, commit: &MetadataCommit) -> Result<bool> {
         let marked = self.changes.iter().any(|c| c.is_marked_in(&newest.metadata));
+        if self.ended == Ended::Disputed {
+            // A commit that was built on the other file may still come.
+            let number = |at: &TableVersion| at.found.version.unwrap_or_default();
+            return Ok(marked && number(newest) > number(base).saturating_add(1));
+        }
         Ok(marked || self.table.inner.versions.was_published(base, commit))
     }
 
@@ -256,7 +346,7 @@ impl CommitAttempt for ChangeAttempts<'_> {
     }
 
     fn is_certain(&self, _: &Error) -> bool {
-        self.is_certain
+        self.ended == Ended::Failed
     }
 
     fn is_refused(&self, error: &Error) -> bool {

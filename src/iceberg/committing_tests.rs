@@ -35,6 +35,8 @@ pub(crate) enum Fault {
     Refused,
     /// Somebody else makes the version first.
     LostRace,
+    /// Somebody else makes the same version under another name, just before.
+    Forked,
     /// When the commit reads the list of manifests, the version that it began on has expired.
     Expired,
 }
@@ -76,6 +78,11 @@ impl Hooks for Faulty {
             }
             Fault::Timeout => Err(Error::store("no answer")),
             Fault::Refused => Err(Error::denied("not allowed")),
+            Fault::Forked => {
+                let before = path.replace("/v2.", "/v1.");
+                LocalStore.put_if_absent(&path.replace(".metadata", ".gz.metadata"), &LocalStore.get(&before)?)?;
+                work()
+            }
             Fault::LostRace => {
                 // The version before, under the next name.
                 let version: u32 = path.rsplit("/v").next().unwrap().split('.').next().unwrap().parse().unwrap();
@@ -156,6 +163,18 @@ fn nothing_is_removed_while_the_outcome_is_unknown() {
     assert!(e.to_string().contains("no answer") && e.hint_text().unwrap().contains("Nothing was removed"), "{e}");
     assert_eq!((setup.snapshots(), setup.files("metadata"), setup.files("data")), (0, 4, 1));
     assert_eq!(setup.append(Fault::None).unwrap().snapshots().len(), 1);
+}
+
+/// Readers take our file, but a commit that was built on the other one may still come.
+#[test]
+fn a_version_that_another_writer_published_too_is_unknown() {
+    let setup = Setup::new();
+    let e = setup.append(Fault::Forked).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::CommitStateUnknown);
+    assert!(e.to_string().contains("two writers published version 2"), "{e}");
+    // The first version and the hint; ours with its list and its manifest, and the other one.
+    assert_eq!((setup.snapshots(), setup.files("metadata"), setup.files("data")), (1, 6, 1));
+    assert_eq!(setup.append(Fault::None).unwrap().snapshots().len(), 2);
 }
 
 #[test]

@@ -144,11 +144,6 @@ impl IcebergTable {
         Ok(IcebergTable { inner: Arc::new(inner) })
     }
 
-    /// `iceberg` or `paimon`.
-    pub fn format(&self) -> &'static str {
-        "iceberg"
-    }
-
     /// The version of the format.
     pub fn format_version(&self) -> u8 {
         self.inner.metadata.format_version

@@ -9,6 +9,7 @@ use arrow::record_batch::RecordBatch;
 use crate::data::read::read_ahead::TaskSource;
 use crate::error::Result;
 use crate::expr::{Predicate, bind};
+use crate::format::catalog::TableLabels;
 use crate::format::commit::{CommitOptions, DryRun};
 use crate::format::estimate::Estimate;
 use crate::format::evolution::Evolution;
@@ -60,6 +61,10 @@ impl seam::Table for IcebergTable {
 
     fn metadata_location(&self) -> &str {
         IcebergTable::metadata_location(self)
+    }
+
+    fn labels(&self) -> TableLabels {
+        self.inner.versions.labels()
     }
 
     fn uuid(&self) -> &str {

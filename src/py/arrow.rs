@@ -227,8 +227,8 @@ impl Outgoing {
     fn raise_later(&self) {
         Python::try_attach(|py| {
             if self.watch.raised().is_some_and(|e| e.is_instance_of::<PyKeyboardInterrupt>(py)) {
-                let again = py.import("_thread").and_then(|m| m.call_method0("interrupt_main"));
-                again.map(drop).unwrap_or(());
+                let interrupt = py.import("_thread").and_then(|m| m.call_method0("interrupt_main"));
+                interrupt.map(drop).unwrap_or(());
             }
         });
     }

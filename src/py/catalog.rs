@@ -6,14 +6,22 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::call::run;
+use super::requests::register::PyRegister;
+use super::results::view::{PyView, new_view};
 use super::schema::PySchema;
 use super::table::PyTable;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::catalog::NewTable;
 use crate::format::ident::{TableIdent, parse_namespace};
 use crate::rows::seam;
 use crate::store::http::auth::HeaderProvider;
 use crate::tables::catalog::{self, FORMATS};
+
+impl PyCatalog {
+    fn views(&self, verb: &str) -> Result<&dyn seam::Views> {
+        self.inner.required(verb, self.inner.views())
+    }
+}
 
 /// Gives the headers that a Python callable returns.
 fn provider(callable: Py<PyAny>) -> HeaderProvider {
@@ -47,6 +55,18 @@ impl PyCatalog {
     ) -> PyResult<PyCatalog> {
         let headers = headers.map(provider);
         Ok(PyCatalog { inner: run(py, || catalog::open_with(name, properties, headers))? })
+    }
+
+    /// The catalog of a register: an object of `frazil.interop.pyiceberg_catalogs`.
+    #[staticmethod]
+    fn of_register(
+        py: Python<'_>,
+        name: &str,
+        properties: BTreeMap<String, String>,
+        register: &Bound<'_, PyAny>,
+    ) -> PyResult<PyCatalog> {
+        let register = Arc::new(PyRegister::new(register)?);
+        Ok(PyCatalog { inner: run(py, || catalog::of_register(name, properties, register))? })
     }
 
     #[getter]
@@ -154,6 +174,57 @@ impl PyCatalog {
             registration.register_table(&TableIdent::parse(identifier)?, metadata_location)
         })?
         .into())
+    }
+
+    fn list_views(&self, py: Python<'_>, namespace: &str) -> PyResult<Vec<String>> {
+        let views = run(py, || self.views("list_views")?.list_views(&parse_namespace(namespace)?))?;
+        Ok(views.iter().map(TableIdent::to_string).collect())
+    }
+
+    fn load_view(&self, py: Python<'_>, identifier: &str) -> PyResult<PyView> {
+        Ok(run(py, || self.views("load_view")?.load_view(&TableIdent::parse(identifier)?))?.into())
+    }
+
+    fn view_exists(&self, py: Python<'_>, identifier: &str) -> PyResult<bool> {
+        run(py, || self.views("view_exists")?.view_exists(&TableIdent::parse(identifier)?))
+    }
+
+    fn create_view(
+        &self,
+        py: Python<'_>,
+        identifier: &str,
+        schema: &Bound<'_, PySchema>,
+        texts: Vec<(String, String)>,
+        properties: BTreeMap<String, String>,
+    ) -> PyResult<PyView> {
+        let new = new_view(schema, texts, properties);
+        Ok(run(py, || self.views("create_view")?.create_view(&TableIdent::parse(identifier)?, &new))?.into())
+    }
+
+    fn replace_view(
+        &self,
+        py: Python<'_>,
+        identifier: &str,
+        schema: &Bound<'_, PySchema>,
+        texts: Vec<(String, String)>,
+        properties: BTreeMap<String, String>,
+    ) -> PyResult<PyView> {
+        let new = new_view(schema, texts, properties);
+        Ok(run(py, || self.views("replace_view")?.replace_view(&TableIdent::parse(identifier)?, &new))?.into())
+    }
+
+    fn register_view(&self, py: Python<'_>, identifier: &str, metadata_location: &str) -> PyResult<PyView> {
+        let register =
+            || self.views("register_view")?.register_view(&TableIdent::parse(identifier)?, metadata_location);
+        Ok(run(py, register)?.into())
+    }
+
+    fn rename_view(&self, py: Python<'_>, identifier: &str, to: &str) -> PyResult<()> {
+        run(py, || self.views("rename_view")?.rename_view(&TableIdent::parse(identifier)?, &TableIdent::parse(to)?))
+    }
+
+    fn drop_view(&self, py: Python<'_>, identifier: &str) -> PyResult<()> {
+        run(py, || self.views("drop_view")?.drop_view(&TableIdent::parse(identifier)?))
     }
 
     fn rename_table(&self, py: Python<'_>, identifier: &str, to: &str) -> PyResult<()> {

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
-use crate::error::{Error, public_text};
+use crate::error::{Error, ErrorKind, public_text};
 
 /// `{kind: class}` of `frazil.exceptions`.
 static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
@@ -21,7 +21,50 @@ pub(super) fn py_public_text(text: &str, most: usize) -> String {
     public_text(text, most.max(100)).into_owned()
 }
 
+/// The error for an exception: of the same kind if it is one of Frazil's. Other exceptions, such as that of Ctrl-C,
+/// come back as they are where the error leaves Rust.
+pub(super) fn from_exception(py: Python<'_>, exception: PyErr) -> Error {
+    let value = exception.value(py);
+    let kind = value.getattr("kind").and_then(|kind| kind.extract::<String>());
+    let Some(kind) = kind.ok().and_then(|kind| ErrorKind::of_name(&kind)) else {
+        return Error::internal("Python code that Frazil called failed").because(Foreign(exception));
+    };
+    let message = value.getattr("_message").and_then(|m| m.extract::<String>());
+    let error = Error::new(kind, message.unwrap_or_else(|_| value.to_string()));
+    match value.getattr("hint").and_then(|hint| hint.extract::<Option<String>>()) {
+        Ok(Some(hint)) => error.hint(hint),
+        _ => error,
+    }
+}
+
+/// An exception that is not Frazil's.
+#[derive(Debug)]
+struct Foreign(PyErr);
+
+impl std::fmt::Display for Foreign {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl std::error::Error for Foreign {}
+
+/// The exception that is not Frazil's and caused an error.
+fn foreign(error: &Error) -> Option<&PyErr> {
+    let mut cause = std::error::Error::source(error);
+    while let Some(current) = cause {
+        if let Some(Foreign(exception)) = current.downcast_ref() {
+            return Some(exception);
+        }
+        cause = current.source();
+    }
+    None
+}
+
 fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    if let Some(exception) = foreign(error) {
+        return Ok(exception.clone_ref(py));
+    }
     let classes = CLASSES.import(py, "frazil.exceptions", "BY_KIND")?;
     let class = classes.as_any().get_item(error.kind().as_str())?.cast_into::<PyType>()?;
     let context = PyDict::new(py);

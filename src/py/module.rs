@@ -47,6 +47,8 @@ mod _core {
     #[pymodule_export]
     use crate::py::results::snapshot::{PyRefInfo, PySnapshotInfo};
     #[pymodule_export]
+    use crate::py::results::view::PyView;
+    #[pymodule_export]
     use crate::py::scan::{PyScan, PyTaskStream, check_filter, is_plain_path};
     #[pymodule_export]
     use crate::py::schema::{PyField, PySchema};
@@ -63,9 +65,13 @@ mod _core {
     #[pymodule_export]
     use crate::py::variant::{variant_json, variant_objects};
 
+    use crate::format::register::set_library;
+    use crate::py::requests::register::open_register;
+
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::store::set_makers(Box::new(crate::py::foreign::PythonMakers));
+        set_library(open_register);
         m.add("__version__", env!("CARGO_PKG_VERSION"))?;
         m.add("TABLE_FORMATS", crate::tables::catalog::FORMATS.map(|format| format.id))?;
         m.add("DEBUG_BUILD", cfg!(debug_assertions))

@@ -74,7 +74,7 @@ impl PyPackedSplits {
 /// With this number of new objects, Python looks through old ones as well.
 const MANY: usize = 10_000;
 
-/// Splits as Python has them: the result of `wrap` for each.
+/// Splits as Python objects: the result of `wrap` for each.
 pub(super) fn wrapped<'py>(splits: Vec<task::Split>, wrap: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     let _uncollected = (splits.len() >= MANY).then(|| Uncollected::new(wrap.py())).transpose()?;
     let out = PyList::empty(wrap.py());

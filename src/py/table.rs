@@ -102,6 +102,12 @@ impl PyTable {
     }
 
     #[getter]
+    fn labels(&self) -> (BTreeMap<String, String>, BTreeMap<i32, BTreeMap<String, String>>) {
+        let labels = self.inner.labels();
+        (labels.table, labels.columns)
+    }
+
+    #[getter]
     fn uuid(&self) -> &str {
         self.inner.uuid()
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use serde_json::Value as Json;
 
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::format::packed_splits::Splits;
 use crate::store::location;
-use crate::types::json::value_to_json;
+use crate::types::json::non_finite_text;
+use crate::types::value::{ValueRef, format_value};
 use crate::types::{PrimitiveType, Schema, Type, Value};
 
 /// What an engine can read.
@@ -186,15 +186,17 @@ fn op_name(op: Op) -> &'static str {
 /// The values of a leaf.
 pub(crate) fn values_of(leaf: &BoundLeaf) -> Vec<NativeValue> {
     let ty = leaf.term.ty.as_primitive().unwrap_or(&PrimitiveType::Unknown);
-    let value = |v: &Value| match value_to_json(v.as_ref(), ty) {
-        Json::Bool(b) => NativeValue::Boolean(b),
-        Json::String(text) => NativeValue::Text(text),
-        Json::Number(n) => match (n.as_i64(), n.as_f64()) {
-            (Some(n), _) => NativeValue::Integer(n),
-            (None, Some(n)) => NativeValue::Float(n),
-            (None, None) => NativeValue::Text(n.to_string()),
-        },
-        other => NativeValue::Text(other.to_string()),
+    let value = |v: &Value| match v.as_ref() {
+        ValueRef::Boolean(b) => NativeValue::Boolean(b),
+        ValueRef::Int(n) if *ty != PrimitiveType::Date => NativeValue::Integer(i64::from(n)),
+        ValueRef::Long(n) if *ty == PrimitiveType::Long => NativeValue::Integer(n),
+        ValueRef::Float(f) => float(f64::from(f)),
+        ValueRef::Double(d) => float(d),
+        v => NativeValue::Text(format_value(v, ty)),
     };
     leaf.values.iter().map(value).collect()
+}
+
+fn float(d: f64) -> NativeValue {
+    if d.is_finite() { NativeValue::Float(d) } else { NativeValue::Text(non_finite_text(d).to_owned()) }
 }

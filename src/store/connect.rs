@@ -14,7 +14,7 @@ use super::credentials::aws::{self, AwsAccess};
 use super::credentials::provider::{LentAwsKeys, LentAzureKey, LentGoogleToken, LentProvider};
 use super::credentials::{Renewal, RequestSigner, SigningConnector, live, signer};
 use super::failure::failure;
-use super::options::{StoreOptions, flag, is_credential};
+use super::options::{Secrets, StoreOptions, flag, is_credential};
 use super::place::{Service, StoreBucket};
 use crate::error::{Error, Result};
 
@@ -33,6 +33,8 @@ pub(super) struct Client {
     pub once: Arc<dyn ObjectStore>,
     /// The credentials, if they are renewed.
     pub renewal: Option<Arc<Renewal>>,
+    /// The secrets that requests may carry. Clients read the environment only when they are made.
+    pub secrets: Secrets,
 }
 
 /// How requests prove who sends them, other than by settings.
@@ -85,11 +87,10 @@ pub(super) fn connect(bucket: &StoreBucket, prefix: &str, options: &StoreOptions
     let patient = RetryConfig { backoff: backoff.clone(), max_retries, retry_timeout };
     let once = RetryConfig { backoff, max_retries: 0, retry_timeout };
     let access = Access::new(bucket, prefix, options)?;
-    Ok(Client {
-        patient: client(bucket, options, &access, patient)?,
-        once: client(bucket, options, &access, once)?,
-        renewal: access.renewal.map(|(renewal, _)| renewal),
-    })
+    let secrets = options.secrets();
+    let client = |retry| client(bucket, options, &access, retry, &secrets);
+    let (patient, once) = (client(patient)?, client(once)?);
+    Ok(Client { patient, once, secrets, renewal: access.renewal.map(|(renewal, _)| renewal) })
 }
 
 fn client(
@@ -97,6 +98,7 @@ fn client(
     options: &StoreOptions,
     access: &Access,
     retry: RetryConfig,
+    secrets: &Secrets,
 ) -> Result<Arc<dyn ObjectStore>> {
     let settings = settings(bucket, options, access.stands_alone())?;
     check_values(&settings)?;
@@ -119,7 +121,7 @@ fn client(
         Service::Web => web(bucket, settings, retry)?.build().map(limited),
     };
     built.map_err(|e| {
-        let e = failure("reach", &bucket.name, e, &options.secrets());
+        let e = failure("reach", &bucket.name, e, secrets);
         let why = std::error::Error::source(&e).map(ToString::to_string).unwrap_or_default();
         Error::invalid(format!("the options of the object store do not fit: {why}")).with("bucket", &bucket.name)
     })
@@ -161,7 +163,7 @@ fn settings(bucket: &StoreBucket, options: &StoreOptions, alone: bool) -> Result
 }
 
 /// Checks that values can be sent in the headers of requests. Files with credentials often end with a line break, which
-/// is no part of them.
+/// is not a part of them.
 ///
 /// # Errors
 /// `InvalidInput` with the name of the option.

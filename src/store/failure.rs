@@ -6,6 +6,7 @@ use std::fmt;
 use object_store::Error as StoreError;
 use object_store::client::{HttpError, HttpErrorKind};
 
+use super::options::Secrets;
 use crate::error::{Error, ErrorKind};
 
 /// The hint for a missing file.
@@ -79,10 +80,8 @@ fn told(e: &StoreError) -> Told {
 }
 
 /// A text without secrets, and not longer than [`MOST_TEXT`].
-pub(super) fn public(mut text: String, secrets: &[String]) -> String {
-    for secret in secrets {
-        text = text.replace(secret, "***");
-    }
+pub(super) fn public(text: String, secrets: &Secrets) -> String {
+    let mut text = secrets.masked(text);
     text.truncate(text.trim_end_matches('.').len());
     if text.len() > MOST_TEXT {
         let end = (0..=MOST_TEXT).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -123,7 +122,7 @@ fn own_error(e: &StoreError) -> Option<&Error> {
 }
 
 /// Such an error. The request was never sent.
-fn carried(own: &Error, path: &str, secrets: &[String]) -> Error {
+fn carried(own: &Error, path: &str, secrets: &Secrets) -> Error {
     let cause = StdError::source(own).map(ToString::to_string).unwrap_or_default();
     let text = public(cause, secrets);
     let mut error = Error::new(own.kind(), public(own.message().to_owned(), secrets)).with("path", path);
@@ -137,7 +136,7 @@ fn carried(own: &Error, path: &str, secrets: &[String]) -> Error {
 }
 
 /// The crate's error for a store that failed to `action` (`read`, `write`, …) the object at `path`.
-pub(super) fn failure(action: &str, path: &str, e: StoreError, secrets: &[String]) -> Error {
+pub(super) fn failure(action: &str, path: &str, e: StoreError, secrets: &Secrets) -> Error {
     if let Some(own) = own_error(&e) {
         return carried(own, path, secrets);
     }
@@ -197,7 +196,10 @@ pub(super) fn is_refusal(e: &Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::store::options::StoreOptions;
 
     fn generic(text: &str) -> StoreError {
         StoreError::Generic { store: "S3", source: text.to_owned().into() }
@@ -207,7 +209,9 @@ mod tests {
     fn answers_are_shown_without_secrets() {
         let body = "Server returned non-2xx status code: 403 Forbidden: <Error><Code>InvalidAccessKeyId</Code>\
                     <Message>No such key sesame</Message><AWSAccessKeyId>AKIA</AWSAccessKeyId></Error>";
-        let e = failure("read", "s3://b/k", generic(body), &["sesame".to_owned()]);
+        let options = BTreeMap::from([("s3.secret-access-key".to_owned(), "sesame".to_owned())]);
+        let secrets = StoreOptions::new(&options).unwrap().secrets();
+        let e = failure("read", "s3://b/k", generic(body), &secrets);
         assert_eq!(e.kind(), ErrorKind::PermissionDenied);
         assert!(e.to_string().contains("403: InvalidAccessKeyId, No such key ***"), "{e}");
         assert!(!e.to_string().contains("AKIA") && is_refusal(&e));
@@ -215,17 +219,18 @@ mod tests {
 
     #[test]
     fn certain_refusals_and_unknown_outcomes() {
-        let status = |code: u16| failure("write", "p", generic(&format!("status code: {code} X: ")), &[]);
+        let status =
+            |code: u16| failure("write", "p", generic(&format!("status code: {code} X: ")), &Secrets::default());
         for code in [400, 403, 404, 405] {
             assert!(is_refusal(&status(code)), "{code}");
         }
         for code in [409, 500, 503] {
             assert!(!is_refusal(&status(code)), "{code}");
         }
-        assert!(!is_refusal(&failure("write", "p", generic("timed out"), &[])));
+        assert!(!is_refusal(&failure("write", "p", generic("timed out"), &Secrets::default())));
         assert!(is_refusal(&Error::invalid("x")) && !is_refusal(&Error::internal("interrupted")));
         let http = HttpError::new(HttpErrorKind::Connect, std::io::Error::other("refused"));
-        let e = failure("write", "p", StoreError::Generic { store: "S3", source: Box::new(http) }, &[]);
+        let e = failure("write", "p", StoreError::Generic { store: "S3", source: Box::new(http) }, &Secrets::default());
         assert!(is_refusal(&e) && e.message().contains("connect"), "{e}");
     }
 }

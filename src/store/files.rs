@@ -101,6 +101,13 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Lists the files directly in a folder, in no order. Empty if the folder does not exist.
     fn list(&self, folder: &str) -> Result<Vec<FileInfo>>;
 
+    /// The names of the files directly in a folder, in no order. Local stores do not look at each file for this, so it
+    /// may include files that disappear meanwhile.
+    fn list_names(&self, folder: &str) -> Result<Vec<String>> {
+        let name = |file: FileInfo| file.path.rsplit('/').next().unwrap_or_default().to_owned();
+        Ok(self.list(folder)?.into_iter().map(name).collect())
+    }
+
     /// Lists the folders directly in a folder, by name.
     fn list_folders(&self, folder: &str) -> Result<Vec<String>>;
 

@@ -16,7 +16,7 @@ pub(super) enum Step<'p> {
 
 /// A recorded step. Bytes are recorded when they are synced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Recorded {
+pub(crate) enum JournalStep {
     MakeFolder(PathBuf),
     SyncFile(PathBuf, Vec<u8>),
     /// A further name of a file.
@@ -27,10 +27,10 @@ pub(crate) enum Recorded {
 }
 
 /// Who records, and below which folder.
-static RECORDERS: Mutex<Vec<(PathBuf, Vec<Recorded>)>> = Mutex::new(Vec::new());
+static RECORDERS: Mutex<Vec<(PathBuf, Vec<JournalStep>)>> = Mutex::new(Vec::new());
 
 /// The steps below a folder while `work` runs, in all threads.
-pub(crate) fn steps_below<T>(folder: &Path, work: impl FnOnce() -> T) -> (T, Vec<Recorded>) {
+pub(crate) fn steps_below<T>(folder: &Path, work: impl FnOnce() -> T) -> (T, Vec<JournalStep>) {
     RECORDERS.lock().unwrap().push((folder.to_path_buf(), Vec::new()));
     let done = work();
     let mut recorders = RECORDERS.lock().unwrap();
@@ -41,12 +41,12 @@ pub(crate) fn steps_below<T>(folder: &Path, work: impl FnOnce() -> T) -> (T, Vec
 pub(super) fn record(step: Step<'_>) {
     let own = |path: &Path| path.to_path_buf();
     let (place, recorded) = match step {
-        Step::MakeFolder(path) => (path, Recorded::MakeFolder(own(path))),
-        Step::SyncFile(path) => (path, Recorded::SyncFile(own(path), std::fs::read(path).unwrap_or_default())),
-        Step::Link(from, to) => (to, Recorded::Link(own(from), own(to))),
-        Step::Rename(from, to) => (to, Recorded::Rename(own(from), own(to))),
-        Step::Remove(path) => (path, Recorded::Remove(own(path))),
-        Step::SyncFolder(path) => (path, Recorded::SyncFolder(own(path))),
+        Step::MakeFolder(path) => (path, JournalStep::MakeFolder(own(path))),
+        Step::SyncFile(path) => (path, JournalStep::SyncFile(own(path), std::fs::read(path).unwrap_or_default())),
+        Step::Link(from, to) => (to, JournalStep::Link(own(from), own(to))),
+        Step::Rename(from, to) => (to, JournalStep::Rename(own(from), own(to))),
+        Step::Remove(path) => (path, JournalStep::Remove(own(path))),
+        Step::SyncFolder(path) => (path, JournalStep::SyncFolder(own(path))),
     };
     let mut recorders = RECORDERS.lock().unwrap();
     for (_, steps) in recorders.iter_mut().filter(|(root, _)| place.starts_with(root)) {

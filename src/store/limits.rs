@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use crate::error::{Error, Result};
 use crate::parallel::check_cancelled;
 
-/// The longest hint to a version or snapshot. A longer file is no hint.
+/// The longest hint to a version or snapshot. A longer file is not a hint.
 pub const LONGEST_HINT: u64 = 1024;
 
 /// The environment variable that sets the most bytes of a file that are read at once.

@@ -208,6 +208,23 @@ impl Store for LocalStore {
         Ok(out)
     }
 
+    fn list_names(&self, folder: &str) -> Result<Vec<String>> {
+        let mut out = Vec::new();
+        for entry in read_folder(folder)? {
+            let entry = entry.map_err(|e| io_error("list", folder, e))?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            // The folder tells the type of most entries. A link is followed.
+            let is_file = match entry.file_type() {
+                Ok(kind) if !kind.is_symlink() => kind.is_file(),
+                _ => fs::metadata(entry.path()).is_ok_and(|meta| meta.is_file()),
+            };
+            if is_file {
+                out.push(name);
+            }
+        }
+        Ok(out)
+    }
+
     fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
         let mut names: Vec<String> = entries(folder)?.into_iter().filter(|(_, m)| m.is_dir()).map(|(n, _)| n).collect();
         names.sort();
@@ -262,14 +279,19 @@ impl Store for LocalStore {
     }
 }
 
+/// The entries of a folder; none if it does not exist.
+fn read_folder(folder: &str) -> Result<impl Iterator<Item = io::Result<fs::DirEntry>>> {
+    let read = match fs::read_dir(local_path(folder)?) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+        read => Some(read.map_err(|e| io_error("list", folder, e))?),
+    };
+    Ok(read.into_iter().flatten())
+}
+
 /// Names and metadata in a folder; empty if it does not exist. Skips entries that disappear meanwhile or are not UTF-8.
 fn entries(folder: &str) -> Result<Vec<(String, fs::Metadata)>> {
-    let read = match fs::read_dir(local_path(folder)?) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        read => read.map_err(|e| io_error("list", folder, e))?,
-    };
     let mut out = Vec::new();
-    for entry in read {
+    for entry in read_folder(folder)? {
         let entry = entry.map_err(|e| io_error("list", folder, e))?;
         if let (Ok(name), Ok(meta)) = (entry.file_name().into_string(), fs::metadata(entry.path())) {
             out.push((name, meta));

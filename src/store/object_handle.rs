@@ -10,7 +10,7 @@ use object_store::{Error as StoreError, GetResult, ObjectStore};
 use super::connect::Client;
 use super::failure::failure;
 use super::limits::FIRST_BYTES;
-use super::options::StoreOptions;
+use super::options::{Secrets, StoreOptions};
 use super::place::Service;
 use super::runtime::wait;
 use crate::error::{Error, Result};
@@ -33,9 +33,11 @@ impl Object {
     }
 
     /// Texts that no error may show.
-    fn secrets(&self) -> Vec<String> {
-        let lent = self.client.renewal.iter().flat_map(|renewal| renewal.secrets());
-        self.options.secrets().into_iter().chain(lent).collect()
+    fn secrets(&self) -> Secrets {
+        match &self.client.renewal {
+            Some(renewal) => self.client.secrets.and(renewal.secrets()),
+            None => self.client.secrets.clone(),
+        }
     }
 
     /// Makes a request and waits for the answer.

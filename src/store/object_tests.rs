@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use object_store::memory::InMemory;
 
 use super::*;
+use crate::store::options::Secrets;
 
 fn in_memory() -> ObjectFiles {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let client = Client { patient: store.clone(), once: store, renewal: None };
+    let client = Client { patient: store.clone(), once: store, secrets: Secrets::default(), renewal: None };
     ObjectFiles::connected(Arc::default(), Arc::new(move |_, _| Ok(client.clone())))
 }
 

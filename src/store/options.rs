@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use object_store::ClientConfigKey;
@@ -293,8 +294,8 @@ impl StoreOptions {
         Ok((retries, time))
     }
 
-    /// The values that must stay secret: those of options, and those of the environment that stores read.
-    pub(super) fn secrets(&self) -> Vec<String> {
+    /// The values that must stay secret: those of options, and those of the environment that stores read now.
+    pub(super) fn secrets(&self) -> Secrets {
         let given = self.0.iter().map(|(name, value)| (name.clone(), value.clone()));
         let environment = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?;
@@ -310,7 +311,35 @@ impl StoreOptions {
         if let Some(text) = self.0.get(azure_text::OPTION) {
             all.extend(azure_text::secrets(text));
         }
-        all
+        Secrets(all.into())
+    }
+}
+
+/// Values that errors must not show.
+#[derive(Clone, Default)]
+pub(super) struct Secrets(Arc<[String]>);
+
+impl std::fmt::Debug for Secrets {
+    /// Shows their number only.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} secrets", self.0.len())
+    }
+}
+
+impl Secrets {
+    /// These values.
+    pub(super) fn new(values: Vec<String>) -> Secrets {
+        Secrets(values.into())
+    }
+
+    /// These and other values.
+    pub(super) fn and(&self, others: Vec<String>) -> Secrets {
+        Secrets(self.0.iter().cloned().chain(others).collect())
+    }
+
+    /// A text without them.
+    pub(super) fn masked(&self, text: String) -> String {
+        self.0.iter().fold(text, |text, secret| text.replace(secret, "***"))
     }
 }
 
@@ -564,7 +593,8 @@ mod tests {
     fn secrets_are_not_shown() {
         let given = options(&[("s3.secret-access-key", "hush-hush"), ("s3.region", "eu")]).unwrap();
         assert_eq!(format!("{given:?}"), r#"{"s3.region", "s3.secret-access-key"}"#);
-        assert_eq!(given.secrets()[0], "hush-hush");
-        assert!(!given.secrets().contains(&"eu".to_owned()));
+        let secrets = given.secrets();
+        assert_eq!(secrets.masked("hush-hush of eu".to_owned()), "*** of eu");
+        assert!(!format!("{secrets:?}").contains("hush"));
     }
 }

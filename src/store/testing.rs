@@ -107,6 +107,10 @@ impl<H: Hooks> Store for Hooked<H> {
         LocalStore.list(folder)
     }
 
+    fn list_names(&self, folder: &str) -> Result<Vec<String>> {
+        LocalStore.list_names(folder)
+    }
+
     fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
         LocalStore.list_folders(folder)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::warehouse::SharedWarehouse;
 use crate::error::Result;
+use crate::format::register::TableRegister;
 use crate::format::table_format::TableFormat;
 use crate::iceberg::catalog::kinds::has_folders;
 use crate::iceberg::catalog_tables::IcebergCatalog;
@@ -41,4 +42,16 @@ pub(crate) fn open_with(
         true => Ok(Arc::new(SharedWarehouse { iceberg, paimon: PaimonCatalog::open(name, properties)? })),
         false => Ok(Arc::new(iceberg)),
     }
+}
+
+/// The catalog of a register that a library of another language keeps.
+///
+/// # Errors
+/// As [`IcebergCatalog::of_register`].
+pub fn of_register(
+    name: &str,
+    properties: BTreeMap<String, String>,
+    register: Arc<dyn TableRegister>,
+) -> Result<Arc<dyn Catalog>> {
+    Ok(Arc::new(IcebergCatalog::of_register(name, properties, register)?))
 }

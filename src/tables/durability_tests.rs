@@ -18,7 +18,7 @@ use crate::format::ident::TableIdent;
 use crate::format::request::{ScanRequest, WriteOptions};
 use crate::format::table_format::TableFormat;
 use crate::rows::seam::Table;
-use crate::store::journal::{Recorded, steps_below};
+use crate::store::journal::{JournalStep, steps_below};
 use crate::tables::{catalog, open::open};
 use crate::types::{Field, PrimitiveType as P, Schema};
 
@@ -55,35 +55,35 @@ fn content(folder: &Path, disk: &mut Disk) {
 }
 
 /// Whether the names that a step changes are durable after the steps that follow it.
-fn is_synced(step: &Recorded, later: &[Recorded]) -> bool {
+fn is_synced(step: &JournalStep, later: &[JournalStep]) -> bool {
     let synced = |folder: Option<&Path>| {
-        later.iter().any(|step| matches!(step, Recorded::SyncFolder(synced) if Some(synced.as_path()) == folder))
+        later.iter().any(|step| matches!(step, JournalStep::SyncFolder(synced) if Some(synced.as_path()) == folder))
     };
     match step {
-        Recorded::MakeFolder(path) | Recorded::Remove(path) => synced(path.parent()),
-        Recorded::Link(_, to) | Recorded::Rename(_, to) => synced(to.parent()),
-        Recorded::SyncFile(..) | Recorded::SyncFolder(_) => true,
+        JournalStep::MakeFolder(path) | JournalStep::Remove(path) => synced(path.parent()),
+        JournalStep::Link(_, to) | JournalStep::Rename(_, to) => synced(to.parent()),
+        JournalStep::SyncFile(..) | JournalStep::SyncFolder(_) => true,
     }
 }
 
 /// The disk after some steps without those that were lost. Bytes that were never synced are lost as well.
-fn after(before: &Disk, steps: &[Recorded], lost: &BTreeSet<usize>) -> Disk {
+fn after(before: &Disk, steps: &[JournalStep], lost: &BTreeSet<usize>) -> Disk {
     let mut disk = before.clone();
     let mut synced: BTreeMap<&Path, &Vec<u8>> = BTreeMap::new();
     for (i, step) in steps.iter().enumerate() {
-        if let Recorded::SyncFile(path, bytes) = step {
+        if let JournalStep::SyncFile(path, bytes) = step {
             synced.insert(path, bytes);
         }
         if lost.contains(&i) {
             continue;
         }
         match step {
-            Recorded::MakeFolder(path) => drop(disk.insert(path.clone(), None)),
-            Recorded::Link(from, to) | Recorded::Rename(from, to) => {
+            JournalStep::MakeFolder(path) => drop(disk.insert(path.clone(), None)),
+            JournalStep::Link(from, to) | JournalStep::Rename(from, to) => {
                 disk.insert(to.clone(), Some(synced.get(from.as_path()).map_or(Vec::new(), |bytes| bytes.to_vec())));
             }
-            Recorded::Remove(path) => drop(disk.remove(path)),
-            Recorded::SyncFile(..) | Recorded::SyncFolder(_) => {}
+            JournalStep::Remove(path) => drop(disk.remove(path)),
+            JournalStep::SyncFile(..) | JournalStep::SyncFolder(_) => {}
         }
     }
     disk
@@ -114,7 +114,7 @@ struct Committed {
     root: PathBuf,
     location: String,
     before: Disk,
-    steps: Vec<Recorded>,
+    steps: Vec<JournalStep>,
 }
 
 impl Committed {
@@ -164,8 +164,8 @@ fn a_crash_leaves_the_old_or_the_new_version() {
 fn a_missing_sync_is_found() {
     for format in catalog::FORMATS {
         for kept in [
-            |step: &Recorded| !matches!(step, Recorded::SyncFile(..)),
-            |step: &Recorded| !matches!(step, Recorded::SyncFolder(_)),
+            |step: &JournalStep| !matches!(step, JournalStep::SyncFile(..)),
+            |step: &JournalStep| !matches!(step, JournalStep::SyncFolder(_)),
         ] {
             let mut committed = Committed::new(format);
             committed.steps.retain(kept);

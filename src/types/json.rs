@@ -5,6 +5,7 @@
 use serde_json::{Value as Json, json};
 
 use super::decimal;
+use super::json_members::as_int;
 use super::schema::PrimitiveType;
 use super::temporal;
 use super::value::{Value, ValueRef, format_value, unhex};
@@ -18,13 +19,14 @@ pub fn value_to_json(v: ValueRef<'_>, ty: &PrimitiveType) -> Json {
         ValueRef::Long(l) if *ty == PrimitiveType::Long => json!(l),
         ValueRef::Float(f) if f.is_finite() => json!(f),
         ValueRef::Double(d) if d.is_finite() => json!(d),
-        ValueRef::Float(f) => json!(non_finite(f64::from(f))),
-        ValueRef::Double(d) => json!(non_finite(d)),
+        ValueRef::Float(f) => json!(non_finite_text(f64::from(f))),
+        ValueRef::Double(d) => json!(non_finite_text(d)),
         v => json!(format_value(v, ty)),
     }
 }
 
-fn non_finite(d: f64) -> &'static str {
+/// The text of NaN or an infinity.
+pub(crate) fn non_finite_text(d: f64) -> &'static str {
     if d.is_nan() {
         "NaN"
     } else if d > 0.0 {
@@ -63,7 +65,7 @@ fn parse(j: &Json, ty: &PrimitiveType) -> Option<Value> {
     };
     Some(match ty {
         P::Boolean => Value::Boolean(j.as_bool()?),
-        P::Int => Value::Int(i32::try_from(j.as_i64()?).ok()?),
+        P::Int => Value::Int(as_int(j)?),
         P::Long => Value::Long(j.as_i64()?),
         P::Float => Value::Float(float()? as f32),
         P::Double => Value::Double(float()?),

@@ -9,7 +9,8 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::{Error, Result};
 
-fn as_int(json: &Json) -> Option<i32> {
+/// A 32-bit integer; `None` for anything else.
+pub(crate) fn as_int(json: &Json) -> Option<i32> {
     json.as_i64().and_then(|v| i32::try_from(v).ok())
 }
 
@@ -79,6 +80,22 @@ impl<'j> JsonMembers<'j> {
     /// As [`JsonMembers::long`].
     pub(crate) fn int(self, key: &str) -> Result<i32> {
         self.any_int(key).ok_or_else(|| self.wrong(key))
+    }
+
+    /// A 32-bit integer that may be absent or null.
+    ///
+    /// # Errors
+    /// The object's own if it is something else or out of range.
+    pub(crate) fn given_int(self, key: &str) -> Result<Option<i32>> {
+        self.given(key).map(|json| as_int(json).ok_or_else(|| self.wrong(key))).transpose()
+    }
+
+    /// A required list of 32-bit integers.
+    ///
+    /// # Errors
+    /// The object's own if it is absent or something else.
+    pub(crate) fn ints(self, key: &str) -> Result<Vec<i32>> {
+        self.list(key)?.iter().map(|json| as_int(json).ok_or_else(|| self.wrong(key))).collect()
     }
 
     /// A truth value; `None` for anything else.

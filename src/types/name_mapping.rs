@@ -3,9 +3,11 @@
 //! Source: Iceberg specification, "Column Projection" and Appendix C, "Name Mapping Serialization".
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use serde_json::{Value as Json, json};
 
+use super::json_members::JsonMembers;
 use super::json_text;
 use super::schema::{Field, FieldId, Schema};
 use crate::error::{Error, Result};
@@ -30,7 +32,7 @@ impl NameMapping {
     /// Reads the value of the table property `schema.name-mapping.default`.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no name mapping, if a name occurs twice in one place, or if it nests too deep.
+    /// `CorruptTable` if it is not a name mapping, if a name occurs twice in one place, or if it nests too deep.
     pub fn parse(text: &str) -> Result<NameMapping> {
         let json = json_text::parse(text.as_bytes()).map_err(|e| bad("it is not JSON").because(e))?;
         from_json(&json, 0)
@@ -47,7 +49,7 @@ impl NameMapping {
         NameMapping(fields.iter().map(mapped).collect())
     }
 
-    /// The mapping of a schema's own names, as the table property has it.
+    /// The mapping of a schema's own names, as in the table property.
     pub fn text_of(schema: &Schema) -> String {
         Json::Array(schema.fields.iter().map(mapped_json).collect()).to_string()
     }
@@ -74,23 +76,20 @@ fn from_json(json: &Json, depth: usize) -> Result<NameMapping> {
     let fields = json.as_array().ok_or_else(|| bad("a list of fields was expected"))?;
     let mut out = HashMap::new();
     for field in fields {
-        let field = field.as_object().ok_or_else(|| bad("a field is no object"))?;
-        let id = match field.get("field-id") {
-            None | Some(Json::Null) => None,
-            Some(id) => {
-                let id = id.as_i64().and_then(|id| FieldId::try_from(id).ok());
-                Some(id.ok_or_else(|| bad("a `field-id` is no 32-bit number"))?)
-            }
-        };
-        let below = match field.get("fields") {
+        let field = field.as_object().ok_or_else(|| bad("a field is not an object"))?;
+        let members = JsonMembers::of_map(field, |key| bad(&format!("`{key}` of a field has a wrong type")));
+        let id = members.given_int("field-id")?;
+        let below = match members.get("fields") {
             None => NameMapping::default(),
             Some(below) => from_json(below, depth + 1)?,
         };
-        let names = field.get("names").map_or(Some([].as_slice()), |n| n.as_array().map(Vec::as_slice));
-        for name in names.ok_or_else(|| bad("`names` is no list"))? {
-            let name = name.as_str().ok_or_else(|| bad("a name is no text"))?;
-            if out.insert(name.to_owned(), MappedField { id, fields: below.clone() }).is_some() {
-                return Err(bad(&format!("the name '{name}' occurs twice in one place")));
+        let names = if field.contains_key("names") { members.strings("names")? } else { Vec::new() };
+        for name in names {
+            match out.entry(name) {
+                Entry::Vacant(free) => drop(free.insert(MappedField { id, fields: below.clone() })),
+                Entry::Occupied(twin) => {
+                    return Err(bad(&format!("the name '{}' occurs twice in one place", twin.key())));
+                }
             }
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::json_members::JsonMembers;
 use super::json_text;
 use super::schema::{Field, FieldId, PrimitiveType, Schema, Type};
 use crate::error::{Error, Result};
@@ -22,17 +23,14 @@ pub const MAX_NEW_DEPTH: usize = 100;
 /// # Errors
 /// `CorruptTable` for a missing or wrong member, an unknown type or a field id used twice.
 pub fn schema_from_json(j: &Json) -> Result<Schema> {
-    let id = match j.get("schema-id") {
-        None | Some(Json::Null) => 0,
-        Some(v) => int(v).ok_or_else(|| Error::corrupt("schema-id is no 32-bit integer"))?,
-    };
+    let top = members(j);
+    let id = top.given_int("schema-id")?.unwrap_or(0);
     let Type::Struct(fields) = type_from_json(j, 0)? else {
         return Err(Error::corrupt("a schema must be of type struct"));
     };
-    let identifiers = match j.get("identifier-field-ids") {
-        None | Some(Json::Null) => Vec::new(),
-        Some(v) => (v.as_array().and_then(|a| a.iter().map(int).collect::<Option<Vec<_>>>()))
-            .ok_or_else(|| Error::corrupt("identifier-field-ids is no list of integers"))?,
+    let identifiers = match top.given("identifier-field-ids") {
+        Some(_) => top.ints("identifier-field-ids")?,
+        None => Vec::new(),
     };
     check_ids(&fields)?;
     Ok(Schema::new(id, fields, identifiers))
@@ -49,20 +47,9 @@ fn check_ids(fields: &[Field]) -> Result<()> {
     fields.iter().try_for_each(|f| walk(f, &mut seen))
 }
 
-fn int(j: &Json) -> Option<i32> {
-    j.as_i64().and_then(|v| i32::try_from(v).ok())
-}
-
-fn member<'a>(j: &'a Json, key: &str) -> Result<&'a Json> {
-    j.get(key).filter(|v| !v.is_null()).ok_or_else(|| Error::corrupt(format!("a schema type lacks '{key}'")))
-}
-
-fn id_member(j: &Json, key: &str) -> Result<FieldId> {
-    int(member(j, key)?).ok_or_else(|| Error::corrupt(format!("'{key}' of a schema is no 32-bit integer")))
-}
-
-fn bool_member(j: &Json, key: &str) -> Result<bool> {
-    member(j, key)?.as_bool().ok_or_else(|| Error::corrupt(format!("'{key}' of a schema is no boolean")))
+/// The members of a schema, a type or a field.
+fn members(json: &Json) -> JsonMembers<'_> {
+    JsonMembers::of(json, |key| Error::corrupt(format!("'{key}' of a schema is missing or has a wrong type")))
 }
 
 /// Reads a type: a name, or an object for nested types.
@@ -79,38 +66,37 @@ pub fn type_from_json(j: &Json, depth: usize) -> Result<Type> {
     let child = |id, name: &str, required, ty: &Json| -> Result<Arc<Field>> {
         Ok(Arc::new(Field::new(id, name, required, type_from_json(ty, depth + 1)?)))
     };
-    match member(j, "type")?.as_str() {
-        Some("struct") => {
-            let fields = member(j, "fields")?.as_array().ok_or_else(|| Error::corrupt("'fields' is no list"))?;
-            let fields = fields.iter().map(|f| field_from_json(f, depth + 1)).collect::<Result<Vec<_>>>()?;
+    let m = members(j);
+    match m.string("type")? {
+        "struct" => {
+            let fields = m.list("fields")?.iter().map(|f| field_from_json(f, depth + 1)).collect::<Result<Vec<_>>>()?;
             Ok(Type::Struct(fields.into()))
         }
-        Some("list") => {
-            let required = bool_member(j, "element-required")?;
-            Ok(Type::List(child(id_member(j, "element-id")?, "element", required, member(j, "element")?)?))
+        "list" => {
+            let required = m.flag("element-required")?;
+            Ok(Type::List(child(m.int("element-id")?, "element", required, m.required("element")?)?))
         }
-        Some("map") => {
-            let key = child(id_member(j, "key-id")?, "key", true, member(j, "key")?)?;
-            let required = bool_member(j, "value-required")?;
-            Ok(Type::Map(key, child(id_member(j, "value-id")?, "value", required, member(j, "value")?)?))
+        "map" => {
+            let key = child(m.int("key-id")?, "key", true, m.required("key")?)?;
+            let required = m.flag("value-required")?;
+            Ok(Type::Map(key, child(m.int("value-id")?, "value", required, m.required("value")?)?))
         }
-        Some(name) => parse_primitive(name).map(Type::Primitive),
-        None => Err(Error::corrupt("'type' of a schema is no string")),
+        name => parse_primitive(name).map(Type::Primitive),
     }
 }
 
 fn field_from_json(j: &Json, depth: usize) -> Result<Field> {
-    let name = member(j, "name")?.as_str().ok_or_else(|| Error::corrupt("a column's name is no string"))?;
+    let m = members(j);
+    let name = m.string("name")?;
     let parse = || -> Result<Field> {
-        let default = |key: &str| j.get(key).filter(|v| !v.is_null()).cloned();
         Ok(Field {
-            id: id_member(j, "id")?,
+            id: m.int("id")?,
             name: name.to_owned(),
-            required: bool_member(j, "required")?,
-            ty: type_from_json(member(j, "type")?, depth)?,
-            doc: j.get("doc").and_then(Json::as_str).map(str::to_owned),
-            initial_default: default("initial-default"),
-            write_default: default("write-default"),
+            required: m.flag("required")?,
+            ty: type_from_json(m.required("type")?, depth)?,
+            doc: m.any_string("doc").map(str::to_owned),
+            initial_default: m.given("initial-default").cloned(),
+            write_default: m.given("write-default").cloned(),
         })
     };
     parse().map_err(|e| e.with("column", name))

@@ -127,7 +127,7 @@ fn prune(field: &Field, wanted: &HashSet<FieldId>) -> Option<Field> {
             Type::Struct(kept.into())
         }
         Type::List(element) => Type::List(Arc::new(prune(element, wanted)?)),
-        // A map keeps its keys: values alone are no map. Asking for the key alone gives the whole map.
+        // A map keeps its keys: values alone are not a map. Asking for the key alone gives the whole map.
         Type::Map(key, value) => match prune(value, wanted) {
             Some(value) => Type::Map(key.clone(), Arc::new(value)),
             None if prune(key, wanted).is_some() => field.ty.clone(),

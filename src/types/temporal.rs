@@ -47,7 +47,7 @@ pub fn first_day_of_month(months: i64) -> i64 {
     days_of_civil(1970 + months.div_euclid(12), months.rem_euclid(12) as u32 + 1, 1)
 }
 
-/// `2017-11-16`; years above 9999 get a sign, as ISO 8601 and Java have it.
+/// `2017-11-16`. Years above 9999 get a sign, as in ISO 8601 and Java.
 pub fn format_date(days: i64) -> String {
     let (y, m, d) = civil_of_days(days);
     match y {
@@ -84,7 +84,7 @@ pub fn format_instant(millis: i64) -> String {
     format!("{}{fraction}Z", format_timestamp(seconds, 1))
 }
 
-/// Days of `2017-11-16` (also `+12345-01-01` and `-0001-01-01`); `None` if it is no date.
+/// Days of `2017-11-16` (also `+12345-01-01` and `-0001-01-01`); `None` if it is not a date.
 pub fn parse_date(text: &str) -> Option<i64> {
     let (sign, rest) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),

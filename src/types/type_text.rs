@@ -12,10 +12,10 @@ use crate::error::{Error, Result};
 /// How deep a text may nest.
 const MAX_DEPTH: usize = 100;
 
-/// Reads a type. Ids that the text leaves out are 0; whoever uses the type gives it new ones.
+/// Reads a type. Ids that the text leaves out are 0; the user of the type assigns new ones.
 ///
 /// # Errors
-/// `InvalidInput` if the text is no type.
+/// `InvalidInput` if the text is not a type.
 pub fn parse_type(text: &str) -> Result<Type> {
     let mut reader = TypeReader { text, rest: text };
     let ty = reader.ty(0)?;
@@ -32,7 +32,7 @@ struct TypeReader<'a> {
 
 impl<'a> TypeReader<'a> {
     fn bad(&self) -> Error {
-        Error::invalid(format!("'{}' is no type", self.text))
+        Error::invalid(format!("'{}' is not a type", self.text))
             .hint("Write a type as in: long, decimal(9, 2), list<string>, map<string, long>, struct<a: int, b: string>")
     }
 

@@ -25,6 +25,7 @@ PLANTED = {
     "a field": ("format-names", {"src/data/read.rs": "pub struct Context { paimon: bool }\n"}, "src/data/read.rs"),
     "a type": ("format-names", {"src/format/task.rs": "pub struct IcebergTask;\n"}, "src/format/task.rs"),
     "a variable": ("format-names", {"src/codec/avro.rs": "fn f() { let is_paimon = g(); }\n"}, "src/codec/avro.rs"),
+    "in the face": ("format-names", {"src/py/table.rs": "fn f() { let is_iceberg = g(); }\n"}, "src/py/table.rs"),
     "a folder": ("format-names", {"src/data/paimon_types/text.rs": ""}, "src/data/paimon_types/text.rs"),
     "a Python class": (
         "python-format-names",

@@ -1,4 +1,4 @@
-"""The Python package: no circles at runtime, no question for a table's format, no JSON as an interface."""
+"""The arrows of the Python package point down, and there are no circles."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from rules import RULES
 from rust_source import ROOT
 from tiny_tree import plant
 
-NAMES = ["python-circles", "python-order", "format-questions", "python-json"]
+NAMES = ["python-circles", "python-order"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,12 +48,11 @@ PLANTED = {
         "python/frazil/spark/lanes/arrow.py -> spark.reading",
     ),
     "a new folder": ("python-order", {"python/frazil/spark/other/new.py": ""}, "part spark.other"),
-    "equal": ("format-questions", {SCAN: 'if table.format == "iceberg":\n    f()\n'}, SCAN),
-    "not equal": ("format-questions", {SCAN: 'if scan._table.format != "paimon":\n    f()\n'}, SCAN),
-    "one of": ("format-questions", {SCAN: 'if kind in ("iceberg", "paimon"):\n    f()\n'}, SCAN),
-    "a match": ("format-questions", {SCAN: 'match table.format:\n    case "paimon":\n        f()\n'}, SCAN),
-    "json": ("python-json", {SCAN: "import json\n"}, SCAN),
-    "from json": ("python-json", {SCAN: "def f():\n    from json import loads\n"}, SCAN),
+    "what Spark finds": (
+        "python-order",
+        {SCAN: "import pyspark_frazil\n", "python/pyspark_frazil/__init__.py": ""},
+        f"{SCAN} -> pyspark_frazil",
+    ),
 }
 
 

@@ -39,6 +39,11 @@ PLANTED = {
         {"src/expr/bounds.rs": "impl A {\nfn f() {\n" + CALLS * 59 + "}\n}\n"},
         "src/expr/bounds.rs f",
     ),
+    "61 lines of a macro": (
+        "function-sizes",
+        {"src/expr/bounds.rs": "macro_rules! f {\n() => {{\n" + CALLS * 57 + "}};\n}\n"},
+        "src/expr/bounds.rs f",
+    ),
     "61 lines of a Python function": (
         "function-sizes",
         {"python/frazil/scan.py": "def f():\n" + "    g()\n" * 60},
@@ -55,6 +60,9 @@ PLANTED = {
         "python/frazil/scan.py f",
     ),
     "a Rust file": ("empty-names", {"src/types/utils.rs": ""}, "src/types/utils.rs"),
+    "a longer name": ("empty-names", {"src/types/schema_utils.rs": ""}, "src/types/schema_utils.rs"),
+    "a shorter name": ("empty-names", {"src/types/util.rs": ""}, "src/types/util.rs"),
+    "a general name": ("empty-names", {"src/types/shared.rs": ""}, "src/types/shared.rs"),
     "a Rust folder": ("empty-names", {"src/types/common/mod.rs": ""}, "src/types/common/mod.rs"),
     "a Python file": ("empty-names", {"tests/python/helpers.py": ""}, "tests/python/helpers.py"),
 }

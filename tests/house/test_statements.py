@@ -8,7 +8,7 @@ from rules import RULES
 from rust_source import ROOT
 from tiny_tree import plant
 
-NAMES = ["unsafe", "json-in-py", "reserved-ids"]
+NAMES = ["unsafe", "json-in-py", "format-texts", "lint-exceptions", "reserved-ids"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -28,9 +28,31 @@ PLANTED = {
     "by `use`": ("json-in-py", "use serde_json::Value;\n"),
     "by a path": ("json-in-py", "fn f() { serde_json::from_str(g()) }\n"),
     "by a macro": ("json-in-py", "fn f() { serde_json::json!({}) }\n"),
+    "by another crate": ("json-in-py", "use simd_json::Value;\n"),
+    "by serde": ("json-in-py", "#[derive(serde::Deserialize)]\nstruct A;\n"),
+    "by another name": ("json-in-py", "extern crate serde_json as j;\n"),
+    "Python's": ("json-in-py", 'fn f() { py.import("json") }\n'),
+    "Python's in code": ("json-in-py", 'fn f() { py.eval(c"json.loads(text)") }\n'),
+    "a format's name": ("format-texts", 'fn f() -> bool { table.format() == "iceberg" }\n'),
+    "in a match": ("format-texts", 'fn f() { match kind { "Paimon" => g(), _ => h() } }\n'),
+    "as bytes": ("format-texts", 'const A: &[u8] = b"paimon";\n'),
+    "a lint": ("lint-exceptions", "#[allow(clippy::unwrap_used)]\nfn f() {}\n"),
+    "a lint that is expected": ("lint-exceptions", "#[expect(clippy::panic)]\nfn f() {}\n"),
+    "a lint for a file": ("lint-exceptions", "#![allow(\n    clippy::expect_used,\n)]\n"),
+    "a lint by a condition": ("lint-exceptions", "#![cfg_attr(unix, allow(clippy::panic))]\n"),
+    "all lints": ("lint-exceptions", "#[allow(warnings)]\nfn f() {}\n"),
+    "unsafe code": ("lint-exceptions", "#[allow(unsafe_code)]\nfn f() {}\n"),
+    "unwrap as a function": ("lint-exceptions", "fn f() { a.map(Option::unwrap) }\n"),
+    "unwrap of a type": ("lint-exceptions", "fn f() { Result::<u8, E>::unwrap(a) }\n"),
+    "a panic": ("lint-exceptions", "fn f() { std::panic::panic_any(1) }\n"),
     "a number": ("reserved-ids", "const A: i32 = 2_147_483_546;\n"),
     "with its type": ("reserved-ids", "fn f() { g(2147483645i32) }\n"),
     "in hexadecimal": ("reserved-ids", "const A: i32 = 0x7FFF_FF9A;\n"),
+    "in octal": ("reserved-ids", "const A: i32 = 0o17_777_777_632;\n"),
+    "in binary": ("reserved-ids", "const A: i32 = 0b0111_1111_1111_1111_1111_1111_1001_1010;\n"),
+    "by a method": ("reserved-ids", "const A: i32 = i32::MAX.saturating_sub(101);\n"),
+    "below by a name": ("reserved-ids", "const A: i32 = i32::MAX - OFFSET;\n"),
+    "from the least": ("reserved-ids", "const A: i32 = !i32::MIN - 101;\n"),
     "in a text": ("reserved-ids", 'const A: &str = r#"{"field-id":2147483545}"#;\n'),
     "below the greatest": ("reserved-ids", "fn f() { g(i32::MAX - 101) }\n"),
     "of the alias": ("reserved-ids", "const A: FieldId = FieldId::MAX / 2;\n"),
@@ -44,6 +66,28 @@ def test_a_planted_offence_is_seen(name: str, source: str, tmp_path: Path) -> No
 
 def test_every_rule_has_a_planted_offence() -> None:
     assert {name for name, _ in PLANTED.values()} == set(NAMES)
+
+
+def test_readers_of_json_elsewhere_are_seen(tmp_path: Path) -> None:
+    changed = {
+        "src/types/mod.rs": "pub mod json_text;\npub mod schema_json;\npub mod schema;\npub use schema::Schema;\n",
+        "src/types/json_text.rs": "pub fn parse() {}\n",
+        "src/types/schema_json.rs": "pub fn schema_from_text() {}\n",
+        FILE: "use crate::types::{json_text, schema_json::schema_from_text};\nfn f() { json_text::parse() }\n",
+    }
+    (offence,) = RULES["json-in-py"].offences(plant(tmp_path, changed))
+    assert "src/types/json_text.rs" in offence.what
+
+
+def test_what_travels_may_name_formats(tmp_path: Path) -> None:
+    text = 'const A: &str = "paimon";\n'
+    changed = {"src/format/wire.rs": text, "src/tables/open.rs": text, "src/paimon/state.rs": text}
+    assert RULES["format-texts"].offences(plant(tmp_path, changed)) == []
+
+
+def test_tests_may_panic(tmp_path: Path) -> None:
+    changed = {FILE: "#![cfg_attr(test, allow(clippy::panic))]\n#[cfg(test)]\n#[allow(clippy::panic)]\nmod tests {}\n"}
+    assert RULES["lint-exceptions"].offences(plant(tmp_path, changed)) == []
 
 
 def test_attributes_may_name_unsafe_code(tmp_path: Path) -> None:

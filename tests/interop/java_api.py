@@ -1,4 +1,4 @@
-"""Java Iceberg's own API, by way of Spark's gateway: what SQL has no words for, and the oracle of evolution."""
+"""Java Iceberg's own API, through Spark's gateway: what SQL has no words for, and the oracle of evolution."""
 
 import json
 from typing import Any

@@ -58,7 +58,7 @@ def test_rows_with_ids_are_netted_as_java(java: Java) -> None:
             compute_updates => true, identifier_columns => array('id'))"""
     )
     opened = fz.open_table(java.root(table))
-    # Java tells updates by key. The last commit writes all rows anew: updates to Java, but with new ids.
+    # Java tells updates by key. The last commit writes all rows again: updates to Java, but with new ids.
     last = opened.snapshot
     assert last is not None
     theirs = java.spark.sql(f"select * from netted where _commit_snapshot_id <> {last.id}").toArrow()

@@ -1,4 +1,4 @@
-"""Upkeep side by side with Java: the same files go, and Java reads what stays."""
+"""Maintenance side by side with Java: the same files go, and Java reads what stays."""
 
 import datetime as dt
 import json
@@ -24,7 +24,7 @@ def frazil_rows(table: fz.Table, at: int | None = None) -> list[str]:
 def history(java: Java, version: int) -> str:
     """A table with appends, deletes, a branch and a tag."""
     properties = {"write.delete.mode": "merge-on-read"}
-    table = java.create("upkeep", "id bigint, part int", "part", version, properties)
+    table = java.create("maintained", "id bigint, part int", "part", version, properties)
     for i in range(4):
         java.insert(table, f"({i}, 0), ({i + 10}, 1), ({i + 20}, 1), ({i + 30}, 2)")
     java.sql(f"delete from ice.{NAMESPACE}.{table} where id in (1, 10, 21, 30)")
@@ -66,7 +66,7 @@ def test_the_same_files_expire_as_with_java(java: Java, version: int) -> None:
     planned = ours.maintain.expire_snapshots(
         older_than=dt.datetime.now(dt.timezone.utc) + dt.timedelta(seconds=1), retain_last=2, dry_run=True
     )
-    # In version 3 one file holds the deletion vectors of several data files, some of which stay.
+    # In version 3 one file holds the deletion vectors of several data files. Some of these files stay.
     assert bool(planned.position_delete_files) == (version == 2)
     assert planned.data_files
     assert planned.manifests

@@ -43,7 +43,7 @@ class Orc:
         )
 
     def filters(self) -> list[list[dict[str, str]]]:
-        """By stripe and column: the filters of all groups; none where there are none."""
+        """By stripe and column: the filters of all groups, or nothing."""
         columns = self.reader.getSchema().getMaximumId() + 1
         every = self.gateway.new_array(self.jvm.boolean, columns)
         for column in range(columns):

@@ -245,7 +245,7 @@ EXPIRING: list[tuple[str, dict[str, str]]] = [
 
 @pytest.mark.parametrize(("type_", "options"), EXPIRING, ids=lambda value: str(value))
 def test_rows_that_expire(paimon: Paimon, type_: str, options: dict[str, str]) -> None:
-    """What is over is left out; files of the highest level are written anew for it."""
+    """Expired rows are left out; files of the highest level are written again for that."""
     columns: dict[str, PaimonType] = {"id": "INT NOT NULL", "v": "BIGINT", "t": type_}
     table = paimon.create("expiring", columns, ["id"], options={"bucket": "1", **QUIET, **options})
     # Odd, so that of BIGINT those that are over are seconds, which are less than milliseconds: the least tells.

@@ -37,7 +37,7 @@ DAYS = [dt.date(2024, 1, 1), dt.date(1969, 12, 31)]
 
 
 class Peers:
-    """A warehouse, and a process of the peers beside it."""
+    """A warehouse, and a process of the peers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -64,7 +64,7 @@ def test_both_ways(paimon: Paimon, options: dict[str, str]) -> None:
     assert table.open().scan("ts9 = '1970-01-01T00:00:00.000000001'").count() > 0
     table.open().delete("id < 20")
     table.check(None)
-    # What Java says of Frazil's files is what it says of its own.
+    # Java says the same of Frazil's files as of its own.
     stats = [entry.file().valueStats().toRow().toString() for entry in table.load().store().newScan().plan().files()]
     assert stats
 

@@ -30,7 +30,7 @@ FILTERS = (
 
 
 def plain(frame) -> list[str]:
-    """Rows by way of Python: `toArrow` fails on null structs with required members."""
+    """Rows through Python: `toArrow` fails on null structs with required members."""
     names = frame.columns
     return sorted(repr([(name, str(row[name])) for name in names]) for row in frame.collect())
 
@@ -78,7 +78,7 @@ def test_java_reads_and_changes_files_of_sparks_writer(java: Java, spark: SparkS
         assert plain(spark.table(table).where(theirs)) == plain(rows), theirs
         ids = fz.open_table(root).scan(ours, ["id"]).to_arrow()["id"].to_pylist()
         assert sorted(ids) == sorted(row.id for row in rows.collect()), ours
-    # Java knows rows of these files by their partitions and positions, and writes the files anew.
+    # Java knows rows of these files by their partitions and positions, and writes the files again.
     java.sql(f"delete from {table} where id = 21 or id % 20 = 7")
     java.sql(f"update {table} set country = 'FI' where id = 33")
     fz.spark.append(spark.sql(ROWS.format(first=60, end=61)), root, engine="native")

@@ -1,4 +1,4 @@
-"""Upkeep by Spark's executors, held against Java's: the tests of upkeep by one process, with `spark=`."""
+"""Maintenance by Spark's executors, compared with Java's: the tests of maintenance by one process, with `spark=`."""
 
 import functools
 

@@ -12,7 +12,7 @@ FORMS = [(2, "copy-on-write", ""), (2, "merge-on-read", "g"), (3, "copy-on-write
 
 
 class SparkSide(Side):
-    """A table that Frazil changes by way of Spark."""
+    """A table that Frazil changes through Spark."""
 
     def by_frazil(self, step: int) -> None:
         spark, table = self.java.spark, self.frazil

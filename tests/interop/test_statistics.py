@@ -36,7 +36,7 @@ ts timestamp, local timestamp_ntz, ok boolean, raw binary, nested struct<a: int,
 
 
 def many(first: int, count: int, distinct: int) -> pa.Table:
-    """Rows of which each column has so many values, nulls and empty texts among them."""
+    """Rows with `distinct` values in each column, nulls and empty texts among them."""
     numbers = np.arange(first, first + count) * 7919 % distinct
     none = numbers % 50 == 3
     array = lambda values, type_: pa.array(values, type_, mask=none)  # noqa: E731 - short, and used ten times

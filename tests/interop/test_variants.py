@@ -1,4 +1,4 @@
-"""Variants that Java writes, shredded and not: the same values here, by way of Arrow and back in Spark."""
+"""Variants that Java writes, shredded and not: the same values here, through Arrow and back in Spark."""
 
 import json
 from pathlib import Path

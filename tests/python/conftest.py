@@ -35,7 +35,7 @@ def sequences(few: int, share: int = 1) -> int:
     """How many random sequences of changes a model is tried on: few, or `FRAZIL_MODEL_SEQUENCES` (`make test-nightly`).
 
     Args:
-        few: So many in `make test`.
+        few: How many in `make test`.
         share: Parameters of the test, which share the number.
     """
     wanted = os.environ.get("FRAZIL_MODEL_SEQUENCES")

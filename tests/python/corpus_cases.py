@@ -90,7 +90,7 @@ class Corpus:
 
 
 def tables(root: Path) -> list[str]:
-    """The tables of which Java reads what the specification says."""
+    """The tables that Java reads as the specification says."""
     names = [entry["table"] for entry in json.loads((root / "index.json").read_text())["tables"]]
     notes = {name: json.loads((root / "expected" / f"{name}.json").read_text()).get("note", "") for name in names}
     return [name for name in names if not notes[name].startswith("the reference is wrong")]

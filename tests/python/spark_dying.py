@@ -1,4 +1,4 @@
-"""A Spark driver of which tasks die after they have written, or which waits around its commit to be killed.
+"""A Spark driver whose tasks die after they have written, or which waits around its commit to be killed.
 
 python spark_dying.py tasks HOW VERB TABLE      tasks die: HOW is raise, exit or kill, with -always in every attempt
 python spark_dying.py driver WHEN VERB TABLE PLACE [SOURCE]   waits before or after the commit, and says so in PLACE

@@ -234,7 +234,7 @@ def test_ids_of_another_table_are_refused(catalog: fz.Catalog, tmp_path: pathlib
         assert refused.value.context["column"] == column
     with pytest.raises(fz.InvalidInputError, match="no column of the table"):
         table.add_files([written(tmp_path, "a.parquet", with_ids(ROWS, 11, 12, 13))])
-    # Of this table's files: names in other case, columns that were renamed or dropped since, and others beside.
+    # Of this table's files: names in other case, columns that were renamed or dropped since, and other columns.
     with table.update_schema() as update:
         update.rename_column("name", "title")
         update.drop_column("day")

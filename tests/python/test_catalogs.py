@@ -461,8 +461,10 @@ def test_postgresql(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("properties", "error", "match"),
     [
-        ({"type": "rest", "uri": "http://localhost"}, fz.UnsupportedError, "filesystem, sql, memory"),
-        ({"uri": "http://localhost"}, fz.UnsupportedError, "'rest'"),
+        ({"type": "hive", "uri": "thrift://localhost"}, fz.UnsupportedError, "filesystem, sql, rest, memory"),
+        ({"uri": "thrift://localhost"}, fz.UnsupportedError, "'hive'"),
+        ({"type": "rest"}, fz.InvalidInputError, "uri"),
+        ({"uri": "http://127.0.0.1:1", "rest.client.max-retries": "0"}, fz.StoreError, "cannot connect"),
         ({"uri": "odd:thing"}, fz.InvalidInputError, "type"),
         ({"type": "sql"}, fz.InvalidInputError, "uri"),
         ({"type": "sql", "uri": "mysql://h/d"}, fz.UnsupportedError, "sqlite, postgresql"),

@@ -265,7 +265,9 @@ def check_history(table: fz.Table, lines: list[dict[str, Any]]) -> None:
             assert replay(states[line["at"]], line["op"]) == states[line["at"]], f"nothing to do for {line['op']}"
     for snapshot in table.snapshots:
         assert read(table, snapshot.id) == states[snapshot.sequence_number]
-    print(f"{last} snapshots, {len(others)} of upkeep, {sum(bool(line.get('conflict')) for line in lines)} conflicts")
+    print(
+        f"{last} snapshots, {len(others)} of maintenance, {sum(bool(line.get('conflict')) for line in lines)} conflicts"
+    )
 
 
 def check_files(table: fz.Table) -> None:

@@ -51,7 +51,7 @@ def rows(*ids: int) -> pa.Table:
 
 
 class Case(NamedTuple):
-    """A commit: how its table is made, and the commit itself, given a catalog that is opened anew."""
+    """A commit: how its table is made, and the commit itself, given a catalog that is opened again."""
 
     name: str
     prepare: Callable[[fz.Catalog], Any]
@@ -274,7 +274,7 @@ class Bench:
         assert ended, f"{point}: the child ended with {code}"
         state = self.state()
         allowed = {DONE: [self.new], REFUSED: [self.old]}.get(code, [self.old, self.new])
-        assert state in allowed, f"{point}, {ended}: {state} is none of {allowed}"
+        assert state in allowed, f"{point}, {ended}: {state} is not in {allowed}"
         table = self.table()
         if table is not None:
             live = self.live(table)

@@ -364,7 +364,7 @@ def test_united_vectors_are_committed_once(make: Make) -> None:
 def test_rows_deleted_by_key_stay_so_when_their_file_is_written_anew(
     make: Make, version: int, mode: str, change: str
 ) -> None:
-    """The filter of the change does not reach the deleted key, but the file that it makes anew holds it."""
+    """The filter of the change does not reach the deleted key, but the file that it writes again holds it."""
     table = make(version)
     table.set_properties({f"write.{command}.mode": mode for command in ("delete", "update", "merge")})
     table.append(rows([1, 2, 3])).delete_keys(rows([1]), on=["id"])

@@ -1,4 +1,4 @@
-"""Metadata tables, beside PyIceberg's and on tables that are odd in ways that no writer here makes them."""
+"""Metadata tables: compared with PyIceberg's, and of odd tables that no writer here makes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rewritten(table: fz.Table, change: Callable[[dict[str, Any]], None]) -> fz.T
     return fz.open_table(changed)
 
 
-# ---------------------------------------------------------------- beside PyIceberg
+# ---------------------------------------------------------------- compared with PyIceberg
 
 
 def agree(ours: Any, theirs: Any) -> bool:

@@ -122,7 +122,7 @@ def test_another_process_asks_the_callable_itself(
 
     lake(location, proxy, lending.lend)
     table = fz.open_table(f"{location}/db/t", settings(proxy), credential_provider=lending.lend)
-    [split] = table.scan().plan_splits()
+    [split] = table.scan().plan()
     done = run(tmp_path, split)
     assert done.stdout.strip() == "2", done.stderr
 
@@ -134,7 +134,7 @@ def test_a_callable_that_can_not_be_sent(location: str, proxy: Proxy, tmp_path: 
             self.lock = threading.Lock()
 
     table = lake(location, proxy, Locked())
-    [split] = table.scan().plan_splits()
+    [split] = table.scan().plan()
     assert sum(batch.num_rows for batch in split.read()) == 2
     done = run(tmp_path, split)
     assert "can't be sent to another process" in done.stderr

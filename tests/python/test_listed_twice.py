@@ -28,7 +28,7 @@ def places(table: fz.Table, *positions: int) -> pa.Table:
 
 @pytest.fixture(params=[2, 3])
 def twice(request: pytest.FixtureRequest, catalog: fz.Catalog, tmp_path: pathlib.Path) -> fz.Table:
-    """A file of 10 rows, of which the first is deleted once: 19 rows."""
+    """A file of 10 rows that is listed twice. Its first row is deleted once: 19 rows."""
     modes = {f"write.{command}.mode": "merge-on-read" for command in ("delete", "update", "merge")}
     table = catalog.create_table("db.t", SCHEMA, properties={"format-version": "2", **modes})
     path = tmp_path / "a.parquet"
@@ -112,7 +112,7 @@ def test_rows_by_filter(twice: fz.Table) -> None:
 
 
 def test_files_written_anew(twice: fz.Table) -> None:
-    """Copy-on-write writes each entry anew by itself."""
+    """Copy-on-write writes each entry again by itself."""
     twice.set_properties({f"write.{command}.mode": "copy-on-write" for command in ("delete", "update", "merge")})
     twice.merge(rows([1], 5), on=["id"], when_matched_update=True, when_not_matched_by_source_delete="id = 0 or id > 5")
     assert read(twice) == sorted([1, 2, 3, 4, 5] * 2)

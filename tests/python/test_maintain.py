@@ -1,4 +1,4 @@
-"""Upkeep: what goes, what stays, and that every version that stays reads as before."""
+"""Maintenance: what is removed, what stays, and that every version that stays reads as before."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import itertools
 import json
 import os
 import pathlib
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import frazil as fz
@@ -197,9 +199,9 @@ def test_links_are_not_followed_and_do_not_hide_what_is_live(tmp_path: pathlib.P
 def test_orphan_removal_refuses(table: fz.Table, tmp_path: pathlib.Path) -> None:
     table.append(rows(1))
     make_old(table)
-    beside = fz.catalog("c", warehouse=tmp_path / "beside")
-    beside.create_namespace("db")
-    other = beside.create_table("db.t", rows(1).schema).append(rows(1))
+    elsewhere = fz.catalog("c", warehouse=tmp_path / "elsewhere")
+    elsewhere.create_namespace("db")
+    other = elsewhere.create_table("db.t", rows(1).schema).append(rows(1))
     for folder in (str(tmp_path), other.location, other.location + "/data", str(tmp_path / "elsewhere")):
         with pytest.raises(fz.InvalidInputError, match="not the table's"):
             table.maintain.remove_orphan_files(location=folder)
@@ -421,3 +423,63 @@ def test_a_handle_of_an_old_version_compacts_the_newest(table: fz.Table) -> None
     table.maintain.compact(min_input_files=3)
     assert stale.maintain.compact(min_input_files=3).groups == 0
     assert read(stale) == expected
+
+
+# ---------------------------------------------------------------- files outside of the table's folders
+
+
+def imported(table: fz.Table, folder: pathlib.Path) -> str:
+    """A file that belongs to the table until its rows are deleted."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "imported.parquet"
+    pq.write_table(rows(7), path)
+    table.add_files([str(path)])
+    table.delete("id = 7")
+    return str(path)
+
+
+def test_expiry_deletes_outside_only_where_allowed(table: fz.Table, tmp_path: pathlib.Path) -> None:
+    table.append(rows(1))
+    path = imported(table, tmp_path / "imports" / "a")
+    done = table.maintain.expire_snapshots(older_than=NOW, dry_run=True, outside_locations=[str(tmp_path / "imports")])
+    assert path in done.data_files
+    # A folder counts by whole names.
+    done = table.maintain.expire_snapshots(older_than=NOW, outside_locations=[str(tmp_path / "imp")])
+    assert list(done.failed) == [path]
+    assert "outside_locations" in done.failed[path]
+    assert os.path.exists(path)
+    os.remove(path)
+    path = imported(table, tmp_path / "imports" / "a")
+    precious = tmp_path / "imports" / "precious.parquet"
+    precious.write_bytes(b"x")
+    done = table.maintain.expire_snapshots(older_than=NOW, outside_locations=[f"file://{tmp_path}/imports/"])
+    assert done.failed == {}
+    assert not os.path.exists(path)
+    assert precious.exists()
+    assert read(fz.open_table(table.location)) == [1]
+
+
+def test_orphans_are_sought_outside_only_where_allowed(table: fz.Table, tmp_path: pathlib.Path) -> None:
+    before, now = tmp_path / "before", tmp_path / "now"
+    table.set_properties({"write.data.path": str(before)})
+    table.append(rows(1))
+    live = {str(p) for p in before.rglob("*.parquet")}
+    assert live
+    table.set_properties({"write.data.path": str(now)})
+    (before / "orphan.parquet").write_bytes(b"x")
+    with pytest.raises(fz.InvalidInputError, match="outside_locations"):
+        table.maintain.remove_orphan_files(older_than=NOW, location=str(before))
+    outside = [str(before)]
+    with pytest.raises(fz.InvalidInputError):
+        table.maintain.remove_orphan_files(older_than=NOW, location=str(tmp_path), outside_locations=outside)
+    done = table.maintain.remove_orphan_files(older_than=NOW, location=str(before), outside_locations=outside)
+    assert (done.files, done.failed) == ([str(before / "orphan.parquet")], {})
+    assert live == {str(p) for p in before.rglob("*.parquet")}
+
+
+@pytest.mark.parametrize("folders", ["/data", ["/"], ["data"], ["/a/../b"], ["file:///"]])
+def test_folders_outside_are_absolute_folders(table: fz.Table, folders: Any) -> None:
+    with pytest.raises(fz.InvalidInputError, match="outside_locations"):
+        table.maintain.expire_snapshots(outside_locations=folders)
+    with pytest.raises(fz.InvalidInputError, match="outside_locations"):
+        table.maintain.remove_orphan_files(outside_locations=folders)

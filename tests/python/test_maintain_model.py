@@ -1,4 +1,4 @@
-"""A model of upkeep: whatever is done in whatever order, every snapshot that is kept reads as when it was made."""
+"""A model of maintenance: whatever is done in whatever order, every snapshot that is kept reads as when it was made."""
 
 from __future__ import annotations
 

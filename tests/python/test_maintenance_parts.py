@@ -61,6 +61,7 @@ def orphan_options(**changed: Any) -> OrphanOptions:
         "prefix_mismatch": "error",
         "equal_schemes": {},
         "equal_authorities": {},
+        "outside_locations": [],
     }
     return cast("OrphanOptions", {**members, **changed})
 
@@ -153,7 +154,8 @@ def test_orphans_in_parts(catalog: fz.Catalog) -> None:
     folders, listed, before = MaintenanceParts(table._core).plan_listing(options)
     part = maintenance.orphan_part(options, before, folders=folders)
     assert list(part) == [
-        *("older_than_ms", "location", "dry_run", "prefix_mismatch", "equal_schemes", "equal_authorities", "folders")
+        *("older_than_ms", "location", "dry_run", "prefix_mismatch", "equal_schemes", "equal_authorities"),
+        *("outside_locations", "folders"),
     ]
     found = dict([*listed, *maintenance.read_part(table._core, "list_part", pickle.loads(pickle.dumps(part)))])
     newest, manifests, reachable = MaintenanceParts(table._core).plan_reachable(options)

@@ -299,14 +299,14 @@ def test_rewritten_rows_keep_their_ids(catalog: fz.Catalog) -> None:
         table.set_properties({"write.metadata.metrics.default": metrics})
         writer = table.writer()
         for bad, match in [
-            (changed(row_id=[0, None]), "lacks what it had"),
+            (changed(row_id=[0, None]), "has lost a value"),
             (changed(row_id=[0, 0]), "the same id"),
             (changed(row_id=[0, 1]), "no row of the replaced files"),  # a row that was deleted
             (changed(row_id=[0, 3]), "no row of the replaced files"),  # a row of another file
             (changed(row_id=[0, 5]), "no row of the table"),
             (changed(row_id=[-1, 2]), "no row of the table"),
             (changed(last_updated_sequence_number=[1, 4]), "after the version"),
-            (changed(last_updated_sequence_number=[1, None]), "lacks what it had"),
+            (changed(last_updated_sequence_number=[1, None]), "has lost a value"),
             (changed(last_updated_sequence_number=[1, -1]), "after the version"),
         ]:
             with pytest.raises(fz.InvalidInputError, match=match) as refused:

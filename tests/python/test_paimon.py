@@ -407,7 +407,7 @@ def test_explain_says_of_each_file_why(orders: fz.Table, accounts: fz.Table) -> 
 
 
 def test_a_folder_that_is_both(tmp_path: Path) -> None:
-    """Paimon can keep metadata of Iceberg beside its own; the table is then Paimon's."""
+    """Paimon can keep metadata of Iceberg next to its own; the table is then Paimon's."""
     both = fz.catalog("memory", type="filesystem", warehouse=tmp_path)
     both.create_namespace("db")
     table = both.create_table("db.t", schema=pa.schema([("x", pa.int32())]))

@@ -1,4 +1,4 @@
-"""Merges into tables of Apache Paimon, beside a model of plain dictionaries."""
+"""Merges into tables of Apache Paimon, compared with a model of plain dictionaries."""
 
 import random
 from pathlib import Path

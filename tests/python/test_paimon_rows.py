@@ -208,12 +208,12 @@ def test_row_tracking_and_data_evolution(make: Callable[..., fz.Table]) -> None:
         (4, 44.0, 4, 3),
         (5, None, 5, 1),
     ]
-    anew = make({"row-tracking.enabled": True})
-    anew.append(batch(rows(0, 5))).append(batch(rows(5, 8)))
-    anew.delete("id = 1")
-    anew.update("id in (2, 6)", {"g": "z"})
-    anew.append(batch(rows(8, 9)))
-    found = anew.scan(select=["id", "_row_id", "_last_updated_sequence_number"]).to_arrow().to_pylist()
+    rewritten = make({"row-tracking.enabled": True})
+    rewritten.append(batch(rows(0, 5))).append(batch(rows(5, 8)))
+    rewritten.delete("id = 1")
+    rewritten.update("id in (2, 6)", {"g": "z"})
+    rewritten.append(batch(rows(8, 9)))
+    found = rewritten.scan(select=["id", "_row_id", "_last_updated_sequence_number"]).to_arrow().to_pylist()
     wanted = [(0, 0, 1), (2, 2, 4), (3, 3, 1), (4, 4, 1), (5, 5, 2), (6, 6, 4), (7, 7, 2), (8, 8, 5)]
     assert sorted(tuple(r.values()) for r in found) == wanted
     evolving = make({"row-tracking.enabled": True, "data-evolution.enabled": True})

@@ -234,7 +234,7 @@ def test_names_that_are_none_of_dns(server: Server, tmp_path: pathlib.Path) -> N
 
 
 def test_who_prefers_tls_does_without(server: Server, tmp_path: pathlib.Path) -> None:
-    """A server of which no version of TLS is known here."""
+    """A server whose version of TLS is unknown here."""
     data = server.folder / "data"
     before = (data / "pg_hba.conf").read_text(), (data / "postgresql.auto.conf").read_text()
 

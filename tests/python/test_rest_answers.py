@@ -193,7 +193,7 @@ def test_memory_is_bounded(tmp_path: pathlib.Path, kind: str, operation: str) ->
         connection.request("POST", "/_control/changes", json.dumps(planted))
         assert connection.getresponse().status == 200
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        with pytest.raises(fz.FrazilError, match="large|long|bytes"):
+        with pytest.raises(fz.FrazilError, match=r"large|long|bytes"):
             called(operation)(fz.catalog("d", type="rest", uri=url))
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_000_000
         process.stdin.close()

@@ -139,7 +139,7 @@ def test_every_change_of_metadata_goes_through(catalog: fz.Catalog) -> None:
     found = found.rollback(first.id)
     assert ids(found) == [1]
     with found.transaction() as tx:
-        tx.refs.drop_branch("dev")
+        tx.refs.drop("dev")
     assert set(found.refresh().refs) == {"main", "first"}
 
 

@@ -120,7 +120,7 @@ def test_tasks_in_other_processes_renew_their_keys(server: RestServer, gate: Gat
     table = prepared(server)
     for value in range(4):
         table = table.append(one(value))
-    tasks = list(table.scan().plan_files())
+    tasks = list(table.scan().plan())
     kept = tmp_path / "tasks"
     kept.write_bytes(pickle.dumps(tasks))
     assert OWN["secret"].encode() not in kept.read_bytes()
@@ -139,7 +139,7 @@ def test_the_catalogs_secret_is_not_in_tasks(server: RestServer, gate: Gate) -> 
     catalog = opened(server, credential="me:catalog-sesame")
     catalog.create_namespace("db")
     table = catalog.create_table("db.t", SCHEMA).append(one(1))
-    tasks = list(table.scan().plan_files())
+    tasks = list(table.scan().plan())
     sent = pickle.dumps(tasks)
     assert b"catalog-sesame" not in sent
     vended = server.switches.vending
@@ -171,7 +171,7 @@ def test_a_signer_that_signs_no_lists(server: RestServer, gate: Gate) -> None:
     table.maintain.compact(rewrite_all=True)
     assert ids(table) == [1, 2]
     with pytest.raises(fz.FrazilError, match="sign"):
-        table.refresh().maintain.remove_orphans()
+        table.refresh().maintain.remove_orphan_files()
     assert ids(table) == [1, 2]
 
 

@@ -212,7 +212,7 @@ def test_what_servers_send_and_nobody_knows(server: RestServer) -> None:
 def test_labels_are_shown(server: RestServer, catalog: fz.Catalog) -> None:
     server.switches.labels = {"object-labels": {"team": "data"}, "fields": [{"field-id": 1, "labels": {"pii": "yes"}}]}
     catalog.create_table("db.t", SCHEMA)
-    assert "team" in str(catalog.load_table("db.t").inspect.labels())
+    assert "team" in str(catalog.load_table("db.t").labels)
 
 
 # ---------------------------------------------------------------- commits

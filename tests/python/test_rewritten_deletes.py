@@ -1,4 +1,4 @@
-"""Delete files written anew, and those that delete nothing removed."""
+"""Delete files written again, and those that delete nothing removed."""
 
 from __future__ import annotations
 

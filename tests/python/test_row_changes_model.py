@@ -90,7 +90,7 @@ class Model:
         text, holds = draw.choice(FILTERS)
         other, holds_too = draw.choice(FILTERS)
         on = draw.choice([["k"], ["k", "g"], ["f"], ["g", "f"]])
-        deltas = ["keys", "blind", "positions", "upkeep"] if self.table.format_version > 1 else []
+        deltas = ["keys", "blind", "positions", "maintain"] if self.table.format_version > 1 else []
         match draw.choice(["append", "delete", "overwrite", "partitions", "update", "upsert", "merge", *deltas]):
             case "keys":
                 return self.delete_keys(face, data)
@@ -98,8 +98,8 @@ class Model:
                 return self.replace_keys(face, data)
             case "positions":
                 return self.delete_positions(face, text, holds)
-            case "upkeep":
-                return self.upkeep(face, draw)
+            case "maintain":
+                return self.maintain(face, draw)
             case "append":
                 face.append(table_of(data))
                 self.rows += data
@@ -157,7 +157,7 @@ class Model:
         self.rows = [r for r in self.rows if not holds(r)]
         return f"delete positions {text}"
 
-    def upkeep(self, face: Any, draw: random.Random) -> str:
+    def maintain(self, face: Any, draw: random.Random) -> str:
         if face is not self.table:
             return "nothing"
         maintain = self.table.maintain
@@ -170,7 +170,7 @@ class Model:
         ]
         name, act = draw.choice(actions)
         act()
-        return f"upkeep: {name}"
+        return f"maintenance: {name}"
 
     def upsert(self, face: Any, data: list[Row], on: list[str]) -> None:
         face.upsert(table_of(data), on=on)
@@ -197,7 +197,7 @@ class Model:
                 out += [] if missing[1](row) else [row]
             elif not delete[1](match):
                 out.append((*row[:3], match[3]))
-        # A condition of deletes keeps rows from being inserted; "true" is none.
+        # A condition of deletes keeps rows from being inserted; "true" is not one.
         new = [r for r in data if delete[0] == "true" or not delete[1](r)]
         self.rows = out + [r for r in new if key_of(r, on) is None or key_of(r, on) not in keys]
 
@@ -229,9 +229,9 @@ class Clients:
             self.commit()
 
     def interfere(self, table: fz.Table, draw: random.Random, data: list[Row]) -> None:
-        """Commits beside the transaction, which comes after it, if at all."""
+        """Commits while the transaction is open. The transaction comes afterwards, if at all."""
         ours, self.model.rows = self.model.rows, self.before
-        self.done.append("beside it " + self.model.step(table, draw, data))
+        self.done.append("meanwhile " + self.model.step(table, draw, data))
         self.before, self.model.rows = self.model.rows, ours
 
     def commit(self) -> None:

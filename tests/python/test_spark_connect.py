@@ -109,7 +109,7 @@ def test_connect(catalog: fz.Catalog, events: fz.Table) -> None:
     assert done.stdout.strip().endswith("all right"), done.stdout + done.stderr[-3000:]
 
 
-UPKEEP = """
+MAINTENANCE = """
 import os, pathlib, sys
 from pyspark.sql import SparkSession
 import frazil as fz
@@ -160,7 +160,7 @@ print("all right")
 """
 
 
-def test_upkeep_on_connect(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+def test_maintenance_on_connect(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
     pytest.importorskip("grpc", reason="Spark Connect is not installed (pip install 'pyspark[connect]')")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java 17 (no 'java' on the PATH)")
@@ -172,7 +172,7 @@ def test_upkeep_on_connect(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
         table.append(rows.slice(start, 30))
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
-        [sys.executable, "-c", UPKEEP, table.location.removeprefix("file://"), str(tmp_path)],
+        [sys.executable, "-c", MAINTENANCE, table.location.removeprefix("file://"), str(tmp_path)],
         capture_output=True,
         text=True,
         env=environment,

@@ -27,10 +27,10 @@ pytestmark = pytest.mark.spark
 
 _ROOT = os.environ.get("FRAZIL_ICEBERG_CORPUS")
 _TABLES = tables(Path(_ROOT)) if _ROOT else []
-# So many reads of a table in one query of Spark.
+# Reads of a table in one query of Spark.
 _TOGETHER = 20
 _CASE = "frazil case"
-# So many filters of a table; all take hours.
+# Filters of a table; all take hours.
 _FILTERS = int(os.environ.get("FRAZIL_ICEBERG_CORPUS_FILTERS", "3"))
 
 

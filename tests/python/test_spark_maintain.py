@@ -1,4 +1,4 @@
-"""Upkeep by Spark's executors: the same as by this process, and nothing left behind of what failed."""
+"""Maintenance by Spark's executors: the same as by this process, and nothing left behind of what failed."""
 
 from __future__ import annotations
 

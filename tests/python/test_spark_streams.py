@@ -424,7 +424,7 @@ def test_rows_with_columns_in_several_files(paimon: fz.Catalog) -> None:
 
 
 def test_numbers_that_come_again(paimon: fz.Catalog) -> None:
-    """After a rollback, and in a table that was made anew, snapshots have numbers that a stream has read before."""
+    """After a rollback, and in a table that was made again, snapshots have numbers that a stream has read before."""
     table = paimon.create_table("db.t", SCHEMA, format="paimon")
     for i in range(4):
         table.append(rows(i, i + 1))

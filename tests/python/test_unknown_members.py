@@ -187,7 +187,7 @@ def test_paimon(tmp_path: Path) -> None:
 
 
 def test_sidecars_and_bucket_totals_of_newer_lists(tmp_path: Path) -> None:
-    """As pypaimon 2.1 writes lists: each manifest may have files beside it."""
+    """As pypaimon 2.1 writes lists: each manifest may have other files next to it."""
     table = new_table(tmp_path, format="paimon", properties={"manifest.compression": "deflate"})
     for i in range(2):
         table = table.append(rows(i))

@@ -1,7 +1,7 @@
 """What version 0.1.0 sent to other processes is read as it was meant, and written with the same bytes.
 
 Objects and tables are in `tests/data/wire`; `wire_cases` says what they are. Where a test fails because the bytes are
-others on purpose, the old ones still have to be read: keep them, and add new ones beside them.
+others on purpose, the old ones still have to be read: keep them, and add new ones.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from frazil import _core, col, exceptions, maintain
 DATA = Path(__file__).parent.parent / "data"
 GOLDEN = DATA / "wire"
 TABLES, OBJECTS = GOLDEN / "tables.tar.gz", GOLDEN / "objects.zip"
-# Where stored tables and stored objects say that they are: the parent, and a name of so many characters.
+# Where stored tables and stored objects say that they are: the parent, and a name of this length.
 FOLDER, PREFIX = "/tmp", "frazil-wire-"
 PLACE = f"{FOLDER}/{PREFIX}00000000"
 # What the table says that is read as one that was moved. As long as the other.
@@ -216,7 +216,7 @@ SCANS: dict[str, Callable[[Place], fz.Scan]] = {
 }
 # Those that a plan can be made of in parts.
 IN_PARTS = ("events", "events_filtered", "events_branch", "events_moved", "lines", "types", "parted")
-# Those of which the specification has a form of each task.
+# The specification has a form for each task of these.
 IN_SPECIFIED_FORM = ("events", "events_filtered", "lines", "mapped", "formats", "types", "parted", "paimon_log")
 
 

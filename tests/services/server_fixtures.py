@@ -56,5 +56,7 @@ toxiproxy_server = _fixture("toxiproxy")
 
 @pytest.fixture(scope="session")
 def nessie_server(tmp_path_factory: pytest.TempPathFactory) -> Server:
-    store = started("minio", lambda: minio(_folder(tmp_path_factory, "minio")))
+    def store() -> Server:
+        return started("minio", lambda: minio(_folder(tmp_path_factory, "minio")))
+
     return started("nessie", lambda: nessie(_folder(tmp_path_factory, "nessie"), store))

@@ -5,6 +5,9 @@ By hand: `python tests/services/servers.py NAME FOLDER` prints the properties, a
 
 from __future__ import annotations
 
+import base64
+import email.utils
+import hmac
 import json
 import os
 import shutil
@@ -121,11 +124,11 @@ def hive(folder: Path) -> Server:
     return Server(program, {"uri": f"thrift://127.0.0.1:{port}", "warehouse": f"file://{warehouse}"})
 
 
-def nessie(folder: Path, s3: Server) -> Server:
+def nessie(folder: Path, store: Callable[[], Server]) -> Server:
     """Nessie's REST catalog, over an S3 server that gives keys by STS."""
     program = java(21)
     nightly("nessie-quarkus")
-    found = jar("org.projectnessie.nessie:nessie-quarkus:0.99.0:jar:runner")
+    found, s3 = jar("org.projectnessie.nessie:nessie-quarkus:0.99.0:jar:runner"), store()
     port, management = free_port(), free_port()
     store = "nessie.catalog.service.s3.default-options"
     options = {
@@ -262,7 +265,21 @@ def azurite(folder: Path) -> Server:
     command += ["--blobHost", "127.0.0.1", "--blobPort", str(port)]
     program = launch("azurite", command, folder, answers(f"http://127.0.0.1:{port}/"))
     endpoint = f"http://127.0.0.1:{port}/{AZURE_ACCOUNT}"
+    make_container(endpoint)
     return Server(program, {"endpoint": endpoint, "account": AZURE_ACCOUNT, "key": AZURE_KEY, "port": str(port)})
+
+
+def make_container(endpoint: str) -> None:
+    """Azurite's `frazil`, asked for with the account's key."""
+    date = email.utils.formatdate(usegmt=True)
+    headers = {"x-ms-date": date, "x-ms-version": "2021-08-06"}
+    signed = ["PUT", *[""] * 11, *(f"{name}:{value}" for name, value in sorted(headers.items()))]
+    signed += [f"/{AZURE_ACCOUNT}/{AZURE_ACCOUNT}/{BUCKET}", "restype:container"]
+    digest = hmac.new(base64.b64decode(AZURE_KEY), "\n".join(signed).encode(), "sha256").digest()
+    headers["Authorization"] = f"SharedKey {AZURE_ACCOUNT}:{base64.b64encode(digest).decode()}"
+    request = urllib.request.Request(f"{endpoint}/{BUCKET}?restype=container", b"", headers, method="PUT")
+    request.add_header("Content-Type", "")
+    urllib.request.urlopen(request, timeout=20).close()
 
 
 def google(folder: Path) -> Server:
@@ -322,7 +339,7 @@ SERVERS: dict[str, Callable[[Path], Server]] = {
     "rest": rest,
     "rest_on_postgres": rest_on_postgres,
     "hive": hive,
-    "nessie": lambda folder: nessie(folder / "nessie", minio(folder / "minio")),
+    "nessie": lambda folder: nessie(folder / "nessie", lambda: minio(folder / "minio")),
     "postgres": postgres,
     "moto": moto,
     "minio": minio,

@@ -190,14 +190,15 @@ def jar(coordinate: str) -> Path:
     return path
 
 
-def classes(source: str, class_path: str) -> Path:
-    """The folder with the compiled form of a Java file of this folder."""
-    file, folder = HERE / source, kept() / f"{Path(source).stem}-classes"
+def classes(source: str, class_path: str, *others: str) -> Path:
+    """The folder with the compiled form of Java files of this folder."""
+    files = [HERE / name for name in (source, *others)]
+    folder = kept() / f"{Path(source).stem}-classes"
     stamp = folder / "stamp"
     with alone(Path(source).stem):
-        if not stamp.exists() or stamp.stat().st_mtime < file.stat().st_mtime:
+        if not stamp.exists() or stamp.stat().st_mtime < max(file.stat().st_mtime for file in files):
             folder.mkdir(exist_ok=True)
-            run("javac", [need("javac"), "-nowarn", "-cp", class_path, "-d", str(folder), str(file)])
+            run("javac", [need("javac"), "-nowarn", "-cp", class_path, "-d", str(folder), *map(str, files)])
             stamp.touch()
     return folder
 

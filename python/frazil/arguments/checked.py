@@ -63,6 +63,19 @@ def _values(argument: str, value: Any) -> Any:
     return {arguments.text(argument, name): new for name, new in value.items()}
 
 
+def _catalogs(argument: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(
+            f"{argument} must be a dictionary of catalogs and their properties, not {arguments.shown(value)}"
+        )
+    return {
+        arguments.text(argument, name): arguments.texts(properties, f"{argument}[{name!r}]")
+        for name, properties in value.items()
+    }
+
+
 def _version(argument: str, value: Any) -> Any:
     arguments.version(value, argument)
     if value is None:
@@ -91,6 +104,7 @@ CHECKS: dict[str, _Check] = {
     "Mapping[str, object]": _values,
     "Mapping[str, object] | None": lambda argument, value: arguments.texts(value, argument),
     "Mapping[str, str] | None": lambda argument, value: arguments.texts(value, argument),
+    "Mapping[str, Mapping[str, object]] | None": _catalogs,
     "Sequence[str]": lambda argument, value: list(arguments.columns(value, argument)),
     "Sequence[str] | None": _optional(lambda argument, value: list(arguments.columns(value, argument))),
     "Iterable[str] | None": _optional(lambda argument, value: list(arguments.columns(value, argument))),

@@ -29,6 +29,12 @@ def default_catalog() -> str:
     return name
 
 
+def known_catalogs() -> list[str]:
+    """The names of the catalogs that the configuration describes, in lower case."""
+    catalogs = _configuration().get("catalog")
+    return sorted(catalogs) if isinstance(catalogs, dict) else []
+
+
 def merged(name: str, given: Mapping[str, str]) -> dict[str, str]:
     """The properties of a catalog: the given ones, then those of the configuration. The result always has a type."""
     catalogs = _configuration().get("catalog") or {}
@@ -40,12 +46,20 @@ def merged(name: str, given: Mapping[str, str]) -> dict[str, str]:
         )
     out = {**_flat(section or {}), **given}
     if "type" not in out and "py-catalog-impl" in out:
-        raise UnsupportedError(
-            "catalogs written in Python (py-catalog-impl) are not supported", {"catalog": name}, "Give a type"
-        )
+        out["type"] = "py-catalog-impl"
     if "type" not in out:
         out["type"] = _type_of(name, out.get("uri"))
     return out
+
+
+class Properties(dict[str, str]):
+    """Properties of a catalog. Their text shows no secrets."""
+
+    def __repr__(self) -> str:
+        return repr(without_secrets(self))
+
+    def __reduce__(self) -> tuple[type[dict[str, str]], tuple[dict[str, str]]]:
+        return dict, (dict(self),)
 
 
 def without_secrets(properties: Mapping[str, str]) -> dict[str, str]:

@@ -59,6 +59,7 @@ class OrphanOptions(TypedDict):
     prefix_mismatch: str
     equal_schemes: dict[str, str]
     equal_authorities: dict[str, str]
+    outside_locations: list[str]
 
 
 def result(kind: type[_Result], done: object) -> _Result:

@@ -37,7 +37,7 @@ def _one_of(kinds: tuple[type, ...], kind: str) -> Callable[[str, Any], Any]:
 
 
 _PATHS = (str, os.PathLike)
-_table_or_scan = _one_of((Table, Scan, *_PATHS), "a table, a scan or a location")
+_table_or_scan = _one_of((Table, Scan, *_PATHS), "a table, a scan, a location or a name")
 
 
 def _tables(argument: str, value: Any) -> Any:
@@ -54,7 +54,7 @@ SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "DataFrame": _frame,
     "Scan": _one_of((Scan,), "a scan"),
     "Schema": _one_of((Schema,), "a schema"),
-    "Table | str | os.PathLike[str]": _one_of((Table, *_PATHS), "a table or its location"),
+    "Table | str | os.PathLike[str]": _one_of((Table, *_PATHS), "a table, its location or its name"),
     "Table | Scan | str | os.PathLike[str]": _table_or_scan,
     "Mapping[str, Table | Scan | str | os.PathLike[str]]": _tables,
 }

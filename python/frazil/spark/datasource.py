@@ -1,4 +1,7 @@
-"""Spark's data source `frazil`: `spark.read.format("frazil").load(location)` and `df.write.format("frazil")`.
+"""Spark's data source `frazil`: `spark.read.format("frazil").load(table)` and `df.write.format("frazil")`.
+
+A table is a location, or the name of a table in a catalog: `prod.db.events`. PyIceberg's configuration describes
+catalogs. So do the settings `spark.frazil.catalog.prod.uri` and so on, which `register` hands to the format.
 
 Read options are `columns` (names separated by commas, or a JSON list) and `filter`. One of `snapshot-id`, `branch`,
 `tag` and `as-of-timestamp` chooses a version. A timestamp is in milliseconds since the epoch or in ISO form, in UTC if
@@ -16,6 +19,7 @@ summary. Rows are written by the tasks that have them: `frazil.spark.append` can
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -34,6 +38,7 @@ from frazil import _core
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
 from frazil.spark import wire
+from frazil.spark.catalogs import Catalogs, is_name, load_named, session_catalogs
 from frazil.spark.jobs.target import HANDLE
 from frazil.spark.lanes.arrow import rows_of
 from frazil.spark.reading.options import KNOWN, scan_of
@@ -56,12 +61,14 @@ _OPTIONS_KEY = "frazil-options"
 
 
 def register(spark: SparkSession) -> None:
-    """Registers the format `frazil` in a session.
+    """Registers the format `frazil` in a session, with the catalogs of its settings (`spark.frazil.catalog.NAME.KEY`).
 
-    This is not necessary where Spark finds the package `pyspark_frazil` by itself.
+    This is not necessary where Spark finds the package `pyspark_frazil` by itself, and tables are named by their
+    locations or by PyIceberg's configuration.
     """
+    catalogs = session_catalogs(spark)
     try:
-        spark.dataSource.register(FrazilDataSource)
+        spark.dataSource.register(_with_catalogs(catalogs) if catalogs else FrazilDataSource)
     except AnalysisException as error:
         # In the session of a stream's batch, PySpark 4.0 has found the format by itself.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
@@ -76,6 +83,8 @@ class FrazilDataSource(DataSource):
     then loses rows.
     """
 
+    catalogs: ClassVar[Catalogs] = {}
+
     @classmethod
     def name(cls) -> str:
         """The format's name."""
@@ -85,13 +94,13 @@ class FrazilDataSource(DataSource):
         """The schema of the result that the options select."""
         # Spark also passes the options that only streams have.
         options = {name: value for name, value in self.options.items() if name.lower() not in STREAM_OPTIONS}
-        schema = spark_schema(_scan(options).schema)
+        schema = spark_schema(self._scan(options).schema)
         return _with_options(schema, self.options) if "provider" in self.options else schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the columns in `schema`: our schema, or one by which the user reads fewer columns."""
         options = _options(self.options, schema)
-        scan = _with_schema(_scan(options), schema, options)
+        scan = _with_schema(self._scan(options), schema, options)
         return FrazilReader(scan)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -99,7 +108,7 @@ class FrazilDataSource(DataSource):
         job = job_of(self.options, overwrite)
         try:
             # INSERT INTO passes the schema of the rows, which may name the table they come from. So it is not used.
-            table = _table(self.options, WRITE_OPTIONS)
+            table = self._table(self.options, WRITE_OPTIONS)
         except NotFoundError as error:
             raise NotFoundError(
                 str(error), error.context, "Create the table first: frazil.catalog(...).create_table(...)"
@@ -109,17 +118,36 @@ class FrazilDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A reader of a stream of rows: first those of the present table, then those that are appended."""
-        table = _table(self.options, (*KNOWN, *STREAM_OPTIONS))
+        table = self._table(self.options, (*KNOWN, *STREAM_OPTIONS))
         options = {name.lower(): value for name, value in self.options.items() if "." not in name}
         of_scan = {name: value for name, value in options.items() if name not in STREAM_OPTIONS}
         check_versions(options)
-        return stream_reader(table, _with_schema(_scan({**self.options, **of_scan}, table), schema, options), options)
+        return stream_reader(
+            table, _with_schema(self._scan({**self.options, **of_scan}, table), schema, options), options
+        )
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """A writer that appends each batch once. With output mode `complete` it overwrites."""
-        table = _table(self.options, (*WRITE_OPTIONS, "checkpointlocation"))
+        table = self._table(self.options, (*WRITE_OPTIONS, "checkpointlocation"))
         table.writable_location()
         return stream_writer(table, self.options, job_of(self.options, overwrite))
+
+    def _table(self, options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
+        return _table(options, known, self.catalogs)
+
+    def _scan(self, options: Mapping[str, str], table: Table | None = None) -> Scan:
+        # A temporary view has the same options for reading and for inserting.
+        opened = self._table(options, (*KNOWN, *WRITE_OPTIONS)) if table is None else table
+        return scan_of(opened, {name: value for name, value in options.items() if name.lower() in KNOWN})
+
+
+def _with_catalogs(given: Catalogs) -> type[FrazilDataSource]:
+    """The format with catalogs. Spark runs it in other processes, which don't have the session's settings."""
+
+    class SessionDataSource(FrazilDataSource):
+        catalogs = given
+
+    return SessionDataSource
 
 
 class SplitPartition(InputPartition):
@@ -149,16 +177,16 @@ class FrazilReader(DataSourceReader):
             yield from rows_of(partition.split)
 
 
-def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
+def _table(options: Mapping[str, str], known: Sequence[str], catalogs: Catalogs) -> Table:
     if handle := options.get(HANDLE):
         return Table(_core.Table.from_json(handle)).refresh()
     location = options.get("path")
     if location is None:
         raise InvalidInputError(
             "the table's location is missing",
-            hint="Write load(location), save(location) or option('path', location). Spark does not pass it for a table "
-            "made with CREATE TABLE when rows are inserted: insert them into a temporary view (CREATE TEMPORARY "
-            "VIEW v USING frazil OPTIONS (path '...')), or use frazil.spark.append",
+            hint="Write load(table), save(table) or option('path', table) with its location or name. Spark does "
+            "not pass it for a table made with CREATE TABLE when rows are inserted: insert them into a temporary view "
+            "(CREATE TEMPORARY VIEW v USING frazil OPTIONS (path '...')), or use frazil.spark.append",
         )
     if of_scans := [name for name in options if name.lower().startswith(("scan.", "incremental-between"))]:
         raise InvalidInputError(
@@ -181,13 +209,15 @@ def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
         )
     others = ("option.", SUMMARY_PREFIX)
     store = {name: value for name, value in options.items() if "." in name and not name.lower().startswith(others)}
-    return open_table(location, store)
-
-
-def _scan(options: Mapping[str, str], table: Table | None = None) -> Scan:
-    # A temporary view has the same options for reading and for inserting.
-    opened = _table(options, (*KNOWN, *WRITE_OPTIONS)) if table is None else table
-    return scan_of(opened, {name: value for name, value in options.items() if name.lower() in KNOWN})
+    if not is_name(location):
+        return open_table(location, store)
+    if store:
+        raise InvalidInputError(
+            f"option '{next(iter(store))}' can't be combined with the name of a table",
+            {"table": location},
+            "Give options of the store to the catalog",
+        )
+    return load_named(location, catalogs)
 
 
 def _with_schema(scan: Scan, schema: StructType, options: Mapping[str, str]) -> Scan:

@@ -29,6 +29,7 @@ from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.scan import Scan
 from frazil.schema import Schema
+from frazil.spark.catalogs import table_of
 from frazil.spark.columns import quoted
 from frazil.spark.lanes.spark_paths import place_for_spark
 from frazil.spark.planning.kept_plans import keep_plans
@@ -36,7 +37,7 @@ from frazil.spark.read import read_scan
 from frazil.spark.reading.pushed_filters import Pushed, pushed_of, string_literals
 from frazil.spark.settings import changed_setting
 from frazil.spark.types import spark_schema
-from frazil.table import Table, open_table
+from frazil.table import Table
 
 __all__ = ["sql"]
 
@@ -68,7 +69,7 @@ def sql(
     Args:
         spark: The session, classic or Connect.
         query: A query. It uses the names in `tables`, which have precedence over Spark's own tables.
-        tables: Tables, their locations, or scans: of a certain version, or already filtered.
+        tables: Tables, their locations or names, or scans: of a certain version, or already filtered.
         planning: As for `read`.
         engine: As for `read`.
     """
@@ -92,7 +93,7 @@ class _Need:
 def _scan_for(spark: SparkSession, table: Table | Scan | str | os.PathLike[str]) -> Scan:
     if isinstance(table, Scan):
         return table
-    opened = table if isinstance(table, Table) else open_table(table)
+    opened = table_of(spark, table)
     return opened.scan(options=keep_plans(spark, opened))
 
 

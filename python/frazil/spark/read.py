@@ -15,6 +15,7 @@ from frazil.engines import Engine, Planning
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.scan import Scan
+from frazil.spark.catalogs import table_of
 from frazil.spark.lanes.arrow import arrow_lane, pack_from
 from frazil.spark.lanes.assignment import LaneAssignment, all_to_arrow, assign_lanes
 from frazil.spark.lanes.native import read_group
@@ -22,7 +23,7 @@ from frazil.spark.planning.executors import parts_for_executors, read_parts
 from frazil.spark.planning.kept_plans import keep_plans
 from frazil.spark.reading.options import scan_of
 from frazil.spark.types import spark_schema
-from frazil.table import Table, open_table
+from frazil.table import Table
 
 __all__ = ["Lanes", "explain", "read", "read_scan"]
 
@@ -43,7 +44,7 @@ def read(
 
     Args:
         spark: The session, classic or Connect.
-        table: A table or its location.
+        table: A table, its location, or its name (`catalog.namespace.table`).
         filter: The rows to keep. The filter prunes files and row groups. Spark's own filters come too late to prune
             files.
         select: The columns to read. Other columns are not decoded.
@@ -57,7 +58,7 @@ def read(
             `arrow`: Frazil's reader. `explain` says which files are read by which reader, and why.
         options: Read options by the names of Iceberg's Spark options: those of the format `frazil`.
     """
-    opened = table if isinstance(table, Table) else open_table(table)
+    opened = table_of(spark, table)
     given = options or {}
     kept = {} if _CACHE in map(str.lower, given) else keep_plans(spark, opened)
     return read_scan(spark, scan_of(opened, {**kept, **given}, filter, select, at), planning, engine)
@@ -134,7 +135,7 @@ def explain(
     if isinstance(table, Scan):
         scan = table
     else:
-        opened = table if isinstance(table, Table) else open_table(table)
+        opened = table_of(spark, table)
         scan = scan_of(opened, options or {}, filter, select, at)
     if engine != "native" and parts_for_executors(spark, scan, planning) is not None:
         return Lanes(all_to_arrow(scan, "executors plan it"))

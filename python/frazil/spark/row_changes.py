@@ -52,7 +52,8 @@ def merge(
 
     Args:
         df: The rows. Spark keeps them (`DataFrame.persist`) until the merge ends, because it reads them more than once.
-        table: A table or its location. A table object stays at its version; `refresh()` shows the new rows.
+        table: A table, its location, or its name (`catalog.namespace.table`). A table object stays at its version;
+            `refresh()` shows the new rows.
         on: The columns of the key; None for the table's identifier fields.
         when_matched_update: As for `Table.merge`.
         when_matched_delete: As for `Table.merge`.
@@ -73,7 +74,8 @@ def merge(
         when_not_matched_insert,
         when_not_matched_by_source_delete,
     )
-    opened, job = writable(table), Job.named(branch, snapshot_properties, job_id)
+    opened = writable(df.sparkSession, table)
+    job = Job.named(branch, snapshot_properties, job_id)
     if not job.is_done(opened):
         merge_rows(df, opened, change, job)
 
@@ -142,7 +144,7 @@ def delete(
         CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
     """
     job = Job.named(branch, snapshot_properties, job_id)
-    _change_by_files(spark, writable(table), row_requests.delete(where), job)
+    _change_by_files(spark, writable(spark, table), row_requests.delete(where), job)
 
 
 def update(
@@ -172,7 +174,7 @@ def update(
         CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
     """
     job = Job.named(branch, snapshot_properties, job_id)
-    _change_by_files(spark, writable(table), row_requests.update_change(where, values), job)
+    _change_by_files(spark, writable(spark, table), row_requests.update_change(where, values), job)
 
 
 def _change_by_files(spark: SparkSession, table: Table, change: RowChange.Delete | RowChange.Update, job: Job) -> None:

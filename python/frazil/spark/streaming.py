@@ -40,7 +40,7 @@ def write_stream(
 
     Args:
         df: A stream.
-        table: A table or its location.
+        table: A table, its location, or its name (`catalog.namespace.table`).
         branch: The branch to change, if not `main`.
         snapshot_properties: Properties to add to the snapshots' summaries.
 
@@ -50,7 +50,7 @@ def write_stream(
     """
     if not df.isStreaming:
         raise InvalidInputError("the DataFrame is not a stream", hint="Write it with frazil.spark.append(df, table)")
-    opened = writable(table)
+    opened = writable(df.sparkSession, table)
     check_stream_writes()
     job = WriteJob.named(branch, snapshot_properties, None)
     job.check(opened)

@@ -40,7 +40,8 @@ def append(
 
     Args:
         df: The rows.
-        table: A table or its location. A table object stays at its version; `refresh()` shows the new rows.
+        table: A table, its location, or its name (`catalog.namespace.table`). A table object stays at its version;
+            `refresh()` shows the new rows.
         branch: The branch to change, if not `main`.
         snapshot_properties: Properties to add to the snapshot's summary.
         job_id: A name for this job. If a snapshot of the branch already has it, nothing is done. So a job that is run
@@ -137,13 +138,13 @@ def _job(
 
 def explain_write(df: DataFrame, table: Table | str | os.PathLike[str], engine: Engine = "auto") -> WriteLane:
     """Who would write a DataFrame's rows into a table, and why. Print it. The arguments are those of `append`."""
-    return write_lane(df, writable(table), engine)
+    return write_lane(df, writable(df.sparkSession, table), engine)
 
 
 def _write(
     df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, distribution: Distribution, engine: Engine
 ) -> None:
-    opened = writable(table)
+    opened = writable(df.sparkSession, table)
     job.check_branch(opened)
     if job.is_done(opened):
         return

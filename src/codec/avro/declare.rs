@@ -67,7 +67,7 @@ pub(crate) fn array(items: AvroSchema, attributes: &[(&str, Json)]) -> AvroSchem
     AvroSchema::Array(ArraySchema { items: Box::new(items), attributes: owned(attributes) })
 }
 
-/// An array of records of a key and a value, which stands for a map whose keys are no strings.
+/// An array of records of a key and a value, which stands for a map whose keys are not strings.
 ///
 /// # Errors
 /// As [`record`].

@@ -33,9 +33,9 @@ impl SkipRun {
     #[inline(always)]
     pub fn check(&self, before: usize, after: &Cursor<'_>) -> Result<()> {
         match self.bytes {
-            Some(bytes) if before.wrapping_sub(after.rest.len()) != bytes => {
-                Err(Error::corrupt(format!("the items of an Avro array take other than the {bytes} bytes claimed")))
-            }
+            Some(bytes) if before.wrapping_sub(after.rest.len()) != bytes => Err(Error::corrupt(format!(
+                "the length of an Avro array's items is not the {bytes} bytes that it claims"
+            ))),
             _ => Ok(()),
         }
     }
@@ -177,7 +177,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn int(&mut self) -> Result<i32> {
         let v = self.long()?;
-        i32::try_from(v).map_err(|_| Error::corrupt(format!("{v} is no 32-bit integer")))
+        i32::try_from(v).map_err(|_| Error::corrupt(format!("{v} is not a 32-bit integer")))
     }
 
     /// A `boolean`.
@@ -189,7 +189,7 @@ impl<'a> Cursor<'a> {
         match self.take(1)? {
             [0] => Ok(false),
             [1] => Ok(true),
-            other => Err(Error::corrupt(format!("{other:?} is no Avro boolean"))),
+            other => Err(Error::corrupt(format!("{other:?} is not an Avro boolean"))),
         }
     }
 
@@ -308,7 +308,7 @@ impl<'a> Cursor<'a> {
     /// `CorruptTable` if the bytes end.
     #[inline(always)]
     pub fn skip_varint(&mut self) -> Result<()> {
-        // Branches on the length help the processor to predict repeated lengths, as counts have them.
+        // Branches on the length help the processor to predict repeated lengths, as in counts.
         if let Some(&[a, b, c, d]) = self.rest.first_chunk::<4>() {
             let length = if a < 0x80 {
                 1

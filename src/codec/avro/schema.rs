@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use crate::error::{Error, Result};
+use crate::types::json_members::as_int;
 use crate::types::json_text;
 
 /// The deepest nesting of types.
@@ -222,7 +223,7 @@ impl SchemaParser {
                 Ok(Node::new(Shape::Union(branches.into()), Logical::None))
             }
             Json::Object(object) => self.object(object, namespace, depth),
-            _ => Err(bad("is no string, list or object")),
+            _ => Err(bad("is not a string, list or object")),
         }
     }
 
@@ -329,7 +330,7 @@ fn own_name(j: &Map<String, Json>, enclosing: &str) -> Result<(String, String)> 
 fn integer(j: &Json) -> Option<i32> {
     match j {
         Json::String(text) => text.parse().ok(),
-        j => j.as_i64().and_then(|v| i32::try_from(v).ok()),
+        j => as_int(j),
     }
 }
 

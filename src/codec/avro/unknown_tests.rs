@@ -110,10 +110,10 @@ fn values_can_be_taken_over_again_and_again() {
     let bytes = written(&[Some(&unknown)]);
     let file = OpenFile::parse(&bytes).unwrap();
     let schema = file.head().unwrap().schema_json().unwrap().to_owned();
-    let again = UnknownMembers::of(&schema, Some("file"), is_known).unwrap();
-    let names: Vec<&str> = again.0.iter().map(|m| m.name.as_str()).collect();
+    let members = UnknownMembers::of(&schema, Some("file"), is_known).unwrap();
+    let names: Vec<&str> = members.0.iter().map(|m| m.name.as_str()).collect();
     assert_eq!(names, ["more", "twice", "early", "tag", "rank"]);
-    let kept = UnknownValues::new(&Arc::new(again), &unknown.bytes);
+    let kept = UnknownValues::new(&Arc::new(members), &unknown.bytes);
     assert_eq!(read_by_the_crate(&written(&[Some(&kept)])), read_by_the_crate(&bytes));
 }
 

@@ -17,7 +17,7 @@ fn ends_early() -> Error {
 /// # Errors
 /// `CorruptTable` if it is.
 pub(super) fn size(n: i32) -> Result<usize> {
-    usize::try_from(n).map_err(|e| Error::corrupt(format!("a file index has the length {n}")).because(e))
+    usize::try_from(n).map_err(|e| Error::corrupt(format!("a file index has the negative length {n}")).because(e))
 }
 
 /// Part of some bytes.

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// Bits that a code has at most.
 const MOST_SLICES: usize = 32;
 
-/// For each bit of the codes the rows that have it set.
+/// For each bit of the codes: the rows in which it is set.
 pub(super) struct BitSlices<'a> {
     /// Rows that have a code: those that are not null.
     pub rows: RoaringBitmap,

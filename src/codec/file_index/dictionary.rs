@@ -1,4 +1,4 @@
-//! Sorted dictionaries in chunks: a chunk tells its first key, the others lie apart from it.
+//! Sorted dictionaries in chunks. A chunk holds its first key; its other keys are stored elsewhere.
 
 use std::cmp::Ordering;
 
@@ -119,7 +119,7 @@ impl<'a> Chunk<'a> {
     /// The code of a key after the first.
     fn code_of(&self, at: usize) -> Result<u32> {
         let code = u32::try_from(at).ok().and_then(|at| self.code.checked_add(at)?.checked_add(1));
-        code.ok_or_else(|| Error::corrupt("a dictionary has more codes than there are"))
+        code.ok_or_else(|| Error::corrupt("a dictionary has too many codes"))
     }
 }
 

@@ -9,7 +9,7 @@ const EMPTY: u8 = 0;
 
 const FULL: u8 = 1;
 
-/// What says that a list of slots has all that there are.
+/// Marks a list that contains all slots.
 const WHOLE_LIST: u8 = 0xfe;
 
 /// A set of 64-bit numbers.
@@ -27,7 +27,7 @@ impl LongBitmap {
     /// a fixed multiple of their length: a free slot, one byte, takes most.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are no set, or contradict themselves.
+    /// `CorruptTable` if the bytes are not a set, or contradict themselves.
     pub fn from_bytes(bytes: &[u8]) -> Result<LongBitmap> {
         let mut from = SetReader(bytes);
         match from.byte()? {

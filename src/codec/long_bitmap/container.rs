@@ -31,7 +31,7 @@ impl ShortSet {
     /// The next container.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are no container, or its numbers are out of order or not as many as it says.
+    /// `CorruptTable` if the bytes are not a container, or its numbers are out of order or not as many as it says.
     pub(super) fn read(from: &mut SetReader<'_>) -> Result<ShortSet> {
         let form = from.byte()?;
         let claimed = from.size()?;

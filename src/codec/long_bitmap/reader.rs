@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// The error for bytes that are no such set.
+/// The error for bytes that are not such a set.
 pub(super) fn damaged(what: &str) -> Error {
     Error::corrupt(format!("a 64-bit Roaring bitmap is damaged: {what}"))
 }

@@ -63,7 +63,7 @@ impl TreeNode {
     /// The next node and all below it, whose keys begin with `path`.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are no node, or its keys are out of order or in a wrong place.
+    /// `CorruptTable` if the bytes are not a node, or its keys are out of order or in a wrong place.
     pub(super) fn read(from: &mut SetReader<'_>, path: &[u8]) -> Result<TreeNode> {
         let (kind, count, length) = (from.byte()?, usize::from(from.short()?), usize::from(from.byte()?));
         let prefix = from.take(length)?.to_vec();

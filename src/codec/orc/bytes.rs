@@ -57,7 +57,7 @@ impl ByteRuns {
     }
 }
 
-/// Decodes bits: booleans, and which values are there.
+/// Decodes bits: booleans, and whether each value is present.
 #[derive(Debug)]
 pub struct BitReader {
     bytes: ByteRuns,
@@ -73,7 +73,7 @@ impl BitReader {
         BitReader { bytes: ByteRuns::new(stream), current: 0, left: 0, scratch: Vec::new() }
     }
 
-    /// The next `count` bits, eight to a byte, the first one lowest, as Arrow has them.
+    /// The next `count` bits, eight to a byte, the first one lowest, as in Arrow.
     ///
     /// # Errors
     /// `CorruptTable` if there are fewer or the stream is damaged.

@@ -39,7 +39,7 @@ pub struct Compression {
 }
 
 impl Compression {
-    /// From the numbers that a postscript has.
+    /// The compression for the numbers of a postscript.
     ///
     /// # Errors
     /// `Unsupported` for LZO and codecs of the future; `CorruptTable` for blocks larger than chunks can be.

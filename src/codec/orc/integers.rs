@@ -158,9 +158,10 @@ impl Integers {
                 bits => entry as u64 & ((1 << bits) - 1),
             };
             at += gap as usize;
-            let value = self.run.get_mut(at).ok_or_else(|| {
-                Error::corrupt("a run of integers in the ORC file has patches for more values than it has")
-            })?;
+            let value = self
+                .run
+                .get_mut(at)
+                .ok_or_else(|| Error::corrupt("a run of integers in the ORC file has more patches than values"))?;
             *value |= patch.checked_shl(width).unwrap_or(0) as i64;
         }
         self.run.iter_mut().for_each(|v| *v = v.wrapping_add(base));

@@ -23,7 +23,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A stream at these bytes; bytes that are not there are left out.
+    /// A stream at these bytes; bytes beyond the file's end are left out.
     pub fn new(bytes: Arc<Vec<u8>>, start: usize, length: usize, compression: Compression) -> Stream {
         let end = start.saturating_add(length).min(bytes.len());
         let (inflater, block) = (ChunkInflater::default(), Vec::new());

@@ -140,7 +140,7 @@ pub(crate) fn check_struct(bytes: &[u8]) -> ThriftWalk<()> {
 fn check_schema(cursor: &mut ThriftCursor<'_>) -> ThriftWalk<()> {
     let (kind, count) = cursor.list_header()?;
     if kind != STRUCT {
-        return Err("the schema is no list of structures");
+        return Err("the schema is not a list of structures");
     }
     // Children still to come of each open group.
     let mut open: Vec<usize> = Vec::new();
@@ -331,7 +331,7 @@ impl<'a> ThriftCursor<'a> {
         }
     }
 
-    /// Skips a structure whose fields are no structures that are looked into.
+    /// Skips a structure without looking into its fields.
     fn skip_known(&mut self, types: FieldTypes) -> ThriftWalk<()> {
         self.known_fields(types, &mut |cursor, _, kind| cursor.skip(kind, MAX_DEPTH).map(|()| true))
     }
@@ -348,7 +348,7 @@ impl<'a> ThriftCursor<'a> {
 
     fn advance(&mut self, length: u64) -> ThriftWalk<()> {
         if length > self.remaining() as u64 {
-            return Err("a length goes beyond the bytes that are there");
+            return Err("a length exceeds the bytes that follow");
         }
         self.at += length as usize;
         Ok(())

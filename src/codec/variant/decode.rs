@@ -69,7 +69,7 @@ impl<'a> Metadata<'a> {
     /// Reads a dictionary. Bytes after it are left alone.
     ///
     /// # Errors
-    /// `CorruptTable` if it is cut off or a name is no UTF-8; `Unsupported` for versions other than 1.
+    /// `CorruptTable` if it is cut off or a name is not UTF-8; `Unsupported` for versions other than 1.
     pub fn parse(bytes: &'a [u8]) -> Result<Metadata<'a>> {
         let mut reader = VariantReader(bytes);
         let [header] = reader.array()?;
@@ -80,7 +80,7 @@ impl<'a> Metadata<'a> {
         let count = reader.number(width)?;
         let offsets = reader.numbers(count.checked_add(1).ok_or_else(|| damaged("it is cut off"))?, width)?;
         let end = offsets.get(count).unwrap_or_default();
-        let names = std::str::from_utf8(reader.take(end)?).map_err(|e| damaged("a name is no UTF-8").because(e))?;
+        let names = std::str::from_utf8(reader.take(end)?).map_err(|e| damaged("a name is not UTF-8").because(e))?;
         let mut last = 0;
         for i in 0..=count {
             let offset = offsets.get(i).unwrap_or_default();
@@ -173,7 +173,7 @@ impl<'a> VariantValue<'a> {
     /// Reads the value at the front of `bytes` and says how many bytes it has.
     ///
     /// # Errors
-    /// `CorruptTable` if it is cut off, or text is no UTF-8; `Unsupported` for types that version 1 does not have.
+    /// `CorruptTable` if it is cut off, or text is not UTF-8; `Unsupported` for types that version 1 does not have.
     pub fn parse(bytes: &'a [u8]) -> Result<(VariantValue<'a>, usize)> {
         let mut reader = VariantReader(bytes);
         let [header] = reader.array()?;
@@ -188,7 +188,7 @@ impl<'a> VariantValue<'a> {
 }
 
 fn text(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|e| damaged("text is no UTF-8").because(e))
+    std::str::from_utf8(bytes).map_err(|e| damaged("text is not UTF-8").because(e))
 }
 
 fn primitive<'a>(kind: u8, reader: &mut VariantReader<'a>) -> Result<VariantValue<'a>> {

@@ -13,7 +13,7 @@ fn header(kind: u8) -> u8 {
     kind << 2
 }
 
-/// Appends a value that is no container; containers are appended as null.
+/// Appends a value that is not a container; containers are appended as null.
 ///
 /// # Errors
 /// `InvalidInput` for text and bytes of more than 4 GiB.

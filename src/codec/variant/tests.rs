@@ -102,10 +102,10 @@ fn every_type_has_its_text() {
             Err(e) => assert!(expected == "damaged" && e.kind() == ErrorKind::CorruptTable, "{kind}: {e}"),
         }
         if let (Ok((parsed, size)), true) = (VariantValue::parse(&value), expected != "damaged") {
-            let mut again = Vec::new();
-            put(&parsed, &mut again).unwrap();
+            let mut encoded = Vec::new();
+            put(&parsed, &mut encoded).unwrap();
             let short = matches!(parsed, VariantValue::String(_));
-            assert!(short || again == value, "{kind}");
+            assert!(short || encoded == value, "{kind}");
             assert_eq!(size, value.len());
             for cut in 0..value.len() {
                 assert_eq!(VariantValue::parse(&value[..cut]).unwrap_err().kind(), ErrorKind::CorruptTable);

@@ -110,7 +110,7 @@ pub(crate) fn arrow_primitive(ty: &PrimitiveType) -> Result<DataType> {
 /// columns first, then level by level below each, as Java assigns them. Nullable fields become optional columns.
 ///
 /// # Errors
-/// `Unsupported` for types that a table has none for (naming the column); `InvalidInput` for ids that are no numbers,
+/// `Unsupported` for types that a table has none for (naming the column); `InvalidInput` for ids that are not numbers,
 /// not positive or not unique, and for names that occur twice in one place.
 pub fn from_arrow(schema: &ArrowSchema) -> Result<Schema> {
     let mut ids = if schema.fields().iter().all(|f| has_ids(f)) { Ids::Recorded } else { Ids::Fresh(0) };
@@ -143,7 +143,7 @@ impl Ids {
     }
 }
 
-/// The Arrow fields directly below a type, as a table's types have them (a map's entries are not a level).
+/// The Arrow fields directly below a type, as in a table's types (a map's entries are not a level).
 fn children(data_type: &DataType) -> Vec<&FieldRef> {
     match data_type {
         DataType::Struct(fields) => fields.iter().collect(),
@@ -158,7 +158,7 @@ fn children(data_type: &DataType) -> Vec<&FieldRef> {
     }
 }
 
-/// Whether it is a variant, whose two columns are no columns of the table.
+/// Whether it is a variant, whose two parts are not columns of the table.
 fn is_variant(field: &ArrowField) -> bool {
     let named = field.metadata().get(EXTENSION_KEY).is_some_and(|name| name == VARIANT_EXTENSION);
     named && matches!(field.data_type(), DataType::Struct(_))

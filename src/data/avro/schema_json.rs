@@ -1,7 +1,7 @@
 //! The Avro schema of a table's files, as JSON.
 //!
 //! Source: Iceberg specification, Appendix A, "Avro"; names of named types as Java's `TypeToSchema` gives them: `table`
-//! for the rows, `rN` for the struct in field N, `kN_vM` for the entries of a map whose keys are no strings.
+//! for the rows, `rN` for the struct in field N, `kN_vM` for the entries of a map whose keys are not strings.
 
 use std::collections::HashSet;
 

@@ -168,7 +168,7 @@ impl Label {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(self.columns.schema.clone(), arrays, &options)
-            .map_err(|e| Error::internal("the rows of a change are no Arrow batch").because(e))?;
+            .map_err(|e| Error::internal("the rows of a change are not an Arrow batch").because(e))?;
         let filter = &self.columns.filter;
         if **filter == BoundPredicate::True {
             return Ok(RawRows { batch, ..rows });

@@ -175,7 +175,7 @@ fn all_key_columns_have_to_match_and_extra_ones_are_ignored() {
         &s,
         columns(vec![Some(1), Some(1), None, None, Some(2)], vec![Some("x"), None, None, Some("x"), Some("x")]),
     );
-    // The third column of the delete file is no key.
+    // The third column of the delete file is not a key.
     let deletes = equality_deletes(&dir, &s, columns(vec![Some(1), None], vec![None, Some("x")]), &[2, 1]);
     let t = task(&path, BoundPredicate::True);
     assert_eq!(left(&s, t.clone(), vec![deletes.clone()]), ["1|x|0", "-|-|2", "2|x|4"]);

@@ -316,14 +316,14 @@ mod tests {
         let set = KeySet::collect(&encoder, std::iter::once(Ok(KeyArrays::from([(1, key)])))).unwrap();
         let unions = Arc::new(Unions::new(1));
         let deletes = KeyDeletes::new(Arc::new(encoder), vec![Arc::new(set)], vec!["a".into()], unions);
-        let made = std::cell::Cell::new(0);
+        let unions_made = std::cell::Cell::new(0);
         for _ in 0..3 {
             let unite = || {
-                made.set(made.get() + 1);
+                unions_made.set(unions_made.get() + 1);
                 Ok(KeyUnion::Longs(Arc::new(LongSet::union(std::iter::once(&LongKeys::new(vec![7], false))))))
             };
             deletes.union(unite).unwrap();
         }
-        assert_eq!(made.get(), 1);
+        assert_eq!(unions_made.get(), 1);
     }
 }

@@ -136,7 +136,7 @@ impl Aligned {
         });
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(schema.clone(), columns, &options);
-        batch.map(Some).map_err(|e| Error::internal("aligned rows are no Arrow batch").because(e))
+        batch.map(Some).map_err(|e| Error::internal("aligned rows are not an Arrow batch").because(e))
     }
 }
 

@@ -112,11 +112,6 @@ impl CompactMerge {
         CompactMerge { stays, ..self }
     }
 
-    /// The columns of the table, then sequence number and kind.
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
     /// Whether other columns than the keys matter in the rows above.
     fn needs_values(&self) -> bool {
         match self.reduction {
@@ -360,7 +355,7 @@ impl CompactedRows<'_> {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(schema.clone(), columns, &options)
-            .map_err(|e| Error::internal("compacted rows are no Arrow batch").because(e))
+            .map_err(|e| Error::internal("compacted rows are not an Arrow batch").because(e))
     }
 
     fn tag_column(&self) -> usize {

@@ -81,7 +81,7 @@ impl DifferentRows {
         let columns = self.fields.iter().enumerate().map(column).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(picks.rows()));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options);
-        batch.map(Some).map_err(|e| Error::internal("merged rows are no Arrow batch").because(e))
+        batch.map(Some).map_err(|e| Error::internal("merged rows are not an Arrow batch").because(e))
     }
 }
 

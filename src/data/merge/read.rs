@@ -231,14 +231,14 @@ pub(crate) fn run_batches(
     Ok(Box::new(tasks.into_iter().flat_map(read)))
 }
 
-/// Rows with a last column that is the same in all.
+/// Adds a last column with the same value in all rows.
 fn tagged(batch: &RecordBatch, tag: i32) -> Result<RecordBatch> {
     let field = ArrowField::new("_TAG", DataType::Int32, false);
     let fields: Vec<_> = batch.schema().fields().iter().cloned().chain([Arc::new(field)]).collect();
     let tags: ArrayRef = Arc::new(Int32Array::from_value(tag, batch.num_rows()));
     let columns = batch.columns().iter().cloned().chain([tags]).collect();
     RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns)
-        .map_err(|e| Error::internal("rows can't be told of their file").because(e))
+        .map_err(|e| Error::internal("the column with the file's number can't be added").because(e))
 }
 
 /// A context in which files have these columns and no others.
@@ -387,7 +387,7 @@ impl MergedRows {
         let columns = fields.iter().enumerate().map(column).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.merge.schema.clone(), columns, &options)
-            .map_err(|e| Error::internal("merged rows are no Arrow batch").because(e))
+            .map_err(|e| Error::internal("merged rows are not an Arrow batch").because(e))
     }
 }
 

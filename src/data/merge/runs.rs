@@ -41,7 +41,7 @@ pub(crate) fn is_added(kind: i32) -> bool {
 /// The kind of rows that take others away for good.
 pub(crate) const DELETE: i32 = 3;
 
-/// The kind of rows that are there.
+/// The kind of rows that exist.
 pub(crate) const INSERT: i32 = 0;
 
 /// A batch of a run.

@@ -24,7 +24,7 @@ pub(crate) struct FilteredColumns {
 
 impl FilteredColumns {
     /// Those of a list of names with commas between them, and all below them; `*` is all. Members of structs are named
-    /// with dots, upper and lower case are the same, and names that are not there mean nothing, as in Java's ORC.
+    /// with dots, upper and lower case are the same, and unknown names mean nothing, as in Java's ORC.
     pub(crate) fn named(names: &str, columns: &[OrcType], types: &[TypeOut], fpp: f64) -> FilteredColumns {
         let mut out = FilteredColumns::default();
         let of_struct = |number: usize| types.get(number).map_or(&[][..], |ty| ty.names.as_slice());

@@ -158,7 +158,7 @@ impl StripeStreams {
         self.found.remove(&(column, kind))
     }
 
-    /// A stream of a column, which is not there if the column has no values.
+    /// A stream of a column; `None` if the column has no values.
     pub(crate) fn take_or_empty(&mut self, column: usize, kind: StreamKind) -> Stream {
         self.take(column, kind).unwrap_or_else(Stream::empty)
     }

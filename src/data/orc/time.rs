@@ -68,7 +68,7 @@ impl Zone {
     /// times before 1970 towards 1970 where at least `rounded` nanoseconds are left.
     ///
     /// # Errors
-    /// `CorruptTable` if it does not fit 64 bits or the nanoseconds are no part of a second.
+    /// `CorruptTable` if it does not fit 64 bits or the nanoseconds are not part of a second.
     pub(crate) fn timestamp(
         self,
         base: i64,

@@ -136,7 +136,7 @@ enum PageValues {
 /// Pages of a column chunk.
 pub(crate) struct Pages {
     pub bytes: Vec<u8>,
-    /// The rows of each, as the file's index tells them; `None` if all of the chunk's pages are there.
+    /// The rows of each, as the file's index tells them; `None` if no page of the chunk was left out.
     pub rows: Option<Vec<Range<usize>>>,
 }
 

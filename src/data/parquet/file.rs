@@ -31,8 +31,8 @@ const REMOTE_TAIL_BYTES: u64 = 512 * 1024;
 /// Bytes of footer length and magic.
 const FOOTER_END: u64 = 8;
 
-/// An open Parquet file.
-#[derive(Debug)]
+/// An open Parquet file. A copy shares the footer, so that the file can be read twice.
+#[derive(Clone, Debug)]
 pub(crate) struct ParquetFile {
     store: Arc<dyn Store>,
     path: String,
@@ -145,7 +145,7 @@ impl ParquetFile {
         self.metadata.metadata()
     }
 
-    /// The schema as Parquet has it.
+    /// The file's Parquet schema.
     pub(crate) fn parquet_schema(&self) -> &SchemaDescriptor {
         self.footer().file_metadata().schema_descr()
     }

@@ -92,7 +92,7 @@ fn set_writer(footer: &mut Thrift, created_by: &str) {
 #[test]
 fn pages_that_hide_their_compression_are_decompressed() {
     let dir = tempfile::tempdir().unwrap();
-    // So many rows that compression pays: otherwise the writer really leaves it out.
+    // Enough rows for compression to pay: otherwise the writer really leaves it out.
     let properties = old().set_writer_version(WriterVersion::PARQUET_2_0).set_dictionary_enabled(false);
     let (s, path) = repeated(&dir, properties, 500);
     hide_compression(&path);

@@ -102,7 +102,7 @@ fn to_fields(schema: &Schema, at: usize) -> arrow::datatypes::Fields {
     let arrow = crate::data::arrow::schema::to_arrow(schema).unwrap();
     match arrow.field(at).data_type() {
         DataType::Struct(fields) => fields.clone(),
-        other => panic!("{other} is no struct"),
+        other => panic!("{other} is not a struct"),
     }
 }
 

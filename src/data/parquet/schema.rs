@@ -275,15 +275,18 @@ mod tests {
         ];
         let kept = without_unknown(&Schema::new(0, fields.clone(), vec![])).unwrap();
         assert_eq!(kept.fields.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["v", "g", "h", "s"]);
-        let made = to_parquet(&kept).unwrap();
-        let variant = &made.root_schema().get_fields()[0];
+        let parquet = to_parquet(&kept).unwrap();
+        let variant = &parquet.root_schema().get_fields()[0];
         assert_eq!(variant.get_basic_info().logical_type_ref(), Some(&LogicalType::variant(Some(1))));
-        let leaves: Vec<_> = made.columns().iter().map(|c| (c.path().string(), c.max_def_level())).collect();
+        let leaves: Vec<_> = parquet.columns().iter().map(|c| (c.path().string(), c.max_def_level())).collect();
         let expected = [("v.metadata", 0), ("v.value", 0), ("g", 1), ("h", 1), ("s.x", 2)];
         assert_eq!(leaves, expected.map(|(path, level)| (path.to_owned(), level)));
-        assert_eq!(made.column(2).logical_type_ref(), Some(&LogicalType::geometry(None)));
+        assert_eq!(parquet.column(2).logical_type_ref(), Some(&LogicalType::geometry(None)));
         let edges = Some(EdgeInterpolationAlgorithm::KARNEY);
-        assert_eq!(made.column(3).logical_type_ref(), Some(&LogicalType::geography(Some("srid:4269".into()), edges)));
+        assert_eq!(
+            parquet.column(3).logical_type_ref(),
+            Some(&LogicalType::geography(Some("srid:4269".into()), edges))
+        );
         let only: Arc<[Field]> = vec![fields[3].clone()].into();
         let list = Type::List(Arc::new(fields[3].clone()));
         for ty in [Type::Struct(only), list] {

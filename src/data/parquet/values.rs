@@ -69,7 +69,7 @@ pub(crate) struct FlatKind {
 /// The layout of plain values in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ValueLayout {
-    /// Numbers of this width in bytes, as Arrow has them.
+    /// Numbers of this width in bytes, as in Arrow.
     Same(usize),
     /// Little-endian numbers of 4 bytes, decimals of 16 in Arrow.
     Int32Decimal,
@@ -352,7 +352,7 @@ impl GatheredValues {
                 }
             }
             (Gathered::Indices(indices), nulls) => {
-                let dictionary = dictionary.ok_or("it refers to a dictionary that is not there")?;
+                let dictionary = dictionary.ok_or("it refers to a missing dictionary")?;
                 let indices = match nulls {
                     Some(nulls) => spread(&indices, nulls),
                     None => indices,

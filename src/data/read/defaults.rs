@@ -55,7 +55,7 @@ pub(crate) fn write_row(field: &Field) -> Result<Option<ArrayRef>> {
 /// `CorruptTable` if text or bytes would exceed what an array holds.
 pub(crate) fn repeat(row: &ArrayRef, rows: usize) -> Result<ArrayRef> {
     take(row, &UInt32Array::from(vec![0; rows]), None)
-        .map_err(|e| Error::corrupt("a value is too large to stand in every row of a batch").because(e))
+        .map_err(|e| Error::corrupt("a default value is too large to be repeated in each row of a batch").because(e))
 }
 
 fn value(json: &Json, ty: &PrimitiveType) -> Result<Option<Value>> {

@@ -116,7 +116,7 @@ impl Column {
         Field { initial_default: default, ..Field::new(self.id, self.name.clone(), false, ty) }
     }
 
-    /// A new column; what is inside it has no defaults unless it is a struct that is there by default.
+    /// A new column; what is inside it has no defaults unless it is a struct with a default.
     fn new(choices: &mut Choices, next_id: &mut FieldId, depth: usize) -> Column {
         *next_id += 1;
         let id = *next_id;

@@ -193,8 +193,8 @@ fn open_at(
     let keys = FilterColumns::plan_keys(&key_ids, context, &columns, &constants)?;
     let tells_positions = !matches!(wanted, Wanted::Live(_));
     let batch_rows = context.batch_rows;
-    let wishes = ReadRequest { projection, test, late, keys, deletes, keep_deleted, tells_positions, batch_rows };
-    FileReader::start(file, path, &part, wishes)
+    let request = ReadRequest { projection, test, late, keys, deletes, keep_deleted, tells_positions, batch_rows };
+    FileReader::start(file, path, &part, request)
 }
 
 /// The columns of a file with their ids.

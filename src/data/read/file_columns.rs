@@ -22,7 +22,7 @@ pub(crate) struct FileColumn {
     pub leaves: Range<usize>,
     /// Of a struct its members, of a list its element, of a map key and value.
     pub children: Vec<FileColumn>,
-    /// What makes its values those of the type that the column was given since, where that is no promotion.
+    /// What makes its values those of the type that the column was given since, where that is not a promotion.
     pub declared_cast: Option<DeclaredCast>,
 }
 

@@ -76,11 +76,11 @@ impl FileReader {
         file: Box<dyn FormatFile>,
         path: &str,
         part: &FilePart<'_>,
-        wishes: ReadRequest,
+        request: ReadRequest,
     ) -> Result<Option<FileReader>> {
-        let tells_positions = wishes.needs_positions();
+        let tells_positions = request.needs_positions();
         let ReadRequest { projection, test: (filter, columns), late, keys, deletes, keep_deleted, batch_rows, .. } =
-            wishes;
+            request;
         let mut leaves = projection.leaves() | keys.leaves();
         leaves.extend(late.iter().flat_map(|(_, columns)| columns.leaves()));
         let test = RowTest { filter, columns, deletes: deletes.clone().filter(|_| !keep_deleted) };

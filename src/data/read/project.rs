@@ -267,7 +267,7 @@ impl Projection {
     ///
     /// # Errors
     /// `CorruptTable` if a stored type has no way to the table's, a required column without default is absent, or a
-    /// default is no value of its column's type.
+    /// default is not a value of its column's type.
     pub(crate) fn plan(wanted: &[Field], file: &FileColumns, constants: &Constants) -> Result<Projection> {
         let mut planner = Planner { constants, leaves: BTreeSet::new() };
         let members = planner.members(wanted, &file.0, "")?;

@@ -117,8 +117,8 @@ fn reads_no_further_ahead_than_it_says() {
             Ok(left.next())
         });
         // Ten batches a file. Three of them wait.
-        let how = Ahead { ordered: true, few, all: false };
-        let stream = ReadAhead::new(reader(&dir, 100), source, how, 2);
+        let ahead = Ahead { ordered: true, few, all: false };
+        let stream = ReadAhead::new(reader(&dir, 100), source, ahead, 2);
         stream.next_batch().unwrap().unwrap();
         std::thread::sleep(Duration::from_millis(100));
         assert!(asked.load(Ordering::Relaxed) <= most, "{} tasks are open", asked.load(Ordering::Relaxed));

@@ -18,7 +18,7 @@ use crate::data::testing::{field, leaf, projecting, read, rows, schema, structur
 use crate::expr::{BoundPredicate, Op};
 use crate::types::{PrimitiveType as P, Schema, Transform, Value, ValueRef};
 
-/// One row as the file has it: int, float, string, date, decimal, boolean, milliseconds, and a struct of bytes.
+/// One row as in the file: int, float, string, date, decimal, boolean, milliseconds, and a struct of bytes.
 type Row = (
     Option<i32>,
     Option<f32>,

@@ -93,7 +93,7 @@ fn geometries(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, Refusal> 
     let wrong = bytes.as_binary::<i32>().iter().position(|b| b.is_some_and(|b| b.len() < 5 || b[0] > 1));
     match wrong {
         None => Ok(bytes),
-        Some(row) => Err(Refusal::at(row, "the value is no well-known binary of a geometry")),
+        Some(row) => Err(Refusal::at(row, "the value is not the well-known binary of a geometry")),
     }
 }
 

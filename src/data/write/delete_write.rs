@@ -196,7 +196,8 @@ impl PositionDeleteWriter {
     ///
     /// # Errors
     /// A file that could not be deleted.
-    pub fn abort(mut self) -> Result<()> {
+    #[cfg(test)]
+    pub(crate) fn abort(mut self) -> Result<()> {
         self.output.delete_all()
     }
 }

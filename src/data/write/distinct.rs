@@ -22,7 +22,7 @@ impl DistinctCounter {
     /// Of the columns `ids` of batches of `schema`.
     ///
     /// # Errors
-    /// `InvalidInput` for a column that is not there, no primitive, or inside a list or map.
+    /// `InvalidInput` for a column that does not exist, is not primitive, or is inside a list or map.
     pub fn new(schema: &Schema, ids: &[FieldId]) -> Result<DistinctCounter> {
         let column = |id: &FieldId| {
             let found = source_path(schema, *id).map(|(path, _)| (path, AlphaSketch::default()));

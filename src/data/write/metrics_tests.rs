@@ -51,8 +51,8 @@ fn bounds_of(ty: P, mode: &str, batches: Vec<ArrayRef>) -> Bounds {
     let groups = batches.len();
     let file = written(column(ty), &properties, &[], batches.into_iter().map(|b| vec![b]).collect());
     // A group of nothing but nulls may join the next one.
-    let made = file.split_offsets.unwrap().len();
-    assert!(made <= groups && (made > 1 || groups == 1));
+    let row_groups = file.split_offsets.unwrap().len();
+    assert!(row_groups <= groups && (row_groups > 1 || groups == 1));
     let m = file.metrics.unwrap().get().unwrap().clone();
     let lower = m.lower_bounds.unwrap().get(&1).cloned();
     let upper = m.upper_bounds.unwrap().get(&1).cloned();

@@ -202,7 +202,7 @@ fn resolve(schema: &Schema, field: &PartitionField) -> Result<PartitionColumn> {
                 .with("partition field", &field.name));
         }
         Transform::Bucket(0) | Transform::Truncate(0) => {
-            return Err(bad(format!("{} is no transform", field.transform)));
+            return Err(bad(format!("{} is not a transform", field.transform)));
         }
         _ => {}
     }

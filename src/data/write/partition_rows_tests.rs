@@ -15,7 +15,7 @@ fn spec(fields: Vec<PartitionField>) -> PartitionSpec {
     PartitionSpec { id: 3, fields }
 }
 
-/// An Arrow array of one type from values, as the table has it.
+/// An Arrow array of one type from values, as in the table.
 fn array_of(values: &[Option<Value>], ty: &P) -> ArrayRef {
     fn pick<'a, T>(
         values: &'a [Option<Value>],
@@ -155,9 +155,9 @@ proptest! {
         prop_assert!(seen.iter().all(|s| *s) && firsts.windows(2).all(|w| w[0] < w[1]));
         let distinct: std::collections::HashSet<_> = expected.iter().map(bits).collect();
         prop_assert_eq!(parts.len(), distinct.len());
-        let again = p.split(&batch.slice(values.len() - 1, 1)).unwrap();
+        let tail = p.split(&batch.slice(values.len() - 1, 1)).unwrap();
         let last = parts.iter().find(|q| q.rows.column(1).as_primitive::<arrow::datatypes::Int32Type>().values().contains(&(values.len() as i32 - 1)));
-        prop_assert_eq!(again[0].number, last.unwrap().number);
+        prop_assert_eq!(tail[0].number, last.unwrap().number);
     }
 
     #[test]

@@ -552,7 +552,7 @@ fn types_of_version_3_are_written() {
     let other: Vec<(&str, &str)> = other.iter().map(|(k, v)| (*k, v.as_str())).collect();
     assert!(refused(batch(points, &other)).contains("geometry(EPSG:3857) can't be written"));
     let text = LargeBinaryArray::from(vec![Some(&b"POINT(1 2)"[..]), None]);
-    assert!(refused(batch(text, &[])).contains("no well-known binary"));
+    assert!(refused(batch(text, &[])).contains("not the well-known binary"));
 }
 
 #[test]
@@ -628,7 +628,7 @@ fn properties_are_those_of_the_written_file() {
     assert!(id.dictionary_page_offset().is_some() && name.dictionary_page_offset().is_none());
     let pages = builder.metadata().offset_index().unwrap()[0][0].page_locations().len();
     assert!(pages >= 9, "{pages}");
-    // Columns without statistics have no counts and no bounds, as Java has it.
+    // Columns without statistics have no counts and no bounds, as in Java.
     let m = file.metrics.as_ref().unwrap().get().unwrap();
     assert!(m.column_sizes.as_ref().unwrap().contains_key(&2) && !m.value_counts.as_ref().unwrap().contains_key(&2));
     assert!(!m.lower_bounds.as_ref().unwrap().contains_key(&2));

@@ -13,8 +13,7 @@ use crate::format::task::{
     BucketContext, BucketFile, BucketHashes, BucketMessage, DataFile, FileSource, NewBucketFile, RowStats,
 };
 use crate::format::wire::members::{members, wrong};
-use crate::types::FieldId;
-use crate::types::json_members::JsonMembers;
+use crate::types::json_members::{JsonMembers, as_int};
 use crate::types::schema_json::{schema_from_json, schema_to_json};
 use crate::types::value::{hex, unhex};
 
@@ -32,10 +31,9 @@ pub(crate) fn context_of(j: JsonMembers<'_>) -> Result<BucketContext> {
         let id = pair.get(0).and_then(Json::as_i64).ok_or_else(|| wrong("schemas"))?;
         Ok((id, Arc::new(schema_from_json(pair.get(1).ok_or_else(|| wrong("schemas"))?)?)))
     };
-    let id = |id: &Json| id.as_i64().and_then(|id| FieldId::try_from(id).ok()).ok_or_else(|| wrong("key"));
     let declared = |pair: &Json| {
         let types = pair.get(1).and_then(Json::as_array).ok_or_else(|| wrong("declared"))?;
-        let column = |pair: &Json| Some((id(pair.get(0)?).ok()?, pair.get(1)?.as_str()?.to_owned()));
+        let column = |pair: &Json| Some((as_int(pair.get(0)?)?, pair.get(1)?.as_str()?.to_owned()));
         let types = types.iter().map(column).collect::<Option<BTreeMap<_, _>>>().ok_or_else(|| wrong("declared"))?;
         Ok((pair.get(0).and_then(Json::as_i64).ok_or_else(|| wrong("declared"))?, Arc::new(types)))
     };
@@ -43,7 +41,7 @@ pub(crate) fn context_of(j: JsonMembers<'_>) -> Result<BucketContext> {
     Ok(BucketContext {
         schemas: j.list("schemas")?.iter().map(schema).collect::<Result<_>>()?,
         declared: j.list("declared")?.iter().map(declared).collect::<Result<_>>()?,
-        key: j.list("key")?.iter().map(id).collect::<Result<_>>()?,
+        key: j.ints("key")?,
         options,
     })
 }

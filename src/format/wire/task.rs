@@ -23,11 +23,11 @@ use crate::format::wire::members::{members, parse, wrong};
 use crate::parallel::{check_cancelled, in_parallel};
 use crate::store::Location;
 use crate::types::json::value_from_json;
-use crate::types::json_members::JsonMembers;
+use crate::types::json_members::{JsonMembers, as_int};
 use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
 use crate::types::schema_json::{parse_primitive, schema_from_json, schema_to_json};
 use crate::types::value::unhex;
-use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
+use crate::types::{PrimitiveType, Schema, Transform, Value};
 
 /// The specification's `file-scan-task`, with the schema of the scan.
 ///
@@ -234,14 +234,7 @@ pub fn message_from_json(text: &str) -> Result<CommitMessage> {
 
 fn delta_of(j: JsonMembers<'_>, removed: Vec<DataFile>) -> Result<RowDelta> {
     let referenced = j.strings("referenced-data-files")?;
-    let id = |v: &Json| v.as_i64().and_then(|id| i32::try_from(id).ok());
-    let specs = match j.given("spec-ids") {
-        None => None,
-        Some(ids) => {
-            let ids = ids.as_array().and_then(|ids| ids.iter().map(id).collect::<Option<_>>());
-            Some(ids.ok_or_else(|| wrong("spec-ids"))?)
-        }
-    };
+    let specs = j.given("spec-ids").map(|_| j.ints("spec-ids")).transpose()?;
     Ok(RowDelta {
         since: j.any_long("since-snapshot-id"),
         removed,
@@ -395,7 +388,6 @@ fn file_of(json: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
         let all = list.as_array().and_then(|a| a.iter().map(Json::as_i64).collect::<Option<Vec<_>>>());
         all.map(Some).ok_or_else(|| wrong(key))
     };
-    let ids = longs("equality-ids")?.map(|v| v.into_iter().map(|i| i as FieldId).collect());
     Ok(DataFile {
         content,
         path: j.string("file-path")?.to_owned(),
@@ -409,8 +401,8 @@ fn file_of(json: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
         metrics: metrics_of(j)?,
         key_metadata: j.any_string("key-metadata").and_then(unhex),
         split_offsets: longs("split-offsets")?,
-        equality_ids: ids,
-        sort_order_id: long("sort-order-id").and_then(|v| i32::try_from(v).ok()),
+        equality_ids: j.given("equality-ids").map(|_| j.ints("equality-ids")).transpose()?,
+        sort_order_id: j.any_int("sort-order-id"),
         first_row_id: long("first-row-id"),
         referenced_data_file: j.any_string("referenced-data-file").map(str::to_owned),
         content_offset: long("content-offset"),
@@ -423,7 +415,7 @@ fn metrics_of(j: JsonMembers<'_>) -> Result<Option<FileMetrics>> {
     fn map_of<T>(j: JsonMembers<'_>, key: &str, value: impl Fn(&Json) -> Option<T>) -> Result<Option<FieldMap<T>>> {
         let Some(map) = j.given(key).map(members) else { return Ok(None) };
         let (keys, values) = (map.list("keys")?, map.list("values")?);
-        let pairs = keys.iter().zip(values).map(|(k, v)| Some((i32::try_from(k.as_i64()?).ok()?, value(v)?)));
+        let pairs = keys.iter().zip(values).map(|(k, v)| Some((as_int(k)?, value(v)?)));
         pairs.collect::<Option<_>>().map(Some).ok_or_else(|| wrong(key))
     }
     let bound = |v: &Json| v.as_str().and_then(unhex);

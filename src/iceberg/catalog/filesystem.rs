@@ -7,7 +7,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::metadata_files::{FoundMetadata, find_metadata, load};
-use super::metadata_names::{VERSION_HINT, find_version, first_there, read_metadata, version_of, version_paths};
+use super::metadata_names::{
+    VERSION_HINT, file_name, find_version, first_there, read_metadata, version_of, version_paths,
+};
 use super::reachable::reachable_files;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::{TableIdent, check_name};
@@ -29,56 +31,128 @@ pub const GC_ENABLED: &str = "gc.enabled";
 /// The deepest folder that dropping a table follows.
 const MAX_DEPTH: usize = 64;
 
+/// The version that a new one replaces.
+#[derive(Clone, Copy, Debug)]
+pub struct BaseVersion<'a> {
+    /// Its metadata.
+    pub metadata: &'a TableMetadata,
+    /// Its file.
+    pub path: &'a str,
+}
+
 /// Publishes `metadata` as version `version` of the table at `table_location`. `base` is the version it replaces.
 /// Returns the path of the new file.
 ///
-/// A plain and a compressed file with the same number are the same version. The store checks only one name when it
-/// creates a file. So a writer looks for the other names before and after it creates its own file. It withdraws its
-/// file if another one has appeared. Two writers that use different names therefore never both succeed. A writer also
-/// withdraws if its base is too old: later versions may have been deleted, which freed their names.
+/// A plain and a compressed file with the same number are the same version, but the store checks only one name when it
+/// creates a file. So all writers that build on one base use one name: the base's properties decide about compression.
+/// A changed property counts from the next version on. The first version is never compressed.
+///
+/// Java decides by the new properties. A Java commit that changes the codec can therefore publish the same version
+/// under another name. Then both files stay, because a third writer may already have built on either. The same is true
+/// if the base was replaced in the moment of the publication.
 ///
 /// The version hint and the deletion of old files (if the properties ask for it) are best effort. The commit is done
 /// once the file exists.
 ///
 /// # Errors
-/// - `CommitConflict` if the version exists already: load the table again, rebuild on it and publish the next version.
+/// - `CommitConflict` if the version exists already, or the base is no longer the version before: load the table again,
+///   rebuild on it and publish the next version. Nothing was published.
 /// - `InvalidInput` for a version below 1 or an unknown compression codec.
-/// - `CommitStateUnknown` if the new file had to be withdrawn and could not be deleted.
+/// - `CommitStateUnknown` if another writer published the version at the same time under another name, or replaced the
+///   base. [`is_disputed`] tells it from a lost reply of the store.
 /// - A store error means that nothing was published.
 pub fn publish(
     store: &dyn Store,
     table_location: &str,
     version: u64,
     metadata: &TableMetadata,
-    base: Option<&TableMetadata>,
+    base: Option<BaseVersion<'_>>,
 ) -> Result<String> {
     if version < 1 {
         return Err(Error::invalid(format!("{version} is not a valid table version")));
     }
     let folder = join(table_location, METADATA_FOLDER);
-    let (suffix, bytes) = encoded(metadata)?;
-    let path = join(&folder, &format!("v{version}{suffix}"));
+    codec_of(metadata)?;
+    // A codec that only other engines know must not stop the commit that replaces it.
+    let codec = base.and_then(|base| codec_of(base.metadata).ok()).unwrap_or(MetadataCodec::Plain);
+    let bytes = codec.encode(metadata)?;
+    let path = join(&folder, &format!("v{version}{}", codec.suffix()));
     let conflict = |taken: &str| {
         Error::conflict(format!("another commit made version {version} of the table first")).with("path", taken)
     };
     if let Some(taken) = find_version(store, &folder, version)? {
         return Err(conflict(&taken));
     }
+    if let Some(newer) = replaced_by(store, &folder, version, base, None)? {
+        return Err(conflict(&newer));
+    }
     match store.put_if_absent(&path, &bytes) {
         Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(conflict(&path)),
         put => put?,
     }
-    if let Some(other) = overtaken_by(store, &folder, version, &path, metadata)? {
-        store.delete(&path).map_err(|e| {
-            let error =
-                Error::state_unknown(format!("version {version} of the table was published twice or on an old base"));
-            error.with("path", &path).with("other", &other).hint("Delete the wrong file of the two").because(e)
-        })?;
-        return Err(conflict(&other));
+    if let Some(other) = disputed_by(store, &folder, version, &path, metadata, base)? {
+        return Err(disputed(version, &path, &other));
     }
     let _ = store.put(&join(&folder, VERSION_HINT), version.to_string().as_bytes());
-    delete_old_files(store, &folder, metadata, base);
+    delete_old_files(store, &folder, metadata, base.map(|base| base.metadata));
     Ok(path)
+}
+
+/// The name of the file that another writer published, in the context of an error.
+const DISPUTED_BY: &str = "other";
+
+fn disputed(version: u64, path: &str, other: &str) -> Error {
+    Error::state_unknown(format!(
+        "two writers published version {version} of the table at the same time, so it is unknown whether the commit \
+         happened"
+    ))
+    .with("path", path)
+    .with(DISPUTED_BY, other)
+    .hint(
+        "Both files stay, because other commits may have built on either. Open the table again and look for the rows \
+         before trying again",
+    )
+}
+
+/// Whether an error of [`publish`] says that another writer published the same version, or replaced the base.
+pub(super) fn is_disputed(error: &Error) -> bool {
+    error.kind() == ErrorKind::CommitStateUnknown && error.context().iter().any(|(name, _)| *name == DISPUTED_BY)
+}
+
+/// How a metadata file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MetadataCodec {
+    Plain,
+    Gzip,
+}
+
+impl MetadataCodec {
+    fn suffix(self) -> &'static str {
+        match self {
+            MetadataCodec::Plain => ".metadata.json",
+            MetadataCodec::Gzip => ".gz.metadata.json",
+        }
+    }
+
+    fn encode(self, metadata: &TableMetadata) -> Result<Vec<u8>> {
+        match self {
+            MetadataCodec::Plain => Ok(encode_metadata(metadata)),
+            MetadataCodec::Gzip => compress(&encode_metadata(metadata)),
+        }
+    }
+}
+
+/// The codec that a table's properties ask for.
+///
+/// # Errors
+/// `InvalidInput` for an unknown codec.
+fn codec_of(metadata: &TableMetadata) -> Result<MetadataCodec> {
+    match metadata.properties.get(METADATA_COMPRESSION).map(|c| c.to_ascii_lowercase()).as_deref() {
+        None | Some("none") => Ok(MetadataCodec::Plain),
+        Some("gzip") => Ok(MetadataCodec::Gzip),
+        Some(other) => Err(Error::invalid(format!("the metadata compression codec '{other}' is unknown"))
+            .hint(format!("Set {METADATA_COMPRESSION} to none or gzip"))),
+    }
 }
 
 /// Encodes a version of metadata, compressed as its properties say. Returns the end of the file name and the bytes.
@@ -86,47 +160,65 @@ pub fn publish(
 /// # Errors
 /// `InvalidInput` for an unknown compression codec.
 pub(super) fn encoded(metadata: &TableMetadata) -> Result<(&'static str, Vec<u8>)> {
-    match metadata.properties.get(METADATA_COMPRESSION).map(|c| c.to_ascii_lowercase()).as_deref() {
-        None | Some("none") => Ok((".metadata.json", encode_metadata(metadata))),
-        Some("gzip") => Ok((".gz.metadata.json", compress(&encode_metadata(metadata))?)),
-        Some(other) => Err(Error::invalid(format!("the metadata compression codec '{other}' is unknown"))
-            .hint(format!("Set {METADATA_COMPRESSION} to none or gzip"))),
-    }
+    let codec = codec_of(metadata)?;
+    Ok((codec.suffix(), codec.encode(metadata)?))
 }
 
-/// Reads the metadata of one version of a table. Returns `None` if the version does not exist.
+/// Whether this metadata is the version of the table, and no other file disputes it.
 ///
 /// # Errors
 /// Errors of the store; those of [`read_metadata`].
-pub fn load_version(store: &dyn Store, location: &str, version: u64) -> Result<Option<TableMetadata>> {
-    let found = find_version(store, &join(location, METADATA_FOLDER), version)?;
-    found.map(|path| read_metadata(store, &path)).transpose()
+pub(super) fn is_published(
+    store: &dyn Store,
+    table_location: &str,
+    version: u64,
+    metadata: &TableMetadata,
+    base: BaseVersion<'_>,
+) -> Result<bool> {
+    let folder = join(table_location, METADATA_FOLDER);
+    let Some(path) = find_version(store, &folder, version)? else { return Ok(false) };
+    Ok(read_metadata(store, &path)? == *metadata
+        && disputed_by(store, &folder, version, &path, metadata, Some(base))?.is_none())
 }
 
-/// Finds a file that shows that `published` must be withdrawn: another file of the same version, or the newest version
-/// if the version before is missing and the newest was not built on ours. The version before is deleted only when later
-/// versions push it out of the log. While it exists, nobody had taken our version.
-fn overtaken_by(
+/// Finds a file that leaves open whether `published` is the version of the table: another file of the same version, or
+/// one that replaced the base.
+fn disputed_by(
     store: &dyn Store,
     folder: &str,
     version: u64,
     published: &str,
     metadata: &TableMetadata,
+    base: Option<BaseVersion<'_>>,
 ) -> Result<Option<String>> {
     let others = version_paths(folder, version).into_iter().filter(|other| other != published);
-    if let Some(other) = first_there(store, others)? {
-        return Ok(Some(other));
+    match first_there(store, others)? {
+        Some(other) => Ok(Some(other)),
+        None => replaced_by(store, folder, version, base, Some(metadata)),
     }
-    if version == 1 || find_version(store, folder, version - 1)?.is_some() {
-        return Ok(None);
+}
+
+/// Finds a file that shows that `base` is no longer the version before `version`: another file of that number which
+/// readers take first, or a later version if that number has no file. Commits delete old versions, which frees their
+/// names. A later version that was built on `published` shows nothing.
+fn replaced_by(
+    store: &dyn Store,
+    folder: &str,
+    version: u64,
+    base: Option<BaseVersion<'_>>,
+    published: Option<&TableMetadata>,
+) -> Result<Option<String>> {
+    let Some(base) = base.filter(|_| version > 1) else { return Ok(None) };
+    if let Some(before) = find_version(store, folder, version - 1)? {
+        return Ok((file_name(&before) != file_name(base.path)).then_some(before));
     }
     let numbered = store.list(folder)?.into_iter().filter_map(|f| Some((version_of(&f.path)?, f.path)));
     let Some((_, newest)) = numbered.filter(|(v, _)| *v > version).max() else { return Ok(None) };
-    let built_on_ours = match metadata.current_snapshot_id {
+    let is_built_on_ours = match published.and_then(|published| published.current_snapshot_id) {
         Some(id) => read_metadata(store, &newest)?.snapshot_by_id(id).is_some(),
         None => false,
     };
-    Ok((!built_on_ours).then_some(newest))
+    Ok((!is_built_on_ours).then_some(newest))
 }
 
 fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
@@ -184,11 +276,6 @@ impl FilesystemCatalog {
     /// The store that holds the catalog's tables.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
-    }
-
-    /// The warehouse's location, without a trailing slash.
-    pub fn warehouse(&self) -> &str {
-        &self.warehouse
     }
 
     /// The folder of a namespace. An empty namespace gives the warehouse.

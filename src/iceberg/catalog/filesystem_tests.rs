@@ -163,6 +163,10 @@ fn empty_table(location: &str) -> TableMetadata {
     new_table(&schema, &spec, &order, location, &BTreeMap::new(), 2, 1_000).unwrap()
 }
 
+fn on<'a>(metadata: &'a TableMetadata, path: &'a str) -> BaseVersion<'a> {
+    BaseVersion { metadata, path }
+}
+
 /// Appends to the table until it holds, as a commit loop does.
 fn append(store: &dyn Store, location: &str, id: i64) {
     loop {
@@ -173,7 +177,7 @@ fn append(store: &dyn Store, location: &str, id: i64) {
             Snapshot { id, sequence_number, manifest_list: list, timestamp_ms: 2_000, ..Snapshot::default() };
         let next = base.add_snapshot(snapshot, "main", 2_000).unwrap();
         let next = next.with_metadata_log(&found.metadata_location, base.last_updated_ms).unwrap();
-        match publish(store, location, found.version.unwrap() + 1, &next, Some(&base)) {
+        match publish(store, location, found.version.unwrap() + 1, &next, Some(on(&base, &found.metadata_location))) {
             Ok(_) => return,
             Err(e) => assert_eq!(e.kind(), ErrorKind::CommitConflict, "{e}"),
         }
@@ -204,46 +208,64 @@ fn racing_publishers_lose_nothing() {
 
 /// A base so old that its successors were deleted: their names are free, and yet nothing may be published there.
 #[test]
-fn a_version_out_of_turn_is_withdrawn() {
+fn a_version_out_of_turn_is_not_published() {
     let dir = tempfile::tempdir().unwrap();
     let location = dir.path().join("t").display().to_string();
-    let mut first = empty_table(&location);
-    first.properties.insert(DELETE_AFTER_COMMIT.into(), "true".into());
-    first.properties.insert("write.metadata.previous-versions-max".into(), "1".into());
-    publish(&LocalStore, &location, 1, &first, None).unwrap();
-    let (old, _) = load(&LocalStore, &location).unwrap();
+    let (old, path) = short_lived(&location);
     (0..5).for_each(|id| append(&LocalStore, &location, id));
-    let late = Snapshot { id: 99, sequence_number: 1, manifest_list: Some("l".into()), ..Snapshot::default() };
-    let late = old.add_snapshot(late, "main", 3_000).unwrap();
-    let e = publish(&LocalStore, &location, 2, &late, Some(&old)).unwrap_err();
+    let e = publish(&LocalStore, &location, 2, &snapshot_on(&old, 99), Some(on(&old, &path))).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::CommitConflict);
     let (metadata, found) = load(&LocalStore, &location).unwrap();
     assert_eq!((metadata.snapshots.len(), found.version), (5, Some(6)));
     assert!(find_version(&LocalStore, &format!("{location}/metadata"), 2).unwrap().is_none());
 }
 
-/// Writers of one version under different names: never two winners, and what is left is what a winner wrote.
+/// A table of one version that keeps one old version.
+fn short_lived(location: &str) -> (TableMetadata, String) {
+    let mut first = empty_table(location);
+    first.properties.insert(DELETE_AFTER_COMMIT.into(), "true".into());
+    first.properties.insert("write.metadata.previous-versions-max".into(), "1".into());
+    publish(&LocalStore, location, 1, &first, None).unwrap();
+    let (metadata, found) = load(&LocalStore, location).unwrap();
+    (metadata, found.metadata_location)
+}
+
+fn snapshot_on(base: &TableMetadata, id: i64) -> TableMetadata {
+    let sequence_number = base.next_sequence_number(std::iter::empty()).unwrap();
+    let list = Some("l".to_owned());
+    let snapshot = Snapshot { id, sequence_number, manifest_list: list, timestamp_ms: 3_000, ..Snapshot::default() };
+    base.add_snapshot(snapshot, "main", 3_000).unwrap()
+}
+
+/// Writers of one version that want different codecs: they share a name, so exactly one of them wins.
 #[test]
 fn racing_publishers_of_different_codecs() {
-    for _ in 0..20 {
+    for version in [1, 2].repeat(10) {
         let dir = tempfile::tempdir().unwrap();
         let location = dir.path().display().to_string();
+        let first = empty_table(&location);
+        let path = format!("{location}/metadata/v1.metadata.json");
+        if version == 2 {
+            assert_eq!(publish(&LocalStore, &location, 1, &first, None).unwrap(), path);
+        }
+        let base = (version == 2).then(|| on(&first, &path));
         let wins: Vec<i64> = std::thread::scope(|s| {
             let race = |mark: i64, codec: &'static str| {
                 let mut metadata = empty_table(&location);
                 metadata.last_sequence_number = mark;
                 metadata.properties.insert(METADATA_COMPRESSION.into(), codec.into());
                 let location = &location;
-                s.spawn(move || publish(&LocalStore, location, 1, &metadata, None).map(|_| mark).map_err(|e| e.kind()))
+                let publish = move || publish(&LocalStore, location, version, &metadata, base);
+                s.spawn(move || publish().map(|_| mark).map_err(|e| e.kind()))
             };
             let racers = [race(1, "none"), race(2, "gzip"), race(3, "none"), race(4, "GZIP")];
             let results = racers.map(|r| r.join().unwrap());
             assert!(results.iter().all(|r| matches!(r, Ok(_) | Err(ErrorKind::CommitConflict))), "{results:?}");
             results.into_iter().flatten().collect()
         });
-        assert!(wins.len() <= 1);
-        let left = load(&LocalStore, &location).map(|(m, _)| m.last_sequence_number).ok();
-        assert_eq!(left, wins.first().copied());
+        assert_eq!(wins.len(), 1);
+        let (left, found) = load(&LocalStore, &location).unwrap();
+        assert_eq!((left.last_sequence_number, found.version), (wins[0], Some(version)));
     }
 }
 
@@ -257,12 +279,22 @@ fn a_version_is_published_once_and_hinted() {
     assert_eq!(std::fs::read(dir.path().join("metadata/version-hint.text")).unwrap(), b"1");
     m.properties.insert(METADATA_COMPRESSION.into(), "gzip".into());
     assert_eq!(publish(&LocalStore, &location, 1, &m, None).unwrap_err().kind(), ErrorKind::CommitConflict);
-    let path = publish(&LocalStore, &location, 2, &m, None).unwrap();
-    assert!(path.ends_with("/v2.gz.metadata.json"));
+    // The base's codec decides about the name, so that all writers of a version share it.
+    let mut plain = m.clone();
+    plain.properties.remove(METADATA_COMPRESSION);
+    let path = publish(&LocalStore, &location, 2, &m, Some(on(&plain, &path))).unwrap();
+    assert!(path.ends_with("/v2.metadata.json"));
+    let path = publish(&LocalStore, &location, 3, &m, Some(on(&m, &path))).unwrap();
+    assert!(path.ends_with("/v3.gz.metadata.json"));
     assert!(std::fs::read(&path).unwrap().starts_with(&[0x1f, 0x8b]));
     assert_eq!(load(&LocalStore, &location).unwrap().0, m);
+    // A codec that only another engine knows does not stop the commit that replaces it.
+    let mut unknown = m.clone();
+    unknown.properties.insert(METADATA_COMPRESSION.into(), "zstd".into());
+    let path = publish(&LocalStore, &location, 4, &m, Some(on(&unknown, &path))).unwrap();
+    assert!(path.ends_with("/v4.metadata.json"));
     m.properties.insert(METADATA_COMPRESSION.into(), "rot13".into());
-    assert_eq!(publish(&LocalStore, &location, 3, &m, None).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(publish(&LocalStore, &location, 5, &m, None).unwrap_err().kind(), ErrorKind::InvalidInput);
     assert_eq!(publish(&LocalStore, &location, 0, &m, None).unwrap_err().kind(), ErrorKind::InvalidInput);
 }
 
@@ -277,8 +309,9 @@ fn old_files_go_only_when_asked_and_only_from_the_table() {
     publish(&LocalStore, &location, 1, &m, None).unwrap();
     for version in 2..6 {
         let base = m.clone();
-        m = m.with_metadata_log(&format!("{location}/metadata/v{}.metadata.json", version - 1), 0).unwrap();
-        publish(&LocalStore, &location, version, &m, Some(&base)).unwrap();
+        let before = format!("{location}/metadata/v{}.metadata.json", version - 1);
+        m = m.with_metadata_log(&before, 0).unwrap();
+        publish(&LocalStore, &location, version, &m, Some(on(&base, &before))).unwrap();
     }
     let there = |name: &str| dir.path().join("t/metadata").join(name).exists();
     assert!((1..6).all(|v| there(&format!("v{v}.metadata.json"))));
@@ -288,7 +321,8 @@ fn old_files_go_only_when_asked_and_only_from_the_table() {
     m.metadata_log[0].metadata_file = precious.display().to_string();
     let base = m.clone();
     m.metadata_log.clear();
-    publish(&LocalStore, &location, 6, &m, Some(&base)).unwrap();
+    let before = format!("{location}/metadata/v5.metadata.json");
+    publish(&LocalStore, &location, 6, &m, Some(on(&base, &before))).unwrap();
     assert!(precious.exists() && !there("v4.metadata.json") && there("v3.metadata.json") && there("v6.metadata.json"));
 }
 
@@ -383,25 +417,132 @@ fn dropping_takes_the_folder_and_nothing_else() {
     assert_eq!(cat.list_tables(&levels("db")).unwrap(), [other]);
 }
 
-/// A store in which another writer publishes the same version, compressed, just before ours appears.
-#[derive(Debug)]
-struct Meddled;
+/// A store in which other writers work just before our version appears, or just after.
+struct Between<F: Fn(&str) + Send + Sync> {
+    before: bool,
+    others: F,
+}
 
-impl Hooks for Meddled {
-    fn change(&self, change: Change<'_>, work: &dyn Fn() -> Result<()>) -> Result<()> {
-        if let Change::PutIfAbsent(path) = change {
-            LocalStore.put_if_absent(&path.replace(".metadata.json", ".gz.metadata.json"), &gzipped(7))?;
-        }
-        work()
+impl<F: Fn(&str) + Send + Sync> std::fmt::Debug for Between<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Between")
     }
 }
 
+impl<F: Fn(&str) + Send + Sync> Hooks for Between<F> {
+    fn change(&self, change: Change<'_>, work: &dyn Fn() -> Result<()>) -> Result<()> {
+        let Change::PutIfAbsent(path) = change else {
+            assert!(!matches!(change, Change::Delete(path) if version_of(path).is_some()), "a version was withdrawn");
+            return work();
+        };
+        if self.before {
+            (self.others)(path);
+        }
+        work()?;
+        if !self.before {
+            (self.others)(path);
+        }
+        Ok(())
+    }
+}
+
+/// Three writers: we publish a version, a second one (Java, which changes the codec) publishes the same version under
+/// its own name, and a third builds on one of the two. Whatever the order, both files and the third commit stay.
 #[test]
-fn a_version_that_appears_under_another_name_wins() {
+fn a_version_that_a_third_writer_built_on_is_never_withdrawn() {
+    for (before, third_on) in
+        [(true, Some("gz.")), (true, None), (false, Some("gz.")), (false, Some("")), (false, None)]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let location = dir.path().display().to_string();
+        publish(&LocalStore, &location, 1, &empty_table(&location), None).unwrap();
+        let (base, found) = load(&LocalStore, &location).unwrap();
+        let theirs = snapshot_on(&base, 7);
+        let second = format!("{location}/metadata/v2.gz.metadata.json");
+        let others = |ours: &str| {
+            let third = third_on.map(|on| {
+                let built_on = format!("{location}/metadata/v2.{on}metadata.json");
+                let publish_second =
+                    || LocalStore.put_if_absent(&second, &compress(&encode_metadata(&theirs)).unwrap());
+                if on == "gz." {
+                    publish_second().unwrap();
+                    return snapshot_on(&theirs, 8);
+                }
+                assert_eq!(built_on, ours);
+                let third = snapshot_on(&read_metadata(&LocalStore, ours).unwrap(), 8);
+                publish_second().unwrap();
+                third
+            });
+            match third {
+                Some(third) => LocalStore.put_if_absent(&ours.replace("v2.", "v3."), &encode_metadata(&third)).unwrap(),
+                None => LocalStore.put_if_absent(&second, &compress(&encode_metadata(&theirs)).unwrap()).unwrap(),
+            }
+        };
+        let store = Hooked(Between { before, others });
+        let ours = snapshot_on(&base, 9);
+        let e = publish(&store, &location, 2, &ours, Some(on(&base, &found.metadata_location))).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::CommitStateUnknown, "{before} {third_on:?}");
+        assert!(is_disputed(&e) && e.to_string().contains("v2.gz.metadata.json"), "{e}");
+        let at = |name: &str| read_metadata(&LocalStore, &format!("{location}/metadata/{name}")).unwrap();
+        assert_eq!((at("v2.metadata.json"), at("v2.gz.metadata.json")), (ours.clone(), theirs.clone()));
+        let (newest, found) = load(&LocalStore, &location).unwrap();
+        assert_eq!(found.version, Some(if third_on.is_some() { 3 } else { 2 }));
+        assert!(newest.snapshot_by_id(if third_on.is_some() { 8 } else { 9 }).is_some());
+        // A third writer of ours that read the second file learns that it is not the version before.
+        if third_on.is_none() {
+            let e =
+                publish(&LocalStore, &location, 3, &snapshot_on(&theirs, 8), Some(on(&theirs, &second))).unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::CommitConflict);
+            assert!(find_version(&LocalStore, &format!("{location}/metadata"), 3).unwrap().is_none());
+        }
+    }
+}
+
+/// A third writer that already built on the second writer's file when ours appeared: its commit stays, and it is told.
+#[test]
+fn a_base_that_is_replaced_during_the_publication_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let location = dir.path().display().to_string();
-    let e = publish(&Hooked(Meddled), &location, 1, &empty_table(&location), None).unwrap_err();
+    publish(&LocalStore, &location, 1, &empty_table(&location), None).unwrap();
+    let (base, _) = load(&LocalStore, &location).unwrap();
+    let theirs = snapshot_on(&base, 7);
+    let second = format!("{location}/metadata/v2.gz.metadata.json");
+    LocalStore.put_if_absent(&second, &compress(&encode_metadata(&theirs)).unwrap()).unwrap();
+    let first = |_: &str| {
+        let ours = encode_metadata(&snapshot_on(&base, 9));
+        LocalStore.put_if_absent(&format!("{location}/metadata/v2.metadata.json"), &ours).unwrap();
+    };
+    let store = Hooked(Between { before: true, others: first });
+    let e = publish(&store, &location, 3, &snapshot_on(&theirs, 8), Some(on(&theirs, &second))).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::CommitStateUnknown);
+    assert!(load(&LocalStore, &location).unwrap().0.snapshot_by_id(8).is_some());
+}
+
+/// While we publish on a version, others commit so often that its file is deleted. Java may build on our late version
+/// by a stale hint. So it stays, and the newest version is still found.
+#[test]
+fn a_version_out_of_turn_is_not_withdrawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let location = dir.path().join("t").display().to_string();
+    let (old, path) = short_lived(&location);
+    let others = |_: &str| (0..5).for_each(|id| append(&LocalStore, &location, id));
+    let store = Hooked(Between { before: true, others });
+    let late = snapshot_on(&old, 99);
+    let e = publish(&store, &location, 2, &late, Some(on(&old, &path))).unwrap_err();
+    assert!(e.kind() == ErrorKind::CommitStateUnknown && is_disputed(&e), "{e}");
+    assert!(!is_published(&LocalStore, &location, 2, &late, on(&old, &path)).unwrap());
+    let (metadata, found) = load(&LocalStore, &location).unwrap();
+    assert_eq!((metadata.snapshots.len(), found.version), (5, Some(6)));
+}
+
+/// Two writers of one table: the second, as Java does, publishes under a name that only it uses.
+#[test]
+fn a_version_that_another_name_has_is_a_conflict() {
+    let dir = tempfile::tempdir().unwrap();
+    let location = dir.path().display().to_string();
+    std::fs::create_dir(dir.path().join("metadata")).unwrap();
+    std::fs::write(dir.path().join("metadata/v1.gz.metadata.json"), gzipped(7)).unwrap();
+    let e = publish(&LocalStore, &location, 1, &empty_table(&location), None).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::CommitConflict);
-    assert_eq!(load(&LocalStore, &location).unwrap().0.last_sequence_number, 7);
     assert!(!dir.path().join("metadata/v1.metadata.json").exists());
 }

@@ -8,6 +8,7 @@ use super::metadata_files::FoundMetadata;
 use super::metadata_pointer::{FolderVersions, MetadataPointer};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
+use crate::format::view::{NewView, ViewInfo};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::Store;
@@ -141,6 +142,42 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// `NotFound`; errors of the store.
     fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()>;
+
+    /// The catalog's views. `None` if it has no views.
+    fn views(&self) -> Option<&dyn ViewCatalog> {
+        None
+    }
+}
+
+/// The views of a catalog.
+pub trait ViewCatalog {
+    /// Lists the views directly in a namespace.
+    ///
+    /// # Errors
+    /// Here and below: `Unsupported` if the catalog's server has no views; errors of the server. `NotFound` if the
+    /// namespace does not exist.
+    fn list(&self, namespace: &[String]) -> Result<Vec<TableIdent>>;
+
+    /// Loads a view. `NotFound` if it does not exist.
+    fn load_view(&self, ident: &TableIdent) -> Result<ViewInfo>;
+
+    /// Whether a view exists.
+    fn has_view(&self, ident: &TableIdent) -> Result<bool>;
+
+    /// Creates a view. `AlreadyExists` if the name is taken.
+    fn create_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo>;
+
+    /// Gives a view another version. `CommitConflict` if another client did so first.
+    fn replace_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo>;
+
+    /// Registers a view by its metadata file. `AlreadyExists` if the name is taken.
+    fn register_view(&self, ident: &TableIdent, metadata_location: &str) -> Result<ViewInfo>;
+
+    /// Renames a view. `AlreadyExists` if the name is taken.
+    fn rename_view(&self, from: &TableIdent, to: &TableIdent) -> Result<()>;
+
+    /// Removes a view. `NotFound` if it does not exist.
+    fn drop_view(&self, ident: &TableIdent) -> Result<()>;
 }
 
 impl FilesystemCatalog {

@@ -10,15 +10,18 @@ use std::sync::Arc;
 use super::filesystem::FilesystemCatalog;
 use super::interface::TableCatalog;
 use super::memory::MemoryNames;
-use super::register::TableRegister;
 use super::registered::NamedCatalog;
 use super::rest::RestCatalog;
 use super::sql::{SqlLayout, SqlNames};
 use crate::error::{Error, Result, ResultExt};
+use crate::format::register::{TableRegister, library_register};
 use crate::store::database::open_database;
 use crate::store::http::auth::HeaderProvider;
 use crate::store::local::TemporaryFolder;
 use crate::store::{self, StoreOptions};
+
+/// PyIceberg's property with the class of a catalog. It is the type too if no other type is given.
+const CUSTOM: &str = "py-catalog-impl";
 
 /// Whether properties are those of a file-system catalog.
 pub fn has_folders(properties: &BTreeMap<String, String>) -> bool {
@@ -51,13 +54,32 @@ pub(crate) fn of_type_with(
         Some("sql" | "jdbc") => sql(name, properties),
         Some("rest") => Ok(Arc::new(RestCatalog::new(name, properties, headers)?)),
         Some("memory" | "in-memory") => memory(name, properties),
+        Some("hive" | "glue" | "dynamodb" | "bigquery") => library(name, properties),
+        Some(CUSTOM) if properties.contains_key(CUSTOM) => library(name, properties),
         other => {
             let other = other.unwrap_or_default();
             Err(Error::unsupported(format!("catalogs of type '{other}' are not supported yet"))
                 .with("catalog", name)
-                .hint("Supported types: filesystem, sql, rest, memory"))
+                .hint("Supported types: filesystem, sql, rest, memory, and by PyIceberg hive, glue, dynamodb and bigquery"))
         }
     }
+}
+
+/// The tables of a catalog that PyIceberg opens.
+fn library(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
+    of_register(library_register(name, properties).with("catalog", name)?, name, properties)
+}
+
+/// The tables of a register.
+///
+/// # Errors
+/// Errors of [`NamedCatalog::new`].
+pub fn of_register(
+    register: Arc<dyn TableRegister>,
+    name: &str,
+    properties: &BTreeMap<String, String>,
+) -> Result<Arc<dyn TableCatalog>> {
+    named(register, name, properties, text(properties, "warehouse"))
 }
 
 /// The tables of a file-system catalog.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::register::TableRegister;
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
+use crate::format::register::TableRegister;
 use crate::store::local::TemporaryFolder;
 
 /// The tables and namespaces of one process.

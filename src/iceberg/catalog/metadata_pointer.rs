@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use super::filesystem;
+use super::filesystem::{self, BaseVersion};
 use super::metadata_files::{FoundMetadata, load};
 use crate::error::{Error, Result};
+use crate::format::catalog::TableLabels;
 use crate::format::ident::TableIdent;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
@@ -34,6 +35,9 @@ pub enum Publication {
     /// Only the newest version can tell whether the commit was published. `CommitConflict` if another version is in the
     /// way; that version may be this commit's own.
     Unknown(Error),
+    /// The file exists, but another writer's file may be the version of the table. Only a later version that contains
+    /// the commit proves that it was published.
+    Disputed(Error),
 }
 
 impl Publication {
@@ -47,6 +51,7 @@ impl Publication {
         match published {
             Ok(found) => Publication::Committed(Box::new(TableVersion { metadata: commit.next.clone(), found })),
             Err(e) if is_certain(&e) => Publication::Refused(e),
+            Err(e) if filesystem::is_disputed(&e) => Publication::Disputed(e),
             Err(e) => Publication::Unknown(e),
         }
     }
@@ -77,6 +82,16 @@ pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
 
     /// Whether the table is identified by its folder. Then the table and its metadata can't be moved.
     fn is_by_folder(&self) -> bool;
+
+    /// Whether a commit may have at most one new snapshot.
+    fn takes_one_snapshot(&self) -> bool {
+        false
+    }
+
+    /// Labels that the catalog gives the table.
+    fn labels(&self) -> TableLabels {
+        TableLabels::default()
+    }
 
     /// The catalog that another process has to open, with its name, its properties and the table's identifier.
     fn catalog(&self) -> Option<KeptBy<'_>>;
@@ -120,17 +135,18 @@ impl MetadataPointer for FolderVersions {
             Err(e) => return Publication::Refused(e),
         };
         let published = || -> Result<FoundMetadata> {
-            let (store, base) = (self.store.as_ref(), Some(&base.metadata));
-            let path = filesystem::publish(store, &self.root, version, &commit.next, base)?;
+            let base = BaseVersion { metadata: &base.metadata, path: &base.found.metadata_location };
+            let path = filesystem::publish(self.store.as_ref(), &self.root, version, &commit.next, Some(base))?;
             Ok(FoundMetadata { metadata_location: path, version: Some(version) })
         };
         Publication::of(commit, published(), |_| false)
     }
 
     fn was_published(&self, base: &TableVersion, commit: &MetadataCommit) -> bool {
+        let base_version = BaseVersion { metadata: &base.metadata, path: &base.found.metadata_location };
         let next = base.found.version.and_then(|v| v.checked_add(1));
-        let there = next.map(|v| filesystem::load_version(self.store.as_ref(), &self.root, v));
-        matches!(there, Some(Ok(Some(there))) if there == commit.next)
+        let is_there = |v| filesystem::is_published(self.store.as_ref(), &self.root, v, &commit.next, base_version);
+        next.is_some_and(|v| is_there(v).unwrap_or(false))
     }
 
     fn check_writable(&self, metadata: &TableMetadata, found: &FoundMetadata) -> Result<()> {

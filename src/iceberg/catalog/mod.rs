@@ -10,7 +10,6 @@
 //! - `metadata_pointer`: the pointer to a table's current version
 //! - `newest_metadata`: which metadata file of a folder is current
 //! - `reachable`: the files that a table's metadata leads to
-//! - `register`: the register of a catalog that knows tables by name
 //! - `registered`: catalogs that keep a register of names: SQL catalogs and those in memory
 //! - `rest`: catalogs behind Iceberg's REST API
 //! - `sql`: A register in a SQL database
@@ -24,7 +23,6 @@ mod metadata_names;
 pub mod metadata_pointer;
 mod newest_metadata;
 mod reachable;
-pub mod register;
 pub mod registered;
 mod rest;
 pub mod sql;

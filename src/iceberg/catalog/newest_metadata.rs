@@ -8,6 +8,8 @@
 //! - Within a line of one table the highest number is current. The hint only decides between equal numbers.
 //! - Between two lines of one table the later one is current: the one whose log names the other, else the one with the
 //!   higher sequence number, else the one that was updated later.
+//! - A hint that names the last file of the only line settles the matter at once. A local store then looks at no other
+//!   file, so that opening a table with a long history stays fast.
 //! - Of two tables (`table-uuid`) the later one is current if it began after the last update of the other.
 //!   Otherwise the error names both.
 
@@ -29,7 +31,16 @@ use crate::types::temporal::format_instant;
 /// `CorruptTable` if the hint names a later version than the folder has, or the folder holds two tables or two
 /// histories of one, and nothing tells which is current. Errors of the store; those of reading metadata.
 pub(super) fn newest(store: &dyn Store, folder: &str) -> Result<Option<String>> {
-    let (hint, files) = hint_and_files(store, folder)?;
+    let (hint, files) = match store.is_remote() {
+        true => hint_and_files(store, folder)?,
+        false => {
+            let hint = read_hint(store, folder)?;
+            if let Some(current) = hinted_last(store, folder, hint.as_ref())? {
+                return Ok(Some(current));
+            }
+            (hint, store.list(folder)?)
+        }
+    };
     let mut choice = Choice { store, folder, hint, metadata: BTreeMap::new() };
     let named: Vec<Named> = files.iter().filter_map(Named::of).collect();
     let tops = choice.tops(&named)?;
@@ -91,19 +102,42 @@ impl Hint {
     }
 }
 
-/// Reads the hint and lists the folder. A remote store does both at once.
-fn hint_and_files(store: &dyn Store, folder: &str) -> Result<(Option<Hint>, Vec<FileInfo>)> {
-    let path = join(folder, VERSION_HINT);
-    let hint = || match store.get_tail(&path, LONGEST_HINT) {
+/// Reads the version hint, if there is a usable one.
+fn read_hint(store: &dyn Store, folder: &str) -> Result<Option<Hint>> {
+    match store.get_tail(&join(folder, VERSION_HINT), LONGEST_HINT) {
         // The store did not answer, so a hint may exist.
         Err(e) if store.is_remote() && e.kind() != ErrorKind::NotFound => Err(e),
         found => Ok(found.ok().filter(|(_, size)| *size <= LONGEST_HINT).and_then(|(bytes, _)| Hint::parse(&bytes))),
-    };
-    if !store.is_remote() {
-        return Ok((hint()?, store.list(folder)?));
     }
+}
+
+/// The last version of a local folder, if the hint names it and the folder has no files of catalogs. Commits to the
+/// folder write the hint after the version, so no other table can have continued this line.
+fn hinted_last(store: &dyn Store, folder: &str, hint: Option<&Hint>) -> Result<Option<String>> {
+    let Some(Hint::Version(hinted)) = hint else { return Ok(None) };
+    let (mut named, mut last) = (Vec::new(), None);
+    for file in store.list_names(folder)? {
+        match parse_name(&file) {
+            Some(Name::Numbered(_)) => return Ok(None),
+            Some(name @ Name::Version(version)) => {
+                last = last.max(Some(version));
+                if version == *hinted {
+                    named.push(Named { name, path: join(folder, &file), modified_ms: 0 });
+                }
+            }
+            None => {}
+        }
+    }
+    match named.first().filter(|_| last == Some(*hinted)) {
+        Some(top) => last_version(store, folder, &named, top).map(|found| Some(found.path)),
+        None => Ok(None),
+    }
+}
+
+/// Reads the hint and lists the folder of a remote store at once.
+fn hint_and_files(store: &dyn Store, folder: &str) -> Result<(Option<Hint>, Vec<FileInfo>)> {
     let mut both = in_parallel(store, 2, |i| match i {
-        0 => Ok((hint()?, Vec::new())),
+        0 => Ok((read_hint(store, folder)?, Vec::new())),
         _ => Ok((None, store.list(folder)?)),
     })?;
     let files = both.pop().map(|(_, files)| files).unwrap_or_default();
@@ -124,7 +158,7 @@ impl Choice<'_> {
     fn tops(&mut self, named: &[Named]) -> Result<Vec<Named>> {
         let mut tops = Vec::new();
         if let Some(version) = highest(named, |name| matches!(name, Name::Version(_))) {
-            tops.push(self.last_version(named, version)?);
+            tops.push(last_version(self.store, self.folder, named, version)?);
         }
         if let Some(last) = highest(named, |name| matches!(name, Name::Numbered(_))) {
             let mut last: Vec<Named> = named.iter().filter(|file| file.name == last.name).cloned().collect();
@@ -141,21 +175,6 @@ impl Choice<'_> {
             tops.extend(last.pop());
         }
         Ok(tops)
-    }
-
-    /// The file of the last version that was listed, the plain one first. A local folder may have a later one: one that
-    /// came after the listing.
-    fn last_version(&self, named: &[Named], last: &Named) -> Result<Named> {
-        let rank = |file: &&Named| SUFFIXES.iter().rposition(|suffix| file.path.ends_with(suffix));
-        let first = named.iter().filter(|file| file.name == last.name).min_by_key(rank).unwrap_or(last);
-        let (mut version, mut path) = (number(first.name), first.path.clone());
-        while !self.store.is_remote()
-            && let Some(next) = version.checked_add(1)
-            && let Some(newer) = find_version(self.store, self.folder, next)?
-        {
-            (version, path) = (next, newer);
-        }
-        Ok(Named { name: Name::Version(version), path, modified_ms: first.modified_ms })
     }
 
     fn is_hinted(&self, file: &Named) -> bool {
@@ -290,6 +309,21 @@ impl Choice<'_> {
             .with("path", join(self.folder, &format!("{file}{}", SUFFIXES[0])))
             .hint(format!("Restore the file, or write {newest} into {hint} to go back to version {newest}")))
     }
+}
+
+/// The file of the last version that was listed, the plain one first. A local folder may have a later one, which came
+/// after the listing.
+fn last_version(store: &dyn Store, folder: &str, named: &[Named], last: &Named) -> Result<Named> {
+    let rank = |file: &&Named| SUFFIXES.iter().rposition(|suffix| file.path.ends_with(suffix));
+    let first = named.iter().filter(|file| file.name == last.name).min_by_key(rank).unwrap_or(last);
+    let (mut version, mut path) = (number(first.name), first.path.clone());
+    while !store.is_remote()
+        && let Some(next) = version.checked_add(1)
+        && let Some(newer) = find_version(store, folder, next)?
+    {
+        (version, path) = (next, newer);
+    }
+    Ok(Named { name: Name::Version(version), path, modified_ms: first.modified_ms })
 }
 
 fn number(name: Name) -> u64 {

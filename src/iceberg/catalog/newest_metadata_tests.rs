@@ -116,7 +116,7 @@ fn large_numbers_are_versions() {
     assert_eq!(folder.hint("1720000000").open().unwrap().0, 3);
     folder.put(version("v18446744073709551615.metadata.json", "a", 9));
     assert_eq!(folder.open().unwrap(), (9, Some(u64::MAX)));
-    // Beyond 64 bits it is no version that anybody could follow.
+    // Beyond 64 bits it is not a version that anybody could follow.
     folder.put(version("v99999999999999999999.metadata.json", "a", 10));
     assert_eq!(folder.open().unwrap().0, 9);
 }
@@ -217,4 +217,18 @@ fn a_folder_without_metadata_has_no_newest() {
     folder.hint("3");
     assert_eq!(folder.open().unwrap_err().kind(), ErrorKind::NotFound);
     assert!(Path::new(&folder.location()).exists());
+}
+
+#[test]
+fn a_right_hint_spares_a_look_at_each_file() {
+    let names = [("v1.metadata.json", 1), ("v2.metadata.json", 2), ("v3.gz.metadata.json", 3), ("v3.metadata.json", 4)];
+    let folder = Folder::of(&names);
+    // An earlier file was copied later.
+    folder.put(Version { updated_ms: 9_000_000, ..version("v1.metadata.json", "a", 1) });
+    assert_eq!(folder.hint("3").open().unwrap(), (4, Some(3)));
+    assert_eq!(hinted_last(&LocalStore, &join(&folder.location(), "metadata"), Some(&Hint::Version(2))).unwrap(), None);
+    // A catalog's file of another table is seen whatever the hint says.
+    folder.put(Version { updated_ms: 9_000_001, ..version("00000-a.metadata.json", "new", 0) });
+    assert_eq!(hinted_last(&LocalStore, &join(&folder.location(), "metadata"), Some(&Hint::Version(3))).unwrap(), None);
+    assert!(folder.open().unwrap_err().to_string().contains("two tables"));
 }

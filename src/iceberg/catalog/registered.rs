@@ -12,9 +12,9 @@ use super::metadata_files::FoundMetadata;
 use super::metadata_names::{number_of, read_metadata};
 use super::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
 use super::reachable::reachable_files;
-use super::register::TableRegister;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::{TableIdent, check_name};
+use crate::format::register::TableRegister;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::commit::own_folders::own_folders;
 use crate::iceberg::spec::metadata::METADATA_FOLDER;
@@ -122,7 +122,8 @@ fn taken(ident: &TableIdent) -> Error {
 fn write_metadata(store: &dyn Store, metadata: &TableMetadata, number: u64) -> Result<String> {
     let (suffix, bytes) = encoded(metadata)?;
     let path = join(&metadata_folder(metadata), &format!("{number:05}-{}{suffix}", uuid::Uuid::new_v4()));
-    store.put_if_absent(&path, &bytes)?;
+    // The file can be there although writing it failed. No register names it yet.
+    store.put_if_absent(&path, &bytes).inspect_err(|e| forget(store, &path, e))?;
     Ok(path)
 }
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use super::register::TableRegister;
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
+use crate::format::register::TableRegister;
 use crate::store::database::{Database, Statement, TextRow};
 
 const TABLES: &str = "iceberg_tables";

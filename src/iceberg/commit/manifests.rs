@@ -78,8 +78,9 @@ impl ManifestWriter {
 
     fn put(&self, base: &TableMetadata, name: &str, bytes: &[u8]) -> Result<String> {
         let path = location::join(&location::join(&base.location, METADATA_FOLDER), name);
-        self.store.put_if_absent(&path, bytes)?;
+        // This comes first: a file can be there although writing it failed.
         self.written.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+        self.store.put_if_absent(&path, bytes)?;
         Ok(path)
     }
 

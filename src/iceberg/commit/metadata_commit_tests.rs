@@ -16,10 +16,10 @@ use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder, Type}
 /// What a catalog makes of the commit's updates is the commit's version, and both survive JSON.
 pub(crate) fn check_replay(base: &TableMetadata, commit: &MetadataCommit) {
     let next = &commit.next;
-    let made = apply(base, &commit.updates, next.last_updated_ms);
-    let made = made.unwrap_or_else(|e| panic!("{e}: {:?}", commit.updates));
-    let made = TableMetadata { metadata_log: next.metadata_log.clone(), ..made };
-    assert_eq!(made, *next, "{:?}", commit.updates);
+    let replayed = apply(base, &commit.updates, next.last_updated_ms);
+    let replayed = replayed.unwrap_or_else(|e| panic!("{e}: {:?}", commit.updates));
+    let replayed = TableMetadata { metadata_log: next.metadata_log.clone(), ..replayed };
+    assert_eq!(replayed, *next, "{:?}", commit.updates);
     for requirement in &commit.requirements {
         requirement.check(Some(base)).unwrap();
         assert_eq!(MetadataRequirement::from_json(requirement.to_json()).unwrap(), *requirement);
@@ -118,9 +118,13 @@ fn metadata_of_other_writers_is_created_and_replayed() {
         let empty = TableMetadata { next_row_id: full.next_row_id.map(|_| 0), ..empty };
         let commit = MetadataCommit::creating(&empty).unwrap();
         assert_eq!(commit.requirements, [MetadataRequirement::AssertCreate]);
-        let made = commit.next;
+        let created = commit.next;
         let about = path.display();
-        assert_eq!(TableMetadata { last_column_id: empty.last_column_id, ..made.schemas_of(&empty) }, empty, "{about}");
+        assert_eq!(
+            TableMetadata { last_column_id: empty.last_column_id, ..created.schemas_of(&empty) },
+            empty,
+            "{about}"
+        );
         seen += 1;
     }
     assert!(seen > 0);
@@ -148,7 +152,7 @@ fn requirements_tell_what_others_changed() {
     assert_eq!(commit.requirements, [MetadataRequirement::AssertTableUuid(uuid), main.clone()]);
     let others = base.add_snapshot(snapshot(&base, 8, 3), MAIN_BRANCH, 3).unwrap();
     assert_eq!(main.check(Some(&others)).unwrap_err().kind(), ErrorKind::CommitConflict);
-    // A property is no conflict.
+    // A property is not a conflict.
     let others = base.set_properties(&BTreeMap::from([("a".to_owned(), "b".to_owned())]), 3).unwrap();
     main.check(Some(&others)).unwrap();
     let named = &commit.to_json()["updates"];
@@ -234,8 +238,8 @@ fn creation_names_its_updates_in_order_and_can_add_rows() {
         let filled = empty.add_snapshot(snapshot(&empty, 7, 5), MAIN_BRANCH, 5).unwrap();
         let with_rows: Vec<_> = layout.into_iter().chain(["add-snapshot", "set-snapshot-ref"]).collect();
         assert_eq!(named(check_creation(&filled)), with_rows);
-        let again = filled.add_snapshot(snapshot(&filled, 8, 6), MAIN_BRANCH, 6).unwrap();
-        let branched = again.add_snapshot(snapshot(&again, 9, 7), "b", 7).unwrap();
+        let longer = filled.add_snapshot(snapshot(&filled, 8, 6), MAIN_BRANCH, 6).unwrap();
+        let branched = longer.add_snapshot(snapshot(&longer, 9, 7), "b", 7).unwrap();
         check_creation(&branched);
     }
 }

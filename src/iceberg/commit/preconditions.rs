@@ -149,6 +149,40 @@ impl Preconditions {
     }
 }
 
+impl Preconditions {
+    /// Whether both can be checked together: they were planned on the same snapshot.
+    pub(super) fn fits(&self, later: &Preconditions) -> bool {
+        !self.asks_anything() || !later.asks_anything() || self.since == later.since
+    }
+
+    /// The preconditions of two changes that become one. They must fit.
+    pub(super) fn joined(self, later: Preconditions) -> Preconditions {
+        match (self.asks_anything(), later.asks_anything()) {
+            (_, false) => return self,
+            (false, true) => return later,
+            (true, true) => {}
+        }
+        let both = |a: Option<Predicate>, b: Option<Predicate>| Some(Predicate::Or(vec![a?, b?]));
+        Preconditions {
+            since: self.since,
+            filter: both(self.filter, later.filter),
+            partitions: self.partitions.zip(later.partitions).map(|(a, b)| [a, b].concat()),
+            no_new_data: self.no_new_data || later.no_new_data,
+            no_new_deletes: self.no_new_deletes || later.no_new_deletes,
+            no_new_deletes_of_removed: self.no_new_deletes_of_removed || later.no_new_deletes_of_removed,
+            no_removed_data: self.no_removed_data || later.no_removed_data,
+            required: self.required.into_iter().chain(later.required).collect(),
+            absent: self.absent.into_iter().chain(later.absent).collect(),
+            required_may_be_deleted: self.required_may_be_deleted && later.required_may_be_deleted,
+            same_history: self.same_history || later.same_history,
+            only_specs: match (self.only_specs, later.only_specs) {
+                (Some(a), Some(b)) => Some(a.intersection(&b).copied().collect()),
+                (a, b) => a.or(b),
+            },
+        }
+    }
+}
+
 /// Checks that a version's data manifests use only specs that the change knows.
 ///
 /// # Errors

@@ -46,7 +46,7 @@ use crate::iceberg::commit::fingerprint::CommitFingerprint;
 use crate::iceberg::commit::manifests::{ManifestWriter, UNASSIGNED};
 use crate::iceberg::commit::merge::Merger;
 use crate::iceberg::commit::preconditions::{Preconditions, Subject};
-use crate::iceberg::commit::removal::{Dangling, FileRemoval, Outcome};
+use crate::iceberg::commit::removal::{Dangling, FileId, FileRemoval, Outcome};
 use crate::iceberg::commit::rewrite::ManifestRewrite;
 use crate::iceberg::commit::row_ids;
 use crate::iceberg::commit::snapshot_input::{Operation, SnapshotInput, Target, is_vector};
@@ -156,7 +156,7 @@ impl SnapshotProducer {
         self
     }
 
-    /// Only stages the snapshot: it is in the table, but no branch has it.
+    /// Only stages the snapshot: the table contains it, but it is on no branch.
     #[must_use]
     pub fn staged(mut self) -> Self {
         self.input.target = Target::Staged;
@@ -267,6 +267,45 @@ impl SnapshotProducer {
         self
     }
 
+    /// Checks that this change and a later one can become one snapshot that means the same as the two.
+    ///
+    /// # Errors
+    /// `Unsupported` with the reason.
+    pub(crate) fn check_joinable(&self, later: &SnapshotProducer) -> Result<()> {
+        let is_special = |change: &SnapshotProducer| {
+            let state = &change.state;
+            state.rewrite.is_some() || state.fingerprint.is_some() || change.input.data_sequence_number.is_some()
+        };
+        let is_open = later.state.data_removal.is_open() || later.state.delete_removal.is_open();
+        let why = if is_special(self) || is_special(later) {
+            "one of them rewrites files or commits messages"
+        } else if self.input.target != later.input.target {
+            "they go to different branches"
+        } else if is_open && self.input.added().next().is_some() {
+            "the second removes files that the first may have added"
+        } else if !self.input.preconditions.fits(&later.input.preconditions) {
+            "they were planned on different snapshots"
+        } else {
+            return Ok(());
+        };
+        Err(Error::unsupported(format!("two changes can't become one snapshot: {why}")))
+    }
+
+    /// This change and a later one as one snapshot, with the later one's id. Both belong to one transaction, and the
+    /// later one saw the rows of this one. They must be joinable.
+    pub(crate) fn joined(mut self, mut later: SnapshotProducer) -> SnapshotProducer {
+        self.undo();
+        later.undo();
+        let new: HashSet<FileId> = self.input.added().map(FileId::of).collect();
+        let SnapshotProducer { input, state } = later;
+        let mut cancelled = self.state.data_removal.join(state.data_removal, &new);
+        cancelled.extend(self.state.delete_removal.join(state.delete_removal, &new));
+        self.input.join(input, &cancelled);
+        self.state.writer.snapshot_id = state.writer.snapshot_id;
+        self.state.checked.clear();
+        self
+    }
+
     /// Sets the snapshot's id. Call it only before the first attempt.
     pub(crate) fn with_snapshot_id(mut self, id: i64) -> Self {
         self.state.writer.snapshot_id = id;
@@ -368,8 +407,8 @@ impl SnapshotProducer {
     pub fn clean_up(&mut self) {
         self.undo();
         if self.input.owns_files {
-            let paths: HashSet<&str> =
-                self.input.added_data.iter().chain(&self.input.added_deletes).map(|f| f.path.as_str()).collect();
+            let added = self.input.added().map(|f| f.path.as_str());
+            let paths: HashSet<&str> = added.chain(self.input.abandoned.iter().map(String::as_str)).collect();
             for path in paths.into_iter().filter(|path| !self.input.borrowed.contains(*path)) {
                 // A leftover file is harmless. The commit's own error matters more.
                 let _ = self.state.writer.store.delete(path);
@@ -397,6 +436,10 @@ impl SnapshotProducer {
             used = manifests.into_iter().map(|m| m.path).chain([list]).collect();
         }
         self.state.writer.delete(|path| !used.contains(path));
+        for path in &self.input.abandoned {
+            // A leftover file is harmless.
+            let _ = self.state.writer.store.delete(path);
+        }
     }
 
     /// Checks that a table of this version can have the files.

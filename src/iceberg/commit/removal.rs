@@ -69,7 +69,7 @@ pub(super) struct FileRemoval {
     known_for: (i32, Dangling),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct EntryPlace {
     partition: Arc<Partition>,
     /// The highest data sequence number of the files. A manifest with only newer files holds none of them.
@@ -164,6 +164,29 @@ impl FileRemoval {
             None => filter,
             Some(before) => Predicate::Or(vec![before, filter]),
         });
+    }
+
+    /// Whether it removes whatever partitions or filters hold, not only named files.
+    pub(super) fn is_open(&self) -> bool {
+        !self.partitions.is_empty() || self.filter.is_some()
+    }
+
+    /// Removes the files of a later removal too. Files of `new` are not in the table yet: those that the later removal
+    /// names are returned instead.
+    pub(super) fn join(&mut self, later: FileRemoval, new: &HashSet<FileId>) -> HashSet<FileId> {
+        self.forget();
+        let (cancelled, files): (HashMap<_, _>, HashMap<_, _>) =
+            later.files.into_iter().partition(|(id, _)| new.contains(id));
+        for (id, entries) in files {
+            *self.files.entry(id).or_insert(0) += entries;
+        }
+        for (key, place) in later.places {
+            let own = self.places.entry(key).or_insert_with(|| place.clone());
+            (own.newest, own.added) = (own.newest.max(place.newest), own.added.min(place.added));
+        }
+        self.partitions.extend(later.partitions);
+        later.filter.into_iter().for_each(|filter| self.add_filter(filter));
+        cancelled.into_keys().collect()
     }
 
     /// Whether there is nothing to remove.

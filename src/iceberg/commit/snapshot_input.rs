@@ -66,6 +66,8 @@ pub(super) struct SnapshotInput {
     pub only_checks: bool,
     /// Snapshots of the same transaction.
     pub own: HashSet<i64>,
+    /// Files that were written for the change and are not added after all.
+    pub abandoned: Vec<String>,
 }
 
 impl SnapshotInput {
@@ -86,7 +88,48 @@ impl SnapshotInput {
             borrowed: HashSet::new(),
             only_checks: false,
             own: HashSet::new(),
+            abandoned: Vec::new(),
         }
+    }
+
+    /// The files that the snapshot adds.
+    pub(super) fn added(&self) -> impl Iterator<Item = &DataFile> {
+        self.added_data.iter().chain(&self.added_deletes)
+    }
+
+    /// Makes this change and a later one the same snapshot. `cancelled` are files that this change adds and the later
+    /// one removes.
+    pub(super) fn join(&mut self, mut later: SnapshotInput, cancelled: &HashSet<FileId>) {
+        self.preconditions = std::mem::take(&mut self.preconditions).joined(std::mem::take(&mut later.preconditions));
+        if self.operation != later.operation {
+            self.operation = Operation::Overwrite;
+        }
+        let goes = |file: &DataFile| cancelled.contains(&FileId::of(file));
+        let gone: Vec<String> = self.added().filter(|f| goes(f)).map(|f| f.path.clone()).collect();
+        self.added_data.retain(|f| !goes(f));
+        self.added_deletes.retain(|f| !goes(f));
+        if self.owns_files != later.owns_files {
+            let theirs = if self.owns_files { later.added() } else { self.added() };
+            let theirs: Vec<String> = theirs.map(|f| f.path.clone()).collect();
+            self.borrowed.extend(theirs);
+        }
+        if self.owns_files {
+            self.abandoned.extend(gone.into_iter().filter(|path| !self.borrowed.contains(path)));
+        }
+        self.owns_files |= later.owns_files;
+        self.added_data.extend(later.added_data);
+        self.added_deletes.extend(later.added_deletes);
+        let was_new = |f: &DataFile| !cancelled.contains(&FileId::of(f));
+        self.removed_data.extend(later.removed_data.into_iter().filter(was_new));
+        // A file can hold several deletion vectors. Some may stay.
+        let kept: HashSet<String> = self.added().map(|f| f.path.clone()).collect();
+        self.abandoned.retain(|path| !kept.contains(path));
+        self.planned_version = self.planned_version.into_iter().chain(later.planned_version).min();
+        self.summary.extend(later.summary);
+        self.files_id = None;
+        self.borrowed.extend(later.borrowed);
+        self.own.extend(later.own);
+        self.abandoned.extend(later.abandoned);
     }
 
     /// Checks that a table of this version can have the files.

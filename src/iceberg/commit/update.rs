@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::iceberg::spec::partition::{spec_from_json, spec_to_json};
 use crate::iceberg::spec::snapshot::{Snapshot, SnapshotRef, StatisticsFile};
 use crate::iceberg::spec::sort_order::{sort_order_from_json, sort_order_to_json};
-use crate::types::json_members::OwnedMembers;
+use crate::types::json_members::{OwnedMembers, as_int};
 use crate::types::schema_json::{schema_from_json, schema_to_json};
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
@@ -183,7 +183,7 @@ impl MetadataUpdate {
                 let name = m.required_string("ref-name")?;
                 U::SetSnapshotRef { name, reference: SnapshotRef::from_json(Json::Object(m.rest()))? }
             }
-            "remove-snapshots" => U::RemoveSnapshots(ids(&mut m, "snapshot-ids")?),
+            "remove-snapshots" => U::RemoveSnapshots(ids(&mut m, "snapshot-ids", Json::as_i64)?),
             "remove-snapshot-ref" => U::RemoveSnapshotRef(m.required_string("ref-name")?),
             "set-location" => U::SetLocation(m.required_string("location")?),
             "set-properties" => U::SetProperties(m.texts("updates")?),
@@ -195,8 +195,8 @@ impl MetadataUpdate {
                 U::SetPartitionStatistics(Arc::new(file))
             }
             "remove-partition-statistics" => U::RemovePartitionStatistics(m.required_long("snapshot-id")?),
-            "remove-partition-specs" => U::RemovePartitionSpecs(ids(&mut m, "spec-ids")?),
-            "remove-schemas" => U::RemoveSchemas(ids(&mut m, "schema-ids")?),
+            "remove-partition-specs" => U::RemovePartitionSpecs(ids(&mut m, "spec-ids", as_int)?),
+            "remove-schemas" => U::RemoveSchemas(ids(&mut m, "schema-ids", as_int)?),
             "add-encryption-key" => U::AddEncryptionKey(m.required("encryption-key")?),
             "remove-encryption-key" => U::RemoveEncryptionKey(m.required_string("key-id")?),
             other => return Err(Error::unsupported(format!("the metadata update '{other}' is not supported"))),
@@ -205,9 +205,8 @@ impl MetadataUpdate {
 }
 
 /// Reads a required list of integers.
-fn ids<T: TryFrom<i64>>(m: &mut OwnedMembers, key: &str) -> Result<Vec<T>> {
+fn ids<T>(m: &mut OwnedMembers, key: &str, id: fn(&Json) -> Option<T>) -> Result<Vec<T>> {
     let list = m.list(key)?.ok_or_else(|| m.error(key, "is missing"))?;
-    let id = |json: &Json| json.as_i64().and_then(|id| T::try_from(id).ok());
     list.iter().map(|json| id(json).ok_or_else(|| m.error(key, "holds a value that is not an id"))).collect()
 }
 

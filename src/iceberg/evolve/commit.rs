@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::format::evolution::Evolution;
+use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
 use crate::iceberg::committing::TableChange;
 use crate::iceberg::evolve;
@@ -20,6 +21,10 @@ struct Evolve {
 }
 
 impl TableChange for Evolve {
+    fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>> {
+        Err(self)
+    }
+
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
         self.requirements.check(base)?;
         evolve::apply(base, &self.evolutions, now_ms)

@@ -68,8 +68,8 @@ fn snapshot_id(metadata: &TableMetadata, version: &Version) -> Result<i64> {
         Version::Current => metadata.current_snapshot_id.ok_or_else(no_snapshot),
         Version::Ref(name) => Ok(metadata.snapshot_of_ref(name)?.ok_or_else(no_snapshot)?.id),
         Version::TimestampMs(ms) => Ok(metadata.snapshot_as_of(*ms)?.id),
-        Version::Picked([picked, again]) => {
-            Ok(if metadata.snapshot_by_id(*again).is_some() { *again } else { *picked })
+        Version::Picked([first, second]) => {
+            Ok(if metadata.snapshot_by_id(*second).is_some() { *second } else { *first })
         }
     }
 }

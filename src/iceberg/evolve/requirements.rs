@@ -1,7 +1,7 @@
 //! The requirements of an evolution: no other commit has changed the same part of the table since its author looked.
 //!
-//! The parts are those of the reference's `UpdateRequirements`. Other changes are no obstacle: the evolution is made on
-//! the newest version.
+//! The parts are those of the reference's `UpdateRequirements`. Other changes do not matter: the evolution is
+//! made on the newest version.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

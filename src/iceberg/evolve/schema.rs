@@ -338,7 +338,7 @@ impl<'a> Pending<'a> {
             };
             let other = found.ok_or_else(|| missing(self.schema, path))?;
             match other == id {
-                true => Err(Error::invalid("a column can't be moved before or behind itself")),
+                true => Err(Error::invalid("a column can't be moved before or after itself")),
                 false => Ok(other),
             }
         };
@@ -351,7 +351,7 @@ impl<'a> Pending<'a> {
         if let Some(around) = parent.and_then(|p| self.schema.field(p))
             && !matches!(around.ty, Type::Struct(_))
         {
-            return Err(Error::invalid(format!("what is in a {} can't be moved", around.ty)));
+            return Err(Error::invalid(format!("the parts of a {} can't be moved", around.ty)));
         }
         if let FieldMove::Before(other) | FieldMove::After(other) = place
             && self.parents.get(&other).copied() != parent

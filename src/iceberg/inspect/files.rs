@@ -134,7 +134,7 @@ fn column(field: &Field, c: &EntryColumns) -> Result<ArrayRef> {
         }
         "equality_ids" => {
             let ids = c.rows().filter_map(|r| c.equality_ids.get(r)).flatten();
-            let bad = |e| Error::corrupt("an equality id is no field id").because(e);
+            let bad = |e| Error::corrupt("an equality id is not a field id").because(e);
             let ids = ids.map(|id| i32::try_from(*id).map_err(bad)).collect::<Result<Vec<_>>>()?;
             let items = Arc::new(Int32Array::from(ids));
             lists(field, c.rows().map(|r| c.equality_ids.get(r).map(<[i64]>::len)), items)?

@@ -33,6 +33,6 @@ impl Inspection<'_> {
 
     pub(crate) fn batch(&self, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
         RecordBatch::try_new(self.schema.clone(), columns)
-            .map_err(|e| Error::internal("the rows of a metadata table are no Arrow batch").because(e))
+            .map_err(|e| Error::internal("the rows of a metadata table are not an Arrow batch").because(e))
     }
 }

@@ -221,7 +221,7 @@ pub(crate) struct Leaf {
     pub(crate) ty: P,
 }
 
-/// The columns of `readable_metrics`: every primitive column at every depth, by name. Variants are no primitives here.
+/// The columns of `readable_metrics`: each primitive column at each depth, by name. Variants are not primitives here.
 pub(crate) fn leaves(metadata: &TableMetadata) -> Result<Vec<Leaf>> {
     fn walk(field: &Field, prefix: &str, out: &mut Vec<Leaf>) {
         let name = format!("{prefix}{}", field.name);

@@ -11,6 +11,7 @@ use crate::format::maintenance::{ExpireOptions, Expired, Expiry};
 use crate::format::task::FileContent;
 use crate::iceberg::commit::expire::expire;
 use crate::iceberg::commit::own_folders::own_folders;
+use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::reachable::{PathKeys, only_in};
 use crate::iceberg::committing;
 use crate::iceberg::committing::TableChange;
@@ -37,6 +38,10 @@ struct Expire {
 }
 
 impl TableChange for Expire {
+    fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>> {
+        Err(self)
+    }
+
     fn apply(&mut self, base: &TableMetadata, _: i64) -> Result<TableMetadata> {
         *self.before.lock().unwrap_or_else(PoisonError::into_inner) = Some(base.clone());
         expire(base, &self.expiry, self.now_ms)
@@ -91,7 +96,8 @@ impl IcebergTable {
         let mut expired = expired(store.as_ref(), &before, after)
             .hint("The snapshots have expired, but no file was deleted: remove_orphan_files finds them later")?;
         let mut deletion = Deletion::default();
-        deletion.run(&own_folders(store.as_ref(), after), expired.paths())?;
+        let own = own_folders(store.as_ref(), after).and(options.outside.iter());
+        deletion.run(&own, expired.paths())?;
         expired.deletion = deletion;
         Ok((table, expired))
     }

@@ -75,7 +75,7 @@ impl IcebergTable {
     pub(crate) fn orphan_listing(&self, options: &OrphanOptions) -> Result<Listing<'_>> {
         self.writable_location()?;
         let root = options.location.clone().unwrap_or_else(|| self.location().to_owned());
-        check_location(self, &root)?;
+        check_location(self, &root, options)?;
         Ok(Listing {
             store: self.inner.store.as_ref(),
             root,
@@ -90,7 +90,7 @@ const OWN_FOLDERS: [&str; 4] =
     ["write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path"];
 
 /// In a folder that is not the table's, all files would look like orphans.
-fn check_location(table: &IcebergTable, location: &str) -> Result<()> {
+fn check_location(table: &IcebergTable, location: &str, options: &OrphanOptions) -> Result<()> {
     let store = &table.inner.store;
     let parts = |path: &str| -> Vec<String> {
         store.real_folder(path).split('/').filter(|p| !p.is_empty()).map(str::to_owned).collect()
@@ -98,12 +98,13 @@ fn check_location(table: &IcebergTable, location: &str) -> Result<()> {
     let properties = &table.inner.metadata.properties;
     let named = OWN_FOLDERS.iter().filter_map(|name| properties.get(*name)).map(String::as_str);
     let at = parts(location);
-    match std::iter::once(table.location()).chain(named).any(|own| at.starts_with(&parts(own))) {
+    let mut own = std::iter::once(table.location()).chain(named).chain(options.outside.iter());
+    match own.any(|own| at.starts_with(&parts(own))) {
         true => Ok(()),
         false => Err(Error::invalid("this folder is not the table's, so files of others would be taken for orphans")
             .with("location", location)
             .with("table", table.location())
-            .hint("Give the table's folder, one in it, or one that the property write.data.path names")),
+            .hint("Give the table's folder, one in it, or one that the property write.data.path or outside_locations= names")),
     }
 }
 

@@ -142,7 +142,7 @@ fn write(
     ];
     columns.truncate(arrow.fields().len());
     let batch = RecordBatch::try_new(arrow.clone(), columns)
-        .map_err(|e| Error::internal("statistics of partitions are no Arrow batch").because(e))?;
+        .map_err(|e| Error::internal("statistics of partitions are not an Arrow batch").because(e))?;
     let purpose = Purpose::Rows(&schema);
     let settings = ParquetSettings::new(schema.clone(), arrow, &BTreeMap::new(), MetricsConfig::full(), purpose)?;
     let path = new_path(table, &format!("partition-stats-{}-{}.parquet", snapshot.id, uuid::Uuid::new_v4()));

@@ -19,6 +19,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::maintenance::{ComputedStatistics, StatisticsOptions};
 use crate::format::request::{At, ScanRequest};
 use crate::format::task::ReadContext;
+use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
 use crate::iceberg::committing::TableChange;
 use crate::iceberg::scan::handle::IcebergScan;
@@ -168,7 +169,8 @@ fn write_sketches(
     let footer = builder.finish()?;
     bytes.extend(&footer);
     let path = new_path(table, &format!("{}-{}.stats", snapshot.id, uuid::Uuid::new_v4()));
-    table.inner.store.put_if_absent(&path, &bytes)?;
+    // The file can be there although writing it failed. No snapshot names it yet.
+    table.inner.store.put_if_absent(&path, &bytes).inspect_err(|_| drop(table.inner.store.delete(&path)))?;
     let file = StatisticsFile::from_json(json!({
         "snapshot-id": snapshot.id,
         "statistics-path": path,
@@ -198,6 +200,10 @@ struct SetStatistics {
 }
 
 impl TableChange for SetStatistics {
+    fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>> {
+        Err(self)
+    }
+
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
         base.with_statistics(self.kind, self.file.clone(), now_ms)
     }

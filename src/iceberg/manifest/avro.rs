@@ -46,7 +46,7 @@ fn list(name: &str, items: AvroSchema, doc: &str, id: i32, element_id: i32) -> R
 /// The schema of a manifest list of this format version.
 ///
 /// # Errors
-/// `Internal` if it is no Avro schema.
+/// `Internal` if it is not an Avro schema.
 pub(crate) fn manifest_list_schema(format_version: u8) -> Result<AvroSchema> {
     use AvroSchema::{Boolean, Bytes, Int, Long, String};
     let count = |name: &str, ty: AvroSchema, doc: &str, id: i32| field(name, ty, Some(doc), format_version == 1, id);
@@ -96,7 +96,7 @@ pub(crate) fn manifest_list_schema(format_version: u8) -> Result<AvroSchema> {
 /// The schema of a manifest of this format version, with these fields and types of partition tuples.
 ///
 /// # Errors
-/// `Internal` if it is no Avro schema.
+/// `Internal` if it is not an Avro schema.
 pub(crate) fn manifest_entry_schema(
     format_version: u8,
     fields: &[PartitionField],

@@ -105,7 +105,8 @@ impl<'a> Manifest<'a> {
     ///
     /// # Errors
     /// `CorruptTable` if the text is not UTF-8.
-    pub fn schema_json(&self) -> Result<Option<&'a str>> {
+    #[cfg(test)]
+    pub(crate) fn schema_json(&self) -> Result<Option<&'a str>> {
         self.container.metadata_text("schema")
     }
 

@@ -155,8 +155,8 @@ fn wanted_fields_get_the_same_metrics_as_all() {
 fn manifests_with_the_same_header_share_its_layout() {
     let (a, b) = (fixture("v2-data.avro"), fixture("v3-data.avro"));
     let first = Manifest::parse(&a).unwrap();
-    let again = Manifest::parse_like(&a, Some(first.layout())).unwrap();
-    assert!(Arc::ptr_eq(first.layout(), again.layout()));
+    let second = Manifest::parse_like(&a, Some(first.layout())).unwrap();
+    assert!(Arc::ptr_eq(first.layout(), second.layout()));
     let other = Manifest::parse_like(&b, Some(first.layout())).unwrap();
     assert!(!Arc::ptr_eq(first.layout(), other.layout()));
 }

@@ -159,7 +159,7 @@ fn check(entry: &ManifestEntry, header: &ManifestHeader<'_>) -> Result<()> {
 fn check_tuple(tuple: &[Option<ValueRef<'_>>], types: &[PrimitiveType], fields: &[PartitionField]) -> Result<()> {
     for ((value, ty), field) in tuple.iter().zip(types).zip(fields) {
         if let Some(value) = value.filter(|value| !fits(*value, ty)) {
-            return Err(Error::invalid(format!("{value:?} is no partition value of type {ty}"))
+            return Err(Error::invalid(format!("{value:?} is not a partition value of type {ty}"))
                 .with("partition field", &field.name));
         }
     }

@@ -402,7 +402,7 @@ fn refuses_what_must_not_be_written() {
         let entry = added(file(Partition { spec_id: 0, values }));
         encode_manifest(&[entry], &header(&schema, &spec, 2)).unwrap_err().to_string()
     };
-    assert!(mistyped(PrimitiveType::Long, Value::Int(1)).contains("no partition value of type long"));
+    assert!(mistyped(PrimitiveType::Long, Value::Int(1)).contains("not a partition value of type long"));
     assert!(mistyped(PrimitiveType::Fixed(2), Value::Bytes(vec![1])).contains("fixed[2]"));
     assert!(mistyped(PrimitiveType::Decimal { precision: 3, scale: 0 }, Value::Decimal(1000)).contains("decimal"));
 }

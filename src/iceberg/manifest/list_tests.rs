@@ -50,9 +50,9 @@ fn reads_what_java_wrote() {
         }
         // Written again it has the schema text that Java wrote, and the same content.
         let header = ManifestListHeader { format_version: version, first_row_id: Some(0), ..Default::default() };
-        let again = encode_manifest_list(&list, &header).unwrap();
-        assert_eq!(decode_manifest_list(&again).unwrap(), list);
-        let (java, ours) = (fixture(name), Container::parse(&again).unwrap().schema_json().unwrap());
+        let encoded = encode_manifest_list(&list, &header).unwrap();
+        assert_eq!(decode_manifest_list(&encoded).unwrap(), list);
+        let (java, ours) = (fixture(name), Container::parse(&encoded).unwrap().schema_json().unwrap());
         assert_eq!(ours, Container::parse(&java).unwrap().schema_json().unwrap());
     }
 }

@@ -102,7 +102,7 @@ struct Delete {
 fn delete() -> impl Strategy<Value = Delete> {
     let keys = prop::sample::subsequence(vec![K, F, IN_STRUCT], 1..=3);
     let kind = prop_oneof![
-        3 => (prop::collection::vec(0usize..8, 1..3), 0u8..5).prop_map(|(of, how)| Kind::Positions(of, how)),
+        3 => (prop::collection::vec(0usize..8, 1..3), 0u8..5).prop_map(|(of, form)| Kind::Positions(of, form)),
         1 => (0usize..8).prop_map(Kind::Vector),
         4 => (keys, prop::collection::vec(row(), 1..4)).prop_map(|(keys, rows)| Kind::Equality(keys, rows)),
     ];
@@ -164,12 +164,12 @@ enum Paths {
     Range(Option<String>, Option<String>),
 }
 
-fn paths(of: &[usize], how: u8) -> Paths {
+fn paths(of: &[usize], form: u8) -> Paths {
     let mut all: Vec<String> = of.iter().map(|n| path(*n)).collect();
     all.sort();
     all.dedup();
     let (first, last) = (all[0].clone(), all[all.len() - 1].clone());
-    match how {
+    match form {
         0 | 1 if all.len() == 1 => Paths::One(first),
         // Cut behind the last common letter and rounded up.
         2 => Paths::Range(Some("/t/data/".into()), Some("/t/data0".into())),
@@ -183,12 +183,12 @@ fn delete_file(n: usize, d: &Delete) -> DataFile {
     let partition = partition(&specs()[d.common.spec], &schema(), &tuple(&d.common));
     let mut out = file(&format!("/t/deletes/{n}"), &partition);
     match &d.kind {
-        Kind::Positions(of, how) => {
+        Kind::Positions(of, form) => {
             out.content = FileContent::PositionDeletes;
             let mut m = ColumnMetrics::default();
             let bound = |path: &str| Some(FieldMap::from([(DELETE_FILE_PATH, path.as_bytes().to_vec())]));
-            match paths(of, *how) {
-                Paths::One(path) if *how == 0 => out.referenced_data_file = Some(path),
+            match paths(of, *form) {
+                Paths::One(path) if *form == 0 => out.referenced_data_file = Some(path),
                 Paths::One(path) => (m.lower_bounds, m.upper_bounds) = (bound(&path), bound(&path)),
                 Paths::Range(low, high) => {
                     m.lower_bounds = low.as_deref().and_then(bound);
@@ -231,8 +231,8 @@ fn model(
                     must.insert(i);
                 }
             }
-            Kind::Positions(of, how) => {
-                let named = match paths(of, *how) {
+            Kind::Positions(of, form) => {
+                let named = match paths(of, *form) {
                     Paths::One(p) => p == path(n),
                     // Ranges are not believed, as in Java.
                     Paths::Range(..) => true,
@@ -269,7 +269,7 @@ fn cases() -> impl Strategy<Value = Case> {
         deletes.retain_mut(|d| {
             let named: Option<usize> = match &d.kind {
                 Kind::Vector(of) => Some(*of),
-                Kind::Positions(of, how) => match paths(of, *how) {
+                Kind::Positions(of, form) => match paths(of, *form) {
                     Paths::One(_) => Some(of[0]),
                     Paths::Range(..) => None,
                 },

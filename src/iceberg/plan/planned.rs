@@ -102,7 +102,7 @@ impl PlanCounters {
 /// Entries of one section of a manifest, and the kept ones among them.
 #[derive(Debug, Default)]
 pub struct PlannedBatch {
-    /// The entries. A batch reads as them; whoever changes them names this field.
+    /// The entries. A batch dereferences to them. Changes name this field.
     pub entries: KeptEntries,
     /// The deletes of each kept entry.
     pub deletes: AttachedDeletes,

@@ -44,7 +44,7 @@ impl Store for MemoryStore {
 
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
         if self.0.lock().unwrap().contains_key(path) {
-            return Err(Error::already_exists("there is such a file").with("path", path));
+            return Err(Error::already_exists("the file already exists").with("path", path));
         }
         self.put(path, bytes)
     }

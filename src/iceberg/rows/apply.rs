@@ -50,7 +50,7 @@ impl Hits {
 /// Applies `patch` to the hits.
 ///
 /// # Errors
-/// Of reading and writing; those of `patch`; a cancellation.
+/// Errors of reading and writing; those of `patch`; a cancellation.
 pub(crate) fn apply(view: &View, mode: Mode, hits: Vec<Hits>, patch: &dyn Patch) -> Result<Effect> {
     let mut effect = Effect::none(view);
     let (whole, hits): (Vec<Hits>, Vec<Hits>) =
@@ -86,7 +86,7 @@ fn copy_on_write(view: &View, hits: &[Hits], patch: &dyn Patch, effect: &mut Eff
 fn rewrite(rows: &LiveRows<'_>, hits: &Hits, patch: &dyn Patch, writer: &mut DataWriter) -> Result<Option<RowCounts>> {
     // Nothing is written before the first change is found. Earlier rows are then read again.
     let mut writing = patch.changes_all();
-    'again: loop {
+    'reading: loop {
         let (mut counts, mut seen) = (RowCounts::default(), 0);
         for (number, placed) in rows.read_all(&hits.task)?.enumerate() {
             check_cancelled()?;
@@ -94,7 +94,7 @@ fn rewrite(rows: &LiveRows<'_>, hits: &Hits, patch: &dyn Patch, writer: &mut Dat
             if !writing && batch.changes() {
                 writing = true;
                 if number > 0 {
-                    continue 'again;
+                    continue 'reading;
                 }
             }
             if writing {
@@ -127,7 +127,7 @@ impl Batch {
             _ => patch.patch(&rows_of(&placed.rows, hit.clone())?, sources)?,
         };
         if patched.same.len() != count || patched.replaced.len() != count {
-            return Err(Error::internal("a change has another number of rows than it was given"));
+            return Err(Error::internal("a change returned another number of rows than it got"));
         }
         Ok(Batch { placed, hit, patched })
     }
@@ -177,7 +177,7 @@ impl Batch {
     fn replacements(&self, columns: &LiveRows<'_>) -> Result<RecordBatch> {
         let old = rows_of(&rows_of(&self.placed.rows, self.hit.clone())?, self.patched.replaced.clone())?;
         let rows = self.patched.rows.as_ref().filter(|rows| rows.num_rows() == old.num_rows());
-        let rows = rows.ok_or_else(|| Error::internal("rows are to be replaced by others that are not there"))?;
+        let rows = rows.ok_or_else(|| Error::internal("the rows that replace others are missing"))?;
         let mut all: Vec<ArrayRef> = rows.columns().to_vec();
         if let Some([ids, updated]) = columns.lineage() {
             all.truncate(ids);

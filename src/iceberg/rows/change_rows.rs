@@ -103,7 +103,7 @@ impl IcebergTable {
     /// `fingerprint`. The files stay even if the commit fails. Returns the table at its new version.
     ///
     /// As [`IcebergTable::change_rows`]; `InvalidInput` for changes other than overwrites.
-    /// As [`IcebergTable::change_rows`]; `InvalidInput` for changes that are no overwrite.
+    /// As [`IcebergTable::change_rows`]; `InvalidInput` for changes that are not an overwrite.
     pub(crate) fn overwrite_by_files(
         &self,
         change: &RowChange,

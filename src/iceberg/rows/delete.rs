@@ -66,7 +66,7 @@ pub(crate) fn find_removal(view: &View, filter: &Predicate) -> Result<(RowRemova
 /// The rows of each task that its residual keeps; tasks without such rows are left out.
 ///
 /// # Errors
-/// Of reading; as [`check_tasks`]; a cancellation.
+/// Errors of reading; as [`check_tasks`]; a cancellation.
 pub(crate) fn hits(view: &View, tasks: Vec<ScanTask>, mode: Mode) -> Result<Vec<Hits>> {
     check_tasks(view, mode, &tasks)?;
     let rows = LiveRows::new(view, &[], false)?;

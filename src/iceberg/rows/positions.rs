@@ -26,7 +26,7 @@ pub(crate) struct RowsToDelete {
 /// removed.
 ///
 /// # Errors
-/// Of reading and writing delete files; a cancellation.
+/// Errors of reading and writing delete files; a cancellation.
 pub(crate) fn write_deletes(view: &View, rows: Vec<RowsToDelete>, effect: &mut Effect) -> Result<()> {
     if rows.is_empty() {
         return Ok(());

@@ -26,7 +26,7 @@ const AT_ONCE: i64 = 65_536;
 /// equality deletes, and must notice that they were replaced.
 ///
 /// # Errors
-/// Of reading and writing; `Unsupported` in version 1; a cancellation.
+/// Errors of reading and writing; `Unsupported` in version 1; a cancellation.
 pub(crate) fn settle(
     table: &IcebergTable,
     branch: Option<&str>,

@@ -113,7 +113,7 @@ fn judge_files(
         }
         let all = crate::iceberg::scan::explain_files::encode_files(verdict, &files, &attached)?;
         let shown = if shown.true_count() == shown.len() { Ok(all) } else { filter_record_batch(&all, &shown) };
-        out.push(shown.map_err(|e| Error::internal("the explanation is no Arrow batch").because(e))?);
+        out.push(shown.map_err(|e| Error::internal("the explanation is not an Arrow batch").because(e))?);
         Ok(())
     })?;
     if survivors.next < survivors.batch.rows.len() || survivors.next_batch()? {

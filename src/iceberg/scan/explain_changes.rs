@@ -56,7 +56,7 @@ impl IcebergScan {
             }
         }
         let counters = PlanCounters { rows_kept: rows, ..survivors.plan.counters().clone() };
-        let AnyPlan::Changes(plan) = &survivors.plan else { return Err(Error::internal("this is no changelog")) };
+        let AnyPlan::Changes(plan) = &survivors.plan else { return Err(Error::internal("this is not a changelog")) };
         let (mut verdicts, mut batches) = (Vec::new(), Vec::new());
         for look in plan.looks() {
             let scoped = PlanInput { entries: look.scope.clone(), ..input.clone() };
@@ -135,7 +135,7 @@ fn of_change(
     look: &Look,
     operation: ChangeOperation,
 ) -> Result<RecordBatch> {
-    let wrong = |e| Error::internal("the explanation is no Arrow batch").because(e);
+    let wrong = |e| Error::internal("the explanation is not an Arrow batch").because(e);
     let kept = filter_record_batch(files, shown).map_err(wrong)?;
     let n = kept.num_rows();
     let more: [ArrayRef; 3] = [

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
-use crate::data::arrow::schema::to_arrow;
 use crate::data::read::read_ahead::{Ahead, ReadAhead, ScanReader};
 use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate};
@@ -134,14 +133,6 @@ impl IcebergScan {
     /// The rows' schema.
     pub fn projection(&self) -> &Arc<Schema> {
         &self.shape.context.projection
-    }
-
-    /// The rows' Arrow schema.
-    ///
-    /// # Errors
-    /// `Unsupported` for a column whose type has no Arrow form yet.
-    pub fn arrow_schema(&self) -> Result<SchemaRef> {
-        to_arrow(&self.shape.context.projection)
     }
 
     /// The context that all tasks of this scan share.
@@ -315,14 +306,6 @@ impl IcebergScan {
         BatchStream::new(self.scan_reader(), Box::new(move || tasks.next_task()), request, self.shape.limit)
     }
 
-    /// All rows, files read in parallel; batches in the order of the tasks. Checks for cancellation between batches.
-    ///
-    /// # Errors
-    /// As [`IcebergScan::read`]; a cancellation.
-    pub fn read_all(&self) -> Result<Vec<RecordBatch>> {
-        self.read(StreamRequest { ordered: true, all: true, ..StreamRequest::default() })?.collect_all()
-    }
-
     fn scan_reader(&self) -> ScanReader {
         ScanReader { store: self.store().clone(), context: self.shape.context.clone(), deletes: Arc::default() }
     }
@@ -405,11 +388,6 @@ pub struct IcebergTaskStream {
 }
 
 impl IcebergTaskStream {
-    /// The counters so far.
-    pub fn counters(&self) -> &PlanCounters {
-        self.plan.counters()
-    }
-
     /// The next task; `None` at the end. Checks for cancellation where planning takes time.
     ///
     /// # Errors

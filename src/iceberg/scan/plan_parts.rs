@@ -179,7 +179,7 @@ impl IcebergPlanPart {
             let mut columns = crate::iceberg::scan::plan_table::encode_batch(&batch)?.columns().to_vec();
             columns.push(self.split_column(&batch)?);
             let batch = RecordBatch::try_new(table_schema(), columns);
-            out.push(batch.map_err(|e| Error::internal("the plan is no Arrow batch").because(e))?);
+            out.push(batch.map_err(|e| Error::internal("the plan is not an Arrow batch").because(e))?);
         }
         Ok(out)
     }

@@ -156,7 +156,7 @@ fn the_parts_together_are_the_plan_in_the_whole_corpus() {
             let Ok(tasks) = scan.plan_files().and_then(Iterator::collect::<Result<Vec<_>>>) else { continue };
             for part_bytes in [1, 15_000] {
                 let (parts, found) = in_parts(&scan, part_bytes);
-                // As text: NaN is no equal of itself.
+                // As text: NaN is not an equal of itself.
                 assert_eq!(format!("{found:?}"), format!("{tasks:?}"), "{place}: {}", scan.filter_text());
                 many += usize::from(parts > 1);
             }

@@ -79,7 +79,7 @@ impl PlanEncoder {
         let mut columns = std::mem::take(&mut self.columns).finish()?;
         columns.truncate(self.schema.fields().len());
         RecordBatch::try_new(self.schema.clone(), columns)
-            .map_err(|e| Error::internal("the plan is no Arrow batch").because(e))
+            .map_err(|e| Error::internal("the plan is not an Arrow batch").because(e))
     }
 }
 

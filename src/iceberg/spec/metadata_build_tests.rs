@@ -20,10 +20,11 @@ fn like(java: &TableMetadata, partition_by: &[&str], sort_by: &[&str]) -> TableM
     let order = parse_sort_by(sort_by, java.schema().unwrap()).unwrap();
     let properties = java.properties.clone();
     let (version, now) = (java.format_version, java.last_updated_ms);
-    let mut made = new_table(java.schema().unwrap(), &spec, &order, &java.location, &properties, version, now).unwrap();
-    assert_eq!(made.table_uuid.as_ref().map(String::len), Some(36));
-    made.table_uuid.clone_from(&java.table_uuid);
-    made
+    let mut table =
+        new_table(java.schema().unwrap(), &spec, &order, &java.location, &properties, version, now).unwrap();
+    assert_eq!(table.table_uuid.as_ref().map(String::len), Some(36));
+    table.table_uuid.clone_from(&java.table_uuid);
+    table
 }
 
 #[test]
@@ -37,8 +38,8 @@ fn new_tables_are_those_java_makes() {
     ];
     for (name, partition_by, sort_by) in cases {
         let bytes = fixture(name);
-        let made = like(&parse_metadata(&bytes).unwrap(), partition_by, sort_by);
-        assert_eq!(as_json(&encode_metadata(&made)), as_json(&bytes), "{name}");
+        let table = like(&parse_metadata(&bytes).unwrap(), partition_by, sort_by);
+        assert_eq!(as_json(&encode_metadata(&table)), as_json(&bytes), "{name}");
     }
 }
 
@@ -235,7 +236,7 @@ proptest! {
     }
 }
 
-/// Of each kind a snapshot has one file, the newest, and only a snapshot that is there has any.
+/// Of each kind a snapshot has one file, the newest, and only an existing snapshot has any.
 #[test]
 fn statistics_are_those_of_a_snapshot_of_the_table() {
     let java = parsed("stats_v2.v4");

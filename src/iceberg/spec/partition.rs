@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value as Json, json};
 
 use crate::error::{Error, Result};
-use crate::types::json_members::OwnedMembers;
+use crate::types::json_members::{OwnedMembers, as_int};
 use crate::types::{PartitionField, PartitionSpec, Transform};
 
 /// The id of the first partition field if the spec records no ids.
@@ -66,8 +66,7 @@ pub(crate) fn source_id(members: &mut OwnedMembers) -> Result<(i32, bool)> {
         return Ok((id, ids.len() < 2));
     }
     let first = ids.first().ok_or_else(|| members.error("source-id", "is missing"))?;
-    let id = first.as_i64().and_then(|v| i32::try_from(v).ok());
-    Ok((id.ok_or_else(|| members.error("source-ids", "is not a list of 32-bit integers"))?, ids.len() == 1))
+    Ok((as_int(first).ok_or_else(|| members.error("source-ids", "is not a list of 32-bit integers"))?, ids.len() == 1))
 }
 
 /// The spec in its object form.
@@ -75,7 +74,7 @@ pub fn spec_to_json(spec: &PartitionSpec) -> Json {
     json!({"spec-id": spec.id, "fields": spec_fields_to_json(&spec.fields)})
 }
 
-/// The fields in their list form, as v1 tables have them in `partition-spec`.
+/// The fields in their list form, as in `partition-spec` of v1 tables.
 pub fn spec_fields_to_json(fields: &[PartitionField]) -> Json {
     let field = |f: &PartitionField| json!({"name": f.name, "transform": f.transform.to_string(), "source-id": f.source_id, "field-id": f.field_id});
     Json::Array(fields.iter().map(field).collect())

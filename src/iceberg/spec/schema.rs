@@ -122,7 +122,7 @@ fn check_fields(fields: &[&Field], prefix: &str, version: u8, names: &mut HashSe
         if let Type::Primitive(PrimitiveType::Fixed(length)) = &field.ty
             && (*length == 0 || i32::try_from(*length).is_err())
         {
-            return at(format!("values of {length} bytes can't be stored, as the type {} wants", field.ty));
+            return at(format!("values of {length} bytes can't be stored, so the type {} is not possible", field.ty));
         }
         if field.initial_default.is_some() && version < 3 {
             return at(format!("an initial default needs format version 3, the table has {version}"));

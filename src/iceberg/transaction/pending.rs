@@ -218,7 +218,7 @@ impl IcebergTransaction {
         match self.process == std::process::id() {
             true => Ok(()),
             false => Err(Error::invalid("the transaction belongs to the process that this one was forked from")
-                .hint("Begin another here, or write files with a writer and commit their messages there")),
+                .hint("Begin another transaction in this process, or write files with a writer and commit their messages there")),
         }
     }
 

@@ -133,7 +133,7 @@ impl IcebergTable {
 fn check_folder(folder: &str) -> Result<()> {
     match is_job_folder(folder.trim_end_matches('/').rsplit('/').next().unwrap_or_default()) {
         true => Ok(()),
-        false => Err(Error::internal("this is no folder of a job").with("path", folder)),
+        false => Err(Error::internal("this is not a folder of a job").with("path", folder)),
     }
 }
 

@@ -146,9 +146,9 @@ impl Told {
                 let pair = own.windows(2).find(|two| two[0] == two[1]);
                 return Err(twice(pair.map_or(NONE, |two| two[0])));
             }
-            let mut again = batch.clone();
-            again.intersect(&seen);
-            if let Some(id) = first(&again, |_| true) {
+            let mut repeated = batch.clone();
+            repeated.intersect(&seen);
+            if let Some(id) = first(&repeated, |_| true) {
                 return Err(twice(id));
             }
             seen.unite(&batch);
@@ -175,7 +175,7 @@ fn twice(id: i64) -> Error {
 
 fn missing(column: i32) -> Error {
     let name = metadata_column(column).map(|f| f.name).unwrap_or_default();
-    Error::invalid("a rewritten row lacks what it had: its column is null").with("column", &name).hint(HINT)
+    Error::invalid("a rewritten row has lost a value: its column is null").with("column", &name).hint(HINT)
 }
 
 /// Reads only the lineage of rows.

@@ -33,7 +33,7 @@ impl IcebergTable {
         {
             return Err(Error::invalid("rows were written by another partition spec than the table has now")
                 .with("path", &file.path)
-                .hint("Write them again, or say by a filter what they replace"));
+                .hint("Write them again, or give a filter for the rows that they replace"));
         }
         let once = fingerprint(&messages);
         let files: Vec<_> = messages.iter().flat_map(|m| m.files.iter().cloned()).collect();

@@ -99,19 +99,18 @@ pub enum SchemaChange {
 }
 
 impl TableFolder {
-    /// Changes the branch's schema: all changes in their order, or no change. Returns the new schema.
-    ///
-    /// # Errors
-    /// `InvalidInput`, saying which change can't be made; `CommitConflict` if others change the schema all the time;
-    /// those of the store.
-    pub fn alter(&self, changes: &[SchemaChange]) -> Result<TableSchema> {
+    /// As [`TableFolder::alter_checked`], without a check.
+    #[cfg(test)]
+    pub(crate) fn alter(&self, changes: &[SchemaChange]) -> Result<TableSchema> {
         self.alter_checked(changes, &|_, _| Ok(()))
     }
 
-    /// As [`TableFolder::alter`], if `check` returns no error. `check` gets the current schema and the new one.
+    /// Changes the branch's schema if `check` returns no error. `check` gets the current schema and the new one. Makes
+    /// all changes in their order, or none. Returns the new schema.
     ///
     /// # Errors
-    /// As [`TableFolder::alter`]; those of `check`.
+    /// `InvalidInput`, naming the change that can't be made; `CommitConflict` if others change the schema all the time;
+    /// those of `check` and of the store.
     pub fn alter_checked(
         &self,
         changes: &[SchemaChange],
@@ -142,7 +141,7 @@ impl TableFolder {
 
     /// Deleted rows come back if readers no longer look for deletion vectors.
     fn check_vectors(&self, current: &TableSchema, next: &TableSchema, latest: Option<&PaimonSnapshot>) -> Result<()> {
-        // Another writer may have set anything, which is no truth value and so does not turn them on.
+        // Another writer may have set anything, which is not a truth value and so does not turn them on.
         let has = |schema: &TableSchema| schema.options().deletion_vectors().unwrap_or(false);
         let manifest = latest.and_then(|snapshot| snapshot.index_manifest.as_deref());
         let Some(manifest) = manifest.filter(|_| has(current) && !has(next)) else { return Ok(()) };

@@ -13,7 +13,7 @@ use crate::store::location::join;
 /// The number of the first snapshot that stays.
 const FIRST_KEPT: &str = "firstKept";
 
-/// Its manifest list, since the number may come to be another commit's.
+/// Its manifest list, since another commit may get the number.
 const DELTA_MANIFEST_LIST: &str = "deltaManifestList";
 
 impl TableFolder {

@@ -7,14 +7,14 @@ use crate::error::Result;
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 
-/// What of a snapshot is to stay.
+/// The part of a snapshot that expiry keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum HeldPart {
     /// The state of the table, and the changelog of its commit.
     State,
     /// The changelog of its commit.
     Changelog,
-    /// The files that its commit added, which tell what changed in tables without a changelog producer.
+    /// The files that its commit added. Without a changelog producer they show the changes.
     Delta,
 }
 
@@ -31,7 +31,7 @@ impl Root {
     }
 }
 
-/// Tags, and all of other branches, be these half made or half removed.
+/// Snapshots that expiry must keep: tags, and those of other branches. A branch may be half made or half removed.
 pub(crate) fn roots(folder: &TableFolder) -> Result<Vec<Root>> {
     let mut out: Vec<Root> = folder.tags()?.into_iter().map(|tag| Root::state(tag.snapshot)).collect();
     let others = folder.branch_folders()?.into_iter().chain([MAIN_BRANCH.to_owned()]);
@@ -53,20 +53,20 @@ pub(crate) fn roots(folder: &TableFolder) -> Result<Vec<Root>> {
     Ok(out)
 }
 
-/// What must stay of snapshots whose expiry has begun: they may become changelogs.
+/// The parts that expiry keeps of snapshots whose expiry has begun. Such snapshots may become changelogs.
 pub(crate) fn half_expired(snapshots: Vec<PaimonSnapshot>) -> impl Iterator<Item = Root> {
     let held = [HeldPart::Changelog, HeldPart::Delta];
     snapshots.into_iter().flat_map(move |snapshot| held.map(|held| Root { snapshot: snapshot.clone(), held }))
 }
 
-/// The changelogs of a branch that outlast their snapshots. Where there is no changelog of a producer these are the
-/// files that commits added, as far as a producer of later times has not let go of them.
+/// The changelogs of a branch that outlast their snapshots. Without a changelog producer these are the files that
+/// commits added. They may be missing if the table has a producer now.
 pub(crate) fn kept_changelogs(folder: &TableFolder) -> Result<Vec<Root>> {
     let changelogs = folder.changelogs()?;
     if changelogs.is_empty() {
         return Ok(Vec::new());
     }
-    // A branch that is half removed has no schema to tell.
+    // A half-removed branch may have no schema.
     let by_delta = !folder.is_complete()? || !folder.latest_schema()?.options().produces_changelog();
     let held = |snapshot: &PaimonSnapshot| {
         let has_log = snapshot.changelog_manifest_list.is_some();

@@ -14,6 +14,7 @@ use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::{PaimonSnapshot, Tag};
+use crate::parallel::check_cancelled;
 use crate::store::location::join;
 use crate::store::{LONGEST_HINT, Store, in_parallel};
 
@@ -31,6 +32,12 @@ const NAMES_SHOWN: usize = 10;
 /// The options that give a table folders outside of its own.
 const EXTERNAL_FOLDERS: [&str; 3] =
     ["data-file.external-paths", "blob-external-storage-path", "global-index.external-path"];
+
+/// The folders that a schema's options name.
+fn external_folders(schema: &TableSchema) -> impl Iterator<Item = &str> {
+    let options = EXTERNAL_FOLDERS.iter().filter_map(|key| schema.options.get(*key));
+    options.flat_map(|folders| folders.split(',')).map(str::trim)
+}
 
 /// The folder of a table, seen from one of its branches.
 #[derive(Clone, Debug)]
@@ -152,15 +159,28 @@ impl TableFolder {
         &self.root
     }
 
-    /// The table's folder and those that its options name. Only files below them are deleted.
+    /// The table's folder and those that options name. Only files below them are deleted. The schemas of all branches
+    /// count, also old ones, because their files may still exist. They are read only if one of `paths` needs it.
     ///
     /// # Errors
-    /// As [`TableFolder::latest_schema`].
-    pub(crate) fn own_folders(&self) -> Result<OwnFolders<'_>> {
-        let schema = self.latest_schema()?;
-        let options = EXTERNAL_FOLDERS.iter().filter_map(|key| schema.options.get(*key));
-        let external = options.flat_map(|folders| folders.split(',')).map(str::trim);
-        Ok(OwnFolders::new(self.store.as_ref(), [self.root.as_str()].into_iter().chain(external)))
+    /// Errors of [`TableFolder::latest_schema`] and of the store. A schema that can't be read adds no folders.
+    pub(crate) fn own_folders<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> Result<OwnFolders<'_>> {
+        let own = OwnFolders::new(self.store.as_ref(), [self.root.as_str()]);
+        let latest = self.latest_schema()?;
+        let own = own.and(external_folders(&latest));
+        if paths.into_iter().all(|path| own.contain(path)) {
+            return Ok(own);
+        }
+        let mut schemas = Vec::new();
+        for branch in [MAIN_BRANCH.to_owned()].into_iter().chain(self.branch_folders()?) {
+            let branch = self.on_branch(&branch);
+            schemas.extend(branch.schema_ids()?.into_iter().map(|id| (branch.clone(), id)));
+        }
+        let schemas = in_parallel(self.store.as_ref(), schemas.len(), |i| {
+            check_cancelled()?;
+            Ok(schemas.get(i).and_then(|(branch, id)| branch.schema(*id).ok()))
+        })?;
+        Ok(schemas.iter().flatten().fold(own, |own, schema| own.and(external_folders(schema))))
     }
 
     /// The manifests of all branches.
@@ -258,7 +278,7 @@ impl TableFolder {
     /// The number in a hint; `None` if there is no readable hint.
     pub(super) fn hint(&self, name: &str) -> Result<Option<i64>> {
         let bytes = match self.store.get_at_most(&join(&self.folder("snapshot"), name), LONGEST_HINT).if_found() {
-            // A file that is too long is no hint. The listing tells.
+            // A file that is too long is not a hint. The listing tells.
             Err(e) if e.kind() == ErrorKind::CorruptTable => None,
             bytes => bytes?,
         };
@@ -301,12 +321,12 @@ impl TableFolder {
         self.store.delete(&join(&self.folder("snapshot"), "LATEST"))
     }
 
-    /// A snapshot; `None` if it is not there.
+    /// A snapshot; `None` if it does not exist.
     pub(super) fn try_snapshot(&self, id: i64) -> Result<Option<PaimonSnapshot>> {
         self.try_file(self.snapshot_path(id), id)
     }
 
-    /// The snapshot in a file; `None` if it is not there.
+    /// The snapshot in a file; `None` if it does not exist.
     pub(super) fn try_file(&self, path: String, id: i64) -> Result<Option<PaimonSnapshot>> {
         let bytes = match self.store.get(&path) {
             Ok(bytes) => bytes,

@@ -51,8 +51,8 @@ pub fn first_schema(mut parts: SchemaParts, now_ms: i64) -> Result<TableSchema> 
 const CHECKS: [fn(&TableSchema) -> Result<()>; 4] =
     [check_buckets, check_merging, check_row_tracking, |schema| manifest_codec(schema.options()).map(drop)];
 
-/// The schema of these parts, if a table can have it. What was wrong in the options of the schema `before` may stay
-/// wrong: else nobody could mend the options of a table that others made, one after the other.
+/// The schema of these parts, if a table can have it. Faults in the options of the schema `before` may stay.
+/// Otherwise the options of an existing table could not be corrected one by one.
 ///
 /// # Errors
 /// `InvalidInput` with the reason.

@@ -134,7 +134,7 @@ impl MadeBy {
     }
 }
 
-/// What is not there was deleted by an expiry before.
+/// A missing file was deleted by an earlier expiry.
 pub(crate) fn if_there<T: Default>(tolerant: bool, result: Result<T>) -> Result<T> {
     match result {
         Err(e) if tolerant && e.kind() == ErrorKind::NotFound => Ok(T::default()),

@@ -31,19 +31,18 @@ fn new_name<'a>(name: &'a str, what: &str) -> Result<&'a str> {
 }
 
 impl TableFolder {
-    /// Makes a tag for a snapshot; for the latest one if no snapshot is given.
+    /// Makes a tag that expiry keeps.
+    #[cfg(test)]
+    pub(crate) fn create_tag(&self, name: &str, snapshot: Option<i64>) -> Result<()> {
+        self.create_tag_for(name, snapshot, None)
+    }
+
+    /// Makes a tag for a snapshot; for the latest one if no snapshot is given. Expiry removes the tag after
+    /// `retained_ms` milliseconds, if given.
     ///
     /// # Errors
     /// `AlreadyExists` if the tag already exists; `NotFound` if the snapshot does not exist; `InvalidInput` if that
     /// can't be its name; those of the store.
-    pub fn create_tag(&self, name: &str, snapshot: Option<i64>) -> Result<()> {
-        self.create_tag_for(name, snapshot, None)
-    }
-
-    /// The same, of a tag that expiry removes once it is so old, milliseconds.
-    ///
-    /// # Errors
-    /// As [`TableFolder::create_tag`].
     pub fn create_tag_for(&self, name: &str, snapshot: Option<i64>, retained_ms: Option<i64>) -> Result<()> {
         let path = self.tag_path(new_name(name, "tag")?);
         let none = || Error::not_found("the table has no snapshot to tag").with("path", self.root());

@@ -187,7 +187,7 @@ impl<'p> SnapshotAttempt<'p> {
         in_parallel(store.as_ref(), added.len(), check).map(drop)
     }
 
-    /// The entries that the commit makes of its changes, checked.
+    /// The checked entries for the commit's changes.
     fn entries(
         &self,
         base: &AttemptBase,

@@ -87,7 +87,7 @@ pub(super) struct CommitInput {
     pub(super) checks_appends: bool,
     /// Whether the commit has to check that the added files still exist.
     pub(super) checks_files: bool,
-    /// Whether scans shall see all added files, without a compaction.
+    /// Whether scans must see all added files, without a compaction.
     pub(super) shows_all: bool,
     /// The snapshot that the changes rely on; `Some(None)` if they rely on a table without snapshots.
     pub(super) only_on: Option<Option<i64>>,

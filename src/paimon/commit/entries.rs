@@ -85,7 +85,7 @@ impl<'a> ChangeEntries<'a> {
     /// The live files of the latest snapshot in the partitions that the commit changes.
     ///
     /// # Errors
-    /// Of the store; `CorruptTable` if the snapshot's manifests are.
+    /// Errors of the store; `CorruptTable` if the snapshot's manifests are damaged.
     pub(super) fn base(
         &mut self,
         from: ManifestFolder<'_>,

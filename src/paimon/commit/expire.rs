@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::format::commit::now_ms;
-use crate::format::deletion::OwnFolders;
+use crate::format::deletion::{NotDeleted, OutsideLocations, OwnFolders};
 use crate::paimon::catalog::expiry_roots::{HeldPart, Root, half_expired, kept_changelogs, roots};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::catalog::reachable::{FileKind, MadeBy, MetadataParts, ReachableFiles, SnapshotReader, if_there};
@@ -47,15 +47,8 @@ pub struct ExpiredFiles {
     pub manifest_lists: Vec<String>,
     /// Files of statistics.
     pub statistics_files: Vec<String>,
-}
-
-impl ExpiredFiles {
-    /// Paths of all files, but for those of the snapshots and changelogs.
-    pub fn files(&self) -> impl Iterator<Item = &String> {
-        let lists =
-            [&self.data_files, &self.index_files, &self.manifests, &self.manifest_lists, &self.statistics_files];
-        lists.into_iter().flatten()
-    }
+    /// Those of the files that stay, because they are not below the table's folders.
+    pub failed: Vec<NotDeleted>,
 }
 
 /// Expires snapshots of the folder's branch, and changelogs that outlasted theirs.
@@ -64,13 +57,14 @@ impl ExpiredFiles {
 /// As [`plan_expiry`]; those of the store. Nothing that is needed is gone then.
 pub fn expire(folder: &TableFolder, expiry: &ExpiryRequest) -> Result<ExpiredFiles> {
     let plan = ExpiryPlan::of(folder, expiry, true)?;
+    let mut deleter = FileDeleter::new(folder, expiry.outside.clone());
     // Changelogs that would not come to be again are done with before files that they tell of.
     if plan.decoupled {
-        plan.snapshots.run(folder, true)?;
-        plan.changelogs.run_on_changelogs(folder, !plan.snapshots.going.is_empty())?;
+        plan.snapshots.run(&mut deleter, true)?;
+        plan.changelogs.run_on_changelogs(&mut deleter, !plan.snapshots.going.is_empty())?;
     } else {
-        plan.changelogs.run_on_changelogs(folder, false)?;
-        plan.snapshots.run(folder, false)?;
+        plan.changelogs.run_on_changelogs(&mut deleter, false)?;
+        plan.snapshots.run(&mut deleter, false)?;
     }
     if plan.begun {
         folder.end_expiry()?;
@@ -79,7 +73,7 @@ pub fn expire(folder: &TableFolder, expiry: &ExpiryRequest) -> Result<ExpiredFil
         check_cancelled()?;
         if_there(true, drop_tag(folder, tag))?;
     }
-    Ok(plan.told())
+    Ok(ExpiredFiles { failed: deleter.failed, ..plan.told() })
 }
 
 /// What an expiry of snapshots and changelogs of the folder's branch would take away.
@@ -202,15 +196,12 @@ impl ExpiryStep {
     }
 
     /// Takes snapshots away.
-    fn run(&self, folder: &TableFolder, as_changelogs: bool) -> Result<()> {
-        let files = self.files.sorted();
-        if !files.is_empty() {
-            let own = folder.own_folders()?;
-            // Readers of manifests look for data files, so those are removed first.
-            let (data, rest): (Vec<_>, Vec<_>) = files.into_iter().partition(|(kind, _, _)| *kind == FileKind::Data);
-            for files in [data, rest] {
-                delete(folder, &own, &files.into_iter().map(|(_, _, path)| path).collect::<Vec<_>>())?;
-            }
+    fn run(&self, deleter: &mut FileDeleter<'_>, as_changelogs: bool) -> Result<()> {
+        let (folder, files) = (deleter.folder, self.files.sorted());
+        // Readers of manifests look for data files, so those are removed first.
+        let (data, rest): (Vec<_>, Vec<_>) = files.into_iter().partition(|(kind, _, _)| *kind == FileKind::Data);
+        for files in [data, rest] {
+            deleter.delete(&files.into_iter().map(|(_, _, path)| path).collect::<Vec<_>>())?;
         }
         for snapshot in &self.going {
             if as_changelogs && !self.untold.contains(&snapshot.id) {
@@ -228,18 +219,16 @@ impl ExpiryStep {
     }
 
     /// Removes changelogs one after the other, each before its files that no later one has. `came`: new ones may exist.
-    fn run_on_changelogs(&self, folder: &TableFolder, came: bool) -> Result<()> {
+    fn run_on_changelogs(&self, deleter: &mut FileDeleter<'_>, came: bool) -> Result<()> {
+        let folder = deleter.folder;
         let mut files: BTreeMap<i64, Vec<&String>> = BTreeMap::new();
         for (_, of, path) in self.files.sorted() {
             files.entry(of).or_default().push(path);
         }
-        if !self.going.is_empty() {
-            let own = folder.own_folders()?;
-            for changelog in &self.going {
-                check_cancelled()?;
-                folder.store().delete(&folder.changelog_path(changelog.id))?;
-                delete(folder, &own, files.get(&changelog.id).map(Vec::as_slice).unwrap_or_default())?;
-            }
+        for changelog in &self.going {
+            check_cancelled()?;
+            folder.store().delete(&folder.changelog_path(changelog.id))?;
+            deleter.delete(files.get(&changelog.id).map(Vec::as_slice).unwrap_or_default())?;
         }
         let _ = match self.first_kept {
             _ if self.going.is_empty() && !came => Ok(()),
@@ -250,11 +239,35 @@ impl ExpiryStep {
     }
 }
 
-/// Deletes the files that are below the table's folders.
-fn delete(folder: &TableFolder, own: &OwnFolders<'_>, paths: &[&String]) -> Result<()> {
-    let store = folder.store().as_ref();
-    let paths: Vec<&&String> = paths.iter().filter(|path| own.contain(path)).collect();
-    in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path))).map(drop)
+/// Deletes the files that are below the table's folders, and remembers the others.
+struct FileDeleter<'f> {
+    folder: &'f TableFolder,
+    outside: OutsideLocations,
+    /// The table's folders, once they are needed. They are read again for files that are not below them.
+    own: Option<OwnFolders<'f>>,
+    failed: Vec<NotDeleted>,
+}
+
+impl<'f> FileDeleter<'f> {
+    fn new(folder: &'f TableFolder, outside: OutsideLocations) -> FileDeleter<'f> {
+        FileDeleter { folder, outside, own: None, failed: Vec::new() }
+    }
+
+    fn delete(&mut self, paths: &[&String]) -> Result<()> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let each = || paths.iter().map(|path| path.as_str());
+        let is_known = self.own.as_ref().is_some_and(|own| each().all(|path| own.contain(path)));
+        if !is_known {
+            self.own = Some(self.folder.own_folders(each())?.and(self.outside.iter()));
+        }
+        let Some(own) = &self.own else { return Ok(()) };
+        let (paths, others): (Vec<&str>, Vec<&str>) = each().partition(|path| own.contain(path));
+        self.failed.extend(others.into_iter().map(NotDeleted::outside));
+        let store = self.folder.store().as_ref();
+        in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path))).map(drop)
+    }
 }
 
 /// The snapshots to remove, and the first that stays. An expiry that has begun is completed, whatever the options are.
@@ -468,7 +481,8 @@ fn release(folder: &TableFolder, tag: &PaimonSnapshot) -> Result<()> {
         check_cancelled()?;
         own.spare(&reader, &root)?;
     }
-    delete(folder, &folder.own_folders()?, &own.sorted().into_iter().map(|(_, _, path)| path).collect::<Vec<_>>())
+    let paths: Vec<&String> = own.sorted().into_iter().map(|(_, _, path)| path).collect();
+    FileDeleter::new(folder, OutsideLocations::default()).delete(&paths)
 }
 
 /// The least snapshot that a consumer has yet to read.

@@ -93,7 +93,7 @@ pub(super) fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|n| (*n).to_owned()).collect()
 }
 
-/// Whether every snapshot and tag that is there finds its files.
+/// Whether every existing snapshot and tag finds its files.
 pub(super) fn check_whole(t: &TableFolder) {
     let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
     let roots = roots(t).unwrap().into_iter().filter(|root| root.held == HeldPart::State).map(|root| root.snapshot);
@@ -103,7 +103,7 @@ pub(super) fn check_whole(t: &TableFolder) {
     check_logs(t);
 }
 
-/// Whether every changelog that is there finds what tells its changes.
+/// Whether every existing changelog finds the files with its changes.
 pub(super) fn check_logs(t: &TableFolder) {
     let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
     let lets_go = t.latest_schema().unwrap().options().produces_changelog();
@@ -131,7 +131,12 @@ pub(super) fn check_logs(t: &TableFolder) {
 }
 
 pub(super) fn now(retain: i64) -> ExpiryRequest {
-    ExpiryRequest { retain_min: Some(retain), retain_max: Some(retain), older_than_ms: Some(i64::MAX), limit: None }
+    ExpiryRequest {
+        retain_min: Some(retain),
+        retain_max: Some(retain),
+        older_than_ms: Some(i64::MAX),
+        ..ExpiryRequest::default()
+    }
 }
 
 #[test]
@@ -212,4 +217,47 @@ fn an_expiry_that_was_stopped_is_completed() {
     t.store().delete(&format!("{}/bucket-0/a.parquet", t.root())).unwrap();
     assert_eq!((expire(&t, &now(1)).unwrap().snapshots.len(), names(&t)), (2, set(&["c"])));
     check_whole(&t);
+}
+
+/// A file with a path of its own. It exists.
+fn external_file(t: &TableFolder, folder: &str, name: &str) -> NewBucketFile {
+    let mut new = file(t, name);
+    new.file.path = format!("{folder}/{name}.parquet");
+    (new.external, new.extra_files) = (true, Vec::new());
+    t.store().put_if_absent(&new.file.path, b"x").unwrap();
+    new
+}
+
+/// Files in a folder that only an old schema names are the table's own. Others stay, unless the caller allows it.
+#[test]
+fn files_outside_are_told_and_removed_only_where_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir);
+    let at = |name: &str| format!("{}/{name}", dir.path().display());
+    set_options(&t, &|options| {
+        options.insert("data-file.external-paths".to_owned(), format!("s3://elsewhere/x,file://{}", at("old")));
+    });
+    set_options(&t, &|options| drop(options.remove("data-file.external-paths")));
+    let is_there = |path: &str| t.store().exists(path).unwrap();
+    let folders = ["old", "older", "other"];
+    for (number, allowed) in [(0, vec![]), (1, vec![at("older"), at("oth")])] {
+        let files = folders.map(|folder| external_file(&t, &at(folder), &format!("{folder}{number}")));
+        let paths = files.each_ref().map(|new| new.file.path.clone());
+        let removed = files.each_ref().map(|new| new.file.clone()).to_vec();
+        Commit::new(&t, Changes { added: files.to_vec(), ..Changes::default() }).run().into_result().unwrap();
+        Commit::new(&t, Changes { removed, ..Changes::default() }).run().into_result().unwrap();
+        commit(&t, &[], &format!("n{number}"));
+        let outside = OutsideLocations::new(allowed).unwrap();
+        let planned = plan_expiry(&t, &ExpiryRequest { outside: outside.clone(), ..now(1) }).unwrap();
+        assert!(planned.failed.is_empty() && paths.iter().all(|path| planned.data_files.contains(path)));
+        let expired = expire(&t, &ExpiryRequest { outside, ..now(1) }).unwrap();
+        let failed: BTreeSet<&str> = expired.failed.iter().map(|failed| failed.path.as_str()).collect();
+        let stays = if number == 0 { &paths[1..] } else { &paths[2..] };
+        assert_eq!(failed, stays.iter().map(String::as_str).collect());
+        assert!(expired.failed[0].reason.contains("outside_locations"));
+        for path in &paths {
+            assert_eq!(is_there(path), stays.contains(path), "{path}");
+        }
+        check_whole(&t);
+    }
 }

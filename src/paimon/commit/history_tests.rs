@@ -128,11 +128,11 @@ impl History {
         self.told.push(format!("{} commits {name}, compacts {compacts}", t.branch_name()));
         let commit = Commit::new(t, changes);
         let commit = if compacts && self.dice.below(2) == 0 { commit.compacting() } else { commit };
-        let made = commit.run().into_result().unwrap();
-        assert_eq!(made.id, before.map_or(1, |s| s.id + 1));
+        let snapshot = commit.run().into_result().unwrap();
+        assert_eq!(snapshot.id, before.map_or(1, |s| s.id + 1));
         state.insert(name);
-        self.states.insert(key(&made), state);
-        assert_eq!(t.latest_snapshot().unwrap().map(|s| key(&s)), Some(key(&made)));
+        self.states.insert(key(&snapshot), state);
+        assert_eq!(t.latest_snapshot().unwrap().map(|s| key(&s)), Some(key(&snapshot)));
     }
 
     /// Other options, from now on.
@@ -299,11 +299,11 @@ impl History {
             }
             MaintenanceStep::CreateBranch(name, tag) => {
                 assert!(lost.is_empty() && (!done || after.contains_key(name)));
-                if let (Some(made), None) = (after.get(name), before.get(name)) {
+                if let (Some(branch), None) = (after.get(name), before.get(name)) {
                     let (id, state) = &was.tags[tag];
                     let tags = BTreeMap::from([(tag.clone(), (*id, state.clone()))]);
                     let snapshots = BTreeMap::from([(*id, state.clone())]);
-                    assert_eq!(*made, Shown { latest: Some(state.clone()), tags, snapshots });
+                    assert_eq!(*branch, Shown { latest: Some(state.clone()), tags, snapshots });
                 }
             }
             MaintenanceStep::DropBranch(name) => assert!(lost.is_empty() && (!done || !after.contains_key(name))),

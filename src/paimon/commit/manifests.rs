@@ -90,7 +90,7 @@ impl MetadataFiles {
         format!("index-{}-{}", self.commit_id, self.indexes - 1)
     }
 
-    /// Removes the files that nobody needs, and forgets them.
+    /// Removes the files that are not needed, and forgets them.
     pub(super) fn delete_all_but(&mut self, needed: &HashSet<String>) {
         for (name, path) in std::mem::take(&mut self.written) {
             match needed.contains(&name) {

@@ -98,7 +98,8 @@ impl Commit {
 
     /// The event time up to which the data is complete, milliseconds since the epoch. It never decreases.
     #[must_use]
-    pub fn with_watermark(self, watermark_ms: i64) -> Self {
+    #[cfg(test)]
+    pub(crate) fn with_watermark(self, watermark_ms: i64) -> Self {
         Commit { input: CommitInput { watermark: Some(watermark_ms), ..self.input } }
     }
 
@@ -114,21 +115,20 @@ impl Commit {
         Commit { input: CommitInput { checks_appends: true, ..self.input } }
     }
 
-    /// Looks whether added files are still there, unless the table has the commit already: files that others wrote,
-    /// perhaps long ago, may have been committed, compacted and expired since.
+    /// Checks that added files still exist, unless the table already has the commit. Files that another process wrote
+    /// may have been committed, compacted and expired since.
     #[must_use]
     pub fn checking_files(self) -> Self {
         Commit { input: CommitInput { checks_files: true, ..self.input } }
     }
 
-    /// Makes an overwrite fail with `CommitConflict` if its files lie over each other in a table whose scans leave out
-    /// such.
+    /// Makes an overwrite fail with `CommitConflict` if its files overlap and scans of the table leave out such files.
     #[must_use]
     pub fn showing_all(self) -> Self {
         Commit { input: CommitInput { shows_all: true, ..self.input } }
     }
 
-    /// Fails if another commit came after this snapshot (or, for `None`, if there is any snapshot).
+    /// Fails if another commit came after this snapshot. With `None` it fails if the table has a snapshot.
     #[must_use]
     pub fn only_on(self, snapshot: Option<i64>) -> Self {
         Commit { input: CommitInput { only_on: Some(snapshot), ..self.input } }
@@ -151,8 +151,8 @@ impl Commit {
     }
 }
 
-/// Commits what `plan` makes of the newest version. It is called again if another commit contradicts the plan. `None`
-/// if there is nothing to commit.
+/// Plans a commit on the newest version and runs it. `plan` is called again if another commit contradicts the plan.
+/// `None` if there is nothing to commit.
 pub(crate) fn run_planned(plan: &mut dyn FnMut() -> Result<Option<Commit>>) -> CommitOutcome<Option<PaimonSnapshot>> {
     let mut plan = || Ok(plan()?.map(|commit| commit.input));
     match plan() {
@@ -174,7 +174,7 @@ fn run_attempts<'p>(mut attempt: SnapshotAttempt<'p>, plan: Option<Plan<'p>>) ->
         attempt = attempt.planned_by(plan, policy.retries.min(MAX_PLANS));
     }
     let verdict = commit_loop::run(&mut attempt, &policy);
-    // Also after an interrupt, which has made itself heard.
+    // Files are also removed after an interrupt, which the result already reports.
     Cancellation::none().scope(|| match &verdict {
         CommitOutcome::Committed(_) => attempt.delete_unused(),
         CommitOutcome::Failed(_) => attempt.clean_up(),
@@ -183,8 +183,8 @@ fn run_attempts<'p>(mut attempt: SnapshotAttempt<'p>, plan: Option<Plan<'p>>) ->
     verdict
 }
 
-/// `commit.*` options. By default there are more retries than Java's 10, and none waits longer than a second: writers
-/// that come in crowds shall all get through.
+/// Reads the `commit.*` options. By default there are more retries than Java's 10, and none waits longer than a second.
+/// Then a large number of writers can commit at the same time.
 fn retry_policy(options: Options<'_>) -> Result<RetryPolicy> {
     let millis = |key, default| Ok::<u64, Error>(options.duration_ms(key)?.map_or(default, |ms| ms.max(0) as u64));
     Ok(RetryPolicy {

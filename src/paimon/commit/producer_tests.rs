@@ -217,8 +217,8 @@ fn commits_follow_each_other() {
     // It is gone by now.
     let gone = Changes { removed: vec![removed], ..Changes::default() };
     assert_eq!(failed(Commit::new(&t.folder, gone).run()).kind(), ErrorKind::CommitConflict);
-    let again = Commit::new(&t.folder, adding([t.plain("b", 1)])).checking_appends();
-    assert_eq!(failed(again.run()).kind(), ErrorKind::InvalidInput);
+    let second = Commit::new(&t.folder, adding([t.plain("b", 1)])).checking_appends();
+    assert_eq!(failed(second.run()).kind(), ErrorKind::InvalidInput);
     assert_eq!((t.names(), t.orphans()), (set(&["b", "c"]), Vec::<String>::new()));
     assert_eq!(t.append(&["d"]).into_result().unwrap().watermark, Some(5));
 }

@@ -4,6 +4,7 @@
 //! `ExpireChangelogImpl.expire`.
 
 use crate::error::{Error, Result};
+use crate::format::deletion::OutsideLocations;
 use crate::types::options::Options;
 
 /// An hour, milliseconds: `snapshot.time-retained` if nothing is said.
@@ -21,6 +22,8 @@ pub struct ExpiryRequest {
     pub older_than_ms: Option<i64>,
     /// The most snapshots to remove at once (`snapshot.expire.limit`, 50).
     pub limit: Option<i64>,
+    /// Folders outside of the table's own in which files are removed too.
+    pub outside: OutsideLocations,
 }
 
 /// How many stay, and for how long.
@@ -47,7 +50,7 @@ impl RetentionRules {
     /// The options, and the arguments that override them.
     ///
     /// # Errors
-    /// `InvalidInput` for values that contradict each other or are no numbers.
+    /// `InvalidInput` for values that contradict each other or are not numbers.
     pub(crate) fn of(options: Options<'_>, expiry: &ExpiryRequest, now_ms: i64) -> Result<RetentionRules> {
         let or =
             |given: Option<i64>, key, default| Ok::<i64, Error>(given.or(options.integer(key)?).unwrap_or(default));

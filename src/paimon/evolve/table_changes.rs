@@ -220,7 +220,7 @@ impl ColumnNames<'_> {
     }
 }
 
-/// A default as Paimon's schemas have it: text that is cast to the column's type.
+/// A default as in Paimon's schemas: text that is cast to the column's type.
 fn default_text(value: &Json) -> Result<String> {
     match value {
         Json::String(text) => Ok(text.clone()),

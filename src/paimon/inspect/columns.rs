@@ -41,6 +41,6 @@ pub(crate) fn rows(columns: Vec<NamedArray>) -> Result<MetadataRows> {
     let field = |(name, nullable, array): &NamedArray| Field::new(*name, array.data_type().clone(), *nullable);
     let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
     let batch = RecordBatch::try_new(schema.clone(), columns.into_iter().map(|(.., array)| array).collect())
-        .map_err(|e| Error::internal("the rows of a metadata table are no Arrow batch").because(e))?;
+        .map_err(|e| Error::internal("the rows of a metadata table are not an Arrow batch").because(e))?;
     Ok(MetadataRows { schema, batches: if batch.num_rows() > 0 { vec![batch] } else { Vec::new() } })
 }

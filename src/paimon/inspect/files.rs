@@ -94,7 +94,7 @@ impl<'t> InspectedVersion<'t> {
         rows(out.columns())
     }
 
-    /// Additions and removals as the manifests have them.
+    /// Additions and removals as in the manifests.
     fn entries(&self) -> Result<MetadataRows> {
         let folder = self.table.folder();
         let (mut out, mut kinds, mut manifests) = (FileRows::new(self.table)?, Vec::new(), Vec::new());

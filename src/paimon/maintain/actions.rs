@@ -50,6 +50,7 @@ impl PaimonTable {
         let expiry = ExpiryRequest {
             retain_min: options.expiry.retain_last,
             older_than_ms: options.expiry.older_than_ms,
+            outside: options.outside.clone(),
             ..ExpiryRequest::default()
         };
         let files = match options.dry_run {
@@ -63,6 +64,9 @@ impl PaimonTable {
         if options.location.is_some() {
             return Err(unsupported_argument("location", self));
         }
+        if options.outside.iter().next().is_some() {
+            return Err(unsupported_argument("outside_locations", self));
+        }
         if options.prefix_mismatch != PrefixMismatch::default() {
             return Err(unsupported_argument("prefix_mismatch", self));
         }
@@ -72,7 +76,8 @@ impl PaimonTable {
         let files = orphan_files(self.folder(), options.older_than_ms).with("table", self.location())?;
         let mut deletion = Deletion::default();
         if !options.dry_run {
-            deletion.run(&self.folder().own_folders()?, files.iter().map(String::as_str))?;
+            let paths = || files.iter().map(String::as_str);
+            deletion.run(&self.folder().own_folders(paths())?, paths())?;
         }
         Ok(Orphans { files, deletion })
     }
@@ -96,6 +101,6 @@ fn expired(files: ExpiredFiles, deleted: bool) -> Expired {
         manifests: files.manifests,
         manifest_lists: files.manifest_lists,
         statistics_files: files.statistics_files,
-        deletion: Deletion { done: deleted && !is_empty, failed: Vec::new() },
+        deletion: Deletion { done: deleted && !is_empty, failed: files.failed },
     }
 }

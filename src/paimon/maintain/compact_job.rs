@@ -12,7 +12,7 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
 use crate::types::options::Options;
 
-/// What is done with files of a bucket.
+/// The action on the files of a bucket.
 pub(crate) struct KeyedWork {
     pub(crate) steps: Vec<CompactStep>,
     /// The level that files get.

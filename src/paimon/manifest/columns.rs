@@ -169,11 +169,9 @@ impl DecodeProgram {
 
 static PROGRAMS: Compiled<DecodeProgram> = Compiled::new();
 
-/// Decodes a manifest: its entries in order, each with the requested values.
-///
-/// # Errors
-/// `CorruptTable` with the number of the block if the bytes are no manifest; `Unsupported` for an unknown codec.
-pub fn decode_manifest(bytes: &[u8], request: &PaimonEntryRequest<'_>) -> Result<PaimonEntryColumns> {
+/// Decodes the bytes of a manifest.
+#[cfg(test)]
+pub(crate) fn decode_manifest(bytes: &[u8], request: &PaimonEntryRequest<'_>) -> Result<PaimonEntryColumns> {
     Decoder::default().decode(&OpenFile::parse(bytes)?, request)
 }
 
@@ -188,10 +186,10 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// As [`decode_manifest`].
+    /// Decodes a manifest: its entries in order, each with the requested values.
     ///
     /// # Errors
-    /// As [`decode_manifest`].
+    /// `CorruptTable` with the number of the block if the file is not a manifest; `Unsupported` for an unknown codec.
     pub fn decode<B: AsRef<[u8]>>(
         &mut self,
         file: &OpenFile<B>,
@@ -201,10 +199,10 @@ impl Decoder {
     }
 
     /// As [`Decoder::decode`], of some blocks of a manifest: threads can share one. Each entry that the request keeps
-    /// is the last row of the columns when `wants` is asked about it; what that does not want is forgotten at once.
+    /// is the last row of the columns when `wants` is asked about it. Entries that it rejects are removed at once.
     ///
     /// # Errors
-    /// As [`decode_manifest`]; those of `wants`.
+    /// As [`Decoder::decode`]; those of `wants`.
     pub fn decode_blocks<B: AsRef<[u8]>>(
         &mut self,
         file: &OpenFile<B>,

@@ -262,7 +262,7 @@ impl PaimonManifestWriter {
     /// An empty manifest. It can take entries with the unknown members of any of these.
     ///
     /// # Errors
-    /// `Internal` if the schema of manifests is no Avro schema.
+    /// `Internal` if the schema of manifests is not an Avro schema.
     pub fn new<'e>(codec: AvroCodec, entries: impl IntoIterator<Item = &'e FileEntry>) -> Result<PaimonManifestWriter> {
         let unknown = entries.into_iter().map(|e| e.unknown.as_ref());
         let kept = kept(&MANIFEST, manifest_schema)?;
@@ -308,7 +308,8 @@ impl PaimonManifestWriter {
 ///
 /// # Errors
 /// `Internal` if the codec fails.
-pub fn encode_manifest(entries: &[FileEntry], codec: AvroCodec) -> Result<Vec<u8>> {
+#[cfg(test)]
+pub(crate) fn encode_manifest(entries: &[FileEntry], codec: AvroCodec) -> Result<Vec<u8>> {
     let mut out = PaimonManifestWriter::new(codec, entries)?;
     entries.iter().try_for_each(|entry| out.add(entry))?;
     out.finish()

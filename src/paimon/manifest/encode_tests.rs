@@ -1,7 +1,7 @@
 //! What Java wrote, read and written again, is the same byte for byte but for compression.
 
 use super::*;
-use crate::codec::avro::{Container, Inflater};
+use crate::codec::avro::{Container, Inflater, OpenFile};
 use crate::paimon::commit::manifests::{ManifestLayout, manifest_of};
 use crate::paimon::manifest::columns::decode_manifest;
 use crate::paimon::manifest::entries::PaimonEntryRequest;
@@ -54,11 +54,11 @@ fn manifests_are_as_java_writes_them() {
 #[test]
 fn lists_and_index_manifests_are_as_java_writes_them() {
     for (path, bytes) in files("manifest/manifest-list-") {
-        let manifests = decode_manifest_list(&bytes).unwrap();
+        let manifests = decode_manifest_list(&OpenFile::parse(&bytes).unwrap()).unwrap();
         assert_eq!(content(&encode_manifest_list(&manifests, AvroCodec::Zstd).unwrap()), content(&bytes), "{path}");
     }
     for (path, bytes) in files("manifest/index-manifest-") {
-        let entries = decode_index_manifest(&bytes).unwrap();
+        let entries = decode_index_manifest(&OpenFile::parse(&bytes).unwrap()).unwrap();
         assert_eq!(content(&encode_index_manifest(&entries, AvroCodec::Snappy).unwrap()), content(&bytes), "{path}");
     }
 }
@@ -70,7 +70,7 @@ fn lists_say_of_manifests_what_java_says() {
         let folder = path.rsplit_once("/manifest/").unwrap().0;
         let schema = std::fs::read(format!("{folder}/schema/schema-0")).unwrap();
         let schema = TableSchema::parse(&schema).unwrap();
-        for mut wanted in decode_manifest_list(&bytes).unwrap() {
+        for mut wanted in decode_manifest_list(&OpenFile::parse(&bytes).unwrap()).unwrap() {
             let Ok(bytes) = std::fs::read(format!("{folder}/manifest/{}", wanted.file_name)) else { continue };
             let all = PaimonEntryRequest { key_stats: true, value_stats: true, ..PaimonEntryRequest::default() };
             let columns = decode_manifest(&bytes, &all).unwrap();
@@ -96,9 +96,9 @@ fn snapshots_and_schemas_are_as_java_writes_them() {
     for (path, bytes) in files("schema/schema-") {
         let schema = TableSchema::parse(&bytes).unwrap();
         assert_eq!(String::from_utf8(schema.encode()).unwrap(), String::from_utf8(bytes).unwrap(), "{path}");
-        let again = TableSchema::new(schema.parts()).unwrap();
-        assert_eq!(again.fields, schema.fields);
-        assert_eq!(again.encode().len(), schema.encode().len(), "{path}");
+        let copy = TableSchema::new(schema.parts()).unwrap();
+        assert_eq!(copy.fields, schema.fields);
+        assert_eq!(copy.encode().len(), schema.encode().len(), "{path}");
     }
 }
 

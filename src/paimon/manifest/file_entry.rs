@@ -48,7 +48,7 @@ pub struct FileEntry {
     pub unknown: Option<UnknownValues>,
 }
 
-/// The partition as manifests have it: a binary row after its number of fields.
+/// The partition as in manifests: a binary row after its number of fields.
 ///
 /// # Errors
 /// `InvalidInput` if it is not one of the table's.
@@ -147,7 +147,7 @@ impl FileEntry {
         FileEntry { kind, ..self.clone() }
     }
 
-    /// Without statistics, which nobody reads of a file that is deleted.
+    /// A copy without statistics. They are not read for a deleted file.
     #[must_use]
     pub fn without_stats(mut self) -> FileEntry {
         let empty = || SimpleStats { min: EMPTY_ROW.to_vec(), max: EMPTY_ROW.to_vec(), null_counts: Some(Vec::new()) };

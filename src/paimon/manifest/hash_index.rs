@@ -53,7 +53,7 @@ impl HashIndexes {
     /// The buckets of a partition, a binary row after its number of fields.
     ///
     /// # Errors
-    /// Of the store; `CorruptTable` for files that hold no hashes.
+    /// Errors of the store; `CorruptTable` for files that hold no hashes.
     pub fn partition(&self, partition: &[u8]) -> Result<Vec<HashedBucket>> {
         let entries = self.entries.get(partition).map(Vec::as_slice).unwrap_or_default();
         let read = in_parallel(self.store.as_ref(), entries.len(), |i| {

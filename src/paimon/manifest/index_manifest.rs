@@ -151,22 +151,14 @@ const GLOBAL_COLUMNS: &[(i32, &str, GlobalColumn)] = &[
 /// # Errors
 /// Those of the store; as [`decode_index_manifest`], naming the manifest.
 pub fn read_index_manifest(from: ManifestFolder<'_>, name: &str) -> Result<Vec<IndexEntry>> {
-    from.read("index manifest", name, |file| decode_entries(file))
+    from.read("index manifest", name, |file| decode_index_manifest(file))
 }
 
 /// Reads an index manifest: its entries in order.
 ///
 /// # Errors
-/// `CorruptTable` if the bytes are no index manifest; `Unsupported` for an unknown codec.
-pub fn decode_index_manifest(bytes: &[u8]) -> Result<Vec<IndexEntry>> {
-    decode_entries(&OpenFile::parse(bytes)?)
-}
-
-/// As [`decode_index_manifest`].
-///
-/// # Errors
-/// As [`decode_index_manifest`].
-pub(crate) fn decode_entries<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<IndexEntry>> {
+/// `CorruptTable` if the file is not an index manifest.
+pub fn decode_index_manifest<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<IndexEntry>> {
     let head = file.head()?;
     let schema = head.schema_json()?;
     let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || IndexLayout::new(schema))?;
@@ -176,7 +168,7 @@ pub(crate) fn decode_entries<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<I
 /// The hashes of keys that an index file of kind [`HASH`] holds.
 ///
 /// # Errors
-/// `CorruptTable` if the bytes are no whole hashes.
+/// `CorruptTable` if the bytes are not whole hashes.
 pub fn decode_hashes(bytes: &[u8]) -> Result<Vec<i32>> {
     match bytes.as_chunks::<4>() {
         (hashes, []) => Ok(hashes.iter().map(|h| i32::from_be_bytes(*h)).collect()),

@@ -107,16 +107,8 @@ const REQUIRED: usize = 4;
 /// Reads a manifest list: its entries in order.
 ///
 /// # Errors
-/// `CorruptTable` if the bytes are no manifest list; `Unsupported` for an unknown codec.
-pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<PaimonManifestFile>> {
-    decode_entries(&OpenFile::parse(bytes)?)
-}
-
-/// As [`decode_manifest_list`].
-///
-/// # Errors
-/// As [`decode_manifest_list`].
-pub(crate) fn decode_entries<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<PaimonManifestFile>> {
+/// `CorruptTable` if the file is not a manifest list.
+pub fn decode_manifest_list<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<PaimonManifestFile>> {
     let head = file.head()?;
     let schema = head.schema_json()?;
     let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || ListLayout::new(schema))?;

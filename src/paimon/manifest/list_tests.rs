@@ -4,6 +4,10 @@ use super::*;
 use crate::codec::avro::Container;
 use crate::paimon::spec::testing::{expected, in_unions, schema, shown_row, table, with_null_record};
 
+fn decoded(bytes: &[u8]) -> Result<Vec<PaimonManifestFile>> {
+    decode_manifest_list(&OpenFile::parse(bytes)?)
+}
+
 fn list(name: &str, ending: &str) -> Vec<u8> {
     let folder = std::fs::read_dir(format!("{}/manifest", table(name))).unwrap();
     let path = folder.map(|f| f.unwrap().path()).find(|path| {
@@ -18,7 +22,7 @@ fn lists_say_what_java_says() {
     let types = schema("pk_dv_part", 0).partition_types();
     let lists = &expected("pk_dv_part")["manifests"];
     for (which, ending) in [("base", "-0"), ("delta", "-1")] {
-        let found = decode_manifest_list(&list("pk_dv_part", ending)).unwrap();
+        let found = decoded(&list("pk_dv_part", ending)).unwrap();
         let wanted = lists[which].as_array().unwrap();
         assert_eq!(found.len(), wanted.len());
         for (m, w) in found.iter().zip(wanted) {
@@ -45,9 +49,9 @@ fn lists_say_what_java_says() {
 #[test]
 fn every_codec_is_read() {
     for codec in ["deflate", "null", "snappy"] {
-        let manifests = decode_manifest_list(&list(&format!("manifest_codec_{codec}"), "-1")).unwrap();
+        let manifests = decoded(&list(&format!("manifest_codec_{codec}"), "-1")).unwrap();
         assert_eq!(manifests.iter().map(|m| m.added_files).sum::<i64>(), 1, "{codec}");
-        assert!(decode_manifest_list(&list(&format!("manifest_codec_{codec}"), "-0")).unwrap().is_empty());
+        assert!(decoded(&list(&format!("manifest_codec_{codec}"), "-0")).unwrap().is_empty());
     }
 }
 
@@ -55,8 +59,8 @@ fn every_codec_is_read() {
 fn entries_may_be_in_unions() {
     for (name, ending) in [("pk_dv_part", "-0"), ("pk_dv_part", "-1"), ("manifest_codec_deflate", "-1")] {
         let bytes = list(name, ending);
-        assert_eq!(decode_manifest_list(&in_unions(&bytes)).unwrap(), decode_manifest_list(&bytes).unwrap());
-        assert!(decode_manifest_list(&with_null_record(&bytes)).unwrap_err().to_string().contains("is null"));
+        assert_eq!(decoded(&in_unions(&bytes)).unwrap(), decoded(&bytes).unwrap());
+        assert!(decoded(&with_null_record(&bytes)).unwrap_err().to_string().contains("is null"));
     }
 }
 
@@ -65,13 +69,13 @@ fn torn_lists_are_errors() {
     let bytes = list("manifest_codec_null", "-1");
     let header = Container::parse(&bytes).unwrap().header_length;
     for cut in (0..bytes.len()).filter(|cut| *cut != header) {
-        assert!(decode_manifest_list(&bytes[..cut]).is_err(), "{cut}");
+        assert!(decoded(&bytes[..cut]).is_err(), "{cut}");
     }
     for at in 0..bytes.len() {
         for flip in [1, 0x80, 0xff] {
             let mut bytes = bytes.clone();
             bytes[at] ^= flip;
-            let _ = decode_manifest_list(&bytes);
+            let _ = decoded(&bytes);
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::columns::Decoder;
 use super::entries::{ADD, DELETE, Identity, PaimonEntryColumns, PaimonEntryRequest};
 use super::folder::ManifestFolder;
-use super::list::{PaimonManifestFile, decode_entries};
+use super::list::{PaimonManifestFile, decode_manifest_list};
 use crate::codec::avro::OpenFile;
 use crate::error::{Error, Result};
 use crate::paimon::spec::snapshot::PaimonSnapshot;
@@ -36,7 +36,7 @@ pub struct LiveEntries {
     pub rows: Vec<u32>,
 }
 
-/// Looks at live additions one by one as they are decoded, and makes something of those that it wants. One for each
+/// Judges live additions one by one as they are decoded, and keeps a result for some of them. One for each
 /// part of a manifest.
 pub trait EntryJudge {
     /// What it makes.
@@ -158,8 +158,8 @@ impl DeletedFiles {
         parts.into_iter().map(|of_manifest| of_manifest.into_iter().collect()).collect()
     }
 
-    /// What judges make of the live additions of a list of manifests, on as many threads as pay off, in the order of
-    /// manifests and their parts. `judge` makes one for a part of the manifest at a place in the list.
+    /// The judges' results for the live additions of a list of manifests, in the order of manifests and their parts.
+    /// Uses as many threads as pay off. `judge` makes one for a part of the manifest at a place in the list.
     ///
     /// # Errors
     /// As [`read_manifest`]; those of the judges.
@@ -273,7 +273,7 @@ fn read_parts<J: EntryJudge>(
 /// Reads one manifest.
 ///
 /// # Errors
-/// Those of the store; as [`super::columns::decode_manifest`], naming the manifest.
+/// Those of the store; as [`Decoder::decode`], naming the manifest.
 pub fn read_manifest(
     from: ManifestFolder<'_>,
     manifest: &PaimonManifestFile,
@@ -303,7 +303,7 @@ pub fn read_manifest_list(
             ))
             .hint("The file was cut off or replaced. Restore it, or go back to an older snapshot"));
         }
-        decode_entries(file)
+        decode_manifest_list(file)
     })
 }
 

@@ -152,7 +152,7 @@ fn is_due(
 /// Files of a bucket that share no key with others: sorted runs of places in a list.
 pub type CompactSection = Vec<Vec<usize>>;
 
-/// What is done with files that are compacted, in order.
+/// The actions on compacted files, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompactStep {
     /// Merge and rewrite them.

@@ -23,7 +23,7 @@ pub struct PlanEstimate {
     pub rows: Option<u64>,
 }
 
-/// Of a plan of a version.
+/// The estimate for a plan of one version.
 ///
 /// # Errors
 /// As [`super::planner::plan`], but for those of manifests.

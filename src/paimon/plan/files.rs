@@ -118,8 +118,8 @@ impl<'p> FilePruner<'p> {
     /// `InvalidInput` for options that are not what they should be.
     pub(crate) fn new(input: &'p PaimonPlanInput, rules: &'p PlanRules) -> Result<FilePruner<'p>> {
         let schema = input.schema.as_ref();
-        let alike = input.schemas.values().all(|other| schema.deals_like(other));
-        // Rows that an earlier schema dealt by keys of another type are in the buckets of those.
+        let alike = input.schemas.values().all(|other| schema.has_same_buckets(other));
+        // Rows of an earlier schema may be in buckets by keys of other types.
         let buckets = if alike { Options(&input.options).bucket()? } else { 0 };
         let of_filter = BucketFilter::new(schema, buckets, &input.filter)?.map(Arc::new);
         Ok(FilePruner {
@@ -326,7 +326,7 @@ impl EntryJudge for BatchJudge<'_> {
     type Out = JudgedEntries;
 
     /// # Errors
-    /// `CorruptTable` for statistics, partitions and indexes that can't be read, or a schema that is not there.
+    /// `CorruptTable` for statistics, partitions and indexes that can't be read, or for a missing schema.
     fn wants(&mut self, columns: &PaimonEntryColumns, row: usize) -> Result<bool> {
         let stage = self.pruner.stage(columns, row, &mut self.mappings)?;
         let stays = match stage {
@@ -389,7 +389,7 @@ impl Mappings {
     /// Where the statistics of an entry's file have the columns of a scan. The entries must all be of one batch.
     ///
     /// # Errors
-    /// `CorruptTable` if the file's schema is not there.
+    /// `CorruptTable` if the file's schema is missing.
     pub(crate) fn values(
         &mut self,
         input: &PaimonPlanInput,
@@ -444,7 +444,7 @@ pub(crate) fn bounds_of_values<'a>(
 /// Whether a file index lets some row match.
 ///
 /// # Errors
-/// `CorruptTable` if it is damaged, or the file's schema is not there. An index of a later version may let all match.
+/// `CorruptTable` if it is damaged, or if the file's schema is missing. An index of a later version may let all match.
 pub(crate) fn index_may_match(
     input: &PaimonPlanInput,
     schema_id: Option<&i64>,

@@ -131,7 +131,7 @@ fn files(kind: Kind, buckets: i32, rows: &[(i32, i32, Option<i32>)], cuts: &[(u8
     out
 }
 
-/// The entries of files, as a manifest has them.
+/// The entries of files, as in a manifest.
 fn entries(files: &[File], buckets: i32) -> PaimonEntryColumns {
     let mut c = PaimonEntryColumns::default();
     for (i, file) in files.iter().enumerate() {

@@ -42,7 +42,7 @@ pub(crate) struct PlanRules {
 }
 
 impl PlanRules {
-    /// Of the state at a snapshot.
+    /// Rules for the state at a snapshot.
     pub(crate) fn of_state(input: &PaimonPlanInput) -> Result<PlanRules> {
         let options = Options(&input.options);
         let has_key = input.schema.has_primary_key();
@@ -66,13 +66,13 @@ impl PlanRules {
         })
     }
 
-    /// Of the files that appends added.
+    /// Rules for the files that appends added.
     pub(crate) fn of_delta(input: &PaimonPlanInput) -> Result<PlanRules> {
         let state = PlanRules::of_state(input)?;
         Ok(PlanRules { values_by_file: state.values_by_file && !state.has_key, values_by_bucket: false, ..state })
     }
 
-    /// Of changelog files.
+    /// Rules for changelog files.
     pub(crate) fn of_changelog(input: &PaimonPlanInput) -> Result<PlanRules> {
         let state = PlanRules::of_state(input)?;
         let producer = Options(&input.options).get("changelog-producer").unwrap_or_default().to_ascii_lowercase();

@@ -68,7 +68,7 @@ pub enum ChangeMode {
 /// nothing.
 ///
 /// # Errors
-/// `NotFound` if the snapshot does not exist; `InvalidInput` for options that contradict each other or are no numbers;
+/// `NotFound` if the snapshot does not exist; `InvalidInput` for options that contradict each other or are not numbers;
 /// as [`TableFolder::snapshot`].
 pub fn place(
     folder: &TableFolder,

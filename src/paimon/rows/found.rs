@@ -41,7 +41,7 @@ fn left(task: &ScanTask) -> Option<i64> {
 /// match.
 ///
 /// # Errors
-/// Of planning and reading; a cancellation.
+/// Errors of planning and reading; a cancellation.
 pub(crate) fn hits(scan: &PaimonScan) -> Result<Vec<FileHits>> {
     let tasks = scan.files()?;
     let reader = scan.placed_reader(&[]);

@@ -36,7 +36,7 @@ fn joined(e: ArrowError) -> Error {
 /// Rewrites the files of some hits: without these rows, or with their new values.
 ///
 /// # Errors
-/// Of reading and writing; a cancellation.
+/// Errors of reading and writing; a cancellation.
 pub(crate) fn rewritten(
     table: &PaimonTable,
     scan: &PaimonScan,

@@ -46,7 +46,7 @@ fn name(file: &DataFile) -> &str {
 /// files go to `written`.
 ///
 /// # Errors
-/// Of reading and writing index files; `CorruptTable` for damaged ones; a cancellation.
+/// Errors of reading and writing index files; `CorruptTable` for damaged ones; a cancellation.
 pub(crate) fn changes(
     table: &PaimonTable,
     snapshot: Option<&Arc<PaimonSnapshot>>,

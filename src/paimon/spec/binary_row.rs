@@ -72,7 +72,7 @@ impl<'a> BinaryRow<'a> {
         Ok(BinaryRow { bytes, arity })
     }
 
-    /// A row after its number of fields, as manifests have it.
+    /// A row after its number of fields, as in manifests.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes are too few for the fields that they claim.
@@ -92,7 +92,7 @@ impl<'a> BinaryRow<'a> {
         self.bytes
     }
 
-    /// Whether a field is null; fields that are not there are.
+    /// Whether a field is null or missing.
     pub fn is_null(&self, field: usize) -> bool {
         let bit = field + HEADER_BITS;
         field >= self.arity || self.bytes.get(bit / 8).is_none_or(|b| b & (1 << (bit % 8)) != 0)
@@ -105,7 +105,7 @@ impl<'a> BinaryRow<'a> {
     /// A field of a type without children; `None` for null.
     ///
     /// # Errors
-    /// `CorruptTable` if its bytes lie outside the row or are no such value; `Unsupported` for a time that its unit
+    /// `CorruptTable` if its bytes lie outside the row or are not such a value; `Unsupported` for a time that its unit
     /// can't tell; `InvalidInput` for a type with children.
     pub fn value(&self, field: usize, ty: &DataType) -> Result<Option<ValueRef<'a>>> {
         if self.is_null(field) {
@@ -129,7 +129,8 @@ impl<'a> BinaryRow<'a> {
     ///
     /// # Errors
     /// As [`BinaryRow::value`].
-    pub fn data<'t>(&self, types: impl IntoIterator<Item = &'t DataType>) -> Result<Vec<Option<Datum>>> {
+    #[cfg(test)]
+    pub(crate) fn data<'t>(&self, types: impl IntoIterator<Item = &'t DataType>) -> Result<Vec<Option<Datum>>> {
         types.into_iter().enumerate().map(|(i, ty)| self.datum(i, ty)).collect()
     }
 

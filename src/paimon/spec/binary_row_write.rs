@@ -95,7 +95,7 @@ pub fn encode_values<'t>(
     encode_row(&fields, types)
 }
 
-/// A row after its number of fields, as manifests have it.
+/// A row after its number of fields, as in manifests.
 pub fn prefixed(row: &[u8], arity: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(row.len() + 4);
     out.extend_from_slice(&(arity as i32).to_be_bytes());

@@ -48,7 +48,8 @@ impl Bucketing {
     }
 
     /// The types of keys.
-    pub fn types(&self) -> &[DataType] {
+    #[cfg(test)]
+    pub(crate) fn types(&self) -> &[DataType] {
         &self.types
     }
 

@@ -38,9 +38,9 @@ fn keys_hash_into_the_buckets_that_java_gave_them() {
                     _ => None,
                 })
                 .collect();
-            let again = encode_values(values.clone(), types).unwrap();
-            assert_eq!(hex(&again), key[1].as_str().unwrap(), "{key}");
-            assert_eq!(i64::from(row_hash(&again)), key[2].as_i64().unwrap(), "{key}");
+            let row = encode_values(values.clone(), types).unwrap();
+            assert_eq!(hex(&row), key[1].as_str().unwrap(), "{key}");
+            assert_eq!(i64::from(row_hash(&row)), key[2].as_i64().unwrap(), "{key}");
             assert_eq!(i64::from(bucketing.bucket(&values, buckets).unwrap()), key[3].as_i64().unwrap(), "{key}");
         }
     }

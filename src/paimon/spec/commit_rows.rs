@@ -7,7 +7,7 @@ use crate::format::commit_rows::CommitRows;
 use crate::types::options::Options;
 
 impl TableSchema {
-    /// Which rows the commits with this schema bring. An unknown value is no error here.
+    /// Which rows the commits with this schema bring. An unknown value is not an error here.
     pub fn commit_rows(&self) -> CommitRows {
         let options = Options(&self.options);
         let text = |key: &str| options.get(key).map(str::to_lowercase);

@@ -212,7 +212,7 @@ impl DataType {
 }
 
 impl fmt::Display for DataType {
-    /// SQL, as schema files have it for types without children.
+    /// SQL, as in schema files for types without children.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             TypeKind::Boolean => f.write_str("BOOLEAN")?,

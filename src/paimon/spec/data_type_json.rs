@@ -1,4 +1,4 @@
-//! Types and fields as JSON, as schema files have them.
+//! Types and fields as JSON, as in schema files.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -43,7 +43,9 @@ pub(crate) fn data_type(ty: &Type, nullable: bool) -> Result<DataType> {
             P::TimestamptzNs => TypeKind::TimestampLtz(9),
             P::String => TypeKind::VarChar(MAX_LENGTH),
             P::Binary => TypeKind::VarBinary(MAX_LENGTH),
-            P::Fixed(0) => return Err(Error::invalid("values of 0 bytes can't be stored, as the type fixed[0] wants")),
+            P::Fixed(0) => {
+                return Err(Error::invalid("values of 0 bytes can't be stored, so the type fixed[0] is not possible"));
+            }
             P::Fixed(n) => TypeKind::Binary(*n),
             P::Variant => TypeKind::Variant,
             _ => return Err(Error::unsupported(format!("tables of Paimon have no columns of type {p}"))),

@@ -7,7 +7,7 @@
 //! - `bucket`: which bucket a row belongs to
 //! - `commit_rows`: which rows a commit brings, by the options of a schema
 //! - `data_type`: Paimon's exact types
-//! - `data_type_json`: types and fields as JSON, as schema files have them
+//! - `data_type_json`: types and fields as JSON, as in schema files
 //! - `data_type_text`: types as SQL text, as schema files have those without children: `DECIMAL(9, 2) NOT
 //!   NULL`
 //! - `from_types`: Paimon's types for columns of the crate's own types

@@ -4,8 +4,6 @@
 //!
 //! Source: Paimon specification, "File Layouts"; Java's `FileStorePathFactory`.
 
-use std::sync::Arc;
-
 use super::binary_row::BinaryRow;
 use super::bucket::POSTPONE_BUCKET;
 use super::data_type::{DataField, DataType};
@@ -98,7 +96,7 @@ pub struct TablePaths {
 }
 
 impl TablePaths {
-    /// Of a table in the folder `root`.
+    /// For a table in the folder `root`.
     ///
     /// # Errors
     /// `InvalidInput` if an option is not what it should be; `CorruptTable` if its data folder is not below it.
@@ -186,7 +184,8 @@ impl TablePaths {
     ///
     /// # Errors
     /// `CorruptTable` if its name leads elsewhere.
-    pub fn manifest(&self, name: &str) -> Result<String> {
+    #[cfg(test)]
+    pub(crate) fn manifest(&self, name: &str) -> Result<String> {
         manifest_path(&self.root, name)
     }
 }
@@ -205,14 +204,6 @@ pub fn bucket_name(bucket: i32) -> String {
         POSTPONE_BUCKET => "bucket-postpone".to_owned(),
         bucket => format!("bucket-{bucket}"),
     }
-}
-
-/// Partitions of a manifest's batch, each made once.
-///
-/// # Errors
-/// As [`partition_of`].
-pub fn partitions_of(schema: &TableSchema, rows: &[Box<[u8]>]) -> Result<Vec<Arc<Partition>>> {
-    rows.iter().map(|row| partition_of(schema, row).map(Arc::new)).collect()
 }
 
 #[cfg(test)]

@@ -292,7 +292,7 @@ impl TableSchema {
     }
 
     /// Whether rows are in the same buckets by another schema of the table: it has the bucket key with the same types.
-    pub fn deals_like(&self, other: &TableSchema) -> bool {
+    pub fn has_same_buckets(&self, other: &TableSchema) -> bool {
         self.bucket_key_fields()
             .all(|mine| other.field_by_id(mine.id).is_none_or(|theirs| theirs.ty.kind == mine.ty.kind))
     }

@@ -34,8 +34,8 @@ fn all_of_a_schema_file_is_kept() {
     assert_eq!(schema.raw["later"], json!({"k": [1]}));
     assert_eq!((schema.options().bucket().unwrap(), schema.options().file_format().as_str()), (2, "parquet"));
     assert_eq!(schema.fields[2].default_value.as_deref(), Some("x"));
-    let again: Vec<Json> = schema.fields.iter().map(DataField::to_json).collect();
-    assert_eq!(Json::from(again), with(|_| ())["fields"]);
+    let fields: Vec<Json> = schema.fields.iter().map(DataField::to_json).collect();
+    assert_eq!(Json::from(fields), with(|_| ())["fields"]);
 }
 
 #[test]

@@ -105,7 +105,7 @@ impl PaimonSnapshot {
     /// Reads a snapshot file.
     ///
     /// # Errors
-    /// `CorruptTable` if it is no snapshot; `Unsupported` for a version that is not known.
+    /// `CorruptTable` if it is not a snapshot; `Unsupported` for a version that is not known.
     pub fn parse(bytes: &[u8]) -> Result<PaimonSnapshot> {
         let json = json_text::parse(bytes).map_err(|e| Error::corrupt("the snapshot is not JSON").because(e))?;
         let Json::Object(raw) = json else { return Err(Error::corrupt("the snapshot is not a JSON object")) };

@@ -88,7 +88,7 @@ pub struct StatsMapping {
 }
 
 impl StatsMapping {
-    /// Of the values of files written with schema `file`, for a scan with schema `scan`. `value_stats_cols` and
+    /// For the values of files written with schema `file`, for a scan with schema `scan`. `value_stats_cols` and
     /// `write_cols` are the file's: the columns that it has statistics of and the columns that it has, if not all.
     pub fn of_values(
         scan: &TableSchema,
@@ -111,12 +111,12 @@ impl StatsMapping {
         mapping
     }
 
-    /// Of the keys of files written with schema `file`, for a scan with schema `scan`.
+    /// For the keys of files written with schema `file`, for a scan with schema `scan`.
     pub fn of_keys(scan: &TableSchema, file: &TableSchema) -> StatsMapping {
         StatsMapping::of_fields(&scan.fields, &file.key_fields().map(Some).collect::<Vec<_>>())
     }
 
-    /// Of the partitions of manifests.
+    /// For the partitions of manifests.
     pub fn of_partitions(scan: &TableSchema) -> StatsMapping {
         StatsMapping::of_fields(&scan.fields, &scan.partition_fields().map(Some).collect::<Vec<_>>())
     }
@@ -170,7 +170,7 @@ impl<'a> StatsBounds<'a> {
     /// Statistics of this number of rows (or, in a manifest list, files).
     ///
     /// # Errors
-    /// `CorruptTable` if they are no binary rows.
+    /// `CorruptTable` if they are not binary rows.
     pub fn new(mapping: &'a StatsMapping, stats: StatsRef<'a>, rows: i64) -> Result<StatsBounds<'a>> {
         Ok(StatsBounds {
             mapping,
@@ -196,6 +196,9 @@ impl<'a> StatsBounds<'a> {
         let bounds = bound(self.min, index, then, ty).and_then(|lower| Ok((lower, bound(self.max, index, then, ty)?)));
         let (lower, upper) = bounds.unwrap_or_default();
         let nan = upper.is_some_and(|v| v.is_nan());
+        // No value is above a NaN: such bounds are swapped, and neither tells anything.
+        let swapped = !nan && upper.is_some() && lower.is_some_and(|v| v.is_nan());
+        let (lower, upper) = if swapped { (None, None) } else { (lower, upper) };
         let told = upper.is_some() && !nan && !self.hides_nans;
         ColumnBounds {
             lower: lower.filter(|v| !v.is_nan()),

@@ -65,7 +65,7 @@ fn columns_meet_by_id_and_widen_with_their_types() {
     assert_eq!(known(3, PrimitiveType::Int), UNKNOWN);
 }
 
-/// Statistics that contradict themselves tell nothing: ten nulls of ten rows beside bounds, and bounds the wrong way
+/// Statistics that contradict themselves tell nothing: ten nulls of ten rows and bounds, and bounds the wrong way
 /// round. A bound of 16 characters may be cut, so that greater values begin with it.
 #[test]
 fn statistics_that_contradict_themselves_are_not_believed() {
@@ -143,6 +143,11 @@ fn what_can_not_be_read_tells_nothing() {
             ("c", Some(Value::Double(1.0)), Some(Value::Double(f64::NAN)), 0),
         ],
     );
+    // Swapped bounds: a NaN can't be the least value. There may still be a NaN.
+    let swapped = SimpleStats { min: recorded.max.clone(), max: recorded.min.clone(), ..recorded.clone() };
+    let bounds = StatsBounds::new(&mapping, swapped.as_ref(), 10).unwrap();
+    let swapped = bounds.column(2, &PrimitiveType::Double);
+    assert!(swapped.lower.is_none() && swapped.upper.is_none() && swapped.nans == Presence::Possible);
     // Four bytes before the row, a word, and then the text.
     recorded.min[4 + 8] = 0xff;
     recorded.max[4 + 8 + 8 + 4] = 0xff;

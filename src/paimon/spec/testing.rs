@@ -1,4 +1,4 @@
-//! What several tests of this tower need: tables that Java wrote, and values as the expected results have them.
+//! What several tests of this tower need: tables that Java wrote, and values as in the expected results.
 
 use serde_json::Value as Json;
 
@@ -53,7 +53,7 @@ pub(crate) fn schema(name: &str, id: i64) -> TableSchema {
     TableSchema::parse(&std::fs::read(format!("{}/schema/schema-{id}", table(name))).unwrap()).unwrap()
 }
 
-/// A value as expected results have it; floating-point numbers stay numbers.
+/// A value as in expected results; floating-point numbers stay numbers.
 pub(crate) fn shown(datum: Option<&Datum>, ty: &DataType) -> Json {
     let Some(datum) = datum else { return Json::Null };
     let Datum::Value(v) = datum else { panic!("{datum:?}") };

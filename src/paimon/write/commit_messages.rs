@@ -136,8 +136,9 @@ impl PaimonTable {
             );
         }
         let files = || messages.iter().flat_map(|m| m.buckets.added.iter().chain(&m.buckets.changelog));
-        let own = self.folder().own_folders()?;
-        files().flat_map(paths_of).try_for_each(|path| own.check(&path))?;
+        let paths: Vec<String> = files().flat_map(paths_of).collect();
+        let own = self.folder().own_folders(paths.iter().map(String::as_str))?;
+        paths.iter().try_for_each(|path| own.check(path))?;
         let store = self.folder().store();
         let delete = |path: String| match store.delete(&path) {
             Err(e) if e.kind() != ErrorKind::NotFound => Err(e),

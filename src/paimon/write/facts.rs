@@ -34,7 +34,7 @@ pub(crate) struct Facts {
 /// How files of a table with a primary key begin: where the key columns are, then the sequence number and the kind.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyedLayout {
-    /// Of rows that are written.
+    /// For rows that are written.
     pub keys: KeyRows,
     /// Where the columns are that key statistics are of.
     pub key_columns: Vec<usize>,
@@ -42,7 +42,7 @@ pub(crate) struct KeyedLayout {
     pub kind: usize,
 }
 
-/// What there is to find out.
+/// Which facts to find.
 pub(crate) struct FactFinder {
     pub key_stats: StatsConfig,
     pub value_stats: StatsConfig,
@@ -54,7 +54,7 @@ pub(crate) struct FactFinder {
     pub found: Arc<FoundFacts>,
 }
 
-/// What was found out, by the paths of files. Index files of those that nobody asked for are deleted in the end.
+/// The facts of written files, by their paths. At the end, index files are deleted whose facts were not taken.
 #[derive(Debug)]
 pub(crate) struct FoundFacts {
     store: Arc<dyn Store>,
@@ -72,12 +72,12 @@ impl Drop for FoundFacts {
 }
 
 impl FoundFacts {
-    /// Of nothing yet.
+    /// Empty facts.
     pub(crate) fn new(store: Arc<dyn Store>) -> FoundFacts {
         FoundFacts { store, facts: Mutex::default() }
     }
 
-    /// Of a file.
+    /// The facts of a file.
     ///
     /// # Errors
     /// `Internal` if it was not ended.

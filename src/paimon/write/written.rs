@@ -20,7 +20,7 @@ pub(crate) struct WrittenBuckets {
     pub totals: HashMap<Vec<u8>, i32>,
 }
 
-/// A partition as manifests have it.
+/// A partition as in manifests.
 ///
 /// # Errors
 /// `InvalidInput` if it is not of the table.
@@ -31,7 +31,7 @@ pub(crate) fn partition_row(schema: &TableSchema, partition: &Partition) -> Resu
 }
 
 impl WrittenBuckets {
-    /// Of a table at its snapshot.
+    /// For a table at its snapshot.
     ///
     /// # Errors
     /// Those of reading manifests.

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use crate::error::{Error, Result};
 use crate::expr::{self, Predicate};
 use crate::format::commit::CommitOptions;
+use crate::format::deletion::OutsideLocations;
 use crate::format::{maintenance as format, maintenance_parts};
 
 /// An action of maintenance; `frazil.maintain` makes them.
@@ -20,6 +21,7 @@ pub(in crate::py) enum PyMaintenance {
         snapshot_ids: Vec<i64>,
         dry_run: bool,
         keep_files: bool,
+        outside_locations: Vec<String>,
     },
     /// Deletes files that no version of the table leads to.
     RemoveOrphanFiles { options: PyOrphanOptions },
@@ -79,6 +81,7 @@ pub(in crate::py) struct PyOrphanOptions {
     prefix_mismatch: String,
     equal_schemes: BTreeMap<String, String>,
     equal_authorities: BTreeMap<String, String>,
+    outside_locations: Vec<String>,
 }
 
 /// Which files are rewritten, and the sizes of new ones.
@@ -170,17 +173,23 @@ impl PyMaintenance {
     pub(in crate::py) fn read(&self) -> Result<format::Maintenance> {
         use format::Maintenance as M;
         Ok(match self {
-            PyMaintenance::ExpireSnapshots { older_than_ms, retain_last, snapshot_ids, dry_run, keep_files } => {
-                M::ExpireSnapshots(format::ExpireOptions {
-                    expiry: format::Expiry {
-                        older_than_ms: *older_than_ms,
-                        retain_last: *retain_last,
-                        snapshot_ids: snapshot_ids.clone(),
-                    },
-                    dry_run: *dry_run,
-                    keep_files: *keep_files,
-                })
-            }
+            PyMaintenance::ExpireSnapshots {
+                older_than_ms,
+                retain_last,
+                snapshot_ids,
+                dry_run,
+                keep_files,
+                outside_locations,
+            } => M::ExpireSnapshots(format::ExpireOptions {
+                expiry: format::Expiry {
+                    older_than_ms: *older_than_ms,
+                    retain_last: *retain_last,
+                    snapshot_ids: snapshot_ids.clone(),
+                },
+                dry_run: *dry_run,
+                keep_files: *keep_files,
+                outside: OutsideLocations::new(outside_locations.clone())?,
+            }),
             PyMaintenance::RemoveOrphanFiles { options } => M::RemoveOrphanFiles(options.read()?),
             PyMaintenance::RewriteManifests { spec_id, target_size_bytes, dry_run, branch, snapshot_properties } => {
                 M::RewriteManifests(format::ManifestOptions {
@@ -282,6 +291,7 @@ impl PyOrphanOptions {
             prefix_mismatch,
             equal_schemes: self.equal_schemes.clone(),
             equal_authorities: self.equal_authorities.clone(),
+            outside: OutsideLocations::new(self.outside_locations.clone())?,
         })
     }
 }

@@ -134,7 +134,7 @@ impl PyRowChange {
     /// The part of this merge that concerns rows which were matched. The filter selects every row that they match.
     ///
     /// # Errors
-    /// `InvalidInput` if this is no merge; as [`RowChange::read`].
+    /// `InvalidInput` if this is not a merge; as [`RowChange::read`].
     pub(in crate::py) fn read_matched_part(&self, filter: &str) -> Result<row_change::Part> {
         match self.read()? {
             row_change::RowChange::Merge(merge) => {

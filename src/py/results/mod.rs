@@ -6,3 +6,4 @@ pub(super) mod maintenance;
 pub(super) mod native_read;
 pub(super) mod snapshot;
 pub(super) mod value;
+pub(super) mod view;

@@ -9,6 +9,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::catalog::NewTable;
 use crate::format::ident::TableIdent;
 use crate::format::table_format::TableFormat;
+use crate::format::view::{NewView, ViewInfo};
 use crate::types::Schema;
 
 /// A catalog. A namespace is its levels: `["a", "b"]` is `b` in `a`.
@@ -86,6 +87,10 @@ pub trait Catalog: Send + Sync + Debug {
     fn renames(&self) -> Option<&dyn Renames> {
         None
     }
+    /// Views.
+    fn views(&self) -> Option<&dyn Views> {
+        None
+    }
 }
 
 /// Properties of namespaces.
@@ -120,6 +125,51 @@ pub trait Renames {
     /// `NotFound` if the table, or the other namespace, does not exist; `AlreadyExists` if the name is taken;
     /// `Unsupported` for a table that can't have another name.
     fn rename_table(&self, from: &TableIdent, to: &TableIdent) -> Result<()>;
+}
+
+/// Views of a catalog. Their text is kept, and never executed.
+pub trait Views {
+    /// The views directly in a namespace.
+    ///
+    /// # Errors
+    /// Here and below: `Unsupported` if the catalog's server has no views; those of the server. `NotFound` if the
+    /// namespace does not exist.
+    fn list_views(&self, namespace: &[String]) -> Result<Vec<TableIdent>>;
+    /// Loads a view.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist.
+    fn load_view(&self, ident: &TableIdent) -> Result<ViewInfo>;
+    /// Whether a view exists.
+    ///
+    /// # Errors
+    /// As above.
+    fn view_exists(&self, ident: &TableIdent) -> Result<bool>;
+    /// Creates a view.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if the name is taken; `NotFound` if the namespace does not exist.
+    fn create_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo>;
+    /// Gives a view another version.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; `CommitConflict` if another client did so first.
+    fn replace_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo>;
+    /// Registers a view by its metadata file.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if the name is taken.
+    fn register_view(&self, ident: &TableIdent, metadata_location: &str) -> Result<ViewInfo>;
+    /// Renames a view.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; `AlreadyExists` if the name is taken.
+    fn rename_view(&self, from: &TableIdent, to: &TableIdent) -> Result<()>;
+    /// Removes a view.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist.
+    fn drop_view(&self, ident: &TableIdent) -> Result<()>;
 }
 
 impl dyn Catalog {

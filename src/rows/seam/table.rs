@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::expr::Predicate;
+use crate::format::catalog::TableLabels;
 use crate::format::commit::{CommitOptions, DryRun};
 use crate::format::commit_rows::CommitRows;
 use crate::format::evolution::Evolution;
@@ -54,6 +55,10 @@ pub trait Table: Send + Sync + Debug {
     /// The properties of the table.
     fn properties(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
+    }
+    /// Labels that the table's catalog gives it.
+    fn labels(&self) -> TableLabels {
+        TableLabels::default()
     }
     /// The current snapshot.
     fn snapshot(&self) -> Option<SnapshotInfo>;

@@ -12,6 +12,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config};
 
 use super::postgres_tls::{Connector, Tls};
+use super::uri_parameters::UriParameters;
 use super::{Database, Statement, TextRow};
 use crate::error::{Error, Result};
 use crate::store::runtime::wait;
@@ -60,9 +61,9 @@ impl std::fmt::Debug for Postgres {
 impl Postgres {
     /// The database of a URI `postgresql://…`.
     pub(super) fn new(uri: &str, user: Option<&str>, password: Option<&str>) -> Result<Postgres> {
-        let (tls, uri) = Tls::of_uri(uri)?;
-        let (answer, uri) = answer_limit(&uri)?;
-        let mut config: Config = uri.parse().map_err(|e: tokio_postgres::Error| {
+        let mut parameters = UriParameters::of(uri);
+        let (tls, answer) = (Tls::of_uri(&mut parameters)?, answer_limit(&mut parameters)?);
+        let mut config: Config = parameters.remaining_uri().parse().map_err(|e: tokio_postgres::Error| {
             Error::invalid("the uri of the PostgreSQL database is wrong")
                 .hint("Write postgresql://user:password@host:port/database")
                 .because(e)
@@ -208,29 +209,18 @@ async fn in_time<T>(
     }
 }
 
-/// Removes the time limit of answers from a URI and returns it with the rest.
+/// Takes the time limit of answers from the parameters of a URI.
 ///
 /// # Errors
 /// `InvalidInput` for a value that is not a number of seconds.
-fn answer_limit(uri: &str) -> Result<(Duration, String)> {
-    let Some((place, parameters)) = uri.split_once('?') else { return Ok((ANSWER, uri.to_owned())) };
-    let mut limit = ANSWER;
-    let mut rest = Vec::new();
-    for parameter in parameters.split('&') {
-        match parameter.split_once('=').filter(|(name, _)| *name == ANSWER_NAME) {
-            None => rest.push(parameter),
-            Some((_, value)) => {
-                let seconds = value.parse().ok().filter(|seconds| *seconds > 0.0);
-                limit = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()).ok_or_else(|| {
-                    Error::invalid(format!("{ANSWER_NAME} in the uri of a database is not a number of seconds"))
-                        .with("value", value)
-                        .hint("Write a number above 0, such as 60")
-                })?;
-            }
-        }
-    }
-    let uri = if rest.is_empty() { place.to_owned() } else { format!("{place}?{}", rest.join("&")) };
-    Ok((limit, uri))
+fn answer_limit(parameters: &mut UriParameters<'_>) -> Result<Duration> {
+    let Some(value) = parameters.take(ANSWER_NAME)? else { return Ok(ANSWER) };
+    let seconds = value.parse().ok().filter(|seconds| *seconds > 0.0);
+    seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()).ok_or_else(|| {
+        Error::invalid(format!("{ANSWER_NAME} in the uri of a database is not a number of seconds"))
+            .with("value", value)
+            .hint("Write a number above 0, such as 60")
+    })
 }
 
 /// What the client's errors hide behind "db error" and the like.

@@ -32,6 +32,7 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
+use super::uri_parameters::UriParameters;
 use crate::error::{Error, Result};
 
 const MODES: &str = "Use disable, prefer, require, verify-ca or verify-full";
@@ -54,27 +55,19 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Removes the TLS parameters from a URI and returns the rest.
+    /// Takes the TLS parameters of a URI.
     ///
     /// # Errors
     /// `InvalidInput` for an unknown mode or one that is too weak for the certificates, for parameters that are not
     /// URI-encoded, and for unreadable certificates; `Unsupported` for client certificates.
-    pub(super) fn of_uri(uri: &str) -> Result<(Tls, String)> {
-        let (place, query) = uri.split_once('?').unwrap_or((uri, ""));
-        let (mut mode, mut root, mut rest) = (None, None, Vec::new());
-        for part in query.split('&').filter(|part| !part.is_empty()) {
-            let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            match name {
-                "sslmode" => mode = Some(decoded(name, value)?),
-                "sslrootcert" => root = Some(decoded(name, value)?),
-                "sslcert" | "sslkey" | "sslcrl" | "sslpassword" => {
-                    return Err(Error::unsupported("client certificates are not supported")
-                        .with("parameter", name)
-                        .hint("Give a user and a password"));
-                }
-                _ => rest.push(part),
-            }
+    pub(super) fn of_uri(parameters: &mut UriParameters<'_>) -> Result<Tls> {
+        let of_client = ["sslcert", "sslkey", "sslcrl", "sslpassword"];
+        if let Some((name, _)) = parameters.rest().iter().find(|(name, _)| of_client.contains(name)) {
+            return Err(Error::unsupported("client certificates are not supported")
+                .with("parameter", name)
+                .hint("Give a user and a password"));
         }
+        let (mode, root) = (parameters.take("sslmode")?, parameters.take("sslrootcert")?);
         let (ssl, trust) = match (mode.as_deref(), root.as_deref()) {
             (None | Some("verify-full"), Some("system")) => (SslMode::Require, Trust::AuthorityAndName),
             (Some(weak @ ("allow" | "prefer" | "require" | "verify-ca")), Some("system")) => {
@@ -100,8 +93,7 @@ impl Tls {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
-        let uri = if rest.is_empty() { place.to_owned() } else { format!("{place}?{}", rest.join("&")) };
-        Ok((Tls { mode: ssl, trust, connector: TlsConnector::from(Arc::new(config)) }, uri))
+        Ok(Tls { mode: ssl, trust, connector: TlsConnector::from(Arc::new(config)) })
     }
 
     /// For one connection.
@@ -114,27 +106,6 @@ impl Tls {
     pub(super) fn may_do_without(&self, tried: &Connector) -> bool {
         self.mode == SslMode::Prefer && tried.failed.load(Ordering::Relaxed)
     }
-}
-
-/// `%2F` is a slash.
-fn decoded(name: &str, text: &str) -> Result<String> {
-    let wrong = || {
-        Error::invalid(format!("'{text}' is not encoded as in URIs")).with("parameter", name).hint(
-            "Write % and two hexadecimal digits for a byte that is no letter or digit: %25 for %, %20 for a blank",
-        )
-    };
-    let mut out = Vec::new();
-    let mut rest = text.as_bytes().iter();
-    while let Some(byte) = rest.next() {
-        out.push(match byte {
-            b'%' => {
-                let mut digit = || rest.next().and_then(|d| char::from(*d).to_digit(16)).ok_or_else(wrong);
-                (digit()? << 4 | digit()?) as u8
-            }
-            byte => *byte,
-        });
-    }
-    String::from_utf8(out).ok().filter(|text| !text.contains('\0')).ok_or_else(wrong)
 }
 
 /// Checks a server's certificate.

@@ -6,16 +6,14 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params_from_iter};
 
+use super::uri_parameters::UriParameters;
 use super::{Database, Statement, TextRow};
 use crate::error::{Error, Result};
-use crate::parallel::check_cancelled;
+use crate::parallel::{POLL_INTERVAL, check_cancelled};
 use crate::store::location;
 
 /// How long to wait for other writers unless the URI says `timeout=SECONDS`.
 const WAIT: Duration = Duration::from_secs(30);
-
-/// The pause between two attempts to get the lock.
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// A database file.
 #[derive(Debug)]
@@ -27,14 +25,21 @@ pub(super) struct Sqlite {
 impl Sqlite {
     /// The database of a path, which may be followed by `?timeout=SECONDS`; `None` if it is one in memory.
     pub(super) fn new(path: &str) -> Result<Option<Sqlite>> {
-        let (path, options) = path.split_once('?').unwrap_or((path, ""));
-        let mut wait = WAIT;
-        for option in options.split('&').filter(|o| !o.is_empty()) {
-            let seconds = option.strip_prefix("timeout=").and_then(|s| s.parse::<f64>().ok());
-            wait = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()).ok_or_else(|| {
-                Error::unsupported(format!("the option '{option}' of a SQLite database is not supported"))
-                    .hint("Only timeout=SECONDS is")
-            })?;
+        let mut parameters = UriParameters::of(path);
+        let path = parameters.place();
+        let unsupported = |name: &str, value: &str| {
+            Error::unsupported(format!("the option '{name}={value}' of a SQLite database is not supported"))
+                .hint("Only timeout=SECONDS is")
+        };
+        let wait = match parameters.take("timeout")? {
+            Some(text) => {
+                let seconds = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+                seconds.ok_or_else(|| unsupported("timeout", &text))?
+            }
+            None => WAIT,
+        };
+        if let Some((name, value)) = parameters.rest().first() {
+            return Err(unsupported(name, value));
         }
         if path.is_empty() || path == ":memory:" {
             return Ok(None);
@@ -65,7 +70,7 @@ impl Sqlite {
                 Error::store("another process keeps the database locked").hint("Try again; nothing was changed")
             }
             Some(ErrorCode::CannotOpen) => {
-                Error::store("the database can't be opened").hint("Is its folder there, and may it be written?")
+                Error::store("the database can't be opened").hint("Check that its folder exists and can be written")
             }
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Error::denied("the database can't be written"),
             Some(ErrorCode::NotADatabase) => Error::invalid("the file is not a SQLite database"),
@@ -86,7 +91,7 @@ fn go_on_waiting(_waits: i32) -> bool {
     if !in_time || check_cancelled().is_err() {
         return false;
     }
-    std::thread::sleep(PAUSE);
+    std::thread::sleep(POLL_INTERVAL);
     true
 }
 

@@ -13,6 +13,7 @@ use super::settings::HttpSettings;
 use super::tls::client_config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::failure::{self, Failure, public};
+use crate::store::options::Secrets;
 use crate::store::runtime::{self, PerProcess};
 
 /// The first pause before a repetition.
@@ -68,7 +69,7 @@ impl HttpClient {
     pub(crate) fn public(&self, text: String) -> String {
         let mut secrets = self.settings.secrets.clone();
         secrets.extend(self.authorizer.iter().flat_map(|a| a.secrets()));
-        public(text, &secrets)
+        public(text, &Secrets::new(secrets))
     }
 
     /// Sends a request and waits for the answer, whatever its status is.
@@ -77,8 +78,8 @@ impl HttpClient {
     /// or that the server refused because of an old token.
     ///
     /// # Errors
-    /// `Store` if no answer arrived; [`is_unsent`] tells whether the request was never sent. `CorruptTable` for an answer
-    /// that is too large. Errors of the authorizer; cancellation.
+    /// `Store` if no answer arrived; [`is_unsent`] tells whether the request was never sent. `CorruptTable` for an
+    /// answer that is too large. Errors of the authorizer; cancellation.
     pub(crate) fn send(&self, request: &HttpRequest) -> Result<HttpAnswer> {
         let began = Instant::now();
         let (mut attempt, mut renewed) = (0u32, false);

@@ -99,7 +99,7 @@ fn new_file(path: &str) -> DataFile {
 
 fn read_json(store: &dyn Store, path: &str) -> Result<Option<Json>> {
     let parsed = |bytes: Vec<u8>| {
-        serde_json::from_slice(&bytes).map_err(|e| Error::corrupt("the file is no JSON").with("path", path).because(e))
+        serde_json::from_slice(&bytes).map_err(|e| Error::corrupt("the file is not JSON").with("path", path).because(e))
     };
     store.get(path).if_found()?.map(parsed).transpose()
 }

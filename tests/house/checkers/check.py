@@ -19,13 +19,14 @@ from pathlib import Path
 import layers
 import names
 import python_package
+import python_statements
 import sizes
 import statements
 import words
 from rules import RULES
 from rust_source import ROOT
 
-RULE_MODULES = [layers, names, python_package, sizes, statements, words]
+RULE_MODULES = [layers, names, python_package, python_statements, sizes, statements, words]
 
 
 def main() -> int:

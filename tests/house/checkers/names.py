@@ -17,9 +17,9 @@ MAX_PRIVATE = 2
 
 @rule("format-names")
 def format_names(root: Path) -> Iterator[Offence]:
-    """Code that every format shares has no identifier, file or folder named after one of them."""
+    """Code that all formats share, and the face for Python, have no identifier, file or folder named after one."""
     for file in library(root):
-        if file.room not in BELOW_FORMATS:
+        if file.room not in (*BELOW_FORMATS, "py"):
             continue
         named = {*file.identifiers, *file.module}
         if found := sorted(name for name in named if re.search("|".join(FORMATS), name, re.IGNORECASE)):

@@ -84,7 +84,10 @@ class PythonFile:
 
         Public modules keep their paths, so a file of `frazil` or `frazil.spark` is a part of its own, as a folder is.
         """
-        inner = self.module.split(".")[1:] or ["__init__"]
+        package, *inner = self.module.split(".")
+        if package != "frazil":
+            return package
+        inner = inner or ["__init__"]
         if inner[0] != "spark":
             return inner[0]
         return ".".join(inner[:2]) if len(inner) > 1 else "spark.__init__"
@@ -161,8 +164,8 @@ def _asks_for_type_checking(test: ast.expr) -> bool:
 
 @cache
 def package_files(root: Path = ROOT) -> list[PythonFile]:
-    """Every file of the package `frazil`."""
-    return [PythonFile(root, path) for path in sorted((root / "python" / "frazil").rglob("*.py"))]
+    """Every file of the package `frazil`, and of `pyspark_frazil`, where Spark looks for it."""
+    return [PythonFile(root, path) for path in sorted((root / "python").rglob("*.py"))]
 
 
 class Graph:

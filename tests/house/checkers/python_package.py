@@ -1,14 +1,12 @@
-"""Rules for the Python package: its arrows, and what only one place of it may ask or do."""
+"""Rules for the arrows of the Python package. DESIGN.md says why they point where they do."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from pathlib import Path
 
 from circles import cuts
-from layers import FORMATS
-from python_graph import RUNTIME, graph, package_files
+from python_graph import RUNTIME, graph
 from rules import RULES, Offence, rule
 
 # A part of the package (a folder, or a file of `frazil` or `frazil.spark`) imports from those in earlier rows only.
@@ -24,7 +22,7 @@ PARTS = [
     ["catalog"],
     ["__init__"],
     # What Spark's session, options, types and workers need.
-    ["spark.settings", "spark.wire", "spark.workers"],
+    ["spark.catalogs", "spark.settings", "spark.wire", "spark.workers"],
     ["spark.checked", "spark.columns", "spark.functions", "spark.types"],
     # What reads and writes are made of.
     ["spark.lanes"],
@@ -35,6 +33,8 @@ PARTS = [
     ["spark.datasource", "spark.maintenance", "spark.parts", "spark.read", "spark.row_changes"],
     ["spark.engine", "spark.query", "spark.streaming", "spark.write"],
     ["spark.__init__"],
+    # What Spark finds by its name.
+    ["pyspark_frazil"],
 ]
 
 
@@ -69,28 +69,3 @@ def python_circles(root: Path) -> Iterator[Offence]:
     for start, end in cuts({edge: len({r.names for r in edges[edge]}) for edge in edges}, preferred=listed):
         lines = ", ".join(f"{reason.names} in line {reason.line}" for reason in edges[start, end])
         yield Offence(f"{start} -> {end}", f"closes a circle of imports, by {lines}")
-
-
-@rule("format-questions")
-def format_questions(root: Path) -> Iterator[Offence]:
-    """Python asks what a table supports, not which format it has."""
-    for file in package_files(root):
-        for node in ast.walk(file.tree):
-            asked = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
-            asked += [case.pattern for case in node.cases] if isinstance(node, ast.Match) else []
-            if any(_names_format(part) for part in asked):
-                yield Offence(file.name, f"`{ast.unparse(node).splitlines()[0]}`: ask what the table supports")
-
-
-def _names_format(node: ast.AST) -> bool:
-    """Whether a part of a comparison is the name of a format."""
-    return any(isinstance(inner, ast.Constant) and inner.value in FORMATS for inner in ast.walk(node))
-
-
-@rule("python-json")
-def python_json(root: Path) -> Iterator[Offence]:
-    """Only what travels between processes is JSON."""
-    for file in package_files(root):
-        for imported in file.imports:
-            if imported.module.partition(".")[0] == "json":
-                yield Offence(file.name, f"line {imported.line}: take and give typed values instead of JSON")

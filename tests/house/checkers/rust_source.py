@@ -370,7 +370,12 @@ def load(root: Path = ROOT) -> list[RustFile]:
 
 
 def _is_named_test(file: RustFile) -> bool:
-    return any(part == "tests" or part.endswith("_tests") for part in file.module)
+    return any(is_name_of_tests(part) for part in file.module)
+
+
+def is_name_of_tests(name: str) -> bool:
+    """Whether a module of this name has tests only."""
+    return name == "tests" or name.endswith("_tests")
 
 
 @cache

@@ -9,13 +9,25 @@ from pathlib import Path
 
 from python_graph import PythonFile, package_files
 from rules import Offence, rule
-from rust_source import library, load
+from rust_source import library, load, name_of
 
 MAX_FILES_IN_FOLDER = 20
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 60
 MAX_INLINE_TEST_LINES = 250
-EMPTY_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
+EMPTY_NAMES = {
+    "util",
+    "utils",
+    "utility",
+    "utilities",
+    "common",
+    "helper",
+    "helpers",
+    "misc",
+    "shared",
+    "stuff",
+    "various",
+}
 PYTHON_FOLDERS = ("python", "tests", "benches", "demo", "tools", "examples")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -56,6 +68,10 @@ def function_sizes(root: Path) -> Iterator[Offence]:
                 yield Offence(
                     f"{file.name} {function.name}", f"{function.code_lines} lines; at most {MAX_FUNCTION_LINES}"
                 )
+        for node in file.tree.named_children:
+            lines = node.end_point.row - node.start_point.row + 1
+            if node.type == "macro_definition" and not file.in_tests(node) and lines > MAX_FUNCTION_LINES:
+                yield Offence(f"{file.name} {name_of(node)}", f"{lines} lines of a macro; at most {MAX_FUNCTION_LINES}")
     for file in package_files(root):
         for node in ast.walk(file.tree):
             if isinstance(node, Function):
@@ -70,7 +86,7 @@ def empty_names(root: Path) -> Iterator[Offence]:
     for path in [file.path for file in load(root)] + python_files(root):
         relative = path.relative_to(root)
         for part in relative.with_suffix("").parts:
-            if part in EMPTY_NAMES:
+            if EMPTY_NAMES & set(part.lower().split("_")):
                 yield Offence(relative.as_posix(), f"{part!r} says nothing: name it by what it is about")
 
 

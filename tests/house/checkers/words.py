@@ -30,9 +30,11 @@ DIALECT = [
     "it is that",
 ]
 # Folders of Python programs that are no part of the package.
-PROGRAMS = ("benches", "demo", "examples", "tools")
+PROGRAMS = ("benches", "demo", "examples", "fuzz", "tests", "tools")
+# These name the phrases.
+NAMING = {"tests/house/checkers/words.py", "tests/house/test_words.py"}
 # `None` is Python's.
-_DIALECT = re.compile(r"\b(?:" + "|".join(DIALECT).replace(" ", r"\s+") + r")\b(?<!(?-i:None))", re.IGNORECASE)
+_DIALECT = re.compile(r"\b(?:" + "|".join(DIALECT).replace(" ", r"(?:\s|\\\n)+") + r")\b(?<!(?-i:None))", re.IGNORECASE)
 
 Text = tuple[int, str]
 
@@ -70,9 +72,12 @@ def rust_texts(root: Path) -> Iterator[tuple[str, list[Text]]]:
 
 
 def python_texts(root: Path) -> Iterator[tuple[str, list[Text]]]:
-    """Comments and text constants, docstrings among them. Tests are left out."""
+    """Comments and text constants, docstrings among them."""
     others = [path for folder in PROGRAMS for path in sorted((root / folder).rglob("*.py"))]
+    others += sorted((root / "python").rglob("*.pyi"))
     for path in [*(file.path for file in package_files(root)), *others]:
+        if path.relative_to(root).as_posix() in NAMING:
+            continue
         source = path.read_text("utf-8")
         comments = [
             (token.start[0], token.string.lstrip("#"))
@@ -88,8 +93,10 @@ def python_texts(root: Path) -> Iterator[tuple[str, list[Text]]]:
 
 
 def pages(root: Path) -> Iterator[tuple[str, list[Text]]]:
-    """The documentation, the pages at the root, the results of the benchmarks, and the help of `make`."""
-    paths = [*(root / "docs").rglob("*.md"), *root.glob("*.md"), *(root / "benches").glob("*.md"), root / "Makefile"]
+    """The documentation and all other pages, the help of `make`, and what the packages say about themselves."""
+    folders = ("docs", "benches", "tests", "demo", "examples", "fuzz")
+    paths = [*root.glob("*.md"), *(path for folder in folders for path in (root / folder).rglob("*.md"))]
+    paths += [root / "Makefile", root / "pyproject.toml", root / "Cargo.toml"]
     for path in sorted(path for path in paths if path.exists()):
         yield path.relative_to(root).as_posix(), [(1, path.read_text("utf-8"))]
 

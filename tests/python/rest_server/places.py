@@ -15,7 +15,7 @@ from rest_server.refusal import Refusal
 
 
 def missing(location: str) -> Refusal:
-    return Refusal(404, "NotFoundException", f"File does not exist: {location}")
+    return Refusal(404, "NotFoundException", f"Failed to open input stream for file: {location}")
 
 
 class Places:

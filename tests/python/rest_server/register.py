@@ -153,6 +153,12 @@ class Register:
         if name in self.views:
             raise already_exists("View with same name", name)
 
+    def need_free_for_view(self, name: Name) -> None:
+        if name in self.tables:
+            raise already_exists("Table with same name", name)
+        if name in self.views:
+            raise already_exists("View", name)
+
     def new_location(self, name: Name, asked: str | None) -> str:
         if asked and self.switches.refuses_location:
             raise bad_request("The location of a table is chosen by this catalog")
@@ -268,7 +274,10 @@ class Register:
             if source not in among:
                 raise no_such_table(source) if among is self.tables else no_such_view(source)
             self.need_namespace(to[:-1])
-            self.need_free(to)
+            for what, known in (("Table", self.tables), ("View", self.views)):
+                if to in known:
+                    message = f"Cannot rename {dotted(source)} to {dotted(to)}. {what} already exists"
+                    raise Refusal(409, "AlreadyExistsException", message)
             among[to] = among.pop(source)
 
     # ---- views
@@ -288,10 +297,7 @@ class Register:
         name = (*namespace, request["name"])
         with self.lock:
             self.need_namespace(namespace)
-            if name in self.tables:
-                raise already_exists("Table with same name", name)
-            if name in self.views:
-                raise already_exists("View", name)
+            self.need_free_for_view(name)
             metadata = new_view(request, self.new_location(name, request.get("location")))
             self.views[name] = self.write_view(None, metadata)
             return self.views[name]
@@ -308,7 +314,8 @@ class Register:
 
     def write_view(self, base: Entry | None, metadata: Json) -> Entry:
         version = 0 if base is None else base.version + 1
-        location = f"{metadata['location']}/metadata/{version:05d}-{uuid.uuid4()}.gz.metadata.json"
+        folder = metadata["properties"].get("write.metadata.path", f"{metadata['location']}/metadata").rstrip("/")
+        location = f"{folder}/{version:05d}-{uuid.uuid4()}.gz.metadata.json"
         self.places.write_json(location, metadata)
         return Entry(location, metadata, version)
 
@@ -316,7 +323,7 @@ class Register:
         name, location = (*namespace, request["name"]), request["metadata-location"]
         with self.lock:
             self.need_namespace(namespace)
-            self.need_free(name)
+            self.need_free_for_view(name)
             self.views[name] = Entry(location, self.places.read_json(location), _number(location))
             return self.views[name]
 

@@ -115,5 +115,7 @@ def _check_version(version: Json) -> None:
     dialects: list[Any] = [r.get("dialect", "").lower() for r in version.get("representations") or []]
     if not dialects:
         raise bad_request("Invalid view version: it has no representation", "ValidationException")
-    if len(set(dialects)) != len(dialects):
-        raise bad_request("Invalid view version: Cannot add multiple queries for one dialect", "ValidationException")
+    twice = [dialect for dialect in dialects if dialects.count(dialect) > 1]
+    if twice:
+        message = f"Invalid view version: Cannot add multiple queries for dialect {twice[0]}"
+        raise bad_request(message, "IllegalArgumentException")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 
+from pyspark.sql import SparkSession
+
 from frazil.spark import wire
-from frazil.table import Table, open_table
+from frazil.spark.catalogs import table_of
+from frazil.table import Table
 
 __all__ = ["HANDLE", "handle_of", "writable"]
 
@@ -20,7 +23,7 @@ def handle_of(table: Table) -> dict[str, str]:
     return {HANDLE: handle} if wire.needs_handle(handle) else {}
 
 
-def writable(table: Table | str | os.PathLike[str]) -> Table:
+def writable(spark: SparkSession, table: Table | str | os.PathLike[str]) -> Table:
     """The table at its newest version.
 
     Raises:
@@ -29,7 +32,7 @@ def writable(table: Table | str | os.PathLike[str]) -> Table:
         NotFoundError: The table does not exist.
     """
     if not isinstance(table, Table):
-        return open_table(table)
+        return table_of(spark, table)
     table.writable_location()
     # A table object stays at its version.
     return Table(table._core).refresh()

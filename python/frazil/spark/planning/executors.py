@@ -22,11 +22,12 @@ from frazil.engines import Planning
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.scan import PART_BYTES, PlanPart, Scan, Split
+from frazil.spark.catalogs import table_of
 from frazil.spark.lanes.arrow import ReadTasks, no_rows, scattered, with_unknown_size
 from frazil.spark.settings import setting
 from frazil.spark.types import spark_schema
 from frazil.spark.workers.remote import on_executors
-from frazil.table import Table, open_table
+from frazil.table import Table
 
 __all__ = [
     "DRIVER_MAX_BYTES",
@@ -96,12 +97,12 @@ def plan(
 
     Args:
         spark: The session, classic or Connect.
-        table: A table or its location.
+        table: A table, its location, or its name (`catalog.namespace.table`).
         filter: The rows to keep. The filter prunes manifests and files.
         select: The columns that `read_tasks` returns.
         at: The version to read.
     """
-    opened = table if isinstance(table, Table) else open_table(table)
+    opened = table_of(spark, table)
     scan = opened.scan(filter, select, at=at)
     parts = scan.plan_parts(setting(spark, PART_BYTES_CONF, PART_BYTES))
     facts = {_READER: Split(scan._core.reader()).to_json(), _READERS: readers_of(scan, parts)}

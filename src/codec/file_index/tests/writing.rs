@@ -1,4 +1,4 @@
-//! Indexes that are written: byte by byte those of Java where it leaves nothing to chance, else with the same answers.
+//! Written indexes equal those of Java byte by byte. Where Java's bytes depend on chance, the answers are the same.
 
 use std::collections::BTreeMap;
 
@@ -24,9 +24,9 @@ fn slices_and_dictionaries_are_those_of_java() {
         for theirs in &java.indexes {
             let column = columns.iter().find(|c| c.name == theirs.column).unwrap();
             if column.rows.iter().all(Option::is_none) {
-                continue; // Java writes slices for codes that there are not.
+                continue; // Java writes slices for codes that do not exist.
             }
-            // The file does not say what it was made with.
+            // The file does not name its options, so all sizes are tried.
             let same = [None].into_iter().chain((1..200).map(Some)).any(|chunk_bytes| {
                 let options = IndexOptions { chunk_bytes, ..IndexOptions::default() };
                 written(column, &kind, options).as_deref() == theirs.bytes
@@ -44,14 +44,14 @@ fn bitmaps_answer_as_those_of_java() {
         let java = FileIndex::parse(&java).unwrap();
         for column in columns() {
             let Some(theirs) = java.indexes.iter().find(|i| i.column == column.name) else { continue };
-            let made = |block_bytes| {
+            let encode = |block_bytes| {
                 let options = IndexOptions { version, block_bytes, ..IndexOptions::default() };
                 written(&column, &IndexKind::Bitmap, options).unwrap()
             };
-            let lengths = [16 << 10].into_iter().chain(20..200).map(|block_bytes| made(block_bytes).len());
+            let lengths = [16 << 10].into_iter().chain(20..200).map(|block_bytes| encode(block_bytes).len());
             assert!(lengths.into_iter().any(|length| length == theirs.bytes.unwrap().len()), "{}", column.name);
             for block_bytes in [16 << 10, 40] {
-                let ours = made(block_bytes);
+                let ours = encode(block_bytes);
                 let bytes = file(&column, &IndexKind::Bitmap, Some(ours));
                 let ours = FileIndex::parse(&bytes).unwrap();
                 for question in questions(&column) {

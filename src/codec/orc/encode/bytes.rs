@@ -2,10 +2,10 @@
 
 use super::stream::{Compressor, StreamWriter};
 
-/// Literals of one run at most; runs of one byte are let grow as long.
+/// The most literals of a run, and the most repetitions of a byte in one.
 const MAX_LITERALS: usize = 128;
 
-/// A shorter run is not stored as one.
+/// The shortest run that is stored as one.
 const MIN_RUN: usize = 3;
 
 /// Encodes bytes.
@@ -49,25 +49,25 @@ impl ByteRunWriter {
         self.waiting.clear();
     }
 
-    /// Where the next byte will be: the run's place, and how many bytes of runs from there on come before.
+    /// Appends the position of the next byte: that of its run, then the number of bytes before it in the run.
     pub fn position(&self, out: &mut Vec<u64>) {
         self.stream.position(out);
         out.push(self.waiting.len() as u64);
     }
 
-    /// Bytes held.
+    /// The number of bytes in memory.
     pub fn held(&self) -> usize {
         self.stream.held() + self.waiting.len()
     }
 
-    /// The stream's bytes; it is empty then.
+    /// Returns the stream's bytes and empties the stream.
     pub fn take(&mut self) -> Vec<u8> {
         self.encode();
         self.stream.take()
     }
 }
 
-/// Encodes bits: booleans, and which values are there.
+/// Encodes bits: booleans, and whether each value is present.
 #[derive(Debug)]
 pub struct BitWriter {
     bytes: ByteRunWriter,
@@ -111,12 +111,12 @@ impl BitWriter {
         out.push(u64::from(self.used));
     }
 
-    /// Bytes held.
+    /// The number of bytes in memory.
     pub fn held(&self) -> usize {
         self.bytes.held()
     }
 
-    /// The stream's bytes; it is empty then.
+    /// Returns the stream's bytes and empties the stream.
     pub fn take(&mut self) -> Vec<u8> {
         if self.used > 0 {
             self.bytes.push(self.current);

@@ -40,7 +40,7 @@ impl Compressor {
             OrcCodec::None => StreamState::None,
             OrcCodec::Zlib => {
                 let level = CompressionLvl::new(if small { 9 } else { 4 });
-                let level = level.map_err(|_| Error::internal("deflate lacks a level"))?;
+                let level = level.map_err(|_| Error::internal("deflate has no such level"))?;
                 StreamState::Zlib(libdeflater::Compressor::new(level))
             }
             OrcCodec::Snappy => StreamState::Snappy(Box::new(snap::raw::Encoder::new())),

@@ -116,7 +116,7 @@ proptest! {
     }
 }
 
-/// What the specification's examples decode to is encoded as they have it, where runs are chosen alike.
+/// Values of the specification's examples are encoded to its bytes, where runs are chosen alike.
 #[test]
 fn examples() {
     let compressor = Compressor::new(OrcCodec::None, false).unwrap();

@@ -31,7 +31,7 @@ const SMALL: i64 = 16 << 20;
 /// A page that grows by less when it is decompressed doesn't count: the file itself is large.
 const ORDINARY_RATIO: i64 = 16;
 
-/// What a page may take beyond what its codec can make of its bytes.
+/// The bytes that a page may need in addition to the largest output of its codec.
 const PAGE_SLACK: i64 = 16 << 20;
 
 /// Values that a page of a repeated column may hold, regardless of its size.
@@ -104,7 +104,7 @@ fn damaged(chunk: &ColumnChunkMetaData, flaw: Flaw) -> Error {
 /// Says of the pages v2 in these bytes of a column chunk that they are compressed.
 ///
 /// # Errors
-/// `CorruptTable` if the bytes are no pages.
+/// `CorruptTable` if the bytes are not pages.
 pub(crate) fn mark_compressed(chunk: &ColumnChunkMetaData, bytes: &mut [u8]) -> Result<()> {
     thrift::mark_compressed(bytes).map_err(|flaw| damaged(chunk, flaw))
 }

@@ -39,7 +39,7 @@ use crate::types::{Field, FieldId, PartitionField, PartitionSpec, PrimitiveType,
 /// Rows that are checked at a time.
 const BATCH_ROWS: usize = 8_192;
 
-/// A file as the table would have it.
+/// A file in the form that the table records.
 #[derive(Debug)]
 pub(crate) struct ImportedFile {
     /// The data file, with its partition.
@@ -194,24 +194,11 @@ impl Importer {
             doubtful_values.into_iter().try_for_each(|id| self.check_values(id, &file))
         };
         check().map_err(|e| match e.kind() {
-            ErrorKind::InvalidInput => self.damage(path).unwrap_or(e),
+            ErrorKind::InvalidInput => damage(parquet).unwrap_or(e),
             _ => e,
         })?;
-        check_whole_units(&self.store, path, parquet, columns, &self.schema)?;
+        check_whole_units(parquet, columns, &self.schema)?;
         Ok(file)
-    }
-
-    /// The error of a file that can't be decoded, whatever the table's columns are.
-    fn damage(&self, path: &str) -> Option<Error> {
-        let decode = || {
-            let file = ParquetFile::open(&self.store, path)?;
-            let (groups, leaves) = (0..file.footer().num_row_groups(), 0..file.parquet_schema().num_columns());
-            let metadata = file.metadata.clone();
-            let plan = DecodePlan { metadata, groups: groups.collect(), selection: None, leaves: leaves.collect() };
-            let batch_rows = plan.batch_rows(BATCH_ROWS);
-            ParquetBatches::after(file, plan, batch_rows, 0)?.try_for_each(|batch| batch.map(|_| ()))
-        };
-        decode().err()
     }
 
     /// Whether the footer shows that a column and its fields have no nulls where the table forbids them.
@@ -472,6 +459,19 @@ fn is_same(ours: &DataType, stored: &DataType) -> bool {
         (D::Decimal128(_, a), D::Decimal128(_, b)) => a == b,
         (a, b) => a == b,
     }
+}
+
+/// The error of a file that can't be decoded, whatever the table's columns are.
+fn damage(parquet: &ParquetFile) -> Option<Error> {
+    let decode = || {
+        let file = parquet.clone();
+        let (groups, leaves) = (0..file.footer().num_row_groups(), 0..file.parquet_schema().num_columns());
+        let metadata = file.metadata.clone();
+        let plan = DecodePlan { metadata, groups: groups.collect(), selection: None, leaves: leaves.collect() };
+        let batch_rows = plan.batch_rows(BATCH_ROWS);
+        ParquetBatches::after(file, plan, batch_rows, 0)?.try_for_each(|batch| batch.map(|_| ()))
+    };
+    decode().err()
 }
 
 #[cfg(test)]

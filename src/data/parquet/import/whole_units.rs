@@ -1,7 +1,6 @@
 //! Finds timestamps and times that are finer than the table's microseconds. Readers would cut them.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Time64NanosecondType, TimeUnit, TimestampMillisecondType, TimestampNanosecondType};
@@ -14,7 +13,6 @@ use crate::data::parquet::read::ParquetBatches;
 use crate::data::read::file_columns::{FileColumn, FileColumns};
 use crate::error::{Error, Result};
 use crate::parallel::check_cancelled;
-use crate::store::Store;
 use crate::types::{FieldId, PrimitiveType, Schema};
 
 /// Nanoseconds of a unit of the table.
@@ -40,18 +38,12 @@ struct FineLeaves {
 /// Refuses a file with values that microseconds can't hold.
 ///
 /// # Errors
-/// `InvalidInput`, naming the column and a value; as [`ParquetFile::open`].
-pub(crate) fn check_whole_units(
-    store: &Arc<dyn Store>,
-    path: &str,
-    parquet: &ParquetFile,
-    columns: &FileColumns,
-    schema: &Schema,
-) -> Result<()> {
+/// `InvalidInput`, naming the column and a value; those of reading the file.
+pub(crate) fn check_whole_units(parquet: &ParquetFile, columns: &FileColumns, schema: &Schema) -> Result<()> {
     for wide in [false, true] {
         let fine = FineLeaves { leaves: fine_leaves(parquet, columns, schema, wide), wide };
         if !fine.leaves.is_empty() {
-            fine.check(store, path, schema)?;
+            fine.check(parquet, schema)?;
         }
     }
     Ok(())
@@ -87,15 +79,12 @@ fn fine_leaves(parquet: &ParquetFile, columns: &FileColumns, schema: &Schema, wi
 }
 
 impl FineLeaves {
-    fn check(&self, store: &Arc<dyn Store>, path: &str, schema: &Schema) -> Result<()> {
-        let mut file = ParquetFile::open(store, path)?;
-        let of_roots = |file: &ParquetFile| -> BTreeSet<usize> {
-            // Whole columns: the decoder takes no parts of maps.
-            let all = file.parquet_schema();
-            let roots: BTreeSet<usize> = self.leaves.iter().map(|(leaf, _)| all.get_column_root_idx(*leaf)).collect();
-            (0..all.num_columns()).filter(|leaf| roots.contains(&all.get_column_root_idx(*leaf))).collect()
-        };
-        let leaves = of_roots(&file);
+    fn check(&self, parquet: &ParquetFile, schema: &Schema) -> Result<()> {
+        // Whole columns: the decoder takes no parts of maps.
+        let all = parquet.parquet_schema();
+        let roots: BTreeSet<usize> = self.leaves.iter().map(|(leaf, _)| all.get_column_root_idx(*leaf)).collect();
+        let leaves = (0..all.num_columns()).filter(|leaf| roots.contains(&all.get_column_root_idx(*leaf))).collect();
+        let mut file = parquet.clone();
         if !self.wide {
             let metadata = file.metadata.clone();
             for batch in batches(file, metadata, &leaves)? {
@@ -105,9 +94,8 @@ impl FineLeaves {
             return Ok(());
         }
         // Nanoseconds wrap around in years that they can't hold. With the milliseconds, the rest of each is known.
-        let millis = ParquetFile::open(store, path)?;
-        let metadata = millis.in_millis()?;
-        let millis = batches(millis, metadata, &leaves)?;
+        let metadata = parquet.in_millis()?;
+        let millis = batches(parquet.clone(), metadata, &leaves)?;
         file.read_nanos(&self.leaves.iter().map(|(leaf, _)| *leaf).collect())?;
         let metadata = file.metadata.clone();
         for (nanos, millis) in batches(file, metadata, &leaves)?.zip(millis) {

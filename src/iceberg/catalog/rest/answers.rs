@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
+use crate::format::catalog::TableLabels;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::metadata_json::metadata_from_json;
 use crate::store::StoreOptions;
@@ -49,8 +50,8 @@ pub(super) struct DescribedTable {
     pub(super) credentials: Vec<PrefixCredentials>,
     /// The mark of this version, to ask later whether it changed.
     pub(super) etag: Option<String>,
-    /// Members that are not known here, such as labels.
-    pub(super) extra: Map<String, Json>,
+    /// Labels of the table and its columns.
+    pub(super) labels: TableLabels,
 }
 
 impl DescribedTable {
@@ -77,7 +78,20 @@ impl DescribedTable {
             config: m.texts("config")?,
             credentials,
             etag: answer.header("etag").map(str::to_owned),
-            extra: m.rest(),
+            labels: m.take("labels").map(labels).unwrap_or_default(),
         })
     }
+}
+
+/// Reads labels. Members of another form are left out, because nothing depends on them.
+fn labels(json: Json) -> TableLabels {
+    let texts = |json: Option<&Json>| -> BTreeMap<String, String> {
+        let members = json.and_then(Json::as_object).into_iter().flatten();
+        members.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+    };
+    let columns = json.get("fields").and_then(Json::as_array).into_iter().flatten().filter_map(|field| {
+        let id = i32::try_from(field.get("field-id")?.as_i64()?).ok()?;
+        Some((id, texts(field.get("labels"))))
+    });
+    TableLabels { table: texts(json.get("object-labels")), columns: columns.collect() }
 }

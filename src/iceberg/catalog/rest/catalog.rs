@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::commit::RestPointer;
 use super::session::{RestSession, SharedSession};
-use super::tables::Loaded;
+use super::tables::LoadedTable;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
-use crate::iceberg::catalog::interface::{OpenedTable, TableCatalog};
+use crate::format::view::{NewView, ViewInfo};
+use crate::iceberg::catalog::interface::{OpenedTable, TableCatalog, ViewCatalog};
 use crate::iceberg::catalog::metadata_pointer::MetadataPointer;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::store::Store;
@@ -105,13 +106,13 @@ impl TableCatalog for RestCatalog {
         let known = self.session.remembered(ident);
         let etag = known.as_ref().and_then(|known| known.etag.as_deref());
         let table = match (self.session.server()?.load_table(ident, etag)?, known) {
-            (Loaded::Table(table), _) => {
+            (LoadedTable::Table(table), _) => {
                 let table = Arc::from(table);
                 self.session.remember(ident, &table);
                 table
             }
-            (Loaded::Unchanged, Some(known)) => known,
-            (Loaded::Unchanged, None) => {
+            (LoadedTable::Unchanged, Some(known)) => known,
+            (LoadedTable::Unchanged, None) => {
                 return Err(Error::internal("a version that nobody remembers is unchanged"));
             }
         };
@@ -138,5 +139,46 @@ impl TableCatalog for RestCatalog {
 
     fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()> {
         self.session.server()?.drop_table(ident, purge)
+    }
+
+    fn views(&self) -> Option<&dyn ViewCatalog> {
+        Some(self)
+    }
+}
+
+impl ViewCatalog for RestCatalog {
+    fn list(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
+        let mut out = self.session.server()?.views(namespace)?;
+        out.sort_unstable();
+        out.dedup();
+        Ok(out)
+    }
+
+    fn load_view(&self, ident: &TableIdent) -> Result<ViewInfo> {
+        self.session.server()?.load_view(ident)
+    }
+
+    fn has_view(&self, ident: &TableIdent) -> Result<bool> {
+        self.session.server()?.has_view(ident)
+    }
+
+    fn create_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo> {
+        self.session.server()?.create_view(ident, new)
+    }
+
+    fn replace_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo> {
+        self.session.server()?.replace_view(ident, new)
+    }
+
+    fn register_view(&self, ident: &TableIdent, metadata_location: &str) -> Result<ViewInfo> {
+        self.session.server()?.register_view(ident, metadata_location)
+    }
+
+    fn rename_view(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
+        self.session.server()?.rename_view(from, to)
+    }
+
+    fn drop_view(&self, ident: &TableIdent) -> Result<()> {
+        self.session.server()?.drop_view(ident)
     }
 }

@@ -10,12 +10,14 @@ use super::answers::DescribedTable;
 use super::credentials::table_options;
 use super::effects::{Seen, added_snapshots, has_effects, seen};
 use super::endpoints::Endpoint;
-use super::names::Named;
+use super::errors::ServerError;
+use super::names::RouteTarget;
 use super::server::RestServer;
 use super::session::SharedSession;
-use super::tables::{Loaded, ident_json};
+use super::tables::{LoadedTable, ident_json};
 use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::catalog::TableLabels;
 use crate::format::ident::TableIdent;
 use crate::iceberg::catalog::interface::OpenedTable;
 use crate::iceberg::catalog::metadata_files::FoundMetadata;
@@ -26,9 +28,6 @@ use crate::parallel::lock_in_any_process;
 use crate::store::http::wait;
 use crate::store::open_store;
 
-/// The property of a catalog whose server takes commits with at most one new snapshot.
-const ONE_SNAPSHOT: &str = "rest.one-snapshot-commits";
-
 /// The longest pause that a server can ask for before the next attempt.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -37,6 +36,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 struct KeptVersion {
     etag: Option<String>,
     version: TableVersion,
+    labels: TableLabels,
 }
 
 /// A table of a REST catalog.
@@ -45,12 +45,6 @@ pub(super) struct RestPointer {
     session: SharedSession,
     ident: TableIdent,
     kept: Mutex<Option<KeptVersion>>,
-}
-
-fn version_of(table: DescribedTable) -> (TableVersion, Option<String>) {
-    let metadata_location = table.metadata_location.unwrap_or_default();
-    let found = FoundMetadata { metadata_location, version: None };
-    (TableVersion { metadata: table.metadata, found }, table.etag)
 }
 
 impl RestPointer {
@@ -73,9 +67,13 @@ impl RestPointer {
 
     /// Remembers a version, to ask later whether it changed.
     fn keep(&self, table: DescribedTable) -> TableVersion {
-        let (version, etag) = version_of(table);
+        let DescribedTable { metadata_location, metadata, etag, labels, .. } = table;
+        let found = FoundMetadata { metadata_location: metadata_location.unwrap_or_default(), version: None };
+        let version = TableVersion { metadata, found };
         if let Some(mut kept) = lock_in_any_process(&self.kept) {
-            *kept = Some(KeptVersion { etag, version: version.clone() });
+            // The answer to a commit has no labels.
+            let known = kept.take().map(|before| before.labels).filter(|_| labels == TableLabels::default());
+            *kept = Some(KeptVersion { etag, version: version.clone(), labels: known.unwrap_or(labels) });
         }
         version
     }
@@ -90,7 +88,7 @@ impl RestPointer {
         let endpoint = Endpoint::CommitTable;
         let mut body = commit.to_json();
         body["identifier"] = ident_json(&self.ident);
-        let request = server.request(endpoint, Named::Table(&self.ident), &[])?.json(&body);
+        let request = server.request(endpoint, RouteTarget::Table(&self.ident), &[])?.json(&body);
         Ok(match server.change("commit to the table", endpoint, &request) {
             ChangeVerdict::Done(answer) => match server.parsed(endpoint, &request, || DescribedTable::of(&answer)) {
                 Ok(table) => Sent::Committed(self.keep(table)),
@@ -112,14 +110,23 @@ enum Sent {
 
 /// Why a commit is refused before it is sent.
 fn check_sendable(server: &RestServer, commit: &MetadataCommit) -> Result<()> {
-    let limited = server.properties.get(ONE_SNAPSHOT).is_some_and(|value| value.eq_ignore_ascii_case("true"));
-    match added_snapshots(commit).count() {
-        n if n > 1 && limited => Err(Error::unsupported(format!(
-            "the catalog's server takes one new snapshot in a commit, and this commit has {n}"
-        ))
-        .hint("Commit the changes one after another")),
-        _ => Ok(()),
+    match added_snapshots(commit).count() > 1 && server.takes_one_snapshot() {
+        true => Err(one_snapshot(commit)),
+        false => Ok(()),
     }
+}
+
+/// Whether a server refused a commit because of the number of its snapshots.
+fn is_about_snapshots(said: &ServerError, commit: &MetadataCommit) -> bool {
+    let message = said.message.to_ascii_lowercase();
+    let counts = ["one snapshot", "single snapshot", "multiple snapshots", "more than one snapshot", "1 snapshot"];
+    added_snapshots(commit).count() > 1 && counts.iter().any(|text| message.contains(text))
+}
+
+fn one_snapshot(commit: &MetadataCommit) -> Error {
+    let count = added_snapshots(commit).count();
+    Error::unsupported(format!("the catalog's server takes one new snapshot in a commit, and this commit has {count}"))
+        .hint("Commit the changes one after another")
 }
 
 impl MetadataPointer for RestPointer {
@@ -128,9 +135,9 @@ impl MetadataPointer for RestPointer {
         let kept = self.kept();
         let etag = kept.as_ref().and_then(|kept| kept.etag.as_deref());
         match (server.load_table(&self.ident, etag)?, kept) {
-            (Loaded::Table(table), _) => Ok(self.keep(*table)),
-            (Loaded::Unchanged, Some(kept)) => Ok(kept.version),
-            (Loaded::Unchanged, None) => Err(Error::internal("a version that nobody remembers is unchanged")),
+            (LoadedTable::Table(table), _) => Ok(self.keep(*table)),
+            (LoadedTable::Unchanged, Some(kept)) => Ok(kept.version),
+            (LoadedTable::Unchanged, None) => Err(Error::internal("a version that nobody remembers is unchanged")),
         }
     }
 
@@ -143,6 +150,13 @@ impl MetadataPointer for RestPointer {
         };
         match verdict {
             ChangeVerdict::Refused(said, e) if said.is_late() => Publication::Unknown(named(conflict(e))),
+            ChangeVerdict::Refused(said, e) if is_about_snapshots(&said, commit) => {
+                // The next commits have one snapshot.
+                if let Ok(server) = self.session.server() {
+                    server.limit_snapshots();
+                }
+                Publication::Refused(named(one_snapshot(commit).because(e)))
+            }
             ChangeVerdict::Refused(_, e) => Publication::Refused(named(e)),
             ChangeVerdict::InTheWay(e) => Publication::Unknown(named(conflict(e))),
             ChangeVerdict::Later(e, pause) => self.later(base, commit, named(e), pause),
@@ -169,6 +183,14 @@ impl MetadataPointer for RestPointer {
 
     fn is_by_folder(&self) -> bool {
         false
+    }
+
+    fn labels(&self) -> TableLabels {
+        self.kept().map(|kept| kept.labels).unwrap_or_default()
+    }
+
+    fn takes_one_snapshot(&self) -> bool {
+        self.session.server().is_ok_and(RestServer::takes_one_snapshot)
     }
 
     fn catalog(&self) -> Option<KeptBy<'_>> {

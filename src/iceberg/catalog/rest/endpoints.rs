@@ -1,6 +1,6 @@
 //! What a server can do.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::error::{Error, Result};
 use crate::store::http::HttpVerb;
@@ -22,16 +22,26 @@ pub(super) enum Endpoint {
     DropTable,
     RegisterTable,
     RenameTable,
+    ListViews,
+    CreateView,
+    LoadView,
+    ViewExists,
+    ReplaceView,
+    DropView,
+    RenameView,
+    RegisterView,
 }
 
 const NAMESPACES: &str = "/v1/{prefix}/namespaces";
 const NAMESPACE: &str = "/v1/{prefix}/namespaces/{namespace}";
 const TABLES: &str = "/v1/{prefix}/namespaces/{namespace}/tables";
+const VIEWS: &str = "/v1/{prefix}/namespaces/{namespace}/views";
+const VIEW: &str = "/v1/{prefix}/namespaces/{namespace}/views/{view}";
 const TABLE: &str = "/v1/{prefix}/namespaces/{namespace}/tables/{table}";
 
 impl Endpoint {
     /// All endpoints that are known here.
-    const ALL: [Endpoint; 14] = [
+    const ALL: [Endpoint; 22] = [
         Endpoint::ListNamespaces,
         Endpoint::CreateNamespace,
         Endpoint::LoadNamespace,
@@ -46,6 +56,14 @@ impl Endpoint {
         Endpoint::DropTable,
         Endpoint::RegisterTable,
         Endpoint::RenameTable,
+        Endpoint::ListViews,
+        Endpoint::CreateView,
+        Endpoint::LoadView,
+        Endpoint::ViewExists,
+        Endpoint::ReplaceView,
+        Endpoint::DropView,
+        Endpoint::RenameView,
+        Endpoint::RegisterView,
     ];
 
     /// The verb and the path, as servers list them.
@@ -67,6 +85,14 @@ impl Endpoint {
             E::DropTable => (Delete, TABLE),
             E::RegisterTable => (Post, "/v1/{prefix}/namespaces/{namespace}/register"),
             E::RenameTable => (Post, "/v1/{prefix}/tables/rename"),
+            E::ListViews => (Get, VIEWS),
+            E::CreateView => (Post, VIEWS),
+            E::LoadView => (Get, VIEW),
+            E::ViewExists => (Head, VIEW),
+            E::ReplaceView => (Post, VIEW),
+            E::DropView => (Delete, VIEW),
+            E::RenameView => (Post, "/v1/{prefix}/views/rename"),
+            E::RegisterView => (Post, "/v1/{prefix}/namespaces/{namespace}/register-view"),
         }
     }
 
@@ -76,10 +102,20 @@ impl Endpoint {
         format!("{} {path}", verb.as_str())
     }
 
-    /// Whether a server that lists nothing has it.
-    fn is_default(self) -> bool {
-        !matches!(self, Endpoint::NamespaceExists | Endpoint::TableExists)
+    /// Whether a server that lists nothing has it. Such a server may have views, but then the properties say so.
+    fn is_default(self, has_views: bool) -> bool {
+        use Endpoint as E;
+        match self {
+            E::NamespaceExists | E::TableExists | E::ViewExists | E::RegisterView => false,
+            E::ListViews | E::CreateView | E::LoadView | E::ReplaceView | E::DropView | E::RenameView => has_views,
+            _ => true,
+        }
     }
+}
+
+/// Whether properties say that a server has views, although it does not list what it offers.
+pub(super) fn has_views(properties: &BTreeMap<String, String>) -> bool {
+    properties.get("view-endpoints-supported").is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
 /// The endpoints of a server.
@@ -87,10 +123,10 @@ impl Endpoint {
 pub(super) struct Endpoints(HashSet<Endpoint>);
 
 impl Endpoints {
-    /// The endpoints that a server lists. Without a list, those that every server has.
-    pub(super) fn of(listed: Option<&[String]>) -> Endpoints {
+    /// The endpoints that a server lists. Without a list, those that every server has, and views if it has them.
+    pub(super) fn of(listed: Option<&[String]>, has_views: bool) -> Endpoints {
         let is_known = |endpoint: &Endpoint| match listed {
-            None => endpoint.is_default(),
+            None => endpoint.is_default(has_views),
             Some(listed) => {
                 let text = endpoint.text();
                 listed.iter().any(|l| l.split_whitespace().eq(text.split(' ')))
@@ -122,10 +158,11 @@ mod tests {
 
     #[test]
     fn a_server_lists_what_it_can_do() {
-        let default = Endpoints::of(None);
+        let default = Endpoints::of(None, false);
         assert!(default.has(Endpoint::RegisterTable) && !default.has(Endpoint::TableExists));
+        assert!(!default.has(Endpoint::ListViews) && Endpoints::of(None, true).has(Endpoint::ListViews));
         let listed = ["GET  /v1/{prefix}/namespaces".to_owned(), "HEAD /v1/{prefix}/namespaces/{namespace}".to_owned()];
-        let listed = Endpoints::of(Some(&listed));
+        let listed = Endpoints::of(Some(&listed), true);
         assert!(listed.has(Endpoint::ListNamespaces) && listed.has(Endpoint::NamespaceExists));
         let e = listed.check(Endpoint::LoadTable).unwrap_err();
         assert!(e.to_string().contains("GET /v1/{prefix}/namespaces/{namespace}/tables/{table}"), "{e}");

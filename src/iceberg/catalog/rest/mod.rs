@@ -1,9 +1,10 @@
 //! Catalogs behind Iceberg's REST API: a service keeps the names, the metadata and often the credentials of tables.
 //!
-//! A table is loaded by one request and committed to by one request. A commit sends requirements and updates; the server
-//! makes the next version.
+//! A table is loaded by one request and committed to by one request. A commit sends requirements and updates, and the
+//! server makes the next version.
 //!
-//! Source: `open-api/rest-catalog-open-api.yaml` of apache/iceberg. Names of properties are those of Java and PyIceberg.
+//! Source: `open-api/rest-catalog-open-api.yaml` of apache/iceberg. Names of properties are those of Java and
+//! PyIceberg.
 //!
 //! - `answers`: answers of a server as JSON
 //! - `authorization`: which proof of identity the properties ask for
@@ -20,6 +21,7 @@
 //! - `session`: the connection of a catalog, which begins at the first use
 //! - `tables`: requests about tables
 //! - `verdict`: what became of a change
+//! - `views`: requests about views
 
 mod answers;
 mod authorization;
@@ -36,5 +38,6 @@ mod server;
 mod session;
 mod tables;
 mod verdict;
+mod views;
 
 pub(super) use catalog::RestCatalog;

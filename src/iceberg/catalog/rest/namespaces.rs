@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::answers::members;
 use super::endpoints::Endpoint;
-use super::names::Named;
+use super::names::RouteTarget;
 use super::server::RestServer;
 use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
@@ -18,7 +18,7 @@ impl RestServer {
     /// `NotFound`; as [`RestServer::read`].
     pub(super) fn namespace_properties(&self, namespace: &[String]) -> Result<BTreeMap<String, String>> {
         let endpoint = Endpoint::LoadNamespace;
-        let request = self.request(endpoint, Named::Namespace(namespace), &[])?;
+        let request = self.request(endpoint, RouteTarget::Namespace(namespace), &[])?;
         let answer = self.read("load the namespace", endpoint, &request)?;
         self.parsed(endpoint, &request, || members(&answer)?.texts("properties"))
     }
@@ -32,7 +32,7 @@ impl RestServer {
             true => Endpoint::NamespaceExists,
             false => Endpoint::LoadNamespace,
         };
-        let request = self.request(endpoint, Named::Namespace(namespace), &[])?;
+        let request = self.request(endpoint, RouteTarget::Namespace(namespace), &[])?;
         self.exists("look for the namespace", endpoint, &request)
     }
 
@@ -43,7 +43,7 @@ impl RestServer {
     pub(super) fn create_namespace(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()> {
         let endpoint = Endpoint::CreateNamespace;
         let body = json!({"namespace": namespace, "properties": properties});
-        let request = self.request(endpoint, Named::Catalog, &[])?.json(&body);
+        let request = self.request(endpoint, RouteTarget::Catalog, &[])?.json(&body);
         let verdict = self.change("create the namespace", endpoint, &request);
         let is_done = || {
             let there = self.namespace_properties(namespace).if_found()?;
@@ -58,7 +58,7 @@ impl RestServer {
     /// `NotFound`; `InvalidInput` if it is not empty; `CommitStateUnknown`; the server's refusal.
     pub(super) fn drop_namespace(&self, namespace: &[String]) -> Result<()> {
         let endpoint = Endpoint::DropNamespace;
-        let request = self.request(endpoint, Named::Namespace(namespace), &[])?;
+        let request = self.request(endpoint, RouteTarget::Namespace(namespace), &[])?;
         match self.change("drop the namespace", endpoint, &request) {
             ChangeVerdict::InTheWay(e) => Err(not_empty(namespace, e)),
             ChangeVerdict::Refused(said, e) if said.is("namespacenotempty") => Err(not_empty(namespace, e)),
@@ -78,7 +78,7 @@ impl RestServer {
     ) -> Result<()> {
         let endpoint = Endpoint::UpdateNamespace;
         let body = json!({"removals": removed, "updates": set});
-        let request = self.request(endpoint, Named::Namespace(namespace), &[])?.json(&body);
+        let request = self.request(endpoint, RouteTarget::Namespace(namespace), &[])?.json(&body);
         let verdict = self.change("change the namespace's properties", endpoint, &request);
         let is_done = || {
             let now = self.namespace_properties(namespace)?;

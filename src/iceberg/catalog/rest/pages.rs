@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::answers::members;
 use super::endpoints::Endpoint;
-use super::names::Named;
+use super::names::RouteTarget;
 use super::server::RestServer;
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
@@ -20,7 +20,14 @@ impl RestServer {
     ///
     /// # Errors
     /// The server's refusal; `CorruptTable` for an answer that is not a list, and for pages without end.
-    fn entries(&self, doing: &str, endpoint: Endpoint, named: Named<'_>, parent: &str, key: &str) -> Result<Vec<Json>> {
+    fn entries(
+        &self,
+        doing: &str,
+        endpoint: Endpoint,
+        named: RouteTarget<'_>,
+        parent: &str,
+        key: &str,
+    ) -> Result<Vec<Json>> {
         let mut out = Vec::new();
         let (mut token, mut seen) = (String::new(), HashSet::new());
         let size = self.properties.get("rest-page-size").filter(|size| !size.is_empty());
@@ -56,7 +63,7 @@ impl RestServer {
             false => format!("&parent={}", super::names::joined(parent, self.separator())),
         };
         let doing = "list namespaces";
-        let entries = self.entries(doing, Endpoint::ListNamespaces, Named::Catalog, &query, "namespaces")?;
+        let entries = self.entries(doing, Endpoint::ListNamespaces, RouteTarget::Catalog, &query, "namespaces")?;
         entries.iter().map(|json| levels(json)).collect()
     }
 
@@ -66,7 +73,19 @@ impl RestServer {
     /// `NotFound`; as [`RestServer::read`].
     pub(super) fn tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
         let entries =
-            self.entries("list tables", Endpoint::ListTables, Named::Namespace(namespace), "", "identifiers")?;
+            self.entries("list tables", Endpoint::ListTables, RouteTarget::Namespace(namespace), "", "identifiers")?;
+        entries.into_iter().map(ident).collect()
+    }
+}
+
+impl RestServer {
+    /// The views directly in a namespace.
+    ///
+    /// # Errors
+    /// `NotFound`; as [`RestServer::read`].
+    pub(super) fn views(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
+        let entries =
+            self.entries("list views", Endpoint::ListViews, RouteTarget::Namespace(namespace), "", "identifiers")?;
         entries.into_iter().map(ident).collect()
     }
 }

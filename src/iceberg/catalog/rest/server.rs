@@ -1,11 +1,12 @@
 //! A server that has told its configuration, and requests to it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::answers::members;
-use super::endpoints::{Endpoint, Endpoints};
+use super::endpoints::{Endpoint, Endpoints, has_views};
 use super::errors::ServerError;
-use super::names::{Named, separator};
+use super::names::{RouteTarget, separator};
 use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::store::StoreOptions;
@@ -18,11 +19,15 @@ const HEADER: &str = "header.";
 /// The header that asks for credentials of a table's files.
 const DELEGATION: &str = "X-Iceberg-Access-Delegation";
 
+/// The property of a catalog whose server takes commits with at most one new snapshot.
+const ONE_SNAPSHOT: &str = "rest.one-snapshot-commits";
+
 /// The configuration that a server tells.
 pub(super) struct ServerConfig {
     defaults: BTreeMap<String, String>,
     overrides: BTreeMap<String, String>,
-    endpoints: Endpoints,
+    /// What the server lists.
+    endpoints: Option<Vec<String>>,
     /// Whether the server recognises the repetition of a change.
     recognises_repetitions: bool,
 }
@@ -42,7 +47,7 @@ impl ServerConfig {
         Ok(ServerConfig {
             defaults: m.texts("defaults")?,
             overrides: m.texts("overrides")?,
-            endpoints: Endpoints::of(listed.as_deref()),
+            endpoints: listed,
             recognises_repetitions: m.take("idempotency-key-lifetime").is_some(),
         })
     }
@@ -77,6 +82,7 @@ pub(super) struct RestServer {
     recognises_repetitions: bool,
     headers: Vec<(String, String)>,
     delegation: String,
+    one_snapshot: AtomicBool,
     /// The catalog's properties, with those of the server.
     pub(super) properties: BTreeMap<String, String>,
     /// The options of the tables' stores, without those of a single table.
@@ -115,10 +121,11 @@ impl RestServer {
             uri,
             prefix,
             separator,
-            endpoints: config.endpoints.clone(),
+            endpoints: Endpoints::of(config.endpoints.as_deref(), has_views(&properties)),
             recognises_repetitions: config.recognises_repetitions,
             headers,
             delegation,
+            one_snapshot: AtomicBool::new(text(ONE_SNAPSHOT).is_some_and(|v| v.eq_ignore_ascii_case("true"))),
             properties,
             storage,
         }
@@ -127,6 +134,16 @@ impl RestServer {
     /// Whether the server has an endpoint.
     pub(super) fn has(&self, endpoint: Endpoint) -> bool {
         self.endpoints.has(endpoint)
+    }
+
+    /// Whether the server takes commits with at most one new snapshot, as far as is known.
+    pub(super) fn takes_one_snapshot(&self) -> bool {
+        self.one_snapshot.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that it does.
+    pub(super) fn limit_snapshots(&self) {
+        self.one_snapshot.store(true, Ordering::Relaxed);
     }
 
     /// The separator of a namespace's levels, encoded.
@@ -144,7 +161,12 @@ impl RestServer {
     ///
     /// # Errors
     /// As [`RestServer::check`].
-    pub(super) fn request(&self, endpoint: Endpoint, named: Named<'_>, query: &[(&str, &str)]) -> Result<HttpRequest> {
+    pub(super) fn request(
+        &self,
+        endpoint: Endpoint,
+        named: RouteTarget<'_>,
+        query: &[(&str, &str)],
+    ) -> Result<HttpRequest> {
         self.check(endpoint)?;
         let (verb, template) = endpoint.parts();
         let mut url = self.uri.clone() + &named.path(template, self.prefix.as_deref(), &self.separator);

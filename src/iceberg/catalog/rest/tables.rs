@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::answers::DescribedTable;
 use super::endpoints::Endpoint;
-use super::names::Named;
+use super::names::RouteTarget;
 use super::server::RestServer;
 use super::verdict::{ChangeVerdict, unknown};
 use crate::error::{Error, Result, ResultExt};
@@ -17,7 +17,7 @@ use crate::store::location::join;
 use crate::types::schema_json::schema_to_json;
 
 /// The answer to a load.
-pub(super) enum Loaded {
+pub(super) enum LoadedTable {
     /// The table.
     Table(Box<DescribedTable>),
     /// The version of this mark is still the newest.
@@ -34,18 +34,19 @@ impl RestServer {
     ///
     /// # Errors
     /// `NotFound`; as [`RestServer::read`].
-    pub(super) fn load_table(&self, ident: &TableIdent, etag: Option<&str>) -> Result<Loaded> {
+    pub(super) fn load_table(&self, ident: &TableIdent, etag: Option<&str>) -> Result<LoadedTable> {
         let endpoint = Endpoint::LoadTable;
-        let mut request = self.with_delegation(self.request(endpoint, Named::Table(ident), &[("snapshots", "all")])?);
+        let mut request =
+            self.with_delegation(self.request(endpoint, RouteTarget::Table(ident), &[("snapshots", "all")])?);
         if let Some(etag) = etag {
             request = request.header("If-None-Match", etag);
         }
         let answer = self.read("load the table", endpoint, &request).with("table", ident)?;
         if answer.status == 304 && etag.is_some() {
-            return Ok(Loaded::Unchanged);
+            return Ok(LoadedTable::Unchanged);
         }
         let table = self.parsed(endpoint, &request, || DescribedTable::of(&answer)).with("table", ident)?;
-        Ok(Loaded::Table(Box::new(table)))
+        Ok(LoadedTable::Table(Box::new(table)))
     }
 
     /// Whether a table exists.
@@ -58,7 +59,7 @@ impl RestServer {
             // The fewest snapshots are enough.
             false => (Endpoint::LoadTable, vec![("snapshots", "refs")]),
         };
-        let request = self.request(endpoint, Named::Table(ident), &query)?;
+        let request = self.request(endpoint, RouteTarget::Table(ident), &query)?;
         self.exists("look for the table", endpoint, &request).with("table", ident)
     }
 
@@ -104,7 +105,7 @@ impl RestServer {
         if let Some(location) = location {
             body["location"] = json!(location);
         }
-        let request = self.request(endpoint, Named::Namespace(&ident.namespace), &[])?;
+        let request = self.request(endpoint, RouteTarget::Namespace(&ident.namespace), &[])?;
         let request = self.with_delegation(request).json(&body);
         Ok(self.change("create the table", endpoint, &request))
     }
@@ -120,7 +121,7 @@ impl RestServer {
             ChangeVerdict::Refused(_, e) | ChangeVerdict::InTheWay(e) | ChangeVerdict::Later(e, _) => return Err(e),
         };
         match self.load_table(ident, None) {
-            Ok(Loaded::Table(table)) if is_like(&table.metadata, &commit.next) => Ok(*table),
+            Ok(LoadedTable::Table(table)) if is_like(&table.metadata, &commit.next) => Ok(*table),
             Ok(_) => Err(unknown(lost)),
             Err(e) => Err(unknown(lost.with("looked", e.message()))),
         }
@@ -133,11 +134,11 @@ impl RestServer {
     pub(super) fn register_table(&self, ident: &TableIdent, metadata_location: &str) -> Result<DescribedTable> {
         let endpoint = Endpoint::RegisterTable;
         let body = json!({"name": ident.name, "metadata-location": metadata_location});
-        let request = self.request(endpoint, Named::Namespace(&ident.namespace), &[])?;
+        let request = self.request(endpoint, RouteTarget::Namespace(&ident.namespace), &[])?;
         let request = self.with_delegation(request).json(&body);
         let mut found = None;
         let answered = self.change("register the table", endpoint, &request).settled(|| {
-            if let Loaded::Table(table) = self.load_table(ident, None)? {
+            if let LoadedTable::Table(table) = self.load_table(ident, None)? {
                 found = Some(*table).filter(|t| t.metadata_location.as_deref() == Some(metadata_location));
             }
             Ok(found.is_some())
@@ -155,7 +156,7 @@ impl RestServer {
     pub(super) fn rename_table(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
         let endpoint = Endpoint::RenameTable;
         let body = json!({"source": ident_json(from), "destination": ident_json(to)});
-        let request = self.request(endpoint, Named::Catalog, &[])?.json(&body);
+        let request = self.request(endpoint, RouteTarget::Catalog, &[])?.json(&body);
         let verdict = self.change("rename the table", endpoint, &request);
         let done = verdict.settled(|| Ok(!self.has_table(from)? && self.has_table(to)?));
         done.map(drop).with("table", from).with("to", to)
@@ -168,7 +169,7 @@ impl RestServer {
     pub(super) fn drop_table(&self, ident: &TableIdent, purge: bool) -> Result<()> {
         let endpoint = Endpoint::DropTable;
         let query = [("purgeRequested", if purge { "true" } else { "false" })];
-        let request = self.request(endpoint, Named::Table(ident), &query)?;
+        let request = self.request(endpoint, RouteTarget::Table(ident), &query)?;
         match self.change("drop the table", endpoint, &request) {
             ChangeVerdict::Refused(said, e) if said.message.to_ascii_lowercase().contains("purge") => {
                 Err(match purge {

@@ -23,7 +23,7 @@ use crate::types::type_text::parse_type;
 /// # Errors
 /// `InvalidInput` if the text is not that.
 pub(super) fn parse_evolutions(text: &str) -> Result<Vec<Evolution>> {
-    let json: Json = serde_json::from_str(text).map_err(|e| Error::invalid("a change is no JSON").because(e))?;
+    let json: Json = serde_json::from_str(text).map_err(|e| Error::invalid("a change is not JSON").because(e))?;
     let list = json.as_array().ok_or_else(|| Error::invalid("changes must be a list"))?;
     list.iter().map(|json| evolution(&Object(json))).collect()
 }
@@ -67,21 +67,21 @@ impl<'a> Object<'a> {
 }
 
 fn string(json: &Json) -> Result<String> {
-    json.as_str().map(str::to_owned).ok_or_else(|| Error::invalid(format!("{json} is no text")))
+    json.as_str().map(str::to_owned).ok_or_else(|| Error::invalid(format!("{json} is not a text")))
 }
 
 fn path(json: &Json) -> Result<ColumnPath> {
     match json {
         Json::String(dotted) => column_path(dotted),
         Json::Array(names) => checked_path(names.iter().map(string).collect::<Result<_>>()?),
-        other => Err(Error::invalid(format!("{other} is no column's name"))),
+        other => Err(Error::invalid(format!("{other} is not a column's name"))),
     }
 }
 
 fn column_type(json: &Json) -> Result<Type> {
     match json {
         Json::String(text) => parse_type(text),
-        json => type_from_json(json, 0).map_err(|e| Error::invalid("this is no type").because(e)),
+        json => type_from_json(json, 0).map_err(|e| Error::invalid("this is not a type").because(e)),
     }
 }
 
@@ -142,9 +142,11 @@ fn schema_operation(o: &Object<'_>) -> Result<SchemaOperation> {
         "identifiers" => O::Identifiers { paths: o.list("paths", self::path)? },
         "union" => {
             let schema = o.get("schema").ok_or_else(|| o.wrong("schema"))?;
-            O::Union { schema: schema_from_json(schema).map_err(|e| Error::invalid("this is no schema").because(e))? }
+            O::Union {
+                schema: schema_from_json(schema).map_err(|e| Error::invalid("this is not a schema").because(e))?,
+            }
         }
-        other => return Err(Error::invalid(format!("'{other}' is no change of a schema"))),
+        other => return Err(Error::invalid(format!("'{other}' is not a change of a schema"))),
     })
 }
 
@@ -169,7 +171,7 @@ fn spec_operation(o: &Object<'_>) -> Result<SpecOperation> {
         "add" => SpecOperation::Add { source: source(o)?, name: o.optional_text("name")? },
         "remove" => SpecOperation::Remove { field: o.text("field")?.to_owned() },
         "rename" => SpecOperation::Rename { name: o.text("name")?.to_owned(), to: o.text("to")?.to_owned() },
-        other => return Err(Error::invalid(format!("'{other}' is no change of a partition spec"))),
+        other => return Err(Error::invalid(format!("'{other}' is not a change of a partition spec"))),
     })
 }
 
@@ -190,7 +192,7 @@ fn ref_update(o: &Object<'_>) -> Result<RefUpdate> {
         "set-retention" => RefChange::Retain(retention(o)?),
         "set-snapshot" => RefChange::SetSnapshot(version(o)?),
         "roll-back" => RefChange::RollBack(version(o)?),
-        other => return Err(Error::invalid(format!("'{other}' is no change of a table"))),
+        other => return Err(Error::invalid(format!("'{other}' is not a change of a table"))),
     };
     Ok(RefUpdate { name, change })
 }

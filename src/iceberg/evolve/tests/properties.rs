@@ -73,9 +73,9 @@ fn name_mappings_get_new_names_and_keep_old_ones() {
         {"do": "drop", "path": "d"},
     ]}]);
     let next = evolve(&base, update.clone()).unwrap();
-    let again =
+    let addition =
         json!([{"change": "update-schema", "operations": [{"do": "add", "path": "id", "type": "struct<a: int>"}]}]);
-    let next = evolve(&next, again).unwrap();
+    let next = evolve(&next, addition).unwrap();
     let got: Json = serde_json::from_str(&next.properties[MAPPING]).unwrap();
     let want = json!([
         {"field-id": 1, "names": ["key"]}, {"field-id": 2, "names": ["data", "record_id"]},

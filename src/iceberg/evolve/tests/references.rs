@@ -116,8 +116,8 @@ fn main_moves_with_the_log() {
         (at(&other, "audit"), other.current_snapshot_id, &other.snapshot_log),
         (Some(2), Some(3), &base.snapshot_log)
     );
-    let made = evolve(&base, one(json!({"change": "fast-forward", "name": "new", "to": "audit"}))).unwrap();
-    assert_eq!(at(&made, "new"), Some(4));
+    let branched = evolve(&base, one(json!({"change": "fast-forward", "name": "new", "to": "audit"}))).unwrap();
+    assert_eq!(at(&branched, "new"), Some(4));
     // The clock of another machine was ahead.
     let mut ahead = base.clone();
     ahead.snapshot_log.last_mut().unwrap().timestamp_ms = NOW + 500;

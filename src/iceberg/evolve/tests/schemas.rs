@@ -67,8 +67,8 @@ fn additions_that_clash_are_refused() {
     assert!(refused(&base, upper).contains("already"));
     assert_eq!(names(&evolve(&base, add(json!("ID"))).unwrap()).last().unwrap(), "ID");
     // A name freed by a drop in the same update is free; the new column is another one.
-    let again = json!([{"do": "drop", "path": "data"}, {"do": "add", "path": "data", "type": "int"}]);
-    let next = evolve(&base, update(again)).unwrap();
+    let operations = json!([{"do": "drop", "path": "data"}, {"do": "add", "path": "data", "type": "int"}]);
+    let next = evolve(&base, update(operations)).unwrap();
     assert_eq!(id_of(&next, "data"), Some(17));
 }
 
@@ -393,8 +393,8 @@ fn columns_in_use_stay() {
     }
     let identity = table(2, &["id"], &[]);
     let renamed = evolve(&identity, update(json!([{"do": "rename", "path": "id", "name": "key"}]))).unwrap();
-    let again = update(json!([{"do": "add", "path": "id", "type": "int"}]));
-    assert!(refused(&renamed, again).contains("name of a partition field"));
+    let addition = update(json!([{"do": "add", "path": "id", "type": "int"}]));
+    assert!(refused(&renamed, addition).contains("name of a partition field"));
 }
 
 #[test]
@@ -405,9 +405,9 @@ fn equal_schemas_are_used_again() {
     assert_eq!((there.current_schema_id, back.current_schema_id, back.schemas.len()), (1, 0, 2));
     // A column that comes back under its old name is new.
     let dropped = evolve(&base, update(json!([{"do": "drop", "path": "data"}]))).unwrap();
-    let again =
+    let restored =
         evolve(&dropped, update(json!([{"do": "add", "path": "data", "type": "string", "after": "id"}]))).unwrap();
-    assert_eq!((again.current_schema_id, id_of(&again, "data"), again.last_column_id), (2, Some(17), 17));
+    assert_eq!((restored.current_schema_id, id_of(&restored, "data"), restored.last_column_id), (2, Some(17), 17));
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl DeleteSpecs {
         let whole = metadata.partition_specs.iter().filter(|spec| spec.is_unpartitioned());
         match (whole.min_by_key(|spec| spec.fields.len()), untold) {
             (Some(spec), _) => Ok(DeleteSpecs { written: vec![spec.clone()], only: None }),
-            (None, untold) => Err(Error::invalid("the key does not tell in which partition its rows are")
+            (None, untold) => Err(Error::invalid("the key does not determine the partition of its rows")
                 .with("partition field", untold.unwrap_or_default())
                 .hint("Add the columns that the table is partitioned by to on=[...], or use delete() or upsert()")),
         }

@@ -7,7 +7,7 @@
 //! - `key_places`: where each key is, for tables whose primary key lacks partition columns
 //! - `key_rows`: columns of Arrow as binary rows: partitions, keys, and what buckets are hashed from
 //! - `keyed_rows`: rows of tables with a primary key: checked, given bucket, sequence number and kind, merged
-//!   by key, and laid out as their files have them
+//!   by key, and laid out as in their files
 //! - `row_kinds`: kinds of written rows, and which rows are skipped because of their kind
 
 pub(crate) mod dynamic_buckets;

@@ -9,6 +9,7 @@ use super::super::request::HttpRequest;
 use super::traits::{AUTHORIZATION, Authorizer};
 use crate::error::{Error, Result};
 use crate::store::failure::failure;
+use crate::store::options::Secrets;
 use crate::store::runtime::{self, PerProcess};
 
 /// The header that keeps the proof of another kind, because the signature takes its place.
@@ -60,7 +61,7 @@ impl AwsSignatures {
             return Ok(Arc::new(AwsCredential { key_id, secret_key, token: token.clone() }));
         }
         let none = |e| {
-            let why = failure("sign", "", e, &[]);
+            let why = failure("sign", "", e, &Secrets::default());
             Error::denied("there are no keys to sign requests with")
                 .because(why)
                 .hint("Give client.access-key-id and client.secret-access-key, or set them in the environment")
@@ -89,9 +90,9 @@ impl Authorizer for AwsSignatures {
             let name: reqwest::header::HeaderName = name.parse().map_err(|_| wrong("header"))?;
             signed.headers_mut().insert(name, value.parse().map_err(|_| wrong("header"))?);
         }
-        AwsAuthorizer::new(&credential, &self.service, &self.region)
-            .try_authorize(&mut signed, None)
-            .map_err(|e| Error::denied("the request can't be signed").because(failure("sign", &request.url, e, &[])))?;
+        AwsAuthorizer::new(&credential, &self.service, &self.region).try_authorize(&mut signed, None).map_err(|e| {
+            Error::denied("the request can't be signed").because(failure("sign", &request.url, e, &Secrets::default()))
+        })?;
         let text = |value: &reqwest::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         Ok(signed.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect())
     }

@@ -6,6 +6,7 @@ use super::super::request::HttpRequest;
 use super::traits::{AUTHORIZATION, Authorizer};
 use crate::error::{Error, Result};
 use crate::store::failure::failure;
+use crate::store::options::Secrets;
 use crate::store::runtime::{self, PerProcess};
 
 /// Tokens of Entra for Azure's storage. They are renewed before they expire.
@@ -32,7 +33,7 @@ impl Authorizer for EntraTokens {
     fn authorize(&self, _: &HttpRequest) -> Result<Vec<(String, String)>> {
         let none = |e| {
             Error::denied("Microsoft Entra gives no token")
-                .because(failure("ask for a token", "", e, &self.secrets()))
+                .because(failure("ask for a token", "", e, &Secrets::new(self.secrets())))
                 .hint("Give auth.entra.tenant_id, auth.entra.client_id and auth.entra.client_secret, or set AZURE_*")
         };
         let provider = self.provider.get(|| {

@@ -6,6 +6,7 @@ use super::super::request::HttpRequest;
 use super::traits::{AUTHORIZATION, Authorizer};
 use crate::error::{Error, Result};
 use crate::store::failure::failure;
+use crate::store::options::Secrets;
 use crate::store::runtime::{self, PerProcess};
 
 /// Tokens of Google. They are renewed before they expire.
@@ -32,7 +33,7 @@ impl Authorizer for GoogleTokens {
     fn authorize(&self, _: &HttpRequest) -> Result<Vec<(String, String)>> {
         let none = |e| {
             Error::denied("Google gives no token")
-                .because(failure("ask for a token", "", e, &[]))
+                .because(failure("ask for a token", "", e, &Secrets::default()))
                 .hint("Give the path of a key file as gcp.auth.credentials-path, or set GOOGLE_APPLICATION_CREDENTIALS")
         };
         let provider = self.provider.get(|| {

@@ -54,7 +54,7 @@ pub(crate) struct OAuth2Settings {
 
 /// A token.
 #[derive(Clone)]
-struct Token {
+struct OAuth2Token {
     text: String,
     /// When to ask for another one, and when it expires.
     times: Option<(Instant, Instant)>,
@@ -65,7 +65,7 @@ pub(crate) struct OAuth2Tokens {
     settings: OAuth2Settings,
     client: HttpClient,
     /// The lock is held while a token is asked for. Each process has its own.
-    kept: PerProcess<Arc<Mutex<Option<Token>>>>,
+    kept: PerProcess<Arc<Mutex<Option<OAuth2Token>>>>,
 }
 
 impl std::fmt::Debug for OAuth2Tokens {
@@ -97,7 +97,7 @@ impl OAuth2Tokens {
     }
 
     /// The token of this process, a new one if the known one is old.
-    fn current(&self) -> Result<Token> {
+    fn current(&self) -> Result<OAuth2Token> {
         let kept = self.kept.get(|| Ok(Arc::default()))?;
         let mut slot = locked(&kept)?;
         let known = match slot.take() {
@@ -113,12 +113,12 @@ impl OAuth2Tokens {
         Ok(token)
     }
 
-    fn is_old(&self, token: &Token) -> bool {
+    fn is_old(&self, token: &OAuth2Token) -> bool {
         self.settings.renewed && token.times.is_some_and(|(renew, _)| Instant::now() >= renew)
     }
 
     /// The token after an old one. If the server refuses, the old one is used as long as it lives.
-    fn next(&self, old: Token) -> Result<Token> {
+    fn next(&self, old: OAuth2Token) -> Result<OAuth2Token> {
         match self.renewal(&old.text) {
             Ok(Some(token)) => Ok(token),
             Ok(None) => Ok(old),
@@ -128,7 +128,7 @@ impl OAuth2Tokens {
     }
 
     /// A token after this one. `None` if there is no way to get one.
-    fn renewal(&self, old: &str) -> Result<Option<Token>> {
+    fn renewal(&self, old: &str) -> Result<Option<OAuth2Token>> {
         match (&self.settings.credential, self.settings.exchanged) {
             (Some(_), _) => self.by_credential().map(Some),
             (None, true) => self.by_exchange(old).map(Some),
@@ -136,7 +136,7 @@ impl OAuth2Tokens {
         }
     }
 
-    fn by_credential(&self) -> Result<Token> {
+    fn by_credential(&self) -> Result<OAuth2Token> {
         let Some((id, secret)) = &self.settings.credential else {
             return Err(
                 Error::invalid("OAuth2 needs a token or a credential").hint("Give token='…' or credential='id:secret'")
@@ -154,13 +154,13 @@ impl OAuth2Tokens {
         self.ask(request, form)
     }
 
-    fn by_exchange(&self, old: &str) -> Result<Token> {
+    fn by_exchange(&self, old: &str) -> Result<OAuth2Token> {
         let form = vec![("grant_type", TOKEN_EXCHANGE), ("subject_token", old), ("subject_token_type", ACCESS_TOKEN)];
         let request = HttpRequest::new(HttpVerb::Post, &self.settings.server);
         self.ask(request.header(AUTHORIZATION, format!("Bearer {old}")), form)
     }
 
-    fn ask<'a>(&'a self, mut request: HttpRequest, mut form: Vec<(&'a str, &'a str)>) -> Result<Token> {
+    fn ask<'a>(&'a self, mut request: HttpRequest, mut form: Vec<(&'a str, &'a str)>) -> Result<OAuth2Token> {
         form.extend(self.settings.scope.as_deref().map(|scope| ("scope", scope)));
         form.extend(self.settings.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         // A second token does no harm.
@@ -189,19 +189,19 @@ impl OAuth2Tokens {
     }
 
     /// A token that lives this long. Without a time, the token itself or the settings may tell one.
-    fn token(&self, text: String, life: Option<Duration>) -> Token {
+    fn token(&self, text: String, life: Option<Duration>) -> OAuth2Token {
         let life = life.or_else(|| life_of_jwt(&text)).or(self.settings.life);
         let now = Instant::now();
         let times = life.and_then(|life| {
             let early = EARLY.min(life / 10);
             Some((now.checked_add(life.saturating_sub(early))?, now.checked_add(life)?))
         });
-        Token { text, times }
+        OAuth2Token { text, times }
     }
 }
 
 /// Locks the token. Cancellation ends the wait for another thread.
-fn locked(kept: &Mutex<Option<Token>>) -> Result<MutexGuard<'_, Option<Token>>> {
+fn locked(kept: &Mutex<Option<OAuth2Token>>) -> Result<MutexGuard<'_, Option<OAuth2Token>>> {
     loop {
         match kept.try_lock() {
             Ok(slot) => return Ok(slot),

@@ -1,4 +1,4 @@
-"""Upkeep of Paimon tables beside Java's: orphan files, and tags that are kept for some time."""
+"""Maintenance of Paimon tables, compared with Java's: orphan files, and tags that are kept for some time."""
 
 import datetime as dt
 import os
@@ -91,7 +91,7 @@ def test_orphan_files(paimon: Paimon, keyed: bool) -> None:
         t.maintain.remove_orphan_files(older_than=now + dt.timedelta(days=1))
     with pytest.raises(fz.UnsupportedError, match="location"):
         t.maintain.remove_orphan_files(location=str(table.root))
-    # A table of which a manifest is lost is left alone.
+    # A table that has lost a manifest is left alone.
     snapshot = table.load().snapshotManager().latestSnapshot()
     lost = table.root / "manifest" / str(snapshot.baseManifestList())
     shutil.move(lost, table.root / "aside")

@@ -1,4 +1,4 @@
-"""Upkeep of tables of Apache Paimon in states that other writers leave behind."""
+"""Maintenance of tables of Apache Paimon in states that other writers leave behind."""
 
 import datetime as dt
 import json
@@ -89,9 +89,9 @@ def test_ages_are_not_below_0(tmp_path: Path) -> None:
     for format in ("paimon", "iceberg"):
         table = catalog.create_table(f"db.{format}", SCHEMA, format=format)
         table.append(pa.Table.from_pylist([{"id": 1, "v": 1}], SCHEMA))
-        for upkeep in (table.maintain.expire_snapshots, table.maintain.remove_orphan_files):
+        for maintain in (table.maintain.expire_snapshots, table.maintain.remove_orphan_files):
             with pytest.raises(fz.InvalidInputError, match="older_than= is an age"):
-                upkeep(older_than=dt.timedelta(days=-1))
+                maintain(older_than=dt.timedelta(days=-1))
 
 
 def test_a_version_that_expires_meanwhile(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_versions_of_another_table_in_the_same_folder_are_not_read(tmp_path: Pat
         ),
     ]
     assert [ask() for ask in asked] == [2, 3, 2, 2, 3, 3, 3, 1, 1]
-    # Scans that were made before, of which nothing was read yet.
+    # Scans that were made before and not read yet.
     other = catalog.load_table("db.t")
     asked += [other.scan(at=2).to_arrow, other.changes(since=1).to_arrow]
     catalog.drop_table("db.t", purge=True)
@@ -198,7 +198,7 @@ def test_versions_of_another_table_in_the_same_folder_are_not_read(tmp_path: Pat
 
 
 def test_rows_of_a_dropped_table_are_not_written(tmp_path: Path) -> None:
-    """Its folder is not made again, and a table that was made anew there takes no files of the old one."""
+    """Its folder is not made again, and a table that was made there again takes no files of the old one."""
     catalog = fz.catalog("c", type="filesystem", warehouse=tmp_path)
     catalog.create_namespace("db")
     rows = pa.Table.from_pylist([{"id": 1, "v": 1}], SCHEMA)

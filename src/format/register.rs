@@ -2,8 +2,9 @@
 //! of namespaces.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
 
 /// A register. Each method is atomic.
@@ -64,4 +65,25 @@ pub trait TableRegister: Send + Sync + std::fmt::Debug {
 
     /// Whether the register exists only in this process, so that no other process can use it.
     fn is_of_this_process(&self) -> bool;
+}
+
+/// Opens the register of a catalog by a library of another language. The arguments are the catalog's name and
+/// properties.
+pub type OpenRegister = fn(&str, &BTreeMap<String, String>) -> Result<Arc<dyn TableRegister>>;
+
+/// The function that opens catalogs by a library, once one is known.
+static LIBRARY: OnceLock<OpenRegister> = OnceLock::new();
+
+/// Makes a library's catalogs known to this process. The first call counts.
+pub fn set_library(open: OpenRegister) {
+    let _ = LIBRARY.set(open);
+}
+
+/// The register of a catalog that a library knows. Python sets the library.
+///
+/// # Errors
+/// `Unsupported` without a library; errors of the library.
+pub fn library_register(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableRegister>> {
+    let open = LIBRARY.get().ok_or_else(|| Error::unsupported("catalogs of this type need Python and PyIceberg"))?;
+    open(name, properties)
 }

@@ -1,0 +1,70 @@
+"""Tables by their location or by their name in a catalog that Spark's settings describe.
+
+`spark.frazil.catalog.prod.uri` is the property `uri` of the catalog `prod`, and `spark.frazil.catalog.prod` its type.
+PyIceberg's configuration gives what the settings don't.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from pyspark.sql import SparkSession
+
+from frazil.catalog import load_table
+from frazil.exceptions import InvalidInputError
+from frazil.table import Table, open_table
+
+__all__ = ["PREFIX", "Catalogs", "is_name", "load_named", "session_catalogs", "table_of"]
+
+PREFIX = "spark.frazil.catalog."
+"""The beginning of the settings that describe catalogs."""
+
+Catalogs: TypeAlias = Mapping[str, Mapping[str, object]]
+
+
+def session_catalogs(spark: SparkSession) -> dict[str, dict[str, object]]:
+    """The properties of the catalogs that a session's settings describe, by the catalogs' names."""
+    out: dict[str, dict[str, object]] = {}
+    for setting, value in spark.conf.getAll.items():
+        if setting.startswith(PREFIX):
+            name, _, key = setting[len(PREFIX) :].partition(".")
+            out.setdefault(name, {})[key or "type"] = value
+    return out
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is the name of a table in a catalog, and not the location of a table.
+
+    A name has dots and no slash. A folder of this name has precedence.
+    """
+    return "." in text.strip(".") and not any(c in text for c in "/\\:~") and not Path(text).exists()
+
+
+def table_of(spark: SparkSession, table: Table | str | os.PathLike[str]) -> Table:
+    """A table that is given as such, by its location or by its name in a catalog.
+
+    Raises:
+        InvalidInputError: No catalog of this name is known.
+        NotFoundError: The table does not exist.
+    """
+    if isinstance(table, Table):
+        return table
+    text = os.fspath(table)
+    if not is_name(text):
+        return open_table(text)
+    return load_named(text, session_catalogs(spark))
+
+
+def load_named(identifier: str, catalogs: Catalogs) -> Table:
+    """A table by its name. `catalogs` are those of Spark's settings."""
+    try:
+        return load_table(identifier, catalogs)
+    except InvalidInputError as error:
+        if "catalogs" not in error.context:
+            raise
+        name = PREFIX + identifier.partition(".")[0]
+        hint = f"In Spark, set {name}.type, {name}.uri and so on, and call frazil.spark.register(spark). {error.hint}"
+        raise InvalidInputError(str(error.args[0]), error.context, hint) from error

@@ -1,0 +1,188 @@
+"""Catalogs of PyIceberg as registers: the pointer moves by their own conditional commit, once."""
+
+from __future__ import annotations
+
+import itertools
+import pathlib
+import threading
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import frazil as fz
+from frazil.interop.pyiceberg_register import PyIcebergRegister
+from server_fixtures import hive_server, moto_server
+from test_real_catalogs import of_glue, of_hive
+
+__all__ = ["hive_server", "moto_server"]
+NAMES = itertools.count(1)
+SCHEMA = pa.schema([("id", pa.int64())])
+
+
+@pytest.fixture(params=["sql", "memory", "hive", "glue"])
+def other(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Any]:
+    """A catalog of PyIceberg."""
+    from pyiceberg.catalog import load_catalog
+
+    match request.param:
+        case "sql":
+            found = load_catalog("c", type="sql", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/wh")
+        case "memory":
+            found = load_catalog("c", type="in-memory", warehouse=f"file://{tmp_path}/wh")
+        case "hive":
+            found = load_catalog("c", **of_hive(request.getfixturevalue("hive_server")))
+        case _:
+            found = load_catalog("c", **of_glue(request.getfixturevalue("moto_server")))
+    yield found
+    if hasattr(found, "engine"):
+        found.engine.dispose()
+
+
+@pytest.fixture
+def ns(other: Any) -> list[str]:
+    name = f"register{next(NAMES)}"
+    PyIcebergRegister(other).create([name], {"exists": "true"})
+    return [name]
+
+
+def next_file(other: Any, table: Any, **properties: str) -> str:
+    """Another metadata file of the table, which nothing names yet."""
+    from pyiceberg.serializers import ToOutputFile
+
+    kept = dict(table.metadata.properties)
+    log = [*table.metadata.metadata_log]
+    metadata = table.metadata.model_copy(update={"properties": {**kept, **properties}, "metadata_log": log})
+    location = f"{table.location()}/metadata/00001-{uuid.uuid4()}.metadata.json"
+    ToOutputFile.table_metadata(metadata, table.io.new_output(location))
+    return location
+
+
+def test_namespaces(other: Any) -> None:
+    register = PyIcebergRegister(other)
+    name = f"register{next(NAMES)}"
+    assert register.namespaces([name]) == []
+    assert register.properties([name]) == {}
+    register.create([name], {"exists": "true", "owner": "me"})
+    with pytest.raises(fz.AlreadyExistsError):
+        register.create([name], {"exists": "true"})
+    assert register.namespaces([name]) == [[name]]
+    assert [name] in register.namespaces([])
+    assert register.properties([name])["owner"] == "me"
+    register.set_properties([name], ["owner"], {"team": "data"})
+    found = register.properties([name])
+    assert (found["team"], "owner" in found) == ("data", False)
+    assert not register.is_used([name])
+    register.clear_properties([name])
+    assert register.namespaces([name]) == []
+
+
+def test_tables(other: Any, ns: list[str]) -> None:
+    register = PyIcebergRegister(other)
+    table = other.create_table((*ns, "t"), SCHEMA)
+    assert register.location(ns, "t") == table.metadata_location
+    assert register.location(ns, "no") is None
+    assert register.location(["nowhere"], "t") is None
+    assert (register.tables(ns), register.is_used(ns)) == (["t"], True)
+    with pytest.raises(fz.AlreadyExistsError):
+        register.insert(ns, "t", table.metadata_location)
+    assert register.rename(ns, "t", ns, "u")
+    assert not register.rename(ns, "t", ns, "w")
+    other.create_table((*ns, "t"), SCHEMA)
+    with pytest.raises(fz.AlreadyExistsError):
+        register.rename(ns, "t", ns, "u")
+    assert register.remove(ns, "u")
+    assert not register.remove(ns, "u")
+    register.insert(ns, "again", table.metadata_location)
+    assert register.location(ns, "again") == table.metadata_location
+
+
+def test_the_pointer_moves_once(other: Any, ns: list[str]) -> None:
+    register = PyIcebergRegister(other)
+    table = other.create_table((*ns, "t"), SCHEMA)
+    first, second = next_file(other, table, turn="1"), next_file(other, table, turn="2")
+    assert register.swap(ns, "t", table.metadata_location, first)
+    assert register.location(ns, "t") == first
+    assert not register.swap(ns, "t", table.metadata_location, second)
+    assert register.location(ns, "t") == first
+    assert not register.swap(ns, "no", first, second)
+    loaded = other.load_table((*ns, "t"))
+    assert (loaded.metadata_location, loaded.properties["turn"]) == (first, "1")
+    # PyIceberg goes on from there.
+    with loaded.transaction() as tx:
+        tx.set_properties(turn="3")
+    assert other.load_table((*ns, "t")).properties["turn"] == "3"
+
+
+def test_of_four_who_move_it_one_wins(other: Any, ns: list[str]) -> None:
+    from pyiceberg.catalog import load_catalog
+
+    kind = str(other.properties.get("type"))
+    if kind == "in-memory":
+        pytest.skip("PyIceberg's catalog in memory is another one in each thread")
+    shared = PyIcebergRegister(other)
+    table = other.create_table((*ns, "t"), SCHEMA)
+    at = table.metadata_location
+    for turn in range(3):
+        files = [next_file(other, table, turn=f"{turn}-{w}") for w in range(4)]
+        won: list[str] = []
+        failed: list[BaseException] = []
+
+        def move(file: str, at: str = at, won: list[str] = won, failed: list[BaseException] = failed) -> None:
+            try:
+                # moto's Glue looks at no version, so that there the register alone keeps threads apart.
+                own = shared if kind == "glue" else PyIcebergRegister(load_catalog("c", **other.properties))
+                if own.swap(ns, "t", at, file):
+                    won.append(file)
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=move, args=(file,)) for file in files]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        assert len(won) == 1
+        at = won[0]
+        assert shared.location(ns, "t") == at
+
+
+def test_a_lost_answer_is_unknown(other: Any, ns: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalog did it, and its answer was lost; or it was not reached at all."""
+    register = PyIcebergRegister(other)
+    table = other.create_table((*ns, "t"), SCHEMA)
+    first, kind = next_file(other, table, turn="1"), type(other)
+    real = kind.commit_table
+
+    def lost(*arguments: Any, **named: Any) -> Any:
+        real(*arguments, **named)
+        raise ConnectionError("the connection broke")
+
+    monkeypatch.setattr(kind, "commit_table", lost)
+    with pytest.raises(fz.CommitStateUnknownError, match="connection broke"):
+        register.swap(ns, "t", table.metadata_location, first)
+    assert register.location(ns, "t") == first
+
+    def unreached(*_: Any, **__: Any) -> Any:
+        raise ConnectionError("no route")
+
+    monkeypatch.setattr(kind, "commit_table", unreached)
+    with pytest.raises(fz.StoreError, match="no route"):
+        register.swap(ns, "t", first, next_file(other, table, turn="2"))
+
+
+def test_what_pyiceberg_can_not_is_said() -> None:
+    from pyiceberg.catalog.noop import NoopCatalog
+
+    register = PyIcebergRegister(NoopCatalog("c"))
+    for act in (
+        lambda: register.swap(["a"], "t", "/x", "/y"),
+        lambda: register.insert(["a"], "t", "/x"),
+        lambda: register.tables(["a"]),
+        lambda: register.remove(["a"], "t"),
+    ):
+        with pytest.raises(fz.UnsupportedError, match="NoopCatalog"):
+            act()

@@ -1,0 +1,178 @@
+"""Catalogs of real servers: the same work on each, and PyIceberg goes on with the same tables.
+
+Iceberg's REST fixture on SQLite and PostgreSQL, Nessie (at night), and by PyIceberg's own catalogs Hive and Glue.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import frazil as fz
+from rest_cases import SCHEMA, ids, one
+from server_fixtures import (
+    hive_server,
+    minio_server,
+    moto_server,
+    nessie_server,
+    rest_on_postgres_server,
+    rest_server,
+)
+from servers import Server
+
+__all__ = ["hive_server", "minio_server", "moto_server", "nessie_server", "rest_on_postgres_server", "rest_server"]
+NAMESPACES = itertools.count(1)
+WRITERS, TURNS = 4, 4
+
+
+@dataclass
+class Real:
+    """A catalog that runs here, as Frazil and PyIceberg open it, and a namespace of the test's own."""
+
+    kind: str
+    properties: dict[str, str]
+    namespace: str
+
+    def ours(self) -> fz.Catalog:
+        return fz.catalog("real", **self.properties)
+
+    def theirs(self) -> Any:
+        from pyiceberg.catalog import load_catalog
+
+        return load_catalog("real", **self.properties)
+
+
+def of_rest(server: Server) -> dict[str, str]:
+    return {"type": "rest", "uri": server["uri"]}
+
+
+def of_hive(server: Server) -> dict[str, str]:
+    pytest.importorskip("thrift", reason="PyIceberg's Hive catalog needs the package 'thrift'")
+    return {"type": "hive", "uri": server["uri"], "warehouse": server["warehouse"]}
+
+
+def of_glue(server: Server) -> dict[str, str]:
+    keys = {"access-key-id": server["key"], "secret-access-key": server["secret"], "region": server["region"]}
+    found = {"type": "glue", "warehouse": f"s3://{server['bucket']}/glue", "glue.endpoint": server["endpoint"]}
+    found |= {f"glue.{name}": value for name, value in keys.items()}
+    return {**found, **{f"s3.{name}": value for name, value in keys.items()}, "s3.endpoint": server["endpoint"]}
+
+
+KINDS: dict[str, tuple[str, Callable[[Server], dict[str, str]]]] = {
+    "rest": ("rest_server", of_rest),
+    "rest-postgres": ("rest_on_postgres_server", of_rest),
+    "nessie": ("nessie_server", of_rest),
+    "hive": ("hive_server", of_hive),
+    "glue": ("moto_server", of_glue),
+}
+
+
+@pytest.fixture(params=KINDS)
+def real(request: pytest.FixtureRequest) -> Real:
+    fixture, properties = KINDS[request.param]
+    server = request.getfixturevalue(fixture)
+    real = Real(request.param, properties(server), f"ns{next(NAMESPACES)}")
+    real.ours().create_namespace(real.namespace)
+    return real
+
+
+def test_tables_live_and_go(real: Real) -> None:
+    catalog, name = real.ours(), f"{real.namespace}.t"
+    table = catalog.create_table(name, SCHEMA, partition_by=["bucket(4, id)"], properties={"owner": "me"})
+    with pytest.raises(fz.AlreadyExistsError):
+        catalog.create_table(name, SCHEMA)
+    table = table.append(one(1, 2, 3))
+    before = table.snapshot
+    assert before is not None
+    table.upsert(one(3, 4), on=["id"])
+    table.refresh().delete("id = 1")
+    assert ids(catalog.load_table(name)) == [2, 3, 4]
+    if real.kind != "nessie":
+        travelled = catalog.load_table(name).scan(at=before.id).to_arrow()
+        assert sorted(travelled["id"].to_pylist()) == [1, 2, 3]
+    with table.refresh().update_schema() as update:
+        update.add_column("name", pa.string())
+    assert catalog.list_tables(real.namespace) == [name]
+    catalog.rename_table(name, f"{real.namespace}.u")
+    assert not catalog.table_exists(name)
+    renamed = catalog.load_table(f"{real.namespace}.u")
+    assert ids(renamed) == [2, 3, 4]
+    assert renamed.schema.names == ["id", "name"]
+    with pytest.raises(fz.InvalidInputError, match="not empty"):
+        catalog.drop_namespace(real.namespace)
+    catalog.drop_table(f"{real.namespace}.u")
+    with pytest.raises(fz.NotFoundError):
+        catalog.load_table(f"{real.namespace}.u")
+    catalog.drop_namespace(real.namespace)
+    assert not catalog.namespace_exists(real.namespace)
+
+
+def test_conflicts(real: Real) -> None:
+    catalog, name = real.ours(), f"{real.namespace}.t"
+    table = catalog.create_table(name, SCHEMA).append(one(1, 2))
+    late = catalog.load_table(name).transaction()
+    late.delete("id = 1")
+    table.delete("id = 2")
+    with pytest.raises(fz.CommitConflictError):
+        late.commit()
+    stale = catalog.load_table(name)
+    table.refresh().append(one(3))
+    stale.append(one(4))
+    assert ids(table) == [1, 3, 4]
+
+
+def test_four_writers(real: Real) -> None:
+    catalog, name = real.ours(), f"{real.namespace}.t"
+    table = catalog.create_table(name, SCHEMA, properties={"commit.retry.num-retries": "100"})
+    failed: list[BaseException] = []
+
+    def write(writer: int) -> None:
+        try:
+            own = real.ours().load_table(name)
+            for turn in range(TURNS):
+                own = own.append(one(writer * 10 + turn))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(w,)) for w in range(WRITERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert ids(table) == sorted(w * 10 + t for w in range(WRITERS) for t in range(TURNS))
+
+
+def test_pyiceberg_goes_on(real: Real) -> None:
+    catalog, other = real.ours(), real.theirs()
+    names = [f"{real.namespace}.{name}" for name in ("ours", "theirs")]
+    ours = catalog.create_table(names[0], SCHEMA, properties={"format-version": "2"}).append(one(1))
+    theirs = other.create_table(names[1], SCHEMA)
+    theirs.append(one(10))
+    mine, same = catalog.load_table(names[1]), other.load_table(names[0])
+    for turn in range(2):
+        same.refresh().append(one(100 + turn))
+        ours.append(one(200 + turn))
+        mine.append(one(300 + turn))
+        theirs.refresh().append(one(400 + turn))
+    assert ids(ours) == [1, 100, 101, 200, 201]
+    assert ids(mine) == [10, 300, 301, 400, 401]
+    for ended, table in ((same, ours), (theirs, mine)):
+        assert sorted(ended.refresh().scan().to_arrow()["id"].to_pylist()) == ids(table)
+    ours.refresh().delete("id = 1")
+    assert 1 not in same.refresh().scan().to_arrow()["id"].to_pylist()
+
+
+def test_any_catalog_of_pyiceberg(real: Real) -> None:
+    """The object in place of a configuration."""
+    catalog = fz.catalog(real.theirs())
+    name = f"{real.namespace}.t"
+    assert ids(catalog.create_table(name, SCHEMA).append(one(1))) == [1]
+    assert catalog.list_tables(real.namespace) == [name]
+    assert ids(real.ours().load_table(name)) == [1]

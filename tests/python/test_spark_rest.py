@@ -1,0 +1,156 @@
+"""Spark on tables of a REST catalog: by name, and for longer than the credentials live."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import frazil as fz
+from object_server import s3_server
+from rest_cases import SCHEMA, asked, ids, one, opened
+from rest_server import Auth, Gate, RestServer, Vending, gated, serving
+
+pytestmark = pytest.mark.spark
+
+NIGHTLY = os.environ.get("FRAZIL_NIGHTLY", "") not in ("", "0")
+SECONDS = 60 if NIGHTLY else 15
+LIFE = 5
+WORKERS = 2
+BUCKETS = itertools.count()
+OWN = {"key": "AKIDOWNER", "secret": "secret-of-the-owner"}
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with s3_server() as port:
+        yield port
+
+
+@pytest.fixture
+def gate(port: int) -> Iterator[Gate]:
+    with gated(port) as gate:
+        yield gate
+
+
+@pytest.fixture
+def server(port: int, gate: Gate) -> Iterator[RestServer]:
+    """Tables are in a bucket that only keys of the server open, for five seconds."""
+    import boto3
+
+    behind, bucket = f"http://127.0.0.1:{port}", f"spark-{next(BUCKETS)}"
+    keys = {"aws_access_key_id": OWN["key"], "aws_secret_access_key": OWN["secret"], "region_name": "us-east-1"}
+    boto3.client("s3", endpoint_url=behind, **keys).create_bucket(Bucket=bucket)
+    store = {"endpoint": behind, "region": "us-east-1", **OWN}
+    auth = Auth(secret="me:catalog-sesame", seconds=LIFE)
+    with serving(f"s3://{bucket}/wh", store, defaults={"s3.endpoint": gate.url}, auth=auth) as server:
+        server.switches.vending = Vending(seconds=LIFE)
+        gate.service = server.service
+        yield server
+
+
+@pytest.fixture
+def catalog(server: RestServer) -> fz.Catalog:
+    uri = f"{server.url}/token"
+    found = opened(server, credential="me:catalog-sesame", **{"oauth2-server-uri": uri})
+    found.create_namespace("db")
+    return found
+
+
+@pytest.fixture
+def named(spark: SparkSession, server: RestServer) -> Iterator[SparkSession]:
+    """Spark knows the catalog as `prod`."""
+    conf = {
+        "type": "rest",
+        "uri": server.url,
+        "credential": "me:catalog-sesame",
+        "oauth2-server-uri": f"{server.url}/token",
+    }
+    for key, value in conf.items():
+        spark.conf.set(f"spark.frazil.catalog.prod.{key}", value)
+    yield spark
+    for key in conf:
+        spark.conf.unset(f"spark.frazil.catalog.prod.{key}")
+
+
+def test_tables_by_name(named: SparkSession, catalog: fz.Catalog) -> None:
+    table = catalog.create_table("db.t", SCHEMA).append(one(1, 2))
+    assert named.read.format("frazil").load("prod.db.t").count() == 2
+    assert fz.spark.read(named, "prod.db.t").count() == 2
+    named.range(10, 13).write.format("frazil").mode("append").save("prod.db.t")
+    fz.spark.append(named.range(20, 22), "prod.db.t")
+    assert ids(table) == [1, 2, 10, 11, 12, 20, 21]
+
+
+def test_plans_hold_no_secrets(named: SparkSession, server: RestServer, catalog: fz.Catalog) -> None:
+    catalog.create_table("db.t", SCHEMA).append(one(1))
+    frame = named.read.format("frazil").load("prod.db.t")
+    plan = str(frame._jdf.queryExecution().toString())
+    for secret in ("catalog-sesame", "vended-secret", *server.service.guard.session_tokens):
+        assert secret not in plan
+
+
+def test_a_job_that_outlives_its_credentials(
+    spark: SparkSession, server: RestServer, gate: Gate, catalog: fz.Catalog
+) -> None:
+    table = catalog.create_table("db.t", SCHEMA, properties={"read.split.target-size": "1"})
+    tasks = max(4, SECONDS // 3 * WORKERS)
+    for value in range(tasks):
+        table = table.append(one(value))
+    server.reset()
+
+    def slowly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            time.sleep(3)
+            yield batch
+
+    start = time.monotonic()
+    frame = fz.spark.read(spark, table).mapInArrow(slowly, "id long")
+    assert sorted(row.id for row in frame.collect()) == list(range(tasks))
+    took = time.monotonic() - start
+    assert gate.refused == []
+    renewals = len(asked(server, "loadCredentials")) + len(asked(server, "loadTable"))
+    assert renewals <= (WORKERS + 1) * (took / LIFE + 2)
+    assert renewals < tasks + 2 * WORKERS or took / LIFE > tasks
+
+
+def test_a_write_that_outlives_its_credentials(
+    spark: SparkSession, server: RestServer, gate: Gate, catalog: fz.Catalog
+) -> None:
+    table = catalog.create_table("db.t", SCHEMA)
+
+    def slowly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            time.sleep(LIFE + 2)
+            yield batch
+
+    fz.spark.append(spark.range(0, 100, 1, 4).mapInArrow(slowly, "id long"), table)
+    assert ids(table) == list(range(100))
+    assert gate.refused == []
+
+
+def test_a_stream_that_outlives_its_credentials(
+    named: SparkSession, server: RestServer, gate: Gate, catalog: fz.Catalog, tmp_path: Path
+) -> None:
+    source = catalog.create_table("db.source", SCHEMA).append(one(0))
+    sink = catalog.create_table("db.sink", SCHEMA)
+    stream = named.readStream.format("frazil").load("prod.db.source").writeStream.format("frazil")
+    query = stream.option("checkpointLocation", str(tmp_path)).trigger(processingTime="1 second").start("prod.db.sink")
+    try:
+        end, turn = time.monotonic() + SECONDS, 1
+        while time.monotonic() < end:
+            source = source.append(one(turn))
+            turn += 1
+            time.sleep(1)
+            assert query.exception() is None
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    assert ids(sink) == list(range(turn))
+    assert gate.refused == []
