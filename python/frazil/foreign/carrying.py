@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import importlib
 import pickle
 import uuid
 from typing import Any
@@ -28,7 +27,7 @@ def text_of(thing: object) -> str:
         if other is thing:
             return known
     try:
-        text = base64.b64encode(_pickler().dumps(thing)).decode("ascii")
+        text = base64.b64encode(_pickled(thing)).decode("ascii")
     except Exception as error:
         # Some objects hold locks or connections. They serve this process.
         text = f"{_ONLY_HERE}{uuid.uuid4()}:{type(error).__name__}: {error}"
@@ -36,14 +35,17 @@ def text_of(thing: object) -> str:
     return text
 
 
-def _pickler() -> Any:
-    """One that also pickles functions of the main program, if it is installed."""
-    for name in ("cloudpickle", "pyspark.cloudpickle"):
-        try:
-            return importlib.import_module(name)
-        except ImportError:
-            continue
-    return pickle
+def _pickled(thing: object) -> bytes:
+    """Functions of the main program, and those without a name, need the pickler of PySpark."""
+    named = thing if hasattr(thing, "__qualname__") else type(thing)
+    if named.__module__ != "__main__" and "<" not in named.__qualname__:
+        return pickle.dumps(thing)
+    try:
+        from pyspark import cloudpickle
+    except ImportError:
+        return pickle.dumps(thing)
+    pickled: bytes = cloudpickle.dumps(thing)  # type: ignore[no-untyped-call]
+    return pickled
 
 
 def object_of(text: str, what: str) -> Any:

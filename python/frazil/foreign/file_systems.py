@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.foreign.carrying import object_of
@@ -20,6 +20,10 @@ __all__ = ["Files", "files", "opened"]
 _EXCLUSIVE = {"file", "local", "memory"}
 _MEMORY = threading.Lock()
 _TIMES = ("mtime", "modified", "last_modified", "LastModified", "created", "updated")
+
+Found: TypeAlias = list[tuple[str, int, int]]
+Entries: TypeAlias = list["tuple[str, int | None, int]"]
+Names: TypeAlias = list[str]
 
 
 def files(text: str) -> Files:
@@ -83,12 +87,12 @@ class Files:
         self.check_writable()
         self.replace(self.plain(path), content)
 
-    def list(self, folder: str) -> list[tuple[str, int, int]]:
+    def list(self, folder: str) -> Found:
         """Path, size and time of the files directly in a folder."""
         entries = self.entries(self.plain(folder))
         return [(_join(folder, name), size, changed) for name, size, changed in entries if size is not None]
 
-    def list_folders(self, folder: str) -> list[str]:
+    def list_folders(self, folder: str) -> Names:
         """The names of the folders directly in a folder."""
         return sorted(name for name, size, _ in self.entries(self.plain(folder)) if size is None)
 
@@ -104,7 +108,7 @@ class Files:
         """Makes or replaces a file, and its folder."""
         raise NotImplementedError
 
-    def entries(self, plain: str) -> list[tuple[str, int | None, int]]:
+    def entries(self, plain: str) -> Entries:
         """Name, size and time of what a folder has. Folders have no size."""
         raise NotImplementedError
 
@@ -137,7 +141,7 @@ class _Fsspec(Files):
         self._fs.makedirs(self._fs._parent(plain), exist_ok=True)
         self._fs.pipe_file(plain, content)
 
-    def entries(self, plain: str) -> list[tuple[str, int | None, int]]:
+    def entries(self, plain: str) -> Entries:
         self._fs.invalidate_cache(plain)
         try:
             found = self._fs.ls(plain, detail=True)
@@ -204,7 +208,7 @@ class _Arrow(Files):
         with self._fs.open_output_stream(plain) as out:
             out.write(content)
 
-    def entries(self, plain: str) -> list[tuple[str, int | None, int]]:
+    def entries(self, plain: str) -> Entries:
         from pyarrow import fs
 
         found = self._fs.get_file_info(fs.FileSelector(plain, allow_not_found=True))

@@ -63,12 +63,12 @@ pub struct Lending {
     /// Renews them in this process.
     pub source: Arc<dyn CredentialSource>,
     /// Renews them in other processes: a URL that answers with `storage-credentials`.
-    pub elsewhere: Option<Elsewhere>,
+    pub elsewhere: Option<RemoteRenewal>,
 }
 
 /// How other processes ask the server.
 #[derive(Clone)]
-pub struct Elsewhere {
+pub struct RemoteRenewal {
     /// What they ask.
     pub url: String,
     /// The catalog's token. Give it only if the user asked for it by [`EXECUTORS_MAY_RENEW`]. A server without
@@ -89,7 +89,7 @@ pub fn lend(storage: StoreOptions, location: &str, lending: Lending) -> StoreOpt
     }
 }
 
-fn with_elsewhere(options: StoreOptions, url: &str, elsewhere: Elsewhere) -> StoreOptions {
+fn with_elsewhere(options: StoreOptions, url: &str, elsewhere: RemoteRenewal) -> StoreOptions {
     let options = options.with_own(url, elsewhere.url);
     match elsewhere.token {
         Some(token) => options.with_own(RENEW_TOKEN, token),
@@ -116,7 +116,7 @@ pub fn sign_by(
     storage: StoreOptions,
     name: &str,
     signer: Arc<dyn RequestSigner>,
-    elsewhere: Option<Elsewhere>,
+    elsewhere: Option<RemoteRenewal>,
 ) -> StoreOptions {
     SIGNERS.put(name, signer);
     let options = storage.with_own(SIGNER, name.to_owned());
