@@ -366,14 +366,15 @@ class Catalog:
     def __repr__(self) -> str:
         return f"Catalog({self.name!r}, {configuration.without_secrets(self.properties)!r})"
 
-    def __reduce__(self) -> tuple[Any, tuple[str, dict[str, str], Headers | None]]:
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         if self.properties.get("type") in ("memory", "in-memory"):
             raise UnsupportedError(
                 "a catalog in memory is known only to the process that opened it",
                 {"catalog": self.name},
                 "Use type='sql' with a SQLite file",
             )
-        return _open, (self.name, dict(self.properties), self._headers)
+        opened = (self.name, dict(self.properties))
+        return _open, opened if self._headers is None else (*opened, self._headers)
 
 
 def catalog(

@@ -62,7 +62,7 @@ def test_local_files(folder: Path, files: object) -> None:
     table = pickle.loads(pickle.dumps(table.refresh()))
     assert sorted(table.scan("id > 1").to_arrow()["id"].to_pylist()) == [2, 3, 4]
     [split] = pickle.loads(pickle.dumps(table.scan("id = 4").plan()))
-    assert sum(batch.num_rows for batch in split.read()) >= 1
+    assert split.to_arrow().num_rows >= 1
     assert fz.open_table(folder).scan().count() == 4
 
 
@@ -136,10 +136,11 @@ def test_a_web_server_is_only_read(folder: Path, web: str) -> None:
     table = fz.open_table(f"{web}/db/t/metadata/{newest.name}", moved=True)
     assert sorted(table.scan("id > 1").to_arrow()["id"].to_pylist()) == [2, 3]
     [split] = pickle.loads(pickle.dumps(table.scan().plan()))
-    assert sum(batch.num_rows for batch in split.read()) == 3
+    assert split.to_arrow().num_rows == 3
     with pytest.raises(fz.UnsupportedError, match="only be read"):
         fz.catalog("w", warehouse=f"{web}/db").create_namespace("n")
-    with pytest.raises(fz.NotFoundError):
+    # It may be a folder, which a web server does not list.
+    with pytest.raises(fz.UnsupportedError, match="newest metadata file"):
         fz.open_table(f"{web}/db/t/metadata/none.metadata.json")
     with pytest.raises(fz.InvalidInputError, match="query"):
         fz.open_table(f"{web}/db/t/v1.metadata.json?X-Amz-Signature=hush")
