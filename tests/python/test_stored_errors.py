@@ -115,7 +115,7 @@ CASES = {
         paimon.append(rows.set_column(0, "id", pa.array([1, None], pa.int64())))
     """,
     "unsupported": """
-        fz.catalog("c", type="hive", uri="thrift://127.0.0.1:9")
+        fz.catalog("c", type="nessie", uri="http://127.0.0.1:9")
         fz.catalog("c", type="glue")
         pickle.dumps(memory)
         pickle.dumps(table.transaction())

@@ -15,6 +15,8 @@ pub(crate) struct HttpAnswer {
     pub(crate) headers: Vec<(String, String)>,
     /// The body.
     pub(crate) body: Vec<u8>,
+    /// Whether the request was sent before, and may have been carried out then.
+    pub(crate) is_repetition: bool,
 }
 
 impl HttpAnswer {
@@ -57,7 +59,7 @@ mod tests {
     fn a_server_says_when_to_come_back() {
         let answer = |value: &str| {
             let headers = vec![("retry-after".to_owned(), value.to_owned())];
-            HttpAnswer { status: 429, headers, body: Vec::new() }.retry_after()
+            HttpAnswer { status: 429, headers, body: Vec::new(), is_repetition: false }.retry_after()
         };
         assert_eq!(answer("7"), Some(Duration::from_secs(7)));
         assert_eq!(answer("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));

@@ -82,10 +82,15 @@ impl HttpClient {
     /// answer that is too large. Errors of the authorizer; cancellation.
     pub(crate) fn send(&self, request: &HttpRequest) -> Result<HttpAnswer> {
         let began = Instant::now();
-        let (mut attempt, mut renewed) = (0u32, false);
+        let (mut attempt, mut renewed, mut repeated) = (0u32, false, false);
         loop {
-            let proof = self.authorizer.as_ref().map_or(Ok(Vec::new()), |a| a.authorize(request))?;
-            let outcome = self.once(request, &proof);
+            let proof = self.authorizer.as_ref().map_or(Ok(Vec::new()), |a| a.authorize(request));
+            let proof = proof.map_err(|e| if repeated { lost_before(request, e) } else { e })?;
+            let outcome = match self.once(request, &proof) {
+                Ok(answer) => Ok(HttpAnswer { is_repetition: repeated, ..answer }),
+                Err(e) if repeated => Err(lost_before(request, e)),
+                Err(e) => Err(e),
+            };
             let asked = match &outcome {
                 Ok(answer) if matches!(answer.status, 401 | TOKEN_EXPIRED) && !renewed => {
                     renewed = true;
@@ -104,6 +109,7 @@ impl HttpClient {
             if attempt >= self.settings.max_retries || pause > LONGEST_PAUSE || too_late {
                 return outcome;
             }
+            repeated |= !outcome.as_ref().is_err_and(is_unsent);
             attempt += 1;
             wait(pause)?;
         }
@@ -122,7 +128,9 @@ impl HttpClient {
         let (text, unsent) = match lost {
             Lost::TooLarge => {
                 let message = format!("the answer has more than {} bytes", self.settings.most_bytes);
-                return Error::corrupt(message).with("url", url).hint("Check that the URL is that of the service");
+                return Error::corrupt(message)
+                    .with("url", url)
+                    .hint("Check that the URL is that of the service. rest.client.max-answer-bytes raises the limit");
             }
             Lost::Unsent(text) => (text, true),
             Lost::Broken(text) => (text, false),
@@ -132,6 +140,13 @@ impl HttpClient {
         let error = if unsent { error.hint("Check the URL, the network and the server's certificate") } else { error };
         error.because(Failure::of_transport(self.public(text), unsent))
     }
+}
+
+/// The error of a repetition. An earlier attempt may have been carried out, so the error must not prove the contrary.
+fn lost_before(request: &HttpRequest, e: Error) -> Error {
+    let url = request.url.split('?').next().unwrap_or_default();
+    let failure = Failure::of_transport(e.to_string(), false);
+    Error::store("the server's answer did not arrive").with("url", url).because(failure)
 }
 
 /// Whether a request was never sent, by the error of [`HttpClient::send`].
@@ -229,7 +244,7 @@ async fn arrived(client: reqwest::Client, request: reqwest::Request, most: u64) 
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(HttpAnswer { status, headers, body })
+    Ok(HttpAnswer { status, headers, body, is_repetition: false })
 }
 
 fn told(e: reqwest::Error) -> String {

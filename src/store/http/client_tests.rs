@@ -59,6 +59,17 @@ fn a_change_is_sent_once() {
 }
 
 #[test]
+fn a_repetition_proves_nothing_about_the_first_attempt() {
+    let server = answering(vec![full(503), full(403)]);
+    let request = HttpRequest { repeatable: true, ..HttpRequest::new(HttpVerb::Post, server.url()) };
+    let answer = client().send(&request).unwrap();
+    assert_eq!((answer.status, answer.is_repetition), (403, true));
+    assert!(!client().send(&request).unwrap().is_repetition);
+    let unsent = Error::store("x").because(Failure::of_transport("refused".to_owned(), true));
+    assert!(is_unsent(&unsent) && !is_unsent(&lost_before(&request, unsent)));
+}
+
+#[test]
 fn a_server_that_asks_for_too_much_patience_gets_none() {
     let server = answering(vec![full(429).with("retry-after", "3600"), full(200)]);
     assert_eq!(client().send(&HttpRequest::new(HttpVerb::Get, server.url())).unwrap().status, 429);

@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 /// The user agent of requests.
 const USER_AGENT: &str = concat!("frazil/", env!("CARGO_PKG_VERSION"));
 
-/// The most bytes of an answer.
-const MOST_BYTES: u64 = 1 << 30;
+/// The most bytes of an answer. A table's metadata is the largest.
+const MOST_BYTES: u64 = 256 << 20;
 
 /// A proxy that requests go through.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,6 +89,9 @@ impl HttpSettings {
         }
         if let Some(retries) = number("rest.client.max-retries")? {
             out.max_retries = retries.min(100) as u32;
+        }
+        if let Some(bytes) = number("rest.client.max-answer-bytes")? {
+            out.most_bytes = bytes;
         }
         if let Some(agent) = text("rest.client.user-agent") {
             agent.clone_into(&mut out.user_agent);

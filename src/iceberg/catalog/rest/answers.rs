@@ -21,7 +21,7 @@ use crate::types::json_text;
 pub(super) fn members(answer: &HttpAnswer) -> Result<OwnedMembers> {
     let json = json_text::parse(&answer.body).map_err(|e| {
         let (what, hint) = match looks_like_html(answer) {
-            true => ("a web page", "Check the catalog's uri: it may be that of a web page or a login"),
+            true => ("a web page (HTML)", "Check the catalog's uri: it may be that of a web page or a login"),
             false => ("not valid JSON", "Check that the catalog's uri is that of Iceberg's REST API"),
         };
         Error::corrupt(format!("the server's answer is {what}")).because(e).hint(hint)

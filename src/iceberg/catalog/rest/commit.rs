@@ -159,8 +159,11 @@ impl MetadataPointer for RestPointer {
             }
             ChangeVerdict::Refused(_, e) => Publication::Refused(named(e)),
             ChangeVerdict::InTheWay(e) => Publication::Unknown(named(conflict(e))),
-            ChangeVerdict::Later(e, pause) => self.later(base, commit, named(e), pause),
-            ChangeVerdict::Unknown(e) => Publication::Unknown(named(undecided(e))),
+            ChangeVerdict::Later(e, pause) => match wait(pause.unwrap_or_default().min(LONGEST_PAUSE)) {
+                Ok(()) => self.looked_for(base, commit, named(e), true),
+                Err(stop) => Publication::Unknown(named(stop)),
+            },
+            ChangeVerdict::Unknown(e) => self.looked_for(base, commit, named(e), false),
             ChangeVerdict::Done(_) => Publication::Unknown(named(Error::internal("a commit without a version"))),
         }
     }
@@ -201,16 +204,19 @@ impl MetadataPointer for RestPointer {
 }
 
 impl RestPointer {
-    /// The server wants another attempt later, or with a new token. It makes sense only if this one changed nothing.
-    fn later(&self, base: &TableVersion, commit: &MetadataCommit, e: Error, pause: Option<Duration>) -> Publication {
-        let newest = wait(pause.unwrap_or_default().min(LONGEST_PAUSE)).and_then(|()| self.load());
-        match newest.map(|newest| seen(&newest.metadata, &base.metadata, commit)) {
-            Ok(Seen::NotMade) => Publication::Unknown(conflict(e)),
+    /// The result of a commit without a clear answer, by the newest version. `asked` tells that the server wants another
+    /// attempt, so this one changed nothing if it can't be seen.
+    fn looked_for(&self, base: &TableVersion, commit: &MetadataCommit, e: Error, asked: bool) -> Publication {
+        let newest = match self.load() {
+            Ok(newest) => newest,
+            Err(why) => return Publication::Unknown(undecided(e.with("looked", why.message()))),
+        };
+        Publication::Unknown(match seen(&newest.metadata, &base.metadata, commit) {
+            Seen::Overtaken => conflict(e),
+            Seen::NotYet if asked => conflict(e),
             // The caller looks at the newest version again.
-            Ok(Seen::Made) => Publication::Unknown(undecided(e)),
-            Ok(Seen::Hidden) => Publication::Unknown(undecided(e)),
-            Err(why) => Publication::Unknown(undecided(e.with("looked", why.message()))),
-        }
+            Seen::Made | Seen::NotYet | Seen::Hidden => undecided(e),
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Whether a version has the effects of a commit.
 
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::commit::requirement::MetadataRequirement;
 use crate::iceberg::commit::update::{LAST_ADDED, MetadataUpdate};
 use crate::iceberg::spec::metadata::TableMetadata;
 
@@ -76,21 +77,36 @@ fn has_effect(newest: &TableMetadata, commit: &MetadataCommit, added: &[i64], up
 pub(super) enum Seen {
     /// It has the commit.
     Made,
-    /// It can't have the commit: its history shows so.
-    NotMade,
+    /// It does not have the commit, and another one came first. The commit's requirements can't be met any more.
+    Overtaken,
+    /// It does not have the commit yet.
+    NotYet,
     /// Its history is hidden, so nothing is known.
     Hidden,
 }
 
 /// Looks for a commit that was built on `base`.
 pub(super) fn seen(newest: &TableMetadata, base: &TableMetadata, commit: &MetadataCommit) -> Seen {
-    if has_effects(newest, commit) {
+    let is_newer = newest.last_updated_ms != base.last_updated_ms || newest != base;
+    if is_newer && has_effects(newest, commit) {
         return Seen::Made;
     }
-    let Some(head) = newest.current_snapshot() else { return Seen::NotMade };
-    let is_base = |id: Option<i64>| id == base.current_snapshot_id;
-    // All snapshots since the base are visible.
-    let known = newest.ancestors(head.id);
-    let complete = known.iter().any(|s| is_base(Some(s.id)) || is_base(s.parent_id));
-    if complete || added_snapshots(commit).next().is_none() { Seen::NotMade } else { Seen::Hidden }
+    let required = commit.requirements.iter().filter_map(|requirement| match requirement {
+        MetadataRequirement::AssertRefSnapshotId { name, snapshot_id } => Some((name.as_str(), *snapshot_id)),
+        _ => None,
+    });
+    let mut out = Seen::NotYet;
+    for (name, id) in required {
+        let head = newest.refs.get(name).map(|r| r.snapshot_id).or(newest.current_snapshot_id);
+        match head {
+            head if head == id => {}
+            // All snapshots since the base are visible.
+            Some(head) if newest.ancestors(head).iter().any(|s| Some(s.id) == id || s.parent_id == id) => {
+                out = Seen::Overtaken;
+            }
+            _ if added_snapshots(commit).next().is_none() => {}
+            _ => return Seen::Hidden,
+        }
+    }
+    out
 }

@@ -63,7 +63,7 @@ impl ServerError {
             out = format!("{out} {}", self.kind);
         }
         match self.message.is_empty() {
-            true if self.is_page => out + ", a web page",
+            true if self.is_page => out + ", a web page (HTML)",
             true => out,
             false => format!("{out}, {}", self.message),
         }
@@ -109,7 +109,12 @@ mod tests {
     use super::*;
 
     fn error(status: u16, body: &str) -> ServerError {
-        ServerError::of(&HttpAnswer { status, headers: Vec::new(), body: body.as_bytes().to_vec() })
+        ServerError::of(&HttpAnswer {
+            status,
+            headers: Vec::new(),
+            body: body.as_bytes().to_vec(),
+            is_repetition: false,
+        })
     }
 
     fn model(status: u16, kind: &str) -> ServerError {
@@ -153,7 +158,7 @@ mod tests {
             r#"{"error": {"message": "Cannot add snapshot with sequence number 5 older than last sequence number 5"}}"#,
         );
         assert!(late.is_late() && !model(400, "BadRequestException").is_late());
-        assert_eq!(error(302, "<p>").text(), "302, a web page");
+        assert_eq!(error(302, "<p>").text(), "302, a web page (HTML)");
         assert_eq!(model(404, "T").text(), "404 T, m");
     }
 }

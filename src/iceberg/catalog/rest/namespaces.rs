@@ -20,7 +20,11 @@ impl RestServer {
         let endpoint = Endpoint::LoadNamespace;
         let request = self.request(endpoint, RouteTarget::Namespace(namespace), &[])?;
         let answer = self.read("load the namespace", endpoint, &request)?;
-        self.parsed(endpoint, &request, || members(&answer)?.texts("properties"))
+        self.parsed(endpoint, &request, || {
+            let mut m = members(&answer)?;
+            m.list("namespace")?.ok_or_else(|| m.error("namespace", "is missing"))?;
+            m.texts("properties")
+        })
     }
 
     /// Whether a namespace exists.

@@ -268,7 +268,8 @@ impl RestServer {
         match answer.status {
             409 if !said.is_unknown() => ChangeVerdict::InTheWay(error),
             419 | 429 => ChangeVerdict::Later(error, answer.retry_after()),
-            _ if said.is_unknown() => ChangeVerdict::Unknown(error),
+            // An earlier attempt of the same request may have been carried out.
+            _ if said.is_unknown() || answer.is_repetition => ChangeVerdict::Unknown(error),
             _ => ChangeVerdict::Refused(said, error),
         }
     }

@@ -48,7 +48,8 @@ fn http_settings(properties: &BTreeMap<String, String>) -> Result<HttpSettings> 
 /// A server's address without a slash at the end.
 fn uri_of(properties: &BTreeMap<String, String>) -> Result<String> {
     let uri = properties.get("uri").map(|uri| uri.trim().trim_end_matches('/')).unwrap_or_default();
-    match uri.starts_with("http://") || uri.starts_with("https://") {
+    let rest = uri.strip_prefix("http://").or_else(|| uri.strip_prefix("https://"));
+    match rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', ':'])) {
         true => Ok(uri.to_owned()),
         false => Err(Error::invalid("a REST catalog needs the uri of its server")
             .hint("Give uri='https://host/path', the address before /v1/config")),
