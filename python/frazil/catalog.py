@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from frazil import _core, arguments, foreign
+from frazil import _core, arguments, foreign, pyiceberg_catalogs
 from frazil.arguments import configuration
 from frazil.arguments.checked import checked, checked_call
 from frazil.capabilities import TABLE_FORMATS
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.foreign import CredentialProvider
-from frazil.interop import pyiceberg_catalogs
 from frazil.schema import Schema, core_schema
 from frazil.table import Table
 
@@ -428,10 +427,7 @@ def catalog(
         given["type"] = type
     if pyiceberg_catalogs.is_catalog(name):
         return _of_pyiceberg(name, given)
-    if name is not None:
-        name = arguments.text("name", name)
-    else:
-        name = configuration.default_catalog()
+    name = configuration.default_catalog() if name is None else arguments.text("name", name)
     return _open(name, configuration.merged(name, given), headers)
 
 

@@ -38,12 +38,15 @@ const FOLDER_MARK: &str = ".frazil-folder";
 /// The connector for buckets, and for paths with credentials of their own.
 type Connect = Arc<dyn Fn(&StoreBucket, &str) -> Result<Client> + Send + Sync>;
 
+/// Clients by bucket and prefix.
+type SharedClients = Arc<Mutex<HashMap<(StoreBucket, String), Client>>>;
+
 /// The store of `s3:`, `gs:`, `abfs:` and similar schemes, and of `https:`, which is only read.
 pub struct ObjectFiles {
     options: Arc<StoreOptions>,
     connect: Connect,
     /// Connections of this process, by bucket and by the prefix of paths with credentials of their own.
-    clients: PerProcess<Arc<Mutex<HashMap<(StoreBucket, String), Client>>>>,
+    clients: PerProcess<SharedClients>,
     /// These prefixes.
     prefixes: Vec<PrefixConfig>,
 }

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from frazil.interop.pyiceberg_register import PyIcebergRegister
+from frazil.pyiceberg_catalogs import Register
 from server_fixtures import hive_server, moto_server
 from test_real_catalogs import of_glue, of_hive
 
@@ -44,7 +44,7 @@ def other(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[An
 @pytest.fixture
 def ns(other: Any) -> list[str]:
     name = f"register{next(NAMES)}"
-    PyIcebergRegister(other).create([name], {"exists": "true"})
+    Register(other).create([name], {"exists": "true"})
     return [name]
 
 
@@ -61,10 +61,9 @@ def next_file(other: Any, table: Any, **properties: str) -> str:
 
 
 def test_namespaces(other: Any) -> None:
-    register = PyIcebergRegister(other)
+    register = Register(other)
     name = f"register{next(NAMES)}"
     assert register.namespaces([name]) == []
-    assert register.properties([name]) == {}
     register.create([name], {"exists": "true", "owner": "me"})
     with pytest.raises(fz.AlreadyExistsError):
         register.create([name], {"exists": "true"})
@@ -80,34 +79,34 @@ def test_namespaces(other: Any) -> None:
 
 
 def test_tables(other: Any, ns: list[str]) -> None:
-    register = PyIcebergRegister(other)
+    register = Register(other)
     table = other.create_table((*ns, "t"), SCHEMA)
-    assert register.location(ns, "t") == table.metadata_location
-    assert register.location(ns, "no") is None
-    assert register.location(["nowhere"], "t") is None
+    assert register.location([*ns, "t"]) == table.metadata_location
+    assert register.location([*ns, "no"]) is None
+    assert register.location(["nowhere", "t"]) is None
     assert (register.tables(ns), register.is_used(ns)) == (["t"], True)
     with pytest.raises(fz.AlreadyExistsError):
-        register.insert(ns, "t", table.metadata_location)
-    assert register.rename(ns, "t", ns, "u")
-    assert not register.rename(ns, "t", ns, "w")
+        register.insert([*ns, "t"], table.metadata_location)
+    assert register.rename([*ns, "t"], [*ns, "u"])
+    assert not register.rename([*ns, "t"], [*ns, "w"])
     other.create_table((*ns, "t"), SCHEMA)
     with pytest.raises(fz.AlreadyExistsError):
-        register.rename(ns, "t", ns, "u")
-    assert register.remove(ns, "u")
-    assert not register.remove(ns, "u")
-    register.insert(ns, "again", table.metadata_location)
-    assert register.location(ns, "again") == table.metadata_location
+        register.rename([*ns, "t"], [*ns, "u"])
+    assert register.remove([*ns, "u"])
+    assert not register.remove([*ns, "u"])
+    register.insert([*ns, "again"], table.metadata_location)
+    assert register.location([*ns, "again"]) == table.metadata_location
 
 
 def test_the_pointer_moves_once(other: Any, ns: list[str]) -> None:
-    register = PyIcebergRegister(other)
+    register = Register(other)
     table = other.create_table((*ns, "t"), SCHEMA)
     first, second = next_file(other, table, turn="1"), next_file(other, table, turn="2")
-    assert register.swap(ns, "t", table.metadata_location, first)
-    assert register.location(ns, "t") == first
-    assert not register.swap(ns, "t", table.metadata_location, second)
-    assert register.location(ns, "t") == first
-    assert not register.swap(ns, "no", first, second)
+    assert register.swap([*ns, "t"], table.metadata_location, first)
+    assert register.location([*ns, "t"]) == first
+    assert not register.swap([*ns, "t"], table.metadata_location, second)
+    assert register.location([*ns, "t"]) == first
+    assert not register.swap([*ns, "no"], first, second)
     loaded = other.load_table((*ns, "t"))
     assert (loaded.metadata_location, loaded.properties["turn"]) == (first, "1")
     # PyIceberg goes on from there.
@@ -122,7 +121,7 @@ def test_of_four_who_move_it_one_wins(other: Any, ns: list[str]) -> None:
     kind = str(other.properties.get("type"))
     if kind == "in-memory":
         pytest.skip("PyIceberg's catalog in memory is another one in each thread")
-    shared = PyIcebergRegister(other)
+    shared = Register(other)
     table = other.create_table((*ns, "t"), SCHEMA)
     at = table.metadata_location
     for turn in range(3):
@@ -132,9 +131,8 @@ def test_of_four_who_move_it_one_wins(other: Any, ns: list[str]) -> None:
 
         def move(file: str, at: str = at, won: list[str] = won, failed: list[BaseException] = failed) -> None:
             try:
-                # moto's Glue looks at no version, so that there the register alone keeps threads apart.
-                own = shared if kind == "glue" else PyIcebergRegister(load_catalog("c", **other.properties))
-                if own.swap(ns, "t", at, file):
+                own = Register(load_catalog("c", **other.properties))
+                if own.swap([*ns, "t"], at, file):
                     won.append(file)
             except BaseException as error:
                 failed.append(error)
@@ -147,12 +145,38 @@ def test_of_four_who_move_it_one_wins(other: Any, ns: list[str]) -> None:
         assert failed == []
         assert len(won) == 1
         at = won[0]
-        assert shared.location(ns, "t") == at
+        assert shared.location([*ns, "t"]) == at
+
+
+def test_threads_share_a_catalog(other: Any, ns: list[str]) -> None:
+    """Each thread has a table of its own; the catalog's connection is one."""
+    if str(other.properties.get("type")) == "in-memory":
+        pytest.skip("PyIceberg's catalog in memory is another one in each thread")
+    register, failed = Register(other), list[BaseException]()
+    tables = [other.create_table((*ns, f"t{n}"), SCHEMA) for n in range(4)]
+
+    def work(number: int) -> None:
+        try:
+            at = tables[number].metadata_location
+            for turn in range(4):
+                file = next_file(other, tables[number], turn=str(turn))
+                assert register.swap([*ns, f"t{number}"], at, file)
+                at = file
+                assert register.location([*ns, f"t{number}"]) == at
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
 
 
 def test_a_lost_answer_is_unknown(other: Any, ns: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The catalog did it, and its answer was lost; or it was not reached at all."""
-    register = PyIcebergRegister(other)
+    register = Register(other)
     table = other.create_table((*ns, "t"), SCHEMA)
     first, kind = next_file(other, table, turn="1"), type(other)
     real = kind.commit_table
@@ -163,26 +187,26 @@ def test_a_lost_answer_is_unknown(other: Any, ns: list[str], monkeypatch: pytest
 
     monkeypatch.setattr(kind, "commit_table", lost)
     with pytest.raises(fz.CommitStateUnknownError, match="connection broke"):
-        register.swap(ns, "t", table.metadata_location, first)
-    assert register.location(ns, "t") == first
+        register.swap([*ns, "t"], table.metadata_location, first)
+    assert register.location([*ns, "t"]) == first
 
     def unreached(*_: Any, **__: Any) -> Any:
         raise ConnectionError("no route")
 
     monkeypatch.setattr(kind, "commit_table", unreached)
     with pytest.raises(fz.StoreError, match="no route"):
-        register.swap(ns, "t", first, next_file(other, table, turn="2"))
+        register.swap([*ns, "t"], first, next_file(other, table, turn="2"))
 
 
 def test_what_pyiceberg_can_not_is_said() -> None:
     from pyiceberg.catalog.noop import NoopCatalog
 
-    register = PyIcebergRegister(NoopCatalog("c"))
+    register = Register(NoopCatalog("c"))
     for act in (
-        lambda: register.swap(["a"], "t", "/x", "/y"),
-        lambda: register.insert(["a"], "t", "/x"),
+        lambda: register.swap(["a", "t"], "/x", "/y"),
+        lambda: register.insert(["a", "t"], "/x"),
         lambda: register.tables(["a"]),
-        lambda: register.remove(["a"], "t"),
+        lambda: register.remove(["a", "t"]),
     ):
         with pytest.raises(fz.UnsupportedError, match="NoopCatalog"):
             act()

@@ -33,7 +33,7 @@ def of_azure(server: Server) -> tuple[str, dict[str, str]]:
 
 
 def of_google(server: Server) -> tuple[str, dict[str, str]]:
-    return f"gs://{server['bucket']}", {"gcs.service.host": server["endpoint"], "gcs.no-auth": "true"}
+    return f"gs://{server['bucket']}", {"gcs.service.host": server["endpoint"], "gcs.oauth2.token": "any"}
 
 
 KINDS = {

@@ -86,7 +86,7 @@ def race(server: RestServer, work: Callable[[fz.Table, int], fz.Table]) -> Writt
 
 
 def check(server: RestServer, outcome: Written, base: set[int]) -> None:
-    """Every row that is certain is there once; nothing else is, but rows of which nobody knows."""
+    """Every row that is certain is there once; nothing else is, but rows whose commit is unknown."""
     assert outcome.failed == []
     found = committed(server)
     assert len(found) == len(set(found)), "a row is doubled"

@@ -1,4 +1,4 @@
-"""The tests' own REST server: each of its switches and faults does what it says."""
+"""The tests' own REST server: each of its switches and faults works as its name promises."""
 
 from __future__ import annotations
 

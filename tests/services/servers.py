@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from starting import (
+    HERE,
     CannotStart,
     Program,
     answers,
@@ -209,7 +210,7 @@ def moto(folder: Path) -> Server:
     except ImportError as error:
         raise CannotStart(f"moto is not installed with its server: {error}") from None
     port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, str(HERE / "moto_server.py"), "-H", "127.0.0.1", "-p", str(port)]
     program = launch("moto", command, folder, answers(f"http://127.0.0.1:{port}/moto-api/"))
     return s3_of(program, port)
 
@@ -302,7 +303,10 @@ def google(folder: Path) -> Server:
     endpoint = f"http://127.0.0.1:{port}"
     started = launch("google", command, folder, answers(f"{endpoint}/storage/v1/b"))
     post(f"{endpoint}/storage/v1/b?project=frazil", {"name": BUCKET})
-    return Server(started, {"endpoint": endpoint, "bucket": BUCKET})
+    front = free_port()
+    command = [sys.executable, str(HERE / "google_front.py"), str(front), str(port)]
+    started.others.append(launch("google_front", command, folder, listens(front)))
+    return Server(started, {"endpoint": f"http://127.0.0.1:{front}", "bucket": BUCKET})
 
 
 def toxiproxy(folder: Path) -> Server:

@@ -51,12 +51,18 @@ impl Bounds for MetricsBounds<'_> {
             bounds => bounds,
         };
         let counts = ValueCounts::of(metrics, self.columns, self.row);
+        // A bound that can't be read is a value too. So not all values are null or NaN.
+        let unread = lower.is_none() && upper.is_none() && has_bounds(metrics, self.row);
+        let believable = |presence: Presence| match presence {
+            Presence::Everywhere if unread => Presence::Possible,
+            presence => presence,
+        };
         ColumnBounds {
             lower,
             upper,
             upper_is_prefix: upper.is_some_and(|upper| may_be_cut(upper, ty)),
-            nulls: counts.nulls(self.records()),
-            nans: if ty.is_float() { counts.nans() } else { Presence::Absent },
+            nulls: believable(counts.nulls(self.records())),
+            nans: if ty.is_float() { believable(counts.nans()) } else { Presence::Absent },
         }
     }
 
@@ -97,6 +103,10 @@ pub(crate) fn believable_bounds<'e>(
         (Some(lower), Some(upper)) => (lower, upper),
         _ => (None, None),
     }
+}
+
+fn has_bounds(metrics: &MetricColumn, row: usize) -> bool {
+    metrics.lower.get(row).is_some() || metrics.upper.get(row).is_some()
 }
 
 /// Whether a value is one that a column of the type can have.

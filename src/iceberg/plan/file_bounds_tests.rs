@@ -109,6 +109,24 @@ fn bounds_of_other_widths_and_empty_ones() {
 
 /// Zeros of either sign may hide behind the other (trap 5), NaN spoils bounds (trap 6), and a truncated bound is no
 /// minimum or maximum (trap 7).
+/// A bound that can't be read is a value, so counts that say all null or all NaN are wrong.
+#[test]
+fn unreadable_bounds_contradict_counts_of_all() {
+    let odd = |nulls, nans| File {
+        lower: Some(b"\xff\xfe".to_vec()),
+        upper: Some(b"\xff\xff".to_vec()),
+        ..counts(10, 10, nulls, nans)
+    };
+    for (ty, test, nulls, nans) in [
+        (PrimitiveType::String, "= 'x'", 10, MISSING),
+        (PrimitiveType::String, "is not null", 10, MISSING),
+        (PrimitiveType::Double, "= 1", 0, 10),
+        (PrimitiveType::Double, "= 1", 10, 0),
+    ] {
+        assert_ne!(counts(10, 10, nulls, nans).verdict(test, &ty), odd(nulls, nans).verdict(test, &ty), "{test}");
+    }
+}
+
 #[test]
 fn doubtful_bounds() {
     use Verdict::*;

@@ -64,13 +64,12 @@ impl StoreWriter for PythonWriter {
 
 impl Store for PythonFiles {
     fn get(&self, path: &str) -> Result<Vec<u8>> {
-        self.call(path, |files| files.call_method1("get", (path,))?.extract().map_err(PyErr::from))
+        self.call(path, |files| files.call_method1("get", (path,))?.extract())
     }
 
     fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
-        let bytes: Vec<u8> = self.call(path, |files| {
-            files.call_method1("get_range", (path, offset, length))?.extract().map_err(PyErr::from)
-        })?;
+        let bytes: Vec<u8> =
+            self.call(path, |files| files.call_method1("get_range", (path, offset, length))?.extract())?;
         match bytes.len() == length {
             true => Ok(bytes),
             false => {
@@ -89,7 +88,7 @@ impl Store for PythonFiles {
     }
 
     fn size(&self, path: &str) -> Result<u64> {
-        self.call(path, |files| files.call_method1("size", (path,))?.extract().map_err(PyErr::from))
+        self.call(path, |files| files.call_method1("size", (path,))?.extract())
     }
 
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {

@@ -42,9 +42,8 @@ impl std::fmt::Debug for PythonLender {
 
 impl CredentialSource for PythonLender {
     fn load(&self) -> Result<LentCredentials> {
-        let config: BTreeMap<String, String> =
-            attached(|py| self.lend.bind(py).call0()?.extract().map_err(PyErr::from))
-                .map_err(|e| Error::new(e.kind(), "the credential provider failed").because(e))?;
+        let config: BTreeMap<String, String> = attached(|py| self.lend.bind(py).call0()?.extract())
+            .map_err(|e| Error::new(e.kind(), "the credential provider failed").because(e))?;
         LentCredentials::provided(config)
     }
 }

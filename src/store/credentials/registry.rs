@@ -20,8 +20,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 static SOURCES: Registered<dyn CredentialSource> = Registered::new();
 static SIGNERS: Registered<dyn RequestSigner> = Registered::new();
 
-/// The renewals of this process, by the name of their source.
-static RENEWALS: PerProcess<Arc<Mutex<HashMap<String, Arc<Renewal>>>>> = PerProcess::new();
+/// Renewals by the name of their source.
+type SharedRenewals = Arc<Mutex<HashMap<String, Arc<Renewal>>>>;
+
+/// The renewals of this process.
+static RENEWALS: PerProcess<SharedRenewals> = PerProcess::new();
 
 /// What is registered by name. A forked process inherits it.
 struct Registered<T: ?Sized>(Mutex<BTreeMap<String, Arc<T>>>);
@@ -187,7 +190,7 @@ pub(super) fn shared(
     Ok(renewal)
 }
 
-fn renewals() -> Result<Arc<Mutex<HashMap<String, Arc<Renewal>>>>> {
+fn renewals() -> Result<SharedRenewals> {
     RENEWALS.get(|| Ok(Arc::default()))
 }
 

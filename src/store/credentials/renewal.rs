@@ -18,7 +18,7 @@ const EARLY_PART: i64 = 10;
 /// The longest pause after a failed renewal, while the old credentials are still valid.
 const PAUSE_MS: i64 = 10_000;
 
-/// Credentials are used at least for this time, whatever clock the server has.
+/// New credentials are used at least for this time, whatever clock the server has.
 const LEAST_MS: i64 = 100;
 
 /// Credentials that are renewed in time. All stores of a process share one for each source.
@@ -42,9 +42,15 @@ impl Held {
         let (now, expires) = (now_ms(), lent.expires_at_ms());
         let renew_at_ms = expires.map_or(i64::MAX, |expires| {
             let early = EARLY_MS.min(expires.saturating_sub(now).max(0) / EARLY_PART);
-            expires.saturating_sub(early).max(now + LEAST_MS)
+            expires.saturating_sub(early)
         });
         Held { lent: Arc::new(lent), renew_at_ms, expires_at_ms: expires.unwrap_or(i64::MAX) }
+    }
+
+    /// Credentials that the source gave just now.
+    fn renewed(lent: LentCredentials) -> Held {
+        let held = Held::new(lent);
+        Held { renew_at_ms: held.renew_at_ms.max(now_ms() + LEAST_MS), ..held }
     }
 }
 
@@ -108,7 +114,7 @@ impl Renewal {
         self.count.fetch_add(1, Ordering::Relaxed);
         match (source.load(), valid()) {
             (Ok(lent), _) => {
-                let held = Held::new(lent);
+                let held = Held::renewed(lent);
                 let lent = held.lent.clone();
                 *locked(&self.held) = Some(held);
                 Ok(lent)

@@ -45,7 +45,7 @@ class Fault:
 
 @dataclass
 class Answer:
-    """An answer that is not sent yet. Without a body there is none."""
+    """An answer that is not sent yet. It may have no body."""
 
     status: int
     body: Any = None

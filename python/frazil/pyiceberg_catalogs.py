@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -111,7 +112,8 @@ def _translated(method: _Method) -> _Method:
     @functools.wraps(method)
     def call(self: Register, *arguments: Any) -> Any:
         try:
-            return method(self, *arguments)
+            with self.turns:
+                return method(self, *arguments)
         except FrazilError:
             raise
         except Exception as error:
@@ -132,6 +134,8 @@ class Register:
 
     def __init__(self, catalog: Any) -> None:
         self._catalog = catalog
+        # Some catalogs have one connection, which one thread at a time can use.
+        self.turns = threading.RLock()
         in_memory = str(catalog.properties.get("uri", "")).startswith("sqlite:///:memory:")
         self.is_of_this_process: bool = in_memory or type(catalog).__name__ == "InMemoryCatalog"
 
