@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from frazil import _core, arguments, pyiceberg_catalogs
+from frazil import _core, arguments, foreign
 from frazil.arguments import configuration
 from frazil.arguments.checked import checked, checked_call
 from frazil.capabilities import TABLE_FORMATS
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
+from frazil.foreign import CredentialProvider, pyiceberg_catalogs
 from frazil.schema import Schema, core_schema
 from frazil.table import Table
 
@@ -364,17 +365,26 @@ class Catalog:
     def __repr__(self) -> str:
         return f"Catalog({self.name!r}, {configuration.without_secrets(self.properties)!r})"
 
-    def __reduce__(self) -> tuple[Any, tuple[str, dict[str, str], Headers | None]]:
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         if self.properties.get("type") in ("memory", "in-memory"):
             raise UnsupportedError(
                 "a catalog in memory is known only to the process that opened it",
                 {"catalog": self.name},
                 "Use type='sql' with a SQLite file",
             )
-        return _open, (self.name, dict(self.properties), self._headers)
+        opened = (self.name, dict(self.properties))
+        return _open, opened if self._headers is None else (*opened, self._headers)
 
 
-def catalog(name: Any = None, type: str | None = None, headers: Headers | None = None, **properties: object) -> Catalog:
+def catalog(
+    name: Any = None,
+    type: str | None = None,
+    headers: Headers | None = None,
+    *,
+    credential_provider: CredentialProvider | None = None,
+    filesystem: Any | None = None,
+    **properties: object,
+) -> Catalog:
     """Opens a catalog.
 
     Frazil also reads PyIceberg's configuration: the first `.pyiceberg.yaml` in the folder `PYICEBERG_HOME`, the home
@@ -393,6 +403,9 @@ def catalog(name: Any = None, type: str | None = None, headers: Headers | None =
             properties.
         headers: Called before each request to a REST server. It returns headers of the request, such as
             `{"Authorization": "Bearer …"}`. Other processes can't commit to tables of such a catalog.
+        credential_provider: Called without arguments when credentials of the tables' store are needed, as for
+            `open_table`. Credentials that a REST server lends are not used then.
+        filesystem: A file system of fsspec or pyarrow that has all files, as for `open_table`.
         **properties: The properties that the type needs, by PyIceberg's names: `warehouse=…`, `uri=…`, `**{"s3.region":
             …}`. A REST server wants `warehouse=` and a `token=` or `credential="id:secret"`, or other properties of
             Java and PyIceberg for authorization.
@@ -409,6 +422,7 @@ def catalog(name: Any = None, type: str | None = None, headers: Headers | None =
     given = arguments.texts(
         {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in properties.items() if v is not None}
     )
+    given.update(foreign.options(credential_provider, filesystem))
     if type is not None:
         given["type"] = type
     if pyiceberg_catalogs.is_catalog(name):

@@ -74,6 +74,8 @@ class Explain:
         `cache`: None, or about the plan cache its `folder`, the number of manifests `read` by planning and how many of
         them it `served`, and its `trouble`: why it could not serve or keep some manifests, or None.
 
+        `filesystem`: present and True if the files are read through a file system that was given as `filesystem=`.
+
         `rows`: the rows in the files kept. `time_ms`: the time of the whole planning.
         """
         facts = self._facts
@@ -124,6 +126,10 @@ class Explain:
         lines += textwrap.wrap(_deletes(facts), _WIDTH, initial_indent="  ", subsequent_indent="  ")
         lines += textwrap.wrap(cache_text(facts["cache"]), _WIDTH, initial_indent="  ", subsequent_indent="  ")
         lines.append(f"  {rows_kept(facts)}")
+        if facts.get("filesystem"):
+            lines.append(
+                "  files are read one call at a time through filesystem=, which is slower than Frazil's own stores"
+            )
         return "\n".join(lines)
 
     __repr__ = __str__

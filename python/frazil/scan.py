@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from frazil import _core, arguments
+from frazil import _core, arguments, foreign
 from frazil._core import DataFile, DeleteFile, ScanTask
 from frazil.arguments.checked import checked
 from frazil.engines import Engine, Planning, spark_engine
@@ -178,7 +178,10 @@ class Scan:
             files: Explain every file of the snapshot too: which stage, clause and bound kept or dropped it
                 (`Explain.files`). This opens manifests that planning itself would skip.
         """
-        return Explain(*self._core.explain(files))
+        facts, manifests, judged = self._core.explain(files)
+        if foreign.FILES in self._table.to_json():
+            facts["filesystem"] = True
+        return Explain(facts, manifests, judged)
 
     def estimate(self) -> Estimate:
         """The cost of planning: bytes to read, manifests, entries and memory. Only the manifest list is read."""

@@ -7,11 +7,12 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from frazil import _core, arguments
+from frazil import _core, arguments, foreign
 from frazil.arguments import At
 from frazil.arguments.checked import checked, checked_call
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, planned_on
 from frazil.expr import Predicate
+from frazil.foreign import CredentialProvider
 from frazil.inspect import Inspect
 from frazil.maintain import Maintain
 from frazil.refs import Refs
@@ -633,7 +634,12 @@ class Writer:
 
 @checked_call
 def open_table(
-    location: str | os.PathLike[str], storage_options: Mapping[str, object] | None = None, moved: bool = False
+    location: str | os.PathLike[str],
+    storage_options: Mapping[str, object] | None = None,
+    moved: bool = False,
+    *,
+    credential_provider: CredentialProvider | None = None,
+    filesystem: Any | None = None,
 ) -> Table:
     """Opens a table by its location, without a catalog.
 
@@ -643,6 +649,10 @@ def open_table(
             `object_store` (`aws_region`, …). By default they come from the environment.
         moved: Set this if the table was copied here. Paths below its recorded location are then read below this one.
             Such a table can only be read.
+        credential_provider: Called without arguments when credentials are needed. It returns storage options, and
+            `expires_at` (a datetime, an ISO text or seconds since 1970) if they expire. It is called again before that.
+        filesystem: A file system of fsspec or pyarrow that has all the table's files, such as HDFS. It is slower than
+            Frazil's own stores. Tables in most of them can only be read.
 
     Raises:
         NotFoundError: There is no table.
@@ -655,7 +665,8 @@ def open_table(
         >>> import frazil as fz
         >>> fz.open_table("/warehouse/db/events")  # doctest: +SKIP
     """
-    return Table(_core.Table.open(os.fspath(location), arguments.texts(storage_options), moved))
+    options = {**arguments.texts(storage_options), **foreign.options(credential_provider, filesystem)}
+    return Table(_core.Table.open(os.fspath(location), options, moved))
 
 
 def _read_options(options: Mapping[str, object] | None, max_plan_bytes: int | None) -> dict[str, str]:

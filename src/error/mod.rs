@@ -15,4 +15,4 @@ mod public_text;
 
 pub use chain::{Error, Result, ResultExt};
 pub use kind::ErrorKind;
-pub use public_text::{is_secret_name, is_secret_option, public_text};
+pub use public_text::{is_secret_option, public_text};

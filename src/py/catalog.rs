@@ -57,7 +57,7 @@ impl PyCatalog {
         Ok(PyCatalog { inner: run(py, || catalog::open_with(name, properties, headers))? })
     }
 
-    /// The catalog of a register: an object of `frazil.pyiceberg_catalogs`.
+    /// The catalog of a register: an object of `frazil.foreign.pyiceberg_catalogs`.
     #[staticmethod]
     fn of_register(
         py: Python<'_>,

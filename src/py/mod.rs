@@ -9,6 +9,7 @@ mod call;
 mod catalog;
 mod commit_message;
 mod errors;
+mod foreign;
 mod lock;
 mod maintenance_parts;
 mod module;

@@ -70,6 +70,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::store::set_makers(Box::new(crate::py::foreign::PythonMakers));
         set_library(open_register);
         m.add("__version__", env!("CARGO_PKG_VERSION"))?;
         m.add("TABLE_FORMATS", crate::tables::catalog::FORMATS.map(|format| format.id))?;

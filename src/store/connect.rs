@@ -6,9 +6,13 @@ use std::time::Duration;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::http::HttpBuilder;
 use object_store::limit::LimitStore;
 use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
 
+use super::credentials::aws::{self, AwsAccess};
+use super::credentials::provider::{LentAwsKeys, LentAzureKey, LentGoogleToken, LentProvider};
+use super::credentials::{Renewal, RequestSigner, SigningConnector, live, signer};
 use super::failure::failure;
 use super::options::{Secrets, StoreOptions, flag, is_credential};
 use super::place::{Service, StoreBucket};
@@ -17,6 +21,9 @@ use crate::error::{Error, Result};
 /// The most concurrent requests to one bucket.
 const MOST_REQUESTS: usize = 64;
 
+/// The region of a bucket that nobody gave one for.
+const DEFAULT_REGION: &str = "us-east-1";
+
 /// The clients of one bucket.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
@@ -24,16 +31,54 @@ pub(super) struct Client {
     pub patient: Arc<dyn ObjectStore>,
     /// Makes each request once, for requests that must not be repeated unnoticed.
     pub once: Arc<dyn ObjectStore>,
+    /// The credentials, if they are renewed.
+    pub renewal: Option<Arc<Renewal>>,
     /// The secrets that requests may carry. Clients read the environment only when they are made.
     pub secrets: Secrets,
 }
 
-/// Connects to a bucket, without a request yet.
+/// How requests prove who sends them, other than by settings.
+#[derive(Default)]
+struct Access {
+    /// Credentials that are renewed, and the path that they are for.
+    renewal: Option<(Arc<Renewal>, String)>,
+    signer: Option<Arc<dyn RequestSigner>>,
+    /// The region of a profile.
+    region: Option<String>,
+}
+
+impl Access {
+    /// What the options say. `prefix` is that of paths with credentials of their own, or empty.
+    fn new(bucket: &StoreBucket, prefix: &str, options: &StoreOptions) -> Result<Access> {
+        let signer = if bucket.service == Service::S3 { signer(options)? } else { None };
+        if signer.is_some() {
+            return Ok(Access { signer, ..Access::default() });
+        }
+        let path = if prefix.is_empty() { bucket.uri() } else { prefix.to_owned() };
+        let lent = live(options)?.filter(|renewal| renewal.serves(bucket.service, &path));
+        if bucket.service != Service::S3 || lent.is_some() {
+            return Ok(Access { renewal: lent.map(|renewal| (renewal, path)), ..Access::default() });
+        }
+        let AwsAccess { renewal, region } = aws::access(options)?;
+        Ok(Access { renewal: renewal.map(|renewal| (renewal, path)), region, signer: None })
+    }
+
+    /// Whether the credentials of settings and environment have no part in it.
+    fn stands_alone(&self) -> bool {
+        self.renewal.is_some() || self.signer.is_some()
+    }
+
+    fn provider(&self, bucket: &StoreBucket) -> Option<LentProvider> {
+        self.renewal.as_ref().map(|(renewal, path)| LentProvider::new(renewal.clone(), bucket, path.clone()))
+    }
+}
+
+/// Connects to a bucket, without a request yet. `prefix` is that of paths with credentials of their own, or empty.
 ///
 /// # Errors
 /// `InvalidInput` for options that contradict each other or the URI, and for plain HTTP to another machine that is not
 /// allowed.
-pub(super) fn connect(bucket: &StoreBucket, options: &StoreOptions) -> Result<Client> {
+pub(super) fn connect(bucket: &StoreBucket, prefix: &str, options: &StoreOptions) -> Result<Client> {
     // The provider of cryptography that was built in; one that the process has already is as good.
     rustls::crypto::ring::default_provider().install_default().unwrap_or(());
     let (max_retries, retry_timeout) = options.retries()?;
@@ -41,23 +86,39 @@ pub(super) fn connect(bucket: &StoreBucket, options: &StoreOptions) -> Result<Cl
         BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: Duration::from_secs(3), base: 2.0 };
     let patient = RetryConfig { backoff: backoff.clone(), max_retries, retry_timeout };
     let once = RetryConfig { backoff, max_retries: 0, retry_timeout };
+    let access = Access::new(bucket, prefix, options)?;
     let secrets = options.secrets();
-    let client = |retry| client(bucket, options, retry, &secrets);
-    Ok(Client { patient: client(patient)?, once: client(once)?, secrets: secrets.clone() })
+    let client = |retry| client(bucket, options, &access, retry, &secrets);
+    let (patient, once) = (client(patient)?, client(once)?);
+    Ok(Client { patient, once, secrets, renewal: access.renewal.map(|(renewal, _)| renewal) })
 }
 
 fn client(
     bucket: &StoreBucket,
     options: &StoreOptions,
+    access: &Access,
     retry: RetryConfig,
     secrets: &Secrets,
 ) -> Result<Arc<dyn ObjectStore>> {
-    let settings = settings(bucket, options)?;
+    let settings = settings(bucket, options, access.stands_alone())?;
     check_values(&settings)?;
     let built = match bucket.service {
-        Service::S3 => s3(bucket, settings, retry)?.build().map(limited),
-        Service::Gcs => gcs(bucket, settings, retry)?.build().map(limited),
-        Service::Azure => azure(bucket, settings, retry)?.build().map(limited),
+        Service::S3 => s3(bucket, settings, access, retry)?.build().map(limited),
+        Service::Gcs => {
+            let mut builder = gcs(bucket, settings, retry)?;
+            if let Some(provider) = access.provider(bucket) {
+                builder = builder.with_credentials(Arc::new(LentGoogleToken(provider)));
+            }
+            builder.build().map(limited)
+        }
+        Service::Azure => {
+            let mut builder = azure(bucket, settings, retry)?;
+            if let Some(provider) = access.provider(bucket) {
+                builder = builder.with_credentials(Arc::new(LentAzureKey(provider)));
+            }
+            builder.build().map(limited)
+        }
+        Service::Web => web(bucket, settings, retry)?.build().map(limited),
     };
     built.map_err(|e| {
         let e = failure("reach", &bucket.name, e, secrets);
@@ -80,9 +141,12 @@ fn client_options() -> ClientOptions {
 
 /// The settings of a bucket. Given settings override those of the environment. Given credentials are used alone,
 /// because a session token of the environment belongs to the keys there.
-fn settings(bucket: &StoreBucket, options: &StoreOptions) -> Result<Vec<(String, String)>> {
-    let given = options.settings(bucket.service, bucket.account.as_deref())?;
-    let own = given.iter().any(|(name, _)| is_credential(name));
+///
+/// `alone` leaves out credentials, because others come in their place.
+fn settings(bucket: &StoreBucket, options: &StoreOptions, alone: bool) -> Result<Vec<(String, String)>> {
+    let mut given = options.settings(bucket.service, bucket.account.as_deref())?;
+    let own = alone || given.iter().any(|(name, _)| is_credential(name));
+    given.retain(|(name, _)| !(alone && is_credential(name)));
     let prefix = bucket.service.environment_prefix();
     let mut all = Vec::new();
     for (name, value) in std::env::vars_os() {
@@ -121,9 +185,14 @@ fn check_values(settings: &[(String, String)]) -> Result<()> {
     Ok(())
 }
 
-fn s3(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<AmazonS3Builder> {
+fn s3(
+    bucket: &StoreBucket,
+    settings: Vec<(String, String)>,
+    access: &Access,
+    retry: RetryConfig,
+) -> Result<AmazonS3Builder> {
     let mut builder = AmazonS3Builder::new().with_client_options(client_options()).with_retry(retry);
-    let mut endpoint = None;
+    let (mut endpoint, mut region) = (None, access.region.clone());
     let (mut virtual_host, mut http) = (false, false);
     for (name, value) in settings {
         let Ok(key) = name.parse::<AmazonS3ConfigKey>() else { continue };
@@ -132,6 +201,10 @@ fn s3(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig)
             AmazonS3ConfigKey::Bucket => continue,
             AmazonS3ConfigKey::Endpoint | AmazonS3ConfigKey::S3Endpoint => {
                 endpoint = Some(value);
+                continue;
+            }
+            AmazonS3ConfigKey::Region | AmazonS3ConfigKey::DefaultRegion => {
+                region = Some(value);
                 continue;
             }
             AmazonS3ConfigKey::VirtualHostedStyleRequest => virtual_host = flag(&name, &value)?,
@@ -149,6 +222,17 @@ fn s3(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig)
             _ => endpoint,
         };
         builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, endpoint.trim_end_matches('/'));
+    }
+    if let Some(region) = &region {
+        builder = builder.with_region(region);
+    }
+    if let Some(provider) = access.provider(bucket) {
+        builder = builder.with_credentials(Arc::new(LentAwsKeys(provider)));
+    }
+    if let Some(signer) = &access.signer {
+        // The deletion of one object needs no body, so that its signature does not depend on one.
+        let connector = SigningConnector::new(signer.clone(), region.unwrap_or_else(|| DEFAULT_REGION.to_owned()));
+        builder = builder.with_skip_signature(true).with_disable_bulk_delete(true).with_http_connector(connector);
     }
     Ok(builder.with_bucket_name(&bucket.name))
 }
@@ -200,6 +284,19 @@ fn azure(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConf
     Ok(builder.with_container_name(&bucket.name))
 }
 
+fn web(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<HttpBuilder> {
+    let (mut options, mut http) = (client_options(), false);
+    for (name, value) in settings {
+        match name.parse::<ClientConfigKey>() {
+            Ok(ClientConfigKey::AllowHttp) => http = flag(&name, &value)?,
+            Ok(key) => options = options.with_config(key, value),
+            Err(_) => {}
+        }
+    }
+    let options = options.with_allow_http(allows_http(&bucket.name, http)?);
+    Ok(HttpBuilder::new().with_url(&bucket.name).with_client_options(options).with_retry(retry))
+}
+
 /// Whether an endpoint uses plain HTTP.
 ///
 /// # Errors
@@ -235,7 +332,7 @@ mod tests {
 
     fn connected(uri: &str, given: &[(&str, &str)]) -> Result<Client> {
         let options = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-        connect(&place(uri).unwrap().bucket, &StoreOptions::new(&options).unwrap())
+        connect(&place(uri).unwrap().bucket, "", &StoreOptions::new(&options).unwrap())
     }
 
     #[test]

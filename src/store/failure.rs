@@ -109,8 +109,37 @@ fn answer_in(text: &str) -> Option<String> {
     }
 }
 
+/// An error of this crate that `object_store` passed through: credentials that can't be had, a refused signature.
+fn own_error(e: &StoreError) -> Option<&Error> {
+    let mut cause: Option<&dyn StdError> = Some(e);
+    while let Some(this) = cause {
+        if let Some(own) = this.downcast_ref::<Error>() {
+            return Some(own);
+        }
+        cause = this.source();
+    }
+    None
+}
+
+/// Such an error. The request was never sent.
+fn carried(own: &Error, path: &str, secrets: &Secrets) -> Error {
+    let cause = StdError::source(own).map(ToString::to_string).unwrap_or_default();
+    let text = public(cause, secrets);
+    let mut error = Error::new(own.kind(), public(own.message().to_owned(), secrets)).with("path", path);
+    for (key, value) in own.context() {
+        error = error.with(key, value);
+    }
+    if let Some(hint) = own.hint_text() {
+        error = error.hint(hint);
+    }
+    error.because(Failure { text, refused: true, unsent: true })
+}
+
 /// The crate's error for a store that failed to `action` (`read`, `write`, …) the object at `path`.
 pub(super) fn failure(action: &str, path: &str, e: StoreError, secrets: &Secrets) -> Error {
+    if let Some(own) = own_error(&e) {
+        return carried(own, path, secrets);
+    }
     let told = told(&e);
     let kind = match (&e, told.status) {
         (StoreError::NotFound { .. }, _) | (_, Some(404)) => ErrorKind::NotFound,

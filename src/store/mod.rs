@@ -6,9 +6,11 @@
 //! [`database`] is for SQL catalogs.
 //!
 //! - `connect`: makes clients of object stores from options and environment variables
+//! - `credentials`: credentials that are lent for a time, and renewed before they expire
 //! - `disk`: steps of writing a local file that survives a crash
 //! - `failure`: errors of object stores, in the words of this crate and without secrets
 //! - `files`: the traits of a store of files
+//! - `foreign`: stores and credentials that live in another language
 //! - `http`: requests to services over HTTP
 //! - `journal`: records the steps of local writes in tests, to build the states that a crash may leave
 //! - `limits`: how much of a file is read at once, and memory only for bytes that have arrived
@@ -23,10 +25,12 @@
 //! - `testing`: A local store for tests, which can hook some of its calls
 
 mod connect;
+pub mod credentials;
 pub mod database;
 mod disk;
 mod failure;
 mod files;
+mod foreign;
 pub(crate) mod http;
 #[cfg(test)]
 pub(crate) mod journal;
@@ -46,6 +50,7 @@ mod runtime;
 pub(crate) mod testing;
 
 pub use files::{Fetching, FileInfo, Store, StoreWriter, in_parallel};
+pub use foreign::{ForeignMakers, set_makers};
 pub use limits::LONGEST_HINT;
 pub use location::{Location, Relocation};
 pub use open::open_store;

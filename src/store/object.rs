@@ -15,6 +15,7 @@ use object_store::path::Path;
 use object_store::{Error as StoreError, GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt, PutPayload};
 
 use super::connect::{Client, connect};
+use super::credentials::{PrefixConfig, longest_prefix, prefixes};
 use super::failure::{is_refusal, status};
 use super::limits::{check_at_most, check_bytes, most_bytes};
 use super::location::{join, normalise};
@@ -34,15 +35,20 @@ const RANGES_AT_ONCE: usize = 8;
 /// The hidden object that keeps an empty folder.
 const FOLDER_MARK: &str = ".frazil-folder";
 
-/// The connector for buckets.
-type Connect = Arc<dyn Fn(&StoreBucket) -> Result<Client> + Send + Sync>;
+/// The connector for buckets, and for paths with credentials of their own.
+type Connect = Arc<dyn Fn(&StoreBucket, &str) -> Result<Client> + Send + Sync>;
 
-/// The store of `s3:`, `gs:`, `abfs:` and similar schemes.
+/// Clients by bucket and prefix.
+type SharedClients = Arc<Mutex<HashMap<(StoreBucket, String), Client>>>;
+
+/// The store of `s3:`, `gs:`, `abfs:` and similar schemes, and of `https:`, which is only read.
 pub struct ObjectFiles {
     options: Arc<StoreOptions>,
     connect: Connect,
-    /// Connections of this process, by bucket.
-    clients: PerProcess<Arc<Mutex<HashMap<StoreBucket, Client>>>>,
+    /// Connections of this process, by bucket and by the prefix of paths with credentials of their own.
+    clients: PerProcess<SharedClients>,
+    /// These prefixes.
+    prefixes: Vec<PrefixConfig>,
 }
 
 impl std::fmt::Debug for ObjectFiles {
@@ -57,11 +63,24 @@ impl ObjectFiles {
     pub fn new(options: StoreOptions) -> ObjectFiles {
         let options = Arc::new(options);
         let given = options.clone();
-        ObjectFiles::connected(options, Arc::new(move |bucket| connect(bucket, &given)))
+        ObjectFiles::connected(options, Arc::new(move |bucket, prefix| connect(bucket, prefix, &given)))
     }
 
     pub(super) fn connected(options: Arc<StoreOptions>, connect: Connect) -> ObjectFiles {
-        ObjectFiles { options, connect, clients: PerProcess::new() }
+        // A list that can't be read is reported by the first connection.
+        let prefixes = prefixes(&options).unwrap_or_default();
+        ObjectFiles { options, connect, clients: PerProcess::new(), prefixes }
+    }
+
+    /// As [`ObjectFiles::object`], for a call that a web server does not offer.
+    fn object_of_a_store(&self, path: &str, action: &str) -> Result<Object> {
+        let object = self.object(path)?;
+        match object.service {
+            Service::Web => Err(Error::unsupported(format!("a web server can only be read: it can't {action}"))
+                .with("path", path)
+                .hint("Open a table by the URL of its newest metadata file, …/metadata/….metadata.json")),
+            _ => Ok(object),
+        }
     }
 
     fn object(&self, path: &str) -> Result<Object> {
@@ -69,11 +88,13 @@ impl ObjectFiles {
         let clients = self.clients.get(|| Ok(Arc::default()))?;
         let mut clients = clients.lock().unwrap_or_else(PoisonError::into_inner);
         let service = place.bucket.service;
-        let client = match clients.get(&place.bucket) {
+        let prefix = longest_prefix(&self.prefixes, path).map(|found| found.prefix.clone()).unwrap_or_default();
+        let key = (place.bucket, prefix);
+        let client = match clients.get(&key) {
             Some(client) => client.clone(),
             None => {
-                let client = (self.connect)(&place.bucket).map_err(|e| e.with("path", path))?;
-                clients.insert(place.bucket, client.clone());
+                let client = (self.connect)(&key.0, &key.1).map_err(|e| e.with("path", path))?;
+                clients.insert(key, client.clone());
                 client
             }
         };
@@ -82,7 +103,7 @@ impl ObjectFiles {
 
     /// Lists the objects and folders directly in a folder.
     fn listed(&self, folder: &str) -> Result<(Path, object_store::ListResult)> {
-        let object = self.object(folder)?;
+        let object = self.object_of_a_store(folder, "list folders")?;
         let listed = object.ask("list", |store, key| async move {
             let prefix = (!key.is_root()).then_some(&key);
             store.list_with_delimiter(prefix).await
@@ -235,7 +256,7 @@ impl Store for ObjectFiles {
     }
 
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        put_once(&self.object(path)?, bytes)
+        put_once(&self.object_of_a_store(path, "take files")?, bytes)
     }
 
     fn refused(&self, error: &Error) -> bool {
@@ -244,12 +265,13 @@ impl Store for ObjectFiles {
 
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let payload = PutPayload::from(bytes.to_vec());
-        self.object(path)?.ask("write", |store, key| async move { store.put(&key, payload).await })?;
+        let object = self.object_of_a_store(path, "take files")?;
+        object.ask("write", |store, key| async move { store.put(&key, payload).await })?;
         Ok(())
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>> {
-        Ok(Box::new(ObjectWriter::new(self.object(path)?)))
+        Ok(Box::new(ObjectWriter::new(self.object_of_a_store(path, "take files")?)))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
@@ -283,7 +305,8 @@ impl Store for ObjectFiles {
     }
 
     fn delete(&self, path: &str) -> Result<()> {
-        let deleted = self.object(path)?.ask("delete", |store, key| async move { store.delete(&key).await });
+        let object = self.object_of_a_store(path, "remove files")?;
+        let deleted = object.ask("delete", |store, key| async move { store.delete(&key).await });
         match deleted {
             Err(e) if e.kind() == ErrorKind::NotFound && !e.message().contains("bucket") => Ok(()),
             deleted => deleted,

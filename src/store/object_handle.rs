@@ -10,7 +10,7 @@ use object_store::{Error as StoreError, GetResult, ObjectStore};
 use super::connect::Client;
 use super::failure::failure;
 use super::limits::FIRST_BYTES;
-use super::options::StoreOptions;
+use super::options::{Secrets, StoreOptions};
 use super::place::Service;
 use super::runtime::wait;
 use crate::error::{Error, Result};
@@ -29,7 +29,15 @@ pub(super) struct Object {
 impl Object {
     /// The crate's error for an error of the store.
     pub(super) fn failed(&self, action: &str, e: StoreError) -> Error {
-        failure(action, &self.path, e, &self.client.secrets)
+        failure(action, &self.path, e, &self.secrets())
+    }
+
+    /// Texts that no error may show.
+    fn secrets(&self) -> Secrets {
+        match &self.client.renewal {
+            Some(renewal) => self.client.secrets.and(renewal.secrets()),
+            None => self.client.secrets.clone(),
+        }
     }
 
     /// Makes a request and waits for the answer.

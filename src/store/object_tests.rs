@@ -10,8 +10,8 @@ use crate::store::options::Secrets;
 
 fn in_memory() -> ObjectFiles {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let client = Client { patient: store.clone(), once: store, secrets: Secrets::default() };
-    ObjectFiles::connected(Arc::default(), Arc::new(move |_| Ok(client.clone())))
+    let client = Client { patient: store.clone(), once: store, secrets: Secrets::default(), renewal: None };
+    ObjectFiles::connected(Arc::default(), Arc::new(move |_, _| Ok(client.clone())))
 }
 
 #[test]

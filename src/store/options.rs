@@ -5,10 +5,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use object_store::ClientConfigKey;
 use object_store::aws::AmazonS3ConfigKey;
 use object_store::azure::AzureConfigKey;
 use object_store::gcp::GoogleConfigKey;
 
+use super::credentials::azure_text;
+use super::credentials::names;
 use super::place::Service;
 use crate::error::{Error, Result, is_secret_option};
 use crate::types::suggest::suggest;
@@ -37,7 +40,7 @@ enum Means {
 use Means::{Is, Not, Nothing, Seconds, Unsupported};
 
 /// Names with a dot, each for one service. Amazon's services share `client.*` in PyIceberg.
-const DOTTED: [(&str, Service, Means); 66] = [
+const DOTTED: [(&str, Service, Means); 72] = [
     ("s3.endpoint", Service::S3, Is("aws_endpoint_url_s3")),
     ("s3.access-key-id", Service::S3, Is("aws_access_key_id")),
     ("s3.secret-access-key", Service::S3, Is("aws_secret_access_key")),
@@ -63,16 +66,22 @@ const DOTTED: [(&str, Service, Means); 66] = [
     ("s3.signer", Service::S3, Unsupported),
     ("s3.signer.uri", Service::S3, Unsupported),
     ("s3.signer.endpoint", Service::S3, Unsupported),
-    ("s3.role-arn", Service::S3, Unsupported),
-    ("s3.role-session-name", Service::S3, Unsupported),
-    ("s3.profile-name", Service::S3, Unsupported),
+    ("s3.cross-region-access-enabled", Service::S3, Nothing),
+    ("s3.session-token-expires-at-ms", Service::S3, Nothing),
+    ("s3.role-arn", Service::S3, Nothing),
+    ("s3.role-session-name", Service::S3, Nothing),
+    ("s3.profile-name", Service::S3, Nothing),
     ("client.access-key-id", Service::S3, Is("aws_access_key_id")),
     ("client.secret-access-key", Service::S3, Is("aws_secret_access_key")),
     ("client.session-token", Service::S3, Is("aws_session_token")),
     ("client.region", Service::S3, Is("aws_region")),
-    ("client.role-arn", Service::S3, Unsupported),
-    ("client.role-session-name", Service::S3, Unsupported),
-    ("client.profile-name", Service::S3, Unsupported),
+    ("client.role-arn", Service::S3, Nothing),
+    ("client.role-session-name", Service::S3, Nothing),
+    ("client.profile-name", Service::S3, Nothing),
+    ("client.assume-role.arn", Service::S3, Nothing),
+    ("client.assume-role.session-name", Service::S3, Nothing),
+    ("client.assume-role.external-id", Service::S3, Nothing),
+    ("client.assume-role.region", Service::S3, Nothing),
     ("gcs.oauth2.token", Service::Gcs, Is("google_bearer_token")),
     ("gcs.oauth2.token-expires-at", Service::Gcs, Nothing),
     ("gcs.service.host", Service::Gcs, Is("google_base_url")),
@@ -101,13 +110,16 @@ const DOTTED: [(&str, Service, Means); 66] = [
     ("adls.blob-storage-scheme", Service::Azure, Nothing),
     ("adls.dfs-storage-authority", Service::Azure, Nothing),
     ("adls.dfs-storage-scheme", Service::Azure, Nothing),
-    ("adls.connection-string", Service::Azure, Unsupported),
+    ("adls.connection-string", Service::Azure, Nothing),
     ("adls.credential", Service::Azure, Unsupported),
     ("adls.read.block-size-bytes", Service::Azure, Nothing),
 ];
 
 /// The prefix of SAS tokens for single accounts. The account's host follows it.
 const SAS_OF_ACCOUNT: &str = "adls.sas-token.";
+
+/// Options of remote signing. A REST catalog's server decides about it.
+const SIGNING: [&str; 4] = ["s3.remote-signing-enabled", "s3.signer", "s3.signer.uri", "s3.signer.endpoint"];
 
 /// Frazil's own options.
 const OWN: [&str; 2] = ["max_retries", "retry_timeout"];
@@ -151,10 +163,8 @@ impl StoreOptions {
         for (name, value) in options {
             let lower = name.to_ascii_lowercase();
             match dotted(&lower) {
-                Some((_, Unsupported)) if !value.eq_ignore_ascii_case("false") => {
-                    return Err(Error::unsupported(format!("the storage option '{name}' is not supported yet")));
-                }
-                None if !is_plain(&lower) => return Err(unknown(name)),
+                Some((_, Unsupported)) if !value.eq_ignore_ascii_case("false") => return Err(unsupported(name)),
+                None if !is_plain(&lower) && !names::ALL.contains(&lower.as_str()) => return Err(unknown(name)),
                 _ => {}
             }
             out.insert(lower, value.clone());
@@ -173,6 +183,32 @@ impl StoreOptions {
         StoreOptions(lower.filter(|(name, _)| known(name)).collect())
     }
 
+    /// As [`StoreOptions::of_server`], for options of somebody who lends credentials. A lone `token` is one, too.
+    pub(super) fn of_lender(lent: &BTreeMap<String, String>) -> StoreOptions {
+        let mut options = StoreOptions::of_server(lent);
+        if let Some(token) = lent.get("token") {
+            let keys = ["aws_session_token", "google_bearer_token", "azure_storage_token"];
+            options.0.extend(keys.map(|key| (key.to_owned(), token.clone())));
+        }
+        options
+    }
+
+    /// One of Frazil's own options about credentials.
+    pub(super) fn own(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Sets one of Frazil's own options about credentials.
+    pub(super) fn with_own(mut self, name: &str, value: String) -> StoreOptions {
+        self.0.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Whether a credential of a service is among the options.
+    pub(super) fn has_credentials_of(&self, service: Service) -> bool {
+        self.0.keys().any(|name| credential_of(name) == Some(service))
+    }
+
     /// Whether a credential is among the options.
     pub fn has_credentials(&self) -> bool {
         self.0.keys().any(|name| credential_of(name).is_some())
@@ -182,7 +218,11 @@ impl StoreOptions {
     /// token of a session belongs to its keys.
     pub fn replaced_by(mut self, others: StoreOptions) -> StoreOptions {
         let services: Vec<Service> = others.0.keys().filter_map(|name| credential_of(name)).collect();
-        self.0.retain(|name, _| credential_of(name).is_none_or(|service| !services.contains(&service)));
+        let replaced = |name: &str| match names::is_expiry(name) {
+            true => !services.is_empty(),
+            false => credential_of(name).is_some_and(|service| services.contains(&service)),
+        };
+        self.0.retain(|name, _| !replaced(name));
         self.0.extend(others.0);
         self
     }
@@ -193,11 +233,14 @@ impl StoreOptions {
     /// Errors of [`StoreOptions::new`], for names with the prefix of a store's options.
     pub fn of_catalog(properties: &BTreeMap<String, String>) -> Result<StoreOptions> {
         const BEGINNINGS: [&str; 7] = ["s3.", "gcs.", "adls.", "client.", "aws_", "google_", "azure_"];
+        let by_server = properties.get("type").is_some_and(|kind| kind.eq_ignore_ascii_case("rest"));
         let is_ours = |name: &&String| {
             let name = name.to_ascii_lowercase();
-            let shared = name.starts_with("client.") && dotted(&name).is_none();
+            let shared = (name.starts_with("client.") && dotted(&name).is_none())
+                || (by_server && SIGNING.contains(&name.as_str()));
             (BEGINNINGS.iter().any(|b| name.starts_with(b)) && !shared)
                 || OWN.contains(&name.as_str())
+                || names::ALL.contains(&name.as_str())
                 || name == "allow_http"
         };
         let ours = properties.iter().filter(|(name, _)| is_ours(name));
@@ -224,6 +267,9 @@ impl StoreOptions {
                 continue;
             }
             match dotted(name) {
+                Some((Service::Azure, _)) if name == azure_text::OPTION && service == Service::Azure => {
+                    out.extend(azure_text::settings(value)?);
+                }
                 Some((of, means)) if of == service => out.extend(meant(name, means, value)?),
                 None if knows(service, name) => out.push((name.clone(), value.clone())),
                 _ => {}
@@ -258,9 +304,16 @@ impl StoreOptions {
             is_ours.then_some((name, value.into_string().ok()?))
         });
         // The URI of a proxy may hold its password.
-        let is_secret = |name: &str| is_secret_option(name) || name.to_ascii_lowercase().contains("proxy");
+        let is_secret = |name: &str| {
+            is_secret_option(name) || name.to_ascii_lowercase().contains("proxy") || name == azure_text::OPTION
+        };
         let all = given.chain(environment).filter(|(name, value)| value.len() > 3 && is_secret(name));
-        Secrets(all.map(|(_, value)| value).collect())
+        let mut all: Vec<String> = all.map(|(_, value)| value).collect();
+        // Parts of a text are secrets, too.
+        if let Some(text) = self.0.get(azure_text::OPTION) {
+            all.extend(azure_text::secrets(text));
+        }
+        Secrets(all.into())
     }
 }
 
@@ -281,6 +334,11 @@ impl Secrets {
         Secrets(values.into())
     }
 
+    /// These and other values.
+    pub(super) fn and(&self, others: Vec<String>) -> Secrets {
+        Secrets(self.0.iter().cloned().chain(others).collect())
+    }
+
     /// A text without them.
     pub(super) fn masked(&self, text: String) -> String {
         self.0.iter().fold(text, |text, secret| text.replace(secret, "***"))
@@ -293,11 +351,27 @@ fn credential_of(name: &str) -> Option<Service> {
         return Some(Service::Azure);
     }
     let (service, key) = match dotted(name) {
+        Some((Service::Azure, _)) if name == azure_text::OPTION => return Some(Service::Azure),
         Some((service, Is(key))) => (service, key),
         Some(_) => return None,
         None => (Service::ALL.into_iter().find(|service| knows(*service, name))?, name),
     };
     is_credential(key).then_some(service)
+}
+
+/// The error for an option that nothing here implements.
+fn unsupported(name: &str) -> Error {
+    let error = Error::unsupported(format!("the storage option '{name}' is not supported yet"));
+    match name.to_ascii_lowercase().as_str() {
+        "adls.credential" => error.hint(
+            "An object of the Azure SDK can't be an option. Give credential_provider=, a callable that returns \
+             {'token': …, 'expires_at': …}",
+        ),
+        signs if SIGNING.contains(&signs) => {
+            error.hint("Requests are signed only for tables of a catalog of type='rest', if its server asks for it")
+        }
+        _ => error,
+    }
 }
 
 /// The ends of the names of credentials.
@@ -324,7 +398,8 @@ pub(super) fn is_credential(name: &str) -> bool {
 
 /// The meaning of a name with a dot.
 fn dotted(name: &str) -> Option<(Service, Means)> {
-    if name.strip_prefix(SAS_OF_ACCOUNT).is_some_and(|account| !account.is_empty()) {
+    let is_sas = name.strip_prefix(SAS_OF_ACCOUNT).is_some_and(|account| !account.is_empty());
+    if is_sas || (name.starts_with("adls.") && names::is_expiry(name)) {
         return Some((Service::Azure, Nothing));
     }
     DOTTED.iter().find(|(known, ..)| *known == name).map(|(_, service, means)| (*service, *means))
@@ -336,6 +411,7 @@ fn knows(service: Service, name: &str) -> bool {
         Service::S3 => AmazonS3ConfigKey::from_str(name).is_ok_and(|key| key != AmazonS3ConfigKey::Bucket),
         Service::Gcs => GoogleConfigKey::from_str(name).is_ok_and(|key| key != GoogleConfigKey::Bucket),
         Service::Azure => AzureConfigKey::from_str(name).is_ok_and(|key| key != AzureConfigKey::ContainerName),
+        Service::Web => ClientConfigKey::from_str(name).is_ok(),
     }
 }
 
@@ -408,10 +484,13 @@ mod tests {
             ("token", "t"),
             ("client.region", "eu-west-1"),
             ("py-io-impl", "x"),
+            ("frazil.credentials.renew-url", "http://x"),
         ];
         let sent = sent.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let names: Vec<String> = StoreOptions::of_server(&sent).0.into_keys().collect();
-        assert_eq!(names, ["client.region", "s3.endpoint"]);
+        let expected =
+            ["client.region", "s3.cross-region-access-enabled", "s3.endpoint", "s3.session-token-expires-at-ms"];
+        assert_eq!(names, expected);
     }
 
     #[test]
@@ -492,6 +571,24 @@ mod tests {
         assert_eq!(options.as_map().keys().collect::<Vec<_>>(), ["s3.region"]);
         let wrong = BTreeMap::from([("s3.regoin".to_owned(), "r".to_owned())]);
         assert!(StoreOptions::of_catalog(&wrong).is_err());
+    }
+
+    #[test]
+    fn an_expiry_belongs_to_its_credentials() {
+        let own =
+            options(&[("s3.session-token-expires-at-ms", "1"), ("adls.sas-token-expires-at-ms.a.x", "2")]).unwrap();
+        assert!(!own.has_credentials());
+        let sent = options(&[("s3.access-key-id", "sent")]).unwrap();
+        assert_eq!(own.replaced_by(sent).0.into_keys().collect::<Vec<_>>(), ["s3.access-key-id"]);
+    }
+
+    #[test]
+    fn a_rest_catalog_may_have_options_of_signing() {
+        let given = [("type", "rest"), ("s3.remote-signing-enabled", "true"), ("s3.signer", "S3V4RestSigner")];
+        let given: BTreeMap<String, String> = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        assert!(StoreOptions::of_catalog(&given).unwrap().as_map().is_empty());
+        let credential = options(&[("adls.credential", "x")]).unwrap_err();
+        assert!(credential.hint_text().unwrap().contains("credential_provider"));
     }
 
     #[test]

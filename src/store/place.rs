@@ -14,10 +14,12 @@ pub(super) enum Service {
     Gcs,
     /// Azure Blob Storage and Data Lake Storage.
     Azure,
+    /// A web server, which is only read.
+    Web,
 }
 
 impl Service {
-    /// All of them.
+    /// Those with options.
     pub(super) const ALL: [Service; 3] = [Service::S3, Service::Gcs, Service::Azure];
 
     /// How the names of the environment variables begin that set its options.
@@ -26,6 +28,7 @@ impl Service {
             Service::S3 => "AWS_",
             Service::Gcs => "GOOGLE_",
             Service::Azure => "AZURE_",
+            Service::Web => "HTTP_",
         }
     }
 
@@ -35,6 +38,7 @@ impl Service {
             "s3" | "s3a" | "s3n" => Service::S3,
             "gs" | "gcs" => Service::Gcs,
             "abfs" | "abfss" | "wasb" | "wasbs" | "az" | "azure" => Service::Azure,
+            "http" | "https" => Service::Web,
             _ => return None,
         })
     }
@@ -47,6 +51,23 @@ pub(super) struct StoreBucket {
     /// Azure's storage account, where the URI names it.
     pub account: Option<String>,
     pub name: String,
+}
+
+impl StoreBucket {
+    /// The URI of the whole bucket.
+    pub(super) fn uri(&self) -> String {
+        let scheme = match self.service {
+            Service::S3 => "s3",
+            Service::Gcs => "gs",
+            Service::Azure => "abfss",
+            // The name begins with the scheme.
+            Service::Web => return format!("{}/", self.name),
+        };
+        match &self.account {
+            Some(account) => format!("{scheme}://{}@{account}.dfs.core.windows.net/", self.name),
+            None => format!("{scheme}://{}/", self.name),
+        }
+    }
 }
 
 /// An object, or a folder of objects.
@@ -64,8 +85,11 @@ pub(super) struct Place {
 pub(super) fn place(uri: &str) -> Result<Place> {
     let wrong = |why: &str| Error::invalid(format!("the URI {why}")).with("path", uri);
     let service = scheme(uri).and_then(Service::of_scheme).ok_or_else(|| wrong("is not one of an object store"))?;
-    let rest = uri.split_once("://").ok_or_else(|| wrong("lacks '//' after its scheme"))?.1;
+    let (scheme, rest) = uri.split_once("://").ok_or_else(|| wrong("lacks '//' after its scheme"))?;
     let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
+    if service == Service::Web {
+        return web_place(scheme, authority, key).map_err(|e| e.with("path", uri));
+    }
     let (name, account) = match authority.split_once('@') {
         Some((container, host)) if service == Service::Azure => {
             let account = host.split_once('.').map_or(host, |(account, _)| account);
@@ -87,6 +111,22 @@ pub(super) fn place(uri: &str) -> Result<Place> {
             .because(e)
     })?;
     Ok(Place { bucket: StoreBucket { service, account, name: name.to_owned() }, key })
+}
+
+/// The place of a URL of a web server. Its path is encoded, unlike keys of object stores.
+fn web_place(scheme: &str, authority: &str, key: &str) -> Result<Place> {
+    let ok = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':' | b'[' | b']');
+    if authority.is_empty() || !authority.bytes().all(ok) {
+        return Err(Error::invalid("the URL has no plain host")
+            .hint("Write https://host/path, without a user's name; credentials in URLs are not supported"));
+    }
+    if key.contains(['?', '#']) {
+        return Err(Error::invalid("the URL has a query or a fragment, which is no part of a file's path")
+            .hint("Signed URLs are valid for one file; give the table's location in its store, with credentials"));
+    }
+    let key = Path::from_url_path(key).map_err(|_| Error::invalid("the path of the URL is not well encoded"))?;
+    let name = format!("{}://{authority}", scheme.to_ascii_lowercase());
+    Ok(Place { bucket: StoreBucket { service: Service::Web, account: None, name }, key })
 }
 
 #[cfg(test)]
@@ -112,6 +152,16 @@ mod tests {
         assert_eq!(parts("abfss://c@acct.dfs.core.windows.net/k"), azure);
         assert_eq!(parts("wasbs://c@acct.blob.core.windows.net/k"), azure);
         assert_eq!(parts("az://c/k"), (Service::Azure, None, "c".into(), "k".into()));
+    }
+
+    #[test]
+    fn urls_of_web_servers() {
+        let web = |name: &str, key: &str| (Service::Web, None, name.to_owned(), key.to_owned());
+        assert_eq!(parts("https://h.example/a/k%20x.parquet"), web("https://h.example", "a/k x.parquet"));
+        assert_eq!(parts("HTTP://[::1]:8000/a"), web("http://[::1]:8000", "a"));
+        for bad in ["https:///a", "https://u:p@h/a", "https://h/a?x=1", "https://h/a#x"] {
+            assert_eq!(place(bad).unwrap_err().kind(), ErrorKind::InvalidInput, "{bad}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from frazil.pyiceberg_catalogs import Register
+from frazil.foreign.pyiceberg_catalogs import Register
 from server_fixtures import hive_server, moto_server
 from test_real_catalogs import of_glue, of_hive
 

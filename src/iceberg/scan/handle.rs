@@ -33,6 +33,7 @@ use crate::rows::plan_table;
 use crate::rows::scan_options::ScanOptions;
 use crate::rows::shape::ScanShape;
 use crate::rows::stream::{BatchStream, StreamRequest};
+use crate::store::credentials::current_options;
 use crate::store::{Store, open_store};
 use crate::types::{Schema, select};
 
@@ -75,7 +76,7 @@ impl IcebergScan {
             schema: schema.clone(),
             snapshot_id: snapshot.as_ref().map(|s| s.id),
             location: table.inner.location.clone(),
-            storage_options: table.inner.storage_options.clone(),
+            storage_options: current_options(&table.inner.storage_options, table.location()),
             name_mapping: metadata.properties.get("schema.name-mapping.default").cloned(),
             keep_deleted: false,
             batch_rows: options.batch_rows,

@@ -8,6 +8,7 @@ use crate::format::wire::handle::members;
 use crate::iceberg::catalog::interface::OpenedTable;
 use crate::iceberg::catalog::kinds::of_type;
 use crate::iceberg::state::IcebergTable;
+use crate::store::credentials::current_options;
 
 impl IcebergTable {
     /// The JSON from which [`IcebergTable::from_json`] opens the same version again, even in another process. For a
@@ -16,7 +17,7 @@ impl IcebergTable {
     pub fn to_json(&self) -> String {
         let mut out = json!({
             "metadata-location": self.metadata_location(),
-            "storage-options": self.inner.storage_options,
+            "storage-options": current_options(&self.inner.storage_options, self.location()),
             "moved": self.inner.moved,
         });
         if let Some(kept) = self.inner.versions.catalog() {

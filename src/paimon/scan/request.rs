@@ -17,6 +17,7 @@ use crate::rows::change_columns::{with_columns, with_fields};
 use crate::rows::scan_options::ScanOptions;
 use crate::rows::shape::ScanShape;
 use crate::store::Location;
+use crate::store::credentials::current_options;
 use crate::types::metadata_columns::{CHANGE_COLUMNS, CHANGE_TYPE, FILE, LINEAGE_COLUMNS, POS, metadata_column};
 use crate::types::options::Options;
 use crate::types::{Schema, Value};
@@ -322,7 +323,7 @@ fn new_scan(
         }),
         snapshot_id: selection.snapshot().map(|s| s.id),
         location: Location::recorded(),
-        storage_options: table.storage_options().clone(),
+        storage_options: current_options(table.storage_options(), table.location()),
         name_mapping: None,
         keep_deleted: false,
         batch_rows: own.batch_rows,

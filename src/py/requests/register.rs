@@ -1,4 +1,4 @@
-//! The register of a catalog that Python keeps: an object of `frazil.pyiceberg_catalogs`.
+//! The register of a catalog that Python keeps: an object of `frazil.foreign.pyiceberg_catalogs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::format::register::TableRegister;
 use crate::py::errors::from_exception;
 
 /// The module with the function that opens a catalog by its name and properties.
-const LIBRARY: &str = "frazil.pyiceberg_catalogs";
+const LIBRARY: &str = "frazil.foreign.pyiceberg_catalogs";
 
 /// A register whose methods are those of a Python object.
 #[derive(Debug)]

@@ -9,6 +9,7 @@ use crate::format::catalog::TableLabels;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::metadata_json::metadata_from_json;
 use crate::store::StoreOptions;
+use crate::store::credentials::PrefixConfig;
 use crate::store::http::HttpAnswer;
 use crate::types::json_members::OwnedMembers;
 use crate::types::json_text;
@@ -34,11 +35,13 @@ pub(super) fn looks_like_html(answer: &HttpAnswer) -> bool {
     start == Some(b'<') || answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html"))
 }
 
-/// Credentials for all files whose paths begin with a prefix.
-#[derive(Clone)]
-pub(super) struct PrefixCredentials {
-    pub(super) prefix: String,
-    pub(super) config: BTreeMap<String, String>,
+/// What a server wants with each request for a signature.
+#[derive(Clone, Default)]
+pub(super) struct SigningConfig {
+    /// Members of the body.
+    pub(super) properties: BTreeMap<String, String>,
+    /// Headers by name.
+    pub(super) headers: Vec<(String, String)>,
 }
 
 /// A table as a server describes it.
@@ -47,7 +50,9 @@ pub(super) struct DescribedTable {
     pub(super) metadata_location: Option<String>,
     pub(super) metadata: TableMetadata,
     pub(super) config: BTreeMap<String, String>,
-    pub(super) credentials: Vec<PrefixCredentials>,
+    pub(super) credentials: Vec<PrefixConfig>,
+    /// How requests for signatures are made.
+    pub(super) signing: SigningConfig,
     /// The mark of this version, to ask later whether it changed.
     pub(super) etag: Option<String>,
     /// Labels of the table and its columns.
@@ -70,17 +75,29 @@ impl DescribedTable {
         let mut credentials = Vec::new();
         for json in m.list("storage-credentials")?.unwrap_or_default() {
             let mut m = OwnedMembers::of(json, "an entry of 'storage-credentials'")?;
-            credentials.push(PrefixCredentials { prefix: m.required_string("prefix")?, config: m.texts("config")? });
+            credentials.push(PrefixConfig { prefix: m.required_string("prefix")?, config: m.texts("config")? });
         }
         Ok(DescribedTable {
             metadata_location: m.string("metadata-location")?.filter(|location| !location.is_empty()),
             metadata,
             config: m.texts("config")?,
             credentials,
+            signing: m.take("remote-signing-config").map(signing).unwrap_or_default(),
             etag: answer.header("etag").map(str::to_owned),
             labels: m.take("labels").map(labels).unwrap_or_default(),
         })
     }
+}
+
+/// Reads how requests for signatures are made. Members of another form are left out.
+fn signing(json: Json) -> SigningConfig {
+    let members = |key: &str| json.get(key).and_then(Json::as_object).into_iter().flatten();
+    let texts = members("properties").filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    let headers = members("headers").flat_map(|(name, values)| {
+        let values = values.as_array().into_iter().flatten().filter_map(Json::as_str);
+        values.map(move |value| (name.clone(), value.to_owned()))
+    });
+    SigningConfig { properties: texts.collect(), headers: headers.collect() }
 }
 
 /// Reads labels. Members of another form are left out, because nothing depends on them.

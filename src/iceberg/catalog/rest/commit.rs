@@ -58,7 +58,7 @@ impl RestPointer {
     /// # Errors
     /// As [`table_options`] and [`open_store`].
     pub(super) fn opened(session: &SharedSession, ident: &TableIdent, table: DescribedTable) -> Result<OpenedTable> {
-        let options = table_options(&session.server()?.storage, &table).with("table", ident)?;
+        let options = table_options(session, ident, &table).with("table", ident)?;
         let store = open_store(&table.metadata.location, options.as_map()).with("table", ident)?;
         let pointer = RestPointer::new(session.clone(), ident);
         let TableVersion { metadata, found } = pointer.keep(table);

@@ -1,30 +1,120 @@
 //! The options of a table's store, by the server's credentials.
 //!
 //! A server sends options with a table (`config`), and credentials for prefixes of locations (`storage-credentials`).
-//! Credentials of the longest prefix come before the options, and these before the catalog's properties.
+//! Credentials of the longest prefix come before the options, and these before the catalog's properties. They are
+//! renewed as long as the table is used. A server may sign requests instead.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::answers::DescribedTable;
-use crate::error::{Error, Result};
+use super::endpoints::Endpoint;
+use super::names::RouteTarget;
+use super::server::RestServer;
+use super::session::SharedSession;
+use super::tables::LoadedTable;
+use crate::error::{Error, Result, ResultExt};
+use crate::format::ident::TableIdent;
 use crate::store::StoreOptions;
+use crate::store::credentials::{
+    CredentialSource, EXECUTORS_MAY_RENEW, EndpointSigner, EndpointSource, Lending, LentCredentials, RemoteRenewal,
+    lend, sign_by,
+};
 
-/// The options of a table's store. `storage` is that of the catalog.
+/// Where the credentials are renewed, and whether they may be.
+const RENEWED_AT: &str = "client.refresh-credentials-endpoint";
+const IS_RENEWED: &str = "client.refresh-credentials-enabled";
+
+/// Whether the server signs requests.
+const IS_SIGNED: &str = "s3.remote-signing-enabled";
+
+/// Where it signs them, by the newer and the older names.
+const SIGNED_AT: [&str; 2] = ["signer.endpoint", "s3.signer.endpoint"];
+const SIGNER: [&str; 2] = ["signer.uri", "s3.signer.uri"];
+
+/// Where servers sign that do not say it.
+const DEFAULT_SIGNED_AT: &str = "v1/aws/s3/sign";
+
+/// Credentials that come with another load of the table.
+#[derive(Debug)]
+struct Reloaded {
+    session: SharedSession,
+    ident: TableIdent,
+}
+
+impl CredentialSource for Reloaded {
+    fn load(&self) -> Result<LentCredentials> {
+        match self.session.server()?.load_table(&self.ident, None)? {
+            LoadedTable::Table(table) => Ok(lent(&table)),
+            LoadedTable::Unchanged => Err(Error::internal("a table that was never loaded is unchanged")),
+        }
+    }
+}
+
+fn lent(table: &DescribedTable) -> LentCredentials {
+    LentCredentials { config: table.config.clone(), prefixes: table.credentials.clone() }
+}
+
+/// The options of a table's store.
 ///
 /// # Errors
-/// `Unsupported` if the server signs requests itself and sends no credentials.
-pub(super) fn table_options(storage: &StoreOptions, table: &DescribedTable) -> Result<StoreOptions> {
-    let location = &table.metadata.location;
-    let fitting = table.credentials.iter().filter(|c| location.starts_with(&c.prefix));
-    let credentials = fitting.max_by_key(|c| c.prefix.len()).map(|c| StoreOptions::of_server(&c.config));
-    let is_signed = |config: &std::collections::BTreeMap<String, String>| {
-        config.get("s3.remote-signing-enabled").is_some_and(|value| value.eq_ignore_ascii_case("true"))
-    };
-    let own = StoreOptions::of_server(&table.config);
-    let sent = [Some(&own), credentials.as_ref()].into_iter().flatten();
-    let has_keys = sent.clone().any(StoreOptions::has_credentials) || storage.has_credentials();
-    if is_signed(&table.config) && !has_keys {
-        return Err(Error::unsupported("the catalog's server wants to sign each request to the table's files itself")
-            .with("location", location)
-            .hint("Let the server give credentials, or give your own as properties of the catalog"));
+/// As [`super::session::RestSession::server`].
+pub(super) fn table_options(
+    session: &SharedSession,
+    ident: &TableIdent,
+    table: &DescribedTable,
+) -> Result<StoreOptions> {
+    let server = session.server()?;
+    let storage = server.storage.clone();
+    // Only the user decides about it, not the server.
+    let may_renew = session.given.get(EXECUTORS_MAY_RENEW).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let name = format!("{} {ident}", session.id);
+    let is_signed = table.config.get(IS_SIGNED).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    if is_signed && !table.has_credentials() && !storage.has_credentials() {
+        let options = storage.replaced_by(StoreOptions::of_server(&table.config));
+        let (signer, url) = signer(server, table);
+        return Ok(sign_by(options, &name, Arc::new(signer), server.elsewhere(url, may_renew)?));
     }
-    Ok(sent.cloned().fold(storage.clone(), StoreOptions::replaced_by))
+    if !table.has_credentials() {
+        return Ok(storage.replaced_by(StoreOptions::of_server(&table.config)));
+    }
+    let (source, elsewhere): (Arc<dyn CredentialSource>, Option<RemoteRenewal>) =
+        match renewed_at(server, ident, table)? {
+            Some(url) => {
+                let (client, headers) = server.connection();
+                (Arc::new(EndpointSource::new(client, url.clone(), headers)), server.elsewhere(url, may_renew)?)
+            }
+            None => (Arc::new(Reloaded { session: session.clone(), ident: ident.clone() }), None),
+        };
+    Ok(lend(storage, &table.metadata.location, Lending { name, lent: lent(table), source, elsewhere }))
+}
+
+/// The URL that renews the credentials of a table. `None` if another load does.
+fn renewed_at(server: &RestServer, ident: &TableIdent, table: &DescribedTable) -> Result<Option<String>> {
+    let text = |key: &str| table.config.get(key).filter(|value| !value.is_empty());
+    if text(IS_RENEWED).is_some_and(|value| value.eq_ignore_ascii_case("false")) {
+        return Ok(None);
+    }
+    match text(RENEWED_AT) {
+        Some(path) => Ok(Some(server.url_of(path))),
+        None if server.has(Endpoint::LoadCredentials) => {
+            let request = server.request(Endpoint::LoadCredentials, RouteTarget::Table(ident), &[]);
+            Ok(Some(request.with("table", ident)?.url))
+        }
+        None => Ok(None),
+    }
+}
+
+/// What signs requests to the files of a table, and its URL.
+fn signer(server: &RestServer, table: &DescribedTable) -> (EndpointSigner, String) {
+    let first = |keys: [&str; 2]| keys.iter().find_map(|key| table.config.get(*key).filter(|value| !value.is_empty()));
+    let path = first(SIGNED_AT).map_or(DEFAULT_SIGNED_AT, String::as_str);
+    let url = match first(SIGNER).filter(|_| !path.contains("://")) {
+        Some(uri) => format!("{}/{}", uri.trim_end_matches('/'), path.trim_start_matches('/')),
+        None => server.url_of(path),
+    };
+    let (client, mut headers) = server.connection();
+    headers.extend(table.signing.headers.iter().cloned());
+    let properties: BTreeMap<String, String> = table.signing.properties.clone();
+    (EndpointSigner::new(client, url.clone(), headers, properties), url)
 }

@@ -17,6 +17,7 @@ pub(super) enum Endpoint {
     ListTables,
     CreateTable,
     LoadTable,
+    LoadCredentials,
     TableExists,
     CommitTable,
     DropTable,
@@ -41,7 +42,7 @@ const TABLE: &str = "/v1/{prefix}/namespaces/{namespace}/tables/{table}";
 
 impl Endpoint {
     /// All endpoints that are known here.
-    const ALL: [Endpoint; 22] = [
+    const ALL: [Endpoint; 23] = [
         Endpoint::ListNamespaces,
         Endpoint::CreateNamespace,
         Endpoint::LoadNamespace,
@@ -51,6 +52,7 @@ impl Endpoint {
         Endpoint::ListTables,
         Endpoint::CreateTable,
         Endpoint::LoadTable,
+        Endpoint::LoadCredentials,
         Endpoint::TableExists,
         Endpoint::CommitTable,
         Endpoint::DropTable,
@@ -80,6 +82,7 @@ impl Endpoint {
             E::ListTables => (Get, TABLES),
             E::CreateTable => (Post, TABLES),
             E::LoadTable => (Get, TABLE),
+            E::LoadCredentials => (Get, "/v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials"),
             E::TableExists => (Head, TABLE),
             E::CommitTable => (Post, TABLE),
             E::DropTable => (Delete, TABLE),
@@ -106,7 +109,7 @@ impl Endpoint {
     fn is_default(self, has_views: bool) -> bool {
         use Endpoint as E;
         match self {
-            E::NamespaceExists | E::TableExists | E::ViewExists | E::RegisterView => false,
+            E::NamespaceExists | E::TableExists | E::ViewExists | E::RegisterView | E::LoadCredentials => false,
             E::ListViews | E::CreateView | E::LoadView | E::ReplaceView | E::DropView | E::RenameView => has_views,
             _ => true,
         }

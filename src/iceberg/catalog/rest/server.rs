@@ -1,6 +1,7 @@
 //! A server that has told its configuration, and requests to it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::answers::members;
@@ -10,6 +11,7 @@ use super::names::{RouteTarget, separator};
 use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::store::StoreOptions;
+use crate::store::credentials::RemoteRenewal;
 use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, encoded_path, is_unsent, pairs};
 use crate::types::json_members::OwnedMembers;
 
@@ -74,7 +76,7 @@ impl ServerConfig {
 /// A connected server.
 #[derive(Debug)]
 pub(super) struct RestServer {
-    client: HttpClient,
+    client: Arc<HttpClient>,
     uri: String,
     prefix: Option<String>,
     separator: String,
@@ -107,7 +109,7 @@ impl RestServer {
         let text = |key: &str| properties.get(key).map(String::as_str).filter(|v| !v.is_empty());
         let prefix = text("prefix").map(|prefix| encoded_path(prefix.trim_matches('/')));
         let separator = separator(text("namespace-separator"));
-        let (mut headers, mut delegation) = (headers(&properties), "vended-credentials".to_owned());
+        let (mut headers, mut delegation) = (headers(&properties), "vended-credentials,remote-signing".to_owned());
         // It is no header of every request.
         headers.retain(|(name, value)| match name.eq_ignore_ascii_case(DELEGATION) {
             true => {
@@ -117,7 +119,7 @@ impl RestServer {
             false => true,
         });
         RestServer {
-            client,
+            client: Arc::new(client),
             uri,
             prefix,
             separator,
@@ -129,6 +131,37 @@ impl RestServer {
             properties,
             storage,
         }
+    }
+
+    /// The client, and the headers of each request.
+    pub(super) fn connection(&self) -> (Arc<HttpClient>, Vec<(String, String)>) {
+        (self.client.clone(), self.headers.clone())
+    }
+
+    /// The URL of a path below that of the service. A whole URL stays the same.
+    pub(super) fn url_of(&self, path: &str) -> String {
+        match path.contains("://") {
+            true => path.to_owned(),
+            false => format!("{}/{}", self.uri, path.trim_start_matches('/')),
+        }
+    }
+
+    /// How other processes may ask a URL of the server: without a proof if it wants none, with the catalog's token if
+    /// the user asked for it (`may_renew`).
+    ///
+    /// # Errors
+    /// Those of the proof.
+    pub(super) fn elsewhere(&self, url: String, may_renew: bool) -> Result<Option<RemoteRenewal>> {
+        let Some(authorizer) = self.client.authorizer() else {
+            return Ok(self.headers.is_empty().then_some(RemoteRenewal { url, token: None }));
+        };
+        if !may_renew {
+            return Ok(None);
+        }
+        let proof = authorizer.authorize(&HttpRequest::new(HttpVerb::Get, url.clone()))?;
+        let bearer = proof.into_iter().find(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        let token = bearer.and_then(|(_, value)| value.strip_prefix("Bearer ").map(str::to_owned));
+        Ok(token.map(|token| RemoteRenewal { url, token: Some(token) }))
     }
 
     /// Whether the server has an endpoint.

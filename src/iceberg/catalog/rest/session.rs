@@ -16,6 +16,8 @@ use crate::store::http::{HttpAnswer, HttpClient, HttpSettings};
 
 /// A catalog as it was opened, and its server once it is connected.
 pub(super) struct RestSession {
+    /// Tells this session from others of the process.
+    pub(super) id: String,
     /// The catalog's name.
     pub(super) name: String,
     /// The properties that were given.
@@ -69,7 +71,8 @@ impl RestSession {
         StoreOptions::of_catalog(given)?;
         authorization::authorizer(given, &uri, &http_settings(given)?)?;
         let (name, given) = (name.to_owned(), given.clone());
-        Ok(RestSession { name, given, headers, uri, server: OnceLock::new(), loaded: Mutex::default() })
+        let id = uuid::Uuid::new_v4().to_string();
+        Ok(RestSession { id, name, given, headers, uri, server: OnceLock::new(), loaded: Mutex::default() })
     }
 
     /// Whether another process can open the catalog by its name and properties.

@@ -1,0 +1,49 @@
+//! Makes credential providers and file systems from the texts that `frazil.foreign` writes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use super::calls::attached;
+use super::files::PythonFiles;
+use crate::error::{Error, Result};
+use crate::store::credentials::{CredentialSource, LentCredentials};
+use crate::store::{ForeignMakers, Store};
+
+/// The module with the Python half.
+const MODULE: &str = "frazil.foreign";
+
+/// Makes what texts describe.
+pub(in crate::py) struct PythonMakers;
+
+impl ForeignMakers for PythonMakers {
+    fn source(&self, text: &str) -> Result<Arc<dyn CredentialSource>> {
+        let lend = attached(|py| Ok(py.import(MODULE)?.call_method1("lender", (text,))?.unbind()))?;
+        Ok(Arc::new(PythonLender { lend }))
+    }
+
+    fn files(&self, text: &str) -> Result<Arc<dyn Store>> {
+        let files = attached(|py| Ok(py.import(MODULE)?.call_method1("files", (text,))?.unbind()))?;
+        Ok(Arc::new(PythonFiles::new(files, text)))
+    }
+}
+
+/// A credential provider of the user.
+struct PythonLender {
+    lend: Py<PyAny>,
+}
+
+impl std::fmt::Debug for PythonLender {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PythonLender")
+    }
+}
+
+impl CredentialSource for PythonLender {
+    fn load(&self) -> Result<LentCredentials> {
+        let config: BTreeMap<String, String> = attached(|py| self.lend.bind(py).call0()?.extract())
+            .map_err(|e| Error::new(e.kind(), "the credential provider failed").because(e))?;
+        LentCredentials::provided(config)
+    }
+}

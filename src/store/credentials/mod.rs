@@ -1,0 +1,34 @@
+//! Credentials of object stores that are lent for a time, and renewed before they expire.
+//!
+//! A [`CredentialSource`] lends credentials. A [`Renewal`] keeps them, asks the source again early enough, and is
+//! shared by all stores of a process. `provider` hands them to the clients of `object_store`. Options carry the
+//! credentials, when they expire and how to renew them. So tasks in other processes can go on.
+//!
+//! - `aws`: profiles of Amazon's tools, assumed roles, programs that print keys, single sign-on
+//! - `azure_text`: connection strings of Azure
+//! - `endpoint`: an endpoint of a catalog's server that renews credentials or signs requests
+//! - `lent`: credentials with the time when they expire
+//! - `names`: the options that carry all this
+//! - `provider`: lent credentials for the clients of `object_store`
+//! - `registry`: the sources and signers of this process
+//! - `renewal`: keeps credentials and renews them in time
+//! - `signing`: requests that somebody else signs
+
+pub(super) mod aws;
+pub(super) mod azure_text;
+mod endpoint;
+mod lent;
+pub(super) mod names;
+pub(super) mod provider;
+mod registry;
+mod renewal;
+mod signing;
+
+pub use endpoint::{EndpointSigner, EndpointSource};
+pub use lent::{CredentialSource, LentCredentials, PrefixConfig, longest_prefix};
+pub use names::{EXECUTORS_MAY_RENEW, FILES};
+pub use registry::{Lending, RemoteRenewal, current_options, lend, renewals_of, sign_by};
+pub(super) use registry::{live, prefixes, signer};
+pub(super) use renewal::Renewal;
+pub(super) use signing::SigningConnector;
+pub use signing::{RequestSigner, SignRequest, SignedRequest};

@@ -1,0 +1,233 @@
+//! The sources and signers of this process, by the names that options carry.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use super::super::foreign;
+use super::super::options::StoreOptions;
+use super::super::runtime::PerProcess;
+use super::endpoint::{EndpointSigner, EndpointSource};
+use super::lent::{CredentialSource, LentCredentials, PrefixConfig, expiry, prefixes_of};
+use super::names::{EXECUTORS_MAY_RENEW, PREFIXES, PROVIDER, RENEW_TOKEN, RENEW_URL, SIGN_URL, SIGNER, SOURCE};
+use super::renewal::Renewal;
+use super::signing::RequestSigner;
+use crate::error::{Error, Result};
+
+/// The longest wait for a lock. After that, its holder is assumed to be lost in a fork.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+static SOURCES: Registered<dyn CredentialSource> = Registered::new();
+static SIGNERS: Registered<dyn RequestSigner> = Registered::new();
+
+/// Renewals by the name of their source.
+type SharedRenewals = Arc<Mutex<HashMap<String, Arc<Renewal>>>>;
+
+/// The renewals of this process.
+static RENEWALS: PerProcess<SharedRenewals> = PerProcess::new();
+
+/// What is registered by name. A forked process inherits it.
+struct Registered<T: ?Sized>(Mutex<BTreeMap<String, Arc<T>>>);
+
+impl<T: ?Sized> Registered<T> {
+    const fn new() -> Registered<T> {
+        Registered(Mutex::new(BTreeMap::new()))
+    }
+
+    /// `None` if the lock is lost in a fork.
+    fn with<R>(&self, work: impl FnOnce(&mut BTreeMap<String, Arc<T>>) -> R) -> Option<R> {
+        let began = Instant::now();
+        loop {
+            match self.0.try_lock() {
+                Ok(mut map) => return Some(work(&mut map)),
+                Err(TryLockError::Poisoned(map)) => return Some(work(&mut map.into_inner())),
+                Err(TryLockError::WouldBlock) if began.elapsed() > PATIENCE => return None,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    fn put(&self, name: &str, value: Arc<T>) {
+        self.with(|map| map.insert(name.to_owned(), value));
+    }
+
+    fn get(&self, name: &str) -> Option<Arc<T>> {
+        self.with(|map| map.get(name).cloned()).flatten()
+    }
+}
+
+/// What a server lends for the files of a table.
+pub struct Lending {
+    /// Names the source. Tables with the same name share the credentials, so that it must name the catalog, the table
+    /// and who asks.
+    pub name: String,
+    /// The first credentials.
+    pub lent: LentCredentials,
+    /// Renews them in this process.
+    pub source: Arc<dyn CredentialSource>,
+    /// Renews them in other processes: a URL that answers with `storage-credentials`.
+    pub elsewhere: Option<RemoteRenewal>,
+}
+
+/// How other processes ask the server.
+#[derive(Clone)]
+pub struct RemoteRenewal {
+    /// What they ask.
+    pub url: String,
+    /// The catalog's token. Give it only if the user asked for it by [`EXECUTORS_MAY_RENEW`]. A server without
+    /// authorization needs none.
+    pub token: Option<String>,
+}
+
+/// The options of a table's store with lent credentials. `storage` is that of the catalog, `location` is the table's.
+///
+/// Credentials of the longest prefix of a path come before the table's own options, and these before `storage`.
+pub fn lend(storage: StoreOptions, location: &str, lending: Lending) -> StoreOptions {
+    let Lending { name, lent, source, elsewhere } = lending;
+    SOURCES.put(&name, source);
+    let options = overlaid(storage, location, &lent).with_own(SOURCE, name);
+    match elsewhere {
+        Some(elsewhere) => with_elsewhere(options, RENEW_URL, elsewhere),
+        None => options,
+    }
+}
+
+fn with_elsewhere(options: StoreOptions, url: &str, elsewhere: RemoteRenewal) -> StoreOptions {
+    let options = options.with_own(url, elsewhere.url);
+    match elsewhere.token {
+        Some(token) => options.with_own(RENEW_TOKEN, token),
+        None => options,
+    }
+}
+
+/// Options, replaced by lent ones.
+fn overlaid(storage: StoreOptions, location: &str, lent: &LentCredentials) -> StoreOptions {
+    let options = storage.replaced_by(StoreOptions::of_server(&lent.config));
+    let fitting = super::lent::longest_prefix(&lent.prefixes, location);
+    let options = match fitting {
+        Some(fitting) => options.replaced_by(StoreOptions::of_server(&fitting.config)),
+        None => options,
+    };
+    match lent.prefixes_text() {
+        Some(text) => options.with_own(PREFIXES, text),
+        None => options,
+    }
+}
+
+/// The options of a table's store whose requests a server signs. `elsewhere` is as in [`Lending`].
+pub fn sign_by(
+    storage: StoreOptions,
+    name: &str,
+    signer: Arc<dyn RequestSigner>,
+    elsewhere: Option<RemoteRenewal>,
+) -> StoreOptions {
+    SIGNERS.put(name, signer);
+    let options = storage.with_own(SIGNER, name.to_owned());
+    match elsewhere {
+        Some(elsewhere) => with_elsewhere(options, SIGN_URL, elsewhere),
+        None => options,
+    }
+}
+
+/// The signer of the options, if a server signs the requests.
+///
+/// # Errors
+/// `Unsupported` in a process that may not ask the server.
+pub(crate) fn signer(options: &StoreOptions) -> Result<Option<Arc<dyn RequestSigner>>> {
+    let Some(name) = options.own(SIGNER) else { return Ok(None) };
+    if let Some(signer) = SIGNERS.get(name) {
+        return Ok(Some(signer));
+    }
+    match options.own(SIGN_URL) {
+        Some(url) => Ok(Some(Arc::new(EndpointSigner::with_token(url, options.own(RENEW_TOKEN))))),
+        None => Err(Error::unsupported("the catalog's server signs each request, and this process may not ask it")
+            .hint(format!(
+                "Give the catalog the property {EXECUTORS_MAY_RENEW}='true'. Tasks then carry the catalog's token"
+            ))),
+    }
+}
+
+/// The credentials of the options, if they expire or somebody lends them.
+///
+/// # Errors
+/// `InvalidInput` for options that nobody wrote; errors of the user's provider.
+pub(crate) fn live(options: &StoreOptions) -> Result<Option<Arc<Renewal>>> {
+    let first = first(options)?;
+    let (name, source): (&str, Option<Arc<dyn CredentialSource>>) = if let Some(text) = options.own(PROVIDER) {
+        let known = renewals()?.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned();
+        match known {
+            Some(known) => return Ok(Some(known)),
+            None => (text, Some(foreign::makers()?.source(text)?)),
+        }
+    } else if let Some((name, source)) = options.own(SOURCE).and_then(|name| Some((name, SOURCES.get(name)?))) {
+        (name, Some(source))
+    } else if let Some(url) = options.own(RENEW_URL) {
+        (url, Some(Arc::new(EndpointSource::with_token(url, options.own(RENEW_TOKEN)))))
+    } else {
+        let expires = first.as_ref().is_some_and(|first| first.expires_at_ms().is_some());
+        return Ok(expires.then(|| Arc::new(Renewal::new(first, None))));
+    };
+    shared(name, first, source).map(Some)
+}
+
+/// The renewal of this name in this process.
+pub(super) fn shared(
+    name: &str,
+    first: Option<LentCredentials>,
+    source: Option<Arc<dyn CredentialSource>>,
+) -> Result<Arc<Renewal>> {
+    let all = renewals()?;
+    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.get(name) {
+        // A task may bring newer credentials.
+        if let Some(first) = first {
+            known.offer(first);
+        }
+        return Ok(known.clone());
+    }
+    let renewal = Arc::new(Renewal::new(first, source));
+    all.insert(name.to_owned(), renewal.clone());
+    Ok(renewal)
+}
+
+fn renewals() -> Result<SharedRenewals> {
+    RENEWALS.get(|| Ok(Arc::default()))
+}
+
+/// The prefixes of the options that have credentials of their own.
+///
+/// # Errors
+/// `InvalidInput` for an option that nobody wrote.
+pub(crate) fn prefixes(options: &StoreOptions) -> Result<Vec<PrefixConfig>> {
+    let Some(text) = options.own(PREFIXES) else { return Ok(Vec::new()) };
+    let json =
+        serde_json::from_str(text).map_err(|_| Error::invalid(format!("the value of {PREFIXES} is not JSON")))?;
+    prefixes_of(&json)
+}
+
+/// The credentials that the options themselves have.
+fn first(options: &StoreOptions) -> Result<Option<LentCredentials>> {
+    let prefixes = prefixes(options)?;
+    let any = options.has_credentials() || !prefixes.is_empty();
+    Ok(any.then(|| LentCredentials { config: options.as_map().clone(), prefixes }))
+}
+
+/// Options for another process: with the newest credentials of this one. Others stay the same.
+pub fn current_options(options: &BTreeMap<String, String>, location: &str) -> BTreeMap<String, String> {
+    if !options.contains_key(SOURCE) || expiry(options).is_none() {
+        return options.clone();
+    }
+    let newest = StoreOptions::new(options).and_then(|options| {
+        let Some(renewal) = live(&options)? else { return Ok(options) };
+        Ok(overlaid(options, location, renewal.current()?.as_ref()))
+    });
+    // The receiver says what is wrong with expired ones.
+    newest.map_or_else(|_| options.clone(), |newest| newest.as_map().clone())
+}
+
+/// How often this process asked the source of a name, for tests.
+pub fn renewals_of(name: &str) -> u64 {
+    let all = renewals().unwrap_or_default();
+    let all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    all.get(name).map_or(0, |renewal| renewal.count())
+}

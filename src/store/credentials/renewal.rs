@@ -1,0 +1,269 @@
+//! Keeps credentials and renews them in time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use super::super::options::StoreOptions;
+use super::super::place::Service;
+use super::lent::{CredentialSource, LentCredentials, now_ms};
+use super::names::{EXECUTORS_MAY_RENEW, is_expiry};
+use crate::error::{Error, Result, is_secret_option};
+
+/// Credentials are renewed this long before they expire.
+const EARLY_MS: i64 = 5 * 60 * 1000;
+
+/// Or by this part of their life, if that is shorter.
+const EARLY_PART: i64 = 10;
+
+/// The longest pause after a failed renewal, while the old credentials are still valid.
+const PAUSE_MS: i64 = 10_000;
+
+/// New credentials are used at least for this time, whatever clock the server has.
+const LEAST_MS: i64 = 100;
+
+/// Credentials that are renewed in time. All stores of a process share one for each source.
+pub(crate) struct Renewal {
+    source: Option<Arc<dyn CredentialSource>>,
+    held: Mutex<Option<Held>>,
+    /// Locked while the source is asked.
+    asking: Mutex<()>,
+    count: AtomicU64,
+}
+
+/// Credentials, and when they are next renewed.
+struct Held {
+    lent: Arc<LentCredentials>,
+    renew_at_ms: i64,
+    expires_at_ms: i64,
+}
+
+impl Held {
+    fn new(lent: LentCredentials) -> Held {
+        let (now, expires) = (now_ms(), lent.expires_at_ms());
+        let renew_at_ms = expires.map_or(i64::MAX, |expires| {
+            let early = EARLY_MS.min(expires.saturating_sub(now).max(0) / EARLY_PART);
+            expires.saturating_sub(early)
+        });
+        Held { lent: Arc::new(lent), renew_at_ms, expires_at_ms: expires.unwrap_or(i64::MAX) }
+    }
+
+    /// Credentials that the source gave just now.
+    fn renewed(lent: LentCredentials) -> Held {
+        let held = Held::new(lent);
+        Held { renew_at_ms: held.renew_at_ms.max(now_ms() + LEAST_MS), ..held }
+    }
+}
+
+impl std::fmt::Debug for Renewal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Renewal").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+/// A lock, also after a panic elsewhere.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Renewal {
+    /// Credentials that a source renews. Without a source they are used until they expire.
+    pub(crate) fn new(first: Option<LentCredentials>, source: Option<Arc<dyn CredentialSource>>) -> Renewal {
+        Renewal { source, held: Mutex::new(first.map(Held::new)), asking: Mutex::new(()), count: AtomicU64::new(0) }
+    }
+
+    /// Takes over credentials that somebody else renewed, if they are valid for longer.
+    pub(super) fn offer(&self, others: LentCredentials) {
+        let mut held = locked(&self.held);
+        let offered = Held::new(others);
+        if held.as_ref().is_none_or(|held| held.expires_at_ms < offered.expires_at_ms) {
+            *held = Some(offered);
+        }
+    }
+
+    /// How often the source was asked.
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// The credentials, if they need no renewal yet.
+    pub(crate) fn ready(&self) -> Option<Arc<LentCredentials>> {
+        let held = locked(&self.held);
+        held.as_ref().filter(|held| now_ms() < held.renew_at_ms).map(|held| held.lent.clone())
+    }
+
+    /// The credentials. Renews them first if it is time. One thread asks the source. While the old credentials are
+    /// valid, the others use those.
+    ///
+    /// # Errors
+    /// `PermissionDenied` if the credentials have expired and can't be renewed.
+    pub(crate) fn current(&self) -> Result<Arc<LentCredentials>> {
+        if let Some(ready) = self.ready() {
+            return Ok(ready);
+        }
+        let valid = || locked(&self.held).as_ref().filter(|h| now_ms() < h.expires_at_ms).map(|h| h.lent.clone());
+        let Some(source) = &self.source else { return valid().ok_or_else(expired) };
+        let _asking = match (self.asking.try_lock(), valid()) {
+            (Ok(guard), _) => guard,
+            (Err(TryLockError::WouldBlock), Some(lent)) => return Ok(lent),
+            (Err(_), _) => locked(&self.asking),
+        };
+        // Another thread may have renewed them meanwhile.
+        if let Some(ready) = self.ready() {
+            return Ok(ready);
+        }
+        self.count.fetch_add(1, Ordering::Relaxed);
+        match (source.load(), valid()) {
+            (Ok(lent), _) => {
+                let held = Held::renewed(lent);
+                let lent = held.lent.clone();
+                *locked(&self.held) = Some(held);
+                Ok(lent)
+            }
+            (Err(_), Some(lent)) => {
+                if let Some(held) = &mut *locked(&self.held) {
+                    let left = held.expires_at_ms.saturating_sub(now_ms()).max(0);
+                    held.renew_at_ms = now_ms() + PAUSE_MS.min(left / EARLY_PART).max(LEAST_MS);
+                }
+                Ok(lent)
+            }
+            (Err(e), None) => Err(unrenewed(e)),
+        }
+    }
+
+    /// Whether there may be credentials of a service for a path. Those of a source that was not asked yet are unknown.
+    pub(crate) fn serves(&self, service: Service, path: &str) -> bool {
+        let held = locked(&self.held);
+        held.as_ref().is_none_or(|held| StoreOptions::of_lender(&held.lent.at(path)).has_credentials_of(service))
+    }
+
+    /// Values that no error may show.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let held = locked(&self.held);
+        let all = held.iter().flat_map(|held| held.lent.values());
+        let secret = all.filter(|(name, value)| value.len() > 3 && is_secret_option(name) && !is_expiry(name));
+        secret.map(|(_, value)| value.clone()).collect()
+    }
+}
+
+fn expired() -> Error {
+    Error::denied("the credentials of the table's files have expired, and this process can't renew them").hint(format!(
+        "Plan the scan again, or let tasks renew credentials: give the catalog the property {EXECUTORS_MAY_RENEW}='true'. \
+         Tasks then carry the catalog's token"
+    ))
+}
+
+fn unrenewed(e: Error) -> Error {
+    let hint = e.hint_text().map(str::to_owned);
+    let error = Error::new(e.kind(), "the credentials of the store can't be had").because(e);
+    error.hint(
+        hint.unwrap_or_else(|| "Check who lends the credentials: the catalog's server, or the provider".to_owned()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[derive(Debug, Default)]
+    struct Lender {
+        asked: AtomicU64,
+        life_ms: i64,
+        fails: std::sync::atomic::AtomicBool,
+        slow_ms: u64,
+    }
+
+    fn lent(token: &str, life_ms: i64) -> LentCredentials {
+        let config = [
+            ("s3.session-token", token.to_owned()),
+            ("s3.session-token-expires-at-ms", (now_ms() + life_ms).to_string()),
+        ];
+        LentCredentials { config: config.map(|(k, v)| (k.to_owned(), v)).into(), prefixes: Vec::new() }
+    }
+
+    impl CredentialSource for Lender {
+        fn load(&self) -> Result<LentCredentials> {
+            let n = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+            std::thread::sleep(std::time::Duration::from_millis(self.slow_ms));
+            match self.fails.load(Ordering::Relaxed) {
+                true => Err(Error::denied("no more").hint("Ask again")),
+                false => Ok(lent(&format!("token-{n}"), self.life_ms)),
+            }
+        }
+    }
+
+    fn token(renewal: &Renewal) -> String {
+        renewal.current().unwrap().config["s3.session-token"].clone()
+    }
+
+    fn pause(ms: u64) {
+        std::thread::sleep(std::time::Duration::from_millis(ms));
+    }
+
+    #[test]
+    fn credentials_are_renewed_before_they_expire() {
+        // Five minutes early, or a tenth of their life.
+        for (life, early) in [(3_600_000, 300_000), (600_000, 60_000), (20_000, 2_000)] {
+            let held = Held::new(lent("t", life));
+            assert!((held.expires_at_ms - held.renew_at_ms - early).abs() <= 5, "{life}");
+        }
+        let lender = Arc::new(Lender { life_ms: 1000, ..Lender::default() });
+        let renewal = Renewal::new(Some(lent("first", 1000)), Some(lender.clone()));
+        assert_eq!(token(&renewal), "first");
+        pause(920);
+        assert_eq!(token(&renewal), "token-1");
+        assert_eq!(token(&renewal), "token-1");
+        assert_eq!((renewal.count(), lender.asked.load(Ordering::Relaxed)), (1, 1));
+        assert_eq!(renewal.secrets(), ["token-1"]);
+    }
+
+    #[test]
+    fn one_thread_asks() {
+        let lender = Arc::new(Lender { life_ms: 60_000, slow_ms: 100, ..Lender::default() });
+        let renewal = Renewal::new(None, Some(lender.clone()));
+        std::thread::scope(|s| {
+            for _ in 0..8 {
+                s.spawn(|| assert_eq!(token(&renewal), "token-1"));
+            }
+        });
+        assert_eq!(renewal.count(), 1);
+        // While the old ones are valid, nobody waits for the new ones.
+        let renewal = Renewal::new(Some(lent("old", 1000)), Some(lender));
+        pause(905);
+        std::thread::scope(|s| {
+            let asking = s.spawn(|| token(&renewal));
+            pause(30);
+            assert_eq!(token(&renewal), "old");
+            assert_eq!(asking.join().unwrap(), "token-2");
+        });
+    }
+
+    #[test]
+    fn a_failed_renewal_keeps_what_is_valid() {
+        let lender = Arc::new(Lender { life_ms: 1000, fails: true.into(), ..Lender::default() });
+        let renewal = Renewal::new(Some(lent("old", 1000)), Some(lender.clone()));
+        pause(905);
+        assert_eq!(token(&renewal), "old");
+        assert_eq!(token(&renewal), "old");
+        // A server that fails is not asked again at once.
+        assert_eq!(renewal.count(), 1);
+        pause(100);
+        let e = renewal.current().unwrap_err();
+        assert_eq!((e.kind(), e.hint_text()), (ErrorKind::PermissionDenied, Some("Ask again")));
+        lender.fails.store(false, Ordering::Relaxed);
+        assert!(token(&renewal).starts_with("token-"));
+    }
+
+    #[test]
+    fn without_a_source_they_expire() {
+        let renewal = Renewal::new(Some(lent("old", 200)), None);
+        assert_eq!(token(&renewal), "old");
+        renewal.offer(lent("shorter", 100));
+        assert_eq!(token(&renewal), "old");
+        pause(210);
+        let e = renewal.current().unwrap_err();
+        assert!(e.message().contains("expired") && e.hint_text().unwrap().contains(EXECUTORS_MAY_RENEW));
+        renewal.offer(lent("new", 5000));
+        assert_eq!(token(&renewal), "new");
+    }
+}
