@@ -1,8 +1,8 @@
 //! Requests to services over HTTP, such as catalogs.
 //!
 //! [`HttpClient`] sends a request and waits for the whole answer. The answer's size is limited, Ctrl-C ends the wait,
-//! and connections belong to one process. Requests that change nothing are repeated after a passing failure. A request that
-//! changes something is sent once, unless the server recognises a repetition.
+//! and connections belong to one process. Requests that change nothing are repeated after a passing failure. A request
+//! that changes something is sent once, unless the server recognises a repetition.
 //!
 //! - `answer`: an answer, with its status, headers and body
 //! - `auth`: proofs of who sends a request
