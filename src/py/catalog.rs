@@ -27,7 +27,7 @@ impl PyCatalog {
 fn provider(callable: Py<PyAny>) -> HeaderProvider {
     Arc::new(move || {
         let called =
-            Python::attach(|py| -> PyResult<BTreeMap<String, String>> { Ok(callable.bind(py).call0()?.extract()?) });
+            Python::attach(|py| -> PyResult<BTreeMap<String, String>> { callable.bind(py).call0()?.extract() });
         let headers = called.map_err(|e| {
             Error::denied("the callable for headers failed")
                 .because(e)

@@ -116,7 +116,6 @@ CASES = {
     """,
     "unsupported": """
         fz.catalog("c", type="nessie", uri="http://127.0.0.1:9")
-        fz.catalog("c", type="polaris")
         pickle.dumps(memory)
         pickle.dumps(table.transaction())
         catalog.rename_table("db.t", "db.other")

@@ -91,11 +91,11 @@ impl RestPointer {
         let request = server.request(endpoint, RouteTarget::Table(&self.ident), &[])?.json(&body);
         Ok(match server.change("commit to the table", endpoint, &request) {
             ChangeVerdict::Done(answer) => match server.parsed(endpoint, &request, || DescribedTable::of(&answer)) {
-                Ok(table) => Sent::Committed(self.keep(table)),
+                Ok(table) => Sent::Committed(Box::new(self.keep(table))),
                 // The server says that it succeeded, but not with which result.
-                Err(e) => Sent::Open(ChangeVerdict::Unknown(e)),
+                Err(e) => Sent::Open(Box::new(ChangeVerdict::Unknown(e))),
             },
-            verdict => Sent::Open(verdict),
+            verdict => Sent::Open(Box::new(verdict)),
         })
     }
 }
@@ -103,9 +103,9 @@ impl RestPointer {
 /// The result of sending a commit.
 enum Sent {
     /// The server made this version.
-    Committed(TableVersion),
+    Committed(Box<TableVersion>),
     /// Anything else.
-    Open(ChangeVerdict),
+    Open(Box<ChangeVerdict>),
 }
 
 /// Why a commit is refused before it is sent.
@@ -144,8 +144,8 @@ impl MetadataPointer for RestPointer {
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
         let named = |e: Error| e.with("table", &self.ident);
         let verdict = match self.session.server().and_then(|server| self.send(server, commit)) {
-            Ok(Sent::Committed(version)) => return Publication::Committed(Box::new(version)),
-            Ok(Sent::Open(verdict)) => verdict,
+            Ok(Sent::Committed(version)) => return Publication::Committed(version),
+            Ok(Sent::Open(verdict)) => *verdict,
             Err(e) => return Publication::Refused(named(e)),
         };
         match verdict {

@@ -64,7 +64,7 @@ impl RestServer {
         };
         let doing = "list namespaces";
         let entries = self.entries(doing, Endpoint::ListNamespaces, RouteTarget::Catalog, &query, "namespaces")?;
-        entries.iter().map(|json| levels(json)).collect()
+        entries.iter().map(levels).collect()
     }
 
     /// The tables directly in a namespace.

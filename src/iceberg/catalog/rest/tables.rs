@@ -118,7 +118,13 @@ impl RestServer {
                 Err(e) => e,
             },
             ChangeVerdict::Unknown(e) => e,
-            ChangeVerdict::Refused(_, e) | ChangeVerdict::InTheWay(e) | ChangeVerdict::Later(e, _) => return Err(e),
+            ChangeVerdict::Refused(_, e) | ChangeVerdict::InTheWay(e) => return Err(e),
+            ChangeVerdict::Later(e, _) => {
+                return match self.load_table(ident, None) {
+                    Ok(LoadedTable::Table(table)) if is_like(&table.metadata, &commit.next) => Ok(*table),
+                    _ => Err(e),
+                };
+            }
         };
         match self.load_table(ident, None) {
             Ok(LoadedTable::Table(table)) if is_like(&table.metadata, &commit.next) => Ok(*table),
@@ -158,7 +164,7 @@ impl RestServer {
         let body = json!({"source": ident_json(from), "destination": ident_json(to)});
         let request = self.request(endpoint, RouteTarget::Catalog, &[])?.json(&body);
         let verdict = self.change("rename the table", endpoint, &request);
-        let done = verdict.settled(|| Ok(!self.has_table(from)? && self.has_table(to)?));
+        let done = verdict.settled_twice(|| Ok(!self.has_table(from)? && self.has_table(to)?));
         done.map(drop).with("table", from).with("to", to)
     }
 
@@ -177,7 +183,7 @@ impl RestServer {
                     false => e.hint("The server drops tables only together with their files: use purge=True"),
                 })
             }
-            verdict => verdict.settled(|| Ok(!self.has_table(ident)?)).map(drop),
+            verdict => verdict.settled_twice(|| Ok(!self.has_table(ident)?)).map(drop),
         }
         .with("table", ident)
     }

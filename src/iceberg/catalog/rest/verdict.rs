@@ -30,12 +30,30 @@ impl ChangeVerdict {
     pub(super) fn settled(self, is_done: impl FnOnce() -> Result<bool>) -> Result<Option<HttpAnswer>> {
         match self {
             ChangeVerdict::Done(answer) => Ok(Some(answer)),
-            ChangeVerdict::Refused(_, e) | ChangeVerdict::InTheWay(e) | ChangeVerdict::Later(e, _) => Err(e),
+            ChangeVerdict::Refused(_, e) | ChangeVerdict::InTheWay(e) => Err(e),
+            ChangeVerdict::Later(e, _) => match is_done() {
+                Ok(true) => Ok(None),
+                _ => Err(e),
+            },
             ChangeVerdict::Unknown(e) => match is_done() {
                 Ok(true) => Ok(None),
                 Ok(false) => Err(unknown(e)),
                 Err(why) => Err(unknown(e.with("looked", why.message()))),
             },
+        }
+    }
+}
+
+impl ChangeVerdict {
+    /// As [`ChangeVerdict::settled`], for changes that are in their own way when they are sent twice: a drop or a
+    /// rename. A proxy may have repeated them.
+    ///
+    /// # Errors
+    /// As [`ChangeVerdict::settled`].
+    pub(super) fn settled_twice(self, is_done: impl FnOnce() -> Result<bool>) -> Result<Option<HttpAnswer>> {
+        match self {
+            ChangeVerdict::InTheWay(e) => ChangeVerdict::Later(e, None).settled(is_done),
+            verdict => verdict.settled(is_done),
         }
     }
 }

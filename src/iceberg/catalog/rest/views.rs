@@ -93,7 +93,8 @@ impl RestServer {
         let request = self.request(endpoint, RouteTarget::View(ident), &[])?.json(&body);
         match self.change("replace the view", endpoint, &request) {
             ChangeVerdict::InTheWay(e) => {
-                Err(Error::conflict("another client changed the view first").because(e)).with("view", ident)
+                let e = Error::conflict("another client changed the view first").because(e);
+                self.changed_view(endpoint, ident, new, base.version, ChangeVerdict::Later(e, None))
             }
             verdict => self.changed_view(endpoint, ident, new, base.version, verdict),
         }
@@ -143,7 +144,7 @@ impl RestServer {
         let body = json!({"source": ident_json(from), "destination": ident_json(to)});
         let request = self.request(endpoint, RouteTarget::Catalog, &[])?.json(&body);
         let verdict = self.change("rename the view", endpoint, &request);
-        let done = verdict.settled(|| Ok(!self.has_view(from)? && self.has_view(to)?));
+        let done = verdict.settled_twice(|| Ok(!self.has_view(from)? && self.has_view(to)?));
         done.map(drop).with("view", from).with("to", to)
     }
 
@@ -155,7 +156,7 @@ impl RestServer {
         let endpoint = Endpoint::DropView;
         let request = self.request(endpoint, RouteTarget::View(ident), &[])?;
         let verdict = self.change("drop the view", endpoint, &request);
-        verdict.settled(|| Ok(!self.has_view(ident)?)).map(drop).with("view", ident)
+        verdict.settled_twice(|| Ok(!self.has_view(ident)?)).map(drop).with("view", ident)
     }
 }
 
