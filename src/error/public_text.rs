@@ -120,7 +120,7 @@ pub fn is_secret_option(name: &str) -> bool {
 }
 
 /// Whether a parameter of this name, in any text, has a secret value.
-pub fn is_secret_name(name: &str) -> bool {
+fn is_secret_name(name: &str) -> bool {
     let plain: String = name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect();
     plain == "sig" || SECRET_NAMES.iter().any(|part| plain.contains(part))
 }
