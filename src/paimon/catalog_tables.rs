@@ -39,7 +39,7 @@ impl fmt::Debug for PaimonCatalog {
 }
 
 impl PaimonCatalog {
-    /// Those in the folder that the property `warehouse` names.
+    /// The tables in the folder that the property `warehouse` names.
     ///
     /// # Errors
     /// `InvalidInput` for an empty folder; `Unsupported` for other storage.

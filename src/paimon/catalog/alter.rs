@@ -17,11 +17,11 @@ use crate::types::options::Options;
 
 /// How often a new schema is tried while other writers make schemas too.
 ///
-/// The loop of commits would not fit. The store creates the one file of a schema, or reports that it already exists:
-/// nothing else was written, so nothing has to be looked for or removed, and the next attempt needs no wait.
+/// The loop of commits would not fit here. The store creates the one file of a schema, or reports that it already
+/// exists. Nothing else was written, so there is nothing to look for or to remove. The next attempt needs no wait.
 const ATTEMPTS: usize = 100;
 
-/// Types nest at most so deep.
+/// The deepest nesting of types.
 const MAX_DEPTH: usize = 64;
 
 /// Options that a table with data must keep.
@@ -54,8 +54,8 @@ pub enum ColumnPosition {
     Before(String),
 }
 
-/// One change of a schema. Columns are named by paths: members of rows by their names, what is in an array `element`,
-/// the values of a map `value`.
+/// One change of a schema. Columns are named by paths: a member of a row by its name, the elements of an array by
+/// `element`, the values of a map by `value`.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum SchemaChange {
@@ -141,7 +141,7 @@ impl TableFolder {
 
     /// Deleted rows come back if readers no longer look for deletion vectors.
     fn check_vectors(&self, current: &TableSchema, next: &TableSchema, latest: Option<&PaimonSnapshot>) -> Result<()> {
-        // Another writer may have set anything, which is not a truth value and so does not turn them on.
+        // Another writer may have set a text that is not a truth value. Such a text does not turn them on.
         let has = |schema: &TableSchema| schema.options().deletion_vectors().unwrap_or(false);
         let manifest = latest.and_then(|snapshot| snapshot.index_manifest.as_deref());
         let Some(manifest) = manifest.filter(|_| has(current) && !has(next)) else { return Ok(()) };
@@ -341,7 +341,7 @@ fn check_option(old: &TableSchema, key: &str, value: Option<&str>, has_snapshots
         }
     }
     match has_snapshots {
-        // Without an option its default holds.
+        // If an option is missing, its default holds.
         true => check_flags(old, key, current, value.unwrap_or("false")),
         false => Ok(()),
     }

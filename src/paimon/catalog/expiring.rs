@@ -32,7 +32,7 @@ impl TableFolder {
         self.store().delete(&self.expiring_path())
     }
 
-    /// Whether a snapshot has expired, or an expiry has begun to remove its files, and no tag keeps them.
+    /// Whether a snapshot has expired, or an expiry has begun to remove its files. It has not if a tag keeps them.
     ///
     /// # Errors
     /// As [`TableFolder::lasting_from`] and [`TableFolder::tags`].
@@ -74,7 +74,7 @@ impl TableFolder {
         }
     }
 
-    /// Removes the snapshots from a number on whose expiry has begun, before the table is rolled back to them.
+    /// Removes the half-expired snapshots from a number on, before the table is rolled back to them.
     pub(super) fn drop_half_expired_from(&self, first: i64) -> Result<()> {
         let lasting = self.lasting_from()?;
         let mut half = self.snapshot_ids()?.into_iter().filter(|id| (first..lasting).contains(id));

@@ -61,7 +61,7 @@ fn used_up(what: &str) -> Error {
         .hint("Create a new table and append the rows to it")
 }
 
-/// A field and the fields in it with the next ids.
+/// Gives a field and the fields in it the next ids.
 ///
 /// # Errors
 /// `InvalidInput` if there are no more ids.
@@ -75,7 +75,7 @@ pub(super) fn renumbered(field: &DataField, next: &mut FieldId) -> Result<DataFi
     Ok(DataField { id, ty: renumbered_type(&field.ty, next)?, ..field.clone() })
 }
 
-/// A type whose fields have the next ids.
+/// Gives the fields in a type the next ids.
 ///
 /// # Errors
 /// As [`renumbered`].

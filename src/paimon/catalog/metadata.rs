@@ -40,8 +40,8 @@ impl PaimonTableMetadata {
         latest.ok_or_else(|| Error::corrupt("the table has no schema").with("path", self.folder.root()))
     }
 
-    /// Refuses to look at other versions than the one that was read: they are of another table by now, if the table was
-    /// dropped and created again in the same folder.
+    /// Refuses to look at versions other than the one that was read, if the folder has another table by now. That
+    /// happens if the table was dropped and created again.
     ///
     /// # Errors
     /// `NotFound` if its first schema is gone or another one; those of the store.
@@ -54,7 +54,8 @@ impl PaimonTableMetadata {
         }
     }
 
-    /// The same of what was read of the folder since. Schema files never change: one that both have tells.
+    /// The same check for newer metadata of the folder. Schema files never change, so a schema that both have
+    /// decides.
     ///
     /// # Errors
     /// `NotFound` if it is of another table.
@@ -73,8 +74,8 @@ impl PaimonTableMetadata {
             .hint("Open it again")
     }
 
-    /// What tells the table from those that were or will be in the same folder: where it is, and when its first schema
-    /// was made.
+    /// The identity of the table among those that were or will be in the same folder: its location, and the time of
+    /// its first schema.
     pub fn identity(&self) -> String {
         format!("{}@{}", self.folder.root(), self.made_at_ms())
     }

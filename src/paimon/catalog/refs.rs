@@ -60,8 +60,8 @@ impl TableFolder {
     }
 
     /// Makes (`make`) a tag of a snapshot that has all its files. The tag keeps the files from then on, but an expiry
-    /// may have begun just before. An expiry records what it removes before it reads tags. So this checks that record
-    /// again and, if necessary, undoes the tag (`undo`).
+    /// may have begun just before. An expiry records the snapshots that it removes before it reads tags. So this
+    /// checks that record again and, if necessary, undoes the tag (`undo`).
     ///
     /// # Errors
     /// `NotFound` if the snapshot has expired or is about to; those of `make` and of the store.
@@ -178,7 +178,7 @@ impl TableFolder {
     }
 
     fn remove_branch_folder(&self) -> Result<()> {
-        // From here on it is not there.
+        // From here on the branch does not exist.
         if let Some(lowest) = self.schema_ids()?.first() {
             self.store().delete(&self.schema_path(*lowest))?;
         }
@@ -307,7 +307,7 @@ impl TableFolder {
         if self.has_snapshot(target.id)? {
             self.check_lasts(&target)?;
         }
-        // A hint to a deleted snapshot is an error, and a hint to the target hides what follows a gap.
+        // A hint to a deleted snapshot is an error, and a hint to the target hides snapshots after a gap.
         self.forget_latest()?;
         for tag in self.tags()?.into_iter().filter(|tag| tag.snapshot.id > target.id) {
             self.store().delete(&self.tag_path(&tag.name)).with("tag", &tag.name)?;
@@ -357,7 +357,7 @@ impl TableFolder {
     }
 }
 
-/// Whether two files tell of one commit.
+/// Whether two snapshot files describe the same commit.
 fn is_same_commit(a: &PaimonSnapshot, b: &PaimonSnapshot) -> bool {
     (a.id, &a.base_manifest_list, &a.delta_manifest_list) == (b.id, &b.base_manifest_list, &b.delta_manifest_list)
 }

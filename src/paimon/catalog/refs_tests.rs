@@ -111,7 +111,7 @@ fn what_comes_while_a_rollback_goes_on_is_taken_back_too() {
         let late = TableFolder::open(Arc::new(Hooked(Late)), t.root()).unwrap();
         let target = late.roll_back(&to).unwrap();
         assert_eq!((latest(&t).0, t.snapshot_ids().unwrap().last().copied()), (target.id, Some(target.id)));
-        // A hint would hide what comes later still.
+        // A hint would hide later commits.
         assert!(t.store().get(&format!("{}/snapshot/LATEST", t.root())).is_err());
         commit(&t, &[9]);
         assert_eq!(latest(&t), (target.id + 1, Some(9)));

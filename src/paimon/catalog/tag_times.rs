@@ -88,7 +88,7 @@ fn is_overdue(tag: &Tag, now_ms: i64) -> bool {
 /// The names of the branch's expired tags; empty if the table's option `tag.time-expire-enabled` is false.
 ///
 /// # Errors
-/// Those of the store; `CorruptTable` for a tag that can't be read; `InvalidInput` for an option that can't be.
+/// Those of the store; `CorruptTable` for a tag that can't be read; `InvalidInput` for an invalid option.
 pub fn overdue_tags(folder: &TableFolder, now_ms: i64) -> Result<Vec<String>> {
     if !folder.latest_schema()?.options().boolean("tag.time-expire-enabled", true)? {
         return Ok(Vec::new());
