@@ -381,7 +381,7 @@ fn no_column(path: &[String]) -> Error {
     bad(format!("the table has no column '{}'", path.join(".")))
 }
 
-/// Changes the columns that one is among; `change` gets its place.
+/// Changes the list of fields that a field is in; `change` gets the list and the field's place.
 fn with_siblings(
     fields: &mut Vec<DataField>,
     path: &[String],

@@ -260,7 +260,7 @@ impl TableFolder {
         Ok(known(self)?.iter().filter(is_theirs).map(|s| s.id).max().unwrap_or(0))
     }
 
-    /// The lowest of the schemas of either branch that the other has not, or not so.
+    /// The lowest number of a schema that the branches do not share: only one has it, or the contents differ.
     fn first_other_schema(&self, branch: &TableFolder) -> Result<Option<i64>> {
         let (own, theirs) = (self.schema_ids()?, branch.schema_ids()?);
         for id in own.iter().chain(&theirs).copied().collect::<BTreeSet<i64>>() {
@@ -272,14 +272,14 @@ impl TableFolder {
         Ok(None)
     }
 
-    /// Whether this branch has no schema that the other has not.
+    /// Whether the other branch has all schemas of this one.
     fn schemas_fit(&self, branch: &TableFolder) -> Result<bool> {
         let last = self.schema_ids()?.last().copied();
         Ok(self.first_other_schema(branch)?.is_none_or(|first| last.is_some_and(|last| first > last)))
     }
 
-    /// Takes over the schemas of another branch. At any time the latest is one that the snapshots below can be read
-    /// with.
+    /// Takes over the schemas of another branch. At any time, all remaining snapshots can be read with the latest
+    /// schema.
     fn follow_schemas(&self, branch: &TableFolder) -> Result<()> {
         let Some(first) = self.first_other_schema(branch)? else { return Ok(()) };
         for id in self.schema_ids()?.into_iter().rev().filter(|id| *id >= first) {

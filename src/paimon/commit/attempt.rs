@@ -132,8 +132,8 @@ impl<'p> SnapshotAttempt<'p> {
         }
     }
 
-    /// The snapshot that shows that the table has the commit already. Its user numbers commits in ascending order, so
-    /// the first look is done with a later one too.
+    /// The snapshot that shows that the table has the commit already. Its user numbers commits in ascending order. So
+    /// in the first search, a later commit of the user shows it too.
     fn replayed(&self, latest: &PaimonSnapshot) -> Result<Option<PaimonSnapshot>> {
         if self.input.identifier == NO_IDENTIFIER {
             return Ok(None);

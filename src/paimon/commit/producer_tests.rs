@@ -533,7 +533,8 @@ fn what_is_interrupted_before_it_is_published_is_not() {
     assert_eq!((t.names(), t.orphans()), (set(&["b"]), Vec::<String>::new()));
 }
 
-/// Runs a change whose first `stale` plans are contradicted by another commit. Plans after those are what `last` says.
+/// Runs a change with `stale` plans that another commit contradicts. `last` says whether later plans have something
+/// to commit.
 fn replanned(t: &Setup, stale: usize, last: bool) -> (Result<Option<PaimonSnapshot>>, usize) {
     let mut plans = 0;
     let mut plan = || {

@@ -136,7 +136,7 @@ const TYPED: &[(AllowedValues, &[&str])] = &[
     (AllowedValues::StatisticsByLevel, &["metadata.stats-mode.per.level"]),
 ];
 
-/// Options of single columns, after `fields.<column>.`; the functions that columns have look at theirs themselves.
+/// Options of single columns, after `fields.<column>.`. The functions of columns check their own options.
 const OF_COLUMNS: [(&str, AllowedValues); 4] = [
     ("count-limit", AllowedValues::Number),
     ("distinct", AllowedValues::Truth),

@@ -374,7 +374,7 @@ fn snapshot_of(folder: &TableFolder, version: &Version) -> Result<Option<i64>> {
     }
 }
 
-/// Branches begin at a tag, which keeps their files from expiry; or empty, where the table is.
+/// Makes a branch at a tag, which keeps the branch's files from expiry. A branch of an empty table is empty.
 fn create_branch(folder: &TableFolder, name: &str, version: &Version) -> Result<()> {
     if folder.tag_names()?.iter().any(|tag| tag == name) {
         return Err(Error::already_exists(format!("the tag '{name}' already exists")));

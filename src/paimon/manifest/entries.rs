@@ -30,7 +30,7 @@ pub const NO_NAMES: u32 = u32::MAX;
 /// number of buckets.
 pub type Keep<'r> = &'r (dyn Fn(&[u8], i32, i32) -> bool + Sync);
 
-/// What decoding should keep of the entries.
+/// The parts of entries that decoding keeps.
 #[derive(Clone, Copy, Default)]
 pub struct PaimonEntryRequest<'r> {
     /// Keep statistics of keys.
@@ -89,7 +89,7 @@ pub struct PaimonEntryColumns {
     pub names: Vec<Arc<[String]>>,
     /// The values of members that only later versions know.
     pub(crate) unknown: BytesColumn,
-    /// What these members are.
+    /// The description of these members.
     pub(crate) unknown_members: Option<Arc<UnknownMembers>>,
 }
 

@@ -33,7 +33,7 @@ pub struct HashIndexes {
 }
 
 impl HashIndexes {
-    /// Those among the index files of a snapshot of the table in the folder `root`.
+    /// The hash indexes among the index files of a snapshot of the table in the folder `root`.
     ///
     /// # Errors
     /// As [`TablePaths::new`].

@@ -28,7 +28,7 @@ pub struct FileVerdict {
     pub manifest: String,
     /// Where it was decided.
     pub stage: PruneStage,
-    /// In words; empty if kept.
+    /// The reason in words; empty if kept.
     pub reason: String,
 }
 
