@@ -172,7 +172,7 @@ impl Extreme {
     }
 }
 
-/// What is known about the column in one file.
+/// The known facts about the column in one file.
 pub(crate) struct FileFacts<'a> {
     pub(crate) nulls: Option<u64>,
     pub(crate) nans: Option<u64>,
@@ -211,7 +211,7 @@ impl ColumnFold {
             return;
         }
         self.ordinary = true;
-        // A value that all rows share stays, whichever rows remain.
+        // A value that all rows share stays, even if only some rows remain.
         let alike = facts.nulls == Some(0) && facts.nans == Some(0) && facts.lower.is_some();
         let alike = alike && facts.lower.zip(facts.upper).is_some_and(|(l, u)| l.sql_cmp(u) == Some(Ordering::Equal));
         let attained = whole && facts.tight || alike && matches!(coverage, Coverage::Vector(_));

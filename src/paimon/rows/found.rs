@@ -23,7 +23,7 @@ impl FileHits {
         self.positions.is_none()
     }
 
-    /// How many there are; of whole files with deletes that were not counted, those too.
+    /// The number of rows. For a whole file with deletes that were not counted, it includes the deleted rows.
     pub(crate) fn rows(&self) -> u64 {
         let left = || u64::try_from(left(&self.task).unwrap_or(self.task.data_file.record_count)).unwrap_or(0);
         self.positions.as_ref().map_or_else(left, PositionSet::len)

@@ -1,6 +1,7 @@
 //! Schema files: columns, keys and options of a table at one time.
 //!
-//! Source: Paimon specification, "Schema"; Java's `SchemaSerializer` and `TableSchema` for what older versions mean.
+//! Source: Paimon specification, "Schema"; Java's `SchemaSerializer` and `TableSchema` for the meaning of older
+//! versions.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -85,7 +86,7 @@ fn no(key: &str) -> Error {
     Error::corrupt(format!("the schema has no '{key}'"))
 }
 
-/// How deep objects and lists are in each other; the parser of JSON knows a limit of its own.
+/// The nesting depth of objects and lists. The parser of JSON has its own limit.
 fn depth_of(json: &Json) -> usize {
     match json {
         Json::Object(members) => 1 + members.values().map(depth_of).max().unwrap_or(0),
@@ -187,7 +188,7 @@ impl TableSchema {
         TableSchema::from_json(raw)
     }
 
-    /// What a schema like this one is made of.
+    /// The parts to make a schema like this one.
     pub fn parts(&self) -> SchemaParts {
         SchemaParts {
             id: self.id,
@@ -236,7 +237,7 @@ impl TableSchema {
         &self.columns
     }
 
-    /// The exact types of the columns and of what is in them, by id.
+    /// The exact types of the columns and of their parts, by id.
     pub fn declared(&self) -> &Arc<BTreeMap<FieldId, String>> {
         &self.declared
     }

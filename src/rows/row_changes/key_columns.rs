@@ -142,7 +142,7 @@ fn name_of(path: &[&Field]) -> String {
     path.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(".")
 }
 
-/// The fields down to a column; one at the top level whose name has dots comes first.
+/// The fields down to a column. A column at the top level with dots in its name comes first.
 fn path_of<'a>(schema: &'a Schema, name: &str) -> Result<Vec<&'a Field>> {
     if let Some(top) = schema.fields.iter().find(|f| f.name == name) {
         return Ok(vec![top]);

@@ -1,4 +1,4 @@
-//! Which files can contain a row with one of the source's keys.
+//! Finds the files that can contain a row with one of the source's keys.
 //!
 //! A file is skipped if no key lies between its bounds of a key column, or if no key falls into its partition. The
 //! keys are sorted once. Each file then needs one binary search, and no expression is built for a key.
@@ -15,7 +15,7 @@ use crate::expr::bounds::{ColumnBounds, Presence};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op, Predicate, parse};
 use crate::types::{Field, FieldId, PrimitiveType, ValueRef};
 
-/// What is known about the source's keys.
+/// The known facts about the source's keys.
 pub(crate) struct KeyRanges {
     pub(crate) columns: Vec<KeyColumn>,
     /// By spec.
@@ -42,7 +42,7 @@ impl KeyRanges {
         KeyRanges { columns, partitions: HashMap::new() }
     }
 
-    /// A filter that is true for every row whose key the source has. It may be true for all rows.
+    /// A filter that is true for every row with a key of the source. It may be true for all rows.
     ///
     /// # Errors
     /// `Internal` if a value has no text.

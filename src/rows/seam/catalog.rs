@@ -181,7 +181,7 @@ impl dyn Catalog {
         Ok(self.check_namespace(namespace).if_found()?.is_some())
     }
 
-    /// What was found for a verb, or an error that names the verb and the catalog.
+    /// Returns the content of `found`, or an error that names the verb and the catalog.
     ///
     /// # Errors
     /// `Unsupported` if `found` is `None`.
