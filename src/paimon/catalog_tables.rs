@@ -32,7 +32,7 @@ pub(crate) struct PaimonCatalog {
 }
 
 impl fmt::Debug for PaimonCatalog {
-    /// Without the properties, which hold secrets.
+    /// Leaves out the properties, which hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PaimonCatalog({:?})", self.name)
     }

@@ -231,7 +231,7 @@ impl ColumnFold {
         };
         let (mut min, mut max) = (self.lower.finish(Ordering::Less), self.upper.finish(Ordering::Greater));
         if !self.ordinary {
-            // Nothing but nulls and NaNs, so the least value is a NaN or does not exist.
+            // There are only nulls and NaNs, so the least value is a NaN or does not exist.
             let exact = self.nan || !self.nan_unknown;
             min = Fact { value: self.nan.then(|| nan_value.clone()), exact };
             max = min.clone();

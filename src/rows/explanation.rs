@@ -8,7 +8,7 @@ pub struct FunnelStage {
     /// `manifest counts`, `partition summaries`, `delete manifests`, `delete files`, `partition tuples`,
     /// `column metrics`, `deletes attached`.
     pub name: &'static str,
-    /// What is counted: `manifest`, `data file` or `delete file`.
+    /// The counted unit: `manifest`, `data file` or `delete file`.
     pub unit: &'static str,
     /// The number of inputs.
     pub considered: u64,
@@ -33,7 +33,7 @@ pub struct DeleteFacts {
     pub equality: u64,
     /// Deletion vectors.
     pub vectors: u64,
-    /// Those of them that apply to a kept file.
+    /// Deletes that apply to a kept file.
     pub attached: u64,
     /// How often they were attached to data files.
     pub attachments: u64,
@@ -81,7 +81,7 @@ pub struct Explain {
     pub stages: Vec<FunnelStage>,
     /// Deletes.
     pub deletes: DeleteFacts,
-    /// For a scan of changes: the changes of each commit, oldest first.
+    /// The changes of each commit, oldest first, for a scan of changes.
     pub commits: Vec<CommitFacts>,
     /// The plan cache, if the scan has one.
     pub cache: Option<CacheFacts>,
@@ -109,7 +109,7 @@ pub struct Clause {
     /// Stages that can use it: `manifest list`, `partitions`, `column metrics`. Without stages, the clause is only
     /// checked on rows.
     pub stages: Vec<&'static str>,
-    /// Reasons why other stages can't use it, and its limits; empty if there are none.
+    /// Reasons why other stages can't use it, and its limits; may be empty.
     pub limits: Vec<String>,
 }
 

@@ -46,7 +46,7 @@ impl ScanShape {
         }
     }
 
-    /// With a request's filter and columns.
+    /// The shape with a request's filter and columns.
     ///
     /// # Errors
     /// As [`ScanShape::filter`] and [`ScanShape::select`].

@@ -54,8 +54,8 @@ pub enum ColumnPosition {
     Before(String),
 }
 
-/// One change of a schema. Columns are named by paths: a member of a row by its name, the elements of an array by
-/// `element`, the values of a map by `value`.
+/// One change of a schema. A path names a column: through the names of a row's members, `element` of arrays, and
+/// `value` of maps.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum SchemaChange {
@@ -139,7 +139,7 @@ impl TableFolder {
         Err(Error::conflict("other writers changed the schema each time").with("path", self.root()))
     }
 
-    /// Deleted rows come back if readers no longer look for deletion vectors.
+    /// Refuses changes after which readers no longer look for deletion vectors: deleted rows would come back.
     fn check_vectors(&self, current: &TableSchema, next: &TableSchema, latest: Option<&PaimonSnapshot>) -> Result<()> {
         // Another writer may have set a text that is not a truth value. Such a text does not turn them on.
         let has = |schema: &TableSchema| schema.options().deletion_vectors().unwrap_or(false);

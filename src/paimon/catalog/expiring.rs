@@ -1,5 +1,5 @@
-//! The snapshots that an expiry has begun to remove. Frazil's own file `snapshot/EXPIRING` lists them while an expiry
-//! runs. If the expiry dies, the file stays. Other engines ignore it.
+//! Snapshots in the process of being removed. Frazil's own file `snapshot/EXPIRING` lists them while an expiry runs.
+//! If the expiry dies, the file stays. Other engines ignore it.
 //!
 //! The hint `EARLIEST` can't be used for that: Java keeps whole snapshots before it, if a branch was merged.
 
@@ -21,13 +21,13 @@ impl TableFolder {
         join(&self.folder("snapshot"), "EXPIRING")
     }
 
-    /// Says that the snapshots before one are being expired.
+    /// Records that the snapshots before one are being expired.
     pub(crate) fn begin_expiry(&self, kept: &PaimonSnapshot) -> Result<()> {
         let said = json!({FIRST_KEPT: kept.id, DELTA_MANIFEST_LIST: kept.delta_manifest_list});
         self.store().put(&self.expiring_path(), said.to_string().as_bytes())
     }
 
-    /// Says that no expiry is at work any more.
+    /// Records that no expiry is at work any more.
     pub(crate) fn end_expiry(&self) -> Result<()> {
         self.store().delete(&self.expiring_path())
     }

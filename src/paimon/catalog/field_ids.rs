@@ -22,7 +22,7 @@ impl TableFolder {
         for id in self.schema_ids()? {
             match if id == current.id { continue } else { self.schema(id) } {
                 Ok(schema) => highest = highest.max(schema.highest_field_id).max(highest_of(&schema.fields)),
-                // Files of a schema that is gone or can't be read can't be read either.
+                // If a schema is gone or can't be read, its files can't be read either.
                 Err(e)
                     if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::CorruptTable | ErrorKind::Unsupported) => {}
                 Err(e) => return Err(e),

@@ -13,7 +13,7 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 pub struct PaimonTableMetadata {
     /// Its folder, on the branch that is read.
     pub folder: TableFolder,
-    /// The branch's schemas by their numbers: data files are of the one that they were written with.
+    /// The branch's schemas by their numbers. A data file has the schema that it was written with.
     pub schemas: BTreeMap<i64, Arc<TableSchema>>,
     /// The latest snapshot; `None` before the first commit.
     pub snapshot: Option<Arc<PaimonSnapshot>>,
@@ -44,7 +44,7 @@ impl PaimonTableMetadata {
     /// happens if the table was dropped and created again.
     ///
     /// # Errors
-    /// `NotFound` if its first schema is gone or another one; those of the store.
+    /// `NotFound` if its first schema is missing or another one; those of the store.
     pub fn check_same_table(&self) -> Result<()> {
         let Some((id, known)) = self.schemas.first_key_value() else { return Ok(()) };
         match self.folder.schema(*id) {
@@ -58,7 +58,7 @@ impl PaimonTableMetadata {
     /// decides.
     ///
     /// # Errors
-    /// `NotFound` if it is of another table.
+    /// `NotFound` if it belongs to another table.
     pub fn check_same(&self, newer: &PaimonTableMetadata) -> Result<()> {
         let shared = self.schemas.iter().find_map(|(id, own)| Some((own, newer.schemas.get(id)?)));
         match shared {

@@ -78,7 +78,7 @@ pub fn trimmed(snapshot: &PaimonSnapshot) -> PaimonSnapshot {
     PaimonSnapshot { raw, ..snapshot.clone() }
 }
 
-/// Whether a tag's time is over. Those without one are kept.
+/// Whether a tag has expired. Tags without a time are kept.
 fn is_overdue(tag: &Tag, now_ms: i64) -> bool {
     let created = tag.create_time.as_ref().and_then(local_time);
     let retained = tag.time_retained.as_ref().and_then(duration_ms);

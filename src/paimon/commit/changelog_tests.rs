@@ -186,7 +186,7 @@ fn changelogs_of_former_times_go_once_they_are_kept_no_longer() {
     expire(&t, &now(2)).unwrap();
     assert_eq!((t.changelog_ids().unwrap(), names(&t)), (vec![1, 2], set(&["a", "b", "c", "d"])));
     set_options(&t, &|options| options.retain(|key, _| !key.starts_with("changelog.")));
-    // Those that are left have their files.
+    // The remaining ones have their files.
     let one = expire(&t, &ExpiryRequest { limit: Some(1), ..now(1) }).unwrap();
     assert_eq!((one.changelogs, one.snapshots, names(&t)), (vec![1], vec![3], set(&["b", "c", "d"])));
     check_whole(&t);
@@ -318,7 +318,7 @@ fn an_expiry_that_dies_anywhere_leaves_what_is_needed() {
         let ended = (0..).find(|changes| {
             let (done, left, orphans) = dies(&template, *changes);
             assert_eq!(left, needed, "{changes}");
-            // Those of one changelog at most.
+            // At most those of one changelog.
             assert!(orphans <= 8, "{changes}: {orphans}");
             done
         });

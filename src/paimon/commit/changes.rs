@@ -43,8 +43,8 @@ pub struct Changes {
     pub moved: Vec<(DataFile, i32)>,
     /// Changelog files.
     pub changelog: Vec<NewBucketFile>,
-    /// Index files to add and to remove. A file that replaces another one (the hashes of a bucket, the deletion
-    /// vectors of a data file) needs an entry that removes the other one.
+    /// Index files to add and to remove. A file may replace another one, such as the hashes of a bucket or the
+    /// deletion vectors of a data file. Then it needs an entry that removes the other one.
     pub index: Vec<IndexEntry>,
     /// The keys of added rows in dynamic buckets. The hash indexes of these buckets get them.
     pub hashes: Vec<BucketHashes>,

@@ -47,14 +47,14 @@ pub struct ExpiredFiles {
     pub manifest_lists: Vec<String>,
     /// Files of statistics.
     pub statistics_files: Vec<String>,
-    /// Those of the files that stay, because they are not below the table's folders.
+    /// The files that stay, because they are not below the table's folders.
     pub failed: Vec<NotDeleted>,
 }
 
 /// Expires snapshots of the folder's branch, and changelogs that outlasted theirs.
 ///
 /// # Errors
-/// As [`plan_expiry`]; those of the store. Nothing that is needed is gone then.
+/// As [`plan_expiry`]; those of the store. Even then, no needed file is removed.
 pub fn expire(folder: &TableFolder, expiry: &ExpiryRequest) -> Result<ExpiredFiles> {
     let plan = ExpiryPlan::of(folder, expiry, true)?;
     let mut deleter = FileDeleter::new(folder, expiry.outside.clone());
@@ -102,7 +102,7 @@ struct ExpiryView {
     ids: Vec<i64>,
     /// The first snapshot on which no expiry has begun; 0 if no expiry has begun.
     lasting: i64,
-    /// The least snapshot that a consumer has yet to read.
+    /// The least snapshot that a consumer still has to read.
     consumed: Option<i64>,
 }
 
@@ -486,12 +486,12 @@ fn release(folder: &TableFolder, tag: &PaimonSnapshot) -> Result<()> {
     FileDeleter::new(folder, OutsideLocations::default()).delete(&paths)
 }
 
-/// The least snapshot that a consumer has yet to read.
+/// The least snapshot that a consumer still has to read.
 fn consumed(folder: &TableFolder) -> Result<Option<i64>> {
     Ok(consumers(folder)?.into_iter().map(|(_, next)| next).min())
 }
 
-/// Consumers of the branch, each with the snapshot that it has yet to read; by name.
+/// Consumers of the branch by name, each with the snapshot that it reads next.
 ///
 /// # Errors
 /// Those of the store; `CorruptTable` if a consumer's file lacks it.

@@ -209,7 +209,7 @@ fn an_expiry_that_was_stopped_is_completed() {
     commit(&t, &[], "a");
     commit(&t, &["a"], "b");
     commit(&t, &["b"], "c");
-    // Its files are gone, its snapshots not yet.
+    // Its files are removed, its snapshots not yet.
     let before = t.snapshot(1).unwrap();
     for list in [&before.base_manifest_list, &before.delta_manifest_list] {
         t.store().delete(&manifest_path(t.root(), list).unwrap()).unwrap();

@@ -110,7 +110,7 @@ fn snapshots_before_javas_hint_are_whole() {
 #[test]
 fn what_one_expiry_said_is_not_true_of_other_commits() {
     let (_dir, _, t) = half_expired(&[], 4);
-    // Java goes back to a tag, and others commit.
+    // Java rolls back to a tag, and others commit.
     for id in [3, 4, 5] {
         t.store().delete(&t.snapshot_path(id)).unwrap();
     }
@@ -193,13 +193,13 @@ fn a_rollback_over_what_is_half_expired_shows_none_of_it() {
 
 #[test]
 fn a_tag_beside_what_is_half_expired_is_dropped_with_its_files() {
-    // All files are gone, the snapshots not yet.
+    // All files are removed, the snapshots not yet.
     let (_dir, _, t) = half_expired(&[], 11);
     drop_tag(&t, "two").unwrap();
     assert!(t.tag_names().unwrap().is_empty());
     expire(&t, &now(2)).unwrap();
     check_whole(&t);
-    // The snapshot of the tag is gone, and the next one has lost some files.
+    // The snapshot of the tag is removed, and the next one has lost some files.
     let (_dir, _, t) = half_expired(&[], 11);
     t.store().delete(&t.snapshot_path(2)).unwrap();
     drop_tag(&t, "two").unwrap();
@@ -246,7 +246,7 @@ fn no_changelog_is_made_of_what_has_lost_its_files() {
     let kept = [("changelog.num-retained.min", "9"), ("changelog.num-retained.max", "9")];
     set_options(&t, &|options| options.extend(kept.map(|(key, value)| (key.to_owned(), value.to_owned()))));
     expire(&t, &now(1)).unwrap();
-    // One file of a changelog went before.
+    // One file of a changelog was removed before.
     assert_eq!((t.snapshot_ids().unwrap(), t.changelog_ids().unwrap()), (vec![3], vec![2]));
     check_logs(&t);
     check_whole(&t);

@@ -229,7 +229,7 @@ type ManifestRanges = (Arc<[u8]>, Arc<[u8]>);
 /// Statistics of partition rows.
 struct PartitionStats<'t> {
     types: &'t [DataType],
-    /// By column, the rows that have the least and the greatest value.
+    /// The rows with the least and the greatest value, by column.
     ends: Vec<Option<ManifestRanges>>,
     nulls: Vec<i64>,
     last: Option<(Arc<[u8]>, i64)>,

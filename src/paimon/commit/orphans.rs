@@ -149,7 +149,7 @@ fn old_files(store: &dyn Store, folder: &str, before: i64) -> Result<Vec<(String
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lasts {
     All,
-    /// Without the files of its changes: Java's expiry removes them although a tag has the snapshot.
+    /// All except the files of its changes: Java's expiry removes them although a tag has the snapshot.
     Data,
     /// The files of its changes, and few of the others.
     Changes,

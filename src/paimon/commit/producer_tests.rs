@@ -214,7 +214,7 @@ fn commits_follow_each_other() {
         ("OVERWRITE", Some(5), "v")
     );
     assert_eq!((t.names(), t.orphans()), (set(&["b", "c"]), Vec::<String>::new()));
-    // It is gone by now.
+    // The file is already removed.
     let gone = Changes { removed: vec![removed], ..Changes::default() };
     assert_eq!(failed(Commit::new(&t.folder, gone).run()).kind(), ErrorKind::CommitConflict);
     let second = Commit::new(&t.folder, adding([t.plain("b", 1)])).checking_appends();

@@ -42,7 +42,7 @@ pub(crate) struct RetentionRules {
     pub(crate) changelogs: RetentionLimits,
     /// Whether changelogs outlast their snapshots.
     pub(crate) decoupled: bool,
-    /// Whether snapshots that consumers have yet to read stay; else only their changelogs do.
+    /// Whether snapshots that consumers still have to read stay; else only their changelogs do.
     pub(crate) consumers_hold_snapshots: bool,
 }
 

@@ -261,7 +261,7 @@ impl<'t> FileRows<'t> {
         })
     }
 
-    /// Adds an entry's file. The mappings are of its batch.
+    /// Adds an entry's file. The mappings are those of its batch.
     fn add(&mut self, columns: &PaimonEntryColumns, row: usize, mappings: &mut Mappings) -> Result<()> {
         let schema = self.table.table_schema();
         let number = |column: &[i64]| column.get(row).copied();

@@ -258,7 +258,7 @@ fn decode_block(
     }
 }
 
-/// The entry at hand.
+/// The current entry.
 #[derive(Default)]
 struct EntryRow<'a> {
     kind: i64,

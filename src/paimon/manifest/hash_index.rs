@@ -19,7 +19,7 @@ use crate::store::{Store, in_parallel};
 pub struct HashedBucket {
     /// The index file that has them.
     pub entry: IndexEntry,
-    /// In no order.
+    /// Its hashes, in no order.
     pub hashes: Vec<i32>,
 }
 

@@ -280,7 +280,7 @@ impl IndexLayout {
             out.unknown = Some(UnknownValues::new(&self.unknown, &unknown));
         }
         if out.index_type == DELETION_VECTORS && out.deletion_vectors.is_none() {
-            // Without them, deleted rows would be back.
+            // Without vectors, deleted rows would be visible again.
             return Err(Error::corrupt(format!(
                 "the index manifest does not record where the deletion vectors of {} are",
                 out.file_name

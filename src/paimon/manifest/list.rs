@@ -42,8 +42,8 @@ pub struct PaimonManifestFile {
 }
 
 impl PaimonManifestFile {
-    /// Compares the manifest with what the list records. It is refused if it is shorter and has fewer entries. A file
-    /// that was cut off between two blocks looks whole otherwise.
+    /// Compares the manifest with its record in the list. It is refused if it is shorter and has fewer entries.
+    /// Otherwise a file that was cut off between two blocks looks whole.
     ///
     /// # Errors
     /// `CorruptTable` if it is only a part of the recorded file.

@@ -45,7 +45,7 @@ pub trait EntryJudge {
     /// Whether it wants the entry in a row, which is the last one.
     ///
     /// # Errors
-    /// Its own.
+    /// Its own errors.
     fn wants(&mut self, columns: &PaimonEntryColumns, row: usize) -> Result<bool>;
 
     /// The result for the entries that it wanted.

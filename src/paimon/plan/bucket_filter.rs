@@ -19,7 +19,7 @@ const MOST_KEYS: usize = 1000;
 pub struct BucketFilter {
     bucketing: Bucketing,
     keys: Vec<Vec<Option<Value>>>,
-    /// By the number of buckets.
+    /// The allowed buckets, by the number of buckets.
     buckets: Mutex<BTreeMap<i32, BTreeSet<i32>>>,
 }
 

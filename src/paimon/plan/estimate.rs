@@ -26,7 +26,7 @@ pub struct PlanEstimate {
 /// The estimate for a plan of one version.
 ///
 /// # Errors
-/// As [`super::planner::plan`], but for those of manifests.
+/// As [`super::planner::plan`], except the errors of manifests.
 pub fn estimate(input: &PaimonPlanInput) -> Result<PlanEstimate> {
     let Some(snapshot) = &input.snapshot else { return Ok(PlanEstimate::default()) };
     let rules = PlanRules::of_state(input)?;

@@ -316,7 +316,7 @@ pub(crate) struct BatchJudge<'p> {
 }
 
 impl<'p> BatchJudge<'p> {
-    /// Nothing is judged yet.
+    /// A judge that has judged nothing yet.
     pub(crate) fn new(pruner: &'p FilePruner<'p>) -> BatchJudge<'p> {
         BatchJudge { pruner, mappings: Mappings::default(), judged: JudgedEntries::default() }
     }

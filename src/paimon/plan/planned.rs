@@ -60,7 +60,7 @@ pub struct PlannedSplit {
     pub bucket: i32,
     /// Buckets of the partition when the first of them was written.
     pub total_buckets: i32,
-    /// Whether Java reads each file for itself.
+    /// Whether Java reads each file alone.
     pub raw_convertible: bool,
     /// Files that are read alone, and sections.
     pub tasks: Vec<ScanTask>,

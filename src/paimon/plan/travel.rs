@@ -45,7 +45,7 @@ pub struct ScanVersion {
 pub struct Between {
     /// The snapshot before the changes, as a number because it may have expired.
     pub start: i64,
-    /// That snapshot, where it is needed: for [`ChangeMode::Diff`].
+    /// The snapshot before the changes, for [`ChangeMode::Diff`] only.
     pub before: Option<Arc<PaimonSnapshot>>,
     /// The last snapshot of the changes.
     pub end: Arc<PaimonSnapshot>,

@@ -19,7 +19,7 @@ use crate::paimon::manifest::live::{DeletedFiles, data_manifests};
 use crate::paimon::spec::partition::{PaimonPartitionBounds, TablePaths, partition_of};
 use crate::parallel::check_cancelled;
 
-/// A live file of a snapshot and what planning decided about it.
+/// A live file of a snapshot and the decision of planning about it.
 #[derive(Clone, Debug)]
 pub struct FileVerdict {
     /// The file.

@@ -13,7 +13,7 @@ use crate::store::in_parallel;
 pub(crate) struct FileHits {
     /// The file. Its residual keeps these rows.
     pub task: ScanTask,
-    /// Their places; `None` for all that are not deleted.
+    /// The places of the rows; `None` for all that are not deleted.
     pub positions: Option<PositionSet>,
 }
 

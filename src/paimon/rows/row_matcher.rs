@@ -30,7 +30,7 @@ pub(crate) struct RowMatcher {
 pub(crate) struct Fates {
     /// Rows that change.
     pub changed: BooleanBuffer,
-    /// Those of them that are replaced.
+    /// The changed rows that are replaced.
     pub replaced: BooleanBuffer,
     /// The new rows, in order, with the columns of the table.
     pub rows: RecordBatch,

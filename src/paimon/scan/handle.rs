@@ -33,9 +33,9 @@ use crate::types::{Field, Schema};
 pub(crate) enum Selection {
     /// A version.
     Version(ScanVersion),
-    /// The changes between two versions; `None` if there are none.
+    /// The changes between two versions; `None` without changes.
     Changes(Option<Between>),
-    /// The appended rows between two versions; `None` if there are none.
+    /// The appended rows between two versions; `None` without new rows.
     Appended(Option<Between>),
 }
 
@@ -247,7 +247,7 @@ impl PaimonScan {
         Ok(scan.plan()?.splits.into_iter().map(|planned| split(planned.tasks)).collect())
     }
 
-    /// With the sizes of splits that a request asks for.
+    /// The same scan, with the sizes of splits that a request asks for.
     fn packed_by(&self, request: SplitRequest) -> Result<PaimonScan> {
         let mut options = self.options.as_ref().clone();
         let sizes = [

@@ -193,7 +193,7 @@ fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Str
             .hint("Leave out one of them"));
     }
     if !schema.has_primary_key() {
-        // Between two tags, Java would tell how their states differ.
+        // Between two tags, Java would compare their states.
         for (key, value) in
             [("incremental-between-scan-mode", "delta"), ("incremental-between-tag-to-snapshot", "true")]
         {

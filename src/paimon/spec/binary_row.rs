@@ -105,8 +105,8 @@ impl<'a> BinaryRow<'a> {
     /// A field of a type without children; `None` for null.
     ///
     /// # Errors
-    /// `CorruptTable` if its bytes lie outside the row or are not such a value; `Unsupported` for a time that its unit
-    /// can't tell; `InvalidInput` for a type with children.
+    /// `CorruptTable` if its bytes lie outside the row or are not such a value; `Unsupported` for a time that its
+    /// unit can't hold; `InvalidInput` for a type with children.
     pub fn value(&self, field: usize, ty: &DataType) -> Result<Option<ValueRef<'a>>> {
         if self.is_null(field) {
             return Ok(None);

@@ -96,7 +96,7 @@ pub struct TablePaths {
 }
 
 impl TablePaths {
-    /// For a table in the folder `root`.
+    /// The paths of a table in the folder `root`.
     ///
     /// # Errors
     /// `InvalidInput` for an invalid option; `CorruptTable` if its data folder is not below `root`.

@@ -19,7 +19,7 @@ use crate::types::{FieldId, Schema, json_text};
 /// Until this version, `bucket` was 1 if not given.
 const ONE_BUCKET_VERSION: i64 = 1;
 
-/// Until this version, files were ORC if not said otherwise.
+/// Until this version, files were ORC by default.
 const ORC_VERSION: i64 = 2;
 
 /// The deepest nesting of types. Functions on types are recursive.

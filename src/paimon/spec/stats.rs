@@ -57,7 +57,7 @@ impl StatsColumn {
         self.null_counts.pop();
     }
 
-    /// Those of one entry.
+    /// The statistics of one entry.
     pub fn get(&self, row: usize) -> StatsRef<'_> {
         StatsRef { min: self.min.get(row), max: self.max.get(row), null_counts: self.null_counts.get(row) }
     }
@@ -84,7 +84,7 @@ enum StatsPlace {
 /// The places of a scan's columns in statistics. Files of one schema with statistics of the same columns share it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatsMapping {
-    /// By field id, ascending.
+    /// The places by field id, ascending.
     places: Vec<(FieldId, StatsPlace)>,
 }
 
@@ -112,12 +112,12 @@ impl StatsMapping {
         mapping
     }
 
-    /// For the keys of files written with schema `file`, for a scan with schema `scan`.
+    /// The mapping for the keys of files written with schema `file`, for a scan with schema `scan`.
     pub fn of_keys(scan: &TableSchema, file: &TableSchema) -> StatsMapping {
         StatsMapping::of_fields(&scan.fields, &file.key_fields().map(Some).collect::<Vec<_>>())
     }
 
-    /// For the partitions of manifests.
+    /// The mapping for the partitions of manifests.
     pub fn of_partitions(scan: &TableSchema) -> StatsMapping {
         StatsMapping::of_fields(&scan.fields, &scan.partition_fields().map(Some).collect::<Vec<_>>())
     }
@@ -197,7 +197,7 @@ impl<'a> StatsBounds<'a> {
         let bounds = bound(self.min, index, then, ty).and_then(|lower| Ok((lower, bound(self.max, index, then, ty)?)));
         let (lower, upper) = bounds.unwrap_or_default();
         let nan = upper.is_some_and(|v| v.is_nan());
-        // No value is above a NaN: such bounds are swapped, and neither tells anything.
+        // No value is above a NaN. So such bounds are swapped, and neither is usable.
         let swapped = !nan && upper.is_some() && lower.is_some_and(|v| v.is_nan());
         let (lower, upper) = if swapped { (None, None) } else { (lower, upper) };
         let told = upper.is_some() && !nan && !self.hides_nans;

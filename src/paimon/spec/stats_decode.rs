@@ -24,7 +24,7 @@ pub(crate) struct StatsSteps {
     count: Optional,
 }
 
-/// Statistics as they stand in a block.
+/// Statistics as they are in a block.
 #[derive(Default)]
 pub(crate) struct RawStats<'a> {
     pub(crate) min: Option<&'a [u8]>,

@@ -22,7 +22,8 @@ impl PaimonTable {
     /// `replaces`, only [`PaimonTable::commit_overwrite`] takes it. Files of a failed write are removed.
     ///
     /// # Errors
-    /// As [`PaimonTable::append`], but for the commit; `NotFound` if the table was dropped, or created again.
+    /// As [`PaimonTable::append`], except the errors of the commit; `NotFound` if the table was dropped, or created
+    /// again.
     pub fn write(&self, rows: RowReader, replaces: bool) -> Result<CommitMessage> {
         self.check_messages_allowed()?;
         self.metadata().check_same_table()?;
@@ -33,7 +34,7 @@ impl PaimonTable {
     /// As [`PaimonTable::write`], for rows that replace or delete other rows by their keys.
     ///
     /// # Errors
-    /// As [`PaimonTable::change_rows`], but for the commit.
+    /// As [`PaimonTable::change_rows`], except the errors of the commit.
     pub fn write_delta(&self, change: &RowChange, rows: RowReader) -> Result<CommitMessage> {
         self.check_messages_allowed()?;
         self.metadata().check_same_table()?;

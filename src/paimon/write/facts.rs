@@ -34,7 +34,7 @@ pub(crate) struct Facts {
 /// How files of a table with a primary key begin: where the key columns are, then the sequence number and the kind.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyedLayout {
-    /// For rows that are written.
+    /// The keys of written rows.
     pub keys: KeyRows,
     /// The places of the columns with key statistics.
     pub key_columns: Vec<usize>,

@@ -10,7 +10,7 @@ use crate::format::commit::now_ms;
 use crate::format::task::{BucketFile, DataFile, FileSource, NewBucketFile};
 use crate::paimon::spec::schema::TableSchema;
 
-/// New files are of this level.
+/// The level of new files.
 pub(crate) const LEVEL: i32 = 0;
 
 /// The empty row after its number of fields: the keys of tables without any.

@@ -43,7 +43,7 @@ fn mode(option: &str, text: &str) -> Result<MetricsMode> {
 }
 
 impl StatsConfig {
-    /// For the columns of a table, in files of a level.
+    /// The statistics for the columns of a table, in files of a level.
     ///
     /// # Errors
     /// `InvalidInput` for an option that can't be read.
@@ -82,7 +82,7 @@ impl StatsConfig {
         Ok(StatsConfig { columns, format, dense: options.boolean("metadata.stats-dense-store", true)? })
     }
 
-    /// For the columns of the primary key.
+    /// The statistics for the columns of the primary key.
     pub(crate) fn of_keys(fields: impl Iterator<Item = DataField>, format: FileFormat) -> StatsConfig {
         StatsConfig { columns: fields.map(|f| (f, KEY_MODE)).collect(), format, dense: false }
     }

@@ -93,7 +93,7 @@ pub(crate) struct KeyedFiles {
 /// How rows with keys are written.
 pub(super) struct Keyed<'k> {
     pub(super) kind: WriteKind,
-    /// Whether they have been written before, and come with their kinds.
+    /// Whether they were written before, and have their kinds.
     pub(super) is_rewrite: bool,
     pub(super) buckets: KeyBuckets,
     pub(super) written: &'k WrittenBuckets,

@@ -31,7 +31,7 @@ pub(crate) fn partition_row(schema: &TableSchema, partition: &Partition) -> Resu
 }
 
 impl WrittenBuckets {
-    /// For a table at its snapshot.
+    /// The buckets of a table at its snapshot.
     ///
     /// # Errors
     /// Those of reading manifests.

@@ -18,7 +18,7 @@ use crate::types::{Field, FieldId, PrimitiveType, ValueRef};
 /// The known facts about the source's keys.
 pub(crate) struct KeyRanges {
     pub(crate) columns: Vec<KeyColumn>,
-    /// By spec.
+    /// The tuples of keys, by spec.
     pub(crate) partitions: HashMap<i32, KeyTuples>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct KeyRanges {
 pub(crate) type KeyTuples = (HashSet<FieldId>, HashSet<Vec<u8>>);
 
 pub(crate) struct KeyColumn {
-    /// From the top-level column down.
+    /// The fields from the top-level column down.
     path: Vec<Field>,
     pub(crate) field: Field,
     /// Ascending, without nulls and NaNs. `None` if the values can't be sorted.
@@ -35,7 +35,7 @@ pub(crate) struct KeyColumn {
 }
 
 impl KeyRanges {
-    /// For keys alone, without partitions.
+    /// The ranges for keys alone, without partitions.
     pub(crate) fn of_values(keys: &KeyColumns, batches: &[RecordBatch]) -> KeyRanges {
         let paths = keys.paths().iter().enumerate();
         let columns = paths.filter_map(|(at, path)| KeyColumn::new(path, at, batches)).collect();

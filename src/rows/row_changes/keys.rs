@@ -65,7 +65,7 @@ impl KeyIndex {
         Ok(index)
     }
 
-    /// For keys of columns of these types.
+    /// An index for keys of columns of these types.
     ///
     /// # Errors
     /// `Unsupported` for types that can't be compared.

@@ -117,12 +117,12 @@ pub trait Table: Send + Sync + Debug {
     /// Writes rows into new files without committing them.
     ///
     /// # Errors
-    /// As [`Table::append`], but for the commit.
+    /// As [`Table::append`], except the errors of the commit.
     fn write(&self, rows: RowReader, options: &WriteOptions) -> Result<CommitMessage>;
     /// Writes deletes by key or position without committing them.
     ///
     /// # Errors
-    /// As [`Table::change_rows`], but for the commit.
+    /// As [`Table::change_rows`], except the errors of the commit.
     fn write_delta(
         &self,
         _change: &RowChange,
@@ -229,7 +229,7 @@ pub trait Transaction: Send {
     /// Adds rows.
     ///
     /// # Errors
-    /// As [`Table::append`], but for the commit.
+    /// As [`Table::append`], except the errors of the commit.
     fn append(&mut self, rows: RowReader, options: &WriteOptions, properties: BTreeMap<String, String>) -> Result<()>;
     /// Removes all files in which every row matches a filter.
     ///
@@ -239,22 +239,22 @@ pub trait Transaction: Send {
     /// Changes rows. It sees the result of the earlier changes.
     ///
     /// # Errors
-    /// As [`Table::change_rows`], but for the commit.
+    /// As [`Table::change_rows`], except the errors of the commit.
     fn change_rows(&mut self, change: &RowChange, rows: Option<RowReader>, options: &CommitOptions) -> Result<()>;
     /// Adds files that exist already.
     ///
     /// # Errors
-    /// As [`ForeignFiles::add_files`], but for the commit.
+    /// As [`ForeignFiles::add_files`], except the errors of the commit.
     fn add_files(&mut self, paths: &[String], check_duplicates: bool, options: &CommitOptions) -> Result<()>;
     /// Changes schema, properties or references.
     ///
     /// # Errors
-    /// As [`Table::evolve`], but for the commit.
+    /// As [`Table::evolve`], except the errors of the commit.
     fn evolve(&mut self, evolutions: &[Evolution]) -> Result<()>;
     /// Publishes a staged snapshot.
     ///
     /// # Errors
-    /// As [`CherryPicks::cherry_pick`], but for the commit.
+    /// As [`CherryPicks::cherry_pick`], except the errors of the commit.
     fn cherry_pick(&mut self, snapshot_id: i64) -> Result<()>;
     /// The table with all changes so far. Nobody else sees it.
     ///
@@ -309,7 +309,7 @@ pub trait ChangesInParts {
     /// Does a part without committing it.
     ///
     /// # Errors
-    /// As [`Table::change_rows`], but for the commit.
+    /// As [`Table::change_rows`], except the errors of the commit.
     fn write_part(
         &self,
         part: &Part,

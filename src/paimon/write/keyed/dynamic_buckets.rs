@@ -67,7 +67,7 @@ struct PartitionKeys {
     places: HashMap<i32, HashPlace>,
     /// The number of keys by bucket.
     counts: BTreeMap<i32, i64>,
-    /// By lane, the first bucket that may have room: those before it are full.
+    /// The first bucket that may have room, by lane. Earlier ones are full.
     starts: HashMap<i32, i32>,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct DynamicBuckets {
     room: BucketRoom,
     /// The existing indexes; `None` if all existing rows are replaced.
     indexes: Option<HashIndexes>,
-    /// By partition, a binary row.
+    /// The keys of each partition, by its binary row.
     known: HashMap<Vec<u8>, PartitionKeys>,
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct KeyPlaces {
     partition_columns: Vec<usize>,
     numbers: HashMap<Vec<u8>, usize>,
     known: Vec<KnownPartition>,
-    /// By key, a binary row: the partition's number and the bucket.
+    /// The partition's number and the bucket, by key (a binary row).
     places: HashMap<Box<[u8]>, (usize, i32)>,
     target_rows: i64,
     elsewhere: Elsewhere,

@@ -28,11 +28,11 @@ pub(crate) type Handed = Arc<Mutex<VecDeque<RecordBatch>>>;
 /// The purpose of the rows.
 #[derive(Clone, Debug)]
 pub(crate) enum Role {
-    /// To be merged and read. The changelog's writer is handed the rows, if there is one.
+    /// Rows to be merged and read. The changelog's writer gets the rows too, if there is one.
     Data(Option<Handed>),
-    /// For the changelog of the input: rows as they were given, sorted but not merged.
+    /// Rows of the input's changelog: as they were given, sorted but not merged.
     Changelog(Handed),
-    /// Given buckets later: the rows stay as they come in.
+    /// Rows that get buckets later: they stay as they come in.
     Postponed,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct KeyedRows {
     pub sequence: HashMap<(Vec<u8>, i32), i64>,
     /// Rows so far.
     pub rows: i64,
-    /// Rows of the last key, which may go on.
+    /// Rows of the last key, which may continue.
     pub held: Option<PartitionRows>,
 }
 
