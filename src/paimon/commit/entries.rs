@@ -224,7 +224,7 @@ pub(super) fn sort_by_keys(files: &mut [&FileEntry], types: &[DataType]) -> Resu
     failure.map_or(Ok(()), Err)
 }
 
-/// Whether files of an overwrite stay on a level that scans leave out. [`upgraded`] may have put them higher.
+/// Whether files of an overwrite stay on a level that scans leave out, because [`upgraded`] did not raise them.
 ///
 /// # Errors
 /// `InvalidInput` for options that can't be read.

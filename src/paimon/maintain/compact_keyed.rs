@@ -117,7 +117,7 @@ impl BucketJob<'_> {
         self.bucket.files.get(at).map_or(0, |f| f.level)
     }
 
-    /// The kind of merge that files need which are rewritten.
+    /// The kind of merge that rewritten files need.
     fn reduction(&self, sections: &[CompactSection]) -> Reduction {
         let level = self.work.level;
         match self.producer {
