@@ -32,14 +32,14 @@ pub(crate) struct PaimonCatalog {
 }
 
 impl fmt::Debug for PaimonCatalog {
-    /// Without the properties, which hold secrets.
+    /// Leaves out the properties, which hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PaimonCatalog({:?})", self.name)
     }
 }
 
 impl PaimonCatalog {
-    /// Those in the folder that the property `warehouse` names.
+    /// The tables in the folder that the property `warehouse` names.
     ///
     /// # Errors
     /// `InvalidInput` for an empty folder; `Unsupported` for other storage.

@@ -13,8 +13,8 @@
 //! 6. [`scan`]: plan, explain, read
 //! 7. [`write`](mod@write): rows to files, files to snapshots
 //! 8. [`rows`]: delete, update, upsert, merge
-//! 9. [`evolve`], [`maintain`], [`inspect`]: change the table, look after it, look at it
-//! 10. `wire`: what travels to other processes
+//! 9. [`evolve`], [`maintain`], [`inspect`]: change the table, maintain it, inspect it
+//! 10. `wire`: handles for other processes
 //! 11. [`table`]: the table behind the seam; `catalog_tables`: the tables of a warehouse
 
 pub mod catalog;

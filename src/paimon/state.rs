@@ -47,7 +47,7 @@ struct Inner {
 }
 
 impl From<&PaimonSnapshot> for SnapshotInfo {
-    /// Paimon's `commitKind` is the operation; what else a snapshot says of its commit is the summary.
+    /// Paimon's `commitKind` is the operation. All else that a snapshot says about its commit is the summary.
     fn from(s: &PaimonSnapshot) -> SnapshotInfo {
         let mut summary = s.properties.clone();
         let facts = [
@@ -73,7 +73,7 @@ impl From<&PaimonSnapshot> for SnapshotInfo {
 }
 
 impl PaimonTable {
-    /// The table in a folder; `None` if it is not one of Paimon.
+    /// The table in a folder; `None` if it is not a Paimon table.
     ///
     /// # Errors
     /// As [`PaimonTableMetadata::load`].
@@ -141,7 +141,7 @@ impl PaimonTable {
         &self.inner.metadata
     }
 
-    /// What scans keep of its manifests.
+    /// The manifests that scans keep.
     pub(crate) fn kept_manifests(&self) -> &Arc<ManifestCache> {
         &self.inner.kept
     }
@@ -180,7 +180,7 @@ impl PaimonTable {
         self.inner.schema.columns()
     }
 
-    /// What parts files: the partition columns, as they are.
+    /// The partition spec: the partition columns, unchanged.
     pub fn partition_spec(&self) -> Arc<PartitionSpec> {
         let field = |(id, f): (i32, &crate::paimon::spec::data_type::DataField)| PartitionField {
             source_id: f.id,
@@ -218,7 +218,7 @@ impl PaimonTable {
         Ok(all.iter().filter(|s| s.id <= current.id).map(SnapshotInfo::from).collect())
     }
 
-    /// Which rows the commits with each schema bring, by the ids of the schemas.
+    /// The rows that the commits with each schema bring, by the ids of the schemas.
     ///
     /// # Errors
     /// As [`TableFolder::schemas`]; `NotFound` if the table was dropped and created again.
@@ -261,8 +261,7 @@ impl PaimonTable {
     /// The version that a commit of this process led to.
     ///
     /// # Errors
-    /// `CommitStateUnknown` if the table can't be read since: the commit was made all the same, and must not be
-    /// repeated.
+    /// `CommitStateUnknown` if the table can't be read afterwards. The commit was made, and must not be repeated.
     pub(crate) fn after_commit(&self) -> Result<PaimonTable> {
         self.refresh().map_err(|e| {
             Error::state_unknown("the commit was made, but the table could not be read after it")

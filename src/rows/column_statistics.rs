@@ -172,7 +172,7 @@ impl Extreme {
     }
 }
 
-/// What is known about the column in one file.
+/// The known facts about the column in one file.
 pub(crate) struct FileFacts<'a> {
     pub(crate) nulls: Option<u64>,
     pub(crate) nans: Option<u64>,
@@ -211,7 +211,7 @@ impl ColumnFold {
             return;
         }
         self.ordinary = true;
-        // A value that all rows share stays, whichever rows remain.
+        // A value that all rows share stays, even if only some rows remain.
         let alike = facts.nulls == Some(0) && facts.nans == Some(0) && facts.lower.is_some();
         let alike = alike && facts.lower.zip(facts.upper).is_some_and(|(l, u)| l.sql_cmp(u) == Some(Ordering::Equal));
         let attained = whole && facts.tight || alike && matches!(coverage, Coverage::Vector(_));
@@ -231,7 +231,7 @@ impl ColumnFold {
         };
         let (mut min, mut max) = (self.lower.finish(Ordering::Less), self.upper.finish(Ordering::Greater));
         if !self.ordinary {
-            // Nothing but nulls and NaNs, so the least value is a NaN or does not exist.
+            // There are only nulls and NaNs, so the least value is a NaN or does not exist.
             let exact = self.nan || !self.nan_unknown;
             min = Fact { value: self.nan.then(|| nan_value.clone()), exact };
             max = min.clone();

@@ -2,13 +2,13 @@
 
 use arrow::record_batch::RecordBatch;
 
-/// One stage of a plan: its input, and what it kept.
+/// One stage of a plan: its input, and the part that it kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FunnelStage {
     /// `manifest counts`, `partition summaries`, `delete manifests`, `delete files`, `partition tuples`,
     /// `column metrics`, `deletes attached`.
     pub name: &'static str,
-    /// What is counted: `manifest`, `data file` or `delete file`.
+    /// The counted unit: `manifest`, `data file` or `delete file`.
     pub unit: &'static str,
     /// The number of inputs.
     pub considered: u64,
@@ -18,7 +18,7 @@ pub struct FunnelStage {
     pub considered_bytes: u64,
     /// Bytes kept.
     pub kept_bytes: u64,
-    /// What decides at this stage, as text.
+    /// The basis of the decisions at this stage, as text.
     pub reason: &'static str,
     /// Wall time of the stage, milliseconds. 0 if its time is included in the next stage of the same unit.
     pub time_ms: f64,
@@ -33,13 +33,13 @@ pub struct DeleteFacts {
     pub equality: u64,
     /// Deletion vectors.
     pub vectors: u64,
-    /// Those of them that apply to a kept file.
+    /// Deletes that apply to a kept file.
     pub attached: u64,
     /// How often they were attached to data files.
     pub attachments: u64,
 }
 
-/// What the plan cache did.
+/// The work of the plan cache.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CacheFacts {
     /// Its folder.
@@ -52,7 +52,7 @@ pub struct CacheFacts {
     pub trouble: Option<String>,
 }
 
-/// What planning did.
+/// The work of planning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explain {
     /// The table's location.
@@ -75,13 +75,13 @@ pub struct Explain {
     pub filter: String,
     /// The selected top-level columns.
     pub select: Vec<String>,
-    /// What each clause of the filter can do.
+    /// The clauses of the filter, each with its possible use.
     pub clauses: Vec<Clause>,
     /// The stages, in order.
     pub stages: Vec<FunnelStage>,
     /// Deletes.
     pub deletes: DeleteFacts,
-    /// For a scan of changes: the changes of each commit, oldest first.
+    /// The changes of each commit, oldest first, for a scan of changes.
     pub commits: Vec<CommitFacts>,
     /// The plan cache, if the scan has one.
     pub cache: Option<CacheFacts>,
@@ -109,11 +109,11 @@ pub struct Clause {
     /// Stages that can use it: `manifest list`, `partitions`, `column metrics`. Without stages, the clause is only
     /// checked on rows.
     pub stages: Vec<&'static str>,
-    /// Why other stages can't use it, or what limits it; empty if nothing does.
+    /// Reasons why other stages can't use it, and its limits; may be empty.
     pub limits: Vec<String>,
 }
 
-/// What one commit did to the rows of a scan.
+/// The effect of one commit on the rows of a scan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommitFacts {
     /// The commit.

@@ -19,8 +19,8 @@ pub(crate) fn dictionary() -> DataType {
 }
 
 /// The columns of files: `content` (`data`, `position`, `equality`, `deletion_vector`), `file_path`, `kept`, `stage`,
-/// `reason`, `partition` (as in paths), `spec_id`, `record_count`, `file_size_in_bytes`, `deletes` (of a data file: the
-/// delete files attached; of a delete file: the data files it reaches), `manifest_path`.
+/// `reason`, `partition` (as in paths), `spec_id`, `record_count`, `file_size_in_bytes`, `deletes`, `manifest_path`.
+/// `deletes` counts the attached delete files of a data file, or the data files that a delete file reaches.
 pub fn file_schema() -> SchemaRef {
     let field = |name: &str, ty| Field::new(name, ty, false);
     Arc::new(Schema::new(vec![

@@ -13,7 +13,7 @@ use crate::types::json::non_finite_text;
 use crate::types::value::{ValueRef, format_value};
 use crate::types::{PrimitiveType, Schema, Type, Value};
 
-/// What an engine can read.
+/// The abilities of an engine that reads files.
 #[derive(Clone, Debug)]
 pub struct NativeReadRequest {
     /// Schemes of the locations that it reads from; `file` for local ones.
@@ -89,7 +89,7 @@ pub fn reasons_schema() -> SchemaRef {
 pub fn is_plain_path(path: &str) -> bool {
     let scheme = location::scheme(path);
     let rest = scheme.and_then(|scheme| path.get(scheme.len() + 1..)).unwrap_or(path);
-    // Behind two slashes follows a host; without a scheme they are an empty part.
+    // After two slashes comes a host. Without a scheme they are an empty part.
     let (host, rest) = match rest.strip_prefix("//").filter(|_| scheme.is_some()) {
         Some(with_host) => with_host.split_once('/').unwrap_or((with_host, "")),
         None => ("", rest.strip_prefix('/').unwrap_or(rest)),

@@ -30,7 +30,8 @@ pub(crate) struct ScanShape {
 }
 
 impl ScanShape {
-    /// All rows of `context`, whose schema has the version's columns. `all` are the columns that a request may name.
+    /// A scan of all rows of `context`, which has the version's columns. `all` are the columns that a request may
+    /// name.
     pub(crate) fn new(context: ReadContext, all: Arc<Schema>, case_sensitive: bool, of_changes: bool) -> ScanShape {
         ScanShape {
             own: context.schema.clone(),
@@ -45,7 +46,7 @@ impl ScanShape {
         }
     }
 
-    /// With a request's filter and columns.
+    /// The shape with a request's filter and columns.
     ///
     /// # Errors
     /// As [`ScanShape::filter`] and [`ScanShape::select`].

@@ -45,7 +45,7 @@ impl BatchStream {
         limit: Option<usize>,
     ) -> Result<BatchStream> {
         let schema = to_arrow(&reader.context.projection)?;
-        // Which rows are the first must not depend on the threads.
+        // The choice of the first rows must not depend on the threads.
         let ahead = Ahead { ordered: request.ordered || limit.is_some(), few: limit.is_some(), all: request.all };
         let batches = Some(ReadAhead::new(reader, source, ahead, request.threads));
         Ok(BatchStream { schema, batches, left: limit, failed: None })

@@ -17,11 +17,11 @@ use crate::types::options::Options;
 
 /// How often a new schema is tried while other writers make schemas too.
 ///
-/// The loop of commits would not fit. The store creates the one file of a schema, or reports that it already exists:
-/// nothing else was written, so nothing has to be looked for or removed, and the next attempt needs no wait.
+/// The loop of commits would not fit here. The store creates the one file of a schema, or reports that it already
+/// exists. Nothing else was written, so there is nothing to look for or to remove. The next attempt needs no wait.
 const ATTEMPTS: usize = 100;
 
-/// Types nest at most so deep.
+/// The deepest nesting of types.
 const MAX_DEPTH: usize = 64;
 
 /// Options that a table with data must keep.
@@ -54,8 +54,8 @@ pub enum ColumnPosition {
     Before(String),
 }
 
-/// One change of a schema. Columns are named by paths: members of rows by their names, what is in an array `element`,
-/// the values of a map `value`.
+/// One change of a schema. A path names a column: through the names of a row's members, `element` of arrays, and
+/// `value` of maps.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum SchemaChange {
@@ -139,9 +139,9 @@ impl TableFolder {
         Err(Error::conflict("other writers changed the schema each time").with("path", self.root()))
     }
 
-    /// Deleted rows come back if readers no longer look for deletion vectors.
+    /// Refuses changes after which readers no longer look for deletion vectors: deleted rows would come back.
     fn check_vectors(&self, current: &TableSchema, next: &TableSchema, latest: Option<&PaimonSnapshot>) -> Result<()> {
-        // Another writer may have set anything, which is not a truth value and so does not turn them on.
+        // Another writer may have set a text that is not a truth value. Such a text does not turn them on.
         let has = |schema: &TableSchema| schema.options().deletion_vectors().unwrap_or(false);
         let manifest = latest.and_then(|snapshot| snapshot.index_manifest.as_deref());
         let Some(manifest) = manifest.filter(|_| has(current) && !has(next)) else { return Ok(()) };
@@ -341,7 +341,7 @@ fn check_option(old: &TableSchema, key: &str, value: Option<&str>, has_snapshots
         }
     }
     match has_snapshots {
-        // Without an option its default holds.
+        // If an option is missing, its default holds.
         true => check_flags(old, key, current, value.unwrap_or("false")),
         false => Ok(()),
     }
@@ -381,7 +381,7 @@ fn no_column(path: &[String]) -> Error {
     bad(format!("the table has no column '{}'", path.join(".")))
 }
 
-/// Changes the columns that one is among; `change` gets its place.
+/// Changes the list of fields that a field is in; `change` gets the list and the field's place.
 fn with_siblings(
     fields: &mut Vec<DataField>,
     path: &[String],

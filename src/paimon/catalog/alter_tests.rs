@@ -197,7 +197,7 @@ fn racing_changes_are_all_made() {
     assert_eq!((schema.fields.len(), schema.id, schema.highest_field_id), (10, 6, 11));
 }
 
-/// A table of partial updates, with these options besides.
+/// A table of partial updates that also has these options.
 fn grouped(w: &Warehouse, options: &[(&str, &str)]) -> Result<TableFolder> {
     let column = |name: &str| DataField::new(0, name, TypeKind::Int.nullable());
     let groups = [("bucket", "1"), ("merge-engine", "partial-update"), ("fields.g.sequence-group", "a,b")];
@@ -228,7 +228,7 @@ fn options_follow_columns_and_keep_them() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains("can't be dropped") && error.hint_text().is_some(), "{error}");
     }
-    // What no longer names it lets it go, in one change or in two.
+    // A column can be dropped once no option names it, in one change or in two.
     t.alter(&[drop("hh"), SchemaChange::RemoveOption("file-index.bloom-filter.columns".to_owned())]).unwrap();
 }
 
@@ -256,7 +256,7 @@ fn options_that_name_no_column_are_refused() {
     }
 }
 
-/// Others make tables with such options; each can be mended.
+/// Other writers make tables with such options. Each option can be corrected.
 #[test]
 fn odd_options_may_stay_but_not_come() {
     let dir = tempfile::tempdir().unwrap();
@@ -295,7 +295,7 @@ fn ids_of_new_columns_are_above_all_that_the_table_had() {
     set(0);
     let schema = t.alter(&[added("x")]).unwrap();
     assert_eq!((schema.fields.last().unwrap().id, schema.highest_field_id), (6, 6));
-    // The column leaves, and the counter of its schema lies again: older schemas still tell of it.
+    // The column is dropped, and the counter of its schema is wrong again. Older schemas still have the column.
     let schema = t.alter(&[SchemaChange::DropColumn { path: texts(&["x"]) }]).unwrap();
     assert_eq!(schema.id, 2);
     assert_eq!(t.alter(&[added("y")]).unwrap().fields.last().unwrap().id, 7);

@@ -50,23 +50,23 @@ impl TableFolder {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// What a commit left: its snapshot, or its changelog if that has expired.
+    /// The rest of a commit: its snapshot, or its changelog if the snapshot has expired.
     ///
     /// # Errors
     /// As [`TableFolder::snapshot`].
     pub fn commit_left(&self, id: i64) -> Result<PaimonSnapshot> {
-        // An expiry writes the one before it takes the other away.
+        // An expiry writes the changelog before it removes the snapshot.
         if let Some(snapshot) = self.try_file(self.snapshot_path(id), id)? {
             return Ok(snapshot);
         }
         self.changelog(id)?.map_or_else(|| self.snapshot(id), Ok)
     }
 
-    /// The number of the latest commit made at a time or before it (milliseconds since the epoch) that has left
-    /// something; `None` if all are younger.
+    /// The number of the latest commit up to a time (milliseconds since the epoch) that still has a snapshot or a
+    /// changelog. `None` if all are younger.
     ///
     /// # Errors
-    /// `InvalidInput` if the commits that followed have left nothing, so that it may have been one of them; as
+    /// `InvalidInput` if the next commits have left nothing, because the wanted commit may be one of them; as
     /// [`TableFolder::snapshot`].
     pub fn commit_at_time(&self, time_ms: i64) -> Result<Option<i64>> {
         if let Some(snapshot) = self.snapshot_at_time(time_ms)? {
@@ -99,7 +99,7 @@ impl TableFolder {
         self.store().put(&join(&self.folder("changelog"), "LATEST"), id.to_string().as_bytes())
     }
 
-    /// Says which changelog is the earliest.
+    /// Records which changelog is the earliest.
     pub(crate) fn hint_earliest_changelog(&self, id: i64) -> Result<()> {
         self.store().put(&join(&self.folder("changelog"), "EARLIEST"), id.to_string().as_bytes())
     }

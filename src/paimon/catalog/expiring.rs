@@ -1,5 +1,5 @@
-//! The snapshots that an expiry has begun to remove. Frazil's own file `snapshot/EXPIRING` lists them while an expiry
-//! runs. If the expiry dies, the file stays. Other engines ignore it.
+//! Snapshots in the process of being removed. Frazil's own file `snapshot/EXPIRING` lists them while an expiry runs.
+//! If the expiry dies, the file stays. Other engines ignore it.
 //!
 //! The hint `EARLIEST` can't be used for that: Java keeps whole snapshots before it, if a branch was merged.
 
@@ -21,18 +21,18 @@ impl TableFolder {
         join(&self.folder("snapshot"), "EXPIRING")
     }
 
-    /// Says that the snapshots before one are being expired.
+    /// Records that the snapshots before one are being expired.
     pub(crate) fn begin_expiry(&self, kept: &PaimonSnapshot) -> Result<()> {
         let said = json!({FIRST_KEPT: kept.id, DELTA_MANIFEST_LIST: kept.delta_manifest_list});
         self.store().put(&self.expiring_path(), said.to_string().as_bytes())
     }
 
-    /// Says that no expiry is at work any more.
+    /// Records that no expiry is at work any more.
     pub(crate) fn end_expiry(&self) -> Result<()> {
         self.store().delete(&self.expiring_path())
     }
 
-    /// Whether a snapshot has expired, or an expiry has begun to remove its files, and no tag keeps them.
+    /// Whether a snapshot has expired, or an expiry has begun to remove its files. It has not if a tag keeps them.
     ///
     /// # Errors
     /// As [`TableFolder::lasting_from`] and [`TableFolder::tags`].
@@ -74,7 +74,7 @@ impl TableFolder {
         }
     }
 
-    /// Removes the snapshots from a number on whose expiry has begun, before the table is rolled back to them.
+    /// Removes the half-expired snapshots from a number on, before the table is rolled back to them.
     pub(super) fn drop_half_expired_from(&self, first: i64) -> Result<()> {
         let lasting = self.lasting_from()?;
         let mut half = self.snapshot_ids()?.into_iter().filter(|id| (first..lasting).contains(id));

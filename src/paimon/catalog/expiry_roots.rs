@@ -1,4 +1,4 @@
-//! What else needs the files of a branch's snapshots: tags, other branches, and changelogs that outlast their
+//! Other users of the files of a branch's snapshots: tags, other branches, and changelogs that outlast their
 //! snapshots.
 
 use std::collections::HashSet;
@@ -53,7 +53,7 @@ pub(crate) fn roots(folder: &TableFolder) -> Result<Vec<Root>> {
     Ok(out)
 }
 
-/// The parts that expiry keeps of snapshots whose expiry has begun. Such snapshots may become changelogs.
+/// The parts of half-expired snapshots that expiry keeps. Such snapshots may become changelogs.
 pub(crate) fn half_expired(snapshots: Vec<PaimonSnapshot>) -> impl Iterator<Item = Root> {
     let held = [HeldPart::Changelog, HeldPart::Delta];
     snapshots.into_iter().flat_map(move |snapshot| held.map(|held| Root { snapshot: snapshot.clone(), held }))

@@ -22,7 +22,7 @@ impl TableFolder {
         for id in self.schema_ids()? {
             match if id == current.id { continue } else { self.schema(id) } {
                 Ok(schema) => highest = highest.max(schema.highest_field_id).max(highest_of(&schema.fields)),
-                // Files of a schema that is gone or can't be read can't be read either.
+                // If a schema is gone or can't be read, its files can't be read either.
                 Err(e)
                     if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::CorruptTable | ErrorKind::Unsupported) => {}
                 Err(e) => return Err(e),
@@ -61,7 +61,7 @@ fn used_up(what: &str) -> Error {
         .hint("Create a new table and append the rows to it")
 }
 
-/// A field and the fields in it with the next ids.
+/// Gives a field and the fields in it the next ids.
 ///
 /// # Errors
 /// `InvalidInput` if there are no more ids.
@@ -75,7 +75,7 @@ pub(super) fn renumbered(field: &DataField, next: &mut FieldId) -> Result<DataFi
     Ok(DataField { id, ty: renumbered_type(&field.ty, next)?, ..field.clone() })
 }
 
-/// A type whose fields have the next ids.
+/// Gives the fields in a type the next ids.
 ///
 /// # Errors
 /// As [`renumbered`].

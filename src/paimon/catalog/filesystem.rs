@@ -131,13 +131,13 @@ impl TableFolder {
         Ok(folder)
     }
 
-    /// The same table on a branch that need not be there.
+    /// The same table on a branch that may not exist.
     pub(crate) fn on_branch(&self, name: &str) -> TableFolder {
         TableFolder { branch: name.to_owned(), ..self.clone() }
     }
 
-    /// Whether the branch has all of its schemas. The lowest schema is written last and removed first. So a branch
-    /// whose creation or removal was interrupted lacks it.
+    /// Whether the branch has all of its schemas. The lowest schema is written last and removed first. A branch lacks
+    /// it if its creation or removal was interrupted.
     ///
     /// # Errors
     /// Those of the store.
@@ -278,7 +278,7 @@ impl TableFolder {
     /// The number in a hint; `None` if there is no readable hint.
     pub(super) fn hint(&self, name: &str) -> Result<Option<i64>> {
         let bytes = match self.store.get_at_most(&join(&self.folder("snapshot"), name), LONGEST_HINT).if_found() {
-            // A file that is too long is not a hint. The listing tells.
+            // A file that is too long is not a hint. The folder is listed instead.
             Err(e) if e.kind() == ErrorKind::CorruptTable => None,
             bytes => bytes?,
         };
@@ -306,7 +306,7 @@ impl TableFolder {
     /// Says which snapshot is the latest, to save others a listing.
     ///
     /// # Errors
-    /// Those of the store; then others list.
+    /// Those of the store. Without the hint, others list the folder.
     pub(crate) fn hint_latest(&self, id: i64) -> Result<()> {
         self.store.put(&join(&self.folder("snapshot"), "LATEST"), id.to_string().as_bytes())
     }
@@ -359,11 +359,11 @@ impl TableFolder {
     /// The latest snapshot; `None` if nothing was ever committed.
     ///
     /// # Errors
-    /// As [`TableFolder::snapshot`]; `CorruptTable` if the hint names a snapshot that is gone: what was committed last
-    /// must not be undone in silence.
+    /// As [`TableFolder::snapshot`]; `CorruptTable` if the hint names a missing snapshot, because the last commit
+    /// must not be lost silently.
     pub fn latest_snapshot(&self) -> Result<Option<PaimonSnapshot>> {
         let hint = self.hint("LATEST")?;
-        // A hint may be late.
+        // A hint may be outdated.
         if let Some(id) = hint
             && !self.store.exists(&self.snapshot_path(id.saturating_add(1)))?
             && let Some(snapshot) = self.try_snapshot(id)?
@@ -371,7 +371,7 @@ impl TableFolder {
             return Ok(Some(snapshot));
         }
         let last = self.snapshot_ids()?.last().copied();
-        // A rollback changes the hint before it takes snapshots away.
+        // A rollback changes the hint before it removes snapshots.
         match hint.filter(|id| last.is_none_or(|last| last < *id)) {
             Some(lost) if self.hint("LATEST")? == hint => {
                 let left = last.map_or("There is no other snapshot".to_owned(), |last| {
@@ -429,7 +429,7 @@ impl TableFolder {
         Ok(found)
     }
 
-    /// The earliest snapshot whose watermark is at a time or after it (milliseconds since the epoch); `None` if no
+    /// The earliest snapshot with a watermark at a time or after it (milliseconds since the epoch); `None` if no
     /// snapshot has one.
     ///
     /// # Errors
@@ -438,7 +438,7 @@ impl TableFolder {
         Ok(self.snapshots()?.into_iter().find(|s| s.watermark.is_some_and(|w| w >= watermark_ms)))
     }
 
-    /// The snapshot of a version: of the tag with that name, or with that number.
+    /// The snapshot that a version names: that of the tag with this name, or the one with this number.
     ///
     /// # Errors
     /// `NotFound` if it is neither; as [`TableFolder::snapshot`].
@@ -482,8 +482,8 @@ impl TableFolder {
     /// A tag.
     ///
     /// # Errors
-    /// `NotFound`, telling which there are; `InvalidInput` if that can't be its name; `CorruptTable`, naming the file;
-    /// those of the store.
+    /// `NotFound`, listing the existing tags; `InvalidInput` if that can't be its name; `CorruptTable`, naming the
+    /// file; those of the store.
     pub fn tag(&self, name: &str) -> Result<Tag> {
         match self.try_tag(given_name(name, "tag")?)? {
             Some(tag) => Ok(tag),
@@ -512,8 +512,8 @@ impl TableFolder {
         self.branch_folders()?.into_iter().filter_map(|name| complete(name).transpose()).collect()
     }
 
-    /// The names of what has the folder of a branch: also what is left where the making or the removal of one was
-    /// interrupted.
+    /// The names of all folders of branches. They include folders that an interrupted creation or removal of a branch
+    /// left.
     pub(crate) fn branch_folders(&self) -> Result<Vec<String>> {
         let folders = self.store.list_folders(&join(&self.root, "branch"))?;
         let mut names: Vec<String> = folders.iter().filter_map(|n| n.strip_prefix(BRANCH)).map(str::to_owned).collect();

@@ -62,7 +62,7 @@ fn a_table_has_a_schema() {
     std::fs::create_dir(dir.path().join("schema")).unwrap();
     std::fs::write(dir.path().join("schema/schema-x"), "").unwrap();
     assert!(!is_table(&LocalStore, root).unwrap());
-    // The first schema need not be there any more.
+    // The first schema may be missing.
     std::fs::write(dir.path().join("schema/schema-7"), "").unwrap();
     assert!(is_table(&LocalStore, root).unwrap());
     let error = TableFolder::open(Arc::new(LocalStore), root).unwrap().schemas().unwrap_err();

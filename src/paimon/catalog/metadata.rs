@@ -13,7 +13,7 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 pub struct PaimonTableMetadata {
     /// Its folder, on the branch that is read.
     pub folder: TableFolder,
-    /// The branch's schemas by their numbers: data files are of the one that they were written with.
+    /// The branch's schemas by their numbers. A data file has the schema that it was written with.
     pub schemas: BTreeMap<i64, Arc<TableSchema>>,
     /// The latest snapshot; `None` before the first commit.
     pub snapshot: Option<Arc<PaimonSnapshot>>,
@@ -40,11 +40,11 @@ impl PaimonTableMetadata {
         latest.ok_or_else(|| Error::corrupt("the table has no schema").with("path", self.folder.root()))
     }
 
-    /// Refuses to look at other versions than the one that was read: they are of another table by now, if the table was
-    /// dropped and created again in the same folder.
+    /// Refuses to look at versions other than the one that was read, if the folder has another table by now. That
+    /// happens if the table was dropped and created again.
     ///
     /// # Errors
-    /// `NotFound` if its first schema is gone or another one; those of the store.
+    /// `NotFound` if its first schema is missing or another one; those of the store.
     pub fn check_same_table(&self) -> Result<()> {
         let Some((id, known)) = self.schemas.first_key_value() else { return Ok(()) };
         match self.folder.schema(*id) {
@@ -54,10 +54,11 @@ impl PaimonTableMetadata {
         }
     }
 
-    /// The same of what was read of the folder since. Schema files never change: one that both have tells.
+    /// The same check for newer metadata of the folder. Schema files never change, so a schema that both have
+    /// decides.
     ///
     /// # Errors
-    /// `NotFound` if it is of another table.
+    /// `NotFound` if it belongs to another table.
     pub fn check_same(&self, newer: &PaimonTableMetadata) -> Result<()> {
         let shared = self.schemas.iter().find_map(|(id, own)| Some((own, newer.schemas.get(id)?)));
         match shared {
@@ -73,8 +74,8 @@ impl PaimonTableMetadata {
             .hint("Open it again")
     }
 
-    /// What tells the table from those that were or will be in the same folder: where it is, and when its first schema
-    /// was made.
+    /// The identity of the table among those that were or will be in the same folder: its location, and the time of
+    /// its first schema.
     pub fn identity(&self) -> String {
         format!("{}@{}", self.folder.root(), self.made_at_ms())
     }

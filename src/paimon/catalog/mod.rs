@@ -11,7 +11,7 @@
 //! - `tag_times`: says how long tags are kept
 //! - `changelogs`: changelogs that outlast their snapshots
 //! - `reachable`: finds the files that snapshots and changelogs need
-//! - `expiry_roots`: finds what else needs the files of snapshots
+//! - `expiry_roots`: finds other users of the files of snapshots
 //! - `expiring`: lists the snapshots that an expiry has begun to remove
 
 pub mod alter;

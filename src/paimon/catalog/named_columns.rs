@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::paimon::spec::schema::TableSchema;
 use crate::types::options::split_names;
 
-/// Options whose value is a list of columns, and whether the table must have these.
+/// Options with a list of columns as their value, and whether the table must have these columns.
 const LISTS: [(&str, bool); 8] = [
     ("bucket-key", true),
     ("sequence.field", true),
@@ -31,7 +31,7 @@ fn each_of(names: &str, must: bool, each: Each<'_>) -> String {
     split_names(names).into_iter().map(|name| each(name, must)).collect::<Vec<_>>().join(",")
 }
 
-/// A column whose index may be of one key of its maps: `column[key]`.
+/// The new name of a column that may have an index for one key of its maps: `column[key]`.
 fn indexed(name: &str, must: bool, each: Each<'_>) -> String {
     match name.split_once('[') {
         Some((column, key)) => format!("{}[{key}", each(column, must)),
@@ -39,14 +39,14 @@ fn indexed(name: &str, must: bool, each: Each<'_>) -> String {
     }
 }
 
-/// An option with the columns that its key and its value name.
+/// The option after `each` has replaced the columns that its key and its value name.
 fn through(key: &str, value: &str, each: Each<'_>) -> (String, String) {
     if let Some((_, must)) = LISTS.iter().find(|(list, _)| *list == key) {
         return (key.to_owned(), each_of(value, *must, each));
     }
     if let Some((names, option)) = key.strip_prefix("fields.").and_then(|rest| rest.rsplit_once('.')) {
         let key = format!("fields.{}.{option}", each_of(names, true, each));
-        // What the values of other options name are members of the column, as in 'nested-key'.
+        // The values of other options name members of the column, as in 'nested-key'.
         let value = if option == "sequence-group" { each_of(value, true, each) } else { value.to_owned() };
         return (key, value);
     }
@@ -69,13 +69,13 @@ pub(super) fn renamed(options: &BTreeMap<String, String>, old: &str, name: &str)
             names_it |= column == old;
             if column == old { name.to_owned() } else { column.to_owned() }
         });
-        // Others keep their blanks.
+        // Other options keep their blanks.
         if names_it { changed } else { (key.clone(), value.clone()) }
     };
     options.iter().map(follow).collect()
 }
 
-/// The options that name columns which the table must have and does not, with these.
+/// The options that name required columns which the table lacks, with these columns.
 fn missing(schema: &TableSchema) -> Vec<(String, String)> {
     let mut out = Vec::new();
     for (key, value) in &schema.options {
@@ -89,7 +89,7 @@ fn missing(schema: &TableSchema) -> Vec<(String, String)> {
     out
 }
 
-/// Checks that the table has the columns that its options name, but for those that the schema before lacked as well.
+/// Checks that the table has the columns that its options name, except those that the schema before lacked as well.
 ///
 /// # Errors
 /// `InvalidInput`, naming option and column.

@@ -13,18 +13,18 @@ use crate::paimon::spec::data_type::{DataField, TypeKind};
 use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 
-/// Names that files have columns of their own under.
+/// Names of columns that files add on their own.
 const SYSTEM_NAMES: [&str; 5] = ["_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "rowkind", "_ROW_ID"];
 
-/// Columns of keys in files begin so.
+/// The prefix of key columns in files.
 const KEY_PREFIX: &str = "_KEY_";
 
 fn bad(message: impl Into<String>) -> Error {
     Error::invalid(message)
 }
 
-/// The first schema of a table: columns get new ids, keys and partitions named by options become those of the schema,
-/// key columns have no nulls.
+/// The first schema of a table. Columns get new ids. Keys and partitions named by options become those of the schema.
+/// Key columns have no nulls.
 ///
 /// # Errors
 /// `InvalidInput` as `check`; if keys are given twice.
@@ -47,7 +47,7 @@ pub fn first_schema(mut parts: SchemaParts, now_ms: i64) -> Result<TableSchema> 
     checked(parts, None)
 }
 
-/// What its options must fulfil.
+/// The checks of a table's options.
 const CHECKS: [fn(&TableSchema) -> Result<()>; 4] =
     [check_buckets, check_merging, check_row_tracking, |schema| manifest_codec(schema.options()).map(drop)];
 
@@ -74,7 +74,7 @@ pub(super) fn checked(parts: SchemaParts, before: Option<&TableSchema>) -> Resul
             }
         }
     }
-    // What is left of that would be corrupt in a file, and is the caller's mistake here.
+    // The remaining faults would be corruption in a file. Here they are the caller's mistakes.
     let schema = TableSchema::new(parts).map_err(|e| bad(e.message()))?;
     named_columns::check(&schema, before)?;
     for check in CHECKS {

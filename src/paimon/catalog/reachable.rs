@@ -19,7 +19,7 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::store::Store;
 use crate::store::location::join;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FileKind {
     Data,
@@ -46,14 +46,14 @@ impl ReachableFiles {
         self.0.is_empty()
     }
 
-    /// What is left, in order: kind by kind.
+    /// The remaining files in order, kind by kind.
     pub(crate) fn sorted(&self) -> Vec<(FileKind, i64, &String)> {
         let mut out: Vec<_> = self.0.iter().map(|(path, (kind, of))| (*kind, *of, path)).collect();
         out.sort_unstable_by(|a, b| (a.0, a.2).cmp(&(b.0, b.2)));
         out
     }
 
-    /// Removes what a root needs. It never holds more than before, because other branches may have many files.
+    /// Removes the files that a root needs. The set never grows, because other branches may have many files.
     pub(crate) fn spare(&mut self, reader: &SnapshotReader<'_>, root: &Root) -> Result<()> {
         let snapshot = &root.snapshot;
         match root.held {
@@ -98,12 +98,12 @@ impl ReachableFiles {
     }
 }
 
-/// Which of a snapshot's metadata.
+/// The parts of a snapshot's metadata to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MetadataParts {
     /// Lists and manifests of data files.
     pub(crate) data: bool,
-    /// Those of changelog files.
+    /// Lists and manifests of changelog files.
     pub(crate) changelog: bool,
     /// Index files and statistics.
     pub(crate) state: bool,
@@ -115,7 +115,7 @@ impl MetadataParts {
     pub(crate) const DATA: MetadataParts = MetadataParts { data: true, changelog: false, state: false };
 }
 
-/// Whom a file that was taken out is from: a writer, a compaction, or either.
+/// The maker of a removed file: a writer, a compaction, or either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MadeBy {
     Writers,
@@ -124,7 +124,7 @@ pub(crate) enum MadeBy {
 }
 
 impl MadeBy {
-    /// Where nothing is recorded it was a writer.
+    /// If nothing is recorded, a writer made the file.
     fn is(self, source: Option<u8>) -> bool {
         match self {
             MadeBy::Any => true,
@@ -173,7 +173,7 @@ impl<'a> SnapshotReader<'a> {
         Ok(())
     }
 
-    /// The files of the entries of manifests, of those manifests that still exist.
+    /// The files of the entries of manifests. Missing manifests are skipped.
     fn entries(&self, manifests: &[PaimonManifestFile], kind: u8, made_by: MadeBy) -> Result<Vec<String>> {
         let mut out = Vec::new();
         for manifest in manifests {
@@ -208,7 +208,7 @@ impl<'a> SnapshotReader<'a> {
     }
 
     /// Whether all files with the changes of a commit exist: its changelog, or without a producer the files it added.
-    /// Where that went with a former producer, the changelog will do.
+    /// If these were removed under a former producer, the changelog is enough.
     pub(crate) fn is_told(&self, snapshot: &PaimonSnapshot, by_delta: bool) -> Result<bool> {
         let log = &snapshot.changelog_manifest_list;
         if let Some(list) = log
@@ -234,7 +234,7 @@ impl<'a> SnapshotReader<'a> {
         }
     }
 
-    /// Whether a manifest list, its manifests and the files that these added exist.
+    /// Whether a manifest list, its manifests and the files that they add exist.
     fn is_whole(&self, list: &str, size: Option<i64>, made_by: MadeBy) -> Result<bool> {
         if !self.store.exists(&manifest_path(self.root, list)?)? {
             return Ok(false);

@@ -60,8 +60,8 @@ impl TableFolder {
     }
 
     /// Makes (`make`) a tag of a snapshot that has all its files. The tag keeps the files from then on, but an expiry
-    /// may have begun just before. An expiry records what it removes before it reads tags. So this checks that record
-    /// again and, if necessary, undoes the tag (`undo`).
+    /// may have begun just before. An expiry records the snapshots that it removes before it reads tags. So this
+    /// checks that record again and, if necessary, undoes the tag (`undo`).
     ///
     /// # Errors
     /// `NotFound` if the snapshot has expired or is about to; those of `make` and of the store.
@@ -178,7 +178,7 @@ impl TableFolder {
     }
 
     fn remove_branch_folder(&self) -> Result<()> {
-        // From here on it is not there.
+        // From here on the branch does not exist.
         if let Some(lowest) = self.schema_ids()?.first() {
             self.store().delete(&self.schema_path(*lowest))?;
         }
@@ -260,7 +260,7 @@ impl TableFolder {
         Ok(known(self)?.iter().filter(is_theirs).map(|s| s.id).max().unwrap_or(0))
     }
 
-    /// The lowest of the schemas of either branch that the other has not, or not so.
+    /// The lowest number of a schema that the branches do not share: only one has it, or the contents differ.
     fn first_other_schema(&self, branch: &TableFolder) -> Result<Option<i64>> {
         let (own, theirs) = (self.schema_ids()?, branch.schema_ids()?);
         for id in own.iter().chain(&theirs).copied().collect::<BTreeSet<i64>>() {
@@ -272,14 +272,14 @@ impl TableFolder {
         Ok(None)
     }
 
-    /// Whether this branch has no schema that the other has not.
+    /// Whether the other branch has all schemas of this one.
     fn schemas_fit(&self, branch: &TableFolder) -> Result<bool> {
         let last = self.schema_ids()?.last().copied();
         Ok(self.first_other_schema(branch)?.is_none_or(|first| last.is_some_and(|last| first > last)))
     }
 
-    /// Takes over the schemas of another branch. At any time the latest is one that the snapshots below can be read
-    /// with.
+    /// Takes over the schemas of another branch. At any time, all remaining snapshots can be read with the latest
+    /// schema.
     fn follow_schemas(&self, branch: &TableFolder) -> Result<()> {
         let Some(first) = self.first_other_schema(branch)? else { return Ok(()) };
         for id in self.schema_ids()?.into_iter().rev().filter(|id| *id >= first) {
@@ -307,7 +307,7 @@ impl TableFolder {
         if self.has_snapshot(target.id)? {
             self.check_lasts(&target)?;
         }
-        // A hint to a deleted snapshot is an error, and a hint to the target hides what follows a gap.
+        // A hint to a deleted snapshot is an error, and a hint to the target hides snapshots after a gap.
         self.forget_latest()?;
         for tag in self.tags()?.into_iter().filter(|tag| tag.snapshot.id > target.id) {
             self.store().delete(&self.tag_path(&tag.name)).with("tag", &tag.name)?;
@@ -357,7 +357,7 @@ impl TableFolder {
     }
 }
 
-/// Whether two files tell of one commit.
+/// Whether two snapshot files describe the same commit.
 fn is_same_commit(a: &PaimonSnapshot, b: &PaimonSnapshot) -> bool {
     (a.id, &a.base_manifest_list, &a.delta_manifest_list) == (b.id, &b.base_manifest_list, &b.delta_manifest_list)
 }

@@ -59,7 +59,7 @@ fn a_rollback_takes_commits_back() {
     assert_eq!(kind(t.roll_back(&RollbackTo::Snapshot(7))), ErrorKind::NotFound);
     t.roll_back(&RollbackTo::Snapshot(3)).unwrap();
     assert_eq!((latest(&t), t.tag_names().unwrap()), ((3, Some(3)), vec!["two".to_owned()]));
-    // The tag's snapshot has expired, and comes back.
+    // The tag's snapshot has expired, and is restored.
     t.store().delete(&t.snapshot_path(1)).unwrap();
     t.store().delete(&t.snapshot_path(2)).unwrap();
     t.roll_back(&RollbackTo::Tag("two".to_owned())).unwrap();
@@ -83,7 +83,7 @@ fn an_expired_snapshot_that_a_tag_keeps_has_its_number() {
     assert_eq!((latest(&t), t.snapshot_ids().unwrap()), ((1, Some(1)), vec![1]));
 }
 
-/// Somebody commits to snapshot 3 just before it goes.
+/// Somebody commits to snapshot 3 just before it is removed.
 #[derive(Debug)]
 struct Late;
 
@@ -111,7 +111,7 @@ fn what_comes_while_a_rollback_goes_on_is_taken_back_too() {
         let late = TableFolder::open(Arc::new(Hooked(Late)), t.root()).unwrap();
         let target = late.roll_back(&to).unwrap();
         assert_eq!((latest(&t).0, t.snapshot_ids().unwrap().last().copied()), (target.id, Some(target.id)));
-        // A hint would hide what comes later still.
+        // A hint would hide later commits.
         assert!(t.store().get(&format!("{}/snapshot/LATEST", t.root())).is_err());
         commit(&t, &[9]);
         assert_eq!(latest(&t), (target.id + 1, Some(9)));

@@ -78,7 +78,7 @@ pub fn trimmed(snapshot: &PaimonSnapshot) -> PaimonSnapshot {
     PaimonSnapshot { raw, ..snapshot.clone() }
 }
 
-/// Whether a tag's time is over. Those without one are kept.
+/// Whether a tag has expired. Tags without a time are kept.
 fn is_overdue(tag: &Tag, now_ms: i64) -> bool {
     let created = tag.create_time.as_ref().and_then(local_time);
     let retained = tag.time_retained.as_ref().and_then(duration_ms);
@@ -88,7 +88,7 @@ fn is_overdue(tag: &Tag, now_ms: i64) -> bool {
 /// The names of the branch's expired tags; empty if the table's option `tag.time-expire-enabled` is false.
 ///
 /// # Errors
-/// Those of the store; `CorruptTable` for a tag that can't be read; `InvalidInput` for an option that can't be.
+/// Those of the store; `CorruptTable` for a tag that can't be read; `InvalidInput` for an invalid option.
 pub fn overdue_tags(folder: &TableFolder, now_ms: i64) -> Result<Vec<String>> {
     if !folder.latest_schema()?.options().boolean("tag.time-expire-enabled", true)? {
         return Ok(Vec::new());

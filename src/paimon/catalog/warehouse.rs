@@ -12,10 +12,10 @@ use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 
-/// How the folder of a database ends.
+/// The suffix of a database's folder.
 const DATABASE: &str = ".db";
 
-/// Folders nest at most so deep when a table is dropped.
+/// The deepest nesting of folders when a table is dropped.
 const MAX_DEPTH: usize = 64;
 
 /// A warehouse folder of databases.
@@ -56,7 +56,7 @@ pub(super) fn put_schema(store: &dyn Store, path: &str, schema: &TableSchema) ->
 }
 
 impl Warehouse {
-    /// The warehouse in a folder, which need not be there yet.
+    /// The warehouse in a folder, which may not exist yet.
     ///
     /// # Errors
     /// `InvalidInput` for an empty location.
@@ -167,20 +167,20 @@ impl Warehouse {
         self.store.rename_folder(folder.root(), &self.table_location(to.0, to.1)?)
     }
 
-    /// Removes a table with all its files, but for those that are outside of its folder.
+    /// Removes a table with all its files, except those outside of its folder.
     ///
     /// # Errors
-    /// `NotFound` if it does not exist; `Unsupported` if it is behind a link; those of the store.
+    /// `NotFound` if it does not exist; `Unsupported` if its folder is a link; those of the store.
     pub fn drop_table(&self, database: &str, table: &str) -> Result<()> {
         let folder = self.table(database, table)?;
         remove_below(self.store.as_ref(), folder.root(), |path| {
-            // Without schemas and snapshots, what remains is not a table.
+            // Without schemas and snapshots, the rest is not a table.
             ["/schema/", "/snapshot/"].iter().any(|part| path.contains(part))
         })
     }
 }
 
-/// Removes a folder and all below it, files that `first` names before the others.
+/// Removes a folder and everything below it. Files that `first` accepts are removed before the others.
 pub(super) fn remove_below(store: &dyn Store, folder: &str, first: impl Fn(&str) -> bool) -> Result<()> {
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     collect(store, folder, MAX_DEPTH, &mut files, &mut folders)?;

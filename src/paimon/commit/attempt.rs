@@ -132,8 +132,8 @@ impl<'p> SnapshotAttempt<'p> {
         }
     }
 
-    /// The snapshot that shows that the table has the commit already. Its user numbers commits in ascending order, so
-    /// the first look is done with a later one too.
+    /// The snapshot that shows that the table has the commit already. Its user numbers commits in ascending order. So
+    /// in the first search, a later commit of the user shows it too.
     fn replayed(&self, latest: &PaimonSnapshot) -> Result<Option<PaimonSnapshot>> {
         if self.input.identifier == NO_IDENTIFIER {
             return Ok(None);
@@ -145,7 +145,7 @@ impl<'p> SnapshotAttempt<'p> {
                 Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
                 snapshot => snapshot?,
             };
-            // By both, since after a rollback numbers are given again.
+            // Both are compared, because numbers are used again after a rollback.
             if self.input.after.is_some_and(|after| id <= after.sequence_number && snapshot.time_ms < after.time_ms) {
                 return Ok(None);
             }
@@ -225,8 +225,8 @@ impl<'p> SnapshotAttempt<'p> {
         Ok((delta, changelog, index))
     }
 
-    /// The oldest snapshot, if others have expired that may have been this commit's. What they added and it does not
-    /// have was compacted before, and is deleted.
+    /// The oldest snapshot, if other snapshots have expired that may have been this commit's. Files that they added
+    /// and that it lacks were compacted before and are deleted.
     fn oldest_after_gap(&self, base: &AttemptBase) -> Result<Option<PaimonSnapshot>> {
         let Some(after) = self.input.after else { return Ok(None) };
         let latest = base.latest.as_ref().map_or(0, |latest| latest.id);
@@ -416,8 +416,8 @@ impl CommitAttempt for SnapshotAttempt<'_> {
         }
         // These are only hints: the snapshot exists without them.
         let _ = self.input.folder.hint_latest(next.snapshot.id);
-        // Java's writers of local files look whether the name is free and then rename over it: one that looked before
-        // may have done so just now. The later this looks, the fewer of them come after it.
+        // Java's writers of local files look whether the name is free and then rename over it. A writer that looked
+        // before may have renamed just now. The later this looks, the fewer such writers come after it.
         if !store.is_remote() && store.get(&path)? != next.bytes {
             return Err(lost());
         }

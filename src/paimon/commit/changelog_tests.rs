@@ -1,4 +1,4 @@
-//! Expiry of tables whose changelogs outlast their snapshots. What Java leaves is in tests/interop.
+//! Expiry of tables whose changelogs outlast their snapshots. Changelogs that Java wrote are in tests/interop.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ fn hint(t: &TableFolder, name: &str) -> String {
     String::from_utf8(t.store().get(&format!("{}/{name}", t.folder("changelog"))).unwrap()).unwrap()
 }
 
-/// The manifests that are there and that nothing leads to.
+/// The existing manifests that nothing leads to.
 fn orphans(t: &TableFolder) -> Vec<String> {
     crate::paimon::commit::orphans::orphan_files(t, Some(now_ms() + 1)).unwrap()
 }
@@ -66,7 +66,8 @@ fn without_a_producer_the_files_that_writers_added_stay() {
     assert_eq!((before.snapshots.len(), before.changelogs.clone()), (5, vec![1, 2]));
     assert_eq!(expire(&t, &now(1)).unwrap(), before);
     assert_eq!((t.snapshot_ids().unwrap(), t.changelog_ids().unwrap()), (vec![6], vec![3, 4, 5]));
-    // A file that a compaction made goes with its snapshot. Others go with the changelog that took them out.
+    // A file that a compaction made is removed with its snapshot. Other files are removed with the changelog that
+    // took them out.
     assert_eq!(names(&t), set(&["a", "b", "c", "abc", "d"]));
     assert_eq!((hint(&t, "EARLIEST").as_str(), hint(&t, "LATEST").as_str()), ("3", "5"));
     check_whole(&t);
@@ -94,7 +95,7 @@ fn with_a_producer_changelog_files_stay() {
     assert_eq!(names(&t), set(&["ab", "cd", "log-c", "log-d"]));
     assert_eq!((t.changelog_ids().unwrap(), orphans(&t)), (vec![3, 4, 5], vec![]));
     check_whole(&t);
-    // Nothing is left to do but what time brings.
+    // Nothing is left to do until more is committed.
     assert_eq!(expire(&t, &now(1)).unwrap(), ExpiredFiles::default());
     logged(&t, "e");
     logged(&t, "f");
@@ -122,7 +123,7 @@ fn tags_branches_and_changelogs_keep_what_they_have() {
         assert_eq!(expire(&t, &now(1)).unwrap().changelogs, [1, 2, 3]);
         check_whole(&t);
         check_whole(&branch);
-        // What a tag had goes with it, but for what changelogs have, be they those of a branch.
+        // The files of a tag are removed with it, except those that changelogs have, also changelogs of a branch.
         drop_tag(&t, "one").unwrap();
         drop_tag(&t, "again").unwrap();
         assert_eq!((expire(&branch, &now(1)).unwrap().snapshots, branch.changelog_ids().unwrap()), (vec![1], vec![1]));
@@ -185,7 +186,7 @@ fn changelogs_of_former_times_go_once_they_are_kept_no_longer() {
     expire(&t, &now(2)).unwrap();
     assert_eq!((t.changelog_ids().unwrap(), names(&t)), (vec![1, 2], set(&["a", "b", "c", "d"])));
     set_options(&t, &|options| options.retain(|key, _| !key.starts_with("changelog.")));
-    // Those that are left have their files.
+    // The remaining ones have their files.
     let one = expire(&t, &ExpiryRequest { limit: Some(1), ..now(1) }).unwrap();
     assert_eq!((one.changelogs, one.snapshots, names(&t)), (vec![1], vec![3], set(&["b", "c", "d"])));
     check_whole(&t);
@@ -246,7 +247,7 @@ fn a_time_in_a_gap_is_that_of_no_commit() {
     assert_eq!(t.commit_at_time(0).unwrap(), None);
 }
 
-/// All files of a table but for hints.
+/// All files of a table except hints.
 fn all(t: &TableFolder) -> BTreeSet<String> {
     let folders = ["bucket-0", "manifest", "snapshot", "changelog"].map(|name| format!("{}/{name}", t.root()));
     let files = folders.iter().flat_map(|folder| t.store().list(folder).unwrap()).map(|file| file.path);
@@ -282,8 +283,8 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
     }
 }
 
-/// Expires a copy of a table, dies after this number of changes, and does it again: whether it had come to its end, how many
-/// files are needed then, and how many are not.
+/// Expires a copy of a table, dies after this number of changes, and expires it again. Returns whether the first
+/// expiry reached its end, the number of files that are needed then, and the number of others.
 fn dies(template: &tempfile::TempDir, changes: i64) -> (bool, usize, usize) {
     let dir = tempfile::tempdir().unwrap();
     copy(template.path(), dir.path());
@@ -291,7 +292,7 @@ fn dies(template: &tempfile::TempDir, changes: i64) -> (bool, usize, usize) {
     let t = TableFolder::open(store.clone(), &format!("{}/t", dir.path().display())).unwrap();
     let done = expire(&t, &now(2)).is_ok();
     store.revive();
-    // What is there of changelogs is whole, no commit between is lost, and what stays finds its files.
+    // The remaining changelogs are whole, no commit between is lost, and all remaining snapshots find their files.
     check_logs(&t);
     let earliest = t.changelog_ids().unwrap().first().copied().unwrap();
     (earliest..=9).for_each(|id| drop(t.commit_left(id).unwrap()));
@@ -317,7 +318,7 @@ fn an_expiry_that_dies_anywhere_leaves_what_is_needed() {
         let ended = (0..).find(|changes| {
             let (done, left, orphans) = dies(&template, *changes);
             assert_eq!(left, needed, "{changes}");
-            // Those of one changelog at most.
+            // At most those of one changelog.
             assert!(orphans <= 8, "{changes}: {orphans}");
             done
         });

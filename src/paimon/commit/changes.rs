@@ -10,7 +10,7 @@ use crate::types::Value;
 /// The identifier of commits that are not numbered.
 pub const NO_IDENTIFIER: i64 = i64::MAX;
 
-/// The kind of a snapshot: what it does to the table's rows.
+/// The kind of a snapshot: its effect on the table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitKind {
     /// Adds files.
@@ -43,8 +43,8 @@ pub struct Changes {
     pub moved: Vec<(DataFile, i32)>,
     /// Changelog files.
     pub changelog: Vec<NewBucketFile>,
-    /// Index files to add and to remove. One that takes the place of another (the hashes of a bucket, the deletion
-    /// vectors of a data file) needs an entry that removes that.
+    /// Index files to add and to remove. A file may replace another one, such as the hashes of a bucket or the
+    /// deletion vectors of a data file. Then it needs an entry that removes the other one.
     pub index: Vec<IndexEntry>,
     /// The keys of added rows in dynamic buckets. The hash indexes of these buckets get them.
     pub hashes: Vec<BucketHashes>,
@@ -62,14 +62,14 @@ impl Changes {
     }
 }
 
-/// What an overwrite removes: files that exist when it is committed.
+/// The files that an overwrite removes, as they exist when it is committed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Replaced {
-    /// All.
+    /// All files.
     Everything,
     /// The rows of partitions with these values, for some or all partition columns.
     Partition(Vec<(String, Option<Value>)>),
-    /// Those of the partitions that files are added to.
+    /// The files of the partitions that files are added to.
     PartitionsOfAdded,
 }
 

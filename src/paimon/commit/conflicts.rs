@@ -63,7 +63,7 @@ pub(super) fn check_not_in_table(live: &[FileEntry], added: &[FileEntry]) -> Res
 }
 
 impl Meeting<'_> {
-    /// Checks all.
+    /// Runs all checks.
     ///
     /// # Errors
     /// `CommitConflict`, saying which file is in the way; `InvalidInput` for changes that contradict themselves.
@@ -145,7 +145,7 @@ impl Meeting<'_> {
         Ok(())
     }
 
-    /// Files with columns of the same rows have all the same rows.
+    /// Files with columns of the same rows must cover exactly the same rows.
     fn check_row_ids(&self, live: &[&FileEntry]) -> Result<()> {
         if self.kind != CommitKind::Compact || !self.schema.options().data_evolution()? {
             return Ok(());

@@ -32,7 +32,7 @@ pub(super) struct ChangeEntries<'a> {
     rows: EncodedPartitions,
 }
 
-/// What identifies a file to be removed: its partition's row, bucket, level and name.
+/// The identity of a file to be removed: its partition's row, bucket, level and name.
 type FilePlace = (Arc<[u8]>, i32, i32, String);
 
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ impl<'a> ChangeEntries<'a> {
     /// The entries that add files, in order.
     ///
     /// # Errors
-    /// `InvalidInput` for a file that is not the table's, or outside what is replaced.
+    /// `InvalidInput` for a file that is not the table's, or not in a replaced partition.
     pub(super) fn added(&mut self, files: &[NewBucketFile]) -> Result<Vec<FileEntry>> {
         let mut out = Vec::with_capacity(files.len());
         for new in files {
@@ -100,7 +100,7 @@ impl<'a> ChangeEntries<'a> {
         partitions.extend(index.map(|e| Arc::from(&e.partition[..])));
         let keep = |partition: &[u8], _: i32, _: i32| match self.replaced {
             Some(Replaced::Everything) => true,
-            // What can't be read is kept, to be seen.
+            // A partition that can't be read is kept, so that its error is seen later.
             Some(Replaced::Partition(values)) => in_partition(self.schema, partition, values).unwrap_or(true),
             _ => partitions.contains(partition),
         };
@@ -148,7 +148,7 @@ impl<'a> ChangeEntries<'a> {
         Ok(out)
     }
 
-    /// Whether an overwrite takes a file out.
+    /// Whether an overwrite removes a file.
     fn replaces(&self, entry: &FileEntry, added: &HashSet<Arc<[u8]>>) -> Result<bool> {
         let postponed = self.schema.options().bucket()? == POSTPONE_BUCKET;
         if entry.bucket < 0 && !postponed {
@@ -224,7 +224,7 @@ pub(super) fn sort_by_keys(files: &mut [&FileEntry], types: &[DataType]) -> Resu
     failure.map_or(Ok(()), Err)
 }
 
-/// Whether files of an overwrite, which [`upgraded`] might have put higher, stay where scans leave them out.
+/// Whether files of an overwrite stay on a level that scans leave out, because [`upgraded`] did not raise them.
 ///
 /// # Errors
 /// `InvalidInput` for options that can't be read.

@@ -1,8 +1,8 @@
 //! Expiry: removes snapshots and changelogs, and the files that only they need.
 //!
-//! A data file is removed if a commit up to the first kept snapshot removed it from the table, unless a tag or another
-//! branch has it. Files are removed first and snapshots last, so the next expiry completes one that was stopped. The
-//! snapshots are listed before (`catalog/expiring.rs`). From then on they can't be tagged or restored.
+//! A data file is removed if a commit up to the first kept snapshot removed it from the table. It stays if a tag or
+//! another branch has it. Files are removed first and snapshots last, so the next expiry completes one that was
+//! stopped. The snapshots are listed before (`catalog/expiring.rs`). From then on they can't be tagged or restored.
 //!
 //! Where changelogs outlast their snapshots, an expired snapshot becomes a changelog: `changelog/changelog-N`, a copy
 //! of its file. Files with its changes stay: its changelog files, or without a producer the files that writers added,
@@ -28,7 +28,7 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
 
-/// What an expiry takes away: paths of files, in order.
+/// The result of an expiry: removed snapshots, changelogs, tags and files. Paths are in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExpiredFiles {
     /// Numbers of the snapshots.
@@ -47,18 +47,18 @@ pub struct ExpiredFiles {
     pub manifest_lists: Vec<String>,
     /// Files of statistics.
     pub statistics_files: Vec<String>,
-    /// Those of the files that stay, because they are not below the table's folders.
+    /// The files that stay, because they are not below the table's folders.
     pub failed: Vec<NotDeleted>,
 }
 
 /// Expires snapshots of the folder's branch, and changelogs that outlasted theirs.
 ///
 /// # Errors
-/// As [`plan_expiry`]; those of the store. Nothing that is needed is gone then.
+/// As [`plan_expiry`]; those of the store. Even then, no needed file is removed.
 pub fn expire(folder: &TableFolder, expiry: &ExpiryRequest) -> Result<ExpiredFiles> {
     let plan = ExpiryPlan::of(folder, expiry, true)?;
     let mut deleter = FileDeleter::new(folder, expiry.outside.clone());
-    // Changelogs that would not come to be again are done with before files that they tell of.
+    // If snapshots don't become changelogs, changelogs are removed before the files that they refer to.
     if plan.decoupled {
         plan.snapshots.run(&mut deleter, true)?;
         plan.changelogs.run_on_changelogs(&mut deleter, !plan.snapshots.going.is_empty())?;
@@ -76,7 +76,7 @@ pub fn expire(folder: &TableFolder, expiry: &ExpiryRequest) -> Result<ExpiredFil
     Ok(ExpiredFiles { failed: deleter.failed, ..plan.told() })
 }
 
-/// What an expiry of snapshots and changelogs of the folder's branch would take away.
+/// The result that an expiry of snapshots and changelogs of the folder's branch would have.
 ///
 /// # Errors
 /// `InvalidInput` for numbers that contradict each other; those of the store; `CorruptTable` if a kept snapshot can't
@@ -100,9 +100,9 @@ struct ExpiryStep {
 struct ExpiryView {
     /// The numbers of the snapshots.
     ids: Vec<i64>,
-    /// The first of them on which no expiry has begun; 0 if none has.
+    /// The first snapshot on which no expiry has begun; 0 if no expiry has begun.
     lasting: i64,
-    /// The least snapshot that a consumer has yet to read.
+    /// The least snapshot that a consumer still has to read.
     consumed: Option<i64>,
 }
 
@@ -121,13 +121,13 @@ struct ExpiryPlan {
     changelogs: ExpiryStep,
     /// Whether snapshots become changelogs.
     decoupled: bool,
-    /// Whether it is said that an expiry is at work, by this one or by one that was stopped.
+    /// Whether the record of a running expiry exists, from this expiry or from one that was stopped.
     begun: bool,
 }
 
 impl ExpiryPlan {
-    /// Plans. If it `begins`, it first records which snapshots last, and then reads what tags need. So no tag is made
-    /// for a removed snapshot meanwhile.
+    /// Makes the plan. With `begins`, it first records which snapshots last, and then reads the tags. So no tag is
+    /// made for a removed snapshot meanwhile.
     fn of(folder: &TableFolder, expiry: &ExpiryRequest, begins: bool) -> Result<ExpiryPlan> {
         let schema = folder.latest_schema()?;
         let retention = RetentionRules::of(schema.options(), expiry, now_ms())?;
@@ -195,7 +195,7 @@ impl ExpiryStep {
         self.first_kept.is_some() || !self.going.is_empty()
     }
 
-    /// Takes snapshots away.
+    /// Removes snapshots.
     fn run(&self, deleter: &mut FileDeleter<'_>, as_changelogs: bool) -> Result<()> {
         let (folder, files) = (deleter.folder, self.files.sorted());
         // Readers of manifests look for data files, so those are removed first.
@@ -218,7 +218,8 @@ impl ExpiryStep {
         Ok(())
     }
 
-    /// Removes changelogs one after the other, each before its files that no later one has. `came`: new ones may exist.
+    /// Removes changelogs one after the other. Each is removed before those of its files that no later one has.
+    /// `came` says that new ones may exist.
     fn run_on_changelogs(&self, deleter: &mut FileDeleter<'_>, came: bool) -> Result<()> {
         let folder = deleter.folder;
         let mut files: BTreeMap<i64, Vec<&String>> = BTreeMap::new();
@@ -270,7 +271,7 @@ impl<'f> FileDeleter<'f> {
     }
 }
 
-/// The snapshots to remove, and the first that stays. An expiry that has begun is completed, whatever the options are.
+/// The snapshots to remove, and the first that stays. An expiry that has begun is completed, with any options.
 fn going_snapshots(
     folder: &TableFolder,
     retention: &RetentionRules,
@@ -286,7 +287,7 @@ fn going_snapshots(
     Ok((step, Some(folder.snapshot(end)?)))
 }
 
-/// The changelogs to remove, of the existing ones and those that snapshots become.
+/// The changelogs to remove, among the existing ones and those that snapshots become.
 fn going_changelogs(
     folder: &TableFolder,
     retention: &RetentionRules,
@@ -317,7 +318,7 @@ fn going_changelogs(
     Ok(ExpiryStep { going: going.collect::<Result<_>>()?, first_kept, ..ExpiryStep::default() })
 }
 
-/// Finds the files that go with snapshots and changelogs.
+/// Finds the files that are removed with snapshots and changelogs.
 struct ExpiryPlanner<'a> {
     folder: &'a TableFolder,
     reader: SnapshotReader<'a>,
@@ -326,7 +327,7 @@ struct ExpiryPlanner<'a> {
 }
 
 impl ExpiryPlanner<'_> {
-    /// The snapshots whose change records were removed by an expiry that was stopped, whatever its options were.
+    /// The snapshots that lost their change records to an expiry that was stopped, with any options at that time.
     fn untold(&self, step: &ExpiryStep, lasting: i64) -> Result<BTreeSet<i64>> {
         let by_delta = !self.schema.options().produces_changelog();
         let mut out = BTreeSet::new();
@@ -338,7 +339,7 @@ impl ExpiryPlanner<'_> {
         Ok(out)
     }
 
-    /// Finds the files that go with either.
+    /// Finds the files that are removed with either.
     fn files(&self, snapshots: &mut ExpiryStep, changelogs: &mut ExpiryStep, kept: &PaimonSnapshot) -> Result<()> {
         let roots = roots(self.folder)?;
         snapshots.files = self.of_snapshots(snapshots, changelogs, kept, &roots)?;
@@ -346,7 +347,7 @@ impl ExpiryPlanner<'_> {
         Ok(())
     }
 
-    /// The files that only snapshots had that go; `kept` is the first that stays.
+    /// The files that only the removed snapshots had; `kept` is the first that stays.
     fn of_snapshots(
         &self,
         step: &ExpiryStep,
@@ -359,7 +360,7 @@ impl ExpiryPlanner<'_> {
         if step.going.is_empty() {
             return Ok(files);
         }
-        // Without changelog, the files that writers added show what changed.
+        // Without changelog, the files that writers added show the changes.
         let is_log = decoupled && !self.schema.options().produces_changelog();
         let made_by = if is_log { MadeBy::Compactions } else { MadeBy::Any };
         for snapshot in step.going.iter().skip(1).chain([kept]) {
@@ -367,7 +368,7 @@ impl ExpiryPlanner<'_> {
             files.add_data(reader.taken_out(snapshot, made_by)?, snapshot.id);
         }
         if let Some(first) = step.going.first().filter(|_| !decoupled && changelogs.is_any()) {
-            // They stayed when it was the first that did.
+            // These files stayed while this snapshot was the first to stay.
             files.add_data(reader.taken_out(first, MadeBy::Writers)?, first.id);
         }
         let parts = MetadataParts { data: !is_log, changelog: !decoupled, state: true };
@@ -379,25 +380,25 @@ impl ExpiryPlanner<'_> {
             reader.metadata(snapshot, parts, true, &mut files)?;
         }
         files.spare_metadata(reader, kept, MetadataParts::ALL, false)?;
-        // Those of the time when changelogs were kept longer, or when there was no producer.
+        // Changelogs from a time when they were kept longer, or when there was no producer.
         let is_needed = |root: &Root| !decoupled || root.held == HeldPart::Delta;
         let kept = if decoupled && is_log { Vec::new() } else { kept_changelogs(self.folder)? };
         let own: Vec<Root> = kept.into_iter().filter(is_needed).collect();
-        // Changelogs go before the files of snapshots, unless some are still to be made.
+        // Changelogs are removed before the files of snapshots, unless some are still to be made.
         let goes = |id: i64| !decoupled && changelogs.going.iter().any(|going| going.id == id);
         let stays = |root: &&Root| !goes(root.snapshot.id);
         self.spare(&mut files, own.iter().filter(stays).chain(roots))?;
         Ok(files)
     }
 
-    /// The files that only changelogs had that go; `kept` is the first snapshot that stays.
+    /// The files that only the removed changelogs had; `kept` is the first snapshot that stays.
     fn of_changelogs(&self, step: &ExpiryStep, kept: &PaimonSnapshot, roots: &[Root]) -> Result<ReachableFiles> {
         let reader = &self.reader;
         let mut files = ReachableFiles::default();
         for changelog in &step.going {
             check_cancelled()?;
             files.add_data(reader.changelog(changelog)?, changelog.id);
-            // Those of compactions went with the snapshot.
+            // Files that compactions replaced were removed with the snapshot.
             files.add_data(reader.taken_out(changelog, MadeBy::Writers)?, changelog.id);
             reader.metadata(changelog, MetadataParts { state: false, ..MetadataParts::ALL }, true, &mut files)?;
         }
@@ -450,7 +451,7 @@ pub fn replace_tag(folder: &TableFolder, name: &str, snapshot: &PaimonSnapshot) 
     release(folder, &before.snapshot)
 }
 
-/// Sets how long a tag is kept from now on, milliseconds; forever if no time is given.
+/// Sets how long a tag is kept from now on, in milliseconds; forever if no time is given.
 ///
 /// # Errors
 /// As [`TableFolder::tag`].
@@ -469,8 +470,8 @@ fn release(folder: &TableFolder, tag: &PaimonSnapshot) -> Result<()> {
     reader.live(tag, &mut |path| own.add(path, FileKind::Data, tag.id))?;
     own.add_data(reader.changelog(tag)?, tag.id);
     reader.metadata(tag, MetadataParts::ALL, true, &mut own)?;
-    // A file that is not in the snapshots directly before and after is in no other one. Snapshots that an expiry has
-    // begun on don't count: only their changes are still read.
+    // A file that is not in the snapshots directly before and after is in no other one. Half-expired snapshots don't
+    // count, because only their changes are still read.
     let lasting = folder.lasting_from()?;
     let (going, last): (Vec<PaimonSnapshot>, Vec<PaimonSnapshot>) =
         folder.snapshots()?.into_iter().partition(|s| s.id < lasting);
@@ -485,12 +486,12 @@ fn release(folder: &TableFolder, tag: &PaimonSnapshot) -> Result<()> {
     FileDeleter::new(folder, OutsideLocations::default()).delete(&paths)
 }
 
-/// The least snapshot that a consumer has yet to read.
+/// The least snapshot that a consumer still has to read.
 fn consumed(folder: &TableFolder) -> Result<Option<i64>> {
     Ok(consumers(folder)?.into_iter().map(|(_, next)| next).min())
 }
 
-/// Consumers of the branch, each with the snapshot that it has yet to read; by name.
+/// Consumers of the branch by name, each with the snapshot that it reads next.
 ///
 /// # Errors
 /// Those of the store; `CorruptTable` if a consumer's file lacks it.

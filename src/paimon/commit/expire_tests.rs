@@ -27,14 +27,14 @@ pub(super) fn table_with(store: &Arc<dyn Store>, dir: &tempfile::TempDir, more: 
     let base = [("manifest.merge-min-count".to_owned(), "2".to_owned())];
     let parts = SchemaParts { fields, options: base.into(), ..SchemaParts::default() };
     let t = create_table(store, &format!("{}/t", dir.path().display()), parts).unwrap();
-    // Options that only tables with keys may have, whose files would need them.
+    // Only tables with keys may have these options, and their files would need keys.
     set_options(&t, &|options| {
         options.extend(more.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())))
     });
     t
 }
 
-/// Another schema, whatever it says.
+/// Another schema, without checks.
 pub(super) fn set_options(t: &TableFolder, change: &dyn Fn(&mut BTreeMap<String, String>)) {
     let mut parts = t.latest_schema().unwrap().parts();
     parts.id += 1;
@@ -110,7 +110,7 @@ pub(super) fn check_logs(t: &TableFolder) {
     let list_path = |name: &str| manifest_path(t.root(), name).unwrap();
     for root in kept_changelogs(t).unwrap() {
         let files = match root.held {
-            // A producer lets go of what commits added, even of those that have no changelog of it.
+            // With a producer, the files that commits added are removed, even for commits without a changelog.
             HeldPart::Delta if lets_go && t.store().size(&list_path(&root.snapshot.delta_manifest_list)).is_err() => {
                 continue;
             }
@@ -209,7 +209,7 @@ fn an_expiry_that_was_stopped_is_completed() {
     commit(&t, &[], "a");
     commit(&t, &["a"], "b");
     commit(&t, &["b"], "c");
-    // Its files are gone, its snapshots not yet.
+    // Its files are removed, its snapshots not yet.
     let before = t.snapshot(1).unwrap();
     for list in [&before.base_manifest_list, &before.delta_manifest_list] {
         t.store().delete(&manifest_path(t.root(), list).unwrap()).unwrap();
@@ -228,7 +228,8 @@ fn external_file(t: &TableFolder, folder: &str, name: &str) -> NewBucketFile {
     new
 }
 
-/// Files in a folder that only an old schema names are the table's own. Others stay, unless the caller allows it.
+/// Files in a folder that only an old schema names are the table's own. Others stay, unless the caller allows their
+/// removal.
 #[test]
 fn files_outside_are_told_and_removed_only_where_allowed() {
     let dir = tempfile::tempdir().unwrap();

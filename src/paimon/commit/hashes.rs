@@ -27,7 +27,7 @@ fn by_bucket(hashes: &[BucketHashes]) -> ByBucket<'_> {
     out
 }
 
-/// A key that a bucket was given which it has not in `known`, by hash.
+/// A bucket that was given a key which `known` has in another bucket, and that other bucket.
 fn misplaced(buckets: &BTreeMap<i32, BTreeSet<i32>>, mut known: HashMap<i32, i32>) -> Option<(i32, i32)> {
     for (bucket, hashes) in buckets {
         for hash in hashes {
@@ -40,8 +40,8 @@ fn misplaced(buckets: &BTreeMap<i32, BTreeSet<i32>>, mut known: HashMap<i32, i32
     None
 }
 
-/// Whether rows with these hashes can't go where they are: a snapshot has keys of theirs in other buckets, or they
-/// contradict each other.
+/// Whether rows with these hashes can't stay in their buckets: a snapshot has their keys in other buckets, or the
+/// rows contradict each other.
 ///
 /// # Errors
 /// As [`HashIndexes::partition`].
@@ -66,10 +66,10 @@ pub(super) struct Indexer<'a> {
 }
 
 impl Indexer<'_> {
-    /// Adds the index files of new rows to what a commit does to those of the latest snapshot.
+    /// Adds the index files of new rows to the commit's changes of index files.
     ///
     /// # Errors
-    /// `CommitConflict` if a key has another bucket by now; of the store.
+    /// `CommitConflict` if a key has another bucket by now; those of the store.
     pub(super) fn add(
         &mut self,
         hashes: &[BucketHashes],

@@ -1,6 +1,7 @@
 //! Random histories of commits and maintenance, compared with a model. Any step may be interrupted.
 //!
-//! The model knows the rows (files) of each commit by the commit's manifest list, whatever number or branch it has.
+//! The model knows the rows (files) of each commit by the commit's manifest list. Its number and branch do not
+//! matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,7 +39,7 @@ impl Dice {
     }
 }
 
-/// What marks a commit.
+/// The mark of a commit.
 fn key(snapshot: &PaimonSnapshot) -> String {
     snapshot.delta_manifest_list.clone()
 }
@@ -55,7 +56,7 @@ enum MaintenanceStep {
     Expire(ExpiryRequest),
 }
 
-/// What a branch shows.
+/// The visible state of a branch.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Shown {
     latest: Option<String>,
@@ -74,7 +75,7 @@ struct History {
     states: BTreeMap<String, BTreeSet<String>>,
     files: usize,
     told: Vec<String>,
-    /// What was shown after the last step, if nothing was committed since.
+    /// The visible state after the last step, if nothing was committed since.
     seen: Option<BTreeMap<String, Shown>>,
 }
 
@@ -107,7 +108,7 @@ impl History {
         (name, new)
     }
 
-    /// A file more, or one for others. It is in view at once.
+    /// Adds a file, or puts one in the place of others. It is visible at once.
     fn commit(&mut self, t: &TableFolder) {
         self.seen = None;
         let before = t.latest_snapshot().unwrap();
@@ -185,7 +186,7 @@ impl History {
         }
     }
 
-    /// Everything that is shown. All of it can be read.
+    /// Everything that is visible. All of it can be read.
     fn shown(&self) -> BTreeMap<String, Shown> {
         let names = self.main.branches().unwrap().into_iter().chain([MAIN_BRANCH.to_owned()]);
         names.map(|name| (name.clone(), self.shown_on(&self.main.branch(&name).unwrap()))).collect()
@@ -214,7 +215,7 @@ impl History {
         shown
     }
 
-    /// A snapshot has the files that it should have, and all of them are there.
+    /// A snapshot has the files that it should have, and all of them exist.
     fn check_state(&self, t: &TableFolder, snapshot: &PaimonSnapshot) {
         let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
         let mut found = BTreeSet::new();
@@ -232,7 +233,7 @@ impl History {
         assert!(t.store().size(path).is_ok(), "{} {}: {path}", t.branch_name(), snapshot.id);
     }
 
-    /// What is said to be told of changes can be read.
+    /// All changes that are said to be known can be read.
     fn check_changes(&self, t: &TableFolder, latest: Option<&PaimonSnapshot>) {
         let reader = SnapshotReader::new(t, &t.latest_schema().unwrap()).unwrap();
         let Some(latest) = latest else { return };
@@ -256,7 +257,7 @@ impl History {
                 files.iter().for_each(|path| self.check_there(t, &commit, path));
             }
         }
-        // Changelogs that tell of changes tell of all.
+        // Changelogs that record changes record all of them.
         for root in kept_changelogs(t).unwrap() {
             let files = match root.held {
                 HeldPart::Delta => reader.added(&root.snapshot).unwrap(),
@@ -266,7 +267,7 @@ impl History {
         }
     }
 
-    /// Whether a step may end in what is shown now.
+    /// Whether a step may end in the visible state.
     fn check_step(
         &self,
         (t, action): (&TableFolder, &MaintenanceStep),
@@ -319,7 +320,7 @@ impl History {
                 assert!(lost.iter().all(|name| was.tags[*name].0 > id));
                 assert!(!done || (lost.len() == was.tags.values().filter(|tag| tag.0 > id).count()));
                 assert!(!done || state.is_none() || is.latest == state);
-                // What came before stays.
+                // Earlier snapshots stay.
                 assert!(was.snapshots.range(..id).all(|(id, key)| is.snapshots.get(id) == Some(key)));
                 let later = was.snapshots.range(id..).map(|(_, key)| key);
                 assert!(is.latest == state || later.chain(&was.latest).any(|key| is.latest.as_ref() == Some(key)));
@@ -402,7 +403,7 @@ impl History {
         }
     }
 
-    /// What nothing leads to is nothing that is needed, also of what is being expired.
+    /// Files that nothing leads to are not needed, not even by snapshots that are being expired.
     fn check_orphans(&self) {
         if self.main.branches().unwrap() != self.main.branch_folders().unwrap() {
             return;
@@ -415,7 +416,7 @@ impl History {
     }
 }
 
-/// One history; what happened in it, if something is wrong.
+/// Runs one history. If something is wrong, returns its steps.
 fn history(seed: u64) -> std::result::Result<(), String> {
     let mut history = History::new(seed);
     let run = std::panic::AssertUnwindSafe(|| {

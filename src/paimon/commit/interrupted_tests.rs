@@ -1,4 +1,4 @@
-//! What an interruption leaves, case by case; histories of many of them are in `history_tests`.
+//! Effects of an interruption, case by case; histories with many of them are in `history_tests`.
 
 use super::changelog_tests::{compacted, logged};
 use super::tests::{check_logs, check_whole, commit, names, now, set, set_options, table_with};
@@ -43,7 +43,7 @@ fn a_rollback_to_an_expired_tag_leaves_the_table_at_a_snapshot_of_its_own_wherev
         let at = latest(&t);
         assert!([1, 3, 4, 5].contains(&at) && (!done || at == 1), "{changes}: {at}");
         check_whole(&t);
-        // What is appended is in view, on top of what was.
+        // Appended files are visible, on top of the earlier ones.
         commit(&t, &[], "x");
         assert_eq!(latest(&t), at + 1, "{changes}");
         let mut found = BTreeSet::new();
@@ -86,7 +86,7 @@ fn an_expiry_that_fails_before_it_removes_anything_takes_nothing_away() {
     t.store().delete(&manifest_path(t.root(), &kept.base_manifest_list).unwrap()).unwrap();
     assert_eq!(expire(&t, &now(1)).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!((t.snapshot_ids().unwrap(), t.lasting_from().unwrap()), (vec![1, 2, 3, 4, 5], 0));
-    // What went wrong is mended by going back.
+    // A rollback repairs the damage.
     t.create_tag("four", Some(4)).unwrap();
     t.roll_back(&RollbackTo::Snapshot(4)).unwrap();
     expire(&t, &now(1)).unwrap();
@@ -98,7 +98,7 @@ fn an_expiry_that_fails_before_it_removes_anything_takes_nothing_away() {
 fn snapshots_before_javas_hint_are_whole() {
     let (_dir, _, t) = table(&[]);
     ["a", "b", "c", "d", "e"].iter().for_each(|name| commit(&t, &[], name));
-    // As Java's fast-forward leaves it, which copies the branch's hints.
+    // The state that Java's fast-forward leaves: it copies the branch's hints.
     t.hint_earliest(4).unwrap();
     assert!(plan_expiry(&t, &now(9)).unwrap().snapshots.is_empty());
     t.create_tag("two", Some(2)).unwrap();
@@ -110,7 +110,7 @@ fn snapshots_before_javas_hint_are_whole() {
 #[test]
 fn what_one_expiry_said_is_not_true_of_other_commits() {
     let (_dir, _, t) = half_expired(&[], 4);
-    // Java goes back to a tag, and others commit.
+    // Java rolls back to a tag, and others commit.
     for id in [3, 4, 5] {
         t.store().delete(&t.snapshot_path(id)).unwrap();
     }
@@ -153,8 +153,8 @@ fn changes_of_what_is_being_expired_are_told_as_long_as_they_are_there() {
             break;
         }
     }
-    // What is gone is not told: the file of the first commit. The next ones take files out, and so have nothing to tell
-    // by delta.
+    // The removed file of the first commit is not reported. The next commits remove files, so they have nothing to
+    // report by delta.
     let (_dir, _, t) = half_expired(&[], 11);
     assert_eq!(earliest_told(&t, ChangeMode::Delta, 5).unwrap(), Some(2));
 }
@@ -193,13 +193,13 @@ fn a_rollback_over_what_is_half_expired_shows_none_of_it() {
 
 #[test]
 fn a_tag_beside_what_is_half_expired_is_dropped_with_its_files() {
-    // All files are gone, the snapshots not yet.
+    // All files are removed, the snapshots not yet.
     let (_dir, _, t) = half_expired(&[], 11);
     drop_tag(&t, "two").unwrap();
     assert!(t.tag_names().unwrap().is_empty());
     expire(&t, &now(2)).unwrap();
     check_whole(&t);
-    // The snapshot of the tag is gone, the one after it is half there.
+    // The snapshot of the tag is removed, and the next one has lost some files.
     let (_dir, _, t) = half_expired(&[], 11);
     t.store().delete(&t.snapshot_path(2)).unwrap();
     drop_tag(&t, "two").unwrap();
@@ -246,7 +246,7 @@ fn no_changelog_is_made_of_what_has_lost_its_files() {
     let kept = [("changelog.num-retained.min", "9"), ("changelog.num-retained.max", "9")];
     set_options(&t, &|options| options.extend(kept.map(|(key, value)| (key.to_owned(), value.to_owned()))));
     expire(&t, &now(1)).unwrap();
-    // One file of a changelog went before.
+    // One file of a changelog was removed before.
     assert_eq!((t.snapshot_ids().unwrap(), t.changelog_ids().unwrap()), (vec![3], vec![2]));
     check_logs(&t);
     check_whole(&t);
@@ -354,7 +354,7 @@ fn a_branch_that_is_followed_keeps_its_files_from_what_the_other_line_took_out()
         commit(&t, &["b"], "c");
         ["s", "u", "v"].iter().for_each(|name| commit(&branch, &[], name));
         drop_tag(&branch, "one").unwrap();
-        // The branch goes on from 4; what both have in common only the tag knows and the first snapshot of the table.
+        // The branch continues from 4. Only the tag and the first snapshot of the table know the common part.
         expire(&branch, &now(1)).unwrap();
         store.die_after(changes);
         let done = t.fast_forward("side").is_ok();

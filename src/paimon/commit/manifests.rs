@@ -21,7 +21,7 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::stats::SimpleStats;
 use crate::store::Store;
 
-/// How often a manifest's size is looked at, in entries.
+/// The number of entries between two checks of a manifest's size.
 const SIZE_CHECK_ENTRIES: usize = 1000;
 
 /// How manifests are written, by the table's options.
@@ -34,7 +34,7 @@ pub(crate) struct ManifestLayout {
 }
 
 impl ManifestLayout {
-    /// That of a schema.
+    /// The layout by a schema's options.
     pub(crate) fn of(schema: &TableSchema) -> Result<ManifestLayout> {
         let options = schema.options();
         Ok(ManifestLayout {
@@ -79,7 +79,7 @@ impl MetadataFiles {
 
     /// Writes a file that has a place of its own.
     pub(super) fn put_at(&mut self, name: &str, path: String, bytes: &[u8]) -> Result<()> {
-        // First, since one that failed may be there all the same.
+        // The file is recorded first, because it may exist even if writing it failed.
         self.written.push((name.to_owned(), path.clone()));
         self.store.put_if_absent(&path, bytes)
     }
@@ -101,7 +101,7 @@ impl MetadataFiles {
         }
     }
 
-    /// Writes a manifest list; its name and length.
+    /// Writes a manifest list. Returns its name and length.
     pub(super) fn write_list(
         &mut self,
         manifests: &[PaimonManifestFile],
@@ -114,7 +114,7 @@ impl MetadataFiles {
         Ok((name, bytes.len() as i64))
     }
 
-    /// Writes an index manifest; its name.
+    /// Writes an index manifest. Returns its name.
     pub(super) fn write_index(&mut self, entries: &[IndexEntry], layout: &ManifestLayout) -> Result<String> {
         let bytes = encode_index_manifest(entries, layout.codec)?;
         let name = format!("index-manifest-{}-{}", self.commit_id, self.manifests);
@@ -177,7 +177,7 @@ struct NewManifest<'l> {
 }
 
 impl NewManifest<'_> {
-    /// For entries that may have the unknown members of `unusual` ones.
+    /// A manifest for entries that may have the unknown members of `unusual` ones.
     fn new<'l>(layout: &'l ManifestLayout, unusual: &[&FileEntry]) -> Result<NewManifest<'l>> {
         Ok(NewManifest {
             writer: PaimonManifestWriter::new(layout.codec, unusual.iter().copied())?,
@@ -229,7 +229,7 @@ type ManifestRanges = (Arc<[u8]>, Arc<[u8]>);
 /// Statistics of partition rows.
 struct PartitionStats<'t> {
     types: &'t [DataType],
-    /// By column, the rows that have the least and the greatest value.
+    /// The rows with the least and the greatest value, by column.
     ends: Vec<Option<ManifestRanges>>,
     nulls: Vec<i64>,
     last: Option<(Arc<[u8]>, i64)>,

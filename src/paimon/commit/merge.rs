@@ -120,7 +120,7 @@ impl ManifestMerger<'_> {
         files.write_manifests(entries.values(), self.layout)
     }
 
-    /// Takes out all that was deleted. `None` if there is too little to merge.
+    /// Removes all deleted entries. `None` if there is too little to merge.
     fn merge_all(
         &self,
         files: &mut MetadataFiles,

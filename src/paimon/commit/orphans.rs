@@ -1,4 +1,4 @@
-//! Orphan files: files that no version of a table needs, left behind by failed or killed writers.
+//! Orphan files: files that no version of a table needs, left by failed or killed writers.
 //!
 //! The folders are listed before anything is read. Files that a commit adds in between are in its snapshot, and files
 //! without a commit are young. A file stays if any snapshot, tag or kept changelog of any branch names it, even as a
@@ -28,7 +28,7 @@ use crate::store::{Store, in_parallel};
 /// By default, files younger than this stay: a day, in milliseconds. Their writers may not have committed yet.
 const DEFAULT_AGE_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// What a bucket's folder begins with.
+/// The prefix of a bucket's folder.
 const BUCKET: &str = "bucket-";
 
 /// Candidates for removal by name. Files with the same name stay together.
@@ -37,12 +37,12 @@ type Candidates = HashMap<String, Vec<String>>;
 /// The paths of files that were changed before `older_than_ms` (a day ago) and that nothing leads to, in order.
 ///
 /// # Errors
-/// `InvalidInput` for a time to come; `CorruptTable` or `NotFound` if metadata of an existing snapshot can't be
-/// read, or a branch has not all of its schemas; those of the store.
+/// `InvalidInput` for a future time; `CorruptTable` or `NotFound` if metadata of an existing snapshot can't be read,
+/// or a branch has not all of its schemas; those of the store.
 pub fn orphan_files(folder: &TableFolder, older_than_ms: Option<i64>) -> Result<Vec<String>> {
     let now = now_ms();
     let before = older_than_ms.unwrap_or(now.saturating_sub(DEFAULT_AGE_MS));
-    // What has just the age of nothing is of this millisecond.
+    // One millisecond more is allowed. It includes the files of this millisecond.
     if before > now.saturating_add(1) {
         return Err(Error::invalid("files that are being written would count as orphans")
             .hint("Set older_than= to a time in the past, further back than the longest write takes"));
@@ -60,7 +60,7 @@ pub fn orphan_files(folder: &TableFolder, older_than_ms: Option<i64>) -> Result<
     Ok(out)
 }
 
-/// Those of the files that something leads to: a snapshot, tag or kept changelog of any branch.
+/// The given files that something leads to: a snapshot, tag or kept changelog of any branch.
 ///
 /// # Errors
 /// As [`orphan_files`].
@@ -82,7 +82,7 @@ pub fn files_in_use(folder: &TableFolder, paths: impl IntoIterator<Item = String
     Ok(asked.into_values().flatten().collect())
 }
 
-/// All branches. A branch without all schemas may be about to be made or removed, so its files are unknown.
+/// All branches. A branch without all its schemas may be about to be made or removed, so its files are unknown.
 fn branches(folder: &TableFolder) -> Result<Vec<TableFolder>> {
     let names = folder.branch_folders()?.into_iter().chain([MAIN_BRANCH.to_owned()]);
     let branches: Vec<TableFolder> = names.map(|name| folder.on_branch(&name)).collect();
@@ -96,7 +96,7 @@ fn branches(folder: &TableFolder) -> Result<Vec<TableFolder>> {
     Ok(branches)
 }
 
-/// Old files that may be orphans, and those that are in any case.
+/// Old files that may be orphans, and old files that certainly are.
 fn listed(folder: &TableFolder, branches: &[TableFolder], before: i64) -> Result<(Candidates, Vec<String>)> {
     let (store, root) = (folder.store().as_ref(), folder.root());
     let mut out = Vec::new();
@@ -145,11 +145,11 @@ fn old_files(store: &dyn Store, folder: &str, before: i64) -> Result<Vec<(String
     Ok(old.filter_map(|file| Some((file.path.rsplit('/').next()?.to_owned(), file.path))).collect())
 }
 
-/// Which files of a kept snapshot still exist.
+/// The files of a kept snapshot that still exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lasts {
     All,
-    /// Without the files of its changes: Java's expiry removes them although a tag has the snapshot.
+    /// All except the files of its changes: Java's expiry removes them although a tag has the snapshot.
     Data,
     /// The files of its changes, and few of the others.
     Changes,
@@ -187,7 +187,7 @@ impl Used<'_> {
         Ok(())
     }
 
-    /// What the file of a snapshot, tag or changelog leads to.
+    /// Removes the files that a snapshot, tag or changelog leads to.
     fn root(
         &self,
         path: &str,
@@ -200,7 +200,7 @@ impl Used<'_> {
         let snapshot = PaimonSnapshot::parse(&bytes).with("path", path)?;
         let expired = |e: Error, is_needed: bool| match e.kind() {
             ErrorKind::NotFound if !is_needed => Ok(()),
-            // It may have expired while this was going on.
+            // It may have expired meanwhile.
             ErrorKind::NotFound if store.get(path).if_found()?.is_none() => Ok(()),
             _ => Err(e),
         };
@@ -239,7 +239,7 @@ impl Used<'_> {
         Ok(())
     }
 
-    /// The data files that a manifest speaks of.
+    /// Removes the data files that a manifest names.
     fn manifest(&self, manifest: &PaimonManifestFile, of: &[String]) -> Result<()> {
         let store = self.branch.store().as_ref();
         match read_manifest(self.branch.manifests(), manifest, &PaimonEntryRequest::default()) {

@@ -12,10 +12,10 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Each attempt reads the latest snapshot, finds the entries of the commit (`entries`), checks that they fit
-//! (`conflicts`), merges the manifests of all commits before (`merge`), writes the commit's own (`manifests`), puts
-//! index files together (`index`) and creates `snapshot-N`, which only one writer can. The loser of a race starts again
-//! on the winner's snapshot.
+//! Each attempt reads the latest snapshot, finds the entries of the commit (`entries`) and checks that they fit
+//! (`conflicts`). It merges the manifests of all commits before (`merge`), writes the commit's own (`manifests`), and
+//! puts index files together (`index`). Then it creates `snapshot-N`, which only one writer can do. The loser of a
+//! race starts again on the winner's snapshot.
 //!
 //! Files are removed only if it is certain that no snapshot has them.
 //!
@@ -83,14 +83,14 @@ impl Commit {
         Commit { input: CommitInput { kind: CommitKind::Overwrite, replaced: Some(replaced), ..self.input } }
     }
 
-    /// Makes the commit known by a user and a number: made again it is seen, and does nothing.
+    /// Makes the commit known by a user and a number. If it is made again, it is recognised and does nothing.
     #[must_use]
     pub fn by(self, user: &str, identifier: i64) -> Self {
         Commit { input: CommitInput { user: user.to_owned(), identifier, ..self.input } }
     }
 
-    /// What its files were written after: no earlier snapshot has the commit. The sequence number is that of a
-    /// snapshot.
+    /// The state before the commit's files were written: no earlier snapshot has the commit. The sequence number is
+    /// that of a snapshot.
     #[must_use]
     pub fn after(self, written_at: Option<WrittenAt>) -> Self {
         Commit { input: CommitInput { after: written_at, ..self.input } }
@@ -140,7 +140,7 @@ impl Commit {
         Commit { input: CommitInput { owns_files: true, ..self.input } }
     }
 
-    /// Commits: the snapshot that has the changes, or the error.
+    /// Commits. Returns the snapshot that has the changes, or the error.
     pub fn run(self) -> CommitOutcome<PaimonSnapshot> {
         match run_attempts(SnapshotAttempt::new(self.input), None) {
             CommitOutcome::Committed(Some(snapshot)) => CommitOutcome::Committed(snapshot),

@@ -1,4 +1,4 @@
-//! Commits on a store that fails, and against a model of what should be live.
+//! Commits on a store that fails, and commits compared with a model of the live files.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -32,18 +32,18 @@ use crate::store::{FileInfo, Store};
 use crate::types::Value;
 use std::sync::Arc;
 
-/// What happens to the write whose turn it is.
+/// The fault of a write.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     /// It is not done, and never will be.
     Refused,
-    /// It is done, and said not to be.
+    /// It is done, but reported as not done.
     LostReply,
-    /// It is not done, which nobody can tell.
+    /// It is not done, and the error does not say so.
     Timeout,
 }
 
-/// A local store whose n-th change (put, hint, deletion) goes wrong.
+/// A local store that fails at its n-th change (put, hint, deletion).
 #[derive(Debug)]
 struct Faulty {
     calls: AtomicUsize,
@@ -214,7 +214,7 @@ fn commits_follow_each_other() {
         ("OVERWRITE", Some(5), "v")
     );
     assert_eq!((t.names(), t.orphans()), (set(&["b", "c"]), Vec::<String>::new()));
-    // It is gone by now.
+    // The file is already removed.
     let gone = Changes { removed: vec![removed], ..Changes::default() };
     assert_eq!(failed(Commit::new(&t.folder, gone).run()).kind(), ErrorKind::CommitConflict);
     let second = Commit::new(&t.folder, adding([t.plain("b", 1)])).checking_appends();
@@ -390,7 +390,7 @@ fn compactions_by_key_know_of_each_others_vectors() {
     };
     // One marks rows of a file above.
     run(vec![at("m1", 3, 0)], &[at("new", 0, 0)], vec![vectors("v1", &["top"], ADD)]).into_result().unwrap();
-    // Others that began before replace that file, or mark rows of one that is not there.
+    // Others that began before replace that file, or mark rows of a missing file.
     let conflicts = [
         run(vec![at("m2", 5, 0)], &[at("top", 5, 0), at("newer", 0, 50)], Vec::new()),
         run(
@@ -400,10 +400,10 @@ fn compactions_by_key_know_of_each_others_vectors() {
         ),
     ];
     conflicts.into_iter().for_each(|c| assert_eq!(failed(c).kind(), ErrorKind::CommitConflict));
-    // A file that goes to another level keeps its vectors.
+    // A file that moves to another level keeps its vectors.
     let moved = Changes { moved: vec![(at("top", 5, 0).file, 4)], ..Changes::default() };
     Commit::new(&t.folder, moved).compacting().run().into_result().unwrap();
-    // Whoever knows of the vectors may replace the file; vectors that were left over are no fault of the commit.
+    // A commit that knows the vectors may replace the file. Leftover vectors are no fault of the commit.
     let known = vec![vectors("v1", &["top"], DELETE), vectors("v3", &["top", "low"], ADD)];
     run(vec![at("m4", 5, 0)], &[at("top", 4, 0)], known).into_result().unwrap();
     let more = vec![vectors("v3", &["top", "low"], DELETE), vectors("v4", &["top", "low", "m4"], ADD)];
@@ -483,7 +483,7 @@ fn a_snapshot_that_is_gone_is_nothing_to_build_on() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Random commits, with manifests that merge early, leave what a set of names says.
+    /// Random commits, with manifests that merge early, leave the files that a set of names predicts.
     #[test]
     fn a_table_is_what_its_commits_made_it(
         steps in proptest::collection::vec((0u8..4, 0i32..3, any::<prop::sample::Index>()), 1..14),
@@ -533,7 +533,8 @@ fn what_is_interrupted_before_it_is_published_is_not() {
     assert_eq!((t.names(), t.orphans()), (set(&["b"]), Vec::<String>::new()));
 }
 
-/// Runs a change whose first `stale` plans are contradicted by another commit. Plans after those are what `last` says.
+/// Runs a change with `stale` plans that another commit contradicts. `last` says whether later plans have something
+/// to commit.
 fn replanned(t: &Setup, stale: usize, last: bool) -> (Result<Option<PaimonSnapshot>>, usize) {
     let mut plans = 0;
     let mut plan = || {

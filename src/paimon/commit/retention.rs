@@ -7,10 +7,10 @@ use crate::error::{Error, Result};
 use crate::format::deletion::OutsideLocations;
 use crate::types::options::Options;
 
-/// An hour, milliseconds: `snapshot.time-retained` if nothing is said.
+/// An hour, in milliseconds: the default of `snapshot.time-retained`.
 const HOUR_MS: i64 = 3_600_000;
 
-/// Which snapshots to remove. Unset values are taken from the table's options.
+/// The snapshots to remove. Unset values are taken from the table's options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExpiryRequest {
     /// The least number of latest snapshots to keep (`snapshot.num-retained.min`, 10).
@@ -42,7 +42,7 @@ pub(crate) struct RetentionRules {
     pub(crate) changelogs: RetentionLimits,
     /// Whether changelogs outlast their snapshots.
     pub(crate) decoupled: bool,
-    /// Whether snapshots that consumers have yet to read stay; else only their changelogs do.
+    /// Whether snapshots that consumers still have to read stay; else only their changelogs do.
     pub(crate) consumers_hold_snapshots: bool,
 }
 

@@ -19,7 +19,7 @@ use crate::paimon::write::properties::target_bytes;
 use crate::types::FieldId;
 use crate::types::options::Options;
 
-/// What values an option has.
+/// The values that an option may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AllowedValues {
     Truth,
@@ -27,7 +27,7 @@ enum AllowedValues {
     Bytes,
     Time,
     Share,
-    /// What the names of files begin with.
+    /// The prefix of file names.
     Prefix,
     Format,
     Statistics,
@@ -136,7 +136,7 @@ const TYPED: &[(AllowedValues, &[&str])] = &[
     (AllowedValues::StatisticsByLevel, &["metadata.stats-mode.per.level"]),
 ];
 
-/// Options of single columns, after `fields.<column>.`; the functions that columns have look at theirs themselves.
+/// Options of single columns, after `fields.<column>.`. The functions of columns check their own options.
 const OF_COLUMNS: [(&str, AllowedValues); 4] = [
     ("count-limit", AllowedValues::Number),
     ("distinct", AllowedValues::Truth),
@@ -204,7 +204,7 @@ fn values_of(key: &str) -> Option<AllowedValues> {
     typed.or_else(|| OF_COLUMNS.iter().find(|(option, _)| Some(*option) == of_column()).map(|(_, values)| *values))
 }
 
-/// All that is wrong with a schema's options.
+/// All faults of a schema's options.
 fn faults(schema: &TableSchema) -> Vec<Error> {
     let options = schema.options();
     let mut out = Vec::new();
@@ -252,7 +252,7 @@ pub(crate) fn check_new(schema: &TableSchema) -> Result<()> {
     faults(schema).into_iter().next().map_or(Ok(()), |fault| Err(told(fault)))
 }
 
-/// Checks that a change makes nothing wrong that was not.
+/// Checks that a change adds no faults.
 ///
 /// # Errors
 /// As [`check_new`].

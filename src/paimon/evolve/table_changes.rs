@@ -32,8 +32,8 @@ impl PaimonTable {
     /// Changes the table's schema, options or references; returns the table at its newest version.
     ///
     /// # Errors
-    /// `CommitConflict` if somebody changed the schema since this version; `InvalidInput`, `NotFound`, `AlreadyExists`
-    /// and `Unsupported` for what Paimon does not allow; those of the store.
+    /// `CommitConflict` if somebody changed the schema since this version; `InvalidInput`, `NotFound`,
+    /// `AlreadyExists` and `Unsupported` for changes that Paimon does not allow; those of the store.
     pub fn evolve(&self, evolutions: &[Evolution]) -> Result<PaimonTable> {
         self.metadata().check_same_table()?;
         let mut changes = Vec::new();
@@ -84,7 +84,7 @@ impl PaimonTable {
 
 // ---------------------------------------------------------------- schema
 
-/// What the operations of an update come to.
+/// The changes of a schema that an update's operations result in.
 fn schema_changes(schema: &TableSchema, update: &SchemaUpdate) -> Result<Vec<SchemaChange>> {
     let names = ColumnNames { fields: &schema.fields, case_sensitive: update.case_sensitive };
     let (mut out, mut renames) = (Vec::new(), Vec::new());
@@ -128,7 +128,7 @@ fn schema_changes(schema: &TableSchema, update: &SchemaUpdate) -> Result<Vec<Sch
             }
         }
     }
-    // Those of members before those of the rows that they are in.
+    // Members come before the rows that they are in.
     let depth = |change: &SchemaChange| match change {
         SchemaChange::RenameColumn { path, .. } => path.len(),
         _ => 0,
@@ -275,7 +275,7 @@ fn united(own: &DataType, other: &Type, path: &mut Vec<String>, out: &mut Vec<Sc
         (K::Decimal { precision: a, scale }, K::Decimal { precision: b, scale: other }) if scale == other => b > a,
         (a, b) => match (a.integer_bits(), b.integer_bits()) {
             (Some(a), Some(b)) => b > a,
-            // Narrower kinds of the same: texts of some length, times of some precision.
+            // Narrower kinds of the same type: texts of some length, times of some precision.
             _ if own.to_primitive().is_some() && own.to_primitive() == wanted.to_primitive() => false,
             _ => {
                 return Err(Error::invalid(format!("values of the type {wanted} don't fit into {own}"))
@@ -374,7 +374,7 @@ fn snapshot_of(folder: &TableFolder, version: &Version) -> Result<Option<i64>> {
     }
 }
 
-/// Branches begin at a tag, which keeps their files from expiry; or empty, where the table is.
+/// Makes a branch at a tag, which keeps the branch's files from expiry. A branch of an empty table is empty.
 fn create_branch(folder: &TableFolder, name: &str, version: &Version) -> Result<()> {
     if folder.tag_names()?.iter().any(|tag| tag == name) {
         return Err(Error::already_exists(format!("the tag '{name}' already exists")));

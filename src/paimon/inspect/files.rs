@@ -49,7 +49,7 @@ struct InspectedVersion<'t> {
     snapshot: Option<&'t PaimonSnapshot>,
 }
 
-/// What is in a partition or bucket.
+/// The totals of a partition or bucket.
 #[derive(Default)]
 struct Sums {
     rows: i64,
@@ -167,7 +167,7 @@ impl<'t> InspectedVersion<'t> {
             ("file_size_in_bytes", false, longs(sums().map(|s| Some(s.bytes)))),
             ("file_count", false, longs(sums().map(|s| Some(s.files)))),
             ("last_update_time", true, local_times(sums().map(|s| s.updated_ms))),
-            // What only catalogs that keep partitions know.
+            // Only catalogs that keep partitions know these columns.
             ("created_at", true, local_times(none())),
             ("created_by", true, texts(found.keys().map(|_| None))),
             ("updated_by", true, texts(found.keys().map(|_| None))),
@@ -261,7 +261,7 @@ impl<'t> FileRows<'t> {
         })
     }
 
-    /// Adds an entry's file. The mappings are of its batch.
+    /// Adds an entry's file. The mappings are those of its batch.
     fn add(&mut self, columns: &PaimonEntryColumns, row: usize, mappings: &mut Mappings) -> Result<()> {
         let schema = self.table.table_schema();
         let number = |column: &[i64]| column.get(row).copied();

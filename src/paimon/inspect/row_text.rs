@@ -9,7 +9,7 @@ use crate::paimon::spec::data_type::{DataField, DataType};
 use crate::paimon::spec::partition::value_text;
 use crate::paimon::spec::stats::StatsBounds;
 
-/// What Java writes for null.
+/// Java's text for null.
 const NULL: &str = "null";
 
 /// The values of a row: as SQL's cast makes texts of them, or as Java prints its objects.

@@ -37,14 +37,14 @@ const NAMES: [&str; 13] = [
     "table_indexes",
 ];
 
-/// Those of one version.
+/// The tables that show one version.
 const OF_VERSIONS: [&str; 6] = ["files", "entries", "manifests", "partitions", "buckets", "table_indexes"];
 
 /// Reads a metadata table. `at` chooses the version of those that show one.
 ///
 /// # Errors
-/// `InvalidInput` for an unknown name, and for `at` with a table of no one version; `NotFound` for a version that
-/// is not there, and if the table was dropped and created again; `CorruptTable` or the store's, naming the file.
+/// `InvalidInput` for an unknown name, and for `at` with a table that does not show one version; `NotFound` for a
+/// missing version, and if the table was dropped and created again; `CorruptTable` or the store's, naming the file.
 pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>) -> Result<MetadataRows> {
     if !NAMES.contains(&name) {
         return Err(Error::invalid(format!("there is no metadata table '{name}' of tables of Apache Paimon"))
@@ -157,7 +157,7 @@ fn tags(folder: &TableFolder) -> Result<MetadataRows> {
 fn branches(folder: &TableFolder) -> Result<MetadataRows> {
     let mut names = folder.branches()?;
     names.sort_unstable();
-    // When a branch was made is when its oldest schema was.
+    // A branch was made when its oldest schema was made.
     let created = |name: &String| -> Result<Option<i64>> {
         let branch = folder.branch(name)?;
         let files = folder.store().list(branch.schema_path(0).rsplit_once('/').map_or("", |(folder, _)| folder))?;

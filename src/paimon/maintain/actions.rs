@@ -12,7 +12,7 @@ use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::parallel::check_cancelled;
 
 impl PaimonTable {
-    /// Runs one action. Returns the table at its newest version, and what was done.
+    /// Runs one action. Returns the table at its newest version, and the result.
     ///
     /// # Errors
     /// `Unsupported` for actions and options that tables of this format do not have; those of the action.

@@ -43,8 +43,8 @@ impl PaimonTable {
     /// # Errors
     /// `InvalidInput` for a filter that asks for more than partition columns, or options that can't be read;
     /// `Unsupported` for tables that are not compacted here; `CommitConflict` if another commit removed one of the
-    /// files; `CommitStateUnknown` if it can't be told whether the commit happened; the store's; a cancellation.
-    /// What was written for a compaction that failed is removed.
+    /// files; `CommitStateUnknown` if it can't be told whether the commit happened; the store's; a cancellation. A
+    /// failed compaction removes the files that it wrote.
     pub fn compact(&self, compaction: &BucketCompaction) -> Result<(PaimonTable, Compacted)> {
         let table = self.newest_of(compaction.commit.branch.as_deref())?;
         if !compact_postponed::waits(&table.table_schema().options())? {
@@ -80,7 +80,7 @@ impl PaimonTable {
     }
 }
 
-/// The columns, and behind them the ids of rows and the commits that changed them last.
+/// The columns, then the ids of rows and the commits that changed them last.
 fn with_ids(columns: &Schema) -> Arc<Schema> {
     let ids = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column);
     let fields = columns.fields.iter().cloned().chain(ids).collect::<Vec<_>>();
@@ -117,7 +117,7 @@ impl CompactJob {
         Ok(job)
     }
 
-    /// What would be compacted.
+    /// The counts of the planned compaction.
     fn counted(&self) -> Compacted {
         let mut done = Compacted { groups: self.groups.len(), ..Compacted::default() };
         for group in &self.groups {
@@ -192,7 +192,7 @@ impl CompactJob {
         Ok(changes)
     }
 
-    /// Removes what was written.
+    /// Removes the written files.
     fn clean_up(&self) {
         let store = self.table.folder().store();
         let completed = self.completed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,7 +16,7 @@ use crate::parallel::check_cancelled;
 /// The least number of files to compact when all files of a bucket may be compacted.
 const FEWEST_OF_ALL: usize = 3;
 
-/// The options of such tables.
+/// The options for tables without primary key.
 struct AppendRules {
     target: i64,
     /// Smaller files are compacted.
@@ -138,7 +138,7 @@ impl BucketFilePicker<'_> {
             }
     }
 
-    /// In any order: bins of small files, those with deletion vectors of one index file together.
+    /// Groups in any order: bins of small files. Files with deletion vectors in one index file stay together.
     fn packed(&self) -> Vec<Vec<usize>> {
         let wanted = |at: &usize| self.is_small(*at) || self.has_many_deleted(*at);
         let files: Vec<usize> = (0..self.bucket.files.len()).filter(wanted).collect();

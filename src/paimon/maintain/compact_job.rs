@@ -17,7 +17,7 @@ pub(crate) struct KeyedWork {
     pub(crate) steps: Vec<CompactStep>,
     /// The level that files get.
     pub(crate) level: i32,
-    /// Whether rows that take others away have nothing left to take.
+    /// Whether rows that delete others have nothing left to delete.
     pub(crate) drops_deletes: bool,
 }
 
@@ -35,7 +35,7 @@ impl KeyedWork {
     }
 }
 
-/// What compacting some files of a bucket comes to.
+/// The result of compacting some files of a bucket.
 #[derive(Debug, Default)]
 pub(crate) struct CompactOutcome {
     /// Files to remove.
@@ -71,7 +71,7 @@ pub(crate) struct CompactJob {
     pub(crate) context: Arc<ReadContext>,
     pub(crate) cache: DeleteCache,
     pub(crate) buckets: Vec<BucketFiles>,
-    /// True of rows that are not over.
+    /// True for rows that have not expired.
     pub(crate) stays: Arc<BoundPredicate>,
     pub(crate) groups: Vec<CompactGroup>,
     /// Files that were completed.

@@ -16,7 +16,7 @@ use crate::paimon::write::bucket_writer::{BucketPlace, BucketRole, BucketWriter}
 use crate::paimon::write::properties::{by_level, target_bytes};
 use crate::parallel::check_cancelled;
 
-/// The producers of changelogs that compactions are.
+/// The producers of changelogs that work in compactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Producer {
     None,
@@ -117,7 +117,7 @@ impl BucketJob<'_> {
         self.bucket.files.get(at).map_or(0, |f| f.level)
     }
 
-    /// What merging has to give for files that are rewritten.
+    /// The kind of merge that rewritten files need.
     fn reduction(&self, sections: &[CompactSection]) -> Reduction {
         let level = self.work.level;
         match self.producer {
@@ -141,7 +141,7 @@ impl BucketJob<'_> {
         self.merge(sections, self.reduction(sections), self.work.drops_deletes, true, out)
     }
 
-    /// Gives a file another level, as it is if nothing speaks against that.
+    /// Gives a file another level. The file stays as it is, unless a rule requires new files.
     fn upgrade(&self, at: usize, out: &mut CompactOutcome) -> Result<()> {
         let (level, from) = (self.work.level, self.level_of(at));
         let sections = [vec![vec![at]]];

@@ -1,7 +1,7 @@
 //! Postponed buckets: gives waiting rows their buckets by the hashes of their keys.
 //!
-//! The rows are written into files of level 0 as if they arrived now, in their order of arrival, with the number of
-//! buckets of their partition. Later compactions of those files are not reported here.
+//! The rows are written into files of level 0 in their order of arrival, as if they arrived now. They get the number
+//! of buckets of their partition. Later compactions of those files are not reported here.
 //!
 //! Source: Java's `PostponeBucketCompactSplitSource`, `SparkPostponeCompactProcedure` and `PostponeUtils`.
 
@@ -26,7 +26,8 @@ use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
 use crate::parallel::check_cancelled;
 use crate::types::options::Options;
 
-/// Gives waiting rows their buckets, in one commit if there are any. Returns the table with them, and what was done.
+/// Gives waiting rows their buckets, in one commit if there are such rows. Returns the table with them, and the
+/// result.
 ///
 /// # Errors
 /// As [`PaimonTable::compact`].
@@ -63,14 +64,14 @@ pub(crate) fn place_waiting(table: PaimonTable, compaction: &BucketCompaction) -
     Ok((table.after_commit()?, done))
 }
 
-/// Removes what was written. A left-over is a harmless orphan.
+/// Removes the written files. A left-over is a harmless orphan.
 fn delete(table: &PaimonTable, changes: &Changes) {
     let files = changes.added.iter().chain(&changes.changelog);
     files.for_each(|new| drop(table.folder().store().delete(&new.file.path)));
 }
 
-/// The partitions whose rows wait, by how many buckets they get: as many as they have, or what the table says for new
-/// ones.
+/// The partitions with waiting rows, by the number of buckets that they get. A partition with buckets keeps their
+/// number. A new one gets the table's number.
 fn by_count<'b>(
     schema: &TableSchema,
     all: &'b [BucketFiles],

@@ -1,4 +1,4 @@
-//! Which tables and options a compaction takes, and how its result is counted.
+//! The tables and options that a compaction takes, and the counts of its result.
 
 use std::collections::BTreeMap;
 
@@ -41,8 +41,8 @@ impl Compacted {
     }
 }
 
-/// What the options begin with that a compaction may have of its own: they say which files are compacted, and how they
-/// are written, and nothing of what rows mean.
+/// The prefixes of options that a compaction may have of its own. They say which files are compacted and how they are
+/// written. They do not change the meaning of rows.
 const OWN_OPTIONS: [&str; 14] = [
     "avro.",
     "changelog-file.",

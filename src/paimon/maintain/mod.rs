@@ -7,7 +7,7 @@
 //! - `compact_keyed`: compaction of tables with a primary key: merges the rows of a bucket by key, level by
 //!   level
 //! - `compact_postponed`: postponed buckets: gives waiting rows their buckets by the hashes of their keys
-//! - `compaction`: which tables and options a compaction takes, and how its result is counted
+//! - `compaction`: the tables and options that a compaction takes, and the counts of its result
 
 pub(crate) mod actions;
 pub mod compact;

@@ -82,7 +82,7 @@ const FILE: &[(i32, &str, EntryField)] = &[
     (0, "_WRITE_COLS", EntryField::WriteCols),
 ];
 
-/// Columns of a file that all versions write, first in the table.
+/// The number of columns that every version writes. They come first in the table.
 const REQUIRED: usize = 7;
 
 fn fits(column: EntryField, node: &Node) -> bool {
@@ -100,23 +100,23 @@ fn fits(column: EntryField, node: &Node) -> bool {
     }
 }
 
-/// The compiled walk over one entry. Manifests of a table mostly have the same schema: it is worth keeping.
+/// The compiled walk over one entry. It is worth keeping, because manifests of a table mostly have the same schema.
 pub struct DecodeProgram {
     schema: String,
-    /// What stands before each entry.
+    /// The prefix of each entry.
     record: Optional,
     entry: Vec<RecordStep<EntryField>>,
     file: Vec<RecordStep<EntryField>>,
     skip_file: Skip,
     key_stats: StatsSteps,
     value_stats: StatsSteps,
-    /// Over statistics that are not wanted.
+    /// Skips statistics that are not wanted.
     skip_stats: [Skip; 2],
     /// Skips lists of names, to recognise equal lists by their bytes.
     skip_names: [Skip; 2],
     /// Members that only later versions know; `None` if all are known.
     unknown: Option<Arc<UnknownMembers>>,
-    /// Which steps of an entry read them. In a file, all that skip do.
+    /// Whether each step of an entry reads one of them. In a file, all steps that skip do.
     is_unknown: Vec<bool>,
 }
 
@@ -258,7 +258,7 @@ fn decode_block(
     }
 }
 
-/// The entry at hand.
+/// The current entry.
 #[derive(Default)]
 struct EntryRow<'a> {
     kind: i64,
@@ -338,7 +338,7 @@ impl<'a> EntryWalk<'a, '_> {
                 EntryField::Partition => self.row.partition = cursor.bytes()?,
                 EntryField::Bucket => self.row.bucket = cursor.int()?,
                 EntryField::TotalBuckets => self.row.total_buckets = cursor.int()?,
-                // What comes before the file mostly is all that the judgement needs.
+                // The members before the file are mostly all that the judgement needs.
                 _ => {
                     wanted = if seen == 4 { Some(self.is_wanted(sink)) } else { None };
                     cursor = if wanted == Some(false) { program.skip_file.run(cursor)? } else { self.file(cursor)? };

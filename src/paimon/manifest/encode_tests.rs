@@ -1,4 +1,4 @@
-//! What Java wrote, read and written again, is the same byte for byte but for compression.
+//! Files that Java wrote stay the same after reading and writing, byte for byte except for compression.
 
 use super::*;
 use crate::codec::avro::{Container, Inflater, OpenFile};
@@ -11,7 +11,7 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::spec::testing::table;
 
-/// Files of all tables that Java wrote whose path below the table begins so.
+/// Files of all tables that Java wrote, with paths below the table that begin with `prefix`.
 fn files(prefix: &str) -> Vec<(String, Vec<u8>)> {
     let mut out = Vec::new();
     let tables = [table(""), table("plan/warehouse/corpus.db")];

@@ -30,7 +30,7 @@ pub const NO_NAMES: u32 = u32::MAX;
 /// number of buckets.
 pub type Keep<'r> = &'r (dyn Fn(&[u8], i32, i32) -> bool + Sync);
 
-/// What decoding should keep of the entries.
+/// The parts of entries that decoding keeps.
 #[derive(Clone, Copy, Default)]
 pub struct PaimonEntryRequest<'r> {
     /// Keep statistics of keys.
@@ -89,7 +89,7 @@ pub struct PaimonEntryColumns {
     pub names: Vec<Arc<[String]>>,
     /// The values of members that only later versions know.
     pub(crate) unknown: BytesColumn,
-    /// What these members are.
+    /// The description of these members.
     pub(crate) unknown_members: Option<Arc<UnknownMembers>>,
 }
 
@@ -177,7 +177,7 @@ impl PaimonEntryColumns {
         self.names.get(*column.get(row)? as usize)
     }
 
-    /// The columns that a row's statistics are of, if not of all.
+    /// The columns with statistics in a row, if not all.
     pub fn value_stats_cols_of(&self, row: usize) -> Option<&Arc<[String]>> {
         self.names_of(&self.value_stats_cols, row)
     }
@@ -280,7 +280,7 @@ fn text(bytes: Option<&[u8]>) -> Result<Option<&str>> {
     bytes.map(|b| std::str::from_utf8(b).map_err(bad)).transpose()
 }
 
-/// All that tells a file of one entry from those of others (Java's `FileEntry.Identifier`).
+/// Everything that distinguishes the file of one entry from those of others (Java's `FileEntry.Identifier`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity<'a> {
     pub(crate) partition: &'a [u8],

@@ -86,7 +86,7 @@ impl FileEntry {
     /// The entry that adds a new file. `partition` is its partition's row.
     ///
     /// # Errors
-    /// `InvalidInput` if it lacks what a Paimon file has, or its path has no name.
+    /// `InvalidInput` if it lacks a member of Paimon's files, or its path has no name.
     pub fn adding(new: &NewBucketFile, partition: Arc<[u8]>) -> Result<FileEntry> {
         let file = &new.file;
         let bad = |what: &str| Error::invalid(what).with("file", &file.path);

@@ -17,7 +17,7 @@ pub struct ManifestFolder<'m> {
 }
 
 impl<'m> ManifestFolder<'m> {
-    /// That of the table in a folder.
+    /// The manifests of the table in a folder.
     pub fn new(store: &'m dyn Store, root: &'m str) -> ManifestFolder<'m> {
         ManifestFolder { store, root, kept: None }
     }
@@ -36,7 +36,7 @@ impl<'m> ManifestFolder<'m> {
         manifest_path(self.root, name)
     }
 
-    /// A file, described by `what`, and the result of `read` for it.
+    /// Reads a file, described by `what`. Returns the result of `read` for it.
     ///
     /// # Errors
     /// Those of the store and of `read`; `Unsupported` if it is ORC or Parquet, `CorruptTable` if it is not Avro; all

@@ -19,7 +19,7 @@ use crate::store::{Store, in_parallel};
 pub struct HashedBucket {
     /// The index file that has them.
     pub entry: IndexEntry,
-    /// In no order.
+    /// Its hashes, in no order.
     pub hashes: Vec<i32>,
 }
 
@@ -33,7 +33,7 @@ pub struct HashIndexes {
 }
 
 impl HashIndexes {
-    /// Those among the index files of a snapshot of the table in the folder `root`.
+    /// The hash indexes among the index files of a snapshot of the table in the folder `root`.
     ///
     /// # Errors
     /// As [`TablePaths::new`].

@@ -36,13 +36,13 @@ pub struct IndexEntry {
     pub file_name: String,
     /// Its length.
     pub file_size: i64,
-    /// What it holds: keys, deletion vectors.
+    /// The number of keys or deletion vectors in it.
     pub row_count: i64,
     /// Its deletion vectors; `None` for other kinds.
     pub deletion_vectors: Option<Vec<DeletionVectorRange>>,
     /// Where it is, if not in the folder of index files.
     pub external_path: Option<String>,
-    /// What it indexes, if it is global.
+    /// Its rows and columns, if it is a global index.
     pub global: Option<GlobalIndex>,
     /// Members of later versions, which are kept when the entry is written again.
     pub unknown: Option<UnknownValues>,
@@ -59,9 +59,9 @@ impl IndexEntry {
 /// A deletion vector in an index file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeletionVectorRange {
-    /// The name of the data file whose rows it deletes.
+    /// The name of the data file that it deletes rows of.
     pub data_file: String,
-    /// Where it begins: at the size that stands before it.
+    /// Where it begins: at its size, which is stored first.
     pub offset: i64,
     /// Its length as recorded: without size and checksum for vectors of 32 bits, with both for those of 64.
     pub length: i64,
@@ -69,7 +69,7 @@ pub struct DeletionVectorRange {
     pub cardinality: Option<i64>,
 }
 
-/// What a global index covers.
+/// The rows and columns of a global index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GlobalIndex {
     /// The first row id.
@@ -111,7 +111,7 @@ const COLUMNS: &[(i32, &str, IndexColumn)] = &[
     (0, "_GLOBAL_INDEX", IndexColumn::Global),
 ];
 
-/// Columns without which there is nothing to read, first in the table.
+/// The number of columns that reading requires. They come first in the table.
 const REQUIRED: usize = 7;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -183,7 +183,7 @@ static LAYOUTS: Compiled<IndexLayout> = Compiled::new();
 
 struct IndexLayout {
     schema: String,
-    /// What stands before each entry.
+    /// The prefix of each entry.
     record: Optional,
     steps: Vec<RecordStep<IndexColumn>>,
     /// Whether items of the list of ranges may be null.
@@ -194,7 +194,7 @@ struct IndexLayout {
     field_id: Optional,
     /// Members of later versions.
     unknown: Arc<UnknownMembers>,
-    /// Which steps read them.
+    /// Whether each step reads one of them.
     is_unknown: Vec<bool>,
 }
 
@@ -280,7 +280,7 @@ impl IndexLayout {
             out.unknown = Some(UnknownValues::new(&self.unknown, &unknown));
         }
         if out.index_type == DELETION_VECTORS && out.deletion_vectors.is_none() {
-            // Without them, deleted rows would be back.
+            // Without vectors, deleted rows would be visible again.
             return Err(Error::corrupt(format!(
                 "the index manifest does not record where the deletion vectors of {} are",
                 out.file_name

@@ -42,8 +42,8 @@ pub struct PaimonManifestFile {
 }
 
 impl PaimonManifestFile {
-    /// Compares the manifest with what the list records. It is refused if it is shorter and has fewer entries. A file
-    /// that was cut off between two blocks looks whole otherwise.
+    /// Compares the manifest with its record in the list. It is refused if it is shorter and has fewer entries.
+    /// Otherwise a file that was cut off between two blocks looks whole.
     ///
     /// # Errors
     /// `CorruptTable` if it is only a part of the recorded file.
@@ -101,7 +101,7 @@ const COLUMNS: &[(i32, &str, ManifestListColumn)] = &[
 /// The version of an entry, which each writer sets.
 const VERSION: &str = "_VERSION";
 
-/// Columns without which there is nothing to read, first in the table.
+/// The number of columns that reading requires. They come first in the table.
 const REQUIRED: usize = 4;
 
 /// Reads a manifest list: its entries in order.
@@ -119,13 +119,13 @@ static LAYOUTS: Compiled<ListLayout> = Compiled::new();
 
 struct ListLayout {
     schema: String,
-    /// What stands before each entry.
+    /// The prefix of each entry.
     record: Optional,
     steps: Vec<RecordStep<ManifestListColumn>>,
     stats: StatsSteps,
     /// Members of later versions.
     unknown: Arc<UnknownMembers>,
-    /// Which steps read them.
+    /// Whether each step reads one of them.
     is_unknown: Vec<bool>,
 }
 

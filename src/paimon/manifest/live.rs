@@ -39,16 +39,16 @@ pub struct LiveEntries {
 /// Judges live additions one by one as they are decoded, and keeps a result for some of them. One for each
 /// part of a manifest.
 pub trait EntryJudge {
-    /// What it makes.
+    /// The result of a judge.
     type Out: Send;
 
     /// Whether it wants the entry in a row, which is the last one.
     ///
     /// # Errors
-    /// Its own.
+    /// Its own errors.
     fn wants(&mut self, columns: &PaimonEntryColumns, row: usize) -> Result<bool>;
 
-    /// All that it wanted.
+    /// The result for the entries that it wanted.
     fn end(self, columns: PaimonEntryColumns) -> Self::Out;
 }
 
@@ -135,8 +135,8 @@ impl DeletedFiles {
         same_name.iter().any(|(known, deleted)| *deleted > place && known.is(identity.name, &identity))
     }
 
-    /// The live additions of a list of manifests, part by part: `work` gets each part with the place of its manifest in
-    /// the list. What it gives comes in the order of manifests and parts; nothing else is kept.
+    /// The live additions of a list of manifests, part by part. `work` gets each part with the place of its manifest
+    /// in the list. Its results come in the order of manifests and parts. Nothing else is kept.
     ///
     /// # Errors
     /// As [`read_manifest`]; those of `work`.
@@ -236,8 +236,8 @@ const BLOCKS_AT_ONCE: RangeInclusive<usize> = 4..=16;
 /// A manifest, and some of its blocks.
 type ManifestPart = (Arc<OpenFile>, Range<usize>);
 
-/// Decodes manifests on as many threads as pay off, each in parts: `judge` makes what looks at a part's entries, for
-/// the manifest at a place in the list.
+/// Decodes manifests in parts, on as many threads as pay off. `judge` makes the judge of a part, for the manifest at
+/// a place in the list.
 fn read_parts<J: EntryJudge>(
     from: ManifestFolder<'_>,
     manifests: &[&PaimonManifestFile],

@@ -76,7 +76,7 @@ proptest! {
         events in prop::collection::vec((0..4u8, 0..2i32), 0..40),
         cuts in prop::collection::vec(1..6usize, 40),
     ) {
-        // Files come and go in turn, as commits make them.
+        // Files are added and removed in turn, as commits make them.
         let mut there = std::collections::BTreeSet::new();
         let mut entries = Vec::new();
         for (name, level) in events {

@@ -1,4 +1,4 @@
-//! Which buckets a filter reaches, if it fixes the bucket key.
+//! The buckets that a filter reaches, if it fixes the bucket key.
 //!
 //! Source: Java's `BucketSelectConverter` and `BucketSelector`.
 
@@ -11,7 +11,7 @@ use crate::paimon::spec::bucket::Bucketing;
 use crate::paimon::spec::schema::TableSchema;
 use crate::types::{FieldId, Transform, Value};
 
-/// Keys at most; a filter that allows more is taken to allow all.
+/// The most keys. A filter that allows more counts as one that allows all.
 const MOST_KEYS: usize = 1000;
 
 /// The bucket keys that a filter allows.
@@ -19,13 +19,13 @@ const MOST_KEYS: usize = 1000;
 pub struct BucketFilter {
     bucketing: Bucketing,
     keys: Vec<Vec<Option<Value>>>,
-    /// By the number of buckets.
+    /// The allowed buckets, by the number of buckets.
     buckets: Mutex<BTreeMap<i32, BTreeSet<i32>>>,
 }
 
 impl BucketFilter {
-    /// What the filter, without what partitions decide, says of the bucket key. `None` if it leaves it open, or buckets
-    /// are not chosen by key alone.
+    /// The bucket keys that a filter allows. The partition's part of the filter is not in `filter`. `None` if the
+    /// filter leaves the key open, or if buckets are not chosen by key alone.
     ///
     /// # Errors
     /// As [`Bucketing::new`].

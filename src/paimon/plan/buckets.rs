@@ -43,7 +43,7 @@ pub(crate) struct PlannedEntry {
     pub stage: PruneStage,
 }
 
-/// Files by partition and bucket, in the order of their first.
+/// Files by partition and bucket, in the order of their first file.
 #[derive(Default)]
 pub(crate) struct PlannedBuckets {
     groups: IndexMap<Box<[u8]>, InPartition>,
@@ -95,7 +95,7 @@ impl PlannedBuckets {
         Ok(self.groups.insert_full(partition.into(), InPartition { group, buckets: IndexMap::new() }).0)
     }
 
-    /// All of them.
+    /// The keys of all buckets.
     pub(crate) fn keys(&self) -> HashSet<BucketKey> {
         let mut out = HashSet::new();
         for (partition, found) in &self.groups {

@@ -37,8 +37,8 @@ use crate::store::in_parallel;
 /// Plans changes. The snapshot of `input` does not matter; its schema and options are those of the scan.
 ///
 /// # Errors
-/// As [`super::planner::plan`]; `NotFound` if a snapshot between them and its changelog have expired; `Unsupported` for
-/// changes that Java can't tell either.
+/// As [`super::planner::plan`]; `NotFound` if a snapshot between them and its changelog have expired; `Unsupported`
+/// for changes that Java can't report either.
 pub fn plan_changes(input: &PaimonPlanInput, folder: &TableFolder, between: &Between) -> Result<PaimonPlan> {
     let planned = match between.mode {
         ChangeMode::Delta => listed(input, folder, between, &PlanRules::of_delta(input)?),
@@ -52,8 +52,8 @@ pub fn plan_changes(input: &PaimonPlanInput, folder: &TableFolder, between: &Bet
 const KEPT: &str = "Changes are known only as far back as snapshots or their changelogs are kept. Rows that commits added are known only if \
                     the table had no changelog producer when they expired. Without since=, the scan reads all changes that are kept";
 
-/// The commits whose files count. Those whose snapshots have expired are read by their changelogs, where these are kept
-/// longer.
+/// The commits whose files count. If a commit's snapshot has expired, its changelog is read, where changelogs are
+/// kept longer.
 fn commits(folder: &TableFolder, between: &Between) -> Result<Vec<Arc<PaimonSnapshot>>> {
     let first = between.start.saturating_add(1);
     let count = usize::try_from(between.end.id.saturating_sub(first)).unwrap_or_default();
@@ -72,8 +72,9 @@ fn counts(mode: ChangeMode, commit: &PaimonSnapshot) -> bool {
     }
 }
 
-/// The number of the earliest commit from which on all up to `end` can be told; `None` if that has left nothing. What a
-/// commit added may have gone while the table had a changelog producer, though its changelog is kept.
+/// The number of the earliest commit from which all commits up to `end` can be reported. `None` if `end` has left
+/// nothing. Files that a commit added may have been removed while the table had a changelog producer, though its
+/// changelog is kept.
 ///
 /// # Errors
 /// Those of the store.
@@ -99,7 +100,7 @@ pub fn earliest_told(folder: &TableFolder, mode: ChangeMode, end: i64) -> Result
     Ok(told.contains(&end).then_some(first))
 }
 
-/// Snapshots on which an expiry has begun but whose changes are still known. They may be about to become changelogs.
+/// Half-expired snapshots with changes that are still known. They may be about to become changelogs.
 fn half_told(folder: &TableFolder, mode: ChangeMode, ids: &[i64]) -> Result<Vec<i64>> {
     let mut out = Vec::new();
     for id in ids {
@@ -210,7 +211,7 @@ fn added_files(
     })
 }
 
-/// A split of files that are read each for itself, as changes.
+/// A split of files that are read one by one, as changes.
 fn apart(split: PlannedSplit, change: &dyn Fn(&ScanTask) -> Result<Box<TaskChange>>) -> Result<PlannedSplit> {
     let mut tasks = Vec::new();
     for task in &split.tasks {
@@ -287,7 +288,7 @@ fn check_buckets(input: &PaimonPlanInput, before: &PaimonSnapshot, after: &Paimo
     Ok(())
 }
 
-/// The files among `entries` that the other state has not.
+/// The files among `entries` that the other state lacks.
 fn only(
     files: &[JudgedEntries],
     entries: &[PlannedEntry],

@@ -1,4 +1,4 @@
-//! Which files of a bucket are compacted, and to which level.
+//! Picks the files of a bucket that are compacted, and the level that they get.
 //!
 //! A bucket is a tree of levels. Each file of level 0 is a separate sorted run, younger ones first; each other level is
 //! one run. A compaction takes some of the first runs together.
@@ -102,7 +102,7 @@ pub struct PickRules {
 }
 
 impl PickRules {
-    /// Reads them. The hours of `compaction.offpeak.*` are not looked at.
+    /// Reads them. The hours of `compaction.offpeak.*` are ignored.
     ///
     /// # Errors
     /// `InvalidInput` for an option that can't be read.
@@ -129,8 +129,8 @@ impl PickRules {
         })
     }
 
-    /// What a full compaction takes: all files to the highest level. Of a bucket that has none elsewhere, those that
-    /// `is_due` says have to be rewritten.
+    /// The files of a full compaction: all files, to the highest level. If a bucket has files only there, those that
+    /// `is_due` selects are rewritten.
     pub fn full(&self, levels: &Levels, is_due: impl Fn(usize) -> bool) -> Option<CompactUnit> {
         let level = levels.top();
         match &levels.runs[..] {
@@ -144,7 +144,7 @@ impl PickRules {
         }
     }
 
-    /// What a compaction takes that does as little as will do.
+    /// The files of the smallest compaction that is enough.
     pub fn minor(&self, levels: &Levels) -> Option<CompactUnit> {
         let picked = self.universal(levels).or_else(|| match self.up_from_0 {
             true => self.up_to_next(levels),
@@ -180,7 +180,7 @@ impl PickRules {
         }
     }
 
-    /// Whether all runs are compacted before others are looked for.
+    /// Whether all runs are compacted, which is decided before other choices.
     fn is_early(&self, runs: &[LevelRun], top: i32) -> bool {
         let bytes = |runs: &mut dyn Iterator<Item = &LevelRun>| runs.map(|r| r.bytes).fold(0, i64::saturating_add);
         runs.len() != 1
@@ -212,7 +212,7 @@ impl PickRules {
     }
 }
 
-/// The first runs, to the level below that of the next one. Level 0 is not compacted to.
+/// The first runs, to the level below that of the next one. The new level is never 0.
 fn below(runs: &[LevelRun], top: i32, count: usize) -> CompactUnit {
     let mut count = count;
     let mut level = runs.get(count).map_or(top, |next| (next.level - 1).max(0));

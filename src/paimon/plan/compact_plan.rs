@@ -30,7 +30,7 @@ use crate::paimon::spec::stats::{StatsBounds, StatsMapping};
 pub struct BucketFiles {
     /// Their partition.
     pub partition: Arc<Partition>,
-    /// As manifests have it.
+    /// Their partition as a binary row, as in manifests.
     pub partition_row: Arc<[u8]>,
     /// The bucket.
     pub bucket: i32,
@@ -42,12 +42,12 @@ pub struct BucketFiles {
     pub tasks: Vec<ScanTask>,
     /// Index files with their deletion vectors.
     pub vectors: Vec<IndexEntry>,
-    /// Places of files with rows that are over.
+    /// Places of files with expired rows.
     pub due: HashSet<usize>,
 }
 
-/// The buckets of the partitions that a filter of partition columns keeps, at the table's snapshot. With `expiry`, it
-/// is known which files have rows that are over.
+/// The buckets of the partitions that a filter of partition columns keeps, at the table's snapshot. With `expiry`,
+/// files with expired rows are known.
 ///
 /// # Errors
 /// Those of reading manifests; `CorruptTable` for partitions that can't be read.
@@ -64,7 +64,7 @@ pub fn bucket_files(
         let mut judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = || match partition_of(schema, row) {
             Ok(partition) => residual(filter, &PaimonPartitionBounds(&partition)) != BoundPredicate::False,
-            // What can't be read is kept, to be seen.
+            // A partition that can't be read is kept, so that its error is seen later.
             Err(_) => true,
         };
         *judged.entry(row.to_vec()).or_insert_with(wanted)
@@ -135,7 +135,7 @@ fn add_vectors(buckets: &mut [BucketFiles], vectors: &DeletionVectors, paths: &T
     Ok(())
 }
 
-/// Whether a file has a row that is over, as far as its statistics tell.
+/// Whether a file has an expired row, as far as its statistics show.
 fn is_due(
     expiry: &RecordExpiry,
     metadata: &PaimonTableMetadata,
@@ -157,7 +157,7 @@ pub type CompactSection = Vec<Vec<usize>>;
 pub enum CompactStep {
     /// Merge and rewrite them.
     Rewrite(Vec<CompactSection>),
-    /// The file gets another level as it is.
+    /// The file gets another level, unchanged.
     Upgrade(usize),
 }
 
@@ -222,7 +222,7 @@ pub fn key_sections(bucket: &BucketFiles, files: &[usize], schema: &TableSchema)
     Ok(sections(&keys).into_iter().map(of_files).collect())
 }
 
-/// Steps in the making.
+/// The steps so far.
 struct Steps<'a> {
     bucket: &'a BucketFiles,
     unit: &'a CompactUnit,
@@ -245,7 +245,7 @@ impl Steps<'_> {
         }
     }
 
-    /// On the highest level no row takes another away.
+    /// On the highest level no row deletes another.
     fn upgrade(&mut self, at: usize) {
         let Some(file) = self.bucket.files.get(at) else { return };
         let has_deletes = self.is_top && file.delete_row_count != Some(0);

@@ -1,4 +1,4 @@
-//! Deletion vectors: which of a snapshot's data files have one, and where.
+//! Deletion vectors of a snapshot's data files, and their locations.
 //!
 //! Source: Paimon specification, "Table Index: Deletion Vectors".
 
@@ -26,7 +26,7 @@ pub struct DeletionVectors {
 }
 
 impl DeletionVectors {
-    /// Those of a snapshot that are of `wanted` buckets.
+    /// The vectors of a snapshot for the `wanted` buckets.
     ///
     /// # Errors
     /// As [`read_index_manifest`].
@@ -49,7 +49,7 @@ impl DeletionVectors {
         Ok(out)
     }
 
-    /// Those of one bucket, by the names of the data files. The last one of a file counts.
+    /// The vectors of one bucket, by the names of the data files. The last vector of a file counts.
     pub fn of_bucket(&self, partition: &[u8], bucket: i32) -> HashMap<&str, Vector<'_>> {
         let vectors = self.index_files(partition, bucket).iter().flat_map(|index| {
             let ranges = index.deletion_vectors.as_deref().unwrap_or_default();

@@ -11,11 +11,11 @@ use crate::paimon::manifest::live::data_manifests;
 /// The cost of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanEstimate {
-    /// In the manifest lists.
+    /// Manifests in the manifest lists.
     pub listed: ManifestCount,
-    /// Those that planning reads.
+    /// Manifests that planning reads.
     pub opened: ManifestCount,
-    /// Files that those add: no more are in the plan.
+    /// Files that those manifests add. The plan has no more files.
     pub most_files: u64,
     /// Whether the snapshot has an index manifest, which planning reads where files may have deletion vectors.
     pub index_manifest: bool,
@@ -26,7 +26,7 @@ pub struct PlanEstimate {
 /// The estimate for a plan of one version.
 ///
 /// # Errors
-/// As [`super::planner::plan`], but for those of manifests.
+/// As [`super::planner::plan`], except the errors of manifests.
 pub fn estimate(input: &PaimonPlanInput) -> Result<PlanEstimate> {
     let Some(snapshot) = &input.snapshot else { return Ok(PlanEstimate::default()) };
     let rules = PlanRules::of_state(input)?;

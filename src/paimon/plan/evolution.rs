@@ -1,4 +1,5 @@
-//! Groups of files that each hold some columns of the same rows: their joint statistics, and which files are needed.
+//! Groups of files that each hold some columns of the same rows: their joint statistics, and the files that are
+//! needed.
 //!
 //! Source: Java's `DataEvolutionFileStoreScan`.
 
@@ -57,7 +58,7 @@ impl<'a> ColumnFiles<'a> {
     /// # Errors
     /// `CorruptTable` for statistics that can't be read, or a schema that does not exist.
     pub(crate) fn keeps_group(&self, filter: &BoundPredicate, group: &[PlannedEntry]) -> Result<bool> {
-        // Of columns inside others nothing is known.
+        // Nested columns have no statistics.
         let mut nested = false;
         filter.for_each_leaf(&mut |leaf| nested |= leaf.term.path.len() > 1);
         if *filter == BoundPredicate::True || nested {
@@ -90,8 +91,8 @@ impl<'a> ColumnFiles<'a> {
         Ok(schema.fields.iter().filter(|f| has(&f.name)).map(|f| f.id).collect())
     }
 
-    /// The files of a group that have a column that is read or asked about; one at least, which tells the number of
-    /// rows.
+    /// The files of a group that have a column that is read or in the filter. There is at least one, which gives the
+    /// number of rows.
     ///
     /// # Errors
     /// As [`ColumnFiles::keeps_group`].

@@ -60,7 +60,7 @@ impl PruneStage {
     }
 }
 
-/// A partition, and what the filter still asks of its files.
+/// A partition, and the rest of the filter for its files.
 #[derive(Debug)]
 pub(crate) struct PrunedPartition {
     pub partition: Arc<Partition>,
@@ -76,10 +76,10 @@ pub(crate) struct PrunedPartition {
 #[derive(Debug, Default)]
 pub(crate) struct JudgedEntries {
     pub columns: PaimonEntryColumns,
-    /// Entries that were not left out at once, ascending: [`PruneStage::Kept`], or where they would have been if the
-    /// files of their bucket were judged one by one.
+    /// Entries that were not left out at once, ascending. Their stage is [`PruneStage::Kept`], or the one that
+    /// excludes them if the files of their bucket are judged one by one.
     pub rows: Vec<(u32, PruneStage)>,
-    /// Entries by what they were left out for.
+    /// The numbers of dropped entries, by stage.
     dropped: HashMap<PruneStage, u64>,
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct FilePruner<'p> {
     keys: Vec<FieldId>,
     /// The table's number of buckets; 0 if the filter does not determine the bucket.
     buckets: i32,
-    /// That of the whole filter, for the groups whose partition decides nothing.
+    /// The bucket filter of the whole filter, for groups with a partition that decides nothing.
     of_filter: Option<Arc<BucketFilter>>,
     groups: Mutex<PrunedPartitions>,
 }
@@ -115,7 +115,7 @@ type PrunedPartitions = HashMap<Box<[u8]>, Option<Arc<PrunedPartition>>>;
 
 impl<'p> FilePruner<'p> {
     /// # Errors
-    /// `InvalidInput` for options that are not what they should be.
+    /// `InvalidInput` for invalid options.
     pub(crate) fn new(input: &'p PaimonPlanInput, rules: &'p PlanRules) -> Result<FilePruner<'p>> {
         let schema = input.schema.as_ref();
         let alike = input.schemas.values().all(|other| schema.has_same_buckets(other));
@@ -133,7 +133,7 @@ impl<'p> FilePruner<'p> {
         })
     }
 
-    /// What entries must be decoded with.
+    /// The request for decoding entries.
     pub(crate) fn request(&self) -> PaimonEntryRequest<'static> {
         let filtered = *self.input.filter != BoundPredicate::True;
         PaimonEntryRequest {
@@ -235,7 +235,7 @@ impl<'p> FilePruner<'p> {
         }))
     }
 
-    /// At which stage an entry of a kept partition and bucket is decided, if it is judged for itself.
+    /// The stage that decides about an entry of a kept partition and bucket, if it is judged alone.
     ///
     /// # Errors
     /// As `FilePruner::judge`.
@@ -316,7 +316,7 @@ pub(crate) struct BatchJudge<'p> {
 }
 
 impl<'p> BatchJudge<'p> {
-    /// Nothing is judged yet.
+    /// A judge that has judged nothing yet.
     pub(crate) fn new(pruner: &'p FilePruner<'p>) -> BatchJudge<'p> {
         BatchJudge { pruner, mappings: Mappings::default(), judged: JudgedEntries::default() }
     }
@@ -348,8 +348,8 @@ impl EntryJudge for BatchJudge<'_> {
     }
 }
 
-/// Where statistics have their columns, for the entries of one batch. What entries mostly share with the one before is
-/// at hand.
+/// The places of columns in statistics, for the entries of one batch. Values that consecutive entries mostly share
+/// are kept.
 #[derive(Default)]
 pub(crate) struct Mappings {
     group: Option<(u32, Option<Arc<PrunedPartition>>)>,

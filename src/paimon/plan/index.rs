@@ -11,7 +11,7 @@ use crate::store::in_parallel;
 /// The most indexes that planning reads. If a scan keeps more files, it reads no index.
 const MOST_FILES: usize = 1000;
 
-/// What the name of an index file ends with.
+/// The suffix of an index file's name.
 pub(crate) const SUFFIX: &str = ".index";
 
 /// The index file of a data file.
@@ -25,7 +25,7 @@ pub(crate) struct IndexFile {
     pub schema_id: i64,
 }
 
-/// Skips files that are read alone and whose index file excludes the filter.
+/// Skips files that are read alone and have an index file that excludes the filter.
 ///
 /// # Errors
 /// As the store's; `CorruptTable`, naming the index, if it is damaged.

@@ -13,7 +13,7 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::store::Store;
 use crate::types::FieldId;
 
-/// What is planned.
+/// The input of a plan.
 #[derive(Clone, Debug)]
 pub struct PaimonPlanInput {
     /// Where the files are.
@@ -32,8 +32,8 @@ pub struct PaimonPlanInput {
     pub filter: Arc<BoundPredicate>,
     /// The table's options, overridden by those of the scan.
     pub options: Arc<BTreeMap<String, String>>,
-    /// The columns that are read, the filter's left out; `None` for all. Only where files hold some columns does it
-    /// matter.
+    /// The columns that are read, without those of the filter; `None` for all. It matters only where files hold some
+    /// of the columns.
     pub projection: Option<Vec<FieldId>>,
     /// Only files made then or later, milliseconds since the epoch.
     pub files_since_ms: Option<i64>,

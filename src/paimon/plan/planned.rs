@@ -1,14 +1,14 @@
-//! Result of planning: splits, and what each stage saw and kept.
+//! Result of planning: splits, and the counts of each stage.
 
 use std::sync::Arc;
 
 use crate::format::manifest_count::ManifestCount;
 use crate::format::task::{Partition, ScanTask};
 
-/// What each stage of planning saw and kept.
+/// The counts of each stage of planning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PaimonPlanCounters {
-    /// In the manifest lists.
+    /// Manifests in the manifest lists.
     pub manifests: ManifestCount,
     /// Manifests left after checking partitions, buckets and levels in the lists.
     pub manifests_kept: ManifestCount,
@@ -16,7 +16,7 @@ pub struct PaimonPlanCounters {
     pub files_listed: u64,
     /// Live files after partitions and buckets.
     pub files_in_buckets: u64,
-    /// Of them, those on levels that the scan does not see.
+    /// Live files on levels that the scan does not see, in these buckets.
     pub files_hidden: u64,
     /// After levels and the bounds of keys.
     pub files_after_keys: u64,
@@ -28,7 +28,7 @@ pub struct PaimonPlanCounters {
     pub rows_kept: u64,
     /// Their bytes.
     pub bytes_kept: u64,
-    /// Of them, those that are merged with others.
+    /// The kept files that are merged with others.
     pub files_merged: u64,
     /// Files with a deletion vector.
     pub deletes_attached: u64,
@@ -60,9 +60,9 @@ pub struct PlannedSplit {
     pub bucket: i32,
     /// Buckets of the partition when the first of them was written.
     pub total_buckets: i32,
-    /// Whether Java reads each file for itself.
+    /// Whether Java reads each file alone.
     pub raw_convertible: bool,
-    /// Files that stand for themselves, and sections.
+    /// Files that are read alone, and sections.
     pub tasks: Vec<ScanTask>,
 }
 
@@ -81,18 +81,18 @@ impl PlannedSplit {
     }
 }
 
-/// A task, or those that its section is of.
+/// A task, or the tasks of its section.
 pub fn files_of(task: &ScanTask) -> impl Iterator<Item = &ScanTask> {
     let section = task.merge.iter().flat_map(|section| section.runs.iter().flatten());
     task.merge.is_none().then_some(task).into_iter().chain(section)
 }
 
-/// What planning gives.
+/// The result of planning.
 #[derive(Clone, Debug, Default)]
 pub struct PaimonPlan {
-    /// In the order of partitions and buckets as manifests first name them.
+    /// The splits, in the order of partitions and buckets as manifests first name them.
     pub splits: Vec<PlannedSplit>,
-    /// What was seen and kept.
+    /// The counts of each stage.
     pub counters: PaimonPlanCounters,
 }
 

@@ -25,8 +25,7 @@ use crate::parallel::{check_cancelled, in_parallel};
 /// Plans the state of a table at a snapshot.
 ///
 /// # Errors
-/// `NotFound`, `CorruptTable` or `Unsupported`, naming the file; `InvalidInput` for options that are not what they
-/// should be; a cancellation.
+/// `NotFound`, `CorruptTable` or `Unsupported`, naming the file; `InvalidInput` for invalid options; a cancellation.
 pub fn plan(input: &PaimonPlanInput) -> Result<PaimonPlan> {
     let rules = PlanRules::of_state(input)?;
     let Some(snapshot) = &input.snapshot else { return Ok(PaimonPlan::default()) };
@@ -54,7 +53,7 @@ fn plan_state(input: &PaimonPlanInput, rules: &PlanRules, snapshot: &PaimonSnaps
     Ok(PaimonPlan { splits, counters })
 }
 
-/// Entries whose splits one thread makes at a time.
+/// The number of entries that one thread makes splits of at a time.
 const ENTRIES_AT_ONCE: usize = 512;
 
 /// The splits of all buckets, on as many threads as pay off.

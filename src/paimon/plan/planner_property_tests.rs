@@ -1,4 +1,4 @@
-//! Random files with their true statistics: what is planned of them gives the rows that match, whatever the filter.
+//! Random files with their true statistics. For every filter, the planned files give the rows that match.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::store::open_store;
 use crate::types::FieldId;
 use crate::types::{PrimitiveType, Transform, Value};
 
-/// Of the columns: the partition, the key, a value.
+/// The columns: the partition, the key, a value.
 const PARTITION: FieldId = 0;
 const KEY: FieldId = 1;
 const VALUE: FieldId = 2;
 
-/// A row: partition, key, value, and the sequence number that later rows have more of.
+/// A row: partition, key, value, and the sequence number, which is higher for later rows.
 type Row = (i32, i32, Option<i32>, i64);
 
 /// A file: its level and rows, sorted by key, each key once; all of one partition and bucket.
@@ -170,7 +170,7 @@ fn entries(files: &[File], buckets: i32) -> PaimonEntryColumns {
     c
 }
 
-/// What is read of tasks, by what files hold.
+/// The rows that tasks give, by the contents of files.
 fn read(splits: &[PlannedSplit], files: &[File], kind: Kind) -> Vec<Row> {
     let file = |task: &ScanTask| {
         let name = task.data_file.path.rsplit_once("data-").unwrap().1;
@@ -290,7 +290,7 @@ proptest! {
         };
         let all: Vec<Row> = rows.iter().enumerate().map(|(i, (p, k, v))| (*p, *k, *v, i as i64)).collect();
         prop_assert_eq!(matching(read(&splits, &files, kind)), matching(merged(all, kind)));
-        // What the partition decides is asked no more.
+        // The residual filter does not ask for the partition again.
         for task in splits.iter().flat_map(|s| &s.tasks) {
             prop_assert!(!task.residual.field_ids().contains(&PARTITION));
         }

@@ -23,7 +23,7 @@ fn corpus() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/paimon/plan"))
 }
 
-/// The tables with what is expected of them.
+/// The tables with their expected results.
 fn tables() -> Vec<(String, Json)> {
     let files = std::fs::read_dir(corpus().join("expected")).unwrap().map(|f| f.unwrap().path());
     let mut files: Vec<PathBuf> = files.filter(|f| !f.ends_with("index.json")).collect();
@@ -66,7 +66,7 @@ fn predicate(json: &Json, schema: &TableSchema) -> Predicate {
         "notin" => leaf(Op::NotIn, list(&json[2])),
         "between" => leaf(Op::GtEq, vec![one(&json[2])]).and(leaf(Op::LtEq, vec![one(&json[3])])),
         "startswith" => leaf(Op::StartsWith, vec![one(&json[2])]),
-        // Bounds don't tell what a text contains.
+        // Bounds don't show whether a text contains another.
         "contains" => leaf(Op::NotNull, vec![]),
         other => panic!("{other}"),
     }
@@ -154,7 +154,7 @@ fn sorted(mut shapes: Vec<Json>) -> Vec<String> {
     shapes.iter().map(Json::to_string).collect()
 }
 
-/// Bucket, buckets, whether files are read for themselves, and the files.
+/// Bucket, number of buckets, whether files are read alone, and the files.
 type Shape = (i32, i32, bool, Vec<String>);
 
 fn shapes(splits: &[PlannedSplit]) -> Vec<Shape> {

@@ -16,12 +16,12 @@ use crate::types::{FieldId, PrimitiveType, Value, ValueRef};
 /// Numbers from here on are milliseconds, below they are seconds.
 const FIRST_MILLIS: i64 = 1_000_000_000_000;
 
-/// Which rows are over at some time.
+/// Says which rows have expired at some time.
 #[derive(Clone, Debug)]
 pub struct RecordExpiry {
     term: BoundTerm,
     ty: PrimitiveType,
-    /// Rows of before are over, in seconds.
+    /// Rows with an earlier time have expired, in seconds.
     cutoff: i64,
 }
 
@@ -61,7 +61,7 @@ impl RecordExpiry {
         BoundPredicate::Leaf(BoundLeaf { term: self.term.clone(), op, values })
     }
 
-    /// True of rows that stay.
+    /// True for rows that stay.
     pub fn stays(&self) -> BoundPredicate {
         let long = |v: i64| vec![Value::Long(v)];
         let lasts = match self.ty {
@@ -93,7 +93,7 @@ impl RecordExpiry {
         millis.saturating_mul(unit)
     }
 
-    /// Whether the least time of a file's rows is over.
+    /// Whether the least time of a file's rows has expired.
     pub fn is_due(&self, bounds: &impl Bounds) -> bool {
         let seconds = match bounds.column(self.field_id(), &self.ty).lower {
             Some(ValueRef::Int(v)) => i64::from(v),

@@ -21,9 +21,9 @@ pub(crate) struct PlanRules {
     pub hides_level_0: bool,
     /// Rows that wait for a bucket are not seen.
     pub real_buckets: bool,
-    /// Statistics of values judge each file for itself.
+    /// Statistics of values judge each file alone.
     pub values_by_file: bool,
-    /// They judge buckets whose files overlap.
+    /// Statistics of values judge buckets with overlapping files.
     pub values_by_bucket: bool,
     /// File indexes in manifests are used.
     pub file_index: bool,
@@ -80,8 +80,8 @@ impl PlanRules {
         Ok(PlanRules { values_by_file: whole || !state.has_key, values_by_bucket: false, ..state })
     }
 
-    /// Whether a bucket whose files overlap is left out if none of them may match: not where rows are put together of
-    /// several.
+    /// Whether a bucket with overlapping files is left out if none of them may match. This is not done if rows are
+    /// combined from several.
     pub(crate) fn drops_buckets(&self) -> bool {
         self.deletion_vectors || !matches!(self.engine, MergeEngine::PartialUpdate | MergeEngine::Aggregation)
     }

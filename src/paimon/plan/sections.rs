@@ -1,4 +1,4 @@
-//! Which files of a bucket overlap: sections of the keys that share no key, and sorted runs within a section.
+//! Overlapping files of a bucket: sections that share no key, and sorted runs within a section.
 //!
 //! Source: Java's `IntervalPartition`, `BinPacking` and `RangeHelper`.
 
@@ -8,8 +8,8 @@ use std::collections::BinaryHeap;
 /// Files as places in a list, one run after another; the files of a run follow each other and don't overlap.
 pub type KeySection = Vec<Vec<usize>>;
 
-/// Sections of intervals, both ends included, in ascending order: each of as few runs as can be. Runs are in the order
-/// of their first interval.
+/// Sections of intervals, both ends included, in ascending order. Each has as few runs as possible. Runs are in the
+/// order of their first interval.
 pub fn sections<K: Ord>(intervals: &[(K, K)]) -> Vec<KeySection> {
     let mut order: Vec<usize> = (0..intervals.len()).collect();
     order.sort_by(|a, b| key(intervals, *a).cmp(&key(intervals, *b)));
@@ -36,10 +36,10 @@ fn key<K>(intervals: &[(K, K)], at: usize) -> Option<&(K, K)> {
     intervals.get(at)
 }
 
-/// What puts the runs of a section in order, the oldest first, by the oldest of their files. Of rows with one key and
-/// equal sequence numbers (two writers began at the same time) the one of the last run counts: so that it stays the
-/// same, reading and compacting must both go by this: the files' least sequence numbers, then higher levels first, then
-/// their order in manifests.
+/// The sort key of a section's runs, oldest first: that of their oldest file. Two writers that began at the same time
+/// may give rows of one key equal sequence numbers. Then the row of the last run counts. Reading and compacting must
+/// both use this order, so that this row stays the same. The order is by the files' least sequence numbers, then
+/// higher levels first, then their order in manifests.
 pub fn age<P: Ord>(least_sequence: i64, level: i32, place: P) -> (i64, Reverse<i32>, P) {
     (least_sequence, Reverse(level), place)
 }
@@ -66,7 +66,7 @@ fn runs<K: Ord>(intervals: &[(K, K)], section: &[usize]) -> KeySection {
     runs
 }
 
-/// Items in bins of consecutive ones: each bin as full as the target allows, and of one item at least.
+/// Items in bins of consecutive ones. Each bin is as full as the target allows, and has at least one item.
 pub fn pack<T>(items: Vec<T>, weight: impl Fn(&T) -> i64, target: i64) -> Vec<Vec<T>> {
     let (mut out, mut bin, mut filled) = (Vec::new(), Vec::new(), 0i64);
     for item in items {
@@ -84,7 +84,7 @@ pub fn pack<T>(items: Vec<T>, weight: impl Fn(&T) -> i64, target: i64) -> Vec<Ve
     out
 }
 
-/// As [`pack`], of items that stay where they are.
+/// As [`pack`], but borrows the items.
 pub fn packed<T>(items: &[T], weight: impl Fn(&T) -> i64, target: i64) -> Vec<&[T]> {
     let (mut out, mut start, mut filled) = (Vec::new(), 0, 0i64);
     for (end, item) in items.iter().enumerate() {

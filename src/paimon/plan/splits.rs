@@ -1,4 +1,4 @@
-//! Splits of a bucket: which files are read alone, and which together.
+//! Splits of a bucket: files that are read alone, and files that are read together.
 //!
 //! Source: Java's `MergeTreeSplitGenerator`, `AppendOnlySplitGenerator` and `DataEvolutionSplitGenerator`.
 
@@ -36,7 +36,7 @@ pub(crate) struct Splitter<'p> {
     left_out: Cell<u64>,
 }
 
-/// A bucket whose splits are made.
+/// The bucket that splits are made for.
 pub(crate) struct SplitBucket<'p> {
     group: &'p Arc<PrunedPartition>,
     bucket: i32,
@@ -114,7 +114,7 @@ impl<'p> Splitter<'p> {
         self.left_out.get()
     }
 
-    /// Index files of the files that stand for themselves, by data file.
+    /// Index files of the files that are read alone, by data file.
     pub(crate) fn index_files(self) -> HashMap<String, IndexFile> {
         self.index_files.into_inner()
     }
@@ -200,7 +200,7 @@ impl<'p> Splitter<'p> {
         self.number(e, |c| &c.file_size).max(self.rules.open_file_bytes)
     }
 
-    /// Files that are read for themselves, in order.
+    /// Files that are read alone, in order.
     fn raw(&self, place: &SplitBucket<'p>, entries: &[PlannedEntry]) -> Result<Vec<PlannedSplit>> {
         let packed = packed(entries, |e| self.weight(*e), self.rules.split_bytes);
         let mut splits = Vec::with_capacity(packed.len());
@@ -235,7 +235,7 @@ impl<'p> Splitter<'p> {
         let merged = |e: &PlannedEntry| self.level(*e) != 0 && self.retracts(*e).unwrap_or(0) == 0;
         let settled = self.rules.hides_level_0 || self.apart(&entries);
         if settled && entries.iter().all(merged) {
-            // Where it was not recorded whether rows take others away, merging finds out.
+            // If it was not recorded whether rows delete others, merging finds out.
             if entries.iter().all(|e| self.retracts(*e).is_some()) {
                 return self.raw(place, &entries);
             }
@@ -326,7 +326,7 @@ impl<'p> Splitter<'p> {
         both.with("file", columns.name(e.row)?)
     }
 
-    /// Runs that are merged; a file alone is read for itself if it can't have rows that take others away.
+    /// Runs that are merged. A single file is read alone if it can't have rows that delete others.
     fn section(&self, place: &SplitBucket<'p>, runs: &[Vec<PlannedEntry>]) -> Result<ScanTask> {
         if let [run] = runs
             && let [only] = run[..]
@@ -432,7 +432,7 @@ impl<'p> Splitter<'p> {
         pack(kept, weight, self.rules.split_bytes).into_iter().map(split).collect()
     }
 
-    /// Files whose row ids overlap, together.
+    /// Groups of files with overlapping row ids.
     fn row_groups(&self, entries: &[PlannedEntry]) -> Result<Vec<Vec<PlannedEntry>>> {
         let range = |e: &PlannedEntry| {
             let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;

@@ -1,6 +1,6 @@
-//! Which snapshot and schema a scan reads, by its options: time travel and start modes.
+//! The snapshot and schema that a scan reads, by its options: time travel and start modes.
 //!
-//! A scan that names a snapshot, directly or by tag, time or watermark, reads it with the schema it was made with; all
+//! A scan that names a snapshot, directly or by tag, time or watermark, reads it with the snapshot's schema. All
 //! others read with the current schema.
 //!
 //! Source: Java's `TimeTravelUtil` and `AbstractDataTableScan.createStartingScanner`.
@@ -29,10 +29,10 @@ const PLACES: [&str; 6] = [SNAPSHOT_ID, TAG_NAME, VERSION, WATERMARK, TIMESTAMP,
 /// Snapshots that a compaction made.
 const COMPACT: &str = "COMPACT";
 
-/// Where a scan stands.
+/// The version that a scan reads.
 #[derive(Clone, Debug, Default)]
 pub struct ScanVersion {
-    /// What is read; `None` if the table has no snapshot.
+    /// The snapshot; `None` if the table has none.
     pub snapshot: Option<Arc<PaimonSnapshot>>,
     /// Whether to read with the snapshot's schema rather than the current one.
     pub own_schema: bool,
@@ -45,9 +45,9 @@ pub struct ScanVersion {
 pub struct Between {
     /// The snapshot before the changes, as a number because it may have expired.
     pub start: i64,
-    /// That snapshot, where it is needed: for [`ChangeMode::Diff`].
+    /// The snapshot before the changes, for [`ChangeMode::Diff`] only.
     pub before: Option<Arc<PaimonSnapshot>>,
-    /// The last of them.
+    /// The last snapshot of the changes.
     pub end: Arc<PaimonSnapshot>,
     /// How they are found.
     pub mode: ChangeMode,
@@ -64,7 +64,7 @@ pub enum ChangeMode {
     Diff,
 }
 
-/// Where a scan with these options (the table's, overridden by its own) stands; `latest` is what it sees if they name
+/// The version that a scan reads by these options (the table's, overridden by its own). It is `latest` if they name
 /// nothing.
 ///
 /// # Errors
@@ -162,7 +162,7 @@ fn at_time(folder: &TableFolder, millis: i64) -> Result<PaimonSnapshot> {
     Err(error.with("path", folder.root()).hint(hint))
 }
 
-/// A time as people write it, of UTC: `2026-01-02`, `2026-01-02 03:04:05.678`.
+/// A time in UTC as people write it: `2026-01-02`, `2026-01-02 03:04:05.678`.
 fn local_millis(text: &str) -> Result<i64> {
     let whole = if text.trim().len() == "2026-01-02".len() {
         format!("{}T00:00:00", text.trim())
@@ -173,8 +173,8 @@ fn local_millis(text: &str) -> Result<i64> {
     parsed.ok_or_else(|| Error::invalid(format!("'{text}' is not a time")).hint("Write 2026-01-02 03:04:05.678"))
 }
 
-/// The latest snapshot of a compaction, or of a full one where the table makes those at intervals; else `latest`, which
-/// none of them comes after.
+/// The latest snapshot of a compaction, up to `latest`. If the table makes full compactions at intervals, only these
+/// count. Without such a snapshot it is `latest`.
 fn compacted(folder: &TableFolder, latest: ScanVersion, options: Options<'_>) -> Result<ScanVersion> {
     let commits = options.integer("full-compaction.delta-commits")?;
     let full = options.get("changelog-producer") == Some("full-compaction") || commits.is_some();
@@ -230,11 +230,11 @@ impl std::fmt::Display for End {
     }
 }
 
-/// The changes after `start` up to `end`. `None` if both are the same. Between two tags, their states are compared;
-/// Java knows of no changes between a tag and a number, and here a tag then stands for its snapshot, be that expired.
+/// The changes after `start` up to `end`. `None` if both are the same. Between two tags, their states are compared.
+/// Java knows no changes between a tag and a number. Here the tag then means its snapshot, even an expired one.
 ///
 /// # Errors
-/// `InvalidInput` if they are in the wrong order; `NotFound` if they are not there.
+/// `InvalidInput` if they are in the wrong order; `NotFound` if they do not exist.
 pub fn between(
     folder: &TableFolder,
     options: &BTreeMap<String, String>,
@@ -259,7 +259,7 @@ pub fn between(
             |place: std::result::Result<PaimonSnapshot, i64>| place.or_else(|id| folder.snapshot(id)).map(Arc::new);
         return Ok(Some(Between { start, before: Some(load(first)?), end: load(last)?, mode }));
     }
-    // Of a commit that has expired, the changes may be kept.
+    // The changes of an expired commit may be kept.
     let end = last.or_else(|id| folder.commit_left(id)).map(Arc::new)?;
     Ok(Some(Between { start, before: None, end, mode }))
 }
@@ -267,7 +267,7 @@ pub fn between(
 /// How changes are found by these options, unless between two tags.
 ///
 /// # Errors
-/// `InvalidInput` if they say nothing that is known.
+/// `InvalidInput` for an unknown mode.
 pub fn change_mode(options: Options<'_>) -> Result<ChangeMode> {
     let mode = options.get("incremental-between-scan-mode").unwrap_or("auto").to_ascii_lowercase();
     Ok(match mode.as_str() {

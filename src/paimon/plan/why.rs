@@ -19,7 +19,7 @@ use crate::paimon::manifest::live::{DeletedFiles, data_manifests};
 use crate::paimon::spec::partition::{PaimonPartitionBounds, TablePaths, partition_of};
 use crate::parallel::check_cancelled;
 
-/// A live file of a snapshot and what planning decided about it.
+/// A live file of a snapshot and the decision of planning about it.
 #[derive(Clone, Debug)]
 pub struct FileVerdict {
     /// The file.
@@ -28,7 +28,7 @@ pub struct FileVerdict {
     pub manifest: String,
     /// Where it was decided.
     pub stage: PruneStage,
-    /// In words; empty if kept.
+    /// The reason in words; empty if kept.
     pub reason: String,
 }
 

@@ -4,7 +4,7 @@
 //! and changed file by file (`change_files`). In tables with a primary key, rows of kind `-D` and `+U` replace the
 //! found rows (`keyed`).
 //!
-//! Everything is planned on one snapshot. If another commit changed what the change relies on, it is planned again
+//! Everything is planned on one snapshot. If another commit contradicts the plan, the change is planned again
 //! (`planned_commit`).
 //!
 //! Source: Java's `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`.
@@ -32,7 +32,7 @@ use crate::rows::row_changes::assignments::Assignments;
 use crate::rows::stream::RowReader;
 use crate::rows::stream::StreamRequest;
 
-/// The numbers of rows for the snapshot.
+/// The numbers of rows, as properties of the snapshot.
 fn counted(key: &str, rows: u64) -> BTreeMap<String, String> {
     BTreeMap::from([(format!("frazil.rows-{key}"), rows.to_string())])
 }
@@ -41,8 +41,8 @@ impl PaimonTable {
     /// Deletes the rows on which a filter is true. Returns the table at its new version.
     ///
     /// # Errors
-    /// `InvalidInput` if the filter does not fit the schema; `Unsupported` for tables whose rows can't be deleted;
-    /// `CommitConflict` if others changed the same each time; as [`PaimonTable::append`].
+    /// `InvalidInput` if the filter does not fit the schema; `Unsupported` for tables with rows that can't be
+    /// deleted; `CommitConflict` if others changed the same each time; as [`PaimonTable::append`].
     pub(crate) fn delete_where(&self, filter: &Predicate, options: &CommitOptions) -> Result<PaimonTable> {
         self.commit_planned(options, &|table| match table.replaced(filter) {
             Ok(replaced) => table.without(filter, replaced),
@@ -101,7 +101,7 @@ impl PaimonTable {
         }
     }
 
-    /// Takes whole partitions out.
+    /// Removes whole partitions.
     fn without(&self, filter: &Predicate, replaced: Replaced) -> Result<Option<PlannedCommit>> {
         let files = self.found(filter)?.of_every_level().files()?;
         let commit = || Commit::new(self.folder(), Changes::default()).overwriting(replaced);

@@ -49,7 +49,7 @@ impl PaimonTable {
         self.scan_newest(ScanRequest { filter: Some(filter.clone()), ..ScanRequest::default() })
     }
 
-    /// Refuses tables whose files can't be changed row by row.
+    /// Refuses tables with files that can't be changed row by row.
     pub(crate) fn check_changeable(&self) -> Result<()> {
         match self.table_schema().options().data_evolution()? {
             false => Ok(()),
@@ -86,7 +86,7 @@ impl PaimonTable {
                 new.data.extend(rewrite::rewritten(self, scan, &hits, fate)?);
             }
             removed = hits.into_iter().map(|h| h.task.data_file.as_ref().clone()).collect();
-            // Their vectors, of a time when the table had some, go with them.
+            // Old deletion vectors of these files are removed with them.
             index = vectors::changes(self, scan.snapshot(), Vec::new(), &removed, &mut new.index)?;
         }
         let changes = Changes { added: new.taken(), removed, index, ..Changes::default() };

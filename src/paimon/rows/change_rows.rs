@@ -12,8 +12,8 @@ use crate::paimon::write::write_plan::WriteKind;
 use crate::rows::stream::RowReader;
 
 impl PaimonTable {
-    /// Changes rows in one commit. Of what other tables can, this is: deleting, updating and overwriting by a filter,
-    /// overwriting whole partitions, replacing rows and deleting them by the primary key.
+    /// Changes rows in one commit. Possible are deletes, updates and overwrites by a filter, overwrites of whole
+    /// partitions, and replacing or deleting rows by the primary key.
     ///
     /// # Errors
     /// `Unsupported` for other changes; as [`PaimonTable::append`].
@@ -74,7 +74,7 @@ impl PaimonTable {
         }
     }
 
-    /// Columns that rows don't have would become null, unless rows are put together of their last values.
+    /// Columns that rows lack would become null, unless rows are combined from their last values.
     fn check_complete(&self, given: HashSet<&str>) -> Result<()> {
         let schema = self.table_schema();
         if schema.options().merge_engine()? == MergeEngine::PartialUpdate {

@@ -13,7 +13,7 @@ use crate::store::in_parallel;
 pub(crate) struct FileHits {
     /// The file. Its residual keeps these rows.
     pub task: ScanTask,
-    /// Their places; `None` for all that are not deleted.
+    /// The places of the rows; `None` for all that are not deleted.
     pub positions: Option<PositionSet>,
 }
 
@@ -23,7 +23,7 @@ impl FileHits {
         self.positions.is_none()
     }
 
-    /// How many there are; of whole files with deletes that were not counted, those too.
+    /// The number of rows. For a whole file with deletes that were not counted, it includes the deleted rows.
     pub(crate) fn rows(&self) -> u64 {
         let left = || u64::try_from(left(&self.task).unwrap_or(self.task.data_file.record_count)).unwrap_or(0);
         self.positions.as_ref().map_or_else(left, PositionSet::len)

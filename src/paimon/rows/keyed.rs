@@ -22,7 +22,7 @@ fn takes_null(schema: &TableSchema, column: &str) -> bool {
 /// Refuses updates that would change other values than the given ones, or nothing.
 ///
 /// # Errors
-/// `InvalidInput` for columns of the key; `Unsupported` with a hint at what is possible.
+/// `InvalidInput` for columns of the key; `Unsupported`, with a hint at possible changes.
 pub(crate) fn check_updatable(schema: &TableSchema, assigned: &[(String, Assigned)]) -> Result<()> {
     let options = schema.options();
     if let Some((name, _)) = assigned.iter().find(|(name, _)| schema.primary_keys.contains(name)) {

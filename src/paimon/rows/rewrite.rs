@@ -76,11 +76,11 @@ pub(crate) fn updated(
     out.finish()
 }
 
-/// What rows become.
+/// The result for some rows.
 struct ChangedRows {
-    /// Which of them are replaced; the others are deleted.
+    /// The rows that are replaced; the others are deleted.
     kept: BooleanBuffer,
-    /// Those others, in order.
+    /// The new rows, in order.
     rows: RecordBatch,
 }
 
@@ -88,7 +88,7 @@ struct ChangedRows {
 struct Rewriter {
     reader: ScanReader,
     writer: PaimonWriter,
-    /// Of tables that track rows: how many columns the table has, before those of the ids, and the names of all.
+    /// For tables that track rows: the number of columns without those of the ids, and the names of all.
     tracked: Option<(usize, Vec<String>)>,
 }
 
@@ -107,7 +107,7 @@ impl Rewriter {
         Ok(Rewriter { reader: scan.placed_reader(&fields), writer, tracked: Some((count, names)) })
     }
 
-    /// Rows after a change: with the ids that they had, and changed by the commit to come.
+    /// Rows after a change. They keep their ids, and count as changed by the coming commit.
     fn patched(&self, fate: Fate<'_>, rows: &RecordBatch) -> Result<ChangedRows> {
         let count = rows.num_rows();
         let (kept, new) = match fate {

@@ -30,7 +30,7 @@ pub(crate) struct RowMatcher {
 pub(crate) struct Fates {
     /// Rows that change.
     pub changed: BooleanBuffer,
-    /// Those of them that are replaced.
+    /// The changed rows that are replaced.
     pub replaced: BooleanBuffer,
     /// The new rows, in order, with the columns of the table.
     pub rows: RecordBatch,
@@ -40,7 +40,7 @@ impl RowMatcher {
     /// A merge of rows into a table with this schema.
     ///
     /// # Errors
-    /// As [`Matcher::new`]; `InvalidInput` for rows to be inserted whose values do not fit, and for conditions that do
+    /// As [`Matcher::new`]; `InvalidInput` for inserted rows with values that do not fit, and for conditions that do
     /// not fit.
     pub(crate) fn new(schema: &Arc<Schema>, merge: &Merge, source: SourceRows) -> Result<RowMatcher> {
         let keys = KeyColumns::whole(schema, &merge.on)?;
@@ -57,7 +57,7 @@ impl RowMatcher {
         Ok(RowMatcher { schema: schema.clone(), matcher, ranges, missing })
     }
 
-    /// True for all rows that may change.
+    /// A filter that is true for all rows that may change.
     pub(crate) fn filter(&self) -> &Predicate {
         &self.ranges
     }
@@ -78,7 +78,7 @@ impl RowMatcher {
         self.matcher.clauses().deletes.is_some() || self.missing.is_some()
     }
 
-    /// The result for rows whose first columns are those of the table.
+    /// The result for rows that have the columns of the table first.
     ///
     /// # Errors
     /// `Internal` for rows of another table.
@@ -106,7 +106,7 @@ impl RowMatcher {
         })
     }
 
-    /// Which rows would be deleted if they had no match.
+    /// The rows that would be deleted if they had no match.
     fn is_missing(&self, rows: &RecordBatch) -> Result<Option<BooleanBuffer>> {
         let Some(filter) = &self.missing else { return Ok(None) };
         let column = |id| {

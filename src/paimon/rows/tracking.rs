@@ -11,7 +11,7 @@ use crate::types::metadata_columns::{STORED_ROW_ID, STORED_SEQUENCE_NUMBER};
 /// The columns of files that have the ids of rows and the commits that changed them last.
 const TRACKING: [(&str, FieldId); 2] = [("_ROW_ID", STORED_ROW_ID), ("_SEQUENCE_NUMBER", STORED_SEQUENCE_NUMBER)];
 
-/// A schema with the columns of [`TRACKING`] behind its own.
+/// A schema with the columns of [`TRACKING`] after its own.
 ///
 /// # Errors
 /// `Unsupported` if the table has a column of such a name.

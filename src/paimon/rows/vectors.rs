@@ -1,8 +1,8 @@
 //! Index files of deletion vectors: those that a change writes, and those that it replaces.
 //!
-//! An index file is never changed. If it has a vector of a data file that the change touches, it is removed, and its
-//! other vectors are written with the new ones. A bucket has one index file. Tables without buckets have any number of
-//! them in a partition, of about the same size.
+//! An index file is never changed. It is replaced if it has a vector of a data file that the change touches. Its
+//! other vectors are written with the new ones. A bucket has one index file. Tables without buckets have any number
+//! of them in a partition, of about the same size.
 //!
 //! Source: Java's `BaseAppendDeleteFileMaintainer`, `DeletionVectorIndexFileWriter`.
 
@@ -22,10 +22,10 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
 use crate::parallel::check_cancelled;
 
-/// What index files begin with.
+/// The first byte of index files.
 const VERSION: u8 = 1;
 
-/// How large an index file of a table without buckets gets, unless an option says otherwise.
+/// The size of an index file of a table without buckets, unless an option says otherwise.
 const TARGET_BYTES: i64 = 2 << 20;
 
 /// The vectors of a partition's bucket, by the names of data files.
@@ -42,8 +42,8 @@ fn name(file: &DataFile) -> &str {
     file.path.rsplit('/').next().unwrap_or_default()
 }
 
-/// The index entries of a change to a snapshot that deletes rows of files, and takes others out. Paths of new index
-/// files go to `written`.
+/// The index entries of a change to a snapshot. The change deletes rows of files and removes other files. Paths of
+/// new index files are added to `written`.
 ///
 /// # Errors
 /// Errors of reading and writing index files; `CorruptTable` for damaged ones; a cancellation.

@@ -16,11 +16,11 @@ use crate::rows::judged_files::{Judged, encode_judged, manifest_schema};
 use crate::types::FieldId;
 
 impl PaimonScan {
-    /// What planning does: plans, keeping only the counts. With `files` it also opens the manifests that the manifest
-    /// list excludes, and says of every file why it was kept or dropped.
+    /// Plans, and keeps only the counts. With `files` it also opens the manifests that the manifest list excludes.
+    /// For every file it says why it was kept or dropped.
     ///
     /// # Errors
-    /// As [`crate::paimon::plan::planner::plan`]; `Unsupported` with `files` for scans of what changed.
+    /// As [`crate::paimon::plan::planner::plan`]; `Unsupported` with `files` for scans of changes.
     pub fn explain(&self, files: bool) -> Result<Explained> {
         if files {
             self.check_of_version("explanation file by file")?;
@@ -77,7 +77,7 @@ impl PaimonScan {
         (!keys.is_empty()).then(|| keys.join(", "))
     }
 
-    /// Which stages can use each clause of the filter.
+    /// The clauses of the filter, each with the stages that can use it.
     fn clauses(&self) -> Vec<Clause> {
         let clauses = match self.shape.filter.as_ref() {
             BoundPredicate::True => &[],

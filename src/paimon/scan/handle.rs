@@ -28,19 +28,19 @@ use crate::rows::stream::{BatchStream, StreamRequest};
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, POS, metadata_column};
 use crate::types::{Field, Schema};
 
-/// What a scan looks at.
+/// The version or the changes that a scan reads.
 #[derive(Clone, Debug)]
 pub(crate) enum Selection {
     /// A version.
     Version(ScanVersion),
-    /// What changed between two versions; `None` if nothing did.
+    /// The changes between two versions; `None` without changes.
     Changes(Option<Between>),
-    /// What was appended between two versions.
+    /// The appended rows between two versions; `None` without new rows.
     Appended(Option<Between>),
 }
 
 impl Selection {
-    /// The snapshot that is read, or the last of those.
+    /// The snapshot that is read, or the last one of the changes.
     pub(crate) fn snapshot(&self) -> Option<&Arc<PaimonSnapshot>> {
         match self {
             Selection::Version(place) => place.snapshot.as_ref(),
@@ -49,14 +49,14 @@ impl Selection {
     }
 }
 
-/// What to read of a table. Immutable and cheap to clone; does nothing until planned or read.
+/// A scan of a table. Immutable and cheap to clone; does nothing until planned or read.
 #[derive(Clone, Debug)]
 pub struct PaimonScan {
     /// The table, on the branch that is read.
     pub(crate) table: PaimonTable,
     /// The schema that rows have.
     pub(crate) schema: Arc<TableSchema>,
-    /// A version, or what changed between two.
+    /// A version, or the changes between two versions.
     pub(crate) selection: Selection,
     pub(crate) shape: ScanShape,
     /// The table's options, overridden by those of the scan.
@@ -93,7 +93,7 @@ impl PaimonScan {
         PaimonScan { every_level: true, ..self }
     }
 
-    /// What tasks of this scan share.
+    /// The context that tasks of this scan share.
     pub fn context(&self) -> &Arc<ReadContext> {
         &self.shape.context
     }
@@ -113,7 +113,7 @@ impl PaimonScan {
         self.shape.of_changes()
     }
 
-    /// Refuses what only a scan of one version has.
+    /// Refuses a feature that only scans of one version have.
     ///
     /// # Errors
     /// `Unsupported` for a scan of the changes between two versions.
@@ -184,7 +184,8 @@ impl PaimonScan {
         };
         input.kept.end_round();
         let mut plan = planned?;
-        // Rows of a table with a key say themselves whether they came or went; what is read of all others came.
+        // Rows of a table with a key say themselves whether they came or went. In other tables, all rows that are
+        // read came.
         if matches!(self.selection, Selection::Appended(_)) && !self.schema.has_primary_key() {
             plan.splits.iter_mut().flat_map(|split| &mut split.tasks).for_each(|task| task.change = None);
         }
@@ -246,7 +247,7 @@ impl PaimonScan {
         Ok(scan.plan()?.splits.into_iter().map(|planned| split(planned.tasks)).collect())
     }
 
-    /// With the sizes of splits that a request asks for.
+    /// The same scan, with the sizes of splits that a request asks for.
     fn packed_by(&self, request: SplitRequest) -> Result<PaimonScan> {
         let mut options = self.options.as_ref().clone();
         let sizes = [
@@ -280,13 +281,12 @@ impl PaimonScan {
         self.shape.limit.map(|limit| limit as u64)
     }
 
-    /// What columns are found in: the context, the columns that can be named, and whether they are by their exact
-    /// names.
+    /// The parts for finding columns: the context, the columns that can be named, and whether names must be exact.
     pub(crate) fn named_columns(&self) -> (&ReadContext, &Schema, bool) {
         (&self.shape.context, self.shape.all_columns(), self.shape.case_sensitive)
     }
 
-    /// What planning will cost, by the manifest lists alone.
+    /// The estimated cost of planning, by the manifest lists alone.
     ///
     /// # Errors
     /// `Unsupported` for change logs; as [`estimate`].
@@ -311,8 +311,8 @@ impl PaimonScan {
         self.selection.snapshot()
     }
 
-    /// Reads these columns of the scan's schema, ids of rows among them, and the positions of rows behind them, of
-    /// tasks that the scan gave.
+    /// Reads these columns of the scan's schema, from tasks that the scan gave. Ids of rows may be among the columns.
+    /// The positions of rows follow the columns.
     pub(crate) fn placed_reader(&self, columns: &[Field]) -> ScanReader {
         let own = &self.shape.context.schema;
         let schema = |fields: Vec<Field>| Arc::new(Schema::new(own.id, fields, Vec::new()));
@@ -339,9 +339,9 @@ impl PaimonScan {
         BatchStream::new(reader, Box::new(move || Ok(tasks.next())), request, self.shape.limit)
     }
 
-    /// The number of rows: from metadata for files whose rows all match the filter, that need no merging and whose
-    /// deletion vectors count the others, else by reading the columns that are needed. Checks for cancellation between
-    /// batches.
+    /// The number of rows. It comes from metadata for files whose rows all match the filter, if they need no merging
+    /// and their deletes are counted. Other files are read, with only the needed columns. Checks for cancellation
+    /// between batches.
     ///
     /// # Errors
     /// As [`PaimonScan::read`]; a cancellation.

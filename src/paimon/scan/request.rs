@@ -25,8 +25,8 @@ use crate::types::{Schema, Value};
 /// Options of Frazil's own.
 const OWN_OPTIONS: [&str; 2] = ["batch-rows", "case-sensitive"];
 
-/// The options of Paimon that a scan may override: which version is read, and how it is planned. One that is misspelt
-/// must not pass for none.
+/// The options of Paimon that a scan may override: the version that is read, and how it is planned. A misspelt option
+/// must not be ignored.
 const SCAN_OPTIONS: [&str; 26] = [
     "scan.mode",
     "scan.snapshot-id",
@@ -56,13 +56,13 @@ const SCAN_OPTIONS: [&str; 26] = [
     "file-index.read.enabled",
 ];
 
-/// What names a version, or a start that implies one.
+/// The prefixes of options that name a version, or a start that implies one.
 const PLACES: [&str; 2] = ["scan.", "incremental-between"];
 
 /// Options of tables that are more than their own files: rows come from several branches, or by other rules.
 const COMPOSED: [&str; 3] = ["scan.fallback-branch", "scan.primary-branch", "chain-table.enabled"];
 
-/// Refuses tables that would be read as something else than they are.
+/// Refuses tables that would be read wrongly.
 fn check_plain(options: &BTreeMap<String, String>) -> Result<()> {
     let is_set = |key: &&&str| options.get(**key).is_some_and(|value| !value.eq_ignore_ascii_case("false"));
     let kind = options.get("type").map_or("table", String::as_str);
@@ -85,7 +85,7 @@ impl PaimonTable {
         scan(self, request)
     }
 
-    /// As [`PaimonTable::scan`] for rows to be changed: reads the newest version and ignores the table's options that
+    /// As [`PaimonTable::scan`], for rows to be changed. Reads the newest version. Ignores the table's options that
     /// name a version for readers (`scan.mode`, `scan.snapshot-id` and others).
     ///
     /// # Errors
@@ -124,7 +124,7 @@ fn names_version(key: &str) -> bool {
     PLACES.iter().any(|start| key.starts_with(start))
 }
 
-/// The table's options, overridden by those of the scan; of a table that is no more than its own files.
+/// The table's options, overridden by those of the scan. Refuses tables that consist of more than their own files.
 fn plain_options(table: &PaimonTable, given: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
     let options = merged(table, given)?;
     check_plain(&options)?;
@@ -194,7 +194,7 @@ fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Str
             .hint("Leave out one of them"));
     }
     if !schema.has_primary_key() {
-        // Between two tags, Java would tell how their states differ.
+        // Between two tags, Java would compare their states.
         for (key, value) in
             [("incremental-between-scan-mode", "delta"), ("incremental-between-tag-to-snapshot", "true")]
         {
@@ -228,7 +228,7 @@ fn ends(table: &PaimonTable, request: &ScanRequest, options: &BTreeMap<String, S
         Some(since) => match end_of(folder, since) {
             Err(e) if e.kind() == ErrorKind::NotFound && matches!(since, At::TimestampMs(_)) => {
                 match before_all(folder, mode, &end)? {
-                    // From the table's beginning on. Java begins later in silence if that has expired.
+                    // The start of the table. If it has expired, Java silently begins later.
                     start @ End::Snapshot(0) => start,
                     first => {
                         let left = "changes without since= are all changes that are kept";
@@ -242,7 +242,7 @@ fn ends(table: &PaimonTable, request: &ScanRequest, options: &BTreeMap<String, S
     between(folder, options, &start, &end)
 }
 
-/// A scan of what changed between two versions.
+/// A scan of the changes between two versions.
 fn changes(table: &PaimonTable, request: ScanRequest, options: BTreeMap<String, String>) -> Result<PaimonScan> {
     let between = ends(table, &request, &options)?;
     let columns = table.schema();
@@ -284,7 +284,7 @@ fn before_all(folder: &TableFolder, mode: ChangeMode, end: &End) -> Result<End> 
     Ok(End::Snapshot(earliest_told(folder, mode, end)?.unwrap_or(end).saturating_sub(1)))
 }
 
-/// The columns that rows have besides those of their table. Rows that are merged are in no one file.
+/// The columns that rows have in addition to those of their table. A merged row is not in a single file.
 fn more_columns(schema: &TableSchema) -> Result<Vec<i32>> {
     let options = Options(&schema.options);
     let mut more = if schema.has_primary_key() || options.data_evolution()? { vec![] } else { vec![FILE, POS] };

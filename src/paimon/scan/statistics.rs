@@ -20,8 +20,8 @@ use crate::rows::column_statistics::{
 use crate::rows::statistics::{Fact, Statistics};
 
 impl PaimonScan {
-    /// Counts and bounds of these columns (dotted paths; a struct stands for its members), of all columns selected if
-    /// none are named.
+    /// Counts and bounds of these columns, or of all selected columns if none are named. A column is a dotted path,
+    /// and a struct means its members.
     ///
     /// # Errors
     /// `InvalidInput` for a column that does not exist or lies in a list or map; `Unsupported` for change logs; those
@@ -86,7 +86,7 @@ impl PaimonScan {
     }
 }
 
-/// What is known of a column in a file.
+/// The known facts about a column in a file.
 fn facts_of<'a>(
     fold: &ColumnFold,
     bounds: &'a StatsBounds<'_>,

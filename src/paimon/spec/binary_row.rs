@@ -1,8 +1,8 @@
 //! Binary rows: the form of partitions, keys and bounds in manifests, and the input of bucket hashes.
 //!
-//! A row is a fixed part (a word with the row kind and a bit for each null, then 8 bytes for each field, little-endian)
-//! and a variable part that fields point into. Arrays, maps and rows nest in it. In manifests the number of fields
-//! stands before the row, big-endian.
+//! A row is a fixed part, and a variable part that fields point into. The fixed part is a word with the row kind and
+//! a bit for each null, then 8 bytes for each field, little-endian. Arrays, maps and rows nest in the variable part.
+//! In manifests the number of fields stands before the row, big-endian.
 //!
 //! Source: Paimon specification, "BinaryRow"; Java's `BinaryRow`, `BinaryArray`, `BinaryMap`.
 
@@ -13,25 +13,25 @@ use crate::error::{Error, Result};
 use crate::types::java::compare_doubles;
 use crate::types::{Value, ValueRef, decimal};
 
-/// Bits before those of the nulls: the row kind.
+/// The bits before those of the nulls: the row kind.
 const HEADER_BITS: usize = 8;
 
 /// Decimals of up to this number of digits are stored as a long.
 const COMPACT_DIGITS: u8 = 18;
 
-/// Types nest at most so deep.
+/// The deepest nesting of types.
 const MAX_DEPTH: usize = 64;
 
 /// A value of any type that is not null.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Datum {
-    /// Of a type without children; in the units of [`DataType::to_primitive`].
+    /// A value of a type without children, in the units of [`DataType::to_primitive`].
     Value(Value),
-    /// Of an array or a vector.
+    /// The elements of an array or a vector.
     Array(Vec<Option<Datum>>),
-    /// Of a map or a multiset, in the order that they are stored.
+    /// The entries of a map or a multiset, in the order in which they are stored.
     Map(Vec<(Option<Datum>, Option<Datum>)>),
-    /// Of a row.
+    /// The fields of a row.
     Row(Vec<Option<Datum>>),
     /// The two parts of a variant.
     Variant {
@@ -82,7 +82,7 @@ impl<'a> BinaryRow<'a> {
         BinaryRow::new(bytes, arity)
     }
 
-    /// Fields.
+    /// The number of fields.
     pub fn arity(&self) -> usize {
         self.arity
     }
@@ -105,8 +105,8 @@ impl<'a> BinaryRow<'a> {
     /// A field of a type without children; `None` for null.
     ///
     /// # Errors
-    /// `CorruptTable` if its bytes lie outside the row or are not such a value; `Unsupported` for a time that its unit
-    /// can't tell; `InvalidInput` for a type with children.
+    /// `CorruptTable` if its bytes lie outside the row or are not such a value; `Unsupported` for a time that its
+    /// unit can't hold; `InvalidInput` for a type with children.
     pub fn value(&self, field: usize, ty: &DataType) -> Result<Option<ValueRef<'a>>> {
         if self.is_null(field) {
             return Ok(None);
@@ -160,11 +160,11 @@ impl<'a> BinaryRow<'a> {
 pub(crate) fn compare_fields(a: &BinaryRow<'_>, b: &BinaryRow<'_>, field: usize, ty: &DataType) -> Result<Ordering> {
     let (at, bt) = (a.slot(field), b.slot(field));
     Ok(match &ty.kind {
-        // By their bytes, not by their characters.
+        // Texts compare by their bytes, not by their characters.
         TypeKind::Char(_) | TypeKind::VarChar(_) | TypeKind::Binary(_) | TypeKind::VarBinary(_) | TypeKind::Blob => {
             variable(a.bytes, at)?.cmp(variable(b.bytes, bt)?)
         }
-        // In the units that they are stored in, which no time is too far off for.
+        // Times compare in their stored units, which can hold every time.
         TypeKind::Timestamp(p) | TypeKind::TimestampLtz(p) => {
             time_point(a.bytes, at, *p)?.cmp(&time_point(b.bytes, bt, *p)?)
         }
@@ -180,15 +180,15 @@ fn fixed<const N: usize>(section: &[u8], at: usize) -> Result<[u8; N]> {
     section.get(at..).and_then(|s| s.first_chunk()).copied().ok_or_else(|| torn("a field"))
 }
 
-/// The upper and the lower half of a word: an offset and a length mostly.
+/// The upper and the lower half of a word: mostly an offset and a length.
 fn halves(section: &[u8], at: usize) -> Result<(usize, usize)> {
     let word = u64::from_le_bytes(fixed(section, at)?);
     let half = |v: u64| usize::try_from(v).map_err(|_| torn("a field"));
     Ok((half(word >> 32)?, half(word & 0xffff_ffff)?))
 }
 
-/// The bytes of a value of any length: up to 7 in the word itself, whose last byte says so, or elsewhere in the
-/// section.
+/// The bytes of a value of any length. Up to 7 are in the word itself, and its last byte says so. Longer ones are
+/// elsewhere in the section.
 fn variable(section: &[u8], at: usize) -> Result<&[u8]> {
     let word: [u8; 8] = fixed(section, at)?;
     if word[7] & 0x80 != 0 {
@@ -308,7 +308,7 @@ fn read_datum(section: &[u8], at: usize, ty: &DataType, depth: usize) -> Result<
 
 fn read_array(section: &[u8], element: &DataType, depth: usize) -> Result<Vec<Option<Datum>>> {
     let (count, width) = (count(section, "an array")?, element_width(element));
-    // Every element takes a byte at least, so that no claim is believed that the bytes don't cover.
+    // Every element takes at least one byte. So a count that the bytes don't cover is not believed.
     if count > section.len() || array_header_bytes(count) + count * width > section.len() {
         return Err(torn("an array"));
     }

@@ -10,7 +10,7 @@ use crate::types::{Value, ValueRef, decimal};
 /// Values up to this length stand in the fixed part.
 const INLINE_BYTES: usize = 7;
 
-/// A decimal of many digits takes this number of bytes, whatever its value.
+/// Decimals of many digits take this number of bytes, for any value.
 const DECIMAL_BYTES: usize = 16;
 
 /// A row of these fields, of kind insert, without its number of fields.
@@ -187,7 +187,7 @@ fn put(out: &mut Vec<u8>, at: usize, datum: &Datum, ty: &DataType) -> Result<()>
     }
 }
 
-/// False if the value is not of that type.
+/// Writes a value. Returns false if it is not of that type.
 fn put_value(out: &mut Vec<u8>, at: usize, v: ValueRef<'_>, kind: &TypeKind) -> Result<bool> {
     match (v, kind) {
         (ValueRef::Boolean(v), TypeKind::Boolean) => put_fixed(out, at, &[u8::from(v)]),

@@ -1,4 +1,4 @@
-//! Which bucket a row belongs to.
+//! The bucket of a row.
 //!
 //! Source: Java's `DefaultBucketFunction`, `ModBucketFunction`, `HiveBucketFunction`.
 
@@ -33,7 +33,7 @@ pub struct Bucketing {
 }
 
 impl Bucketing {
-    /// That of a table, by its bucket key.
+    /// The bucketing of a table, by its bucket key.
     ///
     /// # Errors
     /// `InvalidInput` for an unknown function; `CorruptTable` if the function can't take such keys.
@@ -125,7 +125,7 @@ fn hive_hash(key: &BinaryRow<'_>, field: usize, ty: &DataType) -> Result<i32> {
     })
 }
 
-/// Java's `BigDecimal.hashCode` without trailing zeros behind the point.
+/// Java's `BigDecimal.hashCode` without trailing zeros after the decimal point.
 fn hash_decimal(mut unscaled: i128, mut scale: i32) -> i32 {
     if unscaled == 0 {
         return 0;

@@ -1,4 +1,4 @@
-//! Which rows a commit brings, by the options of a schema.
+//! The rows that a commit brings, by the options of a schema.
 //!
 //! Source: Java's `CoreOptions`. `docs/guide/paimon.md` describes the effects.
 
@@ -7,7 +7,7 @@ use crate::format::commit_rows::CommitRows;
 use crate::types::options::Options;
 
 impl TableSchema {
-    /// Which rows the commits with this schema bring. An unknown value is not an error here.
+    /// The rows that the commits with this schema bring. An unknown value is not an error here.
     pub fn commit_rows(&self) -> CommitRows {
         let options = Options(&self.options);
         let text = |key: &str| options.get(key).map(str::to_lowercase);

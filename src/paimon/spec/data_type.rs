@@ -19,13 +19,13 @@ const DERIVED_IDS: FieldId = 1 << 10;
 /// A type and whether it has nulls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataType {
-    /// What it is.
+    /// The kind of the type.
     pub kind: TypeKind,
     /// Whether null is possible.
     pub nullable: bool,
 }
 
-/// What a type is.
+/// The kind of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum TypeKind {
@@ -53,11 +53,11 @@ pub enum TypeKind {
     /// Up to this number of bytes.
     VarBinary(u32),
     Date,
-    /// Digits behind the second's point.
+    /// The digits after the second's decimal point.
     Time(u8),
-    /// Digits behind the second's point.
+    /// The digits after the second's decimal point.
     Timestamp(u8),
-    /// Digits behind the second's point; a point in time.
+    /// The digits after the second's decimal point; a point in time.
     TimestampLtz(u8),
     Variant,
     /// Bytes kept in files of their own.
@@ -85,13 +85,13 @@ pub struct DataField {
     pub ty: DataType,
     /// Its comment.
     pub description: Option<String>,
-    /// What writers take for a row that gives no value, as SQL text.
+    /// The default for rows that give no value, as SQL text.
     pub default_value: Option<String>,
     /// Members that only later versions know.
     pub unknown: serde_json::Map<String, serde_json::Value>,
 }
 
-/// The ids of what is inside a column at a depth, from 1: of elements and map values, and of map keys.
+/// The ids of the parts of a column at a depth, from 1: of elements and map values, and of map keys.
 fn derived_ids(column: FieldId, depth: FieldId) -> (FieldId, FieldId) {
     let offset = column.wrapping_mul(DERIVED_IDS).wrapping_add(depth);
     (DERIVED_ID_BASE.wrapping_add(offset), DERIVED_ID_BASE.wrapping_sub(offset))
@@ -162,8 +162,8 @@ impl DataType {
         })
     }
 
-    /// The type as the rest of the crate sees it. Paimon gives list elements and map entries no id of their own; they
-    /// get those that Java derives for its files from the column's and from how deep they are (`SpecialFields`).
+    /// The type as the rest of the crate sees it. Paimon gives list elements and map entries no ids of their own.
+    /// They get the ids that Java derives for its files, from the column's id and the depth (`SpecialFields`).
     pub fn to_type(&self, column: FieldId, depth: FieldId) -> Type {
         let depth = depth.saturating_add(1);
         let (up, down) = derived_ids(column, depth);
@@ -186,8 +186,8 @@ impl DataType {
         }
     }
 
-    /// The exact types of the leaves, without what they say of nulls, by the ids that [`DataType::to_type`] gives them;
-    /// `id` is that of this type.
+    /// The exact types of the leaves, without nullability, by the ids that [`DataType::to_type`] gives them. `id` is
+    /// that of this type.
     pub fn declare(&self, id: FieldId, column: FieldId, depth: FieldId, out: &mut BTreeMap<FieldId, String>) {
         let depth = depth.saturating_add(1);
         let (up, down) = derived_ids(column, depth);

@@ -1,9 +1,9 @@
-//! Types as SQL text, as schema files have those without children: `DECIMAL(9, 2) NOT NULL`.
+//! Types as SQL text, the form of types without children in schema files: `DECIMAL(9, 2) NOT NULL`.
 
 use super::data_type::{DataType, MAX_LENGTH, TypeKind};
 use crate::error::{Error, Result};
 
-/// Vectors nest at most so deep.
+/// The deepest nesting of vectors.
 const MAX_DEPTH: usize = 8;
 
 /// Reads a type's text.

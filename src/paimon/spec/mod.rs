@@ -4,12 +4,12 @@
 //!   hashes
 //! - `binary_row_write`: writing binary rows, byte by byte as Java does: hashes and the identity of files
 //!   depend on it
-//! - `bucket`: which bucket a row belongs to
-//! - `commit_rows`: which rows a commit brings, by the options of a schema
+//! - `bucket`: the bucket of a row
+//! - `commit_rows`: the rows that a commit brings, by the options of a schema
 //! - `data_type`: Paimon's exact types
 //! - `data_type_json`: types and fields as JSON, as in schema files
-//! - `data_type_text`: types as SQL text, as schema files have those without children: `DECIMAL(9, 2) NOT
-//!   NULL`
+//! - `data_type_text`: types as SQL text, the form of types without children in schema files:
+//!   `DECIMAL(9, 2) NOT NULL`
 //! - `from_types`: Paimon's types for columns of the crate's own types
 //! - `options`: table options with Java's defaults: how rows merge, where files are, how planning works
 //! - `partition`: partitions: the values that all rows of a file share, and the folders that follow from them
@@ -18,9 +18,8 @@
 //! - `schema`: schema files: columns, keys and options of a table at one time
 //! - `snapshot`: snapshot files: the result of a commit
 //! - `stats`: statistics of a file or a manifest: least and greatest values and numbers of nulls, by column
-//! - `stats_decode`: statistics and lists of names out of Avro bytes: what manifests and manifest lists share
-//! - `testing`: what several tests of this tower need: tables that Java wrote, and values as the expected
-//!   results have them
+//! - `stats_decode`: statistics and lists of names from Avro bytes, for manifests and manifest lists
+//! - `testing`: helpers of several tests of this tower: tables that Java wrote, and values as in the expected results
 
 pub mod binary_row;
 pub mod binary_row_write;

@@ -74,8 +74,8 @@ impl Options<'_> {
         self.boolean("deletion-vectors.enabled", false)
     }
 
-    /// Whether scans of a table, which may have a primary key, leave out files of level 0: until a compaction it is not
-    /// known which of their rows stay.
+    /// Whether scans of a table leave out files of level 0. Before a compaction it is not known which of their rows
+    /// stay. `has_key` says whether the table has a primary key.
     ///
     /// # Errors
     /// As [`Options::deletion_vectors`] and [`Options::merge_engine`].

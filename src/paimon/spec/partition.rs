@@ -15,7 +15,7 @@ use crate::format::task::{Partition, PartitionValue};
 use crate::store::location::join;
 use crate::types::{FieldId, PrimitiveType, Transform, Value};
 
-/// Where the ids of partition fields begin.
+/// The first id of partition fields.
 const FIRST_PARTITION_FIELD_ID: FieldId = 1000;
 
 /// A partition from its row in a manifest.
@@ -45,7 +45,7 @@ pub fn partition_of(schema: &TableSchema, row: &[u8]) -> Result<Partition> {
     Ok(Partition { spec_id: 0, values })
 }
 
-/// What a partition implies for its rows: each partition column has one value.
+/// The bounds that a partition implies for its rows: each partition column has one value.
 #[derive(Clone, Copy, Debug)]
 pub struct PaimonPartitionBounds<'p>(pub &'p Partition);
 
@@ -96,10 +96,10 @@ pub struct TablePaths {
 }
 
 impl TablePaths {
-    /// For a table in the folder `root`.
+    /// The paths of a table in the folder `root`.
     ///
     /// # Errors
-    /// `InvalidInput` if an option is not what it should be; `CorruptTable` if its data folder is not below it.
+    /// `InvalidInput` for an invalid option; `CorruptTable` if its data folder is not below `root`.
     pub fn new(root: &str, schema: &TableSchema) -> Result<TablePaths> {
         let options = schema.options();
         let root = root.trim_end_matches('/').to_owned();

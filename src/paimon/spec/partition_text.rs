@@ -47,7 +47,7 @@ fn local_text(units: i64, per_second: i64) -> String {
     out
 }
 
-/// Escapes what Hive does not want in paths: `%XX` of the character's code.
+/// Escapes the characters that Hive does not allow in paths: `%XX` of the character's code.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

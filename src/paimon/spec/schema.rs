@@ -1,6 +1,7 @@
 //! Schema files: columns, keys and options of a table at one time.
 //!
-//! Source: Paimon specification, "Schema"; Java's `SchemaSerializer` and `TableSchema` for what older versions mean.
+//! Source: Paimon specification, "Schema"; Java's `SchemaSerializer` and `TableSchema` for the meaning of older
+//! versions.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::types::{FieldId, Schema, json_text};
 /// Until this version, `bucket` was 1 if not given.
 const ONE_BUCKET_VERSION: i64 = 1;
 
-/// Until this version, files were ORC if not said otherwise.
+/// Until this version, files were ORC by default.
 const ORC_VERSION: i64 = 2;
 
 /// The deepest nesting of types. Functions on types are recursive.
@@ -85,7 +86,7 @@ fn no(key: &str) -> Error {
     Error::corrupt(format!("the schema has no '{key}'"))
 }
 
-/// How deep objects and lists are in each other; the parser of JSON knows a limit of its own.
+/// The nesting depth of objects and lists. The parser of JSON has its own limit.
 fn depth_of(json: &Json) -> usize {
     match json {
         Json::Object(members) => 1 + members.values().map(depth_of).max().unwrap_or(0),
@@ -187,7 +188,7 @@ impl TableSchema {
         TableSchema::from_json(raw)
     }
 
-    /// What a schema like this one is made of.
+    /// The parts to make a schema like this one.
     pub fn parts(&self) -> SchemaParts {
         SchemaParts {
             id: self.id,
@@ -236,7 +237,7 @@ impl TableSchema {
         &self.columns
     }
 
-    /// The exact types of the columns and of what is in them, by id.
+    /// The exact types of the columns and of their parts, by id.
     pub fn declared(&self) -> &Arc<BTreeMap<FieldId, String>> {
         &self.declared
     }

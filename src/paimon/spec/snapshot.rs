@@ -39,7 +39,7 @@ const KEYS: [&str; 21] = [
     "nextRowId",
 ];
 
-/// A snapshot file. What it does not give is `None`.
+/// A snapshot file. Missing members are `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaimonSnapshot {
     /// The version of its format; 1 or 2 before Paimon 0.7.

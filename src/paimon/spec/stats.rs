@@ -1,7 +1,8 @@
 //! Statistics of a file or a manifest: least and greatest values and numbers of nulls, by column.
 //!
-//! A file's statistics are of the columns of the schema that it was written with, or of some of them. Columns meet by
-//! field id; where a column's type has changed since, its bounds serve only if every value kept its order and meaning.
+//! A file's statistics are of the columns of the schema that it was written with, or of some of them. Columns are
+//! matched by field id. If a column's type has changed since, its bounds serve only if every value kept its order and
+//! meaning.
 //!
 //! Source: Paimon specification, "SimpleStats"; Java's `SimpleStatsEvolution` and
 //! `CastExecutors.castLiteralsWithEvolution`.
@@ -56,7 +57,7 @@ impl StatsColumn {
         self.null_counts.pop();
     }
 
-    /// Those of one entry.
+    /// The statistics of one entry.
     pub fn get(&self, row: usize) -> StatsRef<'_> {
         StatsRef { min: self.min.get(row), max: self.max.get(row), null_counts: self.null_counts.get(row) }
     }
@@ -71,7 +72,7 @@ pub struct StatsRef<'a> {
     pub null_counts: Option<&'a [i64]>,
 }
 
-/// What is known of a column.
+/// The place of a column in statistics.
 #[derive(Clone, Debug, PartialEq)]
 enum StatsPlace {
     /// It is field `index` of the statistics, of the type that it had then.
@@ -80,10 +81,10 @@ enum StatsPlace {
     AllNull,
 }
 
-/// Where statistics have the columns of a scan. One for all files of a schema that have statistics of the same columns.
+/// The places of a scan's columns in statistics. Files of one schema with statistics of the same columns share it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatsMapping {
-    /// By field id, ascending.
+    /// The places by field id, ascending.
     places: Vec<(FieldId, StatsPlace)>,
 }
 
@@ -111,12 +112,12 @@ impl StatsMapping {
         mapping
     }
 
-    /// For the keys of files written with schema `file`, for a scan with schema `scan`.
+    /// The mapping for the keys of files written with schema `file`, for a scan with schema `scan`.
     pub fn of_keys(scan: &TableSchema, file: &TableSchema) -> StatsMapping {
         StatsMapping::of_fields(&scan.fields, &file.key_fields().map(Some).collect::<Vec<_>>())
     }
 
-    /// For the partitions of manifests.
+    /// The mapping for the partitions of manifests.
     pub fn of_partitions(scan: &TableSchema) -> StatsMapping {
         StatsMapping::of_fields(&scan.fields, &scan.partition_fields().map(Some).collect::<Vec<_>>())
     }
@@ -155,7 +156,7 @@ pub(crate) fn keeps_bounds(then: &DataType, now: &DataType) -> bool {
     }
 }
 
-/// The rows that statistics are of, as the columns of a scan.
+/// The bounds of the rows that statistics are of, by the columns of a scan.
 #[derive(Clone, Copy, Debug)]
 pub struct StatsBounds<'a> {
     mapping: &'a StatsMapping,
@@ -189,14 +190,14 @@ impl<'a> StatsBounds<'a> {
         StatsBounds { hides_nans, ..self }
     }
 
-    /// Bounds of a column with its number of nulls. If the greatest value is a NaN, nothing is known of the other
+    /// Bounds of a column with its number of nulls. If the greatest value is a NaN, nothing is known about the other
     /// values. If it is another value, the column has no NaN.
     fn bounded(&self, index: usize, then: &DataType, ty: &PrimitiveType) -> ColumnBounds<'a> {
         // A bound that can't be read shows that the writer's types were confused.
         let bounds = bound(self.min, index, then, ty).and_then(|lower| Ok((lower, bound(self.max, index, then, ty)?)));
         let (lower, upper) = bounds.unwrap_or_default();
         let nan = upper.is_some_and(|v| v.is_nan());
-        // No value is above a NaN: such bounds are swapped, and neither tells anything.
+        // No value is above a NaN. So such bounds are swapped, and neither is usable.
         let swapped = !nan && upper.is_some() && lower.is_some_and(|v| v.is_nan());
         let (lower, upper) = if swapped { (None, None) } else { (lower, upper) };
         let told = upper.is_some() && !nan && !self.hides_nans;

@@ -1,4 +1,4 @@
-//! Statistics and lists of names out of Avro bytes: what manifests and manifest lists share.
+//! Statistics and lists of names from Avro bytes, for manifests and manifest lists.
 
 use super::stats::{SimpleStats, UNKNOWN_NULLS};
 use crate::codec::avro::{Budget, Cursor, Node, Optional, RecordStep, Shape, compile};
@@ -24,7 +24,7 @@ pub(crate) struct StatsSteps {
     count: Optional,
 }
 
-/// Statistics as they stand in a block.
+/// Statistics as they are in a block.
 #[derive(Default)]
 pub(crate) struct RawStats<'a> {
     pub(crate) min: Option<&'a [u8]>,
@@ -34,7 +34,7 @@ pub(crate) struct RawStats<'a> {
 }
 
 impl<'a> RawStats<'a> {
-    /// None of them.
+    /// Clears them.
     pub(crate) fn clear(&mut self) {
         (self.min, self.max, self.has_null_counts) = (None, None, false);
         self.null_counts.clear();

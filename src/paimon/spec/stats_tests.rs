@@ -154,7 +154,7 @@ fn what_can_not_be_read_tells_nothing() {
     assert_eq!(known(&mapping, &recorded, 0, PrimitiveType::String), (None, None, Presence::Absent));
     // One bound that can't be read takes the other with it.
     assert_eq!(known(&mapping, &recorded, 1, PrimitiveType::TimestampNs), (None, None, Presence::Absent));
-    // A NaN above all other values tells nothing of them.
+    // A NaN above all other values says nothing about them.
     assert_eq!(
         known(&mapping, &recorded, 2, PrimitiveType::Double),
         (Some(Value::Double(1.0)), None, Presence::Absent)

@@ -1,4 +1,4 @@
-//! What several tests of this tower need: tables that Java wrote, and values as in the expected results.
+//! Helpers of several tests of this tower: tables that Java wrote, and values as in the expected results.
 
 use serde_json::Value as Json;
 

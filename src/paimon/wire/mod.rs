@@ -1,4 +1,4 @@
-//! What only this format sends to other processes, as JSON. What all formats send is in [`crate::format::wire`].
+//! Data that only this format sends to other processes, as JSON. Data of all formats is in [`crate::format::wire`].
 //!
 //! - `handle`: the handle of a table as JSON
 

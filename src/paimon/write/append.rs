@@ -16,8 +16,9 @@ impl PaimonTable {
     /// new version. If the commit certainly failed, the written files are removed.
     ///
     /// # Errors
-    /// `InvalidInput` if the rows do not fit the table; `Unsupported` for what is not written yet; `CommitConflict`
-    /// after the last retry; `CommitStateUnknown` if it can't be told whether the commit happened; the store's.
+    /// `InvalidInput` if the rows do not fit the table; `Unsupported` for tables that are not written yet;
+    /// `CommitConflict` after the last retry; `CommitStateUnknown` if it can't be told whether the commit happened;
+    /// the store's.
     pub fn append(&self, rows: RowReader, options: &CommitOptions) -> Result<PaimonTable> {
         let table = self.newest_of(options.branch.as_deref())?;
         let files = table.new_files(rows, WriteKind::Add, false)?;

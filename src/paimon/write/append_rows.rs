@@ -16,13 +16,13 @@ use crate::error::{Error, Result};
 use crate::format::task::Partition;
 use crate::paimon::spec::schema::TableSchema;
 
-/// How the rows of such a table are written.
+/// How the rows of tables without primary key are written.
 pub(crate) struct AppendRows {
     pub schema: Arc<TableSchema>,
     pub defaults: Defaults,
-    /// Kinds that rows say they have, where they come in.
+    /// The kinds that incoming rows have, if they say so.
     pub kinds: Option<RowKinds>,
-    /// `None` where the table has no buckets.
+    /// `None` if the table has no buckets.
     pub buckets: Option<RowBuckets>,
     pub names: FileNames,
     /// The columns of the table, then the bucket if there are some.
@@ -40,7 +40,7 @@ pub(crate) fn with_columns(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result
         .map_err(|e| Error::internal("rows don't have the columns that they are written with").because(e))
 }
 
-/// Rows of a table without primary key, on their way to files.
+/// Refuses rows that delete others. Leaves out ignored rows.
 fn only_added(kinds: &RowKinds, rows: RecordBatch) -> Result<RecordBatch> {
     let (rows, kinds) = kinds.of_rows(rows)?;
     match kinds.values().iter().all(|kind| matches!(*kind, INSERT | UPDATE)) {

@@ -31,12 +31,12 @@ use crate::types::options::Options;
 /// Rows are written in parts of this number; the size of the file is checked in between.
 const ROWS_AT_ONCE: usize = 8192;
 
-/// What files are for.
+/// The role of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BucketRole {
     /// Rows of a table with a primary key, at a level.
     Level(i32),
-    /// What a compaction to a level changed.
+    /// The changes of a compaction to a level.
     Changelog(i32),
     /// Rows of a table without primary key: the first has this sequence number.
     Append(i64),
@@ -53,7 +53,7 @@ pub(crate) struct BucketPlace<'a> {
     pub partition: Arc<Partition>,
     pub bucket: i32,
     pub total_buckets: i32,
-    /// Takes note of files that were completed.
+    /// Collects the files that were completed.
     pub completed: &'a Mutex<Vec<String>>,
 }
 

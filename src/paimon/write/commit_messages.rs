@@ -18,11 +18,12 @@ use crate::rows::stream::RowReader;
 use crate::types::hash::murmur3_seeded;
 
 impl PaimonTable {
-    /// Writes the stream's rows into new files without committing: for [`PaimonTable::commit`], or, with `replaces`,
-    /// for [`PaimonTable::commit_overwrite`] alone. Files of a failed write are removed.
+    /// Writes the stream's rows into new files without committing. [`PaimonTable::commit`] takes the message. With
+    /// `replaces`, only [`PaimonTable::commit_overwrite`] takes it. Files of a failed write are removed.
     ///
     /// # Errors
-    /// As [`PaimonTable::append`], but for the commit; `NotFound` if the table was dropped, or created again.
+    /// As [`PaimonTable::append`], except the errors of the commit; `NotFound` if the table was dropped, or created
+    /// again.
     pub fn write(&self, rows: RowReader, replaces: bool) -> Result<CommitMessage> {
         self.check_messages_allowed()?;
         self.metadata().check_same_table()?;
@@ -30,10 +31,10 @@ impl PaimonTable {
         Ok(self.message(new, replaces))
     }
 
-    /// As [`PaimonTable::write`], for rows whose keys replace or delete other rows.
+    /// As [`PaimonTable::write`], for rows that replace or delete other rows by their keys.
     ///
     /// # Errors
-    /// As [`PaimonTable::change_rows`], but for the commit.
+    /// As [`PaimonTable::change_rows`], except the errors of the commit.
     pub fn write_delta(&self, change: &RowChange, rows: RowReader) -> Result<CommitMessage> {
         self.check_messages_allowed()?;
         self.metadata().check_same_table()?;
@@ -46,7 +47,7 @@ impl PaimonTable {
         Ok(self.message(new, false))
     }
 
-    /// Commits what writers wrote, in one snapshot.
+    /// Commits the messages of writers, in one snapshot.
     ///
     /// # Errors
     /// `InvalidInput` for messages of another table, of rows that are to replace others, or that were committed before;
@@ -59,9 +60,9 @@ impl PaimonTable {
         self.commit_files(&self.newest_of(options.branch.as_deref())?, messages, None, options)
     }
 
-    /// Commits what writers wrote in the place of all rows, of whole partitions by the values of their columns, or of
-    /// the partitions that there are new rows of. The very same messages are committed once, but for an overwrite
-    /// without rows. If the commit fails the files stay.
+    /// Commits the messages of writers in place of other rows. These are all rows, whole partitions by the values of
+    /// their columns, or the partitions with new rows. The very same messages are committed once, except for an
+    /// overwrite without rows. If the commit fails, the files stay.
     ///
     /// # Errors
     /// `InvalidInput` for messages of another table or of other writes, or that were committed before; `Unsupported`
@@ -114,7 +115,7 @@ impl PaimonTable {
                 Some(user) => commit.by(user, 1).after(after.flatten()),
                 None => commit,
             };
-            // A file that the table has already must not be added again.
+            // A file that the table already has must not be added again.
             with_properties(commit.checking_appends().checking_files(), options)
         };
         let pending = PendingFiles { files, by_several, ..PendingFiles::default() };
@@ -185,7 +186,7 @@ impl PaimonTable {
     }
 }
 
-/// Who commits these files and no others: made again the commit is known.
+/// The user that commits exactly these files. If the commit is made again, it is recognised.
 fn user_of(paths: BTreeSet<String>) -> String {
     let all = paths.into_iter().collect::<Vec<_>>().join("\n");
     let word = |seed: u32| format!("{:08x}", murmur3_seeded(seed, all.as_bytes()));

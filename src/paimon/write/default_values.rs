@@ -19,7 +19,7 @@ use crate::types::{Field, PrimitiveType, Schema};
 pub(crate) struct Defaults(Vec<(usize, ArrayRef)>);
 
 impl Defaults {
-    /// Those of a table.
+    /// The default values of a table.
     ///
     /// # Errors
     /// `InvalidInput` for one that is not a value of its column's type; `Unsupported` for columns with parts.
@@ -33,7 +33,7 @@ impl Defaults {
         Ok(Defaults(out))
     }
 
-    /// The columns of rows that come in: those with a default may be missing.
+    /// The columns of incoming rows. Columns with a default may be missing.
     pub(crate) fn incoming(&self, columns: &Schema) -> Schema {
         let given = |(at, f): (usize, &Field)| match self.0.iter().any(|(with, _)| *with == at) {
             true => Field { required: false, ..f.clone() },

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::format::task::RowStats;
 use crate::store::Store;
 
-/// What a file turned out to hold.
+/// The contents of a file, as found while writing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     pub key_stats: RowStats,
@@ -26,7 +26,7 @@ pub(crate) struct Facts {
     pub keys: Option<(Vec<u8>, Vec<u8>)>,
     /// The least and the greatest sequence number.
     pub sequence: Option<(i64, i64)>,
-    /// Rows that take others away.
+    /// Rows that delete others.
     pub deletes: i64,
     pub index: IndexResult,
 }
@@ -34,15 +34,15 @@ pub(crate) struct Facts {
 /// How files of a table with a primary key begin: where the key columns are, then the sequence number and the kind.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyedLayout {
-    /// For rows that are written.
+    /// The keys of written rows.
     pub keys: KeyRows,
-    /// Where the columns are that key statistics are of.
+    /// The places of the columns with key statistics.
     pub key_columns: Vec<usize>,
     pub sequence: usize,
     pub kind: usize,
 }
 
-/// Which facts to find.
+/// The facts to find.
 pub(crate) struct FactFinder {
     pub key_stats: StatsConfig,
     pub value_stats: StatsConfig,
@@ -54,7 +54,7 @@ pub(crate) struct FactFinder {
     pub found: Arc<FoundFacts>,
 }
 
-/// The facts of written files, by their paths. At the end, index files are deleted whose facts were not taken.
+/// The facts of written files, by their paths. Facts that are never taken lose their index files at the end.
 #[derive(Debug)]
 pub(crate) struct FoundFacts {
     store: Arc<dyn Store>,
@@ -120,7 +120,7 @@ struct Finding {
     first_value: usize,
     keyed: Option<KeyedLayout>,
     plan: Option<Arc<IndexPlan>>,
-    /// Begun with the first rows.
+    /// The indexes, which begin with the first rows.
     indexes: Option<FileIndexes>,
     found: Arc<FoundFacts>,
     facts: Facts,

@@ -23,7 +23,7 @@ const THRESHOLD: &str = "file-index.in-manifest-threshold";
 #[derive(Clone, Debug)]
 struct IndexedColumn {
     name: String,
-    /// Where the column is among those of the table.
+    /// The place of the column among those of the table.
     at: usize,
     ty: PrimitiveType,
     indexed: IndexedType,
@@ -42,12 +42,12 @@ impl IndexedColumn {
 #[derive(Debug)]
 pub(crate) struct IndexPlan {
     columns: Vec<IndexedColumn>,
-    /// Larger ones have files of their own.
+    /// Larger indexes have files of their own.
     threshold: usize,
     store: Arc<dyn Store>,
 }
 
-/// What a file's indexes became.
+/// The stored indexes of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IndexResult {
     pub embedded: Option<Vec<u8>>,
@@ -56,7 +56,7 @@ pub(crate) struct IndexResult {
 }
 
 impl IndexPlan {
-    /// That of a table; none if it asks for no index.
+    /// The indexes of a table; `None` if it asks for no index.
     ///
     /// # Errors
     /// `InvalidInput` for options that can't be read, columns that do not exist, and types without such an index;
@@ -86,7 +86,7 @@ impl IndexPlan {
     }
 }
 
-/// The indexes that options ask for: the option, the column's name, what index it is.
+/// The indexes that options ask for: the option, the column's name, and the kind of index.
 fn planned<'o>(options: &Options<'o>) -> impl Iterator<Item = (&'o str, &'o str, IndexKind)> {
     let options = *options;
     let named = |key: &'o String| Some((key.as_str(), key.strip_prefix(PREFIX)?.strip_suffix(COLUMNS)?));
@@ -96,8 +96,8 @@ fn planned<'o>(options: &Options<'o>) -> impl Iterator<Item = (&'o str, &'o str,
     })
 }
 
-/// What is wrong with the indexes that options ask for. Those of members of maps, which are not written here, may be
-/// another writer's.
+/// The faults of the indexes that options ask for. Indexes of members of maps are not faults: another writer may
+/// write them.
 pub(crate) fn index_faults(table: &TableSchema, options: &Options<'_>) -> Vec<Error> {
     let own = planned(options).filter(|(_, name, _)| !name.contains('['));
     let wrong = own.filter_map(|(key, name, kind)| {
@@ -160,10 +160,10 @@ impl FileIndexes {
         Ok(())
     }
 
-    /// Completes them.
+    /// Completes the indexes.
     ///
     /// # Errors
-    /// `Unsupported` for indexes that are too large; of the store.
+    /// `Unsupported` for indexes that are too large; those of the store.
     pub(crate) fn finish(self, data_file: &str) -> Result<IndexResult> {
         let mut columns = IndexBytes::new();
         for (column, writer) in self.plan.columns.iter().zip(self.writers) {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::paimon::spec::data_type::{DataField, DataType, TypeKind};
 use crate::paimon::spec::schema::TableSchema;
 
-/// The options of a table as its changelog files follow them.
+/// The options of a table for its changelog files.
 pub(crate) fn changelog_options(options: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut out = options.clone();
     let own = [
@@ -26,8 +26,8 @@ pub(crate) fn changelog_options(options: &BTreeMap<String, String>) -> BTreeMap<
     out
 }
 
-/// The options of a table as files of rows that wait for a bucket follow them. Compactions read the files of one writer
-/// one after another, and know them by the number in their names.
+/// The options of a table for files of rows that wait for a bucket. Compactions read the files of one writer one
+/// after another. They know them by the number in their names.
 pub(crate) fn postponed_options(table: &TableSchema) -> BTreeMap<String, String> {
     let mut out = table.options.clone();
     if table.fields.iter().all(fits_avro) {

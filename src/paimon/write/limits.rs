@@ -1,5 +1,5 @@
-//! What values Paimon's types hold beyond what Arrow's do: narrow integers, texts and bytes of some length, times of
-//! some digits.
+//! Limits of Paimon's types that Arrow's types do not have: narrow integers, lengths of texts and bytes, digits of
+//! times.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{max, min};
@@ -64,7 +64,7 @@ fn range(ty: &DataType, column: &ArrayRef, least: i32, greatest: i32) -> Result<
 fn lengths(ty: &DataType, column: &ArrayRef, fits: impl Fn(usize) -> bool) -> Result<()> {
     let rows = || (0..column.len()).filter(|row| column.is_valid(*row));
     let odd = if let Some(texts) = column.as_string_opt::<i32>() {
-        // Characters are no more than bytes.
+        // A text has no more characters than bytes.
         let odd = |row: &usize| !fits(texts.value_length(*row) as usize) && !fits(texts.value(*row).chars().count());
         rows().find(odd).map(|row| format!("'{}'", texts.value(row)))
     } else if let Some(bytes) = column.as_binary_opt::<i32>() {
@@ -76,14 +76,14 @@ fn lengths(ty: &DataType, column: &ArrayRef, fits: impl Fn(usize) -> bool) -> Re
     odd.map_or(Ok(()), |value| Err(beyond(ty, value)))
 }
 
-/// Times from midnight to before the next.
+/// Times from midnight to before the next midnight.
 fn of_a_day(ty: &DataType, column: &ArrayRef) -> Result<()> {
     let Some(column) = column.as_primitive_opt::<Time64MicrosecondType>() else { return Ok(()) };
     let odd = [min(column).filter(|v| *v < 0), max(column).filter(|v| *v >= DAY_MICROS)];
     odd.into_iter().flatten().next().map_or(Ok(()), |v| Err(beyond(ty, format!("a time of {v} microseconds"))))
 }
 
-/// Times whose fraction has no more digits than their type: `step` microseconds apart.
+/// Times with no more fractional digits than their type: `step` microseconds apart.
 fn multiples(ty: &DataType, column: &ArrayRef, step: i64) -> Result<()> {
     let micros = match column.data_type() {
         ArrowType::Time64(_) => column.as_primitive_opt::<Time64MicrosecondType>().map(|a| a.values()),

@@ -12,12 +12,12 @@
 //!   the data files
 //! - `file_options`: options of files that differ from the table's other files
 //! - `keyed`: writing tables with a primary key: kinds and order of rows, and the bucket of each key
-//! - `limits`: what values Paimon's types hold beyond what Arrow's do: narrow integers, texts and bytes of
-//!   some length, times of some digits
+//! - `limits`: limits of Paimon's types that Arrow's types do not have: narrow integers, lengths of texts and bytes,
+//!   digits of times
 //! - `names`: names and folders of new files: `<table>/<partition>/bucket-N/data-<uuid>-<n>.<format>`
 //! - `new_files`: records of new files, as a commit adds them to manifests
 //! - `properties`: table options that say how files are written, in the words of the writers of `crate::data`
-//! - `replaced`: which rows an overwrite replaces: all rows, or those of whole partitions
+//! - `replaced`: the rows that an overwrite replaces: all rows, or those of whole partitions
 //! - `stats`: statistics of the rows of a file, as manifests record them
 //! - `written`: the state of existing buckets, after which new rows continue
 

@@ -25,7 +25,7 @@ pub(crate) struct FileNames {
 }
 
 impl FileNames {
-    /// The path of the next file of a partition, which may have a bucket behind its values.
+    /// The path of the next file of a partition, which may have a bucket after its values.
     ///
     /// # Errors
     /// `Internal` if the partition is not the table's.
@@ -37,7 +37,7 @@ impl FileNames {
     }
 }
 
-/// A partition without the bucket behind its values, and the bucket: `none` if there is no bucket column.
+/// A partition without the bucket after its values, and the bucket: `none` if there is no bucket column.
 ///
 /// # Errors
 /// `Internal` for a bucket without number.

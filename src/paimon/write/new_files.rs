@@ -10,7 +10,7 @@ use crate::format::commit::now_ms;
 use crate::format::task::{BucketFile, DataFile, FileSource, NewBucketFile};
 use crate::paimon::spec::schema::TableSchema;
 
-/// New files are of this level.
+/// The level of new files.
 pub(crate) const LEVEL: i32 = 0;
 
 /// The empty row after its number of fields: the keys of tables without any.
@@ -25,12 +25,12 @@ pub(crate) struct Recorder {
     pub total_buckets: i32,
     /// The bucket of all rows, if rows have no bucket of their own.
     pub bucket: i32,
-    /// Whether partitions must have that many buckets already.
+    /// Whether partitions must have that number of buckets already.
     pub checks_totals: bool,
 }
 
 impl Recorder {
-    /// Records of files that are done.
+    /// Records finished files.
     ///
     /// # Errors
     /// `InvalidInput` if the table's number of buckets was changed and the rows don't replace existing ones.

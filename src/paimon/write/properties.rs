@@ -11,7 +11,7 @@ use crate::types::options::Options;
 
 const MIB: i64 = 1 << 20;
 
-/// When a file of a table without primary key is full, and one of a table with one.
+/// The default size of a full file, in tables without a primary key and in tables with one.
 const APPEND_TARGET: i64 = 256 * MIB;
 const KEYED_TARGET: i64 = 128 * MIB;
 
@@ -35,7 +35,7 @@ pub(crate) fn file_format(options: &Options<'_>, level: i32) -> Result<FileForma
     })
 }
 
-/// When a file is full, bytes.
+/// The size of a full file, in bytes.
 ///
 /// # Errors
 /// `InvalidInput` for an option that can't be read.

@@ -1,4 +1,4 @@
-//! Which rows an overwrite replaces: all rows, or those of whole partitions.
+//! The rows that an overwrite replaces: all rows, or those of whole partitions.
 
 use crate::error::{Result, ResultExt};
 use crate::expr::bind::bind;
@@ -10,7 +10,7 @@ use crate::paimon::write::write_plan::is_over_partitions;
 use crate::types::{Transform, Value};
 
 impl PaimonTable {
-    /// What an overwrite replaces: all rows, or partitions with some values.
+    /// The rows that an overwrite by a filter replaces: all rows, or partitions with some values.
     pub(crate) fn replaced(&self, filter: &Predicate) -> Result<Replaced> {
         let bound = bind(filter, self.schema(), true)?;
         let no = || {
@@ -37,7 +37,7 @@ impl PaimonTable {
         Ok(Replaced::Partition(leaves.into_iter().map(value).collect::<Result<_>>()?))
     }
 
-    /// What an overwrite by messages replaces.
+    /// The rows that an overwrite by messages replaces.
     ///
     /// # Errors
     /// Those of [`PaimonTable::commit_overwrite`] that don't depend on the messages.

@@ -19,10 +19,10 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
 use crate::store::location::join;
 
-/// Rows are written again so often at most: each time another commit has got through.
+/// The most times that rows are written again. Each time another commit was faster.
 const MOST_REWRITES: usize = 20;
 
-/// What a writer made of rows, not yet committed.
+/// The files that a writer made, not yet committed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PendingFiles {
     pub kind: WriteKind,
@@ -30,13 +30,13 @@ pub(crate) struct PendingFiles {
     pub rewritten: RewriteState,
     /// The snapshot that the writer looked at.
     pub base: Option<i64>,
-    /// Whether several writers made the files, who knew nothing of each other.
+    /// Whether several writers made the files without knowing of each other.
     pub by_several: bool,
 }
 
-/// How such files are committed.
+/// How pending files are committed.
 pub(crate) struct Settling<'a> {
-    /// What the commit replaces.
+    /// The rows that the commit replaces.
     pub replaced: Option<Replaced>,
     /// Whether files are deleted if they certainly are not committed.
     pub owns_files: bool,
@@ -59,7 +59,7 @@ impl PendingFiles {
         }
     }
 
-    /// Removes the files. What is left over are harmless orphans.
+    /// Removes the files. Leftovers are harmless orphans.
     fn delete(&self, table: &PaimonTable) {
         let store = table.folder().store();
         for new in self.files.added.iter().chain(&self.files.changelog) {
@@ -80,7 +80,7 @@ impl PaimonTable {
             let mut commit = (settling.adjust)(Commit::new(table.folder(), pending.changes()));
             if let Some(replaced) = settling.replaced.clone() {
                 commit = commit.overwriting(replaced);
-                // Rows that take the place of others must not leave a table that seems empty.
+                // Rows that replace others must not leave a table that seems empty.
                 commit = if pending.by_several { commit.showing_all() } else { commit };
             } else if is_over_partitions(table.table_schema()) {
                 commit = commit.only_on(pending.base);
@@ -95,7 +95,7 @@ impl PaimonTable {
             };
             let outdated_by = newer.filter(|newer| newer.outdates(&pending, replaces).unwrap_or(false));
             let next = outdated_by.map(|newer| newer.rewrite(&pending, replaces).map(|written| (newer, written)));
-            // Whoever holds messages may want their files still.
+            // The owner of the messages may still want their files.
             if settling.owns_files || rewrites > 0 {
                 pending.delete(&table);
             }
@@ -139,7 +139,7 @@ impl PaimonTable {
         self.pending(writer, pending.kind)
     }
 
-    /// What a writer of this version made.
+    /// The files that a writer of this version made.
     pub(crate) fn pending(&self, writer: PaimonWriter, kind: WriteKind) -> Result<PendingFiles> {
         let rewritten = writer.rewritten();
         let base = self.metadata().snapshot.as_ref().map(|s| s.id);

@@ -1,8 +1,8 @@
 //! Statistics of the rows of a file, as manifests record them.
 //!
-//! Source: Java's `StatsCollectorFactories`, `TruncateSimpleColStatsCollector`, `SimpleStatsConverter`; what it takes
-//! from Parquet's footers: nothing of columns with parts, of bytes and of timestamps with more than six digits only
-//! nulls.
+//! Source: Java's `StatsCollectorFactories`, `TruncateSimpleColStatsCollector`, `SimpleStatsConverter`. As in Java's
+//! use of Parquet's footers, columns with parts have no statistics. Bytes, and timestamps with more than six digits,
+//! have only numbers of nulls.
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use arrow::compute::{max, max_boolean, max_string, min, min_boolean, min_string};
@@ -26,7 +26,7 @@ const KEY_MODE: MetricsMode = MetricsMode::Truncate(128);
 /// The default mode of statistics.
 const DEFAULT_MODE: &str = "truncate(16)";
 
-/// What is recorded of each of some columns.
+/// The columns with statistics, each with its mode.
 #[derive(Clone, Debug)]
 pub(crate) struct StatsConfig {
     columns: Vec<(DataField, MetricsMode)>,
@@ -43,7 +43,7 @@ fn mode(option: &str, text: &str) -> Result<MetricsMode> {
 }
 
 impl StatsConfig {
-    /// For the columns of a table, in files of a level.
+    /// The statistics for the columns of a table, in files of a level.
     ///
     /// # Errors
     /// `InvalidInput` for an option that can't be read.
@@ -82,7 +82,7 @@ impl StatsConfig {
         Ok(StatsConfig { columns, format, dense: options.boolean("metadata.stats-dense-store", true)? })
     }
 
-    /// For the columns of the primary key.
+    /// The statistics for the columns of the primary key.
     pub(crate) fn of_keys(fields: impl Iterator<Item = DataField>, format: FileFormat) -> StatsConfig {
         StatsConfig { columns: fields.map(|f| (f, KEY_MODE)).collect(), format, dense: false }
     }
@@ -93,7 +93,7 @@ impl StatsConfig {
         StatsCollector { columns: self.columns.iter().map(column).collect() }
     }
 
-    /// What was collected, with the names of the columns that it is of, if that is not all.
+    /// The collected statistics, with the names of their columns if these are not all.
     ///
     /// # Errors
     /// `Internal` if values are not of their columns' types.
@@ -136,7 +136,7 @@ impl StatsCollector {
 struct ColumnStats {
     /// `None` if nothing is recorded.
     nulls: Option<i64>,
-    /// How much of text is kept; `None` if no bounds are.
+    /// The length of kept text; `None` if there are no bounds.
     length: Option<usize>,
     range: Option<(Value, Value)>,
 }
@@ -176,7 +176,7 @@ impl ColumnStats {
         Ok(())
     }
 
-    /// The least and the greatest value, or what is below and above them.
+    /// The least and the greatest value, or values below and above them.
     fn bounds(&self) -> Option<(Value, Value)> {
         let (low, high) = self.range.as_ref()?;
         let length = self.length?;
@@ -189,7 +189,7 @@ impl ColumnStats {
     }
 }
 
-/// By Java's order: of floats the total one, in which -0.0 is below 0.0 and NaN above all.
+/// Java's order. It is total for floats: -0.0 is below 0.0, and NaN is above all.
 fn is_below(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Float(a), Value::Float(b)) => a.total_cmp(b).is_lt(),
@@ -236,7 +236,7 @@ fn range_of(column: &ArrayRef) -> Option<(Value, Value)> {
     }
 }
 
-/// A NaN with a sign is the least value to Arrow; then what the least other value is stays unknown.
+/// Arrow takes a NaN with a sign for the least value. Then the least other value is unknown.
 fn floats((low, high): (Value, Value)) -> Option<(Value, Value)> {
     Some(match low {
         Value::Float(v) if v.is_nan() => (Value::Float(f32::NEG_INFINITY), Value::Float(f32::NAN)),

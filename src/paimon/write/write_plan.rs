@@ -45,19 +45,19 @@ use crate::types::{
     Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, SortField, SortOrder, Transform,
 };
 
-/// What a writer does with its rows.
+/// The effect of a writer's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteKind {
-    /// Adds them; in tables with a primary key they take the place of rows with the same key.
+    /// Adds them. In tables with a primary key they replace rows with the same key.
     #[default]
     Add,
-    /// As [`WriteKind::Add`], of rows that were there with other values.
+    /// As [`WriteKind::Add`], for rows that existed with other values.
     Update,
-    /// Takes rows with the same key away. They need all columns that can't be null.
+    /// Deletes rows with the same key. The given rows need all columns that can't be null.
     Delete,
 }
 
-/// What a writer has to know of another one whose rows it writes again.
+/// The state of a writer that another one needs to write its rows again.
 #[derive(Clone, Debug, Default)]
 pub struct RewriteState {
     /// Keys that were taken out of partitions.
@@ -83,7 +83,7 @@ pub(crate) struct WritePlan<'t> {
     pub(crate) level: i32,
 }
 
-/// How files of a table with a primary key are made, and where the key columns are that they have besides.
+/// How files of a table with a primary key are made, and the places of the key columns that they add.
 pub(crate) struct KeyedFiles {
     pub(crate) settings: FileSettings,
     pub(crate) stored: Schema,
@@ -93,7 +93,7 @@ pub(crate) struct KeyedFiles {
 /// How rows with keys are written.
 pub(super) struct Keyed<'k> {
     pub(super) kind: WriteKind,
-    /// Whether they have been written before, and come with their kinds.
+    /// Whether they were written before, and have their kinds.
     pub(super) is_rewrite: bool,
     pub(super) buckets: KeyBuckets,
     pub(super) written: &'k WrittenBuckets,
@@ -123,7 +123,7 @@ impl<'t> WritePlan<'t> {
         })
     }
 
-    /// What parts rows: partition columns, then the bucket.
+    /// The partition spec of rows: partition columns, then the bucket.
     fn spec(&self) -> PartitionSpec {
         let field = |(field_id, source_id, name): (FieldId, FieldId, &str)| PartitionField {
             source_id,
@@ -163,12 +163,12 @@ impl<'t> WritePlan<'t> {
         self.buckets.is_some() || self.table.has_primary_key() && !self.postpones
     }
 
-    /// The bucket of all rows, if they don't.
+    /// The bucket of all rows, if they have none of their own.
     pub(super) fn bucket(&self) -> i32 {
         if self.postpones { POSTPONE_BUCKET } else { UNAWARE_BUCKET }
     }
 
-    /// What gives rows with keys their buckets.
+    /// The way in which rows with keys get their buckets.
     pub(super) fn key_buckets(
         &self,
         table: &PaimonTable,
@@ -190,7 +190,7 @@ impl<'t> WritePlan<'t> {
         Ok(KeyBuckets::Dynamic(Arc::new(Mutex::new(DynamicBuckets::new(self.table, indexes)?))))
     }
 
-    /// The columns of rows that come in.
+    /// The columns of incoming rows.
     fn incoming(&self, is_rewrite: bool) -> Arc<Schema> {
         let columns = self.defaults.incoming(&self.columns);
         Arc::new(if is_rewrite { with_kind(&columns) } else { columns })
@@ -222,7 +222,7 @@ impl<'t> WritePlan<'t> {
         DataWriter::of_table(table.folder().store().clone(), context, self.incoming(is_rewrite), files)
     }
 
-    /// The columns, and behind them the bucket.
+    /// The columns, then the bucket.
     fn with_bucket(&self, columns: Vec<Field>) -> Arc<Schema> {
         let bucket = self.has_buckets().then(|| Field::new(BUCKET_ID, BUCKET, true, PrimitiveType::Int));
         Arc::new(Schema::new(self.columns.id, columns.into_iter().chain(bucket).collect::<Vec<_>>(), Vec::new()))

@@ -1,12 +1,13 @@
 //! The writer of a table: rows to new data files.
 //!
-//! [`PaimonWriter`] hands rows to [`DataWriter`], which parts, collects and writes them as it does for Iceberg, and
-//! tells it what is Paimon's own: `append_rows` and `keyed_rows` are the rows of tables without and with a primary key,
-//! `buckets` gives them their bucket, `limits` checks their values, `names` says where files go, `properties` how they
-//! are written, and `facts` with `stats` what manifests record of them. `written` knows what buckets hold already.
+//! [`PaimonWriter`] hands rows to [`DataWriter`], which parts, collects and writes them as it does for Iceberg. It
+//! adds Paimon's own parts. `append_rows` and `keyed_rows` are the rows of tables without and with a primary key.
+//! `buckets` gives them their bucket, and `limits` checks their values. `names` says where files are, and
+//! `properties` how they are written. `facts` and `stats` make the records for manifests. `written` knows the
+//! contents of existing buckets.
 //!
-//! Rows of a table with a primary key are sorted and merged by key, as many as there are: so a writer makes one sorted
-//! run of each bucket, whatever memory there is.
+//! Rows of a table with a primary key are sorted and merged by key, all together. So a writer makes one sorted run of
+//! each bucket, with any amount of memory.
 //!
 //! Source: Java's `AppendOnlyWriter`, `MergeTreeWriter`, `KeyValueFileWriterFactory`.
 
@@ -32,14 +33,14 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
 use crate::types::options::Options;
 
-/// What a writer made.
+/// The result of a writer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WrittenFiles {
     /// Data files.
     pub added: Vec<NewBucketFile>,
     /// Files of the changelog.
     pub changelog: Vec<NewBucketFile>,
-    /// The keys that were given buckets as they came.
+    /// The keys that got dynamic buckets.
     pub hashes: Vec<BucketHashes>,
 }
 
@@ -58,7 +59,7 @@ pub struct PaimonWriter {
     /// The same rows as they came in.
     changelog: Option<DataWriter>,
     recorder: Recorder,
-    /// What gives rows with keys their buckets.
+    /// Gives rows with keys their buckets.
     buckets: Option<KeyBuckets>,
 }
 
@@ -73,8 +74,7 @@ impl PaimonWriter {
         PaimonWriter::open(table, kind, replaces, Origin::New)
     }
 
-    /// A writer for rows that were read from the table: what is null in them stays null, whatever the columns' default
-    /// values.
+    /// A writer for rows that were read from the table. Their nulls stay nulls, even if columns have default values.
     ///
     /// # Errors
     /// As [`PaimonWriter::new`].
@@ -82,8 +82,8 @@ impl PaimonWriter {
         PaimonWriter::open(table, kind, false, Origin::Stored)
     }
 
-    /// A writer for rows that another one wrote of a table's earlier version. They come with their kinds in a column
-    /// behind those of the table. `replaces` as in [`PaimonWriter::new`].
+    /// A writer for rows that another writer wrote for an earlier version of the table. Their kinds are in a column
+    /// after those of the table. `replaces` as in [`PaimonWriter::new`].
     ///
     /// # Errors
     /// As [`PaimonWriter::new`].
@@ -98,14 +98,14 @@ impl PaimonWriter {
 
     fn open(table: &PaimonTable, kind: WriteKind, replaces: bool, origin: Origin) -> Result<PaimonWriter> {
         let schema = table.table_schema().clone();
-        // Others got their default values when they came.
+        // Other rows got their default values when they came.
         let (are_new, is_rewrite) = (matches!(origin, Origin::New), matches!(origin, Origin::Writer(_)));
         let defaults = &if are_new { Defaults::of(&schema)? } else { Defaults::default() };
         let options = schema.options();
         check_written(&schema, kind)?;
         let count = options.bucket()?;
         let keyed = schema.has_primary_key();
-        // Sequence numbers go on where those of the bucket end.
+        // Sequence numbers continue after those of the bucket.
         let written = match (keyed && count != POSTPONE_BUCKET || count > 0) && !replaces {
             true => WrittenBuckets::read(table.metadata())?,
             false => WrittenBuckets::default(),
@@ -168,7 +168,7 @@ impl PaimonWriter {
         Ok(WrittenFiles { added, changelog, hashes })
     }
 
-    /// What another writer has to know to write the rows of this one again.
+    /// The state that another writer needs to write the rows of this one again.
     pub fn rewritten(&self) -> RewriteState {
         match &self.buckets {
             Some(KeyBuckets::Anywhere(places)) => RewriteState { moved: locked(places).moved() },
@@ -179,7 +179,7 @@ impl PaimonWriter {
     /// Deletes everything written.
     ///
     /// # Errors
-    /// The first file that could not be deleted; the others are tried all the same.
+    /// The error of the first file that could not be deleted. The other files are tried too.
     pub fn abort(self) -> Result<()> {
         let changelog = self.changelog.map_or(Ok(()), DataWriter::abort);
         self.writer.abort().and(changelog)

@@ -31,7 +31,7 @@ pub(crate) fn partition_row(schema: &TableSchema, partition: &Partition) -> Resu
 }
 
 impl WrittenBuckets {
-    /// For a table at its snapshot.
+    /// The buckets of a table at its snapshot.
     ///
     /// # Errors
     /// Those of reading manifests.
@@ -103,7 +103,7 @@ impl EntryJudge for Greatest {
     }
 }
 
-/// The error for a bucket whose last sequence number is the largest one. The rows of a further file would not win over
+/// The error for a bucket that has used the largest sequence number. The rows of a further file would not win over
 /// earlier ones.
 pub(crate) fn no_sequence_numbers() -> Error {
     Error::invalid("a bucket has no sequence numbers left: a file has the largest possible number")

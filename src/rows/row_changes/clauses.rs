@@ -1,4 +1,4 @@
-//! The clauses of a merge: what a row of the source does to the row that it matches, and which rows are inserted.
+//! The clauses of a merge: the effect of a source's row on the row that it matches, and the rows that are inserted.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::rows::row_changes::patch::{NO_SOURCE, Patch, Patched};
 use crate::rows::row_changes::source::no_column;
 use crate::types::{Field, Schema};
 
-/// What rows of the source do to rows that they match.
+/// The effects of rows of the source on rows that they match.
 pub(crate) struct Clauses {
     schema: Arc<Schema>,
     /// The source's rows by their number.
@@ -150,7 +150,8 @@ fn updated(
     Ok((RecordBatch::try_new(own.into(), new).map_err(misfit)?, equal))
 }
 
-/// Which rows of two arrays of one type are equal. Null equals null. If the type can't be compared, no row is equal.
+/// Says which rows of two arrays of one type are equal. Null equals null. If the type can't be compared, no row is
+/// equal.
 fn equal_rows(a: &ArrayRef, b: &ArrayRef) -> BooleanBuffer {
     if let Ok(same) = not_distinct(a, b) {
         return same.values().clone();

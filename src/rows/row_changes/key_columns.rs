@@ -16,7 +16,7 @@ use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
 /// The columns of a key.
 pub(crate) struct KeyColumns {
-    /// From the top-level column down to each.
+    /// The fields from the top-level column down to each.
     paths: Vec<Vec<Field>>,
     flat: Arc<Schema>,
     /// The table's columns, without the fields that no key uses.
@@ -26,7 +26,7 @@ pub(crate) struct KeyColumns {
 }
 
 impl KeyColumns {
-    /// Those named, else the table's identifier fields.
+    /// The named columns, else the table's identifier fields.
     ///
     /// # Errors
     /// `InvalidInput` if a column does not exist or is named twice; `Unsupported` for types that can't be compared, and
@@ -78,7 +78,7 @@ impl KeyColumns {
         &self.paths
     }
 
-    /// Their ids.
+    /// The ids of the columns.
     pub(crate) fn ids(&self) -> Vec<FieldId> {
         self.flat.fields.iter().map(|f| f.id).collect()
     }
@@ -142,7 +142,7 @@ fn name_of(path: &[&Field]) -> String {
     path.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(".")
 }
 
-/// The fields down to a column; one at the top level whose name has dots comes first.
+/// The fields down to a column. A column at the top level with dots in its name comes first.
 fn path_of<'a>(schema: &'a Schema, name: &str) -> Result<Vec<&'a Field>> {
     if let Some(top) = schema.fields.iter().find(|f| f.name == name) {
         return Ok(vec![top]);

@@ -1,4 +1,4 @@
-//! Which files can contain a row with one of the source's keys.
+//! Finds the files that can contain a row with one of the source's keys.
 //!
 //! A file is skipped if no key lies between its bounds of a key column, or if no key falls into its partition. The
 //! keys are sorted once. Each file then needs one binary search, and no expression is built for a key.
@@ -15,10 +15,10 @@ use crate::expr::bounds::{ColumnBounds, Presence};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op, Predicate, parse};
 use crate::types::{Field, FieldId, PrimitiveType, ValueRef};
 
-/// What is known about the source's keys.
+/// The known facts about the source's keys.
 pub(crate) struct KeyRanges {
     pub(crate) columns: Vec<KeyColumn>,
-    /// By spec.
+    /// The tuples of keys, by spec.
     pub(crate) partitions: HashMap<i32, KeyTuples>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct KeyRanges {
 pub(crate) type KeyTuples = (HashSet<FieldId>, HashSet<Vec<u8>>);
 
 pub(crate) struct KeyColumn {
-    /// From the top-level column down.
+    /// The fields from the top-level column down.
     path: Vec<Field>,
     pub(crate) field: Field,
     /// Ascending, without nulls and NaNs. `None` if the values can't be sorted.
@@ -35,14 +35,14 @@ pub(crate) struct KeyColumn {
 }
 
 impl KeyRanges {
-    /// For keys alone, without partitions.
+    /// The ranges for keys alone, without partitions.
     pub(crate) fn of_values(keys: &KeyColumns, batches: &[RecordBatch]) -> KeyRanges {
         let paths = keys.paths().iter().enumerate();
         let columns = paths.filter_map(|(at, path)| KeyColumn::new(path, at, batches)).collect();
         KeyRanges { columns, partitions: HashMap::new() }
     }
 
-    /// A filter that is true for every row whose key the source has. It may be true for all rows.
+    /// A filter that is true for every row with a key of the source. It may be true for all rows.
     ///
     /// # Errors
     /// `Internal` if a value has no text.

@@ -32,7 +32,7 @@ pub(crate) struct KeyIndex {
 
 /// The key of every row of the source. The key of a row with a null in it is not used.
 enum Keys {
-    /// One column whose values fit 64 bits.
+    /// One column with values that fit 64 bits.
     Longs(Vec<i64>),
     /// Any columns, in Arrow's row format.
     Bytes { converter: RowConverter, bytes: Vec<u8>, ends: Vec<usize> },
@@ -65,7 +65,7 @@ impl KeyIndex {
         Ok(index)
     }
 
-    /// For keys of columns of these types.
+    /// An index for keys of columns of these types.
     ///
     /// # Errors
     /// `Unsupported` for types that can't be compared.
@@ -147,7 +147,7 @@ impl KeyIndex {
         }
     }
 
-    /// Calls `found` with each of some rows whose key the source has, and its row there.
+    /// Calls `found` with each row that has a key of the source, and with the source's row.
     ///
     /// # Errors
     /// `Internal` if the columns are of other types than the index.
@@ -186,7 +186,7 @@ impl KeyIndex {
     }
 }
 
-/// Fibonacci hashing. Keys that pass are looked up in the table, whose hash nobody can predict.
+/// Fibonacci hashing. Keys that pass are looked up in the table, which has a hash that nobody can predict.
 fn bit(key: i64, shift: u32) -> u64 {
     (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift
 }

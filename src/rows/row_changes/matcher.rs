@@ -26,7 +26,7 @@ pub(crate) struct Matcher {
     clauses: Clauses,
     /// The columns of inserted rows; `None` if no rows are inserted.
     inserts: Option<Mapping>,
-    /// Whether rows of the data that delete what they match may be inserted.
+    /// Whether rows of the data that delete their match may be inserted.
     deletes_all: bool,
     /// Rows of the data that match a row of the table.
     matched: Vec<AtomicBool>,
@@ -111,7 +111,7 @@ impl Matcher {
         })
     }
 
-    /// Which rows of a batch of the data are to be inserted. `first` is the number of its first row.
+    /// The rows of a batch of the data that are inserted. `first` is the number of its first row.
     fn new_rows(&self, batch: usize, first: usize, count: usize) -> BooleanBuffer {
         let matched = self.matched.get(first..first + count).unwrap_or_default();
         let unmatched = BooleanBuffer::collect_bool(matched.len(), |row| !matched[row].load(Ordering::Relaxed));

@@ -5,7 +5,7 @@ use arrow::buffer::BooleanBuffer;
 
 use crate::error::Result;
 
-/// In place of a row of the source.
+/// The value in place of a row of the source.
 pub(crate) const NO_SOURCE: u32 = u32::MAX;
 
 /// The result for some rows. A row that is neither kept nor replaced is removed.

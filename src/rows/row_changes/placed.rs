@@ -48,7 +48,7 @@ pub(crate) fn without_ids(rows: &RecordBatch, at: usize) -> Result<RecordBatch> 
     RecordBatch::try_new(rows.schema(), columns).map_err(|e| Error::internal("row ids").because(e))
 }
 
-/// Which of these positions, which ascend, are in the set.
+/// Says which of these ascending positions are in the set.
 pub(crate) fn are_in(positions: &Int64Array, set: &PositionSet) -> BooleanBuffer {
     let bounds = positions.values().first().zip(positions.values().last());
     let (first, last) = bounds.map_or((0, 0), |(f, l)| (f.max(&0).unsigned_abs(), l.max(&0).unsigned_abs() + 1));

@@ -90,7 +90,7 @@ impl SourceRows {
         let empty = [RecordBatch::new_empty(self.schema.clone())];
         let mut first = 0;
         let mut out = Vec::with_capacity(self.batches.len());
-        // Without rows the columns are looked at all the same.
+        // Even without rows, the columns are checked.
         for batch in if self.batches.is_empty() { &empty[..] } else { &self.batches } {
             out.push(conformer.conform(&of(batch)?, first)?);
             first += batch.num_rows() as u64;

@@ -1,5 +1,5 @@
-//! What a table or a scan can do, by name. The answers come from the accessors of the seam and from [`Behaviour`], so
-//! they can't differ from what the verbs do.
+//! The abilities of a table or a scan, by name. The answers come from the accessors of the seam and from
+//! [`Behaviour`], so they can't differ from the verbs.
 //!
 //! [`Behaviour`]: crate::format::table_format::Behaviour
 

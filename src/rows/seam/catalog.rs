@@ -53,7 +53,7 @@ pub trait Catalog: Send + Sync + Debug {
     /// Whether a table exists.
     ///
     /// # Errors
-    /// As [`Catalog::load_table`], but for `NotFound`.
+    /// As [`Catalog::load_table`], except `NotFound`.
     fn table_exists(&self, ident: &TableIdent) -> Result<bool> {
         Ok(self.load_table(ident).if_found()?.is_some())
     }
@@ -176,12 +176,12 @@ impl dyn Catalog {
     /// Whether a namespace exists.
     ///
     /// # Errors
-    /// As [`Catalog::check_namespace`], but for `NotFound`.
+    /// As [`Catalog::check_namespace`], except `NotFound`.
     pub fn namespace_exists(&self, namespace: &[String]) -> Result<bool> {
         Ok(self.check_namespace(namespace).if_found()?.is_some())
     }
 
-    /// What was found for a verb, or an error that names the verb and the catalog.
+    /// Returns the content of `found`, or an error that names the verb and the catalog.
     ///
     /// # Errors
     /// `Unsupported` if `found` is `None`.

@@ -1,4 +1,4 @@
-//! A scan of any format, and what scans of some formats do and others do not.
+//! A scan of any format, with accessors for operations that some formats lack.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub trait Scan: Send + Sync + Debug {
     fn select(&self, columns: &[String]) -> Result<Box<dyn Scan>>;
     /// Reads at most this number of rows.
     fn limit(&self, rows: usize) -> Box<dyn Scan>;
-    /// What the tasks of this scan share.
+    /// The context that the tasks of this scan share.
     fn context(&self) -> &Arc<ReadContext>;
     /// The filter as text.
     fn filter_text(&self) -> String;
@@ -90,12 +90,12 @@ pub trait Scan: Send + Sync + Debug {
     fn splits_or_packed(&self, request: SplitRequest, _pack_from: usize) -> Result<Splits> {
         self.splits(request).map(Splits::Each)
     }
-    /// What planning does and why.
+    /// The decisions of planning and their reasons.
     ///
     /// # Errors
     /// Those of planning.
     fn explain(&self, files: bool) -> Result<Explained>;
-    /// What planning will cost, without doing it.
+    /// The estimated cost of planning, without planning.
     ///
     /// # Errors
     /// Those of reading the manifest list.
@@ -142,7 +142,7 @@ impl dyn Scan {
     /// The Arrow schema of the rows.
     ///
     /// # Errors
-    /// `Unsupported` for a column whose type has no Arrow form.
+    /// `Unsupported` for a column with a type that has no Arrow form.
     pub fn arrow_schema(&self) -> Result<SchemaRef> {
         to_arrow(&self.context().projection)
     }
@@ -172,7 +172,7 @@ pub trait PartedPlans {
     /// Parts of about `part_bytes` bytes of manifests; a single one if all have at most `whole_bytes`.
     ///
     /// # Errors
-    /// `Unsupported` for scans of what happened between versions; those of reading the manifest list.
+    /// `Unsupported` for scans of changes between versions; those of reading the manifest list.
     fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<Box<dyn PlanPart>>>;
     /// A split without tasks, which reads the tasks of others.
     fn reader(&self) -> Split;

@@ -1,4 +1,4 @@
-//! A table of any format: what every format does, and accessors for what not every format does.
+//! A table of any format: the operations of every format, and accessors for operations that some formats lack.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -74,7 +74,7 @@ pub trait Table: Send + Sync + Debug {
     fn refs(&self) -> Result<Vec<RefInfo>> {
         Ok(Vec::new())
     }
-    /// Which rows the commits with each schema bring, by the ids of the schemas.
+    /// The rows that the commits with each schema bring, by the ids of the schemas.
     ///
     /// # Errors
     /// `Unsupported` where options do not decide it; as [`Table::snapshots`].
@@ -117,12 +117,12 @@ pub trait Table: Send + Sync + Debug {
     /// Writes rows into new files without committing them.
     ///
     /// # Errors
-    /// As [`Table::append`], but for the commit.
+    /// As [`Table::append`], except the errors of the commit.
     fn write(&self, rows: RowReader, options: &WriteOptions) -> Result<CommitMessage>;
     /// Writes deletes by key or position without committing them.
     ///
     /// # Errors
-    /// As [`Table::change_rows`], but for the commit.
+    /// As [`Table::change_rows`], except the errors of the commit.
     fn write_delta(
         &self,
         _change: &RowChange,
@@ -132,12 +132,12 @@ pub trait Table: Send + Sync + Debug {
     ) -> Result<CommitMessage> {
         Err(self.format().refused("writing deletes"))
     }
-    /// Commits what writers wrote, in one snapshot.
+    /// Commits the messages of writers, in one snapshot.
     ///
     /// # Errors
     /// `InvalidInput` for messages of another table; `CommitConflict`; `CommitStateUnknown`; those of the store.
     fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<Arc<dyn Table>>;
-    /// Commits what writers wrote in place of other rows.
+    /// Commits the messages of writers in place of other rows.
     ///
     /// # Errors
     /// As [`Table::commit`] and [`Table::check_overwrite`].
@@ -181,7 +181,7 @@ pub trait Table: Send + Sync + Debug {
     fn evolve(&self, _evolutions: &[Evolution]) -> Result<Arc<dyn Table>> {
         Err(self.format().refused("changes of the table"))
     }
-    /// Runs one action of maintenance. Returns the table at its newest version, and what was done.
+    /// Runs one action of maintenance. Returns the table at its newest version, and the result.
     ///
     /// # Errors
     /// `Unsupported` for an action that the format does not have; those of the action.
@@ -224,14 +224,14 @@ pub trait Transactions {
     fn begin(&self, branch: Option<String>) -> Result<Box<dyn Transaction>>;
 }
 
-/// Several changes that one commit publishes. A transaction that is dropped removes what it wrote.
+/// Several changes that one commit publishes. A transaction that is dropped removes the files that it wrote.
 pub trait Transaction: Send {
     /// Adds rows.
     ///
     /// # Errors
-    /// As [`Table::append`], but for the commit.
+    /// As [`Table::append`], except the errors of the commit.
     fn append(&mut self, rows: RowReader, options: &WriteOptions, properties: BTreeMap<String, String>) -> Result<()>;
-    /// Removes all files whose rows all match a filter.
+    /// Removes all files in which every row matches a filter.
     ///
     /// # Errors
     /// `InvalidInput` if a file matches in part.
@@ -239,29 +239,29 @@ pub trait Transaction: Send {
     /// Changes rows. It sees the result of the earlier changes.
     ///
     /// # Errors
-    /// As [`Table::change_rows`], but for the commit.
+    /// As [`Table::change_rows`], except the errors of the commit.
     fn change_rows(&mut self, change: &RowChange, rows: Option<RowReader>, options: &CommitOptions) -> Result<()>;
     /// Adds files that exist already.
     ///
     /// # Errors
-    /// As [`ForeignFiles::add_files`], but for the commit.
+    /// As [`ForeignFiles::add_files`], except the errors of the commit.
     fn add_files(&mut self, paths: &[String], check_duplicates: bool, options: &CommitOptions) -> Result<()>;
     /// Changes schema, properties or references.
     ///
     /// # Errors
-    /// As [`Table::evolve`], but for the commit.
+    /// As [`Table::evolve`], except the errors of the commit.
     fn evolve(&mut self, evolutions: &[Evolution]) -> Result<()>;
     /// Publishes a staged snapshot.
     ///
     /// # Errors
-    /// As [`CherryPicks::cherry_pick`], but for the commit.
+    /// As [`CherryPicks::cherry_pick`], except the errors of the commit.
     fn cherry_pick(&mut self, snapshot_id: i64) -> Result<()>;
     /// The table with all changes so far. Nobody else sees it.
     ///
     /// # Errors
     /// Those of applying the changes.
     fn table(&mut self) -> Result<Arc<dyn Table>>;
-    /// What the commit would do.
+    /// The effects that the commit would have.
     ///
     /// # Errors
     /// Those of applying the changes.
@@ -309,7 +309,7 @@ pub trait ChangesInParts {
     /// Does a part without committing it.
     ///
     /// # Errors
-    /// As [`Table::change_rows`], but for the commit.
+    /// As [`Table::change_rows`], except the errors of the commit.
     fn write_part(
         &self,
         part: &Part,
@@ -364,10 +364,10 @@ pub trait MaintenanceInParts {
     /// Writes the rows of a part into new files, without committing them.
     ///
     /// # Errors
-    /// `InvalidInput` for a job whose name is not a UUID; as [`Table::maintain`].
+    /// `InvalidInput` for a job with a name that is not a UUID; as [`Table::maintain`].
     fn compact_part(&self, part: &Split, roll_at: u64, order: &FileOrder, writer: &PartWriter)
     -> Result<CommitMessage>;
-    /// Commits what the parts of a compaction wrote.
+    /// Commits the written parts of a compaction.
     ///
     /// # Errors
     /// As [`Table::maintain`]; `InvalidInput` for messages of another table.
@@ -382,7 +382,7 @@ pub trait MaintenanceInParts {
     /// # Errors
     /// As [`MaintenanceInParts::compact_part`].
     fn rewrite_deletes_part(&self, since: i64, part: DeletePart, writer: &PartWriter) -> Result<CommitMessage>;
-    /// Commits what the parts of a rewrite of position deletes wrote.
+    /// Commits the written parts of a rewrite of position deletes.
     ///
     /// # Errors
     /// As [`MaintenanceInParts::commit_compaction`].
@@ -425,6 +425,6 @@ pub trait MaintenanceInParts {
     /// paths.
     ///
     /// # Errors
-    /// `InvalidInput` for a job whose name is not a UUID; those of the store.
+    /// `InvalidInput` for a job with a name that is not a UUID; those of the store.
     fn remove_files_of(&self, job: &str) -> Result<(Arc<dyn Table>, Vec<String>)>;
 }

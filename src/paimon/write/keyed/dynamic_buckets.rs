@@ -1,5 +1,5 @@
-//! Buckets that are given to keys as they come: a key stays in the bucket that has its hash, a new one goes to the
-//! first bucket with room, else to a new bucket.
+//! Dynamic buckets. A key stays in the bucket that has its hash. A new key gets the first bucket with room, or else a
+//! new bucket.
 //!
 //! Source: Java's `HashBucketAssigner`, `PartitionIndex`, `BucketAssigner`.
 
@@ -19,7 +19,7 @@ use crate::types::options::Options;
 /// Buckets have numbers of 16 bits in Java.
 const MOST_BUCKETS: i32 = i16::MAX as i32;
 
-/// How many buckets there may be, and of how many keys.
+/// The limits on the number of buckets, and on the keys of each bucket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BucketRoom {
     /// `dynamic-bucket.target-row-num`.
@@ -31,7 +31,7 @@ pub(crate) struct BucketRoom {
 }
 
 impl BucketRoom {
-    /// That of a table.
+    /// The limits of a table.
     ///
     /// # Errors
     /// `InvalidInput` for options that can't be read.
@@ -53,11 +53,11 @@ impl BucketRoom {
     }
 }
 
-/// Where a key is.
+/// The place of a key.
 #[derive(Clone, Copy, Debug)]
 struct HashPlace {
     bucket: i32,
-    /// Whether this writer has rows of it.
+    /// Whether this writer has rows of the key.
     written: bool,
 }
 
@@ -65,9 +65,9 @@ struct HashPlace {
 #[derive(Debug, Default)]
 struct PartitionKeys {
     places: HashMap<i32, HashPlace>,
-    /// Keys by bucket.
+    /// The number of keys by bucket.
     counts: BTreeMap<i32, i64>,
-    /// By lane, the first bucket that may have room: those before it are full.
+    /// The first bucket that may have room, by lane. Earlier ones are full.
     starts: HashMap<i32, i32>,
 }
 
@@ -97,7 +97,7 @@ impl PartitionKeys {
         let new = (lane..most).step_by(step).find(|bucket| !self.counts.contains_key(bucket));
         match (new, room.most_buckets) {
             (Some(bucket), _) => {
-                // Buckets may have been left out before it.
+                // Earlier buckets may have been left out.
                 *start = (*start).min(bucket);
                 Ok(bucket)
             }
@@ -114,7 +114,7 @@ impl PartitionKeys {
     }
 }
 
-/// Gives rows their bucket by the keys that buckets have.
+/// Gives rows their buckets, by the keys that buckets have.
 #[derive(Debug)]
 pub(crate) struct DynamicBuckets {
     keys: KeyRows,
@@ -122,12 +122,12 @@ pub(crate) struct DynamicBuckets {
     room: BucketRoom,
     /// The existing indexes; `None` if all existing rows are replaced.
     indexes: Option<HashIndexes>,
-    /// By partition, a binary row.
+    /// The keys of each partition, by its binary row.
     known: HashMap<Vec<u8>, PartitionKeys>,
 }
 
 impl DynamicBuckets {
-    /// Those of a table, for rows with its columns.
+    /// The buckets of a table, for rows with its columns.
     ///
     /// # Errors
     /// As [`BucketRoom::of`]; `Unsupported` for keys that can't be hashed.

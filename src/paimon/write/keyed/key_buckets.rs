@@ -12,21 +12,21 @@ use crate::paimon::write::buckets::RowBuckets;
 /// How the bucket of rows is determined.
 #[derive(Clone)]
 pub(crate) enum KeyBuckets {
-    /// The hash of the key alone.
+    /// By the hash of the key alone.
     Fixed(RowBuckets),
-    /// Where their partition has the key.
+    /// By the place of the key in its partition.
     Dynamic(Arc<Mutex<DynamicBuckets>>),
-    /// Where any partition has the key.
+    /// By the place of the key in any partition.
     Anywhere(Arc<Mutex<KeyPlaces>>),
-    /// Nobody yet.
+    /// Not yet.
     Postponed,
 }
 
-/// Rows that have their place: all those that are written for the ones that came in.
+/// Rows with their places: all rows that are written for the incoming ones.
 pub(crate) struct Bucketed {
     pub rows: RecordBatch,
     pub kinds: Int32Array,
-    /// `None` if all have the same.
+    /// `None` if all rows have the same bucket.
     pub buckets: Option<Int32Array>,
 }
 

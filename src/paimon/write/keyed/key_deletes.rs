@@ -17,10 +17,10 @@ fn no(what: &str, hint: &str) -> Error {
     Error::unsupported(what).hint(hint)
 }
 
-/// Refuses tables in which rows that delete others do not.
+/// Refuses tables in which deleting rows have no effect.
 ///
 /// # Errors
-/// `Unsupported` with a hint at what makes it possible.
+/// `Unsupported`, with a hint how to make deletes possible.
 pub(crate) fn check_deletable(schema: &TableSchema) -> Result<()> {
     let options = schema.options();
     if let Some(key) = ignores_deletes(&options)? {
@@ -59,7 +59,7 @@ pub(crate) struct DeleteOrder {
 }
 
 impl DeleteOrder {
-    /// That of a table, in rows with these columns.
+    /// The order of a table, in rows with these columns.
     ///
     /// # Errors
     /// `InvalidInput` for a column that is missing.

@@ -1,5 +1,5 @@
-//! Where each key is, for tables whose primary key lacks partition columns. A new row may belong to another partition
-//! than the one where its key is.
+//! The place of each key, for tables with a primary key that lacks partition columns. A new row may belong to another
+//! partition than its key.
 //!
 //! All keys are read before the first row is written. The merge engine then decides. With `deduplicate` the key moves,
 //! and its row is deleted at the old place. With `partial-update` and `aggregation` new rows are moved to the place of
@@ -26,7 +26,7 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
 use crate::parallel::in_parallel;
 
-/// Keys by the partition that they were taken out of, both binary rows.
+/// Partitions and the keys that were taken out of them, both as binary rows.
 pub(crate) type Moved = HashSet<(Vec<u8>, Vec<u8>)>;
 
 /// Rows with their kinds and buckets.
@@ -36,7 +36,7 @@ pub(crate) struct RoutedRows {
     pub buckets: Int32Array,
 }
 
-/// What becomes of a row whose key is in another partition.
+/// The fate of a row with its key in another partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Elsewhere {
     /// The key moves.
@@ -60,18 +60,18 @@ struct KnownPartition {
 pub(crate) struct KeyPlaces {
     keys: KeyRows,
     partitions: KeyRows,
-    /// Where partition columns are among those of the table.
+    /// The places of partition columns among those of the table.
     partition_columns: Vec<usize>,
     numbers: HashMap<Vec<u8>, usize>,
     known: Vec<KnownPartition>,
-    /// By key, a binary row: the partition's number and the bucket.
+    /// The partition's number and the bucket, by key (a binary row).
     places: HashMap<Box<[u8]>, (usize, i32)>,
     target_rows: i64,
     elsewhere: Elsewhere,
     /// Whether all rows delete others, in any partition.
     deletes: bool,
     moved: Moved,
-    /// What another writer moved of the same rows. Its deletions do not count as deletions of these rows.
+    /// The keys that another writer moved for the same rows. Its deletions do not count as deletions of these rows.
     undone: Moved,
 }
 
@@ -151,12 +151,12 @@ impl KeyPlaces {
         number
     }
 
-    /// What was moved.
+    /// The moved keys.
     pub(crate) fn moved(&self) -> Moved {
         self.moved.clone()
     }
 
-    /// Rows with the columns of the table, each where it has to go, and the deletions that this takes.
+    /// Rows with the columns of the table, each in the right place, and the deletions that this needs.
     ///
     /// # Errors
     /// `InvalidInput` for values that their type can't have.
@@ -260,7 +260,7 @@ fn gone() -> Error {
     Error::internal("a partition is unknown")
 }
 
-/// The keys of a split, which is of one bucket.
+/// The keys of a split, which has one bucket.
 #[derive(Debug, Default)]
 struct SplitKeys {
     /// Its row, and a value of each column.

@@ -1,4 +1,4 @@
-//! Columns of Arrow as binary rows: partitions, keys, and what buckets are hashed from.
+//! Columns of Arrow as binary rows: partitions, keys, and input of bucket hashes.
 
 use arrow::array::{ArrayRef, RecordBatch};
 
@@ -11,7 +11,7 @@ use crate::types::{FieldId, PrimitiveType, Schema};
 /// Some columns of batches of one schema, row by row as binary rows.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyRows {
-    /// Where the columns are, and what they are.
+    /// The places and the types of the columns.
     columns: Vec<(usize, PrimitiveType)>,
     builder: RowBuilder,
 }
@@ -72,10 +72,10 @@ impl KeyRows {
     }
 }
 
-/// Where a column is among those of a schema.
+/// The place of a column among those of a schema.
 ///
 /// # Errors
-/// `Internal` if it is not.
+/// `Internal` if it is missing.
 pub(crate) fn place_of(schema: &Schema, id: FieldId) -> Result<usize> {
     let at = schema.fields.iter().position(|f| f.id == id);
     at.ok_or_else(|| Error::internal(format!("the rows have no column {id}")))

@@ -1,5 +1,5 @@
-//! Rows of tables with a primary key: checked, given bucket, sequence number and kind, merged by key, and laid out as
-//! their files have them.
+//! Rows of tables with a primary key: gives them bucket, sequence number and kind, merges them by key, and lays them
+//! out.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -25,21 +25,21 @@ use crate::paimon::write::written::{no_sequence_numbers, partition_row};
 /// Prepared rows on their way from one writer to another.
 pub(crate) type Handed = Arc<Mutex<VecDeque<RecordBatch>>>;
 
-/// What the rows are written for.
+/// The purpose of the rows.
 #[derive(Clone, Debug)]
 pub(crate) enum Role {
-    /// To be merged and read. The changelog's writer is handed the rows, if there is one.
+    /// Rows to be merged and read. The changelog's writer gets the rows too, if there is one.
     Data(Option<Handed>),
-    /// For the changelog of the input: rows as they were given, sorted but not merged.
+    /// Rows of the input's changelog: as they were given, sorted but not merged.
     Changelog(Handed),
-    /// To be given buckets later: as they come in.
+    /// Rows that get buckets later: they stay as they come in.
     Postponed,
 }
 
 /// The sequence number of rows that have none.
 const NO_SEQUENCE: i64 = -1;
 
-/// How the rows of such a table are written.
+/// How the rows of tables with a primary key are written.
 pub(crate) struct KeyedRows {
     pub role: Role,
     pub schema: Arc<TableSchema>,
@@ -50,17 +50,17 @@ pub(crate) struct KeyedRows {
     pub kinds: RowKinds,
     /// The columns of the table, sequence number and kind, then the bucket if there are some.
     pub prepared: SchemaRef,
-    /// Without the bucket.
+    /// The same without the bucket.
     pub merged: SchemaRef,
-    /// What files have: keys, sequence number, kind, and the columns of the table.
+    /// The columns of files: keys, sequence number, kind, and the columns of the table.
     pub stored: SchemaRef,
-    /// Where the key columns are that files have besides.
+    /// The places of the key columns that files have in addition.
     pub stored_keys: Vec<usize>,
     /// The greatest sequence number of each bucket, by partition.
     pub sequence: HashMap<(Vec<u8>, i32), i64>,
     /// Rows so far.
     pub rows: i64,
-    /// Rows of the last key, which may go on.
+    /// Rows of the last key, which may continue.
     pub held: Option<PartitionRows>,
 }
 
@@ -92,7 +92,7 @@ impl KeyedRows {
         Ok(PartitionRows { rows: self.stored_rows(&rows, sequence)?, partition: part.partition, number: part.number })
     }
 
-    /// What files have of merged rows.
+    /// The columns of files for merged rows.
     fn stored_rows(&self, rows: &RecordBatch, sequence: Int64Array) -> Result<RecordBatch> {
         let gone = || Error::internal("merged rows lack their sequence number");
         let values = rows.num_columns().checked_sub(2).ok_or_else(gone)?;

@@ -1,13 +1,13 @@
 //! Writing tables with a primary key: kinds and order of rows, and the bucket of each key.
 //!
-//! - `dynamic_buckets`: buckets that are given to keys as they come: a key stays in the bucket that has its
-//!   hash, a new one goes to the first bucket with room, else to a new bucket
+//! - `dynamic_buckets`: dynamic buckets: a key stays in the bucket that has its hash, and a new key gets one with
+//!   room
 //! - `key_buckets`: the bucket of every row of a table with a primary key
 //! - `key_deletes`: checks whether a table with a primary key accepts rows that delete others
-//! - `key_places`: where each key is, for tables whose primary key lacks partition columns
-//! - `key_rows`: columns of Arrow as binary rows: partitions, keys, and what buckets are hashed from
-//! - `keyed_rows`: rows of tables with a primary key: checked, given bucket, sequence number and kind, merged
-//!   by key, and laid out as in their files
+//! - `key_places`: the place of each key, for tables with a primary key that lacks partition columns
+//! - `key_rows`: columns of Arrow as binary rows: partitions, keys, and input of bucket hashes
+//! - `keyed_rows`: rows of tables with a primary key: gives them bucket, sequence number and kind, merges them by
+//!   key, and lays them out
 //! - `row_kinds`: kinds of written rows, and which rows are skipped because of their kind
 
 pub(crate) mod dynamic_buckets;

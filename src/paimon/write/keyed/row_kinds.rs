@@ -8,27 +8,27 @@ use arrow::datatypes::Int32Type;
 
 use crate::error::{Error, Result};
 
-/// Rows that are added, rows as they were before an update and after it, and rows that take others away.
+/// The kinds of rows: added, as they were before an update, as they are after it, and deleting others.
 pub(crate) const INSERT: i32 = 0;
 const UPDATE_BEFORE: i32 = 1;
 pub(crate) const UPDATE: i32 = 2;
 pub(crate) const DELETE: i32 = 3;
 
-/// The option that has rows of kind `-U` left out.
+/// The option that leaves out rows of kind `-U`.
 pub(crate) const IGNORE_UPDATE_BEFORE: &str = "ignore-update-before";
 
 /// How the kind of rows is determined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kinds {
-    /// All have this one.
+    /// All have this kind.
     All(i32),
     /// The column of the table in this place (`rowkind.field`).
     Column(usize),
-    /// A column of numbers behind those of the table.
+    /// A column of numbers after those of the table.
     Last,
 }
 
-/// The kinds of rows, and which are left out.
+/// The kinds of rows, and the kinds that are left out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowKinds {
     pub of: Kinds,
@@ -86,7 +86,7 @@ impl RowKinds {
     }
 }
 
-/// The kind that a text means, in any case.
+/// The kind that a text means, in upper or lower case.
 fn kind_of(text: Option<&str>) -> Result<i32> {
     match text.map(str::to_ascii_uppercase).as_deref() {
         Some("+I") => Ok(INSERT),
