@@ -23,7 +23,7 @@ fn described(table: &str) -> Json {
     serde_json::from_slice(&std::fs::read(fixtures().join(table).join("expected.json")).unwrap()).unwrap()
 }
 
-/// The rows of some tasks, each as the corpus prints it, with what happened to it first if that is told.
+/// The rows of some tasks, each as the corpus prints it. The change type comes first if there is one.
 fn lines(context: &Arc<ReadContext>, tasks: &[ScanTask]) -> Result<Vec<String>> {
     let store: Arc<dyn Store> = Arc::new(LocalStore);
     let cache = DeleteCache::default();
@@ -70,7 +70,7 @@ fn change() -> Option<Box<TaskChange>> {
     Some(Box::new(TaskChange { operation, ordinal: 0, commit_snapshot_id: 1, removed_by: None, commit: None }))
 }
 
-/// What is wrong with the reads of a table; empty if nothing is.
+/// The faults in the reads of a table; empty if there are none.
 fn wrong_reads(said: &Json, root: &Path) -> Vec<String> {
     let table = Described { said, root };
     let mut wrong = Vec::new();

@@ -1,5 +1,5 @@
-//! What tests of reading Paimon tables share: contexts and tasks from what Java's Paimon said of tables that it wrote,
-//! and rows as it prints them.
+//! Shared code of the tests that read Paimon tables. Java's Paimon wrote the tables and described them. Contexts and
+//! tasks come from these descriptions, and rows are printed as Java prints them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::format::task::{
 use crate::types::temporal::{format_date, format_time, format_timestamp};
 use crate::types::{Field, PrimitiveType, Schema, Transform, Type, ValueRef};
 
-/// A column's type from Paimon's JSON, with what it says beyond the table's types.
+/// A column's type from Paimon's JSON. Details beyond the table's types are added to `declared`.
 fn type_of(j: &Json, id: i32, declared: &mut BTreeMap<i32, String>) -> (Type, bool) {
     let Some(text) = j.as_str() else {
         let kind = j["type"].as_str().unwrap();
@@ -331,7 +331,7 @@ fn primitive(value: ValueRef<'_>, ty: &PrimitiveType, stored: &DataType) -> Json
     }
 }
 
-/// What Java printed, as [`printed`] has it.
+/// The text that Java printed, in the form of [`printed`].
 pub(super) fn expected(j: &Json, ty: &Type) -> Json {
     use PrimitiveType as P;
     match (ty, j) {

@@ -102,7 +102,7 @@ fn fixed(a: &FixedSizeBinaryArray, into: Buckets) -> Result<Int32Array> {
 }
 
 fn collect(hashes: impl Iterator<Item = u32>, nulls: Option<&NullBuffer>, into: Buckets) -> Result<Int32Array> {
-    // In two steps: the second, without the hash, is done on several values at once.
+    // There are two steps. The second has no hash, so the compiler can process several values at once.
     let mut values: Vec<i32> = hashes.map(|h| h as i32).collect();
     match into.mask() {
         Some(mask) => values.iter_mut().for_each(|v| *v &= mask as i32),

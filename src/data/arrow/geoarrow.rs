@@ -33,8 +33,8 @@ pub(crate) fn metadata(ty: &PrimitiveType) -> Option<String> {
     Some(out.to_string())
 }
 
-/// The table's type for a column with this metadata; `None` if it does not say in which reference system the column is,
-/// or defines one in full, which a table's schema has no place for.
+/// The table's type for a column with this metadata; `None` if it names no reference system. `None` too if it defines
+/// one in full: a table's schema has no place for that.
 pub(crate) fn table_type(metadata: &str) -> Option<PrimitiveType> {
     let metadata: Json = serde_json::from_str(metadata).ok()?;
     let text = |key: &str| metadata.get(key).and_then(Json::as_str);

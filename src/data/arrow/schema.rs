@@ -106,8 +106,8 @@ pub(crate) fn arrow_primitive(ty: &PrimitiveType) -> Result<DataType> {
 
 /// The table schema for data of this Arrow schema.
 ///
-/// Ids come from the fields' metadata if every field at every depth has one, else they are given from 1: the top-level
-/// columns first, then level by level below each, as Java assigns them. Nullable fields become optional columns.
+/// Ids come from the fields' metadata if every field at every depth has one. Otherwise ids are given from 1, as Java
+/// assigns them: the top-level columns first, then level by level below each. Nullable fields become optional columns.
 ///
 /// # Errors
 /// `Unsupported` for types that a table has none for (naming the column); `InvalidInput` for ids that are not numbers,
@@ -181,7 +181,7 @@ fn unique_ids(fields: &[Field], seen: &mut HashSet<FieldId>) -> Result<()> {
     Ok(())
 }
 
-/// All fields of one struct: first their own ids, then what is below each.
+/// All fields of one struct: first their own ids, then the ids below each.
 fn columns(fields: &Fields, ids: &mut Ids, prefix: &str) -> Result<Vec<Field>> {
     let mut names = HashSet::new();
     for field in fields {

@@ -24,7 +24,7 @@ pub fn transform_column(
     let Some(field) = input.fields().first() else { return Err(Error::invalid("the data has no columns")) };
     let field: Field = field.as_ref().clone().with_nullable(true);
     let mut column = SourceColumn::new(field, transform)?;
-    // What an empty array gives says the type of the result, and whether there is one.
+    // The result for an empty array shows the type of the result, and whether there is one.
     let sample = column.transform(&new_empty_array(column.field.data_type()))?;
     let schema = Arc::new(ArrowSchema::new(vec![Field::new(column.field.name(), sample.data_type().clone(), true)]));
     let mut out = Vec::new();
@@ -42,7 +42,7 @@ pub fn transform_column(
 struct SourceColumn<'t> {
     field: Field,
     source: PrimitiveType,
-    /// For arrays in another form than a table's.
+    /// Converts arrays whose form differs from a table's.
     conformer: Option<Conformer>,
     transform: &'t Transform,
 }

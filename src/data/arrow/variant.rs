@@ -81,8 +81,8 @@ pub fn unshred(stored: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(array.map_err(|e| Error::internal("variants do not fit Arrow's type").because(e))?))
 }
 
-/// Metadata and value of variants in any form that Arrow's type allows (other widths, views, shredded), checked as by
-/// [`unshred`]; what belongs to null rows may be anything.
+/// Metadata and value of variants in any form that Arrow's type allows (other widths, views, shredded). They are
+/// checked as by [`unshred`]. Null rows may have any bytes.
 ///
 /// # Errors
 /// As [`unshred`]; `InvalidInput` if they are not variants.
@@ -111,7 +111,7 @@ pub fn parts(array: &dyn Array) -> Result<(BinaryArray, BinaryArray)> {
     part(whole, METADATA).zip(part(whole, VALUE)).ok_or_else(|| Error::internal("a variant lost its columns"))
 }
 
-/// Variants in any form that Arrow's type allows as [`storage_type`] has them.
+/// Converts variants of any form that Arrow's type allows to [`storage_type`].
 ///
 /// # Errors
 /// As [`parts`].
@@ -239,7 +239,7 @@ struct ObjectFields<'a> {
 /// One shredded field.
 struct ShreddedMember<'a> {
     name: &'a str,
-    /// Where the group itself is null, which should be nowhere, the field is missing.
+    /// The field is missing in rows where the group itself is null, which should not happen.
     nulls: Option<&'a NullBuffer>,
     column: Shredded<'a>,
 }

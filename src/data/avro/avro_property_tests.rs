@@ -77,7 +77,7 @@ fn tree() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// What a tree is in Avro, in the table, and in the projection.
+/// The form of a tree in Avro, in the table, and in the projection.
 fn describe(tree: &Tree, name: &str, next: &mut i32) -> (String, Field, Field) {
     let id = *next;
     *next += 1;

@@ -1,8 +1,8 @@
 //! Avro records to Arrow columns. Only the wanted leaves are decoded, and all others are skipped.
 //!
 //! [`RecordDecoder`] is compiled once for a file. It follows the writer's schema step by step. Every step reads a value
-//! into its column, or skips some values. Memory grows with the bytes that are read, apart from what Arrow needs for a
-//! null.
+//! into its column, or skips some values. Memory grows with the bytes that are read, except for Arrow's memory for
+//! nulls.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ enum DecodeStep {
 
 /// A column of a batch that is being filled.
 struct LeafDecoder {
-    /// As the finished array has it: structs pruned to what is read.
+    /// The field of the finished array. Its structs hold only members that are read.
     field: FieldRef,
     optional: Optional,
     nulls: NullBufferBuilder,

@@ -39,7 +39,7 @@ const FREE_ROWS: u64 = 1 << 24;
 pub(crate) struct AvroSource {
     blocks: Blocks,
     codec: AvroCodec,
-    /// What stands before each row.
+    /// The union mark before each row, if any.
     record: Optional,
     rows: Node,
     schema: ArrowSchema,
@@ -50,8 +50,8 @@ impl AvroSource {
     /// Reads the header.
     ///
     /// # Errors
-    /// `CorruptTable` if it is not an Avro file or its header is damaged, `Unsupported` for codecs and schemas that
-    /// cannot be read, else the store's errors.
+    /// `CorruptTable` if it is not an Avro file or its header is damaged; `Unsupported` for codecs and schemas that
+    /// cannot be read; the store's errors.
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<AvroSource> {
         let size = store.size(path)?;
         let fetched = read_head(store.as_ref(), path, size)?;
@@ -161,7 +161,7 @@ impl Blocks {
                 _ => Vec::new(),
             };
             let from = at + kept.len() as u64;
-            // No more of what follows the part that is wanted than may belong to its last block.
+            // Of the bytes after the wanted part, only those that may belong to its last block.
             let wanted = match u64::try_from(self.end) {
                 Ok(part_end) => part_end.saturating_add(HEAD_BYTES).saturating_sub(from).min(FETCH_BYTES),
                 Err(_) => 0,
@@ -254,7 +254,7 @@ struct AvroBatches {
     /// Records left in it.
     left: u64,
     row: RecordDecoder,
-    /// What stands before each record.
+    /// The union mark before each record, if any.
     record: Optional,
     /// Fewest bytes of a record.
     row_bytes: usize,

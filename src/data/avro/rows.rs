@@ -45,8 +45,8 @@ enum EncodedValues<'a> {
 }
 
 impl<'a> AvroRows<'a> {
-    /// The rows of a batch that has the Arrow schema of `schema`, or times of another unit; decimals as bytes of any
-    /// number if they are `short`.
+    /// The rows of a batch that has the Arrow schema of `schema`. Its times may have another unit. `short` says whether
+    /// decimals are bytes of any number.
     ///
     /// # Errors
     /// `Internal` if it has not.

@@ -94,10 +94,10 @@ fn unplaced(batch: RecordBatch) -> RawRows {
 
 /// Which columns are read, and which of them rows get in the end.
 struct ChangeColumns {
-    /// Of the batches given.
+    /// The schema of the batches that are returned.
     schema: SchemaRef,
     ids: Vec<FieldId>,
-    /// What is read of the file: the table's columns, then those of the lineage that are needed.
+    /// The columns to read from the file: the table's columns, then those of the lineage that are needed.
     inner: Arc<Schema>,
     /// The first lineage column among them.
     first_lineage: usize,
@@ -180,7 +180,7 @@ impl Label {
         select(RawRows { batch, ..rows }, kept)
     }
 
-    /// What is said of the rows in one of the columns that are not the table's.
+    /// The values of the rows in one of the columns that are not the table's.
     fn said(&self, id: FieldId, rows: &RawRows, types: &[&str]) -> Result<ArrayRef> {
         Ok(match id {
             CHANGE_TYPE => Arc::new(StringArray::from_iter_values(types)),

@@ -27,7 +27,7 @@ impl RowMoves {
         updated.is_null(row) || updated.value(row) >= self.sequence_number
     }
 
-    /// What happened to a row. `None` if the row was only moved.
+    /// The change type of a row. `None` if the row was only moved.
     pub(super) fn change_type(
         &self,
         operation: ChangeOperation,

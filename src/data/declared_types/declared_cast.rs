@@ -33,7 +33,7 @@ pub(crate) struct Declared {
     size: Size,
 }
 
-/// What a declared type adds to the table's type.
+/// The size that a declared type adds to the table's type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Size {
     /// Nothing.

@@ -45,7 +45,7 @@ fn promotions_are_no_casts() {
     assert_eq!(refused.unwrap_err().kind(), crate::error::ErrorKind::Unsupported);
 }
 
-/// What Java's `Number.byteValue` and its siblings give.
+/// The results of Java's `Number.byteValue` and its siblings.
 #[test]
 fn numbers_lose_what_does_not_fit() {
     assert_eq!(one(Value::Long(4_294_967_297), LONG, INT), Some(Value::Int(1)));

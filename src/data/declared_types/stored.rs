@@ -18,8 +18,8 @@ use crate::error::{Error, Result};
 use crate::format::task::FileFormat;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
-/// What Paimon declares of leaf columns (`TINYINT`, `TIMESTAMP(3)`), by their ids. Others are what the table's schema
-/// says.
+/// Types that Paimon declares for leaf columns (`TINYINT`, `TIMESTAMP(3)`), by their ids. Other columns have the type
+/// of the table's schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExactTypes(pub BTreeMap<FieldId, String>);
 

@@ -21,11 +21,11 @@ const KEPT_BYTES: u64 = 128 << 20;
 /// Commits of a changelog whose moved rows a cache knows at once.
 const KEPT_COMMITS: usize = 4;
 
-/// Where a deletion vector or position delete file is, and the one data file that was looked for if it was not decoded
-/// whole.
+/// The place of a deletion vector or position delete file. If it was not decoded whole, also the one data file that was
+/// looked for.
 type PositionsKey = (String, Option<(i64, i64)>, Option<String>);
 
-/// What the delete files of a scan said, for its tasks to share, up to a bounded number of bytes. One cache serves one
+/// The contents of a scan's delete files, shared by its tasks, up to a number of bytes. One cache serves one
 /// [`ReadContext`]; its clones are the same cache.
 #[derive(Clone, Debug)]
 pub struct DeleteCache {
@@ -33,7 +33,7 @@ pub struct DeleteCache {
     pub(super) keys: Arc<WeightedCache<(String, Vec<FieldId>), KeySet>>,
     pub(super) unions: Arc<Unions>,
     hasher: DefaultHashBuilder,
-    /// What the last commits moved, by snapshot id; tasks come commit by commit.
+    /// Rows that the last commits moved, by snapshot id. Tasks come commit by commit.
     moves: Arc<Mutex<Moves>>,
 }
 
@@ -65,7 +65,7 @@ impl DeleteCache {
     /// The rows that a commit moved, loaded once for its tasks.
     ///
     /// # Errors
-    /// What `load` gives.
+    /// The errors of `load`.
     pub(crate) fn row_moves(&self, commit: i64, load: impl FnOnce() -> Result<RowMoves>) -> Result<Arc<RowMoves>> {
         let place = {
             let mut places = self.moves.lock().unwrap_or_else(PoisonError::into_inner);

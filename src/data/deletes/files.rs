@@ -46,7 +46,7 @@ pub(crate) fn read_vector(
         let set = match &context.buckets {
             None => PositionSet::from_vector(&bytes_at(store, &path, start, length)?)?,
             Some(_) => {
-                // What a table records of a vector of 32-bit positions leaves out two words around it.
+                // The recorded length of a vector of 32-bit positions leaves out two words around it.
                 let rest = u64::try_from(file.size_bytes).unwrap_or(0).saturating_sub(start);
                 let with_words = length.saturating_add(8).min(usize::try_from(rest).unwrap_or(usize::MAX));
                 PositionSet::from_index_file(&bytes_at(store, &path, start, with_words.max(length))?, length)?
@@ -139,7 +139,7 @@ fn path_is(path: &str) -> BoundPredicate {
     })
 }
 
-/// The keys of equality delete files of the same key columns; of a file with very many keys, only those within the
+/// The keys of equality delete files with the same key columns. For a file with very many keys, only those within the
 /// ranges that `range_of` gives for the columns.
 pub(crate) fn read_keys(
     store: &Arc<dyn Store>,

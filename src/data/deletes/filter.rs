@@ -2,7 +2,7 @@
 //!
 //! `DeleteFilter::load` reads the deletes of a task through a cache that the tasks of a scan share.
 //! [`DeleteFilter::keep`] gives the mask of a batch. [`open_rows`](crate::data::read::file::open_rows) gives rows with
-//! what the test needs.
+//! the columns that the test needs.
 //!
 //! A deletion vector replaces position deletes, because it contains them already. Planning has decided which deletes
 //! apply, by sequence numbers and partitions.
@@ -26,7 +26,7 @@ use crate::types::FieldId;
 #[derive(Debug, Default)]
 pub struct DeleteFilter {
     pub(super) positions: Option<Arc<PositionSet>>,
-    /// What other tasks share with this one.
+    /// Positions that other tasks share with this one.
     pub(super) shared: Vec<Arc<PositionsByFile>>,
     pub(super) keys: Vec<KeyDeletes>,
 }
@@ -88,7 +88,7 @@ impl DeleteFilter {
         mask.finish()
     }
 
-    /// Of the rows of `mask` those that stay by their keys.
+    /// The rows of `mask` that stay by their keys.
     pub(crate) fn keep_keys(&self, arrays: &KeyArrays, mut mask: BooleanBuffer) -> Result<BooleanBuffer> {
         for deletes in &self.keys {
             if mask.count_set_bits() == 0 {

@@ -32,7 +32,8 @@ pub(crate) struct KeyEncoder {
 }
 
 impl KeyEncoder {
-    /// For these columns, of these types. Encoders of the same columns and hasher agree with each other.
+    /// Makes an encoder for these columns, of these types. Encoders with the same columns and hasher agree with each
+    /// other.
     pub(crate) fn new(ids: &[FieldId], types: Vec<DataType>, hasher: DefaultHashBuilder) -> Result<KeyEncoder> {
         let fields = types.iter().map(|t| SortField::new(t.clone())).collect();
         let converter = RowConverter::new(fields)
@@ -96,9 +97,9 @@ fn canonical(array: &ArrayRef) -> ArrayRef {
 /// The distinct keys of an equality delete file.
 #[derive(Debug)]
 pub(crate) enum KeySet {
-    /// Of one column whose values fit 64 bits.
+    /// Keys of one column whose values fit 64 bits.
     Longs(LongKeys),
-    /// Of any columns.
+    /// Keys of any columns.
     Rows(RowKeys),
 }
 
@@ -187,7 +188,7 @@ pub(crate) struct KeyDeletes {
 }
 
 impl KeyDeletes {
-    /// Of these sets, which `encoder` made, with the paths of their files.
+    /// Makes deletes of these sets, which `encoder` made, with the paths of their files.
     pub(crate) fn new(
         encoder: Arc<KeyEncoder>,
         sets: Vec<Arc<KeySet>>,
@@ -203,7 +204,7 @@ impl KeyDeletes {
         self.encoder.ids()
     }
 
-    /// Of the rows of `mask` those that stay.
+    /// The rows of `mask` that stay.
     ///
     /// # Errors
     /// `Internal` if a key column is not given, or of another type or length.

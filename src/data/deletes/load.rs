@@ -31,8 +31,8 @@ impl DeleteFilter {
         DeleteFilter::load_in_ranges(store, context, data_file, deletes, cache, &|_| BoundPredicate::True)
     }
 
-    /// As [`DeleteFilter::load`], for rows whose columns are within the ranges that `range_of` gives. Of delete files
-    /// with very many keys, only keys in these ranges are read.
+    /// Does the same as [`DeleteFilter::load`], for rows whose columns are within the ranges that `range_of` gives. In
+    /// delete files with very many keys, only keys in these ranges are read.
     pub(crate) fn load_in_ranges(
         store: &Arc<dyn Store>,
         context: &Arc<ReadContext>,

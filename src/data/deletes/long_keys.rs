@@ -66,7 +66,7 @@ pub(crate) struct LongKeys {
 }
 
 impl LongKeys {
-    /// Of the keys in some order, with repeats.
+    /// Makes a set of keys that come in any order and may repeat.
     pub(crate) fn new(mut keys: Vec<i64>, has_null: bool) -> LongKeys {
         keys.sort_unstable();
         keys.dedup();
@@ -110,7 +110,7 @@ pub(crate) type Searched<'a> = (&'a LongKeys, &'a AtomicUsize);
 /// The rows of `mask` whose key is in no set. `union` returns all keys of the sets.
 ///
 /// # Errors
-/// What `union` gives.
+/// The errors of `union`.
 pub(crate) fn keep(
     sets: &[Searched<'_>],
     union: impl FnOnce() -> Result<Arc<LongSet>>,
@@ -153,7 +153,7 @@ pub(crate) fn keep(
 /// Whether each is one more than that before it.
 fn ascend_by_one(longs: &[i64]) -> bool {
     let (Some(first), Some(last)) = (longs.first(), longs.last()) else { return false };
-    // The fold has no way out, since that is what the compiler makes vectors of.
+    // The fold does not stop early, so that the compiler can use vector instructions.
     first.checked_add(longs.len() as i64 - 1) == Some(*last)
         && longs.iter().enumerate().fold(true, |all, (i, key)| all & (*key == first.wrapping_add(i as i64)))
 }
