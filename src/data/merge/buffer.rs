@@ -42,7 +42,7 @@ fn failed(e: ArrowError) -> Error {
 }
 
 impl BufferMerge {
-    /// For rows of a table with these columns, key and options.
+    /// Makes a merge for rows of a table with these columns, key and options.
     ///
     /// # Errors
     /// `InvalidInput` for options that contradict each other; `Internal` for a key that the schema lacks.
@@ -67,7 +67,7 @@ impl BufferMerge {
         self.rules.ignore_delete
     }
 
-    /// Where rows with another key begin and end.
+    /// The ranges of rows that have the same key.
     ///
     /// # Errors
     /// `Internal` for keys that can't be compared.
@@ -129,7 +129,7 @@ impl BufferMerge {
         let field = |c: &ArrayRef| SortField::new_with_options(c.data_type().clone(), options);
         let order = RowConverter::new(columns.iter().map(field).collect()).map_err(failed)?;
         let order = order.convert_columns(&columns).map_err(failed)?;
-        // Of equal ones the last.
+        // The last of equal rows is taken.
         let latest = |group: &Range<usize>| group.clone().max_by(|a, b| order.row(*a).cmp(&order.row(*b)));
         Ok(groups.iter().filter_map(|group| latest(group).map(|row| row as u32)).collect())
     }
@@ -199,7 +199,7 @@ impl BufferMerge {
     }
 }
 
-/// What becomes of each group: by column of the table, then the kind.
+/// The merged row of each group: the columns of the table, then the kind.
 fn merged(plan: &ColumnMerge, batch: &LoadedBatch, groups: &[Range<usize>]) -> Result<Vec<Picks>> {
     let mut picks: Vec<Picks> = std::iter::repeat_with(Picks::default).take(plan.types.len() + 1).collect();
     let mut members: Vec<(usize, RowPlace)> = Vec::new();

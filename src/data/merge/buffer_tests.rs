@@ -1,4 +1,4 @@
-//! Rows of one key in one write: however many there are, they become what merging one after the other makes of them.
+//! Rows of one key in one write. Merging them together has the same result as merging one after the other.
 
 use super::*;
 use crate::data::arrow::schema::to_arrow;

@@ -17,7 +17,7 @@ use crate::types::Type;
 /// How the columns of a table are merged.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnMerge {
-    /// Of each column of the batches that is one of the table's.
+    /// The function of each column of the batches that is a column of the table.
     pub functions: Vec<Option<Function>>,
     pub types: Vec<Type>,
     pub rules: ColumnRules,
@@ -49,7 +49,7 @@ struct Merged<'a> {
     is_filled: bool,
 }
 
-/// What the rows of a key became.
+/// The merged row of a key.
 #[derive(Clone, Debug)]
 pub(crate) struct MergedRow {
     pub columns: Vec<MergedValue>,
@@ -63,7 +63,7 @@ impl ColumnMerge {
     /// Merges the rows of a key, the oldest first.
     ///
     /// # Errors
-    /// As [`Function::add`] and [`Function::retract`]; `InvalidInput` for deletes in a table that is not to have any.
+    /// As [`Function::add`] and [`Function::retract`]; `InvalidInput` for deletes in a table that allows none.
     pub(crate) fn merge_row(&self, members: &[(usize, RowPlace)], live: &[LoadedBatch]) -> Result<MergedRow> {
         let columns = self.types.len();
         let mut merged = Merged {

@@ -1,9 +1,9 @@
 //! Merges files of one bucket for a compaction. Rows keep their sequence numbers and kinds, so rows that delete others
 //! are among them, unless the compaction drops them.
 //!
-//! A compaction may also ask what changed by the merge (changelogs), and which rows of other files the merged rows
-//! replace (deletion vectors). Those files, `above`, are read as further runs. Of their rows, only those count whose
-//! key is compacted.
+//! A compaction may also need the changes by the merge (changelogs), and the rows of other files that the merged rows
+//! replace (deletion vectors). Those files, `above`, are read as further runs. Only their rows with a compacted key
+//! count.
 //!
 //! Source: Java's `ReducerMergeFunctionWrapper`, `FullChangelogMergeFunctionWrapper`, `LookupMergeFunction`,
 //! `LookupChangelogMergeFunctionWrapper` and `FirstRowMergeFunctionWrapper`.
@@ -36,17 +36,17 @@ const UPDATE_AFTER: i32 = 2;
 /// Most rows of a batch.
 const BATCH_ROWS: usize = 8192;
 
-/// What merging is for.
+/// The purpose of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// The merged rows alone.
     Rows,
-    /// What changed since the last compaction to the level `top`, which all files are compacted to.
+    /// The changes since the last compaction to the level `top`. All files are compacted to this level.
     SinceTop {
         /// That level.
         top: i32,
     },
-    /// Rows of level 0 meet those that were there before, in compacted files or above.
+    /// Rows of level 0 are compared with older rows, in compacted files or above.
     Lookup {
         /// Whether to report changes.
         changelog: bool,
@@ -60,9 +60,9 @@ pub struct CompactMerge {
     merge: SectionMerge,
     reduction: Reduction,
     drops_deletes: bool,
-    /// The columns that make a change, where changes that change nothing are left out.
+    /// The columns that are compared to leave out changes without any difference; `None` to keep all changes.
     compared: Option<Vec<usize>>,
-    /// True of rows of files that are not left out.
+    /// True for rows of files that are not left out.
     stays: Arc<BoundPredicate>,
     schema: SchemaRef,
 }
@@ -72,15 +72,15 @@ pub struct CompactMerge {
 pub struct CompactionOutput {
     /// The rows, by key.
     pub rows: RecordBatch,
-    /// What changed.
+    /// The changes.
     pub changelog: RecordBatch,
     /// Rows of files above that are replaced or deleted: the file's path, and the row's place in it.
     pub deleted: Vec<(Arc<str>, u64)>,
 }
 
 impl CompactMerge {
-    /// For files that a context without filter reads. With `drops_deletes`, rows that delete others are left out of the
-    /// merged rows.
+    /// Makes a merge of files that a context without filter reads. With `drops_deletes`, rows that delete others are
+    /// left out of the merged rows.
     ///
     /// # Errors
     /// As [`SectionMerge::plan`].
@@ -139,7 +139,7 @@ impl CompactMerge {
         let context = Arc::new(ReadContext { batch_rows, ..self.merge.context.as_ref().clone() });
         let reading = MergeInput { store, context: &context, cache };
         let all = Arc::new(BoundPredicate::True);
-        // What the first row of a key is, rows that are over say too.
+        // Expired rows also decide which row of a key is the first.
         let seen_above = if matches!(self.merge.rows, RowMerge::First { .. }) { &all } else { &self.stays };
         let mut files: Vec<Arc<ScanTask>> = Vec::new();
         let mut sources = Vec::new();
@@ -184,7 +184,7 @@ fn tag(run: &[ScanTask], files: &mut Vec<Arc<ScanTask>>) -> Vec<(ScanTask, Optio
 /// How files above are read: the columns that are needed of them, and each row's place.
 struct Above {
     context: Arc<ReadContext>,
-    /// Of each column of the other files, where it is among those that are read.
+    /// For each column of the other files, its place among the columns that are read.
     places: Vec<Option<usize>>,
     types: Vec<DataType>,
     layout: MergeLayout,
@@ -232,7 +232,7 @@ impl Above {
 /// Rows in the making.
 #[derive(Default)]
 struct CompactSink {
-    /// Of each column, or one for all.
+    /// The picks of each column, or one for all columns.
     values: Vec<Picks>,
     sequence: Picks,
     kind: Picks,
@@ -271,7 +271,7 @@ impl CompactSink {
     }
 }
 
-/// What became of the rows of a key.
+/// The merged row of a key.
 enum MergeOutcome {
     Row(RowPlace),
     Made(MergedRow),
@@ -284,7 +284,7 @@ pub struct CompactedRows<'a> {
     runs: Option<SortedRuns>,
     /// Runs that are compacted; the others are above.
     inputs: usize,
-    /// By the numbers of files.
+    /// Levels by the numbers of files.
     levels: Vec<i32>,
     paths: Vec<Arc<str>>,
     members: Vec<(usize, RowPlace)>,
@@ -585,7 +585,7 @@ fn position(runs: &SortedRuns, place: RowPlace, column: usize) -> Result<u64> {
     position.ok_or_else(|| Error::internal("a row has no place in its file"))
 }
 
-/// What a row has in a column: an array of it alone, `None` for null.
+/// The value of a row in a column, as an array of one row; `None` for null.
 fn value_of(runs: &SortedRuns, row: &MergeOutcome, column: usize, ty: &Type) -> Result<Option<ArrayRef>> {
     let at = |place: &RowPlace| {
         let batch = runs.live.get(place.slot as usize)?;

@@ -30,7 +30,7 @@ impl DifferentRows {
     /// Starts to compare. `before` are the sorted runs of the state before.
     ///
     /// # Errors
-    /// What merging gives.
+    /// The errors of merging.
     pub(crate) fn new(
         reading: MergeInput<'_>,
         task: &ScanTask,

@@ -149,7 +149,7 @@ impl FunctionKind {
     }
 }
 
-/// What a function remembers of the rows of one key.
+/// The state of a function between the rows of one key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Memory {
     /// Whether the first value was found.
@@ -195,7 +195,7 @@ impl Function {
         Function { bits: bits.unwrap_or(self.bits), ..self }
     }
 
-    /// As options name it.
+    /// The name that options use for it.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -205,7 +205,7 @@ impl Function {
         matches!(self.kind, FunctionKind::Nested(_))
     }
 
-    /// What becomes of `kept` when `next` comes.
+    /// Adds the value `next` to `kept`.
     ///
     /// # Errors
     /// `CorruptTable` for values that are not in the form that the function takes.
@@ -325,7 +325,7 @@ impl Function {
         out.map(Value::Decimal)
     }
 
-    /// What becomes of `kept` when an older value comes after it.
+    /// Adds a value that is older than `kept` and comes after it.
     ///
     /// # Errors
     /// As [`Function::add`].
@@ -337,13 +337,13 @@ impl Function {
         older: MergedValue,
     ) -> Result<MergedValue> {
         match &self.kind {
-            // In what order they are collected does not matter.
+            // The order in which they are collected does not matter.
             FunctionKind::Nested(Nested::Collect { .. }) => self.add(column, memory, kept, older),
             _ => self.add(column, memory, older, kept),
         }
     }
 
-    /// What is left of `kept` when `taken` is taken back.
+    /// Takes the value `taken` back from `kept`.
     ///
     /// # Errors
     /// `InvalidInput` if the function cannot do that, or divides by zero.

@@ -1,4 +1,4 @@
-//! Reads what a commit of a Paimon table did to rows, with the columns of a changelog.
+//! Reads the changes by a commit of a Paimon table, with the columns of a changelog.
 //!
 //! Rows of a table with a primary key have their kind in `_VALUE_KIND`; all others are added. If a section has an
 //! earlier state, the rows are those in which the two states differ.
@@ -95,7 +95,7 @@ impl Label {
         })
     }
 
-    /// Rows whose last column is their kind, with what is said of them.
+    /// Adds the changelog's columns to rows whose last column is their kind.
     fn rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let count = batch.num_rows();
         let (kinds, own) =
@@ -120,7 +120,7 @@ impl Label {
             .map_err(|e| Error::internal("rows cannot be filtered").because(e))
     }
 
-    /// What happened to each row. What a commit removed, it undid.
+    /// The change type of each row. If the commit removed the row, the change is undone.
     fn types(&self, kinds: &ArrayRef) -> Result<Vec<&'static str>> {
         let kinds =
             kinds.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("kinds are of another type"))?;

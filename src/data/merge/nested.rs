@@ -1,6 +1,6 @@
 //! Aggregate functions of lists and maps.
 //!
-//! Where Java takes the order of elements from a hash table, elements keep the order in which they came.
+//! Elements keep the order in which they came, where Java takes the order from a hash table.
 //!
 //! Source: Paimon documentation, "Aggregation"; where it is silent, Java's classes `Field*Agg`.
 
@@ -93,7 +93,7 @@ impl Nested {
         matches!(self, Nested::Collect { .. } | Nested::MergeMap | Nested::Update { .. })
     }
 
-    /// What becomes of `kept` when `next` comes.
+    /// Adds the value `next` to `kept`.
     ///
     /// # Errors
     /// `Unsupported` for elements that cannot be compared.
@@ -130,7 +130,7 @@ impl Nested {
         rebuilt(column, out)
     }
 
-    /// What is left of `kept` when `taken` is taken back.
+    /// Takes the value `taken` back from `kept`.
     ///
     /// # Errors
     /// As [`Nested::add`].
@@ -239,7 +239,7 @@ fn rows_of(all: &ArrayRef, rows: impl IntoIterator<Item = usize>) -> Result<Arra
     take(all.as_ref(), &indices, None).map_err(failed)
 }
 
-/// Of rows that are equal the last one, in the order of the first ones.
+/// The last of the rows that are equal, in the order of the first ones.
 fn last_of_each(keys: &Rows, rows: impl IntoIterator<Item = usize>) -> Vec<usize> {
     let mut places: HashMap<&[u8], usize> = HashMap::new();
     let mut out: Vec<usize> = Vec::new();

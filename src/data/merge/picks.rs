@@ -19,7 +19,7 @@ pub(crate) struct RowPlace {
     pub row: u32,
 }
 
-/// What a column has in a row that is being merged.
+/// The value of a column in a row that is being merged.
 #[derive(Clone, Debug)]
 pub(crate) enum MergedValue {
     Null,
@@ -32,9 +32,9 @@ pub(crate) enum MergedValue {
 /// A value that no row has.
 #[derive(Clone, Debug)]
 pub(crate) enum Computed {
-    /// Of a primitive type.
+    /// A value of a primitive type.
     Value(Value),
-    /// Of a list or map: an array of one row.
+    /// A list or map: an array of one row.
     Row(ArrayRef),
 }
 
@@ -99,7 +99,7 @@ impl Picks {
     /// How columns are put together of these rows.
     pub(crate) fn gather(&self) -> Gather {
         let mut sources = Vec::new();
-        // By slot, then nulls and made values.
+        // Places are by slot, then nulls and computed values.
         let slots =
             self.pieces.iter().filter(|p| p.source < COMPUTED).map(|p| p.source as usize + 1).max().unwrap_or(0);
         let mut places: Vec<Option<usize>> = vec![None; slots + 2];

@@ -48,7 +48,7 @@ const FEW_RUNS: usize = 8;
 /// Rows of a batch of one of many runs.
 const SMALL_BATCH: usize = 1024;
 
-/// What is shared by those who read.
+/// The arguments that all readers share.
 #[derive(Clone, Copy)]
 pub(crate) struct MergeInput<'a> {
     pub store: &'a Arc<dyn Store>,
@@ -77,19 +77,20 @@ pub(crate) struct SectionMerge {
     /// The columns of merged rows: those of the table that are needed, then the kind if it is wanted.
     pub fields: Vec<Field>,
     schema: SchemaRef,
-    /// What is read of each file.
+    /// The context that each file is read with.
     pub context: Arc<ReadContext>,
     pub layout: MergeLayout,
     pub rows: RowMerge,
     has_kind: bool,
-    /// Whether rows of level 0 and of the lowest level above it are all that count: that row was made of older ones.
+    /// Whether only rows of level 0 and of the lowest level above it count. The latter row was merged from all older
+    /// ones.
     pub by_level: bool,
-    /// What of the filter may leave out rows of single files.
+    /// The part of the filter that may leave out rows of single files.
     residual: Arc<BoundPredicate>,
     pub path: String,
 }
 
-/// What becomes of the rows of a key.
+/// How the rows of a key become one row.
 #[derive(Clone)]
 pub(crate) enum RowMerge {
     Last { ignore_delete: bool },
@@ -98,8 +99,8 @@ pub(crate) enum RowMerge {
 }
 
 impl SectionMerge {
-    /// For a task with a section. With `whole`, merged rows have all columns of the table; with `has_kind`, they say
-    /// what they are.
+    /// Plans the merge of a task with a section. With `whole`, merged rows have all columns of the table. With
+    /// `has_kind`, they have the column of the kind.
     pub(crate) fn plan(
         context: &Arc<ReadContext>,
         task: &ScanTask,
@@ -153,7 +154,7 @@ impl SectionMerge {
             layout,
             rows,
             has_kind,
-            // All rows of a key satisfy what is asked of key columns alone, or none.
+            // Conditions on key columns alone hold for all rows of a key, or for none.
             residual: Arc::new(task.residual.clauses_of(&key)),
             path: task.data_file.path.clone(),
         })
@@ -246,7 +247,7 @@ pub(crate) fn file_context(context: &ReadContext, fields: Vec<Field>) -> Arc<Rea
     let projection = Arc::new(Schema::new(context.schema.id, fields.clone(), Vec::new()));
     let known: BTreeSet<FieldId> = fields.iter().map(|f| f.id).collect();
     let others = context.schema.fields.iter().filter(|f| !known.contains(&f.id)).cloned();
-    // What the filter asks of a column may need more of it than is read.
+    // The filter may need more members of a column than are read.
     let whole = |f: Field| context.schema.fields.iter().find(|w| w.id == f.id).map_or(f, optional);
     let all: Vec<Field> = fields.into_iter().map(whole).chain(others).collect();
     let schema = Arc::new(Schema::new(context.schema.id, all, Vec::new()));
@@ -257,8 +258,8 @@ fn optional(field: &Field) -> Field {
     Field { required: false, ..field.clone() }
 }
 
-/// The columns that merging takes: what is wanted, what is asked, what decides. Rows that take others away may lack
-/// any.
+/// The columns that merging needs: those of the projection, those of the filter, and those that decide the merge. Rows
+/// that delete others may lack any of them.
 fn needed_fields(
     context: &ReadContext,
     task: &ScanTask,
@@ -328,7 +329,7 @@ pub(crate) struct MergedRows {
     merge: SectionMerge,
     /// `None` after the end or an error.
     runs: Option<SortedRuns>,
-    /// Of each column, or one for all where they come from the same rows.
+    /// The picks of each column. There is one for all if they come from the same rows.
     picks: Vec<Picks>,
     members: Vec<(usize, RowPlace)>,
     /// Most rows of a batch.
@@ -463,7 +464,7 @@ impl Iterator for MergedRows {
     }
 }
 
-/// From merged rows to the requested rows.
+/// Turns merged rows into the requested rows.
 pub(crate) struct Narrow {
     schema: SchemaRef,
     columns: Vec<Wanted>,
@@ -472,19 +473,20 @@ pub(crate) struct Narrow {
 }
 
 enum Wanted {
-    /// As it is.
+    /// The column as it is.
     Column(usize),
     /// Some members of it.
     Members(Box<Projection>),
 }
 
 impl Narrow {
-    /// From the rows of `merge` to those of the context's projection that satisfy the task's filter.
+    /// Plans the way from the rows of `merge` to rows of the context's projection. Only rows that satisfy the task's
+    /// filter stay.
     pub(crate) fn plan(merge: &SectionMerge, context: &ReadContext, task: &ScanTask) -> Result<Narrow> {
         Narrow::to(&merge.fields, &context.projection, task)
     }
 
-    /// From rows of these columns to those of a projection.
+    /// Plans the way from rows of these columns to rows of a projection.
     pub(crate) fn to(fields: &[Field], projection: &Schema, task: &ScanTask) -> Result<Narrow> {
         let have = Schema::new(projection.id, fields.to_vec(), Vec::new());
         let file = FileColumns::new(to_arrow(&have)?.as_ref());

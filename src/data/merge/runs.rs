@@ -24,9 +24,9 @@ pub(crate) struct MergeLayout {
     /// Those that say which of the rows with one key came later, and whether the greater value is the earlier one.
     pub order: Vec<usize>,
     pub descending: bool,
-    /// What decides where those are equal.
+    /// The column that decides if those are equal.
     pub sequence: Option<usize>,
-    /// Whether rows are added or taken away.
+    /// The column that says whether rows are added or deleted.
     pub kind: usize,
 }
 
@@ -112,7 +112,7 @@ impl RunKeys {
     }
 }
 
-/// What prepares batches for comparison.
+/// Prepares batches for comparison.
 struct Coder {
     layout: MergeLayout,
     /// `None` for one column of integers.
@@ -201,7 +201,7 @@ struct SortedRun {
     prefix: u64,
 }
 
-/// What comes next.
+/// The next step of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MergeStep {
     /// Rows of a batch whose keys no other run has.
@@ -224,7 +224,7 @@ pub(crate) struct SortedRuns {
     order: Vec<usize>,
     /// The runs of the group at hand.
     group: Vec<usize>,
-    /// Whether prefixes are all that there is of keys.
+    /// Whether keys consist of their prefixes alone.
     short_keys: bool,
     pub live: Vec<LoadedBatch>,
 }
@@ -233,7 +233,7 @@ impl SortedRuns {
     /// Starts to merge batches of these types.
     ///
     /// # Errors
-    /// `Unsupported` for columns that have no order; what the runs give.
+    /// `Unsupported` for columns that have no order; the errors of the runs.
     pub(crate) fn new(sources: Vec<Batches>, layout: MergeLayout, types: &[DataType]) -> Result<SortedRuns> {
         let coder = Coder::new(layout, types)?;
         let short_keys = coder.keys.is_none();
@@ -285,7 +285,7 @@ impl SortedRuns {
         Ok(MergeStep::Group)
     }
 
-    /// What the column at `column` says of a row: 0 if there is no such column of integers.
+    /// The value of a row in the column at `column`; 0 if there is no such column of integers.
     pub(crate) fn tag(&self, place: RowPlace, column: usize) -> i32 {
         let batch = self.live.get(place.slot as usize);
         let tags = batch.and_then(|b| b.columns.get(column)).and_then(|c| c.as_primitive_opt::<Int32Type>());
@@ -376,8 +376,8 @@ impl SortedRuns {
     }
 }
 
-/// The first place from `start` on that is not before something; `end` if all are. Doubles the step as long as it is
-/// before, then halves what is left.
+/// The first place from `start` on that is not before something; `end` if all are. Doubles the step as long as the
+/// place is before, then halves the rest.
 fn first_not(start: usize, end: usize, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut step) = (start, 1);
     while low + step <= end && is_before(low + step - 1) {

@@ -55,7 +55,7 @@ impl FilteredColumns {
 pub(crate) struct Filter {
     group: BloomFilter,
     groups: Vec<BloomFilter>,
-    /// Of decimals.
+    /// The scale of decimals.
     scale: u8,
     /// Units of timestamps in a millisecond.
     per_milli: i64,

@@ -76,7 +76,8 @@ impl OrcFile {
         &self.footer.types
     }
 
-    /// Bytes that a row of these columns takes in memory, about, by what the file says; nulls take as many as numbers.
+    /// About how many bytes a row of these columns takes in memory, by the statistics of the file. Nulls take as many
+    /// bytes as numbers.
     pub(crate) fn row_bytes(&self, columns: &[OrcColumn]) -> u64 {
         let bytes = |column: &OrcColumn| {
             let text = self.footer.text_bytes.get(column.number).copied().flatten().unwrap_or(0);

@@ -62,7 +62,7 @@ fn files_by_java_have_the_rows_that_java_reads() {
     assert_eq!(rows(&second), NESTED[1..]);
 }
 
-/// Java stores what is less than a second before 1970 as if it were after, and reads it so.
+/// Java stores a time less than a second before 1970 as if it were after 1970, and reads it so.
 const TYPES: [&str; 3] = [
     "1|true|1|1|1.5|1.5|1.25|1.0001|1.0000000001|2020-02-29|00:00:00|2020-02-29T12:00:00|2020-02-29T12:00:00Z|iceberg|\
      f79c3e09677c4bbda4793f349cb785e7|00010203|0001",
@@ -234,7 +234,7 @@ fn numbers() -> impl Strategy<Value = i64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// What the crate orc-rust writes is read as it was.
+    /// Files of the crate orc-rust are read with the rows that were written.
     #[test]
     fn files_of_another_writer(
         values in prop::collection::vec(prop::option::weighted(0.8, numbers()), 1..1500),

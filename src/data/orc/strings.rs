@@ -20,7 +20,7 @@ const ENOUGH_BYTES: usize = 4 << 20;
 pub(crate) struct TextEncoder {
     compressor: Compressor,
     form: TextForm,
-    /// Where the groups of rows begin that are not in a dictionary.
+    /// The positions where groups of rows begin that are not in a dictionary.
     positions: Vec<Vec<u64>>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct TextEncoder {
 pub(crate) struct ColumnStreams {
     pub streams: Vec<(StreamKind, Vec<u8>)>,
     pub encoding: EncodingOut,
-    /// Where each group of rows begins, if that is known only now.
+    /// The positions where groups of rows begin, if they are known only now.
     pub positions: Vec<Vec<u64>>,
 }
 

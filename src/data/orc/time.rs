@@ -1,7 +1,8 @@
 //! Timestamps in ORC files: seconds from the beginning of 2015, and nanoseconds.
 //!
-//! Timestamps without a zone count from the beginning of 2015 in the zone of their writer, which the stripe names; what
-//! was 12:00 there is 12:00 (ORC specification, "Timestamp Columns"). Java Iceberg writes all files in UTC.
+//! Timestamps without a zone count from the beginning of 2015 in the zone of their writer. The stripe names this zone.
+//! A time of 12:00 there is read as 12:00 (ORC specification, "Timestamp Columns"). Java Iceberg writes all files in
+//! UTC.
 
 use arrow::array::timezone::Tz;
 use arrow::datatypes::TimestampSecondType;
@@ -88,9 +89,9 @@ impl Zone {
     }
 }
 
-/// What is stored of a timestamp in UTC, of whose units a second has `per_second`: seconds, and nanoseconds without
-/// their zeros. `None` for what is at least a millisecond after the beginning of the last second before 1970: writers
-/// round seconds towards the epoch, so that readers would take it for a second later.
+/// The stored form of a timestamp in UTC: seconds, and nanoseconds without their zeros. A second has `per_second` units
+/// of the timestamp. `None` for times in the last second before 1970, except its first millisecond. Writers round
+/// seconds towards the epoch, so readers would see such a time one second later.
 pub(crate) fn stored_timestamp(v: i64, per_second: i64) -> Option<(i64, i64)> {
     let (second, rest) = (v.div_euclid(per_second), v.rem_euclid(per_second));
     let nanos = rest * (1_000_000_000 / per_second);
@@ -233,9 +234,9 @@ mod tests {
         assert_eq!(micros("America/Los_Angeles", 182 * 86_400 + 43_200 - 3600, 0), noon(16_436 + 182));
         assert_eq!(micros("GMT+8", 43_200, 0), noon(16_436));
         assert_eq!(micros("GMT-03:30", 43_200, 0), noon(16_436));
-        // In 1890 standard time, where the tables of zones have the time of the sun.
+        // 1890 has standard time, but the tables of zones have local solar time.
         assert_eq!(micros("America/New_York", (-29_219 - 16_436) * 86_400 + 43_200, 0), noon(-29_219));
-        // In the summer of 2150 as in those of today.
+        // The summer of 2150 has the same offset as the summers of today.
         let summer = days_of_civil(2150, 7, 1);
         assert_eq!(micros("Europe/Oslo", (summer - 16_436) * DAY + 43_200 - 3600, 0), noon(summer));
         assert!(Zone::parse(Some("Mars/Olympus")).is_err());

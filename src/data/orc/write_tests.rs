@@ -160,7 +160,7 @@ fn metrics_by_type_and_mode() {
         all.sort_unstable();
         all
     };
-    // By Java's rule: what has no null of its own counts values only.
+    // Java's rule: a column without nulls of its own counts values only.
     let expected = [(1, 4), (2, 4), (3, 4), (4, 4), (5, 4), (6, 4), (7, 4), (9, 4), (20, 4), (21, 4), (22, 2), (30, 4)];
     assert_eq!(counts(m.value_counts), expected);
     let expected = [(1, 2), (2, 0), (3, 3), (4, 1), (5, 3), (6, 0), (7, 0), (9, 0), (20, 2), (21, 3), (22, 0), (30, 3)];
@@ -186,7 +186,7 @@ fn metrics_by_type_and_mode() {
         (22, Value::String("q".into())),
     ];
     assert_eq!(m.lower_bounds.unwrap(), FieldMap::from_iter(low.map(|(id, v)| (id, encode(v)))));
-    // The greatest text is longer than what is kept of it.
+    // The greatest text is longer than its stored bound.
     assert_eq!(m.upper_bounds.unwrap(), FieldMap::from_iter(high.map(|(id, v)| (id, encode(v)))));
 }
 

@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::types::{FieldId, PrimitiveType, Transform, Value};
 
-/// Decides by the Bloom filters of one file what a task's filter rules out.
+/// Decides by the Bloom filters of one file which row groups a task's filter rules out.
 #[derive(Debug)]
 pub(crate) struct BloomFilters<'a> {
     part: &'a FilePart<'a>,
@@ -29,7 +29,7 @@ pub(crate) struct BloomFilters<'a> {
 }
 
 impl<'a> BloomFilters<'a> {
-    /// For the filter of a part of a file.
+    /// Finds the columns for the filter of a part of a file.
     pub(crate) fn new(part: &'a FilePart<'a>) -> BloomFilters<'a> {
         let mut columns = HashMap::new();
         part.filter.for_each_leaf(&mut |leaf| {

@@ -118,7 +118,7 @@ fn values_of_every_type_are_found_and_others_ruled_out() {
         assert_eq!(groups(&path, &schema, &BoundPredicate::Or(vec![absent.clone(), other])), 100);
         assert!(groups(&path, &schema, &BoundPredicate::And(vec![absent, BoundPredicate::True])) < 20);
     }
-    // What the stored type can't have.
+    // The stored type can't have these values.
     assert_eq!(groups(&path, &schema, &leaf(&schema, 2, Op::Eq, vec![Value::Long(1 << 40)])), 0);
     assert_eq!(groups(&path, &schema, &leaf(&schema, 6, Op::Eq, vec![Value::Double(0.1)])), 0);
 }

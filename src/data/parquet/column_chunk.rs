@@ -43,7 +43,7 @@ impl KeptRows {
         KeptRows { rows, count: 0, spans: Vec::new() }
     }
 
-    /// Of how many rows.
+    /// The number of rows, kept or not.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
@@ -114,7 +114,7 @@ impl PagePlace {
     }
 }
 
-/// What is left of an open page. Positions are counted from the start of what they are in.
+/// The rest of an open page. Positions count from the start of the page's bytes.
 #[derive(Debug)]
 struct Page {
     rows: usize,
@@ -125,9 +125,9 @@ struct Page {
 
 #[derive(Debug)]
 enum PageValues {
-    /// From this byte on.
+    /// Values from this byte on.
     Plain(usize),
-    /// From this bit on.
+    /// Values from this bit on.
     Bits(usize),
     BitRuns(PackedRuns),
     Indices(PackedRuns),
@@ -477,7 +477,7 @@ fn take_valid(valid: &BooleanBuffer, spans: &mut Vec<Span>, values: &mut Gathere
     all
 }
 
-/// What stands behind its length of four bytes.
+/// The range of bytes after their length, which takes four bytes.
 fn prefixed(page: &[u8], at: usize) -> Result<Range<usize>, Flaw> {
     let length = page.get(at..).and_then(|rest| rest.first_chunk::<4>()).ok_or(SHORT)?;
     let start = at + length.len();

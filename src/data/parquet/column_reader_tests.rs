@@ -218,7 +218,7 @@ proptest! {
         let (s, batch) = case.batch();
         let path = case.write(&dir, &s, &batch);
 
-        // As the parquet crate reads it.
+        // The parquet crate reads the same rows.
         let file = open(&path);
         let plan = whole(&file);
         prop_assert!(case.numbers.is_empty() || FlatPlan::of(&plan, &plan.leaves).is_some());
@@ -250,9 +250,9 @@ proptest! {
         }
     }
 
-    /// Of the pages that the index names just the selected rows come, with their positions, also where batches become
-    /// smaller on the way, or the rest of the file is left to the parquet crate, which reads whole what is left of row
-    /// groups.
+    /// Only the selected rows come from the pages that the index names, with their positions. That holds too if batches
+    /// become smaller on the way. It holds if the rest of the file is left to the parquet crate, which reads the rest
+    /// of row groups whole.
     #[test]
     fn selected_rows_come_from_their_pages(
         case in cases(),
@@ -482,7 +482,7 @@ fn by_plan(
     FlatPlan { columns }.batches(file, plan, &part, request).unwrap()
 }
 
-/// What happens where a batch is larger than Arrow can hold, at any moment: no row is lost or given twice.
+/// A batch may become larger than Arrow can hold at any moment: no row is lost or given twice.
 #[test]
 fn starting_anew_gives_every_row_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -535,7 +535,7 @@ fn what_is_encoded_in_other_ways_is_left_to_the_crate() {
     let plan = whole(&file);
     assert!(FlatPlan::of(&plan, &plan.leaves).is_none());
     assert!(FlatPlan::of(&plan, &[0].into()).is_some());
-    // As if the footer did not tell.
+    // This acts as if the footer did not name the encoding.
     let columns: Vec<Flat> = plan.leaves.iter().map(|leaf| flat(&plan.metadata, *leaf).unwrap()).collect();
     let early = leaf(&s, 1, Op::GtEq, vec![Value::Int(130)]);
     for (filter, first) in [(BoundPredicate::True, 0), (early, 130)] {

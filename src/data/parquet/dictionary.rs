@@ -86,7 +86,7 @@ mod tests {
         assert!(pays(&longs((0..20_000).map(|i| i % 10_000))));
         assert!(!pays(&longs((0..20_000).map(|i| i % 16_000))));
         assert!(pays(&longs(0..9_999)), "too few rows to tell");
-        // What comes after the first page does not count.
+        // Values after the first page do not count.
         assert!(!pays(&longs((0..40_000).map(|i| i.min(20_000)))));
     }
 

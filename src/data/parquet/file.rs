@@ -37,7 +37,7 @@ pub(crate) struct ParquetFile {
     store: Arc<dyn Store>,
     path: String,
     size: u64,
-    /// What was read from the end of a file in a remote store.
+    /// The bytes that were read from the end of a file in a remote store.
     tail: Vec<u8>,
     /// The footer and the Arrow schema that the types stored in the file give.
     pub metadata: ArrowReaderMetadata,
@@ -200,7 +200,7 @@ impl ParquetFile {
         bytes.pop().ok_or_else(|| Error::internal("the store gave no bytes for a range"))
     }
 
-    /// Ranges of the file, those at its end out of what was read when it was opened.
+    /// Ranges of the file. Those at its end come from the bytes that were read when it was opened.
     fn bytes(&self, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
         let from = self.size - (self.tail.len() as u64).min(self.size);
         let at_hand = |r: &Range<u64>| {
@@ -349,8 +349,8 @@ fn nanos_in(leaves: &BTreeSet<usize>) -> impl Fn(usize) -> TimeUnit {
     |leaf| if leaves.contains(&leaf) { TimeUnit::Nanosecond } else { TimeUnit::Microsecond }
 }
 
-/// What the parquet crate reads the file's columns as. The Arrow schema that writers embed is not trusted, so that
-/// types come from Parquet alone; 96-bit timestamps are read in the unit that their leaf column gets.
+/// The types in which the parquet crate reads the file's columns. The Arrow schema that writers embed is not trusted,
+/// so types come from Parquet alone. 96-bit timestamps are read in the unit of their leaf column.
 fn arrow_metadata(
     metadata: Arc<ParquetMetaData>,
     unit: &dyn Fn(usize) -> TimeUnit,
@@ -381,7 +381,8 @@ fn with_units(field: &FieldRef, units: &mut impl Iterator<Item = Option<TimeUnit
     Arc::new(ArrowField::clone(field).with_data_type(data_type))
 }
 
-/// Where a column chunk's column index and offset index are. Negative numbers give ranges that lie outside any file.
+/// The ranges of a column chunk's column index and offset index. Negative numbers give ranges that lie outside any
+/// file.
 fn index_ranges(chunk: &ColumnChunkMetaData) -> [Option<Range<u64>>; 2] {
     let range = |offset: Option<i64>, length: Option<i32>| {
         let (offset, length) = (offset? as u64, length? as u64);

@@ -96,7 +96,7 @@ fn pages_that_hide_their_compression_are_decompressed() {
     let properties = old().set_writer_version(WriterVersion::PARQUET_2_0).set_dictionary_enabled(false);
     let (s, path) = repeated(&dir, properties, 500);
     hide_compression(&path);
-    // Nothing tells that values are not what they seem, apart from the lengths of pages.
+    // Only the lengths of pages show that values are wrong.
     let e = read(&context(&s), &task(&path, BoundPredicate::True)).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::CorruptTable, "{e}");
     change_footer(&path, |footer| set_writer(footer, "parquet-cpp version 1.5.1-SNAPSHOT"));
@@ -204,7 +204,7 @@ fn an_index_that_contradicts_itself_is_not_used() {
             };
         }
     };
-    // What no page of 10 rows can have. Without counts, only the required column shows it.
+    // No page of 10 rows can have these counts. Without counts, only the required column shows it.
     for (nulls, counts, columns) in [
         (true, Some([-1; 4]), 1..=2),
         (true, Some([0; 4]), 1..=2),

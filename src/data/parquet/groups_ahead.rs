@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 32 << 20;
 /// Row groups that are fetched ahead at most: small ones cost the time of a request rather than that of their bytes.
 const MOST_GROUPS: usize = 4;
 
-/// What the decoder is going to ask for first in each of its row groups, and what of that is on its way.
+/// The column chunks that the decoder requests first in each of its row groups, and the requests under way.
 pub(crate) struct GroupsAhead {
     /// The column chunks of each row group.
     groups: Vec<Vec<Range<u64>>>,
@@ -23,7 +23,7 @@ pub(crate) struct GroupsAhead {
 }
 
 impl GroupsAhead {
-    /// For these leaf columns of these row groups, which are read whole.
+    /// Plans requests for these leaf columns of these row groups, which are read whole.
     pub(crate) fn new(footer: &ParquetMetaData, groups: &[usize], leaves: &BTreeSet<usize>) -> GroupsAhead {
         let chunks = |group: &usize| -> Vec<Range<u64>> {
             let columns = footer.row_groups().get(*group).map(|g| g.columns()).unwrap_or_default();

@@ -31,12 +31,12 @@ const DAY_NANOS: i64 = 86_400_000_000_000;
 /// last.
 const PARTLY: [i64; 2] = [i64::MIN.div_euclid(1_000_000), i64::MAX.div_euclid(1_000_000)];
 
-/// What milliseconds can't tell of a column's timestamps: those in the first and in the last millisecond may have been
-/// wrapped around to the other end when nanoseconds were read. Whether they were is seen if both are read.
+/// Finds timestamps that were wrapped around to the other end when nanoseconds were read. Milliseconds alone can't show
+/// that for the first and the last millisecond. Reading both units shows it.
 #[derive(Debug, Default)]
 pub(crate) struct AtTheEnds {
-    /// For each column with values in [`PARTLY`], a digest that says which of the two they are, in order. A whole file
-    /// may have them.
+    /// For each column with values in [`PARTLY`], a digest of which of the two each value is, in order. All values of a
+    /// file may be such values.
     columns: BTreeMap<String, DefaultHasher>,
 }
 
@@ -307,7 +307,7 @@ pub(crate) enum RowWriter<W: Write + Send> {
 }
 
 impl<W: Write + Send> RowWriter<W> {
-    /// Of a file that the parquet crate has begun for rows of an Arrow schema.
+    /// Makes a writer of a file that the parquet crate has begun for rows of an Arrow schema.
     ///
     /// # Errors
     /// Those of the sink.

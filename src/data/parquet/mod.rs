@@ -1,9 +1,9 @@
 //! Parquet data files to Arrow and back.
 //!
-//! `source` is the entry to reading. `file` opens a file and fetches its bytes; `checks` has what is checked and mended
-//! first. `plan` says which row groups, rows and columns are decoded; `row_groups` and `bloom_filters` leave out what
-//! the filter rules out. Flat columns are decoded here: `column_reader` reads the pages that `page_selection` names,
-//! with `column_chunk` and `values`. `read` leaves all other columns to the parquet crate.
+//! `source` is the entry to reading. `file` opens a file and fetches its bytes; `checks` has the checks and repairs
+//! that come first. `plan` says which row groups, rows and columns are decoded; `row_groups` and `bloom_filters` leave
+//! out rows that the filter rules out. Flat columns are decoded here: `column_reader` reads the pages that
+//! `page_selection` names, with `column_chunk` and `values`. `read` leaves all other columns to the parquet crate.
 //!
 //! `write` is the entry to writing. `schema` gives the Parquet schema, and `exact` the one of Paimon's files.
 //! `properties` and `dictionary` say how columns are encoded.

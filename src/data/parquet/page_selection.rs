@@ -39,7 +39,7 @@ pub(crate) fn selected_rows(plan: &DecodePlan) -> Vec<Selected> {
     groups.map(&mut of_group).collect()
 }
 
-/// What to fetch of a column chunk.
+/// The bytes to fetch from a column chunk.
 pub(crate) struct Fetch {
     /// Ascending ranges of the file.
     pub bytes: Vec<Range<u64>>,
@@ -48,7 +48,7 @@ pub(crate) struct Fetch {
 }
 
 impl Fetch {
-    /// For these rows of a row group; `None` if the recorded locations of pages are impossible.
+    /// Plans the fetch for these rows of a row group. `None` if the recorded locations of pages are impossible.
     pub(crate) fn of(file: &ParquetMetaData, group: usize, leaf: usize, selected: &[Range<usize>]) -> Option<Fetch> {
         let row_group = file.row_groups().get(group)?;
         let chunk = row_group.columns().get(leaf)?;
@@ -59,7 +59,7 @@ impl Fetch {
             return Some(Fetch { bytes: std::iter::once(first..end).collect(), rows: None });
         }
         let pages = file.offset_index()?.get(group)?.get(leaf)?.page_locations();
-        // What is before the first page is its dictionary.
+        // The bytes before the first page are the dictionary.
         let values = u64::try_from(pages.first()?.offset).ok()?;
         let (mut bytes, mut present) = (Vec::new(), Vec::new());
         extend(&mut bytes, first..values);

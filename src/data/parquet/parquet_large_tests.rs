@@ -109,7 +109,7 @@ fn a_dictionary_of_long_strings_makes_small_batches() {
     assert!(sizes.iter().all(|rows| rows * 4 * MIB <= BATCH_BYTES as usize), "{sizes:?}");
 }
 
-/// What happens where a batch overflows, at any moment: the rows to come are those that were not given yet.
+/// A batch may overflow at any moment: the next rows are those that were not given yet.
 #[test]
 fn decoding_anew_gives_every_row_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ fn decoding_anew_gives_every_row_once() {
     }
 }
 
-/// Where no column is read, nothing but the footer says how many rows there are.
+/// Only the footer says how many rows there are if no column is read.
 #[test]
 fn claims_of_endless_rows_are_refused() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
 //! Which columns of a Parquet file an engine's own reader reads correctly by name.
 //!
 //! Engines read by name and by place, where this reader uses field ids. They know no defaults, and a column that the
-//! file lacks is null. So a column is plain only if that gives the same rows: no other column has its name in upper or
-//! lower case, engines know its stored type, and nothing inside it was renamed or is missing.
+//! file lacks is null. So a column is plain only if that gives the same rows. No other column may have its name in
+//! upper or lower case. Engines must know its stored type. Nothing inside it may be renamed or missing.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const TAKEN_NAMES: [&str; 2] = ["_metadata", "_tmp_metadata_row_index"];
 /// How the rows of a file can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Plain {
-    /// By names: of each wanted column the file's name, `None` for a column that is null in every row.
+    /// By names: the file's name of each wanted column, `None` for a column that is null in every row.
     Columns(Vec<Option<String>>),
     /// Only by our reader, for this reason.
     Not(String),
@@ -34,7 +34,7 @@ pub(crate) enum Plain {
 /// reader will say so where it is read.
 ///
 /// # Errors
-/// Of the store, if it fails otherwise than by not having the file.
+/// The store's errors, except that the file does not exist.
 pub(crate) fn plain_columns(
     store: &Arc<dyn Store>,
     context: &ReadContext,

@@ -121,14 +121,14 @@ fn zstd_level(given: Option<i32>) -> i32 {
 }
 
 /// Distinct values that a filter of at most `most_bytes` bytes holds with a rate `fpp` of false positives. Parquet's
-/// split-block filter sets 8 bits a value. The writer makes it for that number and then folds it to what was needed.
+/// split-block filter sets 8 bits a value. The writer makes it for that number and then folds it to the needed size.
 fn values_of_bloom_filter(most_bytes: usize, fpp: f64) -> u64 {
     // Sizes are powers of two, of 32 bytes at least.
     let bytes = 1u64 << most_bytes.max(32).ilog2();
     ((-(1.0 - fpp.powf(0.125)).ln() * bytes as f64) as u64).max(1)
 }
 
-/// Where the leaves are in the file, by their full names in the table.
+/// The paths of the leaves in the file, by their full names in the table.
 type ColumnPaths = HashMap<String, ColumnPath>;
 
 fn paths(schema: &Schema, parquet: &SchemaDescriptor) -> ColumnPaths {
@@ -140,8 +140,8 @@ fn paths(schema: &Schema, parquet: &SchemaDescriptor) -> ColumnPaths {
     parquet.columns().iter().filter_map(column).collect()
 }
 
-/// The settings for files with rows of `schema`, which is `parquet` in the file. `statistics_bytes` is what statistics
-/// are cut to, `metadata` what else the footer says.
+/// The settings for files with rows of `schema`, which is `parquet` in the file. Statistics are cut to
+/// `statistics_bytes`. The footer gets the pairs `metadata`.
 ///
 /// # Errors
 /// `InvalidInput` for a property that can't be read, naming it.

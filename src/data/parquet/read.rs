@@ -1,6 +1,7 @@
 //! Decodes Parquet by the parquet crate: all columns that [`super::column_reader`] does not read.
 //!
-//! Where the filter needs only some of the columns, they are decoded first, and the others only for rows that stay.
+//! If the filter needs only some of the columns, they are decoded first. The others are decoded only for rows that
+//! stay.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,21 +74,21 @@ pub(super) fn decode(
     Ok(Started { batches: Box::new(ParquetBatches::new(decoding, batch_rows)?), leaves, test, keys_tested: false })
 }
 
-/// What is decoded, and how. That is enough to restart.
+/// The plan of decoding. It is enough to restart.
 pub(crate) struct Decoding {
     file: ParquetFile,
     plan: DecodePlan,
     columns: ProjectionMask,
-    /// What the decoder tests, and the columns that takes.
+    /// The test of the decoder, and the columns that it needs.
     test: Option<(Arc<RowTest>, ProjectionMask)>,
-    /// The leaf columns that it begins each row group with.
+    /// The leaf columns that it reads first in each row group.
     first: BTreeSet<usize>,
     needs_positions: bool,
     tells_positions: bool,
 }
 
 impl Decoding {
-    /// What can be told of what the decoder will ask for: whole row groups, if none of their pages are left out.
+    /// The requests of the decoder that can be predicted: whole row groups, if none of their pages are left out.
     fn ahead(&self) -> GroupsAhead {
         match &self.plan.selection {
             None => GroupsAhead::new(self.plan.metadata.metadata(), &self.plan.groups, &self.first),
@@ -123,7 +124,7 @@ impl Decoding {
     }
 }
 
-/// What the predicate inside the decoder reports to the reader outside.
+/// The report of the predicate inside the decoder to the reader outside.
 #[derive(Debug, Default)]
 struct Seen {
     rows: AtomicU64,
@@ -132,13 +133,13 @@ struct Seen {
     kept: Mutex<Upcoming>,
 }
 
-/// What is known of the rows that leave the decoder.
+/// The known positions of the rows that leave the decoder.
 enum DecodedPositions {
-    /// All rows do; these are the positions of those to come, if they matter.
+    /// All rows leave it. These are the positions of the next rows, if they matter.
     All(Option<Upcoming>),
-    /// Only rows that the predicate kept; it tells where they are.
+    /// Only rows that the predicate kept. It reports their positions.
     Kept,
-    /// Only rows that the predicate kept; it does not matter where they are.
+    /// Only rows that the predicate kept. Their positions do not matter.
     Unknown,
 }
 
@@ -277,7 +278,7 @@ impl Iterator for ParquetBatches {
 /// The test as the decoder runs it.
 struct DecoderTest {
     test: Arc<RowTest>,
-    /// Of the rows to come, if positions matter.
+    /// The positions of the next rows, if they matter.
     positions: Option<Upcoming>,
     tells_positions: bool,
 }

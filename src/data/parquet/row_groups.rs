@@ -1,6 +1,6 @@
 //! Which row groups and pages of a Parquet file a task has to read.
 //!
-//! A row group belongs to the task that holds its middle byte. Of those, statistics and page indexes leave out what the
+//! A row group belongs to the task that holds its middle byte. Statistics and page indexes leave out rows that the
 //! filter can't match. Both implement [`Bounds`], and the one pruning algorithm decides.
 
 use std::collections::{BTreeSet, HashMap};
@@ -27,8 +27,8 @@ use crate::expr::bounds::{Presence, Verdict, evaluate_leaf, may_match};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Bounds, ColumnBounds, Op};
 use crate::types::{FieldId, PrimitiveType, Schema, Value, ValueRef};
 
-/// The row groups whose middle byte lies in `range` (so parquet-mr divides a file among its splits: every row group has
-/// one middle, hence one task).
+/// The row groups whose middle byte lies in `range`. parquet-mr divides a file among its splits in this way. Every row
+/// group has one middle, hence one task.
 pub(crate) fn in_range(metadata: &ParquetMetaData, range: Range<i64>) -> Vec<usize> {
     let middle = |group: &RowGroupMetaData| {
         let start = group.columns().first().map_or(0, |first| {
@@ -41,7 +41,7 @@ pub(crate) fn in_range(metadata: &ParquetMetaData, range: Range<i64>) -> Vec<usi
     groups.filter(|(_, group)| range.contains(&middle(group))).map(|(i, _)| i).collect()
 }
 
-/// What is known of one column in some rows.
+/// The bounds and nulls of one column in some rows.
 #[derive(Debug, Default)]
 struct Known {
     lower: Option<Value>,
@@ -50,7 +50,7 @@ struct Known {
     nans: Presence,
 }
 
-/// What is known of a filter's columns in some rows.
+/// The bounds and nulls of a filter's columns in some rows.
 #[derive(Debug, Default)]
 struct KnownColumns(HashMap<FieldId, Known>);
 
@@ -81,7 +81,7 @@ pub(crate) struct RowGroupPruner<'a> {
 }
 
 impl<'a> RowGroupPruner<'a> {
-    /// For a filter on columns of `schema`, over a file with these columns and partition values.
+    /// Makes a pruner for a filter on columns of `schema`, over a file with these columns and partition values.
     pub(crate) fn new(filter: &'a BoundPredicate, schema: &Schema, file: &FileColumns, constants: &Constants) -> Self {
         let mut columns = HashMap::new();
         filter.for_each_leaf(&mut |leaf| {
@@ -163,7 +163,7 @@ impl ChunkColumn {
         let row_group = metadata.row_groups().get(group)?;
         let chunk = row_group.columns().get(index)?;
         let required = chunk.column_descr().max_def_level() == 0;
-        // Of a writer that counts nulls twice, only the count is wrong.
+        // Some writers count nulls twice. Then only the count is wrong.
         let counted = !writer_faults(metadata).null_counts;
         let statistics = chunk.statistics().filter(|s| !counted || !contradicts(chunk, s));
         let Some(statistics) = statistics else { return Some(self.known(required, None, false)) };
@@ -217,7 +217,7 @@ impl ChunkColumn {
         Some(ranges.into_iter().enumerate().map(known).collect())
     }
 
-    /// What the number of nulls says. Statistics never count NaNs, so floats may always have them.
+    /// The knowledge from the number of nulls. Statistics never count NaNs, so floats may always have them.
     fn known(&self, required: bool, nulls: Option<u64>, all_null: bool) -> Known {
         let nulls = match nulls {
             _ if all_null => Presence::Everywhere,
@@ -254,7 +254,7 @@ impl ChunkColumn {
     }
 }
 
-/// Whether statistics say of a column chunk what can't be, so that nothing of them can be believed.
+/// Whether the statistics of a column chunk are impossible, so that none of them can be trusted.
 fn contradicts(chunk: &ColumnChunkMetaData, statistics: &Statistics) -> bool {
     let Some(nulls) = statistics.null_count_opt() else { return false };
     let (nulls, values) = (i64::try_from(nulls).unwrap_or(i64::MAX), chunk.num_values());
@@ -282,7 +282,7 @@ fn index_contradicts(column: &ColumnDescriptor, index: &ColumnIndexMetaData, pag
     pages.iter().enumerate().any(contradicts)
 }
 
-/// What the statistics of these row groups say of a column in all rows: that it lies between two values, or is null.
+/// The range of a column in all rows, by the statistics of these row groups: it lies between two values, or is null.
 /// `True` if they don't show it.
 pub(crate) fn range_of(
     metadata: &ParquetMetaData,

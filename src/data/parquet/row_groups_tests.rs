@@ -87,7 +87,7 @@ fn statistics_and_page_indexes_leave_little_to_read() {
 /// Whether a test with a literal keeps a value.
 type Keeps = fn(i64, i64) -> bool;
 
-/// What a writer records of a column, and whether it shows by itself that it is wrong.
+/// The wrong statistics that a writer records for a column.
 #[derive(Clone, Copy, Debug)]
 struct Lie {
     swapped: bool,

@@ -59,7 +59,7 @@ const EARLY: Flaw = "its values end early";
 /// Values of a page, by number: first and how many.
 pub(crate) type Span = (usize, usize);
 
-/// What becomes of a column's values.
+/// How a column's values become Arrow values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FlatKind {
     pub data_type: DataType,
@@ -83,7 +83,7 @@ enum ValueLayout {
 }
 
 impl FlatKind {
-    /// What the column is read as; `None` if not here.
+    /// The kind in which the column is read; `None` if it can't be read here.
     pub(crate) fn of(column: &ColumnDescriptor, data_type: &DataType) -> Option<FlatKind> {
         use DataType as D;
         use PhysicalType as P;
@@ -131,7 +131,7 @@ enum Gathered {
     Decimals(Vec<i128>),
     Bits(BooleanBufferBuilder),
     Bytes(Vec<i32>, Vec<u8>),
-    /// Of a dictionary.
+    /// Indices into a dictionary.
     Indices(Vec<u32>),
 }
 
@@ -141,10 +141,10 @@ pub(crate) struct GatheredValues {
     kind: Arc<FlatKind>,
     /// Rows that are likely to come.
     expected: usize,
-    /// What is done: values of a dictionary and plain ones don't mix.
+    /// The finished arrays: values of a dictionary and plain ones don't mix.
     done: Vec<ArrayRef>,
     gathered: Gathered,
-    /// Of the rows gathered.
+    /// The nulls of the rows gathered.
     nulls: NullBufferBuilder,
 }
 
@@ -203,8 +203,8 @@ impl GatheredValues {
         Ok(())
     }
 
-    /// Adds `spans` of the next `count` plain values, which start at byte `at` of the page and are a part of the `left`
-    /// that it still has.
+    /// Adds `spans` of the next `count` plain values. The values start at byte `at` of the page, which still has `left`
+    /// of them.
     pub(crate) fn plain(
         &mut self,
         (page, at): (&[u8], &mut usize),

@@ -89,7 +89,7 @@ impl ParquetSettings {
     }
 }
 
-/// The bytes' way to the store; what it holds can be taken out for the final step.
+/// The bytes' way to the store. The store's writer can be taken out for the final step.
 struct Sink(Option<Box<dyn StoreWriter>>);
 
 impl Sink {
@@ -149,7 +149,7 @@ impl NewParquetFile {
     /// Begins a file at `path`.
     ///
     /// # Errors
-    /// What [`Store::create`] gives.
+    /// The errors of [`Store::create`].
     pub(crate) fn create(store: &dyn Store, path: String, settings: Arc<ParquetSettings>) -> Result<Self> {
         let sink = Some(Sink(Some(store.create(&path)?)));
         let nan_counts = settings.floats.iter().map(|f| (f.id, 0)).collect();

@@ -1,5 +1,5 @@
-//! The footer of a Parquet file: decoded without statistics of the wrong form, and mended where a writer's fault would
-//! lead a reader to the wrong bytes.
+//! The footer of a Parquet file. It is decoded without statistics of the wrong form. It is mended where a writer's
+//! fault would lead a reader to the wrong bytes.
 
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{

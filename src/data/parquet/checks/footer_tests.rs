@@ -82,7 +82,7 @@ fn a_chunk_gets_the_bytes_that_an_old_writer_forgot() {
 #[test]
 fn statistics_of_another_width_are_left_out() {
     let bytes = written("somebody");
-    // Of `a`: a maximum of 4 bytes, then a minimum.
+    // The statistics of `a`: a maximum of 4 bytes, then a minimum.
     let from = [&[0x18, 4][..], &2i32.to_le_bytes(), &[0x18, 4], &1i32.to_le_bytes()].concat();
     for odd in [&[0x18, 3, 2, 0, 0][..], &[0x18, 8, 2, 0, 0, 0, 0, 0, 0, 0], &[0x18, 0]] {
         let to = [odd, &[0x18, 4], &1i32.to_le_bytes()].concat();

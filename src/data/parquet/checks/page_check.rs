@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 /// The environment variable that sets the budget, in bytes.
 const VARIABLE: &str = "FRAZIL_MAX_INFLATED_BYTES";
 
-/// What the large pages that are open at the same time may decompress to, if their bytes are few.
+/// Most bytes that the large pages open at the same time may decompress to, if their own bytes are few.
 const BUDGET: u64 = 1 << 30;
 
 /// Smaller pages don't count.
@@ -37,7 +37,7 @@ const PAGE_SLACK: i64 = 16 << 20;
 /// Values that a page of a repeated column may hold, regardless of its size.
 const REPEATED_SLACK: i64 = 1 << 24;
 
-/// Bytes that the parquet crate may make of a gzip page without a check of what they really are.
+/// Bytes that the parquet crate may decompress from a gzip page without a check of the real size.
 const UNCHECKED_BYTES: usize = 256 << 20;
 
 /// The largest factor by which gzip can expand bytes.
@@ -52,7 +52,7 @@ fn budget() -> u64 {
     *GIVEN.get_or_init(|| named().unwrap_or(BUDGET))
 }
 
-/// Adds up what large pages take that are open at the same time: one of each column.
+/// Adds up the memory of large pages that are open at the same time: one for each column.
 #[derive(Default)]
 pub(crate) struct PageBudget {
     /// The largest such page of each column chunk.
@@ -78,7 +78,7 @@ impl PageBudget {
     /// Compares the sum with the budget.
     ///
     /// # Errors
-    /// `CorruptTable`, naming the budget and what raises it.
+    /// `CorruptTable`, naming the budget and the variable that raises it.
     pub(crate) fn check(&self) -> Result<()> {
         self.check_against(budget())
     }
@@ -164,7 +164,7 @@ pub(crate) fn check_pages(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> std::res
     Ok(largest)
 }
 
-/// Checks what stands inside of pages that the parquet crate will decode.
+/// Checks the contents of pages that the parquet crate will decode.
 ///
 /// # Errors
 /// `CorruptTable` if a page decompresses to more than it claims, or claims more strings than it has values.
@@ -260,7 +260,7 @@ fn check_page(chunk: &ColumnChunkMetaData, header: &PageHeader, page: &Page) -> 
     delta::check_lengths(header.encoding, values, header.values)
 }
 
-/// Where a page's levels end that begin at `at`.
+/// The place where a page's levels end. They begin at `at`.
 fn behind_levels(
     bytes: &[u8],
     at: usize,

@@ -63,7 +63,7 @@ pub(crate) struct Importer {
 }
 
 impl Importer {
-    /// For a table with this schema, spec and these properties.
+    /// Makes an importer for a table with this schema, spec and these properties.
     ///
     /// # Errors
     /// `CorruptTable` if the table's name mapping can't be read.
@@ -91,9 +91,9 @@ impl Importer {
     /// Reads the footer of a file, and required columns whose nulls the footer does not count.
     ///
     /// # Errors
-    /// `InvalidInput` if its columns or values do not fit the table's, if it has none of them or those of another
-    /// table, if a required one is null, if it stores ids of rows, or if its rows are of several partitions;
-    /// `CorruptTable` if it is not an intact Parquet file; the store's.
+    /// `InvalidInput` if its columns or values do not fit the table's; if it has none of them, or those of another
+    /// table; if a required one is null; if it stores ids of rows; if its rows are of several partitions;
+    /// `CorruptTable` if it is not an intact Parquet file; the store's errors.
     pub(crate) fn import(&self, path: &str) -> Result<ImportedFile> {
         self.read(path).with("path", path)
     }
@@ -123,7 +123,7 @@ impl Importer {
     ///
     /// # Errors
     /// As [`Importer::import`]; `InvalidInput` if a column has not the field id and the stored type that Iceberg's
-    /// writers give it, or if statistics tell of another partition.
+    /// writers give it; `InvalidInput` if statistics show another partition.
     pub(crate) fn import_own(&self, path: &str, partition: &[Option<Value>]) -> Result<DataFile> {
         let read = || {
             let parquet = ParquetFile::open(&self.store, path)?;
@@ -242,7 +242,7 @@ impl Importer {
             StoredLineage::Values => return Err(has_lineage(&field)),
             StoredLineage::Unknown => {}
         }
-        // What rows without an id inherit, which no other has.
+        // Rows without an id inherit this value, which no other row has.
         let none = i64::MIN / 2;
         let own = DataFile { first_row_id: Some(none), sequence_number: Some(none), ..file.clone() };
         let projection = Schema::new(self.schema.id, vec![field.clone()], Vec::new());
