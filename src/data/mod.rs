@@ -10,7 +10,7 @@
 //! 2. [`deletes`] reads delete files and says which rows they delete.
 //! 3. [`read::live`] gives the rows of one file that its deletes leave.
 //! 4. [`read::task`] gives the rows of a task of any kind. A task reads one file, merges several files ([`merge`]), or
-//!    tells what a commit changed (`changes`).
+//!    gives the changes of a commit (`changes`).
 //!
 //! Folders:
 //!

@@ -1,4 +1,4 @@
-//! What the tests of this folder share: files, tasks, filters, rows as text.
+//! Shared code of this folder's tests: files, tasks, filters, rows as text.
 
 use std::sync::Arc;
 

@@ -139,7 +139,7 @@ impl CompactMerge {
         let context = Arc::new(ReadContext { batch_rows, ..self.merge.context.as_ref().clone() });
         let reading = MergeInput { store, context: &context, cache };
         let all = Arc::new(BoundPredicate::True);
-        // Expired rows also decide which row of a key is the first.
+        // Rows that do not stay also decide which row of a key is the first.
         let seen_above = if matches!(self.merge.rows, RowMerge::First { .. }) { &all } else { &self.stays };
         let mut files: Vec<Arc<ScanTask>> = Vec::new();
         let mut sources = Vec::new();

@@ -2,7 +2,7 @@
 //!
 //! The columns of a file are those of the schema that it was written with, by name at every depth. Elements, keys and
 //! values are found by their place. Ids in the file don't count: only Parquet files have them, and variants have other
-//! ids inside. Where the type of a column was changed since, its values are cast.
+//! ids inside. Values are cast if the type of their column was changed since.
 //!
 //! Source: Paimon specification, "Schema"; where it is silent, Java's `FormatReaderMapping` and `SpecialFields`.
 
@@ -17,7 +17,7 @@ const SEQUENCE: &str = "_SEQUENCE_NUMBER";
 const KIND: &str = "_VALUE_KIND";
 const ROW_NUMBER: &str = "_ROW_ID";
 
-/// The two columns that files of tables with a key have besides those of the table.
+/// The two columns that files of tables with a key have in addition to the table's columns.
 pub(crate) fn key_value_columns() -> [Field; 2] {
     [
         Field::new(SEQUENCE_ID, SEQUENCE, false, PrimitiveType::Long),
@@ -40,7 +40,7 @@ impl FileColumns {
     /// Gives the columns of a Paimon table's data file their ids, to be read as columns of `wanted`.
     ///
     /// # Errors
-    /// As [`columns_of`]; `Unsupported` for types that are not cast to what their column has now.
+    /// As [`columns_of`]; `Unsupported` for types that can't be cast to the column's current type.
     pub(crate) fn identify_bucket_file(
         &mut self,
         buckets: &BucketContext,

@@ -1,8 +1,8 @@
 //! Casts leaf values from the type that a file stores to the type that the table has now, and makes arrays of single
 //! values.
 //!
-//! Besides the promotions of schema evolution (specification, "Schema Evolution") it reads what other writers than
-//! Java's store: narrow and unsigned integers, times and timestamps in other units, text without its annotation.
+//! It does the promotions of schema evolution (specification, "Schema Evolution"). It also reads types of writers other
+//! than Java's: narrow and unsigned integers, times and timestamps in other units, text without its annotation.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::types::{PrimitiveType, Value, temporal};
 pub(crate) struct Cast {
     step: CastStep,
     target: DataType,
-    /// What happens to the values after that.
+    /// The cast of the values after that.
     then: Option<DeclaredCast>,
 }
 

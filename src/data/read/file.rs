@@ -1,6 +1,6 @@
 //! Opens one file and reads its rows.
 //!
-//! The file is opened as its format says. The parts that the residual filter rules out are skipped. Of the others, the
+//! The file is opened as its format says. The parts that the residual filter rules out are skipped. In the others, the
 //! columns that the filter and the projection need are decoded. The rows on which the filter is true get the schema of
 //! the projection. [`open_rows`] gives them before deletes are applied, with their positions in the file.
 
@@ -44,7 +44,7 @@ pub fn open_rows(
 /// The rows of a task that satisfy its residual and that the deletes of `load` leave; `None` if no row can stay.
 ///
 /// # Errors
-/// As [`open_rows`], and those of `load`.
+/// The errors of [`open_rows`] and of `load`.
 pub(super) fn open_live(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
@@ -106,7 +106,7 @@ pub(super) fn check_supported(task: &ScanTask) -> Result<()> {
 /// read.
 pub(super) type LoadDeletes<'a> = dyn Fn(&dyn Fn(FieldId) -> BoundPredicate) -> Result<DeleteFilter> + 'a;
 
-/// What a reader is for.
+/// The purpose of a reader.
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
     /// The rows that the task's deletes leave.
@@ -212,7 +212,7 @@ fn identified(file: &mut dyn FormatFile, context: &ReadContext, data_file: &Data
     Ok(columns)
 }
 
-/// Parts a filter into what can be told of rows at once and what only when it is known which of them are deleted.
+/// Splits a filter into two parts. The first can be tested at once, the second only when the deleted rows are known.
 fn split_filter(filter: &BoundPredicate, keep_deleted: bool) -> (BoundPredicate, Option<BoundPredicate>) {
     if !keep_deleted || !filter.field_ids().contains(&DELETED) {
         return (filter.clone(), None);

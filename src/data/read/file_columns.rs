@@ -16,13 +16,13 @@ use crate::types::{FieldId, PrimitiveType, Schema};
 pub(crate) struct FileColumn {
     /// Its field id, if the file or the table's name mapping has one for it.
     pub(crate) id: Option<FieldId>,
-    /// What its values are read as.
+    /// The type in which its values are read.
     pub field: FieldRef,
     /// The leaf columns below it.
     pub leaves: Range<usize>,
-    /// Of a struct its members, of a list its element, of a map key and value.
+    /// The members of a struct, the element of a list, or the key and value of a map.
     pub children: Vec<FileColumn>,
-    /// What makes its values those of the type that the column was given since, where that is not a promotion.
+    /// The cast to the column's current type, if that is not a promotion.
     pub declared_cast: Option<DeclaredCast>,
 }
 
@@ -71,7 +71,7 @@ impl FileColumn {
             (_, []) => {
                 leaves.insert(self.leaves.start);
             }
-            // Of a map the decoder takes keys and values together.
+            // The decoder takes keys and values of a map together.
             (DataType::Map(..), pair) => pair.iter().for_each(|column| column.add_witness(leaves)),
             (_, [first, ..]) => {
                 let plain = self.children.iter().find(|c| c.children.is_empty());
@@ -91,13 +91,13 @@ impl FileColumn {
 pub(crate) struct FileColumns(pub(crate) Vec<FileColumn>);
 
 impl FileColumns {
-    /// Of the Arrow schema of the whole file, as its format gives it.
+    /// Makes the columns from the Arrow schema of the whole file, as its format gives it.
     pub(crate) fn new(schema: &ArrowSchema) -> FileColumns {
         let mut next_leaf = 0;
         FileColumns(schema.fields().iter().map(|f| FileColumn::new(f, &mut next_leaf)).collect())
     }
 
-    /// In the file's order.
+    /// The columns in the file's order.
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, FileColumn> {
         self.0.iter()
     }

@@ -26,7 +26,7 @@ use crate::expr::BoundPredicate;
 /// The conditions on rows, and the requested columns. Columns are not placed yet.
 pub(crate) struct ReadRequest {
     pub projection: Projection,
-    /// What rows must satisfy, and its columns.
+    /// The filter that rows must satisfy, and its columns.
     pub test: (Arc<BoundPredicate>, FilterColumns),
     /// The same, for conditions that need to know which rows are deleted.
     pub late: Option<(Arc<BoundPredicate>, FilterColumns)>,
@@ -120,7 +120,7 @@ impl FileReader {
         Ok(None)
     }
 
-    /// What filter and deletes leave of a batch of the source, in the wanted columns.
+    /// The rows of a batch that filter and deletes leave, in the wanted columns.
     fn left_of(&mut self, batch: RecordBatch, mut positions: RowPositions) -> Result<RawRows> {
         let rows = batch.num_rows();
         let mut kept = match &self.test {

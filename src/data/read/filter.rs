@@ -1,8 +1,8 @@
 //! Which rows a filter keeps, exactly.
 //!
-//! Spark SQL's meaning: three-valued logic, NaN equals NaN and is above all numbers, -0.0 equals 0.0. A bound filter is
-//! in negation normal form, so a row is kept by `and` if both sides keep it and by `or` if one does: "false" and
-//! "unknown" need not be told apart, and every leaf is a mask of the rows on which it is true.
+//! The meaning is Spark SQL's: three-valued logic, NaN equals NaN and is above all numbers, -0.0 equals 0.0. A bound
+//! filter is in negation normal form. So `and` keeps a row if both sides keep it, and `or` if one side does. "False"
+//! and "unknown" need not be distinguished. Every leaf is a mask of the rows on which it is true.
 
 use std::cmp::Ordering;
 
@@ -19,8 +19,8 @@ use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::types::{FieldId, PrimitiveType, Transform, Value, ValueRef};
 
 /// The rows on which `filter` is true. `lookup` gives the columns by id, in the Arrow type of the table's type
-/// ([`to_arrow`](crate::data::arrow::schema::to_arrow)) and with `rows` values; members of structs are null where a
-/// struct around them is.
+/// ([`to_arrow`](crate::data::arrow::schema::to_arrow)) and with `rows` values. Members of structs are null where a
+/// struct around them is null.
 ///
 /// # Errors
 /// `Internal` if a column is not given or of another type than the filter was bound to.

@@ -134,8 +134,8 @@ pub(crate) fn key_path(context: &ReadContext, id: FieldId) -> Result<Vec<&Field>
     }
 }
 
-/// Refuses an equality delete file without this key column: a writer gives the file all columns that it deletes by, so
-/// the file is damaged or another one, and as nulls its keys would delete other rows.
+/// Refuses an equality delete file without this key column: a writer gives the file all columns that it deletes by. So
+/// the file is damaged or another one. If its keys were read as nulls, they would delete other rows.
 ///
 /// # Errors
 /// `CorruptTable`; as [`key_path`].
@@ -197,7 +197,7 @@ fn descend(column: &ArrayRef, steps: usize) -> Result<ArrayRef> {
     ))
 }
 
-/// Where a filter's leaf column is in a file, for pruning.
+/// The place of a filter's leaf column in a file, for pruning.
 #[derive(Debug)]
 pub(crate) enum Located {
     /// A leaf column, not inside any list or map, and its way to the table's type.
@@ -238,7 +238,7 @@ pub(crate) fn locate(id: FieldId, schema: &Schema, file: &FileColumns, constants
                     (None, _) if field.required || field.initial_default.is_some() => return Located::Unknown,
                     (None, _) => None,
                 };
-                // What is in a struct is null where the struct is.
+                // Members of a struct are null where the struct is null.
                 return match depth == 0 || value.is_none() {
                     true => Located::Constant(value),
                     false => Located::Unknown,

@@ -15,8 +15,8 @@ thread_local! {
 /// Runs a step of a decoder and turns its panics into `CorruptTable`.
 ///
 /// On damaged bytes such crates sometimes fail an assertion or an index check instead of returning an error. Such a
-/// panic says nothing about this process: what was being decoded is dropped, and the file is reported. So nothing is
-/// printed of it either; what it said becomes the error's source.
+/// panic shows no fault of this process: the decoder's data is dropped, and the file is reported. So the panic is not
+/// printed either. Its message becomes the error's source.
 pub(crate) fn guard<T>(step: impl FnOnce() -> Result<T>) -> Result<T> {
     keep_quiet();
     GUARDED.set(GUARDED.get() + 1);

@@ -1,4 +1,4 @@
-//! From the columns that a file has to the columns that a reader wants.
+//! Turns the columns of a file into the columns that a reader wants.
 //!
 //! Columns are matched by field id at every depth, never by name or position (specification, "Column Projection"). Only
 //! the element of a list and the key and value of a map are matched by their place. A column that the file lacks comes
@@ -38,7 +38,7 @@ enum ColumnSource {
     Row(RowColumn, Option<Box<ColumnSource>>),
 }
 
-/// What happens to the arrays of a stored column.
+/// The conversion of the arrays of a stored column.
 #[derive(Clone, Debug)]
 enum ProjectedNode {
     Leaf(Cast),
@@ -266,8 +266,8 @@ impl Projection {
     /// Plans it for a file. Call [`Projection::place`] before use.
     ///
     /// # Errors
-    /// `CorruptTable` if a stored type has no way to the table's, a required column without default is absent, or a
-    /// default is not a value of its column's type.
+    /// `CorruptTable` if a stored type can't be converted to the table's; if a required column without default is
+    /// absent; if a default is not a value of its column's type.
     pub(crate) fn plan(wanted: &[Field], file: &FileColumns, constants: &Constants) -> Result<Projection> {
         let mut planner = Planner { constants, leaves: BTreeSet::new() };
         let members = planner.members(wanted, &file.0, "")?;

@@ -38,7 +38,7 @@ pub struct Ahead {
     pub ordered: bool,
     /// Whether it is likely that only some of the first batches are wanted.
     pub few: bool,
-    /// Whether all batches are going to be kept, so that nothing is won by waiting until they are taken.
+    /// Whether all batches are going to be kept. Then waiting until they are taken has no use.
     pub all: bool,
 }
 
@@ -108,7 +108,7 @@ struct TaskPiece {
     ready_bytes: usize,
 }
 
-/// What is left of a piece.
+/// The rest of a piece.
 enum Rest {
     Unopened(Box<ScanTask>),
     Open(Batches),
@@ -219,7 +219,7 @@ impl Drop for ReadAhead {
 }
 
 impl AheadState {
-    /// What is ready to be taken.
+    /// The next batch or error that is ready.
     fn pop(&mut self, ordered: bool) -> Option<Result<RecordBatch>> {
         loop {
             let at = match ordered {
@@ -238,7 +238,7 @@ impl AheadState {
         }
     }
 
-    /// What to do next: read on in the first piece that is needed, else plan.
+    /// The next step: read on in the first piece that is needed, else plan.
     fn next_step(&mut self, ahead: Ahead) -> Option<AheadStep> {
         let wants = |p: &&mut TaskPiece| {
             let has_room = p.ready.len() < BATCHES_AHEAD && p.ready_bytes < BYTES_AHEAD;
@@ -269,7 +269,7 @@ impl AheadState {
         self.ended = true;
     }
 
-    /// What a thread found of a piece.
+    /// Adds the batch that a thread read from a piece.
     fn put(&mut self, number: u64, found: Result<Option<(RecordBatch, Batches)>>) {
         let Some(piece) = self.pieces.iter_mut().find(|p| p.number == number) else { return };
         match found {
@@ -324,7 +324,7 @@ impl AheadShared {
         Ok(())
     }
 
-    /// What each thread does.
+    /// The work of each thread.
     fn run(self: &Arc<Self>) {
         let mut state = self.lock();
         while !self.is_closed() {
@@ -334,7 +334,7 @@ impl AheadShared {
                 state.idle -= 1;
                 continue;
             };
-            // Where there is something to do there may be more.
+            // There may be more work.
             if state.idle > 0 {
                 self.work.notify_one();
             } else if state.threads.len() < self.threads && !matches!(step, AheadStep::Plan(_)) {
@@ -378,7 +378,7 @@ impl AheadShared {
     }
 }
 
-/// What ends the work of a stream that nobody reads any more.
+/// The error that ends the work of a stream that nobody reads any more.
 fn closed() -> Error {
     Error::internal("the stream was closed")
 }

@@ -12,7 +12,7 @@ use crate::format::task::DataFile;
 use crate::types::FieldId;
 use crate::types::metadata_columns::{DELETED, LAST_UPDATED, POS, ROW_ID};
 
-/// What is known of a batch's rows besides their columns.
+/// Facts about a batch's rows in addition to their columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowFacts<'a> {
     /// The number of rows.

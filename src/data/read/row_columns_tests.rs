@@ -149,7 +149,7 @@ fn a_table_without_partition_fields_has_a_null_partition() {
     assert!(batches.iter().all(|b| b.column(1).null_count() == b.num_rows()));
 }
 
-/// What deletes a row: its position, a vector, or its key.
+/// The kind of delete that removes a row: its position, a vector, or its key.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Positions,

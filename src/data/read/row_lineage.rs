@@ -1,7 +1,7 @@
 //! Row ids and the commits that last changed rows (format version 3).
 //!
-//! A file may store both. Where it does not, or has null, the id follows from the row's place in the file, and the
-//! commit is the one of the file. Rows of files without a first row id have neither.
+//! A file may store both. If it does not, or has null, the id follows from the row's place in the file, and the commit
+//! is that of the file. Rows of files without a first row id have neither.
 //!
 //! Source: Iceberg specification, "Row Lineage" and "Reserved Field IDs".
 

@@ -1,4 +1,4 @@
-//! What a file format implements, so that its files can be read.
+//! The traits that a file format implements, so that its files can be read.
 //!
 //! A format is a [`FormatFile`]. It tells the columns of a file as an Arrow schema whose fields carry field ids. It
 //! decodes the wanted leaf columns to batches, with the positions of their rows.
@@ -26,10 +26,10 @@ use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::types::{FieldId, Schema};
 
-/// Bytes that a source keeps a batch to where rows are large: several batches of several files are in memory at once.
+/// Most bytes of a batch if rows are large: several batches of several files are in memory at once.
 pub(crate) const BATCH_BYTES: u64 = 32 << 20;
 
-/// What a source says where a batch would have more bytes than the offsets of Arrow's strings can count.
+/// The error of a source if a batch would have more bytes than the offsets of Arrow's strings can count.
 #[cold]
 pub(crate) fn too_large() -> Error {
     Error::unsupported("the rows of a batch have more than 2 GiB in one column")
@@ -49,7 +49,7 @@ pub(crate) trait FormatFile {
     /// Confines it to a part of its rows. `false` if none of them can matter.
     fn narrow(&mut self, part: &FilePart<'_>) -> Result<bool>;
 
-    /// What is true of a column in all rows of that part, `True` if nothing is known.
+    /// A predicate that holds for a column in all rows of that part. `True` if nothing is known.
     fn range_of(&self, _part: &FilePart<'_>, _column: FieldId) -> BoundPredicate {
         BoundPredicate::True
     }
@@ -63,18 +63,18 @@ pub(crate) trait FormatFile {
 pub(crate) struct FilePart<'a> {
     /// The bytes that the task covers: from `i64::MIN` or to `i64::MAX` where it reaches an end of the file.
     pub range: Range<i64>,
-    /// What rows must satisfy; it speaks of columns of `schema`. Files may use it to skip rows.
+    /// The filter that rows must satisfy, on columns of `schema`. Files may use it to skip rows.
     pub filter: &'a Arc<BoundPredicate>,
     pub schema: &'a Schema,
     /// The file's columns.
     pub columns: &'a FileColumns,
     /// Values of columns that the file lacks.
     pub constants: &'a Constants,
-    /// What the table records about the file.
+    /// The size that the table records for the file.
     pub recorded: RecordedSize,
 }
 
-/// What a manifest says of a file. A file may have more than that, and is read as it is.
+/// The size of a file in a manifest. A file may have more than that, and is read as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecordedSize {
     pub rows: u64,
@@ -114,12 +114,12 @@ impl RecordedSize {
     }
 }
 
-/// What of the rows is wanted.
+/// The wanted rows and columns.
 #[derive(Debug)]
 pub(crate) struct DecodeRequest {
     /// The leaf columns of rows that stay.
     pub leaves: BTreeSet<usize>,
-    /// Which rows stay; the leaf columns it needs come on top.
+    /// The test of which rows stay. The leaf columns it needs are read in addition.
     pub test: RowTest,
     /// The columns of deletes by key, which are among `leaves`; empty if there are no such deletes.
     pub keys: FilterColumns,
@@ -152,11 +152,11 @@ pub(crate) struct Started {
     pub keys_tested: bool,
 }
 
-/// Batches of a file's wanted leaf columns, each with the positions of its rows; those may be left out if they matter
-/// to no one any more.
+/// Batches of a file's wanted leaf columns, each with the positions of its rows. Positions may be left out if nobody
+/// needs them any more.
 pub(crate) type DecodedBatches = Box<dyn Iterator<Item = Result<(RecordBatch, RowPositions)>> + Send>;
 
-/// What is tested before anything else: the filter and deletes by position, on batches of the file as they come.
+/// The test that comes first: the filter and deletes by position, on batches of the file as they come.
 #[derive(Debug)]
 pub(crate) struct RowTest {
     pub(super) filter: Arc<BoundPredicate>,
@@ -165,7 +165,7 @@ pub(crate) struct RowTest {
 }
 
 impl RowTest {
-    /// Of a filter alone, on columns that are placed.
+    /// Makes a test of a filter alone, on columns that are placed.
     #[cfg(test)]
     pub(crate) fn new(filter: Arc<BoundPredicate>, columns: FilterColumns) -> RowTest {
         RowTest { filter, columns, deletes: None }
@@ -181,7 +181,7 @@ impl RowTest {
         self.columns.needs_positions() || self.deletes.as_ref().is_some_and(|d| d.has_positions())
     }
 
-    /// Of the rows of `kept` those that deletes by key leave; `keys` are placed as the test is.
+    /// The rows of `kept` that deletes by key leave. `keys` are placed as the test is.
     pub(crate) fn keep_keys(
         &self,
         keys: &FilterColumns,

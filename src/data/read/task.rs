@@ -1,7 +1,7 @@
 //! Reads the rows of any kind of task.
 //!
 //! [`read_task`] is the entry to reading. A task reads one file ([`super::live`]), merges the files of a bucket
-//! ([`crate::data::merge`]), or tells what a commit changed ([`crate::data::changes`]).
+//! ([`crate::data::merge`]), or gives the changes of a commit ([`crate::data::changes`]).
 
 use std::sync::Arc;
 

@@ -122,7 +122,7 @@ fn truth(filter: &BoundPredicate, row: &Row) -> Option<bool> {
             match leaf.op {
                 Op::IsNull => return Some(is_null),
                 Op::NotNull => return Some(!is_null),
-                // As Spark's isnan: null is not NaN.
+                // Null is not NaN, as in Spark's isnan.
                 Op::IsNan | Op::NotNan if is_null => return Some(leaf.op == Op::NotNan),
                 _ => {}
             }

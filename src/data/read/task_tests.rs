@@ -196,7 +196,7 @@ fn structs_in_lists_and_maps_change_too() {
     assert_eq!(read_rows(&now, &path, leaf(&now, 6, Op::IsNull, vec![])), ["-|[{new: -, b: -}]"]);
 }
 
-/// Where nothing but a map is there to tell whether a struct is null.
+/// Only a map tells whether a struct is null.
 #[test]
 fn structs_of_maps_lose_their_members() {
     let dir = dir();

@@ -87,8 +87,8 @@ impl Conformer {
     /// `first_row` is the number of the batch's first row, for messages only.
     ///
     /// # Errors
-    /// `InvalidInput`, naming the column, if the batch has a column that the table lacks, lacks a required one, has a
-    /// column of a type that can't become the table's without loss, or a null or too large value (then with its row).
+    /// `InvalidInput`, naming the column, if the batch has a column that the table lacks; if it lacks a required one;
+    /// if a type can't become the table's without loss; if a value is null or too large (then with its row).
     pub fn conform(&mut self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
         let input = batch.schema();
         if self.plan.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, &input) && known.fields() != input.fields()) {
@@ -222,7 +222,8 @@ fn list_element(ty: &DataType) -> Option<&FieldRef> {
 }
 
 impl ConformNode {
-    /// This field's array out of its siblings. `parent` says which structs around it are null; what they hold is void.
+    /// This field's array out of its siblings. `parent` says which structs around it are null. Values in null structs
+    /// do not count.
     fn of(&self, siblings: &[ArrayRef], rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef, Refusal> {
         let array = match self.source.and_then(|i| siblings.get(i)) {
             None if let ConformKind::Default(row) = &self.kind => defaults::repeat(row, rows).map_err(Refusal::from),

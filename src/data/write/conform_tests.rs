@@ -220,7 +220,7 @@ fn what_would_lose_something_is_refused() {
     assert!(refusal(P::Uuid, a(BinaryArray::from_vec(vec![b"short"]))).contains("16 bytes"));
 }
 
-/// What a null hides is not looked at.
+/// Values under a null are not checked.
 #[test]
 fn hidden_values_do_no_harm() {
     let nulls = NullBuffer::from(vec![true, false]);

@@ -9,8 +9,8 @@
 //! positions.
 //!
 //! Source: Iceberg specification, "Position Delete Files", "Deletion Vectors", "Reserved Field IDs"; Puffin
-//! specification, "deletion-vector-v1"; Java Iceberg's `PositionDeleteWriter` and `BaseDVFileWriter` for what is
-//! recorded.
+//! specification, "deletion-vector-v1"; Java Iceberg's `PositionDeleteWriter` and `BaseDVFileWriter` for the recorded
+//! values.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -41,7 +41,7 @@ const GRANULARITY: &str = "write.delete.granularity";
 /// Rows that are written to a file at a time.
 const ROWS_AT_ONCE: usize = 8192;
 
-/// What positions are written as.
+/// The form in which positions are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeleteForm {
     /// Position delete files, for tables of format version 2.
@@ -51,7 +51,7 @@ pub enum DeleteForm {
 }
 
 impl DeleteForm {
-    /// What tables of a format version take.
+    /// The form for tables of a format version.
     ///
     /// # Errors
     /// `Unsupported` for version 1, which has no deletes of rows.
@@ -87,7 +87,7 @@ impl Granularity {
     }
 }
 
-/// What is to be deleted of one data file.
+/// The deletes of one data file.
 #[derive(Debug)]
 struct Deletes {
     partition: Arc<Partition>,
@@ -96,13 +96,13 @@ struct Deletes {
 
 /// Writes positions of deleted rows into new delete files.
 ///
-/// Nothing of it is public before a commit adds the [`DataFile`]s of [`PositionDeleteWriter::finish`] to the table. A
-/// writer that fails or is dropped deletes what it made.
+/// The files are not public before a commit adds the [`DataFile`]s of [`PositionDeleteWriter::finish`] to the table. A
+/// writer that fails or is dropped deletes its files.
 #[derive(Debug)]
 pub struct PositionDeleteWriter {
     output: Output,
     form: DeleteOutput,
-    /// By the data file's path: the order that rows have in position delete files.
+    /// Deletes by the data file's path. Rows have this order in position delete files.
     deletes: BTreeMap<String, Deletes>,
 }
 
@@ -113,8 +113,8 @@ enum DeleteOutput {
 }
 
 impl PositionDeleteWriter {
-    /// A writer of deletes for one table. Of `context` it needs the locations, the properties and the names; each
-    /// delete has the partition of its data file.
+    /// A writer of deletes for one table. It uses the locations, the properties and the names of `context`. Each delete
+    /// has the partition of its data file.
     ///
     /// # Errors
     /// `InvalidInput` for table properties that can't be read; `Unsupported` for file formats that can't be written.
@@ -250,7 +250,7 @@ fn write_vectors(output: &mut Output, deletes: &BTreeMap<String, Deletes>) -> Re
 /// The group of deletes that share position delete files.
 struct DeleteGroup {
     partition: Arc<Partition>,
-    /// By path.
+    /// Deletes by path.
     deletes: Vec<(String, PositionSet)>,
 }
 

@@ -19,7 +19,7 @@ pub struct DistinctCounter {
 }
 
 impl DistinctCounter {
-    /// Of the columns `ids` of batches of `schema`.
+    /// Makes a counter for the columns `ids` of batches of `schema`.
     ///
     /// # Errors
     /// `InvalidInput` for a column that does not exist, is not primitive, or is inside a list or map.

@@ -40,7 +40,7 @@ pub(crate) fn format_of(properties: &BTreeMap<String, String>, deletes: bool) ->
     })
 }
 
-/// What of a table's columns is in files of a format.
+/// The columns of a table that files of a format have.
 ///
 /// # Errors
 /// As [`without_unknown`].
@@ -57,7 +57,7 @@ pub(crate) fn stored_schema(format: FileFormat, schema: &Schema) -> Result<Schem
 pub struct FileSettings {
     arrow: SchemaRef,
     form: FormatSettings,
-    /// What sees the rows of every file, and the Arrow schema that they are stored with.
+    /// The observer of the rows of every file, and the Arrow schema of stored rows.
     observed: Option<(Arc<dyn FileObserver>, SchemaRef)>,
 }
 
@@ -105,7 +105,7 @@ impl FileSettings {
         observer: Arc<dyn FileObserver>,
     ) -> Result<FileSettings> {
         let (arrow, stored) = (to_arrow(&schema)?, exact.stored_arrow(&schema, format)?);
-        // What a manifest records of the columns is for the observer to find out.
+        // The observer finds out the values that a manifest records for the columns.
         let metrics = MetricsConfig::new(&schema, &BTreeMap::new(), &[]);
         let settings =
             FileSettings::new(format, schema, stored.clone(), properties, metrics, Purpose::ExactRows(exact))?;
@@ -129,7 +129,7 @@ impl FileSettings {
     /// Begins a file at `path`.
     ///
     /// # Errors
-    /// What [`Store::create`] gives.
+    /// The errors of [`Store::create`].
     pub fn create(&self, store: &dyn Store, path: String) -> Result<Box<dyn NewFile>> {
         let observer = self.observed.as_ref().map(|(observer, stored)| (observer.begin(&path), stored.clone()));
         let file: Box<dyn NewFile> = match &self.form {

@@ -1,4 +1,4 @@
-//! Random tables of nested columns: what is written in any format is read as it was.
+//! Random tables of nested columns: rows written in any format are read unchanged.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Dice {
         (self.0 >> 33) % n
     }
 
-    /// Of any size: small ones, those of runs and of steps, and those at the ends.
+    /// A number of any size: small ones, those of runs and of steps, and those at the ends.
     fn long(&mut self, row: usize) -> i64 {
         match self.roll(8) {
             0 => i64::MIN,

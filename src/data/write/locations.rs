@@ -1,4 +1,4 @@
-//! Where a table's new files are written.
+//! The places where a table's new files are written.
 //!
 //! Files lie under `data` of the table, or under property `write.data.path`, in a folder for each partition. With
 //! property `write.object-storage.enabled` a hash of the name comes first, so that object stores spread them over their

@@ -136,8 +136,8 @@ fn floats_bound_without_nan_and_with_both_zeros() {
     assert_eq!(file.metrics.unwrap().get().unwrap().nan_value_counts.clone().unwrap(), FieldMap::from([(1, 2)]));
 }
 
-/// As Java's writers: columns in lists and maps have sizes only; NaN and nulls of struct members count, the members of
-/// a null struct as nulls.
+/// Columns in lists and maps have sizes only, as with Java's writers. NaN and nulls of struct members count. The
+/// members of a null struct count as nulls.
 #[test]
 fn nested_columns() {
     let inner: Arc<[Field]> = vec![Field::new(3, "f", false, P::Float)].into();

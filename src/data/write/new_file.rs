@@ -17,8 +17,8 @@ pub trait NewFile: Send {
     /// The file's path.
     fn path(&self) -> &str;
 
-    /// Tells which rows are coming, for a format that looks at them before it begins: the first that a file is told of,
-    /// or gets, decide how its columns are encoded. The more the better.
+    /// Shows the rows that are coming, for a format that looks at them before it begins. The first rows that a file is
+    /// shown, or gets, decide how its columns are encoded. More rows give a better choice.
     ///
     /// # Errors
     /// As [`NewFile::write`].
@@ -32,10 +32,10 @@ pub trait NewFile: Send {
     /// `Store` if the store fails, naming the path; `Unsupported` for values that the format can't hold.
     fn write(&mut self, rows: &RecordBatch) -> Result<()>;
 
-    /// What the file would be long if it ended now, about.
+    /// About how many bytes the file would have if it ended now.
     fn estimated_bytes(&self) -> u64;
 
-    /// Memory held by rows that are not yet the store's.
+    /// Memory held by rows that the store does not have yet.
     fn buffered_bytes(&self) -> usize;
 
     /// Gives the rows in progress to the store, which frees their memory.
@@ -70,8 +70,8 @@ impl<'a> Purpose<'a> {
         !matches!(self, Purpose::Rows(_) | Purpose::ExactRows(_))
     }
 
-    /// The columns that the file names. Of a table's rows they are all, also those that files of the format do not
-    /// have.
+    /// The columns that the file names. For a table's rows these are all columns, also those that files of the format
+    /// do not have.
     pub(crate) fn named(self, stored: &'a Schema) -> &'a Schema {
         match self {
             Purpose::Rows(table) => table,
@@ -84,7 +84,7 @@ impl<'a> Purpose<'a> {
         if let Purpose::ExactRows(exact) = self { Some(exact) } else { None }
     }
 
-    /// What the file says of it: the words are Java's.
+    /// The metadata in the file. The words are Java's.
     pub(crate) fn metadata(self) -> Vec<(String, String)> {
         let of_type = |name: &str| ("delete-type".to_owned(), name.to_owned());
         match self {
@@ -98,7 +98,7 @@ impl<'a> Purpose<'a> {
     }
 }
 
-/// What a file turned out to be.
+/// The facts about a finished file.
 #[derive(Debug)]
 pub struct Written {
     /// Rows in it.
@@ -107,12 +107,12 @@ pub struct Written {
     pub size_bytes: i64,
     /// Its column metrics, if files of the format have any.
     pub metrics: Option<ColumnMetrics>,
-    /// Where it can be split, if it can.
+    /// The offsets where it can be split, if it can be.
     pub split_offsets: Option<Vec<i64>>,
 }
 
 impl Written {
-    /// As a manifest will list it, before a commit. Position delete files have no sort order of the table's.
+    /// The entry that a manifest will list, before a commit. Position delete files have no sort order of the table's.
     pub(crate) fn into_file(
         self,
         content: FileContent,

@@ -15,7 +15,7 @@ pub(crate) struct Output {
     locations: FileLocations,
     write_id: String,
     task_id: u64,
-    /// What delete files have behind their number.
+    /// The suffix after the number in names of delete files.
     suffix: &'static str,
     begun: u64,
     files: Vec<String>,

@@ -144,11 +144,11 @@ impl Partitioner {
 /// Which rows of a batch belong together.
 #[derive(Default)]
 struct Groups {
-    /// By group: the partition's number.
+    /// The partition's number of each group.
     numbers: Vec<usize>,
-    /// By group: its rows.
+    /// The number of rows of each group.
     counts: Vec<usize>,
-    /// By row: its group.
+    /// The group of each row.
     of_row: Vec<u32>,
 }
 

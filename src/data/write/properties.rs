@@ -20,7 +20,7 @@ pub(crate) fn size_property(properties: &BTreeMap<String, String>, key: &str, de
     }
 }
 
-/// The value of a property. It must be a `what`, and `fits` must accept it.
+/// The value of a property. `fits` must accept it. The text `what` describes valid values for the error.
 ///
 /// # Errors
 /// `InvalidInput`, naming the property, if it is something else.

@@ -192,7 +192,7 @@ impl RowSorter {
         order.chunks(step).map(piece).collect()
     }
 
-    /// What rows are compared by.
+    /// The keys by which rows are compared.
     fn keys_of(&mut self, numbers: &UInt32Array, rows: &RecordBatch) -> Result<Rows> {
         let keys = self.keys.columns(rows)?;
         let converter = match &mut self.converter {
@@ -227,7 +227,7 @@ struct RunPiece {
     rows: RecordBatch,
 }
 
-/// Numbers of partitions, each with how many rows in turn are of it.
+/// Numbers of partitions, each with the number of its rows in a sequence.
 type Partitions = Vec<(u32, usize)>;
 
 /// Sorted rows in a temporary file. Dropping this deletes the file.
@@ -235,7 +235,7 @@ type Partitions = Vec<(u32, usize)>;
 struct StoredRun {
     path: String,
     schema: SchemaRef,
-    /// Of each piece: offset, bytes, and its partitions, each with the number of rows.
+    /// For each piece: offset, bytes, and its partitions, each with the number of rows.
     pieces: Vec<(u64, usize, Partitions)>,
 }
 
@@ -289,7 +289,7 @@ fn encode(rows: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
     writer.into_inner()
 }
 
-/// Where the merge takes sorted rows from.
+/// The source of sorted rows for the merge.
 enum RunSource<'a> {
     Stored(&'a StoredRun),
     Held(std::vec::IntoIter<RunPiece>),

@@ -62,7 +62,7 @@ impl StoredColumns {
         Ok(StoredColumns { schema, picks })
     }
 
-    /// What [`StoredColumns::of`] gives.
+    /// The schema of batches from [`StoredColumns::of`].
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }

@@ -43,7 +43,7 @@ use crate::types::{FieldId, Schema, Transform};
 
 /// Rows that are written to a file at a time. The size of the file is checked in between.
 const ROWS_AT_ONCE: usize = 8192;
-/// Partitions that a thread writes before all threads come together.
+/// Partitions that a thread writes before all threads meet.
 const PARTITIONS_PER_THREAD: usize = 8;
 /// A new file is shown at least this number of rows, if the batch has them.
 const FIRST_ROWS: usize = 20_000;
@@ -61,7 +61,7 @@ struct PartitionWork {
 }
 
 impl PartitionWork {
-    /// Adds the rows until the file is full; gives the others too.
+    /// Adds the rows until the file is full. Returns the other rows too.
     fn run(mut self, schema: &SchemaRef, target_bytes: u64) -> Result<(PartitionWork, Vec<RecordBatch>)> {
         let batches: Vec<RecordBatch> = std::mem::take(&mut self.parts).into_iter().map(|part| part.rows).collect();
         let mut before = 0;
@@ -101,21 +101,21 @@ const LIMITS: WriterLimits = WriterLimits { open_files: 128, waiting_bytes: 128 
 
 /// Writes rows into new files: data files, or equality delete files whose rows are keys.
 ///
-/// Nothing of it is public before a commit adds the [`DataFile`]s of [`DataWriter::finish`] to the table.
+/// The files are not public before a commit adds the [`DataFile`]s of [`DataWriter::finish`] to the table.
 pub struct DataWriter {
     output: Output,
     context: WriteContext,
-    /// `equality_ids` of a writer of equality deletes.
+    /// The `equality_ids` of a writer of equality deletes.
     keys: Option<Vec<FieldId>>,
     /// The columns that are written to the files, if not all are.
     columns: Option<StoredColumns>,
     settings: FileSettings,
-    /// What a table of another format does with the rows.
+    /// The steps of a table of another format for the rows.
     table_rows: Option<Box<dyn TableRows>>,
     conformer: Conformer,
     partitioner: Partitioner,
     sorter: Option<RowSorter>,
-    /// The order to record: 0 is unsorted.
+    /// The id of the order to record: 0 is unsorted.
     sort_order_id: i32,
     target_bytes: u64,
     limits: WriterLimits,
@@ -132,15 +132,15 @@ pub struct DataWriter {
 struct OpenDataFile {
     partition: Arc<Partition>,
     file: Box<dyn NewFile>,
-    /// Its number among the files of this writer.
+    /// The file's number among the files of this writer.
     count: u64,
-    /// Memory it held when last looked at.
+    /// The memory it held at the last check.
     buffered_bytes: usize,
-    /// When rows were last added.
+    /// The round in which rows were last added.
     round: u64,
 }
 
-/// A file that was ended, well or not.
+/// A file that was finished, with or without success.
 struct FinishedFile {
     count: u64,
     partition: Arc<Partition>,
@@ -170,8 +170,8 @@ impl DataWriter {
         Self::of(output, context, conformer, (format, stored), None, target_bytes)
     }
 
-    /// A writer of the rows of a table of another format, which come in with the columns of `schema`. `context.schema`,
-    /// its spec and row order are of prepared rows; its locations and properties mean nothing.
+    /// A writer for a table of another format. Rows come in with the columns of `schema`. The schema, spec and row
+    /// order of `context` describe prepared rows. Its locations and properties are not used.
     ///
     /// # Errors
     /// As [`DataWriter::new`].
@@ -194,15 +194,15 @@ impl DataWriter {
         Ok(writer)
     }
 
-    /// A writer of equality delete files, which delete the rows of older data files that have the keys written: in the
-    /// key's partition, or in the whole table if `context.spec` is one without fields.
+    /// A writer of equality delete files. They delete the rows of older data files that have the written keys. They
+    /// apply to the key's partition, or to the whole table if `context.spec` has no fields.
     ///
-    /// Batches hold the columns `ids` and those that `context.spec` partitions by, by name; only the former go into the
+    /// Batches hold the columns `ids` and those that `context.spec` partitions by, by name. Only the former go into the
     /// files. Null is a key like others.
     ///
     /// # Errors
-    /// As [`DataWriter::new`]; `InvalidInput` for no columns and for those that can't be keys: that the schema lacks,
-    /// that are inside lists and maps, or of type float or double.
+    /// As [`DataWriter::new`]; `InvalidInput` for no columns, and for columns that can't be keys: those that the schema
+    /// lacks, those inside lists and maps, and those of type float or double.
     pub fn of_equality_deletes(store: Arc<dyn Store>, context: WriteContext, ids: Vec<FieldId>) -> Result<Self> {
         let format = format_of(&context.properties, true)?;
         let target_bytes = size_property(&context.properties, DELETE_TARGET, DELETE_TARGET_BYTES)?;
@@ -446,8 +446,8 @@ impl DataWriter {
         if stays_open { Ok(()) } else { self.close(part.number) }
     }
 
-    /// Closes the longest idle file if too many are open. False if none was idle in this round and the last one, so
-    /// that partitions taking turns do not close each other's files. `others` are open besides.
+    /// Closes the longest idle file if too many are open. Returns false if none was idle in this round and the last
+    /// one. So partitions that take turns do not close each other's files. `others` is the number of other open files.
     fn make_room(&mut self, others: usize) -> Result<bool> {
         if self.open.len() + others < self.limits.open_files {
             return Ok(true);
@@ -496,7 +496,7 @@ impl DataWriter {
             let open = open[i].lock().unwrap_or_else(PoisonError::into_inner).take();
             Ok(open.map(OpenDataFile::finish))
         })?;
-        // Every file is known before the first error ends the writer, which deletes them.
+        // Every file is known before the first error ends the writer. So the writer deletes all of them.
         let kept: Vec<Result<()>> = finished.into_iter().flatten().map(|file| self.keep(file)).collect();
         kept.into_iter().collect()
     }
@@ -512,8 +512,8 @@ impl DataWriter {
         Ok(())
     }
 
-    /// Completes all files and returns them in the order in which they were begun; none if there were no rows. They are
-    /// the caller's from then on.
+    /// Completes all files and returns them in the order in which they were begun. There are none if there were no
+    /// rows. From then on the caller owns them.
     ///
     /// # Errors
     /// As [`DataWriter::write`]; then everything written is deleted.
@@ -533,7 +533,7 @@ impl DataWriter {
     /// Deletes everything written.
     ///
     /// # Errors
-    /// The first file that could not be deleted; the others are tried all the same.
+    /// The error of the first file that could not be deleted. The others are still tried.
     pub fn abort(mut self) -> Result<()> {
         self.open.clear();
         self.output.delete_all()

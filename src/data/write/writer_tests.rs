@@ -151,7 +151,7 @@ fn one_file_of_an_unpartitioned_table() {
     assert!(matches!(codec, parquet::basic::Compression::ZSTD(_)));
 }
 
-/// What the parquet crate reads back equals what was written, for every type and nesting.
+/// The parquet crate reads the same rows that were written, for every type and nesting.
 #[test]
 fn every_type_round_trips() {
     let list = Type::List(Arc::new(Field::new(21, "element", false, P::Uuid)));
@@ -588,7 +588,7 @@ fn columns_that_are_not_given_hold_their_write_default() {
     assert_eq!((s.null_count(), ints(0), ints(1)), (0, vec![Some(3); 4], vec![None, None, Some(8), None]));
 }
 
-/// What the properties ask for is in the files.
+/// The files have the settings of the properties.
 #[test]
 fn properties_are_those_of_the_written_file() {
     let dir = tempfile::tempdir().unwrap();

@@ -15,7 +15,7 @@ fn bytes(ty: P, array: ArrayRef, width: usize) -> Vec<String> {
     all.chunks(width).map(|b| b.iter().map(|b| format!("{b:02x}")).collect()).collect()
 }
 
-/// What Java's `ZOrderByteUtils` and `SparkZOrderUDF` give.
+/// The bytes that Java's `ZOrderByteUtils` and `SparkZOrderUDF` give.
 #[test]
 fn bytes_are_those_of_java() {
     let ints: ArrayRef = Arc::new(Int32Array::from(vec![Some(0), Some(1), Some(-1), Some(i32::MIN), None]));
