@@ -85,7 +85,7 @@ pub fn unshred(stored: &ArrayRef) -> Result<ArrayRef> {
 /// checked as by [`unshred`]. Null rows may have any bytes.
 ///
 /// # Errors
-/// As [`unshred`]; `InvalidInput` if they are not variants.
+/// The errors of [`unshred`]; `InvalidInput` if they are not variants.
 pub fn parts(array: &dyn Array) -> Result<(BinaryArray, BinaryArray)> {
     let foreign = || {
         Error::invalid(format!("an array of type {} holds no variants", array.data_type()))
@@ -114,7 +114,7 @@ pub fn parts(array: &dyn Array) -> Result<(BinaryArray, BinaryArray)> {
 /// Converts variants of any form that Arrow's type allows to [`storage_type`].
 ///
 /// # Errors
-/// As [`parts`].
+/// The errors of [`parts`].
 pub(crate) fn whole(array: &dyn Array) -> Result<ArrayRef> {
     let (metadata, value) = parts(array)?;
     let array =
@@ -125,7 +125,7 @@ pub(crate) fn whole(array: &dyn Array) -> Result<ArrayRef> {
 /// The first column of every batch, which holds variants, as JSON text ([`json`]) in batches of one column.
 ///
 /// # Errors
-/// As [`parts`]; the reader's own.
+/// The errors of [`parts`]; the reader's own.
 pub fn to_json(batches: impl RecordBatchReader) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     let name = batches.schema().fields().first().map_or_else(String::new, |f| f.name().clone());
     let schema = Arc::new(ArrowSchema::new(vec![ArrowField::new(name, DataType::Utf8, true)]));

@@ -38,7 +38,7 @@ use crate::types::{Field, FieldId, Schema};
 /// The rows of a task of a changelog, as [`live_rows`] gives those of other tasks.
 ///
 /// # Errors
-/// As [`live_rows`]; `CorruptTable` for row ids out of range.
+/// The errors of [`live_rows`]; `CorruptTable` for row ids out of range.
 pub(crate) fn read_changes(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,

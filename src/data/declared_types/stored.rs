@@ -55,7 +55,7 @@ impl ExactTypes {
     /// The Arrow schema of the batches that a writer of the format takes, for rows of `schema`.
     ///
     /// # Errors
-    /// As [`to_arrow`].
+    /// The errors of [`to_arrow`].
     pub(crate) fn stored_arrow(&self, schema: &Schema, format: FileFormat) -> Result<SchemaRef> {
         let arrow = to_arrow(schema)?;
         let fields = arrow.fields().iter().zip(schema.fields.iter());

@@ -94,7 +94,7 @@ pub(crate) fn read_positions(
 /// All deletes of a position delete file, by data file.
 ///
 /// # Errors
-/// As [`read_delete_file`].
+/// The errors of [`read_delete_file`].
 pub(crate) fn read_all_positions(
     store: &Arc<dyn Store>,
     context: &ReadContext,

@@ -112,7 +112,7 @@ impl Upcoming {
     /// The positions of the rows of these row groups. Only `selection` is decoded.
     ///
     /// # Errors
-    /// As [`row_group_positions`].
+    /// The errors of [`row_group_positions`].
     pub(crate) fn new(file: &ParquetMetaData, groups: &[usize], selection: Option<&RowSelection>) -> Result<Upcoming> {
         let of_groups = row_group_positions(file)?;
         let mut upcoming = Upcoming(groups.iter().filter_map(|&g| of_groups.get(g).cloned()).collect());

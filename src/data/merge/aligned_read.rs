@@ -24,7 +24,7 @@ use crate::types::{Field, FieldId};
 /// The rows of a section of such files, as [`live_rows`] gives those of one.
 ///
 /// # Errors
-/// As [`live_rows`]; `CorruptTable` if the files have different numbers of rows; `Unsupported` for deletes.
+/// The errors of [`live_rows`]; `CorruptTable` if the files have different numbers of rows; `Unsupported` for deletes.
 pub(crate) fn read_aligned(reading: MergeInput<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
     let context = reading.context;
     let buckets =

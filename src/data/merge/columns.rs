@@ -63,7 +63,8 @@ impl ColumnMerge {
     /// Merges the rows of a key, the oldest first.
     ///
     /// # Errors
-    /// As [`Function::add`] and [`Function::retract`]; `InvalidInput` for deletes in a table that allows none.
+    /// The errors of [`Function::add`] and of [`Function::retract`]; `InvalidInput` for deletes in a table that allows
+    /// none.
     pub(crate) fn merge_row(&self, members: &[(usize, RowPlace)], live: &[LoadedBatch]) -> Result<MergedRow> {
         let columns = self.types.len();
         let mut merged = Merged {

@@ -83,7 +83,7 @@ impl CompactMerge {
     /// left out of the merged rows.
     ///
     /// # Errors
-    /// As [`SectionMerge::plan`].
+    /// The errors of [`SectionMerge::plan`].
     pub fn new(
         context: &Arc<ReadContext>,
         task: &ScanTask,
@@ -127,7 +127,7 @@ impl CompactMerge {
     /// The merged rows of some runs. `above` are runs that are not compacted, those of lower levels first.
     ///
     /// # Errors
-    /// As [`crate::data::read::task::read_task`].
+    /// The errors of [`crate::data::read::task::read_task`].
     pub fn rows<'a>(
         &'a self,
         store: &Arc<dyn Store>,

@@ -328,7 +328,7 @@ impl Function {
     /// Adds a value that is older than `kept` and comes after it.
     ///
     /// # Errors
-    /// As [`Function::add`].
+    /// The errors of [`Function::add`].
     pub(crate) fn add_older(
         &self,
         column: MergedColumn<'_>,

@@ -30,7 +30,7 @@ use crate::types::{Field, FieldId, Schema};
 /// The rows of a task of a changelog, as [`live_rows`] gives those of other tasks.
 ///
 /// # Errors
-/// As [`live_rows`]; `CorruptTable` for unknown kinds.
+/// The errors of [`live_rows`]; `CorruptTable` for unknown kinds.
 pub(crate) fn read_kinds(reading: MergeInput<'_>, task: &ScanTask, change: &TaskChange) -> Result<Batches> {
     let context = reading.context;
     let own = context.projection.fields.iter().filter(|f| !CHANGE_COLUMNS.contains(&f.id)).cloned();

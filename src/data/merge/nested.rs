@@ -133,7 +133,7 @@ impl Nested {
     /// Takes the value `taken` back from `kept`.
     ///
     /// # Errors
-    /// As [`Nested::add`].
+    /// The errors of [`Nested::add`].
     pub(crate) fn retract(
         &self,
         column: MergedColumn<'_>,

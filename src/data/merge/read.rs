@@ -59,7 +59,8 @@ pub(crate) struct MergeInput<'a> {
 /// The rows of a section, as [`live_rows`] gives those of a file.
 ///
 /// # Errors
-/// As [`live_rows`] and [`MergeRules::new`]; `InvalidInput` for rows that the table's options say nothing about.
+/// The errors of [`live_rows`] and of [`MergeRules::new`]; `InvalidInput` for rows that the table's options say nothing
+/// about.
 pub(crate) fn read_section(reading: MergeInput<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
     let merge = SectionMerge::plan(reading.context, task, false, false)?;
     let narrow = Narrow::plan(&merge, reading.context, task)?;

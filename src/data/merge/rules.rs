@@ -122,7 +122,7 @@ impl MergeRules {
     /// The function that merges each of these columns; `key` are the columns of the primary key.
     ///
     /// # Errors
-    /// As [`Function::new`]; `InvalidInput` for a function that needs a sequence group and has none.
+    /// The errors of [`Function::new`]; `InvalidInput` for a function that needs a sequence group and has none.
     pub(crate) fn functions(
         &self,
         options: &Options<'_>,

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// The theta sketch of the values of two others.
 ///
 /// # Errors
-/// As [`ThetaSketch::from_bytes`].
+/// The errors of [`ThetaSketch::from_bytes`].
 pub(crate) fn unite_theta(kept: &[u8], next: &[u8]) -> Result<Vec<u8>> {
     Ok(ThetaSketch::from_bytes(kept)?.union(ThetaSketch::from_bytes(next)?).to_bytes())
 }

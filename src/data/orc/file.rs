@@ -176,7 +176,7 @@ impl StripeStreams {
     /// The zone of the writer.
     ///
     /// # Errors
-    /// As [`Zone::parse`].
+    /// The errors of [`Zone::parse`].
     pub(crate) fn zone(&self) -> Result<Zone> {
         Zone::parse(self.writer_zone.as_deref())
     }

@@ -357,7 +357,7 @@ impl OrcColumnEncoder {
     /// Adds rows.
     ///
     /// # Errors
-    /// As `Stripe::write`.
+    /// The errors of `Stripe::write`.
     pub(crate) fn write(&mut self, array: &ArrayRef) -> Result<()> {
         let nulls = array.logical_nulls().filter(|n| n.null_count() > 0);
         match &nulls {

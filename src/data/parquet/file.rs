@@ -130,7 +130,7 @@ impl ParquetFile {
     /// The metadata with all 96-bit timestamps in milliseconds, which hold any of them.
     ///
     /// # Errors
-    /// As [`ParquetFile::read_nanos`].
+    /// The errors of [`ParquetFile::read_nanos`].
     pub(crate) fn in_millis(&self) -> Result<ArrowReaderMetadata> {
         guard(|| arrow_metadata(self.metadata.metadata().clone(), &|_| TimeUnit::Millisecond).map_err(undecodable))
     }

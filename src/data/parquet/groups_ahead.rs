@@ -42,7 +42,7 @@ impl GroupsAhead {
     /// The pages that the decoder requests. When it requests a row group, this also starts to fetch the next ones.
     ///
     /// # Errors
-    /// As [`ParquetFile::pages`].
+    /// The errors of [`ParquetFile::pages`].
     pub(crate) fn pages(&mut self, file: &ParquetFile, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
         let Some(group) = self.groups.iter().position(|chunks| chunks.as_slice() == ranges) else {
             return file.pages(ranges, None);

@@ -33,7 +33,7 @@ impl ParquetSource {
     /// Opens it.
     ///
     /// # Errors
-    /// As [`ParquetFile::open`].
+    /// The errors of [`ParquetFile::open`].
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<ParquetSource> {
         let file = ParquetFile::open(store, path)?;
         let groups = (0..file.footer().num_row_groups()).collect();

@@ -40,7 +40,7 @@ impl FileColumns {
     /// Gives the columns of a Paimon table's data file their ids, to be read as columns of `wanted`.
     ///
     /// # Errors
-    /// As [`columns_of`]; `Unsupported` for types that can't be cast to the column's current type.
+    /// The errors of [`columns_of`]; `Unsupported` for types that can't be cast to the column's current type.
     pub(crate) fn identify_bucket_file(
         &mut self,
         buckets: &BucketContext,

@@ -39,7 +39,7 @@ pub(crate) fn initial_row(field: &Field) -> Result<Option<ArrayRef>> {
 /// The write default of any column: the value of new rows that do not give one. The form is that of [`initial_row`].
 ///
 /// # Errors
-/// As [`initial_row`].
+/// The errors of [`initial_row`].
 pub(crate) fn write_row(field: &Field) -> Result<Option<ArrayRef>> {
     let written = |f: &Field| Field { initial_default: f.write_default.clone(), ..f.clone() };
     let ty = match &field.ty {

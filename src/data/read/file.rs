@@ -67,7 +67,7 @@ fn check_single(task: &ScanTask) -> Result<()> {
 /// The rows of a whole delete file on which `filter` is true, as [`open_rows`] gives those of a data file.
 ///
 /// # Errors
-/// As [`open_rows`]; `CorruptTable` if the file lacks a key column, or has fewer rows than the table says.
+/// The errors of [`open_rows`]; `CorruptTable` if the file lacks a key column, or has fewer rows than the table says.
 pub(crate) fn read_delete_file(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,

@@ -53,7 +53,7 @@ impl FileColumn {
     /// The way from a leaf column's values to those of a table's type; `None` if the types do not convert.
     ///
     /// # Errors
-    /// As [`Cast::plan`].
+    /// The errors of [`Cast::plan`].
     pub(crate) fn cast_to(&self, ty: &PrimitiveType) -> Result<Option<Cast>> {
         match &self.declared_cast {
             None => Cast::plan(self.field.data_type(), ty),

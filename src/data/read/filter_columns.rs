@@ -32,7 +32,8 @@ impl FilterColumns {
     /// Plans them for a file. Call [`FilterColumns::place`] before use.
     ///
     /// # Errors
-    /// As [`Projection::plan`]; `InvalidInput` for a column that the schema lacks or that is inside a list or map.
+    /// The errors of [`Projection::plan`]; `InvalidInput` for a column that the schema lacks or that is inside a list
+    /// or map.
     pub(crate) fn plan(ids: &[FieldId], schema: &Schema, file: &FileColumns, constants: &Constants) -> Result<Self> {
         let mut wanted = Vec::with_capacity(ids.len());
         let mut steps = Vec::with_capacity(ids.len());
@@ -47,7 +48,7 @@ impl FilterColumns {
     /// Plans the key columns of equality deletes for a file. Call [`FilterColumns::place`] before use.
     ///
     /// # Errors
-    /// As [`Projection::plan`] and [`key_path`].
+    /// The errors of [`Projection::plan`] and of [`key_path`].
     pub(crate) fn plan_keys(
         ids: &[FieldId],
         context: &ReadContext,
@@ -88,7 +89,7 @@ impl FilterColumns {
     /// The columns in a batch of the file: where a struct around one is null, so is the column.
     ///
     /// # Errors
-    /// As [`Projection::project`].
+    /// The errors of [`Projection::project`].
     pub(crate) fn arrays(&self, batch: &RecordBatch, facts: &RowFacts<'_>) -> Result<HashMap<FieldId, ArrayRef>> {
         let projected = self.projection.project(batch, facts)?;
         let columns = self.ids.iter().zip(projected.columns());

@@ -57,7 +57,7 @@ impl ScanReader {
     /// The rows of a task.
     ///
     /// # Errors
-    /// As [`read_task`].
+    /// The errors of [`read_task`].
     pub fn read(&self, task: &ScanTask) -> Result<Batches> {
         read_task(&self.store, &self.context, task, &self.deletes)
     }

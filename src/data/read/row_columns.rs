@@ -57,7 +57,7 @@ impl RowColumn {
     /// Its values; `stored` are those of the file's own column.
     ///
     /// # Errors
-    /// As [`row_ids`]; `Internal` if positions are needed and not known.
+    /// The errors of [`row_ids`]; `Internal` if positions are needed and not known.
     pub(crate) fn values(&self, stored: Option<&ArrayRef>, facts: &RowFacts<'_>) -> Result<ArrayRef> {
         if self.needs_positions() && facts.positions.len() != facts.rows {
             return Err(Error::internal("the positions of rows were not requested"));

@@ -43,7 +43,7 @@ pub(crate) fn format_of(properties: &BTreeMap<String, String>, deletes: bool) ->
 /// The columns of a table that files of a format have.
 ///
 /// # Errors
-/// As [`without_unknown`].
+/// The errors of [`without_unknown`].
 pub(crate) fn stored_schema(format: FileFormat, schema: &Schema) -> Result<Schema> {
     match format {
         // Avro has a type of nothing but null.
@@ -96,7 +96,7 @@ impl FileSettings {
     /// Settings for rows whose columns have these exact types.
     ///
     /// # Errors
-    /// As [`FileSettings::new`].
+    /// The errors of [`FileSettings::new`].
     pub fn of_exact(
         format: FileFormat,
         schema: Arc<Schema>,

@@ -21,7 +21,7 @@ pub trait NewFile: Send {
     /// shown, or gets, decide how its columns are encoded. More rows give a better choice.
     ///
     /// # Errors
-    /// As [`NewFile::write`].
+    /// The errors of [`NewFile::write`].
     fn expect_rows(&mut self, _rows: &RecordBatch) -> Result<()> {
         Ok(())
     }
@@ -41,13 +41,13 @@ pub trait NewFile: Send {
     /// Gives the rows in progress to the store, which frees their memory.
     ///
     /// # Errors
-    /// As [`NewFile::write`].
+    /// The errors of [`NewFile::write`].
     fn flush(&mut self) -> Result<()>;
 
     /// Completes the file and makes it durable under its path.
     ///
     /// # Errors
-    /// As [`NewFile::write`]; `AlreadyExists` if the path is taken.
+    /// The errors of [`NewFile::write`]; `AlreadyExists` if the path is taken.
     fn finish(self: Box<Self>) -> Result<Written>;
 }
 
@@ -155,7 +155,7 @@ pub trait RowObserver: Send {
     /// There are no more.
     ///
     /// # Errors
-    /// As [`RowObserver::rows`].
+    /// The errors of [`RowObserver::rows`].
     fn end(self: Box<Self>) -> Result<()>;
 }
 

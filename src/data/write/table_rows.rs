@@ -33,7 +33,7 @@ pub trait TableRows: Send {
     /// The rows that were kept back.
     ///
     /// # Errors
-    /// As [`TableRows::sorted`].
+    /// The errors of [`TableRows::sorted`].
     fn rest(&mut self) -> Result<Vec<PartitionRows>>;
 
     /// The path of a new file.

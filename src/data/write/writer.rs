@@ -174,7 +174,7 @@ impl DataWriter {
     /// order of `context` describe prepared rows. Its locations and properties are not used.
     ///
     /// # Errors
-    /// As [`DataWriter::new`].
+    /// The errors of [`DataWriter::new`].
     pub fn of_table(
         store: Arc<dyn Store>,
         context: WriteContext,
@@ -201,8 +201,8 @@ impl DataWriter {
     /// files. Null is a key like others.
     ///
     /// # Errors
-    /// As [`DataWriter::new`]; `InvalidInput` for no columns, and for columns that can't be keys: those that the schema
-    /// lacks, those inside lists and maps, and those of type float or double.
+    /// The errors of [`DataWriter::new`]; `InvalidInput` for no columns, and for columns that can't be keys: those that
+    /// the schema lacks, those inside lists and maps, and those of type float or double.
     pub fn of_equality_deletes(store: Arc<dyn Store>, context: WriteContext, ids: Vec<FieldId>) -> Result<Self> {
         let format = format_of(&context.properties, true)?;
         let target_bytes = size_property(&context.properties, DELETE_TARGET, DELETE_TARGET_BYTES)?;
@@ -516,7 +516,7 @@ impl DataWriter {
     /// rows. From then on the caller owns them.
     ///
     /// # Errors
-    /// As [`DataWriter::write`]; then everything written is deleted.
+    /// The errors of [`DataWriter::write`]; then everything written is deleted.
     pub fn finish(mut self) -> Result<Vec<DataFile>> {
         self.usable()?;
         if let Some(sorter) = self.sorter.take() {

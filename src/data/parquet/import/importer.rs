@@ -122,8 +122,8 @@ impl Importer {
     /// Reads the footer of a file that an engine wrote for the table, whose rows are of this partition.
     ///
     /// # Errors
-    /// As [`Importer::import`]; `InvalidInput` if a column has not the field id and the stored type that Iceberg's
-    /// writers give it; `InvalidInput` if statistics show another partition.
+    /// The errors of [`Importer::import`]; `InvalidInput` if a column has not the field id and the stored type that
+    /// Iceberg's writers give it; `InvalidInput` if statistics show another partition.
     pub(crate) fn import_own(&self, path: &str, partition: &[Option<Value>]) -> Result<DataFile> {
         let read = || {
             let parquet = ParquetFile::open(&self.store, path)?;
