@@ -80,7 +80,7 @@ fn field_of(j: &Json, declared: &mut BTreeMap<i32, String>) -> Field {
     Field::new(id, j["name"].as_str().unwrap(), required, ty)
 }
 
-/// A table as Java described it, and where its files are.
+/// A table as Java described it, with the place of its files.
 pub(super) struct Described<'a> {
     pub said: &'a Json,
     pub root: &'a Path,
@@ -99,7 +99,7 @@ impl Described<'_> {
         BucketContext { schemas, declared, ..BucketContext::default() }
     }
 
-    /// How a read is done: with the newest schema that has its columns.
+    /// The context of a read, with the newest schema that has its columns.
     pub(super) fn context(&self, read: &Json) -> Arc<ReadContext> {
         let BucketContext { schemas, declared, .. } = self.schemas();
         let columns: Vec<&str> = read["columns"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
@@ -226,7 +226,7 @@ impl Described<'_> {
     }
 }
 
-/// One task of several files, each a run of its own.
+/// One task of several files. Each file is a separate run.
 pub(super) fn merged(tasks: Vec<ScanTask>) -> Option<ScanTask> {
     let first = tasks.first()?.clone();
     let runs = tasks.into_iter().map(|task| vec![task]).collect();

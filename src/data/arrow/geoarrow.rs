@@ -47,7 +47,7 @@ pub(crate) fn table_type(metadata: &str) -> Option<PrimitiveType> {
         (Some(crs), Some("srid")) => format!("srid:{crs}"),
         (Some(_), Some("wkt2:2019" | "projjson")) => return None,
         (Some(crs), _) => crs.to_owned(),
-        // A definition that is registered under a name.
+        // The definition is registered under a name.
         (None, _) => format!("{}:{}", id("authority")?, id("code")?),
     };
     if crs.contains([',', '(', ')', '{']) {
@@ -57,7 +57,7 @@ pub(crate) fn table_type(metadata: &str) -> Option<PrimitiveType> {
     Some(match text("edges") {
         None | Some("planar") => PrimitiveType::Geometry { crs },
         Some("spherical") => PrimitiveType::Geography { crs, algorithm: None },
-        // The algorithm is the second parameter: it cannot be told without the first.
+        // The algorithm is the second parameter, so it cannot be given without the first.
         Some(edges @ ("vincenty" | "thomas" | "andoyer" | "karney")) => PrimitiveType::Geography {
             crs: Some(crs.unwrap_or_else(|| DEFAULT_CRS.to_owned())),
             algorithm: Some(edges.to_owned()),

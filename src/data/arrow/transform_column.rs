@@ -14,8 +14,8 @@ use crate::types::{PrimitiveType, Schema, Transform, Type};
 /// The first column of every batch, transformed, as batches of one column; null for null.
 ///
 /// # Errors
-/// `InvalidInput` if the transform does not apply to the column's type; `Unsupported` for Arrow types that tables have
-/// none for and for unknown transforms; the reader's own.
+/// `InvalidInput` if the transform does not apply to the column's type; `Unsupported` for unknown transforms and for
+/// Arrow types that no table type stands for; the reader's errors.
 pub fn transform_column(
     batches: impl RecordBatchReader,
     transform: &Transform,

@@ -23,16 +23,16 @@ use crate::store::Store;
 /// Bytes fetched at a time.
 const FETCH_BYTES: u64 = 4 << 20;
 
-/// Read from the start of a file at first: holds the header of most.
+/// Bytes that are read first, from the start of a file. They hold the header of most files.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// No header may be larger.
+/// The largest size of a header.
 const MAX_HEAD_BYTES: u64 = 64 << 20;
 
 /// Most bytes that the two numbers before a block take.
 const BLOCK_HEAD_BYTES: u64 = 20;
 
-/// Rows without any bytes that the blocks of a file may claim in sum, unless the table says that it has more.
+/// Rows without any bytes that the blocks of a file may claim in total, unless the table records more.
 const FREE_ROWS: u64 = 1 << 24;
 
 /// An Avro file to read rows from.
@@ -150,7 +150,7 @@ impl Blocks {
         i64::try_from(self.at).unwrap_or(i64::MAX).saturating_sub(SYNC_LENGTH as i64)
     }
 
-    /// Bytes of the file from `at` on, as many as wanted if the file has them, or more.
+    /// Bytes of the file from `at` on. They are at least as many as wanted, if the file has them.
     fn bytes(&mut self, at: u64, length: u64) -> Result<&[u8]> {
         let end = at.saturating_add(length).min(self.size);
         let fetched_end = self.fetched_at + self.fetched.len() as u64;
@@ -248,7 +248,7 @@ struct AvroBatches {
     blocks: Blocks,
     codec: AvroCodec,
     inflater: Inflater,
-    /// The current block, decompressed, and how much of it is read.
+    /// The current block, decompressed, and the number of bytes read from it.
     block: Vec<u8>,
     at: usize,
     /// Records left in it.
@@ -333,8 +333,8 @@ impl AvroBatches {
         Ok(Some((self.row.finish(rows)?, positions)))
     }
 
-    /// A file that is cut off between two blocks looks whole; rows would be lost. One of data that is as long as it
-    /// should be has the rows that it has, whatever the manifest says.
+    /// A file that is cut off between two blocks looks whole, and rows would be lost. A data file of the recorded
+    /// length is taken as it is, even if the manifest records another number of rows.
     fn check_rows(&self) -> Result<()> {
         match &self.recorded {
             recorded if self.is_whole && recorded.are_deletes => recorded.check_whole(self.rows, self.blocks.size),

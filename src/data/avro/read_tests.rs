@@ -23,7 +23,7 @@ fn dir() -> TempDir {
     TempDir::new().unwrap()
 }
 
-/// The encoded records, by the oracle.
+/// The encoded records, made by the `apache-avro` crate.
 pub(super) fn encoded(schema: &str, records: &[A]) -> Vec<Vec<u8>> {
     let schema = apache_avro::Schema::parse_str(schema).unwrap();
     let writer = GenericDatumWriter::builder(&schema).build().unwrap();
@@ -335,7 +335,7 @@ fn lost_blocks_are_noticed() {
     let (start, length) = (task.length / 2, task.length - task.length / 2);
     cut_off(&ScanTask { start, length, ..task.clone() });
     assert!(read(&context(&longs()), &ScanTask { length: start, ..task.clone() }).is_ok());
-    // Java looks at neither number: where just one of them is wrong, all rows are there.
+    // Java checks neither number. If only one of them is wrong, the file has all rows.
     Arc::make_mut(&mut task.data_file).record_count = 20;
     assert_eq!(rows(&read(&context(&longs()), &task).unwrap()).len(), 20);
     let mut task = avro_task(&save(&dir, &bytes), BoundPredicate::True);
@@ -360,7 +360,7 @@ fn rows_without_bytes_are_as_many_as_the_table_says() {
     let most = FREE_ROWS as i64;
     assert_eq!(count(&[(most, vec![])], 0).unwrap() as u64, FREE_ROWS);
     assert_eq!(count(&[(most, vec![]), (1, vec![])], most + 1).unwrap() as u64, FREE_ROWS + 1);
-    // Each block may be small; together they would never end.
+    // Each block may be small, but together they would never end.
     let bomb = vec![(most - 1, vec![]); 10_000];
     assert_eq!(count(&bomb, 0).unwrap_err().kind(), ErrorKind::CorruptTable);
 }
@@ -447,7 +447,7 @@ fn truncated_and_flipped_files_give_errors_or_rows() {
         for (at, bit) in (0..bytes.len()).flat_map(|at| [0, 6].map(|bit| (at, bit))) {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1 << bit;
-            // The checksum of the block finds damage in it.
+            // The checksum of a block finds damage in it.
             match attempt(&damaged) {
                 Ok(_) if codec == AvroCodec::Snappy && data.contains(&at) => panic!("damage at {at} was not noticed"),
                 Ok(rows) if at >= data.start && codec == AvroCodec::Snappy => assert_eq!(rows, right),

@@ -92,7 +92,7 @@ fn unplaced(batch: RecordBatch) -> RawRows {
     RawRows { batch, keys: Default::default(), positions: Default::default() }
 }
 
-/// Which columns are read, and which of them rows get in the end.
+/// The columns that are read, and those of them that rows get in the end.
 struct ChangeColumns {
     /// The schema of the batches that are returned.
     schema: SchemaRef,
@@ -190,7 +190,7 @@ impl Label {
         })
     }
 
-    /// Whether no row of the task can be asked for: decided where all its rows have the same change.
+    /// Whether the filter excludes all rows of the task. This is known if all its rows have the same change.
     fn is_out(&self) -> Result<bool> {
         let filter = &self.columns.filter;
         if self.moves.is_some() || filter.field_ids().iter().any(|id| !CHANGE_COLUMNS.contains(id)) {

@@ -18,7 +18,7 @@ use crate::types::{FieldId, PrimitiveType, Schema, Transform, Type, Value};
 /// Position delete files larger than this are searched for one data file instead of being decoded whole.
 const WHOLE_FILE_BYTES: i64 = 32 << 20;
 
-/// Bytes that a column of a key takes at least once it is decoded. Equality delete files with more keys than the cache
+/// The least number of bytes that a column of a decoded key takes. Equality delete files with more keys than the cache
 /// could keep are not decoded whole.
 const KEY_COLUMN_BYTES: u64 = 8;
 
@@ -52,7 +52,7 @@ pub(crate) fn read_vector(
                 PositionSet::from_index_file(&bytes_at(store, &path, start, with_words.max(length))?, length)?
             }
         };
-        // Old writers of Paimon record no number of positions.
+        // Old Paimon writers do not record the number of positions.
         let is_known = context.buckets.is_none() || file.record_count >= 0;
         if is_known && i64::try_from(set.len()) != Ok(file.record_count) {
             let (has, recorded) = (set.len(), file.record_count);
@@ -118,7 +118,7 @@ fn positions_where(
     Ok(out)
 }
 
-/// How a delete file is read: as the scan's data files are, but for the columns.
+/// The context to read a delete file. It is that of the scan's data files, with other columns.
 fn delete_context(context: &ReadContext, schema: Arc<Schema>, projection: Arc<Schema>) -> Arc<ReadContext> {
     Arc::new(ReadContext { schema, projection, batch_rows: BATCH_ROWS, ..context.clone() })
 }
@@ -174,7 +174,7 @@ pub(crate) fn read_keys(
         };
         set.map_err(|e| located(context, file, e))
     };
-    // Other tasks wait for the same files, so that the cores have nothing else to do.
+    // Other tasks wait for the same files, so the cores have no other work.
     let sets = match files.iter().filter(|file| !cache.keys.has(&key(file))).nth(1) {
         None => files.iter().map(|file| set(file)).collect::<Result<_>>()?,
         Some(_) => in_parallel(store.as_ref(), files.len(), |i| {
@@ -187,7 +187,7 @@ pub(crate) fn read_keys(
     Ok(KeyDeletes::new(encoder, sets, paths, unions))
 }
 
-/// An error about a delete file, with the path that it was read at.
+/// Adds the path of the delete file to an error.
 pub(crate) fn located(context: &ReadContext, file: &DataFile, error: Error) -> Error {
     context.location.explain(error.with("path", context.location.found(&file.path)))
 }

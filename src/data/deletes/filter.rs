@@ -22,7 +22,7 @@ use crate::codec::bitmap::PositionSet;
 use crate::error::Result;
 use crate::types::FieldId;
 
-/// The deletes of a data file. Cheap to share. It holds the decoded deletes, not the files.
+/// The deletes of a data file. It is cheap to share, and holds the decoded deletes, not the files.
 #[derive(Debug, Default)]
 pub struct DeleteFilter {
     pub(super) positions: Option<Arc<PositionSet>>,
@@ -37,7 +37,7 @@ impl DeleteFilter {
         self.positions.as_ref().is_none_or(|p| p.is_empty()) && self.keys.is_empty()
     }
 
-    /// Whether the other filter certainly removes all rows that this one does, judged without reading rows.
+    /// Whether the other filter surely removes all rows that this one removes. It is decided without reading rows.
     pub(crate) fn is_within(&self, other: &DeleteFilter) -> bool {
         let positions = match (&self.positions, &other.positions) {
             (Some(own), Some(all)) => own.is_subset(all),
@@ -67,7 +67,7 @@ impl DeleteFilter {
     /// [`open_rows`](crate::data::read::file::open_rows) gives them.
     ///
     /// # Errors
-    /// `Internal` if a key column is not given or of another type than its column has.
+    /// `Internal` if a key column is missing, or has another type than its column.
     pub fn keep(&self, keys: &HashMap<FieldId, ArrayRef>, positions: &RowPositions) -> Result<BooleanBuffer> {
         self.keep_keys(keys, self.keep_positions(positions))
     }

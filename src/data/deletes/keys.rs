@@ -46,12 +46,12 @@ impl KeyEncoder {
         &self.ids
     }
 
-    /// Whether keys are of one column whose values fit 64 bits.
+    /// Whether keys have one column whose values fit 64 bits.
     fn is_long(&self) -> bool {
         matches!(&self.types[..], [ty] if fits_longs(ty))
     }
 
-    /// The key column, if keys are of one.
+    /// The key column, if there is only one.
     fn longs<'a>(&self, arrays: &'a KeyArrays) -> Result<(ScalarBuffer<i64>, Option<&'a NullBuffer>)> {
         let (Some(id), Some(ty)) = (self.ids.first(), self.types.first()) else {
             return Err(Error::internal("a key has no columns"));
@@ -79,7 +79,7 @@ impl KeyEncoder {
     }
 }
 
-/// The array with one NaN for all.
+/// The array with one form of NaN.
 fn canonical(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Float32 => {
@@ -107,7 +107,7 @@ impl KeySet {
     /// The keys of some rows, which come in batches.
     ///
     /// # Errors
-    /// Those of the batches; as [`KeyEncoder::encode`]; `Unsupported` for more than 2³² keys.
+    /// The errors of the batches and of [`KeyEncoder::encode`]; `Unsupported` for more than 2³² keys.
     pub(crate) fn collect(encoder: &KeyEncoder, batches: impl Iterator<Item = Result<KeyArrays>>) -> Result<KeySet> {
         if !encoder.is_long() {
             let mut keys = RowKeys::default();
@@ -131,7 +131,7 @@ impl KeySet {
         Ok(KeySet::Longs(LongKeys::new(keys, has_null)))
     }
 
-    /// About the bytes it takes in memory.
+    /// About how many bytes it takes in memory.
     pub(crate) fn memory_bytes(&self) -> u64 {
         match self {
             KeySet::Longs(keys) => keys.memory_bytes(),
@@ -180,10 +180,10 @@ pub(crate) struct KeyDeletes {
     sets: Vec<Arc<KeySet>>,
     /// Where the last search in each set ended.
     ended: Vec<AtomicUsize>,
-    /// Where the sets come from.
+    /// The paths of the sets' delete files.
     paths: Vec<String>,
     unions: Arc<Unions>,
-    /// The union once it was asked for: `unions` does not keep one that is too large, and every batch asks.
+    /// The union after its first use. Every batch needs it, but `unions` does not keep a union that is too large.
     united: OnceLock<Arc<KeyUnion>>,
 }
 

@@ -19,8 +19,8 @@ impl DeleteFilter {
     ///
     /// # Errors
     /// `Unsupported` for encrypted delete files and columns that deletes can't be keyed on; `CorruptTable` for damaged
-    /// files, two deletion vectors, one of another data file or with another number of positions than recorded, and key
-    /// columns that no schema of the table has; the store's errors. All name the delete file.
+    /// files; for two deletion vectors; for a vector of another data file, or with another number of positions than
+    /// recorded; for key columns that no schema of the table has; the store's errors. All name the delete file.
     pub fn load(
         store: &Arc<dyn Store>,
         context: &Arc<ReadContext>,

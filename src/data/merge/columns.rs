@@ -1,6 +1,6 @@
 //! Merges column by column: partial updates and aggregation.
 //!
-//! If only one row has a key, that row stays as it is, whatever the functions of its columns. So does Java.
+//! If only one row has a key, that row stays as it is, without any function. Java does the same.
 //!
 //! Source: Paimon documentation, "Partial Update" and "Aggregation"; where it is silent, Java's
 //! `PartialUpdateMergeFunction` and `AggregateMergeFunction`.
@@ -43,7 +43,7 @@ struct Merged<'a> {
     live: &'a [LoadedBatch],
     row: Vec<MergedValue>,
     memory: Vec<Memory>,
-    /// Whether the row that came last took the merged one away.
+    /// Whether the last row deleted the merged row.
     is_deleted: bool,
     has_added: bool,
     is_filled: bool,
@@ -53,9 +53,9 @@ struct Merged<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct MergedRow {
     pub columns: Vec<MergedValue>,
-    /// Whether it is a row, and not one that takes others away.
+    /// Whether it is an added row, not a delete row.
     pub is_added: bool,
-    /// The row that it is as late as: the last one that counted.
+    /// The last row that counted. It gives the sequence number.
     pub latest: Option<RowPlace>,
 }
 
@@ -128,7 +128,7 @@ impl<'a> Merged<'a> {
         }
     }
 
-    /// Has the whole row that is at `place`.
+    /// Replaces all columns by the row at `place`.
     fn set_all(&mut self, place: RowPlace) {
         self.row = (0..self.plan.types.len()).map(|index| self.held(place, index)).collect();
     }
@@ -210,7 +210,8 @@ impl<'a> Merged<'a> {
         Ok(())
     }
 
-    /// How a row compares to the merged one in the order of a group; `None` if it says nothing about it.
+    /// Compares a row to the merged one in the order of a group. `None` if the row has no value in the group's sequence
+    /// columns.
     fn age(&self, place: RowPlace, group: &GroupPlaces) -> Option<Ordering> {
         let mut is_empty = true;
         let mut order = Ordering::Equal;
@@ -228,7 +229,7 @@ impl<'a> Merged<'a> {
         group.sequence.contains(&index)
     }
 
-    /// Columns are looked at from the first to the last, and those after the first sequence column see its new value.
+    /// Columns are updated from the first to the last. Those after the first sequence column see its new value.
     fn update_group(&mut self, place: RowPlace, group: &GroupPlaces) -> Result<()> {
         for index in in_order(group) {
             let Some(age) = self.age(place, group) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Merges files of one bucket for a compaction. Rows keep their sequence numbers and kinds, so rows that delete others
+//! Merges files of one bucket for a compaction. Rows keep their sequence numbers and kinds. So rows that delete others
 //! are among them, unless the compaction drops them.
 //!
 //! A compaction may also need the changes by the merge (changelogs), and the rows of other files that the merged rows
@@ -50,7 +50,7 @@ pub enum Reduction {
     Lookup {
         /// Whether to report changes.
         changelog: bool,
-        /// Whether rows above are deleted where they are.
+        /// Whether rows above are deleted in their files.
         vectors: bool,
     },
 }
@@ -67,7 +67,7 @@ pub struct CompactMerge {
     schema: SchemaRef,
 }
 
-/// Merged rows, of columns as [`CompactMerge::schema`] tells.
+/// Merged rows with the columns of [`CompactMerge::schema`].
 #[derive(Clone, Debug)]
 pub struct CompactionOutput {
     /// The rows, by key.
@@ -98,7 +98,7 @@ impl CompactMerge {
         Ok(CompactMerge { merge, reduction, drops_deletes, compared: None, stays, schema })
     }
 
-    /// Leaves out changes that change nothing or only these columns.
+    /// Leaves out changes without a difference, and changes of only these columns.
     #[must_use]
     pub fn comparing(self, ignored: &[&str]) -> Self {
         let fields = self.merge.fields.iter().enumerate();
@@ -181,7 +181,7 @@ fn tag(run: &[ScanTask], files: &mut Vec<Arc<ScanTask>>) -> Vec<(ScanTask, Optio
     run.iter().map(one).collect()
 }
 
-/// How files above are read: the columns that are needed of them, and each row's place.
+/// How files above are read: their needed columns, and each row's place.
 struct Above {
     context: Arc<ReadContext>,
     /// For each column of the other files, its place among the columns that are read.
@@ -202,8 +202,8 @@ impl Above {
         Ok(Above { context: file_context(context, fields), places, types, layout: plan.merge.layout.clone() })
     }
 
-    /// Batches as those of other files are, and their rows' places behind. Values that are not read are null; rows
-    /// whose kinds are not read are added, before all others.
+    /// Batches in the form of other files, with the rows' places as a last column. Values that are not read are null.
+    /// If kinds are not read, rows count as added, before all others.
     fn padded(&self, batches: Batches) -> Batches {
         let (places, types, layout) = (self.places.clone(), self.types.clone(), self.layout.clone());
         Box::new(batches.map(move |batch| {
@@ -229,7 +229,7 @@ impl Above {
     }
 }
 
-/// Rows in the making.
+/// The rows that are being built.
 #[derive(Default)]
 struct CompactSink {
     /// The picks of each column, or one for all columns.
@@ -252,7 +252,7 @@ impl CompactSink {
         self.kind.push_rows(slot, start, rows);
     }
 
-    /// Adds a row; with `kind`, as one of that kind.
+    /// Adds a row. It gets `kind` if that is given.
     fn push(&mut self, row: &MergeOutcome, kind: Option<i32>) {
         let kind_value = |kind: i32| MergedValue::computed(Some(Value::Int(kind)));
         match row {
@@ -377,7 +377,7 @@ impl CompactedRows<'_> {
         }
     }
 
-    /// Rows that are the only ones with their keys.
+    /// Adds rows that are the only ones with their keys.
     fn alone(&mut self, runs: &SortedRuns, slot: u32, start: u32, rows: u32) -> Result<()> {
         let all_added = runs.live.get(slot as usize).is_some_and(|batch| batch.all_added);
         let level = self.level(runs, RowPlace { slot, row: start });
@@ -453,13 +453,13 @@ impl CompactedRows<'_> {
         }
     }
 
-    /// The row of the lowest level above 0, of those that are compacted.
+    /// The compacted row of the lowest level above 0.
     fn high(&self, runs: &SortedRuns, members: &[(usize, RowPlace)]) -> Option<RowPlace> {
         let inputs = members.iter().filter(|(run, _)| *run < self.inputs).map(|(_, p)| (self.level(runs, *p), *p));
         inputs.filter(|(level, _)| *level > 0).min_by_key(|(level, _)| *level).map(|(_, place)| place)
     }
 
-    /// The rows that count: those of level 0 and `high`, which was made of the older ones.
+    /// The rows that count: those of level 0, and `high`, which was merged from the older ones.
     fn counted(
         &self,
         runs: &SortedRuns,
@@ -511,7 +511,7 @@ impl CompactedRows<'_> {
         Ok(())
     }
 
-    /// Whether a change changes nothing, where that is looked at.
+    /// Whether a change has no difference. False if differences are not compared.
     fn same(&self, runs: &SortedRuns, before: &MergeOutcome, after: &MergeOutcome) -> Result<bool> {
         let Some(compared) = &self.plan.compared else { return Ok(false) };
         for at in compared {
@@ -551,7 +551,7 @@ impl CompactedRows<'_> {
         vectors: bool,
     ) -> Result<()> {
         let inputs = members.iter().filter(|(run, _)| *run < self.inputs);
-        // Ignored rows take nothing away, above or below.
+        // Ignored delete rows delete nothing, above or below.
         if let RowMerge::Last { ignore_delete: true } = &self.plan.merge.rows
             && !inputs.clone().any(|(_, place)| CompactedRows::is_added(runs, *place))
         {

@@ -24,7 +24,7 @@ use crate::types::{Field, PrimitiveType, Type, Value, ValueRef};
 pub(crate) struct Function {
     kind: FunctionKind,
     name: String,
-    /// Whether rows that are taken back change nothing.
+    /// Whether rows that are taken back are ignored.
     ignore_retract: bool,
     /// Bits of an integer column.
     bits: u32,
@@ -57,7 +57,7 @@ pub(crate) const FUNCTIONS: [&str; 22] = [
     "theta_sketch",
 ];
 
-/// That a function is not known.
+/// The error for an unknown function.
 pub(crate) fn no_function(name: &str) -> Error {
     Error::invalid(format!("there is no aggregate function '{name}'"))
         .hint(format!("The functions are {}", FUNCTIONS.join(", ")))
@@ -65,7 +65,7 @@ pub(crate) fn no_function(name: &str) -> Error {
 
 #[derive(Clone, Debug, PartialEq)]
 enum FunctionKind {
-    /// The last one, null or not, also of rows that are taken back.
+    /// The last value, null or not, also of rows that are taken back.
     Key,
     Last,
     LastNonNull,
@@ -200,7 +200,7 @@ impl Function {
         &self.name
     }
 
-    /// Whether it looks into the column's values, all of whose members it needs then.
+    /// Whether it looks into the column's values. Then it needs all their members.
     pub(crate) fn needs_members(&self) -> bool {
         matches!(self.kind, FunctionKind::Nested(_))
     }
@@ -307,7 +307,7 @@ impl Function {
         }
     }
 
-    /// A sum of decimals; those of more than 18 digits become null where they do not fit.
+    /// A sum of decimals. A sum of more than 18 digits becomes null if it does not fit.
     fn decimal(&self, v: Option<i128>) -> Option<Value> {
         let (precision, _) = self.digits();
         let most = 10u128.pow(u32::from(precision.min(38)));
@@ -415,8 +415,8 @@ fn power(digits: u8) -> Option<i256> {
     i256::from_i128(10).checked_pow(u32::from(digits))
 }
 
-/// Two texts with the delimiter between them; of the second one only the parts that the first has not, where that is
-/// wanted.
+/// Two texts with the delimiter between them. With `distinct`, the second text adds only parts that the first does not
+/// have.
 fn joined(a: &str, b: &str, delimiter: &str, distinct: bool) -> String {
     if a.is_empty() || b.is_empty() {
         return if a.is_empty() { b } else { a }.to_owned();

@@ -1,6 +1,6 @@
 //! Reads the changes by a commit of a Paimon table, with the columns of a changelog.
 //!
-//! Rows of a table with a primary key have their kind in `_VALUE_KIND`; all others are added. If a section has an
+//! Rows of a table with a primary key have their kind in `_VALUE_KIND`. All other rows are added. If a section has an
 //! earlier state, the rows are those in which the two states differ.
 //!
 //! Source: Paimon documentation, "Incremental Query"; Java's `MergeFileSplitRead.createNoMergeReader`.
@@ -62,7 +62,7 @@ pub(crate) fn read_kinds(reading: MergeInput<'_>, task: &ScanTask, change: &Task
     Ok(Box::new(rows.map(move |batch| label.rows(&batch?)).filter(has_rows)))
 }
 
-/// The columns of a table, and behind them the kind of a row.
+/// The columns of a table, followed by the kind of a row.
 pub fn with_kind(columns: &Schema) -> Schema {
     let kind = key_value_columns().into_iter().filter(|f| f.id == KIND_ID);
     Schema::new(columns.id, columns.fields.iter().cloned().chain(kind).collect::<Vec<_>>(), Vec::new())

@@ -17,7 +17,7 @@ const DELETE: i32 = 3;
 /// Rows of a list.
 type Orders<'a> = &'a [(i32, Option<&'a str>)];
 
-/// A number and a text that says its time.
+/// A number and a text with its time.
 type Timed<'a> = Option<(i32, Option<&'a str>)>;
 
 /// Merges a column `x` of rows of one key. The rows are given with their kinds, the oldest first.

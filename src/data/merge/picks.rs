@@ -13,9 +13,9 @@ use crate::types::{Type, Value};
 /// A row of one of the batches that are being merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowPlace {
-    /// Which batch.
+    /// The number of the batch.
     pub slot: u32,
-    /// Which of its rows.
+    /// The number of the row in it.
     pub row: u32,
 }
 
@@ -60,7 +60,7 @@ struct RowPiece {
     rows: u32,
 }
 
-/// The rows of a column in the making.
+/// The rows of a column that is being built.
 #[derive(Debug, Default)]
 pub(crate) struct Picks {
     pieces: Vec<RowPiece>,
@@ -96,7 +96,7 @@ impl Picks {
         }
     }
 
-    /// How columns are put together of these rows.
+    /// The plan to build columns from these rows.
     pub(crate) fn gather(&self) -> Gather {
         let mut sources = Vec::new();
         // Places are by slot, then nulls and computed values.

@@ -2,10 +2,10 @@
 //!
 //! [`read_section`] reads every sorted run as a stream of batches. Two more columns give the order of the rows, and
 //! their kinds. [`super::runs`] brings rows with one key together, [`super::rules`] says how they are merged, and
-//! [`super::picks`] builds the columns of the result. The filter is applied after that. Before, only conditions on key
-//! columns may leave out rows, because they hold for all rows of a key or for none.
+//! [`super::picks`] builds the columns of the result. The filter is applied after that. Before the merge, only
+//! conditions on key columns may leave out rows: they hold for all rows of a key or for none.
 //!
-//! Memory holds a batch of each run, and the batches that rows of the next batch come from.
+//! Memory holds a batch of each run, and the batches from which the rows of the next batch come.
 //!
 //! Source: Paimon documentation, "Primary Key Table"; where it is silent, Java's `MergeFileSplitRead`.
 
@@ -176,7 +176,7 @@ impl SectionMerge {
         self.over(sources.collect::<Result<Vec<_>>>()?)
     }
 
-    /// The merged rows of runs whose batches have the columns that are read of files.
+    /// The merged rows of runs. Their batches have the columns that are read from files.
     pub(crate) fn over(&self, sources: Vec<Batches>) -> Result<MergedRows> {
         let types = to_arrow(&self.context.projection)?;
         let types: Vec<DataType> = types.fields().iter().map(|f| f.data_type().clone()).collect();
@@ -190,7 +190,7 @@ impl SectionMerge {
         })
     }
 
-    /// Where merged rows have the key and the kind.
+    /// The places of the key and the kind in merged rows.
     pub(crate) fn merged_layout(&self) -> MergeLayout {
         let (order, kind) = (Vec::new(), self.fields.len().saturating_sub(1));
         MergeLayout { key: self.layout.key.clone(), order, descending: false, sequence: None, kind }
@@ -213,7 +213,7 @@ fn layout(rules: &MergeRules, key: &[FieldId], fields: &[Field]) -> Result<Merge
     })
 }
 
-/// The batches of a run, one file after the other; those of a file with a tag have it as a last column.
+/// The batches of a run, one file after the other. Batches of a file with a tag have it as a last column.
 pub(crate) fn run_batches(
     reading: MergeInput<'_>,
     context: &Arc<ReadContext>,
@@ -306,7 +306,7 @@ pub(crate) fn bits(buckets: &BucketContext, schema: &Schema, field: &Field) -> O
     Declared::new(field.ty.as_primitive()?, declared.map(String::as_str)).narrow_bits()
 }
 
-/// How rows with these columns are merged, where it is done by column.
+/// How rows with these columns are merged column by column.
 pub(crate) fn column_rules(rules: &MergeRules, fields: &[Field]) -> ColumnRules {
     let Engine::PartialUpdate(partial) = &rules.engine else {
         return ColumnRules::Aggregation { remove_on_delete: rules.remove_on_delete };
@@ -393,7 +393,7 @@ impl MergedRows {
     }
 }
 
-/// Rows that are the only ones with their keys stay as they are, but for those that take others away.
+/// Rows that are the only ones with their keys stay as they are, except rows that delete others.
 fn add_rows(picks: &mut [Picks], runs: &SortedRuns, (slot, start, rows): (u32, u32, u32)) {
     let Some(batch) = runs.live.get(slot as usize) else { return };
     if batch.all_added {
@@ -514,13 +514,13 @@ impl Narrow {
         Ok(Narrow { schema: to_arrow(projection)?, columns, filter, asked })
     }
 
-    /// Those of the rows of a batch that satisfy the filter.
+    /// The rows of a batch that satisfy the filter.
     fn kept(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         if *self.filter == BoundPredicate::True {
             return Ok(batch.clone());
         }
         let rows = batch.num_rows();
-        // Whatever depends on a row's place in its file was read from there.
+        // Values that depend on a row's place in its file were read from there.
         let positions = RowPositions::run(0..if self.asked.needs_positions() { rows as u64 } else { 0 });
         let arrays = self.asked.arrays(batch, &RowFacts { rows, positions: &positions, deleted: None })?;
         let kept = matches(&self.filter, rows, &|id| arrays.get(&id).cloned())?;

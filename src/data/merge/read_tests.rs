@@ -1,4 +1,4 @@
-//! Merging, against a model that looks at one row after the other.
+//! Merging, compared with a model that takes one row after the other.
 
 use std::collections::BTreeMap;
 

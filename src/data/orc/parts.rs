@@ -42,7 +42,7 @@ impl ColumnParts {
         self.statistics.push(all);
     }
 
-    /// The filters of a column's groups, behind its row index.
+    /// Adds the filters of a column's groups, after its row index.
     pub(super) fn filter(&mut self, number: usize, filters: &[u8]) {
         let bytes = self.compressor.message(filters);
         self.indexes.push(StreamOut { kind: Some(StreamKind::BloomFilter), column: number, bytes });

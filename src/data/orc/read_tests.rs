@@ -56,7 +56,7 @@ fn files_by_java_have_the_rows_that_java_reads() {
     let path = format!("{}/tests/data/orc/nested.orc", env!("CARGO_MANIFEST_DIR"));
     let whole = read(&context(&schema), &orc_task(&path, BoundPredicate::True)).unwrap();
     assert_eq!(rows(&whole), NESTED);
-    // A filter that asks about a column other than those wanted; a struct that is read only in part.
+    // A filter on a column that is not wanted, and a struct that is read only in part.
     let filter = leaf(&schema, 9, Op::IsNull, vec![]);
     let second = read(&context(&schema), &orc_task(&path, filter)).unwrap();
     assert_eq!(rows(&second), NESTED[1..]);
@@ -76,7 +76,7 @@ const NESTED: [&str; 2] = [
     "2|{x: -, y: , deep: -}|[]|[]|{}|{}|{}|[]",
 ];
 
-/// Damage is an error or goes unnoticed, as ORC has no checksums; it is never a panic, nor a great many rows.
+/// Damage is an error or goes unnoticed, as ORC has no checksums; it never causes a panic or a huge number of rows.
 #[test]
 fn damaged_files_are_errors_or_rows() {
     let dir = TempDir::new().unwrap();
@@ -226,7 +226,7 @@ fn write(dir: &TempDir, batch: &RecordBatch, compression: Option<CompressionType
     path
 }
 
-/// Numbers that the writer can encode: on larger ones it fails.
+/// Numbers that the writer can encode. It fails on larger ones.
 fn numbers() -> impl Strategy<Value = i64> {
     prop_oneof![-3i64..3, 0i64..1000]
 }

@@ -47,7 +47,7 @@ fn types_that_orc_has_not_are_refused() {
     }
 }
 
-/// Attributes and order are those of files by Java.
+/// Attributes and order are those of Java's files.
 #[test]
 fn types_are_as_in_files_by_java() {
     for name in ["types", "nested"] {
@@ -98,7 +98,7 @@ fn stripes_and_their_offsets() {
         assert_eq!(m.upper_bounds.as_ref().unwrap()[&2], b"name 99");
         let sizes = m.column_sizes.unwrap();
         assert_eq!(sizes.values().sum::<i64>(), file.stripes().iter().map(|s| s.data_length as i64).sum::<i64>());
-        // The dictionary is far smaller than the strings, also where a stripe ends it.
+        // The dictionary is far smaller than the strings, even if a stripe ends it.
         assert!(sizes[&2] * 3 < sizes[&3], "{sizes:?}");
     }
 }
@@ -190,7 +190,7 @@ fn metrics_by_type_and_mode() {
     assert_eq!(m.upper_bounds.unwrap(), FieldMap::from_iter(high.map(|(id, v)| (id, encode(v)))));
 }
 
-/// That the bits are Java's is for Java to say.
+/// Only Java can show that the bits are Java's.
 #[test]
 fn columns_that_are_asked_for_have_bloom_filters() {
     let dir = tempfile::tempdir().unwrap();
@@ -245,7 +245,7 @@ fn the_last_second_before_1970_is_refused() {
 #[test]
 fn the_crate_orc_rust_reads_it() {
     let dir = tempfile::tempdir().unwrap();
-    // That crate takes timestamps for nanoseconds, which most of ours are beyond.
+    // That crate reads timestamps as nanoseconds, and most of these timestamps do not fit.
     let leaves = LEAVES.iter().filter(|ty| !matches!(ty, P::Timestamp | P::Timestamptz));
     let table = schema(leaves.zip(1..).map(|(ty, id)| field(id, &format!("c{id}"), ty.clone())).collect());
     let given = batch(&table, 21_000, &mut Dice(11));
