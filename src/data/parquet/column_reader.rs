@@ -46,7 +46,7 @@ pub(crate) struct FlatPlan {
 #[derive(Clone)]
 struct Flat {
     leaf: usize,
-    /// Its place among the columns of the file's schema.
+    /// The place among the columns of the file's schema.
     root: usize,
     kind: Arc<FlatKind>,
     optional: bool,
@@ -403,7 +403,7 @@ impl FlatReading {
         Ok(Some((found, positions)))
     }
 
-    /// The positions of the group's next rows, as far as they are kept; none if they don't matter.
+    /// The positions of the group's next rows that are kept. There are none if they don't matter.
     fn positions(&self, group: OpenGroup, kept: &KeptRows) -> RowPositions {
         let of_group = self.positions.as_ref().and_then(|all| all.get(group.index));
         of_group
@@ -420,7 +420,7 @@ impl FlatReading {
         kept.ranges(group.given).chain(behind.filter(|range| !range.is_empty())).collect()
     }
 
-    /// The row group to read from, at its next selected row, and the row up to which a batch goes; `None` at the end.
+    /// The row group to read from, at its next selected row, and the row at which a batch ends. `None` at the end.
     fn open(&mut self, batch_rows: &mut usize) -> PageResult<Option<(OpenGroup, usize)>> {
         loop {
             if let Some(group) = self.group {

@@ -1,4 +1,4 @@
-//! Reads the next row groups of a file while the present one is decoded, where the store is remote.
+//! Reads the next row groups of a file in a remote store while the current one is decoded.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -9,10 +9,11 @@ use super::file::ParquetFile;
 use crate::error::Result;
 use crate::store::Fetching;
 
-/// Bytes that are fetched ahead at most, of one file.
+/// The largest number of bytes of one file that are fetched ahead.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// Row groups that are fetched ahead at most: small ones cost the time of a request rather than that of their bytes.
+/// The largest number of row groups that are fetched ahead. Small ones cost the time of a request rather than that of
+/// their bytes.
 const MOST_GROUPS: usize = 4;
 
 /// The column chunks that the decoder requests first in each of its row groups, and the requests under way.
@@ -58,7 +59,7 @@ impl GroupsAhead {
         Ok(pages)
     }
 
-    /// Sets row groups from `first` on their way.
+    /// Starts to fetch row groups from `first` on.
     fn fetch(&mut self, file: &ParquetFile, first: usize) {
         let bytes =
             |chunks: &[Range<u64>]| chunks.iter().map(|r| r.end.saturating_sub(r.start)).fold(0, u64::saturating_add);

@@ -112,7 +112,7 @@ fn days_begin_at_midnight() {
     }
 }
 
-/// A column `t` of timestamps read in milliseconds, and how the parquet crate reads the same in nanoseconds.
+/// A column `t` of timestamps read in milliseconds, and the same column as the parquet crate reads it in nanoseconds.
 fn read_both(values: &[Int96]) -> [RecordBatch; 2] {
     let millis: TimestampMillisecondArray = values.iter().map(|v| Some(v.to_millis())).chain([None]).collect();
     let nanos: TimestampNanosecondArray = values.iter().map(|v| Some(v.to_nanos())).chain([None]).collect();

@@ -1,4 +1,4 @@
-//! Long strings that dictionaries make short, in files that do not say how long they are.
+//! Long strings that dictionaries make short, in files that do not record the lengths.
 
 use std::io::Write;
 
@@ -75,7 +75,7 @@ fn long_texts(dir: &TempDir, texts: &[&str]) -> (Schema, String) {
     (s, path)
 }
 
-/// Reads number, text and position of the rows that `filter` keeps; returns the rows of each batch and the numbers.
+/// Reads number, text and position of the rows that `filter` keeps. Returns the rows of each batch and the numbers.
 fn read_back(s: &Schema, path: &str, texts: &[&str], filter: BoundPredicate) -> (Vec<usize>, Vec<i32>) {
     let mut fields = s.fields.to_vec();
     fields.push(crate::types::Field::new(POS, "_pos", true, P::Long));

@@ -36,14 +36,14 @@ impl DecodePlan {
         Ok(())
     }
 
-    /// Whether the decoder may be told to skip rows. Not in columns inside lists and maps: on damaged pages, whose
-    /// levels end before the values that they claim, parquet 59 then never returns. Reading such pages gives an error.
+    /// Whether the decoder may skip rows. It may not in columns inside lists and maps. There parquet 59 never returns
+    /// on damaged pages whose levels end before the claimed values. Reading such pages gives an error.
     pub(super) fn can_skip(&self) -> bool {
         let columns = self.metadata.parquet_schema().columns();
         !self.leaves.iter().filter_map(|&leaf| columns.get(leaf)).any(|c| c.max_rep_level() > 0)
     }
 
-    /// Rows that the decoder has to come across.
+    /// The number of rows that the decoder must pass.
     pub(super) fn rows(&self) -> u64 {
         match &self.selection {
             Some(selection) => selection.row_count() as u64,

@@ -160,12 +160,12 @@ pub(crate) struct ParquetBatches {
     expected_rows: u64,
     /// Rows returned so far.
     given: u64,
-    /// Rows to come that were given before the decoder restarted.
+    /// Next rows that were given before the decoder restarted.
     skip: u64,
 }
 
 impl ParquetBatches {
-    /// All rows of a plan from the one after `skip` others on.
+    /// All rows of a plan after the first `skip` rows.
     pub(crate) fn after(file: ParquetFile, plan: DecodePlan, batch_rows: usize, skip: u64) -> Result<ParquetBatches> {
         let columns = ProjectionMask::leaves(file.parquet_schema(), plan.leaves.iter().copied());
         let first = plan.leaves.clone();
@@ -180,8 +180,8 @@ impl ParquetBatches {
         Ok(ParquetBatches { decoding, batch_rows, decoder, ahead, positions, seen, expected_rows, given: 0, skip: 0 })
     }
 
-    /// The next batch of the decoder. Dictionaries and shared prefixes make long strings short, and not all writers say
-    /// how long they are: where that shows, it restarts with smaller batches.
+    /// The next batch of the decoder. Dictionaries and shared prefixes make long strings short, and not all writers
+    /// record their lengths. If a batch gets too large, the decoder restarts with smaller batches.
     fn next_decoded(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             let Some(decoder) = &mut self.decoder else { return Ok(None) };
@@ -255,7 +255,7 @@ impl ParquetBatches {
         }
     }
 
-    /// A decoder ends quietly when pages hold fewer rows than their row group says; rows would be lost.
+    /// A decoder ends without an error when pages hold fewer rows than their row group says. Rows would be lost.
     fn check_rows(&self) -> Result<()> {
         match self.seen.rows.load(Ordering::Relaxed) {
             seen if seen == self.expected_rows => Ok(()),
@@ -275,7 +275,7 @@ impl Iterator for ParquetBatches {
     }
 }
 
-/// The test as the decoder runs it.
+/// The test in the form that the decoder runs.
 struct DecoderTest {
     test: Arc<RowTest>,
     /// The positions of the next rows, if they matter.
@@ -284,7 +284,7 @@ struct DecoderTest {
 }
 
 impl DecoderTest {
-    /// It counts rows, and leaves an error where the reader finds it whole.
+    /// It counts rows, and keeps the whole error for the reader.
     fn row_filter(mut self, mask: ProjectionMask, seen: Arc<Seen>) -> RowFilter {
         let predicate = ArrowPredicateFn::new(mask, move |batch: RecordBatch| {
             seen.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Which row groups and pages of a Parquet file a task has to read.
+//! Selects the row groups and pages of a Parquet file that a task has to read.
 //!
 //! A row group belongs to the task that holds its middle byte. Statistics and page indexes leave out rows that the
 //! filter can't match. Both implement [`Bounds`], and the one pruning algorithm decides.
@@ -100,7 +100,8 @@ impl<'a> RowGroupPruner<'a> {
         may_match(self.filter, &KnownColumns(self.columns.iter().filter_map(known).collect()))
     }
 
-    /// The rows of these row groups that may match by the page index, counted through all of them; `None` if all may.
+    /// The rows of these row groups that may match by the page index. Rows are counted through all of the groups.
+    /// `None` if all may match.
     pub(crate) fn select_rows(&self, metadata: &ParquetMetaData, groups: &[usize]) -> Option<RowSelection> {
         let mut selected: Vec<Range<usize>> = Vec::new();
         let mut total = 0usize;
@@ -186,7 +187,7 @@ impl ChunkColumn {
         let (columns, offsets) = (metadata.column_index()?, metadata.offset_index()?);
         let column = columns.get(group)?.get(*index)?;
         let ranges = page_rows(offsets.get(group)?.get(*index)?.page_locations(), rows)?;
-        // A column without an index of its own has no page count to ask for.
+        // A column without its own index has no page count.
         if matches!(column, ColumnIndexMetaData::NONE) || column.num_pages() != ranges.len() as u64 {
             return None;
         }
@@ -229,7 +230,7 @@ impl ChunkColumn {
         Known { lower: None, upper: None, nulls, nans }
     }
 
-    /// The same value, or null, in every row.
+    /// The bounds of a column with the same value, or null, in every row.
     fn always(&self, value: Option<&Value>) -> Option<Known> {
         let Some(value) = value else { return Some(self.known(false, None, true)) };
         let array = constant(Some(value), &self.ty, 1).ok()?;
@@ -240,8 +241,8 @@ impl ChunkColumn {
     }
 
     /// Bounds of the table's type from arrays of the file's type. Every cast keeps order, so it may be applied to
-    /// bounds; one that fails leaves them unknown. A bound that is NaN says that the writer did not leave NaNs out:
-    /// both go.
+    /// bounds. A cast that fails leaves them unknown. A bound that is NaN shows that the writer did not leave NaNs out.
+    /// Then both bounds are dropped.
     fn bounds(&self, cast: &Cast, lower: &ArrayRef, upper: &ArrayRef, at: usize) -> (Option<Value>, Option<Value>) {
         let value = |array: &ArrayRef| {
             let one = cast.apply(&array.slice(at, 1)).ok()?;
@@ -263,7 +264,7 @@ fn contradicts(chunk: &ColumnChunkMetaData, statistics: &Statistics) -> bool {
     nulls > values || (required && nulls > 0) || (nulls == values && nulls > 0 && has_ends)
 }
 
-/// The same of a column index. Some writers call all pages null where they have no statistics; parquet-java ignores
+/// The same for a column index. Some writers mark all pages as null if they have no statistics. parquet-java ignores
 /// such an index, too (GH-3457).
 fn index_contradicts(column: &ColumnDescriptor, index: &ColumnIndexMetaData, pages: &[Range<usize>]) -> bool {
     let (required, flat) = (column.max_def_level() == 0, column.max_rep_level() == 0);
@@ -321,7 +322,8 @@ pub(crate) fn range_of(
     range().unwrap_or(BoundPredicate::True)
 }
 
-/// Whether statistics, filters and keys order values of this type alike: floats and UUIDs have several orders.
+/// Whether statistics, filters and keys have the same order for values of this type. Floats and UUIDs have several
+/// orders.
 fn has_one_order(ty: &PrimitiveType) -> bool {
     use PrimitiveType as P;
     let times = matches!(ty, P::Date | P::Time | P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs);
@@ -338,7 +340,7 @@ pub(crate) fn page_rows(pages: &[PageLocation], rows: usize) -> Option<Vec<Range
 }
 
 /// Whether the offset index of these leaf columns describes pages that lie in their column chunks and tile their rows.
-/// A reader that skips by an index that does not would give wrong rows.
+/// Otherwise a reader that skips by the index would give wrong rows.
 pub(crate) fn index_is_consistent(metadata: &ParquetMetaData, groups: &[usize], leaves: &BTreeSet<usize>) -> bool {
     let consistent = |group: usize, leaf: usize| -> Option<bool> {
         let row_group = metadata.row_groups().get(group)?;

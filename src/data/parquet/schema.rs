@@ -64,7 +64,7 @@ pub(super) fn refused(e: parquet::errors::ParquetError, name: &str) -> Error {
     Error::unsupported("the column can't be written to Parquet").with("column", name).because(e)
 }
 
-/// The fields of a struct, under names that Avro-based readers accept. Two names that would become one stay as they
+/// The fields of a struct, under names that Avro-based readers accept. Two names that would become equal stay as they
 /// are.
 fn members(fields: &[Field]) -> Result<Vec<TypePtr>> {
     let taken: HashSet<&str> = fields.iter().map(|f| f.name.as_str()).collect();
@@ -181,8 +181,8 @@ pub(crate) fn leaf(p: &PrimitiveType) -> Result<(Physical, Option<LogicalType>)>
     })
 }
 
-/// The name with every character that Avro does not allow written as `_x2D` (digits in front as `_1`). Characters
-/// beyond the basic plane become two such escapes, being two characters to Java.
+/// The name in a form that Avro allows. Every other character is written as `_x2D` (a first digit as `_1`). Characters
+/// beyond the basic plane become two such escapes, because Java counts them as two.
 pub(crate) fn avro_name(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for (i, c) in name.chars().enumerate() {

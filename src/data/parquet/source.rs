@@ -102,7 +102,7 @@ impl FormatFile for ParquetSource {
     }
 }
 
-/// Rejects row groups whose numbers contradict themselves, before they are relied on.
+/// Rejects row groups whose numbers contradict themselves, before the numbers are used.
 fn check_row_groups(metadata: &ParquetMetaData, groups: &[usize]) -> Result<()> {
     for group in groups.iter().filter_map(|&i| metadata.row_groups().get(i)) {
         let rows = group.num_rows();

@@ -130,7 +130,8 @@ fn count_nans(array: &ArrayRef) -> i64 {
     }
 }
 
-/// The crate's error for one of the Parquet writer: a failed store underneath, or else data that it does not take.
+/// The error of this crate for an error of the Parquet writer: either the store failed, or the writer does not take the
+/// data.
 fn write_error(path: &str, e: ParquetError) -> Error {
     if let ParquetError::External(source) = &e
         && let Some(io) = source.downcast_ref::<io::Error>()

@@ -1,7 +1,7 @@
 //! Field ids for the columns of a Paimon table's data files.
 //!
 //! The columns of a file are those of the schema that it was written with, by name at every depth. Elements, keys and
-//! values are found by their place. Ids in the file don't count: only Parquet files have them, and variants have other
+//! values are found by their place. Ids in the file are ignored: only Parquet files have them, and variants have other
 //! ids inside. Values are cast if the type of their column was changed since.
 //!
 //! Source: Paimon specification, "Schema"; where it is silent, Java's `FormatReaderMapping` and `SpecialFields`.
@@ -99,7 +99,7 @@ impl Namer<'_> {
         Ok(())
     }
 
-    /// The cast from the type that a leaf column had to the one it has.
+    /// The cast from the old type of a leaf column to its current type.
     fn cast(&self, stored: &PrimitiveType, id: FieldId) -> Result<Option<DeclaredCast>> {
         let Some(Type::Primitive(wanted)) = self.wanted.field(id).map(|f| &f.ty) else { return Ok(None) };
         let declared = |schema: i64| self.buckets.declared.get(&schema).and_then(|types| types.get(&id));

@@ -39,7 +39,7 @@ impl Constants {
         &self.file
     }
 
-    /// The value in every row of a column that the file does not store, if that is known.
+    /// The value in every row of a column that the file does not store, if it is known.
     pub(crate) fn get(&self, id: FieldId) -> Option<&Option<Value>> {
         self.values.get(&id)
     }

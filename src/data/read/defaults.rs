@@ -61,7 +61,7 @@ pub(crate) fn repeat(row: &ArrayRef, rows: usize) -> Result<ArrayRef> {
 fn value(json: &Json, ty: &PrimitiveType) -> Result<Option<Value>> {
     let read = value_from_json(json, ty);
     match (ty, &read) {
-        // Such a column may have been a date when it got its default.
+        // The column may have been a date when it got its default.
         (PrimitiveType::Timestamp | PrimitiveType::TimestampNs, Err(_)) => {
             value_from_json(json, &PrimitiveType::Date).or(read)
         }

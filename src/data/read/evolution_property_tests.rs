@@ -270,7 +270,7 @@ fn table(columns: &[Column]) -> Schema {
     Schema::new(0, columns.iter().map(Column::field).collect::<Vec<_>>(), Vec::new())
 }
 
-/// The leaves that a filter can ask about, by their way through structs.
+/// The leaves that a filter can test, with their path through structs.
 fn leaves<'a>(columns: &'a [Column], way: &[FieldId], out: &mut Vec<(Vec<FieldId>, &'a Column)>) {
     for column in columns {
         let way = [way, &[column.id]].concat();

@@ -50,7 +50,7 @@ impl FileColumn {
         self.id.is_some() || self.children.iter().any(FileColumn::has_ids)
     }
 
-    /// The way from a leaf column's values to those of a table's type; `None` if the types do not convert.
+    /// The conversion from a leaf column's values to a table's type; `None` if the types do not convert.
     ///
     /// # Errors
     /// The errors of [`Cast::plan`].
@@ -64,8 +64,8 @@ impl FileColumn {
         }
     }
 
-    /// Adds leaves that tell where the column is null: as few as can be decoded, outside lists and maps if there are
-    /// such.
+    /// Adds leaves that show where the column is null. They are as few as can be decoded, and outside lists and maps if
+    /// possible.
     pub(crate) fn add_witness(&self, leaves: &mut BTreeSet<usize>) {
         match (self.field.data_type(), self.children.as_slice()) {
             (_, []) => {
@@ -80,7 +80,7 @@ impl FileColumn {
         }
     }
 
-    /// Whether it is there where just `leaves` are read.
+    /// Whether the column exists if only `leaves` are read.
     pub(crate) fn is_read(&self, leaves: &BTreeSet<usize>) -> bool {
         leaves.range(self.leaves.clone()).next().is_some()
     }
@@ -118,7 +118,7 @@ impl FileColumns {
         leaves
     }
 
-    /// Whether any column carries a field id (so Java decides whether a file needs a name mapping).
+    /// Whether any column carries a field id. Java decides in this way whether a file needs a name mapping.
     pub(crate) fn has_ids(&self) -> bool {
         self.0.iter().any(FileColumn::has_ids)
     }

@@ -1,4 +1,4 @@
-//! The rows of one file, whatever its format.
+//! The rows of one file of any format.
 //!
 //! [`FileReader`] tests the rows that a [`FormatFile`] decodes: by the filter, by deleted positions and by deleted
 //! keys. Rows that stay get the columns of the projection.
@@ -70,8 +70,8 @@ pub(crate) struct FileReader {
 }
 
 impl FileReader {
-    /// Starts to decode a part of a file; `None` if none of its rows can matter. Without deletes rows come with the key
-    /// columns and, if wanted, their positions.
+    /// Starts to decode a part of a file; `None` if none of its rows can matter. If there are no deletes, rows come
+    /// with the key columns and, if wanted, their positions.
     pub(crate) fn start(
         file: Box<dyn FormatFile>,
         path: &str,
@@ -157,7 +157,7 @@ impl FileReader {
         Ok(RawRows { batch: self.projection.project(&batch, &facts)?, keys, positions })
     }
 
-    /// Which rows are deleted; `None` if no row is.
+    /// The deleted rows; `None` if no row is deleted.
     fn deleted(&self, batch: &RecordBatch, positions: &RowPositions) -> Result<Option<BooleanBuffer>> {
         let Some(deletes) = &self.deletes else { return Ok(None) };
         let by_position = match deletes.has_positions() {

@@ -8,7 +8,7 @@ use std::sync::Once;
 use crate::error::{Error, Result};
 
 thread_local! {
-    /// How many guarded steps this thread is in.
+    /// The number of guarded steps that this thread is in.
     static GUARDED: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -27,13 +27,13 @@ pub(crate) fn guard<T>(step: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// Has panics in guarded steps not printed, once for the process. All others go to the hook that was there before.
+/// Keeps panics in guarded steps from being printed, once for the process. All other panics reach the earlier hook.
 fn keep_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            // While the thread ends there is no flag to look at.
+            // The flag does not exist while the thread ends.
             if GUARDED.try_with(Cell::get).unwrap_or(0) == 0 {
                 before(panic);
             }

@@ -19,11 +19,11 @@ pub(crate) struct RowFacts<'a> {
     pub rows: usize,
     /// Their positions; empty if not requested.
     pub positions: &'a RowPositions,
-    /// Which of them are deleted; `None` if no row is.
+    /// The deleted rows; `None` if no row is deleted.
     pub deleted: Option<&'a BooleanBuffer>,
 }
 
-/// Such a column.
+/// A metadata column whose values differ from row to row.
 #[derive(Clone, Debug)]
 pub(crate) enum RowColumn {
     Position,
@@ -44,7 +44,7 @@ impl RowColumn {
         }
     }
 
-    /// Whether the file's own column of this id, if it has one, counts.
+    /// Whether a file may store its own column of this id.
     pub(crate) fn may_be_stored(&self) -> bool {
         matches!(self, RowColumn::RowId(_) | RowColumn::LastUpdated(_))
     }
@@ -54,7 +54,7 @@ impl RowColumn {
         matches!(self, RowColumn::Position | RowColumn::RowId(_))
     }
 
-    /// Its values; `stored` are those of the file's own column.
+    /// The values of the column. `stored` are those of the file's own column.
     ///
     /// # Errors
     /// The errors of [`row_ids`]; `Internal` if positions are needed and not known.

@@ -1,10 +1,10 @@
 //! The traits that a file format implements, so that its files can be read.
 //!
-//! A format is a [`FormatFile`]. It tells the columns of a file as an Arrow schema whose fields carry field ids. It
+//! A format is a [`FormatFile`]. It gives the columns of a file as an Arrow schema whose fields carry field ids. It
 //! decodes the wanted leaf columns to batches, with the positions of their rows.
 //!
-//! A format that can decode the columns of the filter alone tests rows itself, with the [`RowTest`] that it is given.
-//! It decodes the other columns only for rows that stay.
+//! A format that can decode the columns of the filter alone tests rows itself, with the given [`RowTest`]. It decodes
+//! the other columns only for rows that stay.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -38,15 +38,15 @@ pub(crate) fn too_large() -> Error {
 
 /// An open file of some format.
 pub(crate) trait FormatFile {
-    /// All its columns, with field ids in the fields' metadata where the file has them.
+    /// All columns of the file, with field ids in the fields' metadata if the file has them.
     fn schema(&self) -> &ArrowSchema;
 
-    /// Has timestamps in these leaf columns read as nanoseconds, where the file does not say in what unit they are.
+    /// Makes timestamps in these leaf columns be read as nanoseconds, if the file does not name their unit.
     fn read_nanos(&mut self, _leaves: &BTreeSet<usize>) -> Result<()> {
         Ok(())
     }
 
-    /// Confines it to a part of its rows. `false` if none of them can matter.
+    /// Limits it to a part of its rows. `false` if none of them can matter.
     fn narrow(&mut self, part: &FilePart<'_>) -> Result<bool>;
 
     /// A predicate that holds for a column in all rows of that part. `True` if nothing is known.
@@ -58,10 +58,10 @@ pub(crate) trait FormatFile {
     fn start(self: Box<Self>, part: &FilePart<'_>, request: DecodeRequest) -> Result<Option<Started>>;
 }
 
-/// Which rows of a file are looked for.
+/// The part of a file that is read, and the wanted rows in it.
 #[derive(Debug)]
 pub(crate) struct FilePart<'a> {
-    /// The bytes that the task covers: from `i64::MIN` or to `i64::MAX` where it reaches an end of the file.
+    /// The bytes that the task covers: from `i64::MIN` or to `i64::MAX` if it reaches an end of the file.
     pub range: Range<i64>,
     /// The filter that rows must satisfy, on columns of `schema`. Files may use it to skip rows.
     pub filter: &'a Arc<BoundPredicate>,
@@ -83,14 +83,14 @@ pub(crate) struct RecordedSize {
     pub are_deletes: bool,
 }
 
-/// Rows of no columns that a part of a file may claim: decoding checks claims, but here nothing is decoded.
+/// Rows without columns that a part of a file may claim. Decoding checks claims, but nothing is decoded here.
 const MOST_UNREAD_ROWS: u64 = 1 << 32;
 
 impl RecordedSize {
-    /// Refuses a whole file that has fewer rows and another length than it was committed with: rows, or deletes of
-    /// rows, would be missing. A file of the recorded length is the one that was committed, and has the rows that it
-    /// has: ClickHouse before 26.5 recorded the rows of the whole table for each file (ClickHouse/ClickHouse#118942).
-    /// Java reads such files too.
+    /// Refuses a whole file that has fewer rows and another length than recorded. Rows, or deletes of rows, would be
+    /// missing. A file of the recorded length is the one that was committed, so its rows are right. ClickHouse before
+    /// 26.5 recorded the rows of the whole table for each file (ClickHouse/ClickHouse#118942). Java reads such files
+    /// too.
     ///
     /// # Errors
     /// `CorruptTable`.
@@ -105,7 +105,7 @@ impl RecordedSize {
         .hint("Restore the file as it was committed"))
     }
 
-    /// Refuses to count rows that no column shows, if they are more than the table says and any file has.
+    /// Refuses to count rows without any column, if there are more than the table records and more than any file has.
     pub(crate) fn check_unread(&self, rows: u64) -> Result<()> {
         match rows <= self.rows.max(MOST_UNREAD_ROWS) {
             true => Ok(()),
@@ -123,7 +123,7 @@ pub(crate) struct DecodeRequest {
     pub test: RowTest,
     /// The columns of deletes by key, which are among `leaves`; empty if there are no such deletes.
     pub keys: FilterColumns,
-    /// Whether anyone wants to know the positions of rows that stay.
+    /// Whether the positions of rows that stay are wanted.
     pub tells_positions: bool,
     /// Most rows of a batch.
     pub batch_rows: usize,
@@ -135,7 +135,7 @@ impl DecodeRequest {
         &self.leaves | self.test.leaves()
     }
 
-    /// Whether the positions of rows matter, to those who want rows or to the test.
+    /// Whether the positions of rows matter, to the caller or to the test.
     pub(crate) fn needs_positions(&self) -> bool {
         self.tells_positions || self.test.needs_positions()
     }
@@ -176,7 +176,7 @@ impl RowTest {
         self.columns.leaves()
     }
 
-    /// Whether it has to know the positions of rows.
+    /// Whether the test needs the positions of rows.
     pub(crate) fn needs_positions(&self) -> bool {
         self.columns.needs_positions() || self.deletes.as_ref().is_some_and(|d| d.has_positions())
     }

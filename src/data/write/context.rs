@@ -15,17 +15,18 @@ use crate::types::{PartitionSpec, Schema, SortOrder};
 pub struct WriteContext {
     /// The schema of the rows.
     pub schema: Arc<Schema>,
-    /// How rows are put into files.
+    /// The partition spec by which rows are put into files.
     pub spec: Arc<PartitionSpec>,
     /// The table's sort order. Its columns get bounds even if the table wants no bounds by default.
     pub order: Arc<SortOrder>,
     /// Whether the rows have that order.
     pub row_order: RowOrder,
-    /// Where files are written.
+    /// The places where files are written.
     pub locations: FileLocations,
     /// The table's properties.
     pub properties: BTreeMap<String, String>,
-    /// Unique to this writer, a UUID: it makes the file names unique. Two writers of the same task never share one.
+    /// A UUID that is unique to this writer. It makes the file names unique. Two writers of the same task never share
+    /// one.
     pub write_id: String,
     /// The number of the task or partition that writes, in front of the file names.
     pub task_id: u64,

@@ -1,8 +1,8 @@
 //! Writes positions of deleted rows to new delete files.
 //!
-//! [`PositionDeleteWriter`] collects the positions of each data file and writes them at the end: into position delete
-//! files (format version 2), or as deletion vectors into one Puffin file (version 3). Sets of positions are compressed,
-//! and a writer holds all of them. Equality deletes are rows of key columns;
+//! [`PositionDeleteWriter`] collects the positions of each data file and writes them at the end. It writes position
+//! delete files (format version 2), or deletion vectors in one Puffin file (version 3). Sets of positions are
+//! compressed, and a writer holds all of them. Equality deletes are rows of key columns.
 //! [`DataWriter::of_equality_deletes`](super::writer::DataWriter::of_equality_deletes) writes them.
 //!
 //! The writer knows no other deletes. Callers that replace a deletion vector give the union of the old and the new
@@ -32,7 +32,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::types::metadata_columns::POS as ROW_POSITION;
 
-/// The size that a delete file of rows should have, and its default.
+/// The target size of a delete file of rows, and its default.
 pub(crate) const DELETE_TARGET: &str = "write.delete.target-file-size-bytes";
 pub(crate) const DELETE_TARGET_BYTES: u64 = 64 << 20;
 
@@ -68,16 +68,16 @@ impl DeleteForm {
 /// Which data files may share a position delete file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Granularity {
-    /// None: readers open only what they need.
+    /// No data files share one. Readers then open only the files that they need.
     File,
-    /// Those of a partition: fewer files.
+    /// The data files of a partition share one. There are fewer files.
     Partition,
 }
 
 impl Granularity {
     fn of(properties: &BTreeMap<String, String>) -> Result<Granularity> {
         match properties.get(GRANULARITY).map(|g| g.trim().to_ascii_lowercase()).as_deref() {
-            // Java's core says partition, but its Spark writers take file where nothing is set.
+            // Java's core uses partition by default, but its Spark writers use file.
             None | Some("file") => Ok(Granularity::File),
             Some("partition") => Ok(Granularity::Partition),
             Some(other) => Err(Error::invalid(format!("'{other}' is not a granularity of delete files"))
@@ -141,8 +141,7 @@ impl PositionDeleteWriter {
         Ok(PositionDeleteWriter { output: Output::new(store, &context, true), form, deletes: BTreeMap::new() })
     }
 
-    /// Deletes rows of a data file, in addition to those that it was given for the file before. Files may come in any
-    /// order.
+    /// Deletes rows of a data file, in addition to rows that were deleted before. Files may come in any order.
     ///
     /// # Errors
     /// `InvalidInput` for a file that is not a data file, or that is given in two partitions.
@@ -166,7 +165,7 @@ impl PositionDeleteWriter {
         Ok(())
     }
 
-    /// Writes everything. The caller then owns the files. Empty if nothing was deleted.
+    /// Writes everything. The caller then owns the files. There are none if nothing was deleted.
     ///
     /// # Errors
     /// `Store` if a file can't be written, naming its path; `InvalidInput` for positions that a deletion vector cannot
@@ -195,7 +194,7 @@ impl PositionDeleteWriter {
     /// Gives up. Nothing is written before [`PositionDeleteWriter::finish`].
     ///
     /// # Errors
-    /// A file that could not be deleted.
+    /// The error of a file that could not be deleted.
     #[cfg(test)]
     pub(crate) fn abort(mut self) -> Result<()> {
         self.output.delete_all()
@@ -256,7 +255,7 @@ struct DeleteGroup {
 
 fn groups(deletes: BTreeMap<String, Deletes>, granularity: Granularity) -> Vec<DeleteGroup> {
     let mut groups: Vec<DeleteGroup> = Vec::new();
-    // Tuples that differ may have the same path in rare cases (null and "null").
+    // Different tuples may have the same path in rare cases (null and "null").
     let mut known: BTreeMap<(i32, String), Vec<usize>> = BTreeMap::new();
     for (path, Deletes { partition, positions }) in deletes {
         if granularity == Granularity::File {
@@ -345,7 +344,7 @@ impl<'a> GroupWriter<'a> {
     }
 }
 
-/// Counts of the two columns say nothing, and bounds only if all rows are of one data file: Java leaves the rest out.
+/// Drops metrics without use, as Java does: counts of the two columns, and bounds if rows belong to several data files.
 fn forget_counts(written: &mut Written, one_data_file: bool) {
     let Some(metrics) = &mut written.metrics else { return };
     metrics.value_counts = None;

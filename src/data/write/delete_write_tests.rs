@@ -105,7 +105,7 @@ fn each_data_file_has_its_own_delete_file() {
     assert_eq!((f.sort_order_id, f.equality_ids.clone(), f.partition.spec_id), (None, None, 5));
     assert_eq!(f.referenced_data_file.as_ref(), Some(&long));
     assert_eq!(f.size_bytes as u64, std::fs::metadata(&f.path).unwrap().len());
-    // Whole bounds, no counts, as Java's.
+    // There are whole bounds and no counts, as in Java's files.
     assert_eq!(bounds(f), Some((long.clone().into_bytes(), long.into_bytes())));
     let metrics = f.metrics.as_ref().unwrap().get().unwrap();
     assert_eq!(metrics.lower_bounds.as_ref().unwrap()[&DELETE_FILE_POS], 1i64.to_le_bytes());
@@ -255,7 +255,7 @@ fn equality_deletes_hold_keys_in_their_partition() {
         DataWriter::of_equality_deletes(Arc::new(LocalStore), context, vec![1, 4]).unwrap()
     };
     let mut w = writer("parquet");
-    // Rows come with the columns that partition and those that are keys: `s` without `b`.
+    // Rows come with the partition columns and the key columns: `s` without `b`.
     let whole = keyed_rows(&[1, 2, 3], &[Some(0), None, Some(0)], &[Some(1), None, None]);
     let s = whole.column(2).as_struct();
     let a = StructArray::from(vec![(Arc::new(s.fields()[0].as_ref().clone()), s.column(0).clone())]);

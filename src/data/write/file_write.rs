@@ -21,14 +21,14 @@ use crate::format::task::FileFormat;
 use crate::store::Store;
 use crate::types::Schema;
 
-/// The format of data files, and of delete files if nothing else is said of them.
+/// The format of data files, and of delete files without their own setting.
 const FORMAT: &str = "write.format.default";
 const DELETE_FORMAT: &str = "write.delete.format.default";
 
-/// The format that a table's properties want for its data files, or for its delete files of rows.
+/// The format that a table's properties set for its data files, or for its delete files of rows.
 ///
 /// # Errors
-/// `InvalidInput` for one that rows can't be in, naming the property.
+/// `InvalidInput` for a format that can't hold rows, naming the property.
 pub(crate) fn format_of(properties: &BTreeMap<String, String>, deletes: bool) -> Result<FileFormat> {
     let keys: &[&'static str] = if deletes { &[DELETE_FORMAT, FORMAT] } else { &[FORMAT] };
     let given = keys.iter().find_map(|key| properties.get(*key).map(|format| (*key, format)));
@@ -46,7 +46,7 @@ pub(crate) fn format_of(properties: &BTreeMap<String, String>, deletes: bool) ->
 /// The errors of [`without_unknown`].
 pub(crate) fn stored_schema(format: FileFormat, schema: &Schema) -> Result<Schema> {
     match format {
-        // Avro has a type of nothing but null.
+        // Avro has a type that holds only null.
         FileFormat::Avro => Ok(schema.clone()),
         _ => without_unknown(schema),
     }

@@ -111,9 +111,9 @@ impl MetricsConfig {
         self.columns.get(&id).copied().unwrap_or(self.default)
     }
 
-    /// Bytes of a Parquet statistic that are enough for every column's bounds; `None` without limit.
+    /// The number of bytes in a Parquet statistic that is enough for every column's bounds. `None` for no limit.
     ///
-    /// Text cut to N code points needs one more, which shows that it was cut.
+    /// Text that is cut to N code points needs one more, which shows that it was cut.
     pub fn statistics_bytes(&self, schema: &Schema) -> Option<usize> {
         let leaf = |id: FieldId| schema.field(id).and_then(|f| f.ty.as_primitive());
         let needed = |id: FieldId| match (leaf(id), self.mode(id).bound_length()) {
@@ -126,7 +126,7 @@ impl MetricsConfig {
     }
 }
 
-/// Leaves in Java's order of preference: of each struct first its own, then those further down.
+/// Leaves in Java's order of preference: the leaves of each struct itself come first, then those further down.
 fn first_leaves(fields: &[&Field], out: &mut Vec<FieldId>) {
     out.extend(fields.iter().filter(|f| f.ty.as_primitive().is_some()).map(|f| f.id));
     for field in fields.iter().filter(|f| !matches!(f.ty, Type::Primitive(_))) {
@@ -218,8 +218,8 @@ fn variant_of(schema: &Schema, footer: &ParquetMetaData, leaf: usize) -> Option<
     (field.ty == Type::Primitive(PrimitiveType::Variant)).then_some(field.id)
 }
 
-/// Values (nulls included) and nulls; `None` if a row group does not record them, or records more nulls than its values
-/// and bounds allow.
+/// The counts of values (nulls included) and of nulls. `None` if a row group does not record them, or records more
+/// nulls than its values and bounds allow.
 fn total_counts(chunks: &[&ColumnChunkMetaData]) -> Option<(i64, i64)> {
     chunks.iter().try_fold((0i64, 0i64), |(count, nulls), chunk| {
         let statistics = chunk.statistics()?;
@@ -230,8 +230,8 @@ fn total_counts(chunks: &[&ColumnChunkMetaData]) -> Option<(i64, i64)> {
     })
 }
 
-/// The least and the greatest value of a leaf over all row groups. A row group without statistics that can be believed
-/// spoils them, unless it is known to hold only nulls and NaN.
+/// The least and the greatest value of a leaf over all row groups. They are unknown if a row group has no trusted
+/// statistics, unless it is known to hold only nulls and NaN.
 fn bounds(
     (footer, leaf): (&ParquetMetaData, usize),
     chunks: &[&ColumnChunkMetaData],

@@ -4,9 +4,9 @@
 //! a [`context`].
 //!
 //! [`conform`] brings any batch to the schema of the table. [`partition_rows`] splits it by partition, and `sort_rows`
-//! sorts it, along a curve with [`z_order`]. [`locations`] and `output` name the files. [`file_write`] begins a
-//! [`new_file`] of the format that the table wants. [`metrics`] collects the values that manifests record for a file.
-//! [`table_rows`] is for tables of a format that changes rows in more ways.
+//! sorts it. With [`z_order`], rows are sorted along a curve. [`locations`] and `output` name the files. [`file_write`]
+//! begins a [`new_file`] of the format that the table wants. [`metrics`] collects the values that manifests record for
+//! a file. [`table_rows`] is for tables of a format that changes rows in more ways.
 //!
 //! `conform_leaf` converts single columns, and `refusal` says why a value does not fit. `stored_columns` leaves out
 //! columns that files do not store. `bounds_truncate` shortens bounds, and [`distinct`] counts distinct values.

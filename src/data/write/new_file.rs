@@ -1,4 +1,4 @@
-//! A file of rows that is being written, whatever its format.
+//! A file of rows that is being written, in any format.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::format::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Part
 use crate::store::StoreWriter;
 use crate::types::{FieldId, Schema};
 
-/// A file being written. Dropped before [`NewFile::finish`] it leaves nothing behind.
+/// A file being written. It leaves no file if it is dropped before [`NewFile::finish`].
 pub trait NewFile: Send {
     /// The file's path.
     fn path(&self) -> &str;
@@ -101,9 +101,9 @@ impl<'a> Purpose<'a> {
 /// The facts about a finished file.
 #[derive(Debug)]
 pub struct Written {
-    /// Rows in it.
+    /// The number of rows in it.
     pub record_count: i64,
-    /// Its length.
+    /// The file's length in bytes.
     pub size_bytes: i64,
     /// Its column metrics, if files of the format have any.
     pub metrics: Option<ColumnMetrics>,
@@ -138,21 +138,21 @@ pub(crate) fn write_all(sink: &mut dyn StoreWriter, path: &str, bytes: &[u8]) ->
     sink.write_all(bytes).map_err(|e| Error::store("cannot write the file").with("path", path).because(e))
 }
 
-/// Sees the rows of every file.
+/// Observes the rows of every file.
 pub trait FileObserver: Debug + Send + Sync {
-    /// A file begins.
+    /// Begins to observe a file.
     fn begin(&self, path: &str) -> Box<dyn RowObserver>;
 }
 
-/// Sees the rows of one file.
+/// Observes the rows of one file.
 pub trait RowObserver: Send {
-    /// Rows that are about to be written.
+    /// Takes rows that are about to be written.
     ///
     /// # Errors
     /// `Internal` for rows that it does not understand.
     fn rows(&mut self, rows: &RecordBatch) -> Result<()>;
 
-    /// There are no more.
+    /// Ends after the last rows.
     ///
     /// # Errors
     /// The errors of [`RowObserver::rows`].

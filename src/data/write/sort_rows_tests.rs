@@ -27,7 +27,7 @@ fn batch(rows: &[Row], first: usize) -> RecordBatch {
     RecordBatch::try_new(to_arrow(&table()).unwrap(), columns).unwrap()
 }
 
-/// The numbers of the rows, in the order that a sorter gives them.
+/// The numbers of the rows, in the order of the sorter.
 fn sorted(batches: &[Vec<Row>], fields: Vec<SortField>, run_bytes: usize, merged_at_once: usize) -> Vec<usize> {
     let arrow = to_arrow(&table()).unwrap();
     let mut sorter = RowSorter::new(&table(), arrow, &SortOrder { id: 1, fields }).unwrap();

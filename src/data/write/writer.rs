@@ -2,14 +2,14 @@
 //!
 //! [`DataWriter`] takes batches in any layout ([`super::conform`]) and splits them by the table's partition spec
 //! ([`super::partition_rows`]). It appends each part to the open file of its partition, and begins a new file when one
-//! reaches its target size. The files belong to no table until a commit adds them: a writer that is aborted or dropped
+//! reaches its target size. The files belong to no table until a commit adds them. A writer that is aborted or dropped
 //! deletes them.
 //!
 //! Memory is bounded for any number of partitions:
 //!
 //! - Rows of a partitioned table are collected until 128 MiB of them wait, and are then written partition by partition.
 //! - Rows in progress (row groups, stripes) hold at most 256 MiB together. Beyond that the largest is ended early.
-//! - At most 128 files are open, and one more for each thread that writes. Beyond that the file that was idle longest
+//! - At most 128 files are open, and one more for each thread that writes. Beyond that, the file that was idle longest
 //!   is closed. If no file was idle, the new part becomes a file of its own.
 //!
 //! So rows that are clustered by partition make the fewest files. Rows that are to be sorted ([`RowOrder::Sort`]) are
@@ -247,7 +247,7 @@ impl DataWriter {
         Ok(DataWriter { sort_order_id, sorter, keys, columns, ..writer })
     }
 
-    /// A writer of rows in any order, of all columns, before the first of them.
+    /// A writer of rows in any order, of all columns, before the first rows.
     fn idle(
         output: Output,
         context: WriteContext,
@@ -280,7 +280,7 @@ impl DataWriter {
         }
     }
 
-    /// Adds rows. After an error the writer takes no more, and its files can't be committed.
+    /// Adds rows. After an error the writer takes no more rows, and its files can't be committed.
     ///
     /// # Errors
     /// `InvalidInput` if the batch does not fit the table, naming the column and the row (counted from the first batch
@@ -303,7 +303,7 @@ impl DataWriter {
     fn write_pieces(&mut self, batch: &RecordBatch) -> Result<()> {
         let step = rows_per_piece(batch);
         let mut start = 0;
-        // A batch without rows is conformed too: a wrong schema must not pass because there was nothing to write.
+        // A batch without rows is conformed too. A wrong schema must not pass because there were no rows.
         loop {
             let piece = batch.slice(start, step.min(batch.num_rows() - start));
             let mut rows = self.conformer.conform(&piece, self.rows_taken)?;
@@ -343,7 +343,7 @@ impl DataWriter {
         if self.waiting_bytes >= self.limits.waiting_bytes { self.write_waiting() } else { Ok(()) }
     }
 
-    /// Rows that come partition by partition: each one's files are done before those of the next.
+    /// Takes rows that come partition by partition. The files of a partition are finished before those of the next.
     fn take_sorted(&mut self, rows: &RecordBatch) -> Result<()> {
         self.round += 1;
         for part in self.partitioner.split(rows)? {
@@ -369,7 +369,8 @@ impl DataWriter {
         let mut waiting = std::mem::take(&mut self.waiting).into_values();
         let threads = parallel::threads(usize::MAX);
         loop {
-            // Several for each thread, so that few wait for the slowest, but no more than files may be open.
+            // There are several for each thread, so that few threads wait for the slowest. There are not more than
+            // files may be open.
             let room = self.limits.open_files.saturating_sub(self.open.len());
             let at_once = (threads * PARTITIONS_PER_THREAD).min(room).max(threads);
             let next: Vec<Vec<PartitionRows>> = waiting.by_ref().take(at_once).collect();
@@ -380,7 +381,7 @@ impl DataWriter {
         }
     }
 
-    /// Adds rows of several partitions, each by a thread of its own up to where its file is full.
+    /// Adds rows of several partitions. A separate thread adds those of each partition until its file is full.
     fn append_in_parallel(&mut self, partitions: Vec<Vec<PartitionRows>>) -> Result<()> {
         let mut works = Vec::with_capacity(partitions.len());
         for parts in partitions {
@@ -418,7 +419,7 @@ impl DataWriter {
         Ok(())
     }
 
-    /// Adds rows to their partition's file, rolling over to new ones as they fill.
+    /// Adds rows to their partition's file. Begins a new file when one is full.
     fn append(&mut self, part: PartitionRows) -> Result<()> {
         let mut start = 0;
         let mut stays_open = true;

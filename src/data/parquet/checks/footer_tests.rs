@@ -48,7 +48,7 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     [&bytes[..start], &changed, b"PAR1"].concat()
 }
 
-/// PARQUET-816: the chunk's size lacks the header of its dictionary. Chunks lie one behind the other.
+/// PARQUET-816: the chunk's size lacks the header of its dictionary. Chunks lie one after the other.
 #[test]
 fn a_chunk_gets_the_bytes_that_an_old_writer_forgot() {
     for (writer, mends) in

@@ -1,7 +1,7 @@
 //! Limits of the memory that pages of a Parquet file may take, before anything decodes them.
 //!
-//! A page's header claims how long the page is when it is decompressed. Some codecs make millions of bytes of one, so a
-//! sound page of many equal values is tiny. Such pages are read within a budget.
+//! A page's header claims how long the page is when it is decompressed. Some codecs make millions of bytes from one
+//! byte, so a valid page of many equal values is tiny. Such pages are read within a budget.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -63,7 +63,7 @@ impl PageBudget {
     /// Checks the pages in these bytes of a column chunk, and counts the largest.
     ///
     /// # Errors
-    /// `CorruptTable` if a page claims what its bytes can't hold.
+    /// `CorruptTable` if a page claims more than its bytes can hold.
     pub(crate) fn add(&mut self, chunk: &ColumnChunkMetaData, bytes: &[u8]) -> Result<()> {
         match check_pages(chunk, bytes).map_err(|flaw| damaged(chunk, flaw))? {
             0 => {}
@@ -101,7 +101,7 @@ fn damaged(chunk: &ColumnChunkMetaData, flaw: Flaw) -> Error {
     Error::corrupt(format!("a page of the Parquet file is damaged: {flaw}")).with("column", column)
 }
 
-/// Says of the pages v2 in these bytes of a column chunk that they are compressed.
+/// Marks the pages v2 in these bytes of a column chunk as compressed.
 ///
 /// # Errors
 /// `CorruptTable` if the bytes are not pages.
@@ -109,7 +109,7 @@ pub(crate) fn mark_compressed(chunk: &ColumnChunkMetaData, bytes: &mut [u8]) -> 
     thrift::mark_compressed(bytes).map_err(|flaw| damaged(chunk, flaw))
 }
 
-/// Calls `f` with each page: its header and where it is, with its header.
+/// Calls `f` with the header of each page, and the range of the page with its header.
 fn each_page(
     bytes: &[u8],
     mut f: impl FnMut(&PageHeader, Range<usize>) -> std::result::Result<(), Flaw>,
@@ -129,7 +129,7 @@ fn each_page(
 /// Follows the pages in `bytes` and limits the memory for decoding each. Returns the decompressed bytes of the largest
 /// page that counts against the budget; 0 if none does.
 pub(crate) fn check_pages(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> std::result::Result<i64, Flaw> {
-    // The most that one byte of input can become. Brotli has no such limit.
+    // The largest output of one byte of input. Brotli has no such limit.
     let ratio = match chunk.compression() {
         Compression::UNCOMPRESSED => 1,
         Compression::SNAPPY => 64,
@@ -175,7 +175,7 @@ pub(crate) fn check_contents(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> Resul
         Compression::GZIP(_) => bytes.len() > UNCHECKED_BYTES / GZIP_RATIO,
         _ => false,
     };
-    // A footer may leave out an encoding, so the pages of columns of strings are looked at anyway.
+    // A footer may leave out an encoding, so the pages of string columns are always checked.
     let strings = chunk.column_descr().physical_type() == parquet::basic::Type::BYTE_ARRAY;
     if !unbounded && !strings && !chunk.encodings().any(has_deltas) {
         return Ok(());

@@ -24,7 +24,7 @@ pub(crate) enum StoredLineage {
     Unknown,
 }
 
-/// The columns of lineage that a file has: by their ids, or by their names if it has no ids.
+/// The lineage columns of a file, by their ids, or by their names if it has no ids.
 pub(crate) fn lineage_of<'a>(
     columns: &'a FileColumns,
     has_ids: bool,
