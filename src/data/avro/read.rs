@@ -161,7 +161,7 @@ impl Blocks {
                 _ => Vec::new(),
             };
             let from = at + kept.len() as u64;
-            // Of the bytes after the wanted part, only those that may belong to its last block.
+            // Bytes after the wanted part are fetched only as far as they may belong to its last block.
             let wanted = match u64::try_from(self.end) {
                 Ok(part_end) => part_end.saturating_add(HEAD_BYTES).saturating_sub(from).min(FETCH_BYTES),
                 Err(_) => 0,
@@ -214,7 +214,7 @@ impl Blocks {
         Ok(records)
     }
 
-    /// Finds the position by searching for the marker, whatever comes before it.
+    /// Finds the position by searching for the marker, after any bytes.
     fn seek(&mut self, start: i64) -> Result<()> {
         if start <= self.marker() {
             return Ok(());

@@ -118,7 +118,7 @@ fn positions_where(
     Ok(out)
 }
 
-/// The context to read a delete file. It is that of the scan's data files, with other columns.
+/// The context to read a delete file: the scan's context with other columns.
 fn delete_context(context: &ReadContext, schema: Arc<Schema>, projection: Arc<Schema>) -> Arc<ReadContext> {
     Arc::new(ReadContext { schema, projection, batch_rows: BATCH_ROWS, ..context.clone() })
 }

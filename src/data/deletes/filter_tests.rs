@@ -462,7 +462,7 @@ fn of_delete_files_with_very_many_keys_only_those_near_the_rows_are_in_memory() 
         keys.len() - left.count_set_bits()
     };
     assert_eq!([held(1, 500), held(2, 500)], [20, 20]);
-    // The range of float columns is not asked for, and files that fit the cache are read whole.
+    // Ranges of float columns are not used, and files that fit the cache are read whole.
     assert_eq!([held(3, 500), held(1, 1 << 20), held(2, 1 << 20)], [101, 101, 101]);
 }
 

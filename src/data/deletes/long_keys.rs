@@ -2,8 +2,8 @@
 //!
 //! The keys of a delete file are mostly close to each other, and so are those of a batch of rows. So each batch uses
 //! only the keys between its least and its greatest key. If rows ascend by one, as generated ids do, a key gives its
-//! row. Otherwise dense keys become a bitmap, and other keys become a hash set behind a bitmap of hashes. If that range
-//! has more keys than the batch has rows, all keys are put into one such set, once for all batches.
+//! row. Otherwise dense keys become a bitmap, and other keys become a hash set with a bitmap of hashes in front. If
+//! that range has more keys than the batch has rows, all keys are put into one such set, once for all batches.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -200,7 +200,7 @@ impl Bitmap {
     }
 }
 
-/// A hash set behind a bitmap of hashes, which quickly excludes most missing keys.
+/// A hash set with a bitmap of hashes in front, which quickly excludes most missing keys.
 #[derive(Debug, Default)]
 pub(crate) struct LongSet {
     filter: Vec<u64>,

@@ -10,7 +10,7 @@ use crate::error::Result;
 const PLACES_SLACK: usize = 64;
 
 /// Values by key. They take up to a number of bytes, and each is loaded once while the cache has it. The cache removes
-/// values that were not asked for lately ("second chance", close to least recently used). A value that someone uses is
+/// values that were not requested lately ("second chance", close to least recently used). A value that someone uses is
 /// always found, however large it is.
 #[derive(Debug)]
 pub(crate) struct WeightedCache<K, V> {

@@ -41,9 +41,9 @@ const BATCH_ROWS: usize = 8192;
 pub enum Reduction {
     /// The merged rows alone.
     Rows,
-    /// The changes since the last compaction to the level `top`. All files are compacted to this level.
+    /// The changes since the last compaction to the level `top`. All files are compacted to that level.
     SinceTop {
-        /// That level.
+        /// The level to which all files are compacted.
         top: i32,
     },
     /// Rows of level 0 are compared with older rows, in compacted files or above.

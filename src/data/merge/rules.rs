@@ -97,8 +97,8 @@ impl MergeRules {
         Ok(MergeRules { engine, ignore_delete, remove_on_delete, order, descending })
     }
 
-    /// Whether a row above level 0 was merged from all older rows of its key, whatever their levels. Tables that look
-    /// rows up are compacted in this way.
+    /// Whether a row above level 0 was merged from all older rows of its key, of all levels. Tables that look rows up
+    /// are compacted in this way.
     ///
     /// # Errors
     /// `InvalidInput` for an option that is neither true nor false.

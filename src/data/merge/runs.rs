@@ -360,8 +360,8 @@ impl SortedRuns {
         }
     }
 
-    /// The number of rows in the batch of `first` that come before the next key of `second`. That key must not be less
-    /// than the next key of `first`.
+    /// The number of rows in the batch of `first` that come before the next key of `second`. The next key of `first` is
+    /// not greater than that key.
     fn rows_before(&self, first: usize, second: usize) -> usize {
         if self.compare(first, second).is_eq() {
             return 0;

@@ -221,7 +221,7 @@ fn bad(e: ArrowError) -> Error {
 }
 
 impl OrcValueDecoder {
-    /// Reads the next rows, of which `count` have values.
+    /// Reads the next `rows` rows. Only `count` of them have values.
     fn read(&mut self, rows: usize, count: usize, valid: Option<NullBuffer>) -> Result<ArrayRef> {
         Ok(match self {
             OrcValueDecoder::Boolean(bits) => {

@@ -44,7 +44,7 @@ pub(crate) fn arrow_schema(columns: &[OrcColumn]) -> ArrowSchema {
     ArrowSchema::new(columns.iter().map(|c| c.field.clone()).collect::<Fields>())
 }
 
-/// The columns with nothing but these leaves below them.
+/// The columns with only these leaves below them.
 pub(crate) fn prune(columns: &[OrcColumn], leaves: &BTreeSet<usize>) -> Vec<OrcColumn> {
     let is_read = |c: &&OrcColumn| leaves.range(c.leaves.clone()).next().is_some();
     let prune_one = |column: &OrcColumn| {

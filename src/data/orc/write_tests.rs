@@ -160,7 +160,7 @@ fn metrics_by_type_and_mode() {
         all.sort_unstable();
         all
     };
-    // Java's rule: a column without nulls of its own counts values only.
+    // Java's rule: a column without own nulls counts values only.
     let expected = [(1, 4), (2, 4), (3, 4), (4, 4), (5, 4), (6, 4), (7, 4), (9, 4), (20, 4), (21, 4), (22, 2), (30, 4)];
     assert_eq!(counts(m.value_counts), expected);
     let expected = [(1, 2), (2, 0), (3, 3), (4, 1), (5, 3), (6, 0), (7, 0), (9, 0), (20, 2), (21, 3), (22, 0), (30, 3)];

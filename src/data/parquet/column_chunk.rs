@@ -203,7 +203,7 @@ impl FlatColumn {
         (self.at, self.row, self.dictionary, self.page) = (0, 0, None, None);
     }
 
-    /// Those of the next rows that are kept.
+    /// Reads the next rows, and returns those that are kept.
     pub(crate) fn read(&mut self, kept: &KeptRows) -> PageResult<ArrayRef> {
         let mut values = GatheredValues::new(&self.kind, kept.count);
         let mut row = 0;

@@ -403,7 +403,7 @@ impl FlatReading {
         Ok(Some((found, positions)))
     }
 
-    /// The positions of the group's next rows that are kept. There are none if they don't matter.
+    /// The positions of the group's next rows that are kept. The result is empty if they don't matter.
     fn positions(&self, group: OpenGroup, kept: &KeptRows) -> RowPositions {
         let of_group = self.positions.as_ref().and_then(|all| all.get(group.index));
         of_group

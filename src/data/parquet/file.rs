@@ -117,7 +117,7 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// Those of some leaf columns whose top-level column has 96-bit timestamps that are read as nanoseconds.
+    /// The leaf columns among some whose top-level column has 96-bit timestamps that are read as nanoseconds.
     pub(crate) fn wide_leaves(&self, among: &BTreeSet<usize>) -> BTreeSet<usize> {
         let schema = self.parquet_schema();
         let is_int96 =
@@ -352,7 +352,7 @@ fn nanos_in(leaves: &BTreeSet<usize>) -> impl Fn(usize) -> TimeUnit {
 }
 
 /// The types in which the parquet crate reads the file's columns. The Arrow schema that writers embed is not trusted,
-/// so types come from Parquet alone. 96-bit timestamps are read in the unit of their leaf column.
+/// so types come from Parquet alone. Timestamps of 96 bits are read in the unit of their leaf column.
 fn arrow_metadata(
     metadata: Arc<ParquetMetaData>,
     unit: &dyn Fn(usize) -> TimeUnit,

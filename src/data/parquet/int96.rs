@@ -34,8 +34,8 @@ const PARTLY: [i64; 2] = [i64::MIN.div_euclid(1_000_000), i64::MAX.div_euclid(1_
 /// that for the first and the last millisecond. Reading both units shows it.
 #[derive(Debug, Default)]
 pub(crate) struct AtTheEnds {
-    /// For each column with values in [`PARTLY`], a digest of which of the two each value is, in order. All values of a
-    /// file may be such values.
+    /// For each column with values in [`PARTLY`], a digest of these values in order. It tells the two milliseconds
+    /// apart. All values of a file may be such values.
     columns: BTreeMap<String, DefaultHasher>,
 }
 

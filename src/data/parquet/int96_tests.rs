@@ -20,7 +20,7 @@ fn nanos() -> DataType {
     DataType::Timestamp(TimeUnit::Nanosecond, None)
 }
 
-/// The rows that arrow-rs reads from a file with 96-bit timestamps that was made of these rows.
+/// Writes these rows with 96-bit timestamps, and returns the rows that arrow-rs reads from the file.
 fn there_and_back(batches: &[RecordBatch], parquet: &str) -> Vec<RecordBatch> {
     let schema = SchemaDescriptor::new(Arc::new(parse_message_type(parquet).unwrap()));
     let options = ArrowWriterOptions::new().with_parquet_schema(schema).with_skip_arrow_metadata(true);

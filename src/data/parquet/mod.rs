@@ -8,7 +8,7 @@
 //! `write` is the entry to writing. `schema` gives the Parquet schema, and `exact` gives that of Paimon's files.
 //! `properties` and `dictionary` say how columns are encoded.
 //!
-//! `import` adopts files of other writers, and `plain_columns` tells whether an engine can read a file on its own.
+//! `import` adopts files of other writers, and `plain_columns` finds out whether an engine can read a file by itself.
 
 pub(crate) mod bloom_filters;
 pub(crate) mod checks;

@@ -28,7 +28,7 @@ use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Bounds, ColumnBounds, Op
 use crate::types::{FieldId, PrimitiveType, Schema, Value, ValueRef};
 
 /// The row groups whose middle byte lies in `range`. parquet-mr divides a file among its splits in this way. Every row
-/// group has one middle, hence one task.
+/// group has one middle, so it belongs to one task.
 pub(crate) fn in_range(metadata: &ParquetMetaData, range: Range<i64>) -> Vec<usize> {
     let middle = |group: &RowGroupMetaData| {
         let start = group.columns().first().map_or(0, |first| {

@@ -108,7 +108,7 @@ impl Write for Sink {
     }
 }
 
-/// A Parquet file being written. Dropped before [`NewParquetFile::finish`] it leaves nothing behind.
+/// A Parquet file being written. It leaves no file if it is dropped before [`NewParquetFile::finish`].
 pub(crate) struct NewParquetFile {
     path: String,
     settings: Arc<ParquetSettings>,

@@ -119,7 +119,7 @@ impl RecordedSize {
 pub(crate) struct DecodeRequest {
     /// The leaf columns of rows that stay.
     pub leaves: BTreeSet<usize>,
-    /// The test of which rows stay. The leaf columns it needs are read in addition.
+    /// The test that decides which rows stay. The leaf columns it needs are read in addition.
     pub test: RowTest,
     /// The columns of deletes by key, which are among `leaves`; empty if there are no such deletes.
     pub keys: FilterColumns,

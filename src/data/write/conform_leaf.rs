@@ -41,7 +41,7 @@ pub(crate) enum Rule {
     Geometry,
 }
 
-/// The type behind dictionary and run-end encodings.
+/// The type of the values in dictionary and run-end encodings.
 pub(crate) fn plain(ty: &DataType) -> &DataType {
     match ty {
         DataType::Dictionary(_, values) => plain(values),

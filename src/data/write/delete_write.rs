@@ -165,7 +165,7 @@ impl PositionDeleteWriter {
         Ok(())
     }
 
-    /// Writes everything. The caller then owns the files. There are none if nothing was deleted.
+    /// Writes everything. The caller then owns the files. The result is empty if nothing was deleted.
     ///
     /// # Errors
     /// `Store` if a file can't be written, naming its path; `InvalidInput` for positions that a deletion vector cannot
@@ -201,7 +201,7 @@ impl PositionDeleteWriter {
     }
 }
 
-/// Writes all deletion vectors into one Puffin file. Each vector is a delete file of its own.
+/// Writes all deletion vectors into one Puffin file. Each vector is a separate delete file.
 fn write_vectors(output: &mut Output, deletes: &BTreeMap<String, Deletes>) -> Result<Vec<DataFile>> {
     let (_, path) = output.next(None, FileFormat::Puffin);
     let mut sink = output.store().create(&path)?;

@@ -65,7 +65,7 @@ impl Partitioner {
     /// to one partition, or if there are no partition fields.
     ///
     /// # Errors
-    /// `InvalidInput` if the batch has not the schema that the partitioner was made for.
+    /// `InvalidInput` if the batch has another schema than the partitioner.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<PartitionRows>> {
         if batch.num_rows() == 0 {
             return Ok(Vec::new());

@@ -10,7 +10,7 @@
 //! - Rows of a partitioned table are collected until 128 MiB of them wait, and are then written partition by partition.
 //! - Rows in progress (row groups, stripes) hold at most 256 MiB together. Beyond that the largest is ended early.
 //! - At most 128 files are open, and one more for each thread that writes. Beyond that, the file that was idle longest
-//!   is closed. If no file was idle, the new part becomes a file of its own.
+//!   is closed. If no file was idle, the new part becomes a separate file.
 //!
 //! So rows that are clustered by partition make the fewest files. Rows that are to be sorted ([`RowOrder::Sort`]) are
 //! collected first ([`super::sort_rows`]).
@@ -513,8 +513,8 @@ impl DataWriter {
         Ok(())
     }
 
-    /// Completes all files and returns them in the order in which they were begun. There are none if there were no
-    /// rows. From then on the caller owns them.
+    /// Completes all files and returns them in the order in which they were begun. The result is empty if there were no
+    /// rows. From then on the caller owns the files.
     ///
     /// # Errors
     /// The errors of [`DataWriter::write`]; then everything written is deleted.

@@ -102,7 +102,7 @@ impl ZColumns {
     /// The value of each row.
     ///
     /// # Errors
-    /// `InvalidInput` if the batch has not the schema that this was made for.
+    /// `InvalidInput` if the batch has another schema than this order.
     pub(crate) fn values(&self, rows: &RecordBatch) -> Result<ArrayRef> {
         let bytes = self.columns.iter().map(|c| c.bytes(&column_at(rows, &c.path)?)).collect::<Result<Vec<_>>>()?;
         let mut out = vec![0u8; self.width * rows.num_rows()];

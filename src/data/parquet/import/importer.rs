@@ -122,7 +122,7 @@ impl Importer {
     /// Reads the footer of a file that an engine wrote for the table. All its rows belong to this partition.
     ///
     /// # Errors
-    /// The errors of [`Importer::import`]; `InvalidInput` if a column has not the field id and the stored type that
+    /// The errors of [`Importer::import`]; `InvalidInput` if a column lacks the field id or the stored type that
     /// Iceberg's writers give it; `InvalidInput` if statistics show another partition.
     pub(crate) fn import_own(&self, path: &str, partition: &[Option<Value>]) -> Result<DataFile> {
         let read = || {
