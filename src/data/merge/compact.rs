@@ -202,8 +202,8 @@ impl Above {
         Ok(Above { context: file_context(context, fields), places, types, layout: plan.merge.layout.clone() })
     }
 
-    /// Batches in the form of other files, with the rows' places as a last column. Values that are not read are null.
-    /// If kinds are not read, rows count as added, before all others.
+    /// Batches in the form of other files, followed by the rows' places. Values that are not read are null. If kinds
+    /// are not read, all rows are added. If sequence numbers are not read, the rows come before all others.
     fn padded(&self, batches: Batches) -> Batches {
         let (places, types, layout) = (self.places.clone(), self.types.clone(), self.layout.clone());
         Box::new(batches.map(move |batch| {

@@ -16,8 +16,8 @@ use crate::types::FieldId;
 use crate::types::name_mapping::NameMapping;
 
 impl FileColumns {
-    /// Gives the columns of a file ids: those of its schema in a Paimon table, otherwise those of a mapping if the file
-    /// has none.
+    /// Gives the columns of a file their ids. In a Paimon table they come from the file's schema. Otherwise a file
+    /// without ids gets those of the name mapping, or ids by name or place.
     ///
     /// # Errors
     /// `CorruptTable` if the table's name mapping cannot be read; the errors of [`FileColumns::identify_bucket_file`].
