@@ -25,7 +25,7 @@ pub(crate) enum Engine {
 /// The settings of partial updates, which differ from table to table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PartialUpdate {
-    /// Whether a deleted row deletes the merged row.
+    /// Whether a delete row deletes the merged row.
     pub remove_on_delete: bool,
     /// Columns that are updated together if their sequence columns show that the row is newer.
     pub groups: Vec<SequenceGroup>,
@@ -36,7 +36,7 @@ pub(crate) struct PartialUpdate {
 pub(crate) struct SequenceGroup {
     pub sequence: Vec<FieldId>,
     pub columns: Vec<FieldId>,
-    /// Whether a deleted row that is newer in this group deletes the merged row.
+    /// Whether a delete row that is newer in this group deletes the merged row.
     pub removes: bool,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct MergeRules {
     pub engine: Engine,
     /// Whether rows that delete others are ignored.
     pub ignore_delete: bool,
-    /// With aggregation: whether a deleted row deletes the merged row.
+    /// With aggregation: whether a delete row deletes the merged row.
     pub remove_on_delete: bool,
     /// The columns that order the rows with the same key.
     pub order: Vec<FieldId>,

@@ -303,7 +303,7 @@ fn wrong_array() -> Refusal {
 /// The array with null wherever `parent` is null.
 fn mask(array: &ArrayRef, parent: Option<&NullBuffer>) -> Result<ArrayRef, Refusal> {
     match parent.filter(|p| p.null_count() > 0) {
-        // Run-end arrays have no own null mask.
+        // Run-end arrays have no null mask themselves.
         Some(p) if matches!(array.data_type(), DataType::RunEndEncoded(_, _)) => {
             mask(&cast(array, conform_leaf::plain(array.data_type()))?, Some(p))
         }
