@@ -23,7 +23,7 @@ fn described(table: &str) -> Json {
     serde_json::from_slice(&std::fs::read(fixtures().join(table).join("expected.json")).unwrap()).unwrap()
 }
 
-/// The rows of some tasks, each as the corpus prints it, with what happened to it first if that is told.
+/// The rows of some tasks, each as the corpus prints it. The change type comes first if there is one.
 fn lines(context: &Arc<ReadContext>, tasks: &[ScanTask]) -> Result<Vec<String>> {
     let store: Arc<dyn Store> = Arc::new(LocalStore);
     let cache = DeleteCache::default();
@@ -41,7 +41,7 @@ fn lines(context: &Arc<ReadContext>, tasks: &[ScanTask]) -> Result<Vec<String>> 
     Ok(out)
 }
 
-/// Rows that Java gave, with the row's kind as `_change_type` says it if that is wanted.
+/// Rows that Java gave. If wanted, each has its kind in the words of `_change_type`.
 fn java_lines(context: &ReadContext, rows: &Json, with_kind: bool) -> Vec<String> {
     let line = |row: &Json| {
         let kind = match row[0].as_str().unwrap() {
@@ -70,7 +70,7 @@ fn change() -> Option<Box<TaskChange>> {
     Some(Box::new(TaskChange { operation, ordinal: 0, commit_snapshot_id: 1, removed_by: None, commit: None }))
 }
 
-/// What is wrong with the reads of a table; empty if nothing is.
+/// The faults in the reads of a table; empty if there are none.
 fn wrong_reads(said: &Json, root: &Path) -> Vec<String> {
     let table = Described { said, root };
     let mut wrong = Vec::new();
@@ -149,7 +149,7 @@ fn the_difference_of_two_states_is_what_the_later_one_has() {
     assert!(found.iter().all(|l| l.contains("insert") || l.contains("update_after")), "{found:?}");
 }
 
-/// Merges give the same whatever the sizes of batches are, and however files are spread over runs.
+/// Merges give the same rows for all sizes of batches, and for all ways to spread files over runs.
 #[test]
 fn the_size_of_batches_does_not_matter() {
     for table in ["pk_dedup_l0", "pu_sequence_group", "agg_l0", "sequence_field_multi"] {
@@ -206,7 +206,7 @@ fn damaged_deletion_vectors_are_errors() {
     }
 }
 
-/// Filters are asked of merged rows: a value that is no longer there finds nothing.
+/// Filters test merged rows: a value that was replaced finds nothing.
 #[test]
 fn one_run_alone_is_filtered_as_merged_rows_are() {
     let (said, root) = (described("pk_dedup_l0"), fixtures());

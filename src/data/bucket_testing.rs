@@ -1,5 +1,5 @@
-//! What tests of reading Paimon tables share: contexts and tasks from what Java's Paimon said of tables that it wrote,
-//! and rows as it prints them.
+//! Shared code of the tests that read Paimon tables. Java's Paimon wrote the tables and described them. Contexts and
+//! tasks come from these descriptions, and rows are printed as Java prints them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::format::task::{
 use crate::types::temporal::{format_date, format_time, format_timestamp};
 use crate::types::{Field, PrimitiveType, Schema, Transform, Type, ValueRef};
 
-/// A column's type from Paimon's JSON, with what it says beyond the table's types.
+/// A column's type from Paimon's JSON. Details beyond the table's types are added to `declared`.
 fn type_of(j: &Json, id: i32, declared: &mut BTreeMap<i32, String>) -> (Type, bool) {
     let Some(text) = j.as_str() else {
         let kind = j["type"].as_str().unwrap();
@@ -80,7 +80,7 @@ fn field_of(j: &Json, declared: &mut BTreeMap<i32, String>) -> Field {
     Field::new(id, j["name"].as_str().unwrap(), required, ty)
 }
 
-/// A table as Java described it, and where its files are.
+/// A table as Java described it, with the place of its files.
 pub(super) struct Described<'a> {
     pub said: &'a Json,
     pub root: &'a Path,
@@ -99,7 +99,7 @@ impl Described<'_> {
         BucketContext { schemas, declared, ..BucketContext::default() }
     }
 
-    /// How a read is done: with the newest schema that has its columns.
+    /// The context of a read, with the newest schema that has its columns.
     pub(super) fn context(&self, read: &Json) -> Arc<ReadContext> {
         let BucketContext { schemas, declared, .. } = self.schemas();
         let columns: Vec<&str> = read["columns"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
@@ -226,7 +226,7 @@ impl Described<'_> {
     }
 }
 
-/// One task of several files, each a run of its own.
+/// One task of several files. Each file is a separate run.
 pub(super) fn merged(tasks: Vec<ScanTask>) -> Option<ScanTask> {
     let first = tasks.first()?.clone();
     let runs = tasks.into_iter().map(|task| vec![task]).collect();
@@ -331,7 +331,7 @@ fn primitive(value: ValueRef<'_>, ty: &PrimitiveType, stored: &DataType) -> Json
     }
 }
 
-/// What Java printed, as [`printed`] has it.
+/// The text that Java printed, in the form of [`printed`].
 pub(super) fn expected(j: &Json, ty: &Type) -> Json {
     use PrimitiveType as P;
     match (ty, j) {

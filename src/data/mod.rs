@@ -1,6 +1,6 @@
 //! Data files to Arrow and back.
 //!
-//! This room knows no table format. It is given a [`ScanTask`](crate::format::task::ScanTask), or rows and a
+//! This folder knows no table format. It gets a [`ScanTask`](crate::format::task::ScanTask), or rows and a
 //! [`WriteContext`](write::context::WriteContext), and nothing else.
 //!
 //! Reading has four steps. Each step uses only the steps above it in this list.
@@ -10,7 +10,7 @@
 //! 2. [`deletes`] reads delete files and says which rows they delete.
 //! 3. [`read::live`] gives the rows of one file that its deletes leave.
 //! 4. [`read::task`] gives the rows of a task of any kind. A task reads one file, merges several files ([`merge`]), or
-//!    tells what a commit changed (`changes`).
+//!    gives the changes of a commit (`changes`).
 //!
 //! Folders:
 //!
@@ -19,7 +19,7 @@
 //! - [`parquet`], [`avro`] and [`orc`] decode and encode one file format each.
 //! - [`read`] reads files and tasks, also many tasks on several threads.
 //! - [`deletes`] reads delete files and tests rows against them.
-//! - [`merge`] makes one row of the rows that have the same key in several files.
+//! - [`merge`] makes one row from the rows that have the same key in several files.
 //! - `changes` adds the columns of a changelog to the rows that a commit added or removed.
 //! - [`write`](mod@write) brings rows to the table's schema, splits and sorts them, and writes data files and delete
 //!   files.

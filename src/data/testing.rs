@@ -1,4 +1,4 @@
-//! What the tests of this folder share: files, tasks, filters, rows as text.
+//! Shared code of this folder's tests: files, tasks, filters, rows as text.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ pub(super) fn task(path: &str, residual: BoundPredicate) -> ScanTask {
     }
 }
 
-/// A delete file as planning gives it.
+/// A delete file in the form that planning gives.
 pub(super) fn delete(content: FileContent, format: FileFormat, path: &str) -> DataFile {
     let whole = task(path, BoundPredicate::True);
     DataFile { content, format, ..whole.data_file.as_ref().clone() }
@@ -167,12 +167,12 @@ pub(super) fn read(context: &Arc<ReadContext>, task: &ScanTask) -> Result<Vec<Re
     Ok(batches)
 }
 
-/// Rows as text, the columns parted by a bar.
+/// Rows as text, with a bar between columns.
 pub(super) fn rows(batches: &[RecordBatch]) -> Vec<String> {
     let options = FormatOptions::default().with_null("-");
     let mut out = Vec::new();
     for batch in batches {
-        // Without a time zone database Arrow prints only zones that are offsets.
+        // Arrow prints only zones that are offsets if it has no time zone database.
         let printable = |c: &ArrayRef| match c.data_type() {
             DataType::Timestamp(unit, Some(_)) => cast(c, &DataType::Timestamp(*unit, Some("+00:00".into()))).unwrap(),
             _ => c.clone(),
@@ -186,12 +186,12 @@ pub(super) fn rows(batches: &[RecordBatch]) -> Vec<String> {
     out
 }
 
-/// The rows of a whole file in the form of `schema`, as far as `filter` keeps them.
+/// The rows of a whole file that `filter` keeps, in the form of `schema`.
 pub(super) fn read_rows(schema: &Schema, path: &str, filter: BoundPredicate) -> Vec<String> {
     rows(&read(&context(schema), &task(path, filter)).unwrap())
 }
 
-/// A question about a column of `schema`.
+/// A test of a column of `schema`.
 pub(super) fn leaf(schema: &Schema, id: i32, op: Op, values: Vec<Value>) -> BoundPredicate {
     term(schema, id, Transform::Identity, op, values)
 }

@@ -16,7 +16,8 @@ use crate::types::hash_kernels::{Buckets, kernel_16, kernel_bytes, kernel_decima
 /// The bucket of every value of a column of type `source`, null for null. Takes large and view layouts too.
 ///
 /// # Errors
-/// `InvalidInput` if `buckets` is 0 or above `i32::MAX`, the type can't be bucketed, or the array is not of that type.
+/// `InvalidInput` if `buckets` is 0 or above `i32::MAX`; if the type can't be bucketed; if the array is not of that
+/// type.
 pub fn bucket_array(array: &ArrayRef, source: &PrimitiveType, buckets: u32) -> Result<Int32Array> {
     use PrimitiveType as P;
     let into = Buckets::new(buckets)
@@ -102,7 +103,7 @@ fn fixed(a: &FixedSizeBinaryArray, into: Buckets) -> Result<Int32Array> {
 }
 
 fn collect(hashes: impl Iterator<Item = u32>, nulls: Option<&NullBuffer>, into: Buckets) -> Result<Int32Array> {
-    // In two steps: the second, without the hash, is done on several values at once.
+    // There are two steps. The second has no hash, so the compiler can process several values at once.
     let mut values: Vec<i32> = hashes.map(|h| h as i32).collect();
     match into.mask() {
         Some(mask) => values.iter_mut().for_each(|v| *v &= mask as i32),

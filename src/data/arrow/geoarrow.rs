@@ -33,8 +33,8 @@ pub(crate) fn metadata(ty: &PrimitiveType) -> Option<String> {
     Some(out.to_string())
 }
 
-/// The table's type for a column with this metadata; `None` if it does not say in which reference system the column is,
-/// or defines one in full, which a table's schema has no place for.
+/// The table's type for a column with this metadata; `None` if it names no reference system. `None` too if it defines
+/// one in full: a table's schema has no place for that.
 pub(crate) fn table_type(metadata: &str) -> Option<PrimitiveType> {
     let metadata: Json = serde_json::from_str(metadata).ok()?;
     let text = |key: &str| metadata.get(key).and_then(Json::as_str);
@@ -47,7 +47,7 @@ pub(crate) fn table_type(metadata: &str) -> Option<PrimitiveType> {
         (Some(crs), Some("srid")) => format!("srid:{crs}"),
         (Some(_), Some("wkt2:2019" | "projjson")) => return None,
         (Some(crs), _) => crs.to_owned(),
-        // A definition that is registered under a name.
+        // The definition is registered under a name.
         (None, _) => format!("{}:{}", id("authority")?, id("code")?),
     };
     if crs.contains([',', '(', ')', '{']) {
@@ -57,7 +57,7 @@ pub(crate) fn table_type(metadata: &str) -> Option<PrimitiveType> {
     Some(match text("edges") {
         None | Some("planar") => PrimitiveType::Geometry { crs },
         Some("spherical") => PrimitiveType::Geography { crs, algorithm: None },
-        // The algorithm is the second parameter: it cannot be told without the first.
+        // The algorithm is the second parameter, so it cannot be given without the first.
         Some(edges @ ("vincenty" | "thomas" | "andoyer" | "karney")) => PrimitiveType::Geography {
             crs: Some(crs.unwrap_or_else(|| DEFAULT_CRS.to_owned())),
             algorithm: Some(edges.to_owned()),

@@ -1,8 +1,8 @@
 //! Table schemas as Arrow schemas, and Arrow schemas as table schemas.
 //!
-//! Every Arrow field carries the column's id under [`FIELD_ID_KEY`], as Parquet files and PyIceberg have it, and its
-//! comment under [`DOC_KEY`]. The types are those PyIceberg gives, with `string` and `binary` in their 32-bit forms;
-//! geometries are GeoArrow's WKB.
+//! Every Arrow field carries the column's id under [`FIELD_ID_KEY`], as in Parquet files and PyIceberg. Its comment is
+//! under [`DOC_KEY`]. The types are those of PyIceberg, with `string` and `binary` in their 32-bit forms. Geometries
+//! are GeoArrow's WKB.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -106,12 +106,12 @@ pub(crate) fn arrow_primitive(ty: &PrimitiveType) -> Result<DataType> {
 
 /// The table schema for data of this Arrow schema.
 ///
-/// Ids come from the fields' metadata if every field at every depth has one, else they are given from 1: the top-level
-/// columns first, then level by level below each, as Java assigns them. Nullable fields become optional columns.
+/// Ids come from the fields' metadata if every field at every depth has one. Otherwise ids are given from 1, as Java
+/// assigns them: the top-level columns first, then level by level below each. Nullable fields become optional columns.
 ///
 /// # Errors
-/// `Unsupported` for types that a table has none for (naming the column); `InvalidInput` for ids that are not numbers,
-/// not positive or not unique, and for names that occur twice in one place.
+/// `Unsupported` for types that no table type stands for (naming the column); `InvalidInput` for ids that are not
+/// numbers, not positive or not unique; `InvalidInput` for names that occur twice in one place.
 pub fn from_arrow(schema: &ArrowSchema) -> Result<Schema> {
     let mut ids = if schema.fields().iter().all(|f| has_ids(f)) { Ids::Recorded } else { Ids::Fresh(0) };
     let fields = columns(schema.fields(), &mut ids, "")?;
@@ -181,7 +181,7 @@ fn unique_ids(fields: &[Field], seen: &mut HashSet<FieldId>) -> Result<()> {
     Ok(())
 }
 
-/// All fields of one struct: first their own ids, then what is below each.
+/// All fields of one struct: first their own ids, then the ids below each.
 fn columns(fields: &Fields, ids: &mut Ids, prefix: &str) -> Result<Vec<Field>> {
     let mut names = HashSet::new();
     for field in fields {
@@ -195,7 +195,7 @@ fn columns(fields: &Fields, ids: &mut Ids, prefix: &str) -> Result<Vec<Field>> {
     fields.iter().zip(own).map(|(f, id)| column(f, id, f.name(), ids, prefix)).collect()
 }
 
-/// How many units of time a second has.
+/// The number of time units in a second.
 pub(crate) fn per_second(unit: &TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,

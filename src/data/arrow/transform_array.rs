@@ -44,8 +44,8 @@ fn misfit(array: &ArrayRef, what: &dyn std::fmt::Display) -> Error {
 /// `transform` of every value of a column of type `source`: an array of the transform's result type, null for null.
 ///
 /// # Errors
-/// `Unsupported` for an unknown transform; `InvalidInput` if the transform does not accept the type, the array is not
-/// of that type, or a truncated decimal no longer fits its precision.
+/// `Unsupported` for an unknown transform; `InvalidInput` if the transform does not accept the type; if the array is
+/// not of that type; if a truncated decimal no longer fits its precision.
 pub(crate) fn transform_array(array: &ArrayRef, source: &PrimitiveType, transform: &Transform) -> Result<ArrayRef> {
     if let Transform::Unknown(name) = transform {
         return Err(Error::unsupported(format!("rows can't be partitioned by the unknown transform '{name}'")));
@@ -131,7 +131,7 @@ fn truncate(array: &ArrayRef, width: u32) -> Result<Option<ArrayRef>> {
     })
 }
 
-/// The first `width` code points of each text, in the layout that it came in.
+/// The first `width` code points of each text, in the layout of the input.
 fn cut_text<'a, I, A>(texts: I, width: u32) -> ArrayRef
 where
     I: IntoIterator<Item = Option<&'a str>>,
@@ -140,7 +140,7 @@ where
     Arc::new(texts.into_iter().map(|s| s.map(|s| lower_text(s, width as usize))).collect::<A>())
 }
 
-/// The first `width` bytes of each value, in the layout that it came in.
+/// The first `width` bytes of each value, in the layout of the input.
 fn cut_bytes<'a, I, A>(values: I, width: u32) -> ArrayRef
 where
     I: IntoIterator<Item = Option<&'a [u8]>>,

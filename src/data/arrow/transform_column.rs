@@ -14,8 +14,8 @@ use crate::types::{PrimitiveType, Schema, Transform, Type};
 /// The first column of every batch, transformed, as batches of one column; null for null.
 ///
 /// # Errors
-/// `InvalidInput` if the transform does not apply to the column's type; `Unsupported` for Arrow types that tables have
-/// none for and for unknown transforms; the reader's own.
+/// `InvalidInput` if the transform does not apply to the column's type; `Unsupported` for unknown transforms and for
+/// Arrow types that no table type stands for; the reader's errors.
 pub fn transform_column(
     batches: impl RecordBatchReader,
     transform: &Transform,
@@ -24,7 +24,7 @@ pub fn transform_column(
     let Some(field) = input.fields().first() else { return Err(Error::invalid("the data has no columns")) };
     let field: Field = field.as_ref().clone().with_nullable(true);
     let mut column = SourceColumn::new(field, transform)?;
-    // What an empty array gives says the type of the result, and whether there is one.
+    // The result for an empty array shows the type of the result, and whether there is one.
     let sample = column.transform(&new_empty_array(column.field.data_type()))?;
     let schema = Arc::new(ArrowSchema::new(vec![Field::new(column.field.name(), sample.data_type().clone(), true)]));
     let mut out = Vec::new();
@@ -42,7 +42,7 @@ pub fn transform_column(
 struct SourceColumn<'t> {
     field: Field,
     source: PrimitiveType,
-    /// For arrays in another form than a table's.
+    /// Converts arrays whose form differs from a table's.
     conformer: Option<Conformer>,
     transform: &'t Transform,
 }

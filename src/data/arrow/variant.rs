@@ -1,8 +1,8 @@
 //! Variant columns: from the columns that a file stores to Arrow's variant type.
 //!
-//! A file stores a variant as a group of `metadata` and `value`. It may be *shredded*: then values that fit a type are
+//! A file stores a variant as a group of `metadata` and `value`. It may be *shredded*. Then values that fit a type are
 //! in typed columns below `typed_value`, and `value` has the rest. [`unshred`] joins them. So rows always have the two
-//! binary columns of Arrow's extension type `arrow.parquet.variant`. Both have no nulls: null is the struct.
+//! binary columns of Arrow's extension type `arrow.parquet.variant`. Both have no nulls: only the struct is null.
 //!
 //! Every variant is checked from end to end ([`check`]), because later readers trust their input.
 //!
@@ -33,7 +33,7 @@ const METADATA: &str = "metadata";
 const VALUE: &str = "value";
 const TYPED_VALUE: &str = "typed_value";
 
-/// The Arrow type of variants, without the name of the extension type, which is the field's.
+/// The Arrow type of variants. The name of the extension type is left to the field.
 pub(crate) fn storage_type() -> DataType {
     DataType::Struct(storage_fields())
 }
@@ -50,12 +50,13 @@ pub(crate) fn is_stored(stored: &DataType) -> bool {
     fields.iter().any(binary) && fields.iter().any(|f| f.name() == VALUE || f.name() == TYPED_VALUE)
 }
 
-/// Variants as a file stores them, shredded or not, as Arrow's variant type (without the extension's name, which is the
-/// field's). The columns may be in any order; unshredded ones are shared, not copied.
+/// Turns variants that a file stores, shredded or not, into Arrow's variant type. The extension's name is left to the
+/// field. The columns may be in any order. Unshredded columns are shared, not copied.
 ///
 /// # Errors
 /// `CorruptTable` for damaged variants and contradictions between shredded and other values; `Unsupported` for types
-/// that version 1 of the encoding does not have and for types of shredded columns that the specification does not list.
+/// that version 1 of the encoding does not have; `Unsupported` for types of shredded columns that the specification
+/// does not list.
 pub fn unshred(stored: &ArrayRef) -> Result<ArrayRef> {
     let stored = stored.as_struct_opt().ok_or_else(|| Error::invalid("variants are structs"))?;
     let metadata = stored.column_by_name(METADATA).and_then(|c| c.as_binary_opt::<i32>());
@@ -81,11 +82,11 @@ pub fn unshred(stored: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(array.map_err(|e| Error::internal("variants do not fit Arrow's type").because(e))?))
 }
 
-/// Metadata and value of variants in any form that Arrow's type allows (other widths, views, shredded), checked as by
-/// [`unshred`]; what belongs to null rows may be anything.
+/// Metadata and value of variants in any form that Arrow's type allows (other widths, views, shredded). They are
+/// checked as by [`unshred`]. Null rows may have any bytes.
 ///
 /// # Errors
-/// As [`unshred`]; `InvalidInput` if they are not variants.
+/// The errors of [`unshred`]; `InvalidInput` if they are not variants.
 pub fn parts(array: &dyn Array) -> Result<(BinaryArray, BinaryArray)> {
     let foreign = || {
         Error::invalid(format!("an array of type {} holds no variants", array.data_type()))
@@ -111,10 +112,10 @@ pub fn parts(array: &dyn Array) -> Result<(BinaryArray, BinaryArray)> {
     part(whole, METADATA).zip(part(whole, VALUE)).ok_or_else(|| Error::internal("a variant lost its columns"))
 }
 
-/// Variants in any form that Arrow's type allows as [`storage_type`] has them.
+/// Converts variants of any form that Arrow's type allows to [`storage_type`].
 ///
 /// # Errors
-/// As [`parts`].
+/// The errors of [`parts`].
 pub(crate) fn whole(array: &dyn Array) -> Result<ArrayRef> {
     let (metadata, value) = parts(array)?;
     let array =
@@ -125,7 +126,7 @@ pub(crate) fn whole(array: &dyn Array) -> Result<ArrayRef> {
 /// The first column of every batch, which holds variants, as JSON text ([`json`]) in batches of one column.
 ///
 /// # Errors
-/// As [`parts`]; the reader's own.
+/// The errors of [`parts`]; the reader's errors.
 pub fn to_json(batches: impl RecordBatchReader) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     let name = batches.schema().fields().first().map_or_else(String::new, |f| f.name().clone());
     let schema = Arc::new(ArrowSchema::new(vec![ArrowField::new(name, DataType::Utf8, true)]));
@@ -152,7 +153,7 @@ fn without_nulls(array: &BinaryArray) -> BinaryArray {
     BinaryArray::new(array.offsets().clone(), array.values().clone(), None)
 }
 
-/// The values of `rows`, which ascend, among `total`.
+/// The values of the ascending `rows`, among `total` rows.
 fn rebuild<'a>(
     column: &Shredded<'a>,
     metadata: &'a BinaryArray,
@@ -181,7 +182,7 @@ fn end_of(out: &[u8]) -> Result<i32> {
     })
 }
 
-/// The dictionary of one row. It is parsed only where it differs from the one of the row before.
+/// The dictionary of one row. It is parsed only if it differs from that of the row before.
 struct RowDictionary<'a> {
     column: &'a BinaryArray,
     last: Option<(&'a [u8], Names<'a>)>,
@@ -189,7 +190,7 @@ struct RowDictionary<'a> {
 
 struct Names<'a> {
     metadata: Metadata<'a>,
-    /// Made on first use.
+    /// It is made on first use.
     ids: Option<HashMap<&'a str, u32>>,
 }
 
@@ -239,7 +240,7 @@ struct ObjectFields<'a> {
 /// One shredded field.
 struct ShreddedMember<'a> {
     name: &'a str,
-    /// Where the group itself is null, which should be nowhere, the field is missing.
+    /// The field is missing in rows where the group itself is null, which should not happen.
     nulls: Option<&'a NullBuffer>,
     column: Shredded<'a>,
 }
@@ -252,11 +253,11 @@ enum Scalar<'a> {
     Int64(&'a PrimitiveArray<Int64Type>),
     Float(&'a PrimitiveArray<Float32Type>),
     Double(&'a PrimitiveArray<Float64Type>),
-    /// With scale and width of the variant's decimals.
+    /// Decimals, with the scale and width in the variant.
     Decimal(&'a PrimitiveArray<Decimal128Type>, u8, u8),
     Date(&'a PrimitiveArray<Date32Type>),
     Time(&'a PrimitiveArray<Time64MicrosecondType>),
-    /// With whether they are in UTC.
+    /// Timestamps. The flag says whether they are in UTC.
     Timestamp(&'a PrimitiveArray<TimestampMicrosecondType>, bool),
     TimestampNs(&'a PrimitiveArray<TimestampNanosecondType>, bool),
     Binary(&'a BinaryArray),

@@ -94,7 +94,7 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         for ty in kinds() {
             let stored = shredded(&rows, &ty);
-            // It turns some values into the type it shreds to.
+            // That implementation turns some values into the type it shreds to.
             let whole = unshred_variant(&VariantArray::try_new(&stored).unwrap()).unwrap();
             let whole: ArrayRef = Arc::new(whole.into_inner());
             let path = file(&dir, vec![stored]);
@@ -299,13 +299,13 @@ fn the_parquet_projects_files_are_read() {
     assert!(wrong.is_empty(), "{right} right, {} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Reads `variant` of the same: values with their JSON.
+/// Reads `variant` of the same repository: values with their JSON.
 #[test]
 fn the_parquet_projects_values_are_read() {
     let Some(root) = std::env::var_os("FRAZIL_PARQUET_TESTING") else { return };
     let folder = std::path::Path::new(&root).join("variant");
     let known = std::fs::read_to_string(folder.join("data_dictionary.json")).unwrap();
-    // It ends with a comma too many.
+    // The file ends with a superfluous comma.
     let known: Json = serde_json::from_str(&known.replace(",\n}", "}")).unwrap();
     let mut other = Vec::new();
     for (name, expected) in known.as_object().unwrap() {
@@ -316,7 +316,7 @@ fn the_parquet_projects_values_are_read() {
             other.push(name.as_str());
         }
     }
-    // Spark's text has other digits of 32-bit floats, other separators, and a zone of its own.
+    // Spark's text has other digits of 32-bit floats, other separators, and its own zone.
     assert_eq!(other, ["primitive_float", "primitive_time", "primitive_timestamp", "primitive_timestampntz"]);
 }
 
@@ -328,7 +328,7 @@ proptest! {
         let array = variants(&[Some(value.clone())]).into_inner();
         let (metadata, bytes) = parts(&array).unwrap();
         let read: Json = serde_json::from_str(&text_of(metadata.value(0), bytes.value(0)).unwrap()).unwrap();
-        // It takes fractions for decimals where it can.
+        // That implementation reads fractions as decimals if it can.
         prop_assert!(same(&read, &value), "{read} {value}");
     }
 }

@@ -77,7 +77,7 @@ fn tree() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// What a tree is in Avro, in the table, and in the projection.
+/// The form of a tree in Avro, in the table, and in the projection.
 fn describe(tree: &Tree, name: &str, next: &mut i32) -> (String, Field, Field) {
     let id = *next;
     *next += 1;
@@ -136,7 +136,7 @@ fn describe_members(members: &[Tree], next: &mut i32) -> (String, Vec<Field>, Ve
         full.push(whole);
         read.extend(member.kept.then_some(part));
     }
-    // The order of a projection is its own.
+    // A projection has its own order.
     read.reverse();
     (avro.join(","), full, read)
 }
@@ -151,7 +151,7 @@ impl Dice {
     }
 }
 
-/// A random value as it is written, and as it should be read: without unions, and pruned.
+/// A random value in its written form, and in the form to be read: without unions, and pruned.
 fn value(tree: &Tree, dice: &mut Dice) -> (A, A) {
     if tree.optional > 0 && dice.roll(4) == 0 {
         return (A::Union(tree.optional - 1, Box::new(A::Null)), A::Null);
@@ -223,7 +223,7 @@ fn leaf_value(which: usize, dice: &mut Dice) -> (A, A) {
     }
 }
 
-/// A value of an array in the same terms.
+/// A value of an array in the same form.
 fn value_of(array: &dyn Array, row: usize) -> A {
     if array.is_null(row) {
         return A::Null;

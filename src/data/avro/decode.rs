@@ -1,8 +1,8 @@
 //! Avro records to Arrow columns. Only the wanted leaves are decoded, and all others are skipped.
 //!
 //! [`RecordDecoder`] is compiled once for a file. It follows the writer's schema step by step. Every step reads a value
-//! into its column, or skips some values. Memory grows with the bytes that are read, apart from what Arrow needs for a
-//! null.
+//! into its column, or skips some values. Memory grows with the bytes that are read, except for Arrow's memory for
+//! nulls.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::data::read::file_columns::{FileColumn, FileColumns};
 use crate::data::read::source::too_large;
 use crate::error::{Error, Result};
 
-/// Items without bytes that a column of a batch may have: nothing else bounds how many a file claims.
+/// Items without bytes that a column of a batch may have. Nothing else limits the number that a file claims.
 const FREE_ITEMS: u64 = 1 << 24;
 
 /// The wanted columns of a file's records.
@@ -43,7 +43,7 @@ enum DecodeStep {
 
 /// A column of a batch that is being filled.
 struct LeafDecoder {
-    /// As the finished array has it: structs pruned to what is read.
+    /// The field of the finished array. Its structs hold only members that are read.
     field: FieldRef,
     optional: Optional,
     nulls: NullBufferBuilder,
@@ -60,7 +60,7 @@ enum LeafValues {
     Bytes(Bytes),
     Enum(Arc<[String]>, Bytes),
     Fixed(usize, Vec<u8>),
-    /// The bytes of each if it is `fixed`; the first number that is too large.
+    /// Decimals: the bytes of each if it is `fixed`, and the first number that is too large.
     Decimal(Option<usize>, i128, Vec<i128>),
     Struct(Vec<DecodeStep>),
     List(Items, Box<LeafDecoder>),
@@ -85,7 +85,7 @@ impl RecordDecoder {
     /// `leaves`.
     ///
     /// # Errors
-    /// `Unsupported` if the schema has absurdly many parts.
+    /// `Unsupported` if the schema has too many parts.
     pub(crate) fn new(rows: &Node, columns: &FileColumns, leaves: &BTreeSet<usize>) -> Result<RecordDecoder> {
         let members = rows.members().ok_or_else(other_shape)?;
         let mut compiler = Compiler { leaves, budget: Budget::default() };
@@ -95,7 +95,7 @@ impl RecordDecoder {
         Ok(RecordDecoder { steps, schema, width })
     }
 
-    /// Bytes that a row takes in Arrow at least.
+    /// The least number of bytes that a row takes in Arrow.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
@@ -429,7 +429,7 @@ impl Items {
         Items { ends: Vec::new(), free }
     }
 
-    /// Rejects runs of items that take no bytes and are too many.
+    /// Rejects too many items that take no bytes.
     fn check(&self, before: usize, count: u64) -> Result<()> {
         match self.free && count.saturating_add(before as u64) > FREE_ITEMS {
             true => Err(Error::corrupt(format!("an Avro array claims {count} items that take no bytes"))),
@@ -453,7 +453,7 @@ fn offsets(ends: &mut Vec<i32>) -> OffsetBuffer<i32> {
     OffsetBuffer::new(std::iter::once(0).chain(ends).collect::<Vec<_>>().into())
 }
 
-/// The numbers; room for as many more is left behind.
+/// Takes the numbers. The vector keeps room for the same number of values.
 fn numbers<T: arrow::datatypes::ArrowNativeType>(values: &mut Vec<T>) -> ScalarBuffer<T> {
     let room = Vec::with_capacity(values.len());
     ScalarBuffer::from(std::mem::replace(values, room))

@@ -11,7 +11,7 @@ use crate::data::declared_types::stored::{ExactLeaf, ExactTypes};
 use crate::error::{Error, Result};
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
-/// The name of the record that rows are.
+/// The name of the record for rows.
 const ROW: &str = "record";
 const NAMESPACE: &str = "org.apache.paimon.avro.generated";
 
@@ -34,7 +34,7 @@ fn members(record: &str, fields: &[Field], exact: &ExactTypes) -> impl Iterator<
     })
 }
 
-/// The member of a record for a field. `path` is the way to its type.
+/// The member of a record for a field. `path` leads to its type.
 fn member(name: &str, path: &str, f: &Field, exact: &ExactTypes) -> Result<RecordField> {
     let ty = of_type(path, f, exact)?;
     if f.required { Ok(field(name, ty)) } else { optional_field(name, ty) }

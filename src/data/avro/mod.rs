@@ -1,8 +1,8 @@
 //! Avro data files to Arrow and back.
 //!
-//! `read` streams the blocks of a file, and `decode` fills columns from them. `schema` tells the columns of a file.
-//! `write` writes files with `rows`, which encodes rows, and `schema_json`, which writes the schema. `exact` has what
-//! differs in files of Paimon tables.
+//! `read` streams the blocks of a file, and `decode` fills columns from them. `schema` gives the columns of a file.
+//! `write` writes files with `rows`, which encodes rows, and `schema_json`, which writes the schema. `exact` handles
+//! the differences in files of Paimon tables.
 
 pub(crate) mod decode;
 pub(crate) mod exact;

@@ -23,23 +23,23 @@ use crate::store::Store;
 /// Bytes fetched at a time.
 const FETCH_BYTES: u64 = 4 << 20;
 
-/// Read from the start of a file at first: holds the header of most.
+/// Bytes that are read first, from the start of a file. They hold the header of most files.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// No header may be larger.
+/// The largest size of a header.
 const MAX_HEAD_BYTES: u64 = 64 << 20;
 
 /// Most bytes that the two numbers before a block take.
 const BLOCK_HEAD_BYTES: u64 = 20;
 
-/// Rows without any bytes that the blocks of a file may claim in sum, unless the table says that it has more.
+/// Rows without any bytes that the blocks of a file may claim in total, unless the table records more.
 const FREE_ROWS: u64 = 1 << 24;
 
 /// An Avro file to read rows from.
 pub(crate) struct AvroSource {
     blocks: Blocks,
     codec: AvroCodec,
-    /// What stands before each row.
+    /// The union mark before each row, if any.
     record: Optional,
     rows: Node,
     schema: ArrowSchema,
@@ -50,8 +50,8 @@ impl AvroSource {
     /// Reads the header.
     ///
     /// # Errors
-    /// `CorruptTable` if it is not an Avro file or its header is damaged, `Unsupported` for codecs and schemas that
-    /// cannot be read, else the store's errors.
+    /// `CorruptTable` if it is not an Avro file or its header is damaged; `Unsupported` for codecs and schemas that
+    /// cannot be read; the store's errors.
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<AvroSource> {
         let size = store.size(path)?;
         let fetched = read_head(store.as_ref(), path, size)?;
@@ -150,7 +150,7 @@ impl Blocks {
         i64::try_from(self.at).unwrap_or(i64::MAX).saturating_sub(SYNC_LENGTH as i64)
     }
 
-    /// Bytes of the file from `at` on, as many as wanted if the file has them, or more.
+    /// Bytes of the file from `at` on. They are at least as many as wanted, if the file has them.
     fn bytes(&mut self, at: u64, length: u64) -> Result<&[u8]> {
         let end = at.saturating_add(length).min(self.size);
         let fetched_end = self.fetched_at + self.fetched.len() as u64;
@@ -161,7 +161,7 @@ impl Blocks {
                 _ => Vec::new(),
             };
             let from = at + kept.len() as u64;
-            // No more of what follows the part that is wanted than may belong to its last block.
+            // Bytes after the wanted part are fetched only as far as they may belong to its last block.
             let wanted = match u64::try_from(self.end) {
                 Ok(part_end) => part_end.saturating_add(HEAD_BYTES).saturating_sub(from).min(FETCH_BYTES),
                 Err(_) => 0,
@@ -214,7 +214,7 @@ impl Blocks {
         Ok(records)
     }
 
-    /// Finds the position by searching for the marker, whatever comes before it.
+    /// Finds the position by searching for the marker, after any bytes.
     fn seek(&mut self, start: i64) -> Result<()> {
         if start <= self.marker() {
             return Ok(());
@@ -248,13 +248,13 @@ struct AvroBatches {
     blocks: Blocks,
     codec: AvroCodec,
     inflater: Inflater,
-    /// The current block, decompressed, and how much of it is read.
+    /// The current block, decompressed, and the number of bytes read from it.
     block: Vec<u8>,
     at: usize,
     /// Records left in it.
     left: u64,
     row: RecordDecoder,
-    /// What stands before each record.
+    /// The union mark before each record, if any.
     record: Optional,
     /// Fewest bytes of a record.
     row_bytes: usize,
@@ -333,8 +333,8 @@ impl AvroBatches {
         Ok(Some((self.row.finish(rows)?, positions)))
     }
 
-    /// A file that is cut off between two blocks looks whole; rows would be lost. One of data that is as long as it
-    /// should be has the rows that it has, whatever the manifest says.
+    /// A file that is cut off between two blocks looks whole, and rows would be lost. A data file of the recorded
+    /// length is taken as it is, even if the manifest records another number of rows.
     fn check_rows(&self) -> Result<()> {
         match &self.recorded {
             recorded if self.is_whole && recorded.are_deletes => recorded.check_whole(self.rows, self.blocks.size),

@@ -23,7 +23,7 @@ fn dir() -> TempDir {
     TempDir::new().unwrap()
 }
 
-/// The encoded records, by the oracle.
+/// The encoded records, made by the `apache-avro` crate.
 pub(super) fn encoded(schema: &str, records: &[A]) -> Vec<Vec<u8>> {
     let schema = apache_avro::Schema::parse_str(schema).unwrap();
     let writer = GenericDatumWriter::builder(&schema).build().unwrap();
@@ -87,7 +87,7 @@ fn some(value: A) -> A {
     A::Union(1, Box::new(value))
 }
 
-/// As Java Paimon up to 0.8 writes files whose row type may be null.
+/// Java Paimon up to 0.8 writes files whose row type may be null.
 #[test]
 fn rows_may_be_in_unions() {
     let of = |rows: &str| format!(r#"{{"type":"record","name":"r","fields":[{rows}]}}"#);
@@ -107,7 +107,7 @@ fn rows_may_be_in_unions() {
     fails(&s, &container(&three, &[A::Union(1, Box::new(one(1, "x")))], AvroCodec::Null));
 }
 
-/// What Java writes for a table of every type, with optional columns in both orders.
+/// The schema that Java writes for a table of every type, with optional columns in both orders.
 const EVERY_TYPE: &str = r#"{"type":"record","name":"table","fields":[
     {"name":"b","type":"boolean","field-id":1},
     {"name":"i","type":["null","int"],"default":null,"field-id":2},
@@ -241,7 +241,7 @@ fn every_block_belongs_to_one_split_whether_positions_matter_or_not() {
         let left = parts.map(|part| rows(&read(&context(&longs()), &deleting(of(part), deletes.clone())).unwrap()));
         assert_eq!(left.concat(), live, "{cut}");
     }
-    // As Java: the block whose marker begins at the end of a split is the next split's.
+    // A block belongs to the next split if its marker begins at the end of a split, as in Java.
     let first = Container::parse(&bytes).unwrap().blocks[0].range.end as i64;
     let part = |length: i64| rows(&read(&context(&longs()), &ScanTask { length, ..whole.clone() }).unwrap());
     assert_eq!(part(first), texts(0..7));
@@ -331,11 +331,11 @@ fn lost_blocks_are_noticed() {
         assert!(e.to_string().contains(&format!("{second} bytes instead of {}", bytes.len())), "{e}");
     };
     cut_off(&task);
-    // Of a part it is not known how many rows it should have.
+    // The expected number of rows in a part is not known.
     let (start, length) = (task.length / 2, task.length - task.length / 2);
     cut_off(&ScanTask { start, length, ..task.clone() });
     assert!(read(&context(&longs()), &ScanTask { length: start, ..task.clone() }).is_ok());
-    // Java looks at neither number: where just one of them is wrong, all rows are there.
+    // Java checks neither number. If only one of them is wrong, the file has all rows.
     Arc::make_mut(&mut task.data_file).record_count = 20;
     assert_eq!(rows(&read(&context(&longs()), &task).unwrap()).len(), 20);
     let mut task = avro_task(&save(&dir, &bytes), BoundPredicate::True);
@@ -360,7 +360,7 @@ fn rows_without_bytes_are_as_many_as_the_table_says() {
     let most = FREE_ROWS as i64;
     assert_eq!(count(&[(most, vec![])], 0).unwrap() as u64, FREE_ROWS);
     assert_eq!(count(&[(most, vec![]), (1, vec![])], most + 1).unwrap() as u64, FREE_ROWS + 1);
-    // Each block may be small; together they would never end.
+    // Each block may be small, but together they would never end.
     let bomb = vec![(most - 1, vec![]); 10_000];
     assert_eq!(count(&bomb, 0).unwrap_err().kind(), ErrorKind::CorruptTable);
 }
@@ -369,7 +369,7 @@ fn rows_without_bytes_are_as_many_as_the_table_says() {
 fn files_without_rows_or_ids() {
     assert!(text(&longs(), &container(LONGS, &[], AvroCodec::Deflate)).is_empty());
     let plain = r#"{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}"#;
-    // By their names, as Java.
+    // Columns are found by their names, as in Java.
     assert_eq!(text(&longs(), &container(plain, &[record(&[("a", A::Long(1))])], AvroCodec::Null)), ["1"]);
 }
 
@@ -447,7 +447,7 @@ fn truncated_and_flipped_files_give_errors_or_rows() {
         for (at, bit) in (0..bytes.len()).flat_map(|at| [0, 6].map(|bit| (at, bit))) {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1 << bit;
-            // The checksum of the block finds damage in it.
+            // The checksum of a block finds damage in it.
             match attempt(&damaged) {
                 Ok(_) if codec == AvroCodec::Snappy && data.contains(&at) => panic!("damage at {at} was not noticed"),
                 Ok(rows) if at >= data.start && codec == AvroCodec::Snappy => assert_eq!(rows, right),

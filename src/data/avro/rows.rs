@@ -40,16 +40,16 @@ enum EncodedValues<'a> {
     Bytes(&'a [i32], &'a [u8]),
     Fixed(&'a FixedSizeBinaryArray),
     Struct(Vec<ColumnEncoder<'a>>),
-    /// Elements, or the entries of a map: both are encoded alike, as is an array of entries that stands for a map.
+    /// Elements, or the entries of a map. Both are encoded alike, also for an array of entries that stands for a map.
     Items(&'a [i32], Vec<ColumnEncoder<'a>>),
 }
 
 impl<'a> AvroRows<'a> {
-    /// The rows of a batch that has the Arrow schema of `schema`, or times of another unit; decimals as bytes of any
-    /// number if they are `short`.
+    /// The rows of a batch that has the Arrow schema of `schema`. Its times may have another unit. `short` says whether
+    /// decimals are bytes of any number.
     ///
     /// # Errors
-    /// `Internal` if it has not.
+    /// `Internal` if the batch has another schema.
     pub(crate) fn new(schema: &Schema, batch: &'a RecordBatch, short: bool) -> Result<AvroRows<'a>> {
         Ok(AvroRows { columns: members(&schema.fields, batch.columns(), short)? })
     }

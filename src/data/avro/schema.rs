@@ -1,7 +1,7 @@
 //! The columns of an Avro file as Arrow columns with field ids.
 //!
 //! Ids come from the attributes that Iceberg adds to Avro schemas: `field-id` of record members, `element-id` of
-//! arrays, `key-id` and `value-id` of maps. A map whose keys are no strings is an array of records `key`, `value` with
+//! arrays, `key-id` and `value-id` of maps. A map whose keys are not strings is an array of records `key`, `value` with
 //! the logical type `map`.
 //!
 //! Source: Iceberg specification, Appendix A, "Avro"; where it is silent, Java's `SchemaToType`.
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 /// The Arrow schema of the rows of an Avro file. Types that no table column has become an empty union.
 ///
 /// # Errors
-/// `CorruptTable` if the file's rows are no records; `Unsupported` if the schema unfolds to absurdly many columns.
+/// `CorruptTable` if the file's rows are no records; `Unsupported` if the schema unfolds to too many columns.
 pub(crate) fn avro_columns(rows: &Node) -> Result<ArrowSchema> {
     let members = rows.members().ok_or_else(|| Error::corrupt("the rows of the Avro file are not records"))?;
     let mut budget = Budget::default();

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 
-/// The schema that Java Iceberg 1.12 makes of the same columns, but for the order of members.
+/// The schema that Java Iceberg 1.12 makes of the same columns, except for the order of members.
 #[test]
 fn every_type_is_as_java_has_it() {
     use PrimitiveType as P;
@@ -54,7 +54,7 @@ fn every_type_is_as_java_has_it() {
                 {"name": "_9_x20x", "iceberg-field-name": "9 x", "type": "uuid_fixed", "field-id": 51}]}]},
     ]});
     assert_eq!(serde_json::from_str::<Json>(&schema).unwrap(), expected);
-    // The crate of the Apache project takes it for a schema too.
+    // The crate of the Apache project accepts this schema too.
     apache_avro::Schema::parse_str(&schema).unwrap();
 }
 

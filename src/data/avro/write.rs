@@ -87,7 +87,7 @@ pub(crate) struct NewAvroFile {
     sink: Box<dyn StoreWriter>,
     container: ContainerWriter,
     rows: i64,
-    /// What the store has.
+    /// Bytes that the store has.
     bytes: u64,
 }
 
@@ -95,7 +95,7 @@ impl NewAvroFile {
     /// Begins a file at `path`.
     ///
     /// # Errors
-    /// What [`Store::create`] gives.
+    /// The errors of [`Store::create`].
     pub(crate) fn create(store: &dyn Store, path: String, settings: &Arc<AvroSettings>) -> Result<NewAvroFile> {
         let sink = store.create(&path)?;
         let metadata: Vec<(&str, &str)> = settings.metadata.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();

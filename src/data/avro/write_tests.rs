@@ -17,7 +17,7 @@ fn codecs_and_levels_are_javas() {
     assert_eq!(of(&[], false).unwrap(), (AvroCodec::Deflate, Some(9)));
     assert_eq!(of(&[(CODEC, "ZSTD")], false).unwrap(), (AvroCodec::Zstd, Some(1)));
     assert_eq!(of(&[(CODEC, "zstd"), (LEVEL, "7")], true).unwrap(), (AvroCodec::Zstd, Some(7)));
-    // Zstandard has no such levels, and takes the nearest.
+    // Zstandard has no such levels, so the nearest is taken.
     for level in [-1, 0, 99] {
         assert_eq!(of(&[(CODEC, "zstd"), (LEVEL, &level.to_string())], false).unwrap(), (AvroCodec::Zstd, Some(level)));
     }
@@ -55,7 +55,7 @@ fn the_crate_of_the_apache_project_reads_it() {
     }
 }
 
-/// Types that only Avro has a place for, and those of version 3.
+/// Types that only Avro can store, and the types of version 3.
 #[test]
 fn unknown_and_geometries_have_columns() {
     let dir = tempfile::tempdir().unwrap();

@@ -38,7 +38,7 @@ use crate::types::{Field, FieldId, Schema};
 /// The rows of a task of a changelog, as [`live_rows`] gives those of other tasks.
 ///
 /// # Errors
-/// As [`live_rows`]; `CorruptTable` for row ids out of range.
+/// The errors of [`live_rows`]; `CorruptTable` for row ids out of range.
 pub(crate) fn read_changes(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
@@ -92,12 +92,12 @@ fn unplaced(batch: RecordBatch) -> RawRows {
     RawRows { batch, keys: Default::default(), positions: Default::default() }
 }
 
-/// Which columns are read, and which of them rows get in the end.
+/// The columns that are read, and those of them that rows get in the end.
 struct ChangeColumns {
-    /// Of the batches given.
+    /// The schema of the batches that are returned.
     schema: SchemaRef,
     ids: Vec<FieldId>,
-    /// What is read of the file: the table's columns, then those of the lineage that are needed.
+    /// The columns to read from the file: the table's columns, then those of the lineage that are needed.
     inner: Arc<Schema>,
     /// The first lineage column among them.
     first_lineage: usize,
@@ -180,7 +180,7 @@ impl Label {
         select(RawRows { batch, ..rows }, kept)
     }
 
-    /// What is said of the rows in one of the columns that are not the table's.
+    /// The values of the rows in one of the columns that are not the table's.
     fn said(&self, id: FieldId, rows: &RawRows, types: &[&str]) -> Result<ArrayRef> {
         Ok(match id {
             CHANGE_TYPE => Arc::new(StringArray::from_iter_values(types)),
@@ -190,7 +190,7 @@ impl Label {
         })
     }
 
-    /// Whether no row of the task can be asked for: decided where all its rows have the same change.
+    /// Whether the filter excludes all rows of the task. This is known if all its rows have the same change.
     fn is_out(&self) -> Result<bool> {
         let filter = &self.columns.filter;
         if self.moves.is_some() || filter.field_ids().iter().any(|id| !CHANGE_COLUMNS.contains(id)) {

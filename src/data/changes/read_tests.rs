@@ -58,7 +58,7 @@ fn rows_between_two_sets_of_deletes() {
     assert_eq!(told(vec![vector(&[1])], vec![vector(&[1, 4, 5])], all.clone()), ["4|delete", "5|delete"]);
     assert_eq!(told(vec![], vec![vector(&[1])], all.clone()), ["1|delete"]);
     assert!(told(vec![vector(&[1, 4])], vec![vector(&[1])], all.clone()).is_empty());
-    // The same rows, by position before and in a vector after.
+    // The same rows are deleted by position before, and in a vector after.
     let positions = position_deletes(&dir, &[(&path, 1), (&path, 4)]);
     assert!(told(vec![positions], vec![vector(&[1, 4])], all.clone()).is_empty());
     let by_key = |keys: &[Option<i64>]| equality_deletes(&dir, &plain(), vec![longs(keys)], &[1]);
@@ -67,7 +67,7 @@ fn rows_between_two_sets_of_deletes() {
     assert_eq!(told(vec![by_key(&[Some(0)])], vec![vector(&[1, 4, 5]), by_key(&[Some(0)])], filter), ["5|delete"]);
 }
 
-/// A commit that removed a file of four rows and wrote one: two rows as they were, one changed, one new.
+/// A commit that removed a file of four rows and wrote a new file: two rows unchanged, one changed, one new.
 fn rewrite(dir: &TempDir) -> (ScanTask, ScanTask) {
     let old = write(dir, &plain(), vec![longs(&[10, 11, 12, 13].map(Some))]);
     let lineage = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column);

@@ -14,9 +14,9 @@ pub(super) fn longs(lineage: Option<&ArrayRef>) -> Result<&Int64Array> {
 /// The rows that a commit both removed and added, by id.
 #[derive(Debug, Default)]
 pub(crate) struct RowMoves {
-    /// Those that stayed as they were.
+    /// The rows that stayed unchanged.
     pub(super) carried: PositionSet,
-    /// Those that changed.
+    /// The rows that changed.
     pub(super) updated: PositionSet,
     pub(super) sequence_number: i64,
 }
@@ -27,7 +27,7 @@ impl RowMoves {
         updated.is_null(row) || updated.value(row) >= self.sequence_number
     }
 
-    /// What happened to a row. `None` if the row was only moved.
+    /// The change type of a row. `None` if the row was only moved.
     pub(super) fn change_type(
         &self,
         operation: ChangeOperation,

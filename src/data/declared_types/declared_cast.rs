@@ -1,8 +1,8 @@
 //! Casts values of a type that a Paimon column had to the type that it has now.
 //!
 //! Paimon's types say more than the table's types here: `TINYINT` and `SMALLINT` are ints, `CHAR(3)` is a string. A
-//! column may get nearly any other type. Its files stay as they are, and their values are cast when they are read:
-//! integers lose their upper bits, decimals that do not fit become null, text is cut or padded. Zones are UTC.
+//! column may get nearly any other type. Its files stay as they are, and their values are cast when they are read.
+//! Integers lose their upper bits, decimals that do not fit become null, and text is cut or padded. Zones are UTC.
 //!
 //! Source: Java's `CastExecutors` and its rules.
 
@@ -33,7 +33,7 @@ pub(crate) struct Declared {
     size: Size,
 }
 
-/// What a declared type adds to the table's type.
+/// The size that a declared type adds to the table's type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Size {
     /// Nothing.
@@ -75,7 +75,7 @@ impl Declared {
         if let Size::Bits(bits) = self.size { Some(bits) } else { None }
     }
 
-    /// Digits of a time's fraction of the second, if declared.
+    /// The declared digits of a time's fraction of the second.
     pub(crate) fn fraction_digits(&self) -> Option<u32> {
         if let Size::Digits(digits) = self.size { Some(digits) } else { None }
     }
@@ -88,7 +88,7 @@ impl Declared {
         }
     }
 
-    /// Digits of a second's fraction: as many as the table's type has if that is all that is known.
+    /// Digits of a second's fraction. If none are declared, those of the table's type.
     fn digits(&self) -> u32 {
         match (self.size, &self.ty) {
             (Size::Digits(digits), _) => digits,
@@ -284,8 +284,8 @@ fn from_decimal(v: i128, from: &PrimitiveType, to: &Declared) -> Option<Value> {
     }
 }
 
-/// A decimal with `digits` behind the point as one with `scale`, half rounded away from zero; `None` if it has too many
-/// digits then.
+/// Changes a decimal with `digits` digits after the point to `scale` digits. Halves are rounded away from zero. `None`
+/// if the result has too many digits.
 pub(crate) fn decimal(unscaled: i128, digits: i32, precision: u8, scale: u8) -> Option<Value> {
     let wanted = i32::from(scale);
     let power = digits.abs_diff(wanted);
@@ -390,8 +390,7 @@ fn from_text(v: &str, to: &Declared) -> Result<Option<Value>> {
     })
 }
 
-/// The number in a text, as both Java and Rust read it: Java allows blanks around it and a letter for the type behind
-/// it.
+/// The number in a text, without the parts that only Java allows: blanks around it, and a letter for the type after it.
 fn parse_real(v: &str) -> Option<&str> {
     let v = v.trim();
     let number = v.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(v);
@@ -407,7 +406,7 @@ fn refused(v: &str, to: &Declared) -> Error {
     Error::invalid(format!("'{shown}' is not a valid {}; the file was written before the column got this type", to.ty))
 }
 
-/// Text as long as its type wants it, in characters.
+/// Text with the number of characters that its type wants.
 fn text(v: &str, to: &Declared) -> Option<Value> {
     if to.ty != PrimitiveType::String {
         return None;

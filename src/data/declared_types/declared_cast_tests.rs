@@ -45,7 +45,7 @@ fn promotions_are_no_casts() {
     assert_eq!(refused.unwrap_err().kind(), crate::error::ErrorKind::Unsupported);
 }
 
-/// What Java's `Number.byteValue` and its siblings give.
+/// The results of Java's `Number.byteValue` and its siblings.
 #[test]
 fn numbers_lose_what_does_not_fit() {
     assert_eq!(one(Value::Long(4_294_967_297), LONG, INT), Some(Value::Int(1)));
@@ -68,7 +68,7 @@ fn numbers_lose_what_does_not_fit() {
     assert_eq!(one(Value::Int(-1), INT, (P::Boolean, "BOOLEAN")), Some(Value::Boolean(true)));
 }
 
-/// Texts as `Double.toString` and `Float.toString` document them, dates and times as Paimon formats them.
+/// Texts in the form that `Double.toString` and `Float.toString` document. Dates and times have Paimon's form.
 #[test]
 fn values_become_text_as_java_writes_it() {
     let text = |value, from| match one(value, from, STRING) {

@@ -1,4 +1,4 @@
-//! Values as Java's Paimon reads them from text.
+//! Reads values from text, as Java's Paimon does.
 //!
 //! Source: Java's `DateTimeUtils` and `BinaryStringUtils`.
 

@@ -1,4 +1,4 @@
-//! How the columns of a Paimon table are stored, where that differs from Iceberg's files.
+//! The stored form of a Paimon table's columns, where it differs from Iceberg's files.
 //!
 //! [`ExactTypes`] holds the types that Paimon declares for the leaves of a schema. The Arrow types of stored batches
 //! follow from it: times of day are milliseconds, and so are timestamps of up to three digits.
@@ -18,15 +18,15 @@ use crate::error::{Error, Result};
 use crate::format::task::FileFormat;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
-/// What Paimon declares of leaf columns (`TINYINT`, `TIMESTAMP(3)`), by their ids. Others are what the table's schema
-/// says.
+/// Types that Paimon declares for leaf columns (`TINYINT`, `TIMESTAMP(3)`), by their ids. Other columns have the type
+/// of the table's schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExactTypes(pub BTreeMap<FieldId, String>);
 
 /// A leaf as files store it, if its type in the schema does not determine that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExactLeaf {
-    /// As its type.
+    /// The leaf is stored in the form of its type.
     Plain,
     /// An integer of this number of bits.
     Narrow(u32),
@@ -55,7 +55,7 @@ impl ExactTypes {
     /// The Arrow schema of the batches that a writer of the format takes, for rows of `schema`.
     ///
     /// # Errors
-    /// As [`to_arrow`].
+    /// The errors of [`to_arrow`].
     pub(crate) fn stored_arrow(&self, schema: &Schema, format: FileFormat) -> Result<SchemaRef> {
         let arrow = to_arrow(schema)?;
         let fields = arrow.fields().iter().zip(schema.fields.iter());
@@ -78,7 +78,7 @@ impl ExactTypes {
                 _ => return arrow.clone(),
             },
             (ty, Type::Primitive(p)) => match (self.leaf(field.id, p), ty, format) {
-                // ORC's timestamps are seconds and nanoseconds, whatever the unit of the input.
+                // ORC's timestamps are seconds and nanoseconds, for input of any unit.
                 (ExactLeaf::Millis, DataType::Timestamp(_, zone), FileFormat::Parquet | FileFormat::Avro) => {
                     DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
                 }

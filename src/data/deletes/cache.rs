@@ -15,17 +15,17 @@ use crate::error::{Error, Result};
 use crate::format::task::ReadContext;
 use crate::types::FieldId;
 
-/// Bytes of decoded positions, and as many of decoded keys, that a cache keeps for tasks to come.
+/// Bytes of decoded positions that a cache keeps for later tasks. It keeps the same number of bytes of decoded keys.
 const KEPT_BYTES: u64 = 128 << 20;
 
-/// Commits of a changelog whose moved rows a cache knows at once.
+/// The number of a changelog's commits whose moved rows a cache keeps at once.
 const KEPT_COMMITS: usize = 4;
 
-/// Where a deletion vector or position delete file is, and the one data file that was looked for if it was not decoded
-/// whole.
+/// The place of a deletion vector or position delete file. If it was not decoded whole, also the one data file that was
+/// looked for.
 type PositionsKey = (String, Option<(i64, i64)>, Option<String>);
 
-/// What the delete files of a scan said, for its tasks to share, up to a bounded number of bytes. One cache serves one
+/// The contents of a scan's delete files, shared by its tasks, up to a number of bytes. One cache serves one
 /// [`ReadContext`]; its clones are the same cache.
 #[derive(Clone, Debug)]
 pub struct DeleteCache {
@@ -33,14 +33,14 @@ pub struct DeleteCache {
     pub(super) keys: Arc<WeightedCache<(String, Vec<FieldId>), KeySet>>,
     pub(super) unions: Arc<Unions>,
     hasher: DefaultHashBuilder,
-    /// What the last commits moved, by snapshot id; tasks come commit by commit.
+    /// Rows that the last commits moved, by snapshot id. Tasks come commit by commit.
     moves: Arc<Mutex<Moves>>,
 }
 
 /// The moved rows of commits.
 type Moves = VecDeque<(i64, Arc<MovesPlace>)>;
 
-/// Locked by who loads it; others wait.
+/// The thread that loads it holds the lock; others wait.
 type MovesPlace = Mutex<Option<Arc<RowMoves>>>;
 
 impl Default for DeleteCache {
@@ -50,8 +50,8 @@ impl Default for DeleteCache {
 }
 
 impl DeleteCache {
-    /// A cache that keeps about `kept_bytes` bytes of positions at most, and as many of keys. Values that tasks use now
-    /// are not counted.
+    /// A cache that keeps at most about `kept_bytes` bytes of positions, and the same of keys. Values that tasks use
+    /// now are not counted.
     pub fn new(kept_bytes: u64) -> DeleteCache {
         DeleteCache {
             positions: Arc::new(WeightedCache::new(kept_bytes)),
@@ -65,7 +65,7 @@ impl DeleteCache {
     /// The rows that a commit moved, loaded once for its tasks.
     ///
     /// # Errors
-    /// What `load` gives.
+    /// The errors of `load`.
     pub(crate) fn row_moves(&self, commit: i64, load: impl FnOnce() -> Result<RowMoves>) -> Result<Arc<RowMoves>> {
         let place = {
             let mut places = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,8 +91,8 @@ impl DeleteCache {
     /// The encoder of keys of these columns.
     ///
     /// # Errors
-    /// `CorruptTable` for no columns and for those that no schema of the table has; `Unsupported` for those that are
-    /// not primitive or inside lists or maps.
+    /// `CorruptTable` for no columns, and for columns that no schema of the table has; `Unsupported` for columns that
+    /// are not primitive, and for columns inside lists or maps.
     pub(super) fn encoder(&self, context: &ReadContext, ids: &[FieldId]) -> Result<KeyEncoder> {
         if ids.is_empty() {
             return Err(Error::corrupt("an equality delete file names no key columns"));

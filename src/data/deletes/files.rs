@@ -18,7 +18,7 @@ use crate::types::{FieldId, PrimitiveType, Schema, Transform, Type, Value};
 /// Position delete files larger than this are searched for one data file instead of being decoded whole.
 const WHOLE_FILE_BYTES: i64 = 32 << 20;
 
-/// Bytes that a column of a key takes at least once it is decoded. Equality delete files with more keys than the cache
+/// The least number of bytes that a column of a decoded key takes. Equality delete files with more keys than the cache
 /// could keep are not decoded whole.
 const KEY_COLUMN_BYTES: u64 = 8;
 
@@ -46,13 +46,13 @@ pub(crate) fn read_vector(
         let set = match &context.buckets {
             None => PositionSet::from_vector(&bytes_at(store, &path, start, length)?)?,
             Some(_) => {
-                // What a table records of a vector of 32-bit positions leaves out two words around it.
+                // The recorded length of a vector of 32-bit positions leaves out two words around it.
                 let rest = u64::try_from(file.size_bytes).unwrap_or(0).saturating_sub(start);
                 let with_words = length.saturating_add(8).min(usize::try_from(rest).unwrap_or(usize::MAX));
                 PositionSet::from_index_file(&bytes_at(store, &path, start, with_words.max(length))?, length)?
             }
         };
-        // Old writers of Paimon record no number of positions.
+        // Old Paimon writers do not record the number of positions.
         let is_known = context.buckets.is_none() || file.record_count >= 0;
         if is_known && i64::try_from(set.len()) != Ok(file.record_count) {
             let (has, recorded) = (set.len(), file.record_count);
@@ -94,7 +94,7 @@ pub(crate) fn read_positions(
 /// All deletes of a position delete file, by data file.
 ///
 /// # Errors
-/// As [`read_delete_file`].
+/// The errors of [`read_delete_file`].
 pub(crate) fn read_all_positions(
     store: &Arc<dyn Store>,
     context: &ReadContext,
@@ -118,7 +118,7 @@ fn positions_where(
     Ok(out)
 }
 
-/// How a delete file is read: as the scan's data files are, but for the columns.
+/// The context to read a delete file: the scan's context with other columns.
 fn delete_context(context: &ReadContext, schema: Arc<Schema>, projection: Arc<Schema>) -> Arc<ReadContext> {
     Arc::new(ReadContext { schema, projection, batch_rows: BATCH_ROWS, ..context.clone() })
 }
@@ -139,7 +139,7 @@ fn path_is(path: &str) -> BoundPredicate {
     })
 }
 
-/// The keys of equality delete files of the same key columns; of a file with very many keys, only those within the
+/// The keys of equality delete files with the same key columns. For a file with very many keys, only those within the
 /// ranges that `range_of` gives for the columns.
 pub(crate) fn read_keys(
     store: &Arc<dyn Store>,
@@ -174,7 +174,7 @@ pub(crate) fn read_keys(
         };
         set.map_err(|e| located(context, file, e))
     };
-    // Other tasks wait for the same files, so that the cores have nothing else to do.
+    // Other tasks wait for the same files, so the cores have no other work.
     let sets = match files.iter().filter(|file| !cache.keys.has(&key(file))).nth(1) {
         None => files.iter().map(|file| set(file)).collect::<Result<_>>()?,
         Some(_) => in_parallel(store.as_ref(), files.len(), |i| {
@@ -187,7 +187,7 @@ pub(crate) fn read_keys(
     Ok(KeyDeletes::new(encoder, sets, paths, unions))
 }
 
-/// An error about a delete file, with the path that it was read at.
+/// Adds the path of the delete file to an error.
 pub(crate) fn located(context: &ReadContext, file: &DataFile, error: Error) -> Error {
     context.location.explain(error.with("path", context.location.found(&file.path)))
 }

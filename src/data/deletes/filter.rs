@@ -2,7 +2,7 @@
 //!
 //! `DeleteFilter::load` reads the deletes of a task through a cache that the tasks of a scan share.
 //! [`DeleteFilter::keep`] gives the mask of a batch. [`open_rows`](crate::data::read::file::open_rows) gives rows with
-//! what the test needs.
+//! the columns that the test needs.
 //!
 //! A deletion vector replaces position deletes, because it contains them already. Planning has decided which deletes
 //! apply, by sequence numbers and partitions.
@@ -22,11 +22,11 @@ use crate::codec::bitmap::PositionSet;
 use crate::error::Result;
 use crate::types::FieldId;
 
-/// The deletes of a data file. Cheap to share. It holds the decoded deletes, not the files.
+/// The deletes of a data file. It is cheap to share, and holds the decoded deletes, not the files.
 #[derive(Debug, Default)]
 pub struct DeleteFilter {
     pub(super) positions: Option<Arc<PositionSet>>,
-    /// What other tasks share with this one.
+    /// Positions that other tasks share with this one.
     pub(super) shared: Vec<Arc<PositionsByFile>>,
     pub(super) keys: Vec<KeyDeletes>,
 }
@@ -37,7 +37,7 @@ impl DeleteFilter {
         self.positions.as_ref().is_none_or(|p| p.is_empty()) && self.keys.is_empty()
     }
 
-    /// Whether the other filter certainly removes all rows that this one does, judged without reading rows.
+    /// Whether the other filter surely removes all rows that this one removes. It is decided without reading rows.
     pub(crate) fn is_within(&self, other: &DeleteFilter) -> bool {
         let positions = match (&self.positions, &other.positions) {
             (Some(own), Some(all)) => own.is_subset(all),
@@ -67,7 +67,7 @@ impl DeleteFilter {
     /// [`open_rows`](crate::data::read::file::open_rows) gives them.
     ///
     /// # Errors
-    /// `Internal` if a key column is not given or of another type than its column has.
+    /// `Internal` if a key column is missing, or has another type than its column.
     pub fn keep(&self, keys: &HashMap<FieldId, ArrayRef>, positions: &RowPositions) -> Result<BooleanBuffer> {
         self.keep_keys(keys, self.keep_positions(positions))
     }
@@ -88,7 +88,7 @@ impl DeleteFilter {
         mask.finish()
     }
 
-    /// Of the rows of `mask` those that stay by their keys.
+    /// The rows of `mask` that stay by their keys.
     pub(crate) fn keep_keys(&self, arrays: &KeyArrays, mut mask: BooleanBuffer) -> Result<BooleanBuffer> {
         for deletes in &self.keys {
             if mask.count_set_bits() == 0 {

@@ -1,4 +1,4 @@
-//! Random files under random deletes of all kinds at once, against a look at every row by itself.
+//! Random files under random deletes of all kinds at once. The result is compared with a check of every single row.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ type Row = (Option<i32>, Option<f64>, Option<String>, Option<Option<i64>>);
 
 const KEYS: [i32; 4] = [1, 2, 3, 5];
 
-/// With the integer column as this type; `row` is the ordinal.
+/// The keys, with the integer column in this type. `row` is the ordinal.
 fn columns(int: P) -> Schema {
     schema(vec![
         field(1, "i", int),
@@ -150,13 +150,13 @@ proptest! {
             let mut split = whole.clone();
             split.start = whole.length * part / parts;
             split.length = whole.length * (part + 1) / parts - split.start;
-            // Delete files with more keys than are kept are read for the part alone.
+            // Delete files with too many keys to keep are read for the part alone.
             let batches = read_task(&store, &context, &split, &DeleteCache::new(kept_bytes)).unwrap();
             found.extend(ordinals(&batches.collect::<Result<Vec<_>>>().unwrap()));
         }
         prop_assert_eq!(&found, &expected);
 
-        // The same by the parts that a change log uses.
+        // The same rows come by the steps that a changelog uses.
         let deletes = DeleteFilter::load(&store, &context, &whole.data_file, &whole.deletes, &DeleteCache::new(0)).unwrap();
         let mut kept = Vec::new();
         for part in open_rows(&store, &context, &whole, &deletes.key_ids()).unwrap() {

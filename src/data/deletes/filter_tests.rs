@@ -70,7 +70,7 @@ fn positions_are_ordinals_in_the_file_whatever_is_skipped() {
     let dir = dir();
     let (s, t) = numbers(&dir, 40);
     let path = t.data_file.path.clone();
-    // Not in order, some twice, some of another file, one beyond the end.
+    // The positions are not in order. Some occur twice, some belong to another file, and one is beyond the end.
     let unsorted = [("other", 1), (&path, 35), (&path, 3), (&path, 35), (&path, 0), (&path, 99), ("p", 7), (&path, 12)];
     let deletes = vec![position_deletes(&dir, &unsorted), position_deletes(&dir, &[(&path, 3), (&path, 20)])];
     let expected: Vec<i32> = (0..40).filter(|n| ![0, 3, 12, 20, 35].contains(n)).collect();
@@ -192,7 +192,7 @@ fn key_columns_may_be_renamed_promoted_added_and_dropped() {
     let path = write(&dir, &old, vec![ids(4), Arc::new(Int32Array::from(vec![0, 1, 0, 1])), ids(4)]);
     let now = schema(vec![field(1, "k", P::Long), field(4, "new", P::String), field(3, "row", P::Int)]);
     let mut context = (*projecting(&now, &schema(vec![field(3, "row", P::Int)]))).clone();
-    // Dropped when it had become a long.
+    // The column was dropped after it had become a long.
     context.dropped = [Schema::new(1, vec![field(2, "gone", P::Long)], vec![])].into();
     let context = Arc::new(context);
     let t = task(&path, BoundPredicate::True);
@@ -365,7 +365,8 @@ fn every_flipped_byte_of_a_delete_file_gives_an_error_or_rows() {
                 let mut flipped = bytes.clone();
                 flipped[at] ^= change;
                 std::fs::write(&file.path, flipped).unwrap();
-                // Parquet has checksums only where writers want them: other rows may be deleted, none can be made up.
+                // Parquet has checksums only if the writer wants them. Damage may delete other rows, but can't make up
+                // rows.
                 if let Ok(batches) = read(&context(&s), &deleting(t.clone(), vec![file.clone()])) {
                     assert!(rows(&batches).iter().all(|row| whole.contains(row)));
                 }
@@ -437,7 +438,7 @@ fn of_delete_files_with_very_many_keys_only_those_near_the_rows_are_in_memory() 
     let mut keys = some(0..100);
     keys.push(None);
     let store: Arc<dyn Store> = Arc::new(LocalStore);
-    // Which of all keys a filter for the data file holds, by one key column.
+    // The number of keys that a filter for the data file holds, by one key column.
     let held = |id: i32, kept_bytes: u64| -> usize {
         let file = equality_deletes(&dir, &s, columns(&keys), &[id]);
         let t = deleting(task(&path, BoundPredicate::True), vec![file]);
@@ -461,7 +462,7 @@ fn of_delete_files_with_very_many_keys_only_those_near_the_rows_are_in_memory() 
         keys.len() - left.count_set_bits()
     };
     assert_eq!([held(1, 500), held(2, 500)], [20, 20]);
-    // What floats lie between is not asked, and what can be kept is read whole.
+    // Ranges of float columns are not used, and files that fit the cache are read whole.
     assert_eq!([held(3, 500), held(1, 1 << 20), held(2, 1 << 20)], [101, 101, 101]);
 }
 
@@ -487,7 +488,7 @@ fn delete_files_with_fewer_rows_than_recorded_bring_no_rows_back() {
         let e = fails(&s, t.clone(), vec![recorded(3)]);
         assert_eq!(e.kind(), ErrorKind::CorruptTable);
         assert!(e.to_string().contains("the file has 2 rows in"), "{e}");
-        // All that there are apply.
+        // All existing deletes apply.
         for rows in [2, 1, 0] {
             assert_eq!(left(&s, t.clone(), vec![recorded(rows)]), texts((0..30).filter(|n| !gone.contains(n))));
         }

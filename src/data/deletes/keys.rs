@@ -32,7 +32,8 @@ pub(crate) struct KeyEncoder {
 }
 
 impl KeyEncoder {
-    /// For these columns, of these types. Encoders of the same columns and hasher agree with each other.
+    /// Makes an encoder for these columns, of these types. Encoders with the same columns and hasher agree with each
+    /// other.
     pub(crate) fn new(ids: &[FieldId], types: Vec<DataType>, hasher: DefaultHashBuilder) -> Result<KeyEncoder> {
         let fields = types.iter().map(|t| SortField::new(t.clone())).collect();
         let converter = RowConverter::new(fields)
@@ -45,12 +46,12 @@ impl KeyEncoder {
         &self.ids
     }
 
-    /// Whether keys are of one column whose values fit 64 bits.
+    /// Whether keys have one column whose values fit 64 bits.
     fn is_long(&self) -> bool {
         matches!(&self.types[..], [ty] if fits_longs(ty))
     }
 
-    /// The key column, if keys are of one.
+    /// The key column, if there is only one.
     fn longs<'a>(&self, arrays: &'a KeyArrays) -> Result<(ScalarBuffer<i64>, Option<&'a NullBuffer>)> {
         let (Some(id), Some(ty)) = (self.ids.first(), self.types.first()) else {
             return Err(Error::internal("a key has no columns"));
@@ -78,7 +79,7 @@ impl KeyEncoder {
     }
 }
 
-/// The array with one NaN for all.
+/// The array with one form of NaN.
 fn canonical(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Float32 => {
@@ -96,9 +97,9 @@ fn canonical(array: &ArrayRef) -> ArrayRef {
 /// The distinct keys of an equality delete file.
 #[derive(Debug)]
 pub(crate) enum KeySet {
-    /// Of one column whose values fit 64 bits.
+    /// Keys of one column whose values fit 64 bits.
     Longs(LongKeys),
-    /// Of any columns.
+    /// Keys of any columns.
     Rows(RowKeys),
 }
 
@@ -106,7 +107,7 @@ impl KeySet {
     /// The keys of some rows, which come in batches.
     ///
     /// # Errors
-    /// Those of the batches; as [`KeyEncoder::encode`]; `Unsupported` for more than 2³² keys.
+    /// The errors of the batches and of [`KeyEncoder::encode`]; `Unsupported` for more than 2³² keys.
     pub(crate) fn collect(encoder: &KeyEncoder, batches: impl Iterator<Item = Result<KeyArrays>>) -> Result<KeySet> {
         if !encoder.is_long() {
             let mut keys = RowKeys::default();
@@ -130,7 +131,7 @@ impl KeySet {
         Ok(KeySet::Longs(LongKeys::new(keys, has_null)))
     }
 
-    /// About the bytes it takes in memory.
+    /// About how many bytes it takes in memory.
     pub(crate) fn memory_bytes(&self) -> u64 {
         match self {
             KeySet::Longs(keys) => keys.memory_bytes(),
@@ -179,15 +180,15 @@ pub(crate) struct KeyDeletes {
     sets: Vec<Arc<KeySet>>,
     /// Where the last search in each set ended.
     ended: Vec<AtomicUsize>,
-    /// Where the sets come from.
+    /// The paths of the sets' delete files.
     paths: Vec<String>,
     unions: Arc<Unions>,
-    /// The union once it was asked for: `unions` does not keep one that is too large, and every batch asks.
+    /// The union after its first use. Every batch needs it, but `unions` does not keep a union that is too large.
     united: OnceLock<Arc<KeyUnion>>,
 }
 
 impl KeyDeletes {
-    /// Of these sets, which `encoder` made, with the paths of their files.
+    /// Makes deletes of these sets, which `encoder` made, with the paths of their files.
     pub(crate) fn new(
         encoder: Arc<KeyEncoder>,
         sets: Vec<Arc<KeySet>>,
@@ -203,7 +204,7 @@ impl KeyDeletes {
         self.encoder.ids()
     }
 
-    /// Of the rows of `mask` those that stay.
+    /// The rows of `mask` that stay.
     ///
     /// # Errors
     /// `Internal` if a key column is not given, or of another type or length.

@@ -19,8 +19,8 @@ impl DeleteFilter {
     ///
     /// # Errors
     /// `Unsupported` for encrypted delete files and columns that deletes can't be keyed on; `CorruptTable` for damaged
-    /// files, two deletion vectors, one of another data file or with another number of positions than recorded, and key
-    /// columns that no schema of the table has; the store's errors. All name the delete file.
+    /// files; for two deletion vectors; for a vector of another data file, or with another number of positions than
+    /// recorded; for key columns that no schema of the table has; the store's errors. All name the delete file.
     pub fn load(
         store: &Arc<dyn Store>,
         context: &Arc<ReadContext>,
@@ -31,8 +31,8 @@ impl DeleteFilter {
         DeleteFilter::load_in_ranges(store, context, data_file, deletes, cache, &|_| BoundPredicate::True)
     }
 
-    /// As [`DeleteFilter::load`], for rows whose columns are within the ranges that `range_of` gives. Of delete files
-    /// with very many keys, only keys in these ranges are read.
+    /// Does the same as [`DeleteFilter::load`], for rows whose columns are within the ranges that `range_of` gives. In
+    /// delete files with very many keys, only keys in these ranges are read.
     pub(crate) fn load_in_ranges(
         store: &Arc<dyn Store>,
         context: &Arc<ReadContext>,

@@ -1,9 +1,9 @@
 //! Sets of keys of one column whose values fit 64 bits: integers, dates, times, floats.
 //!
-//! The keys of a delete file are mostly close to each other, and so are those of a batch of rows. So each batch looks
-//! only at the keys between its least and its greatest. If rows ascend by one, as generated ids do, a key gives its
-//! row. Otherwise dense keys are a bitmap, and other keys are a hash set behind a bitmap of hashes. If that range has
-//! more keys than the batch has rows, all keys are put into one such set, once for all batches.
+//! The keys of a delete file are mostly close to each other, and so are those of a batch of rows. So each batch uses
+//! only the keys between its least and its greatest key. If rows ascend by one, as generated ids do, a key gives its
+//! row. Otherwise dense keys become a bitmap, and other keys become a hash set with a bitmap of hashes in front. If
+//! that range has more keys than the batch has rows, all keys are put into one such set, once for all batches.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub(crate) struct LongKeys {
 }
 
 impl LongKeys {
-    /// Of the keys in some order, with repeats.
+    /// Makes a set of keys that come in any order and may repeat.
     pub(crate) fn new(mut keys: Vec<i64>, has_null: bool) -> LongKeys {
         keys.sort_unstable();
         keys.dedup();
@@ -88,7 +88,7 @@ impl LongKeys {
     }
 }
 
-/// How many of the ascending keys are `below` something, looked for in steps that double from `start` on.
+/// The number of ascending keys that are `below` a limit. The search doubles its steps from `start` on.
 fn ascent(keys: &[i64], start: usize, below: impl Fn(i64) -> bool) -> usize {
     let start = start.min(keys.len());
     let (before, behind) = keys.split_at(start);
@@ -104,13 +104,13 @@ fn ascent(keys: &[i64], start: usize, below: impl Fn(i64) -> bool) -> usize {
     start + known + rest.partition_point(|k| below(*k))
 }
 
-/// The keys of a delete file, and where the last search of one reader in them ended.
+/// The keys of a delete file, and the place where a reader's last search in them ended.
 pub(crate) type Searched<'a> = (&'a LongKeys, &'a AtomicUsize);
 
 /// The rows of `mask` whose key is in no set. `union` returns all keys of the sets.
 ///
 /// # Errors
-/// What `union` gives.
+/// The errors of `union`.
 pub(crate) fn keep(
     sets: &[Searched<'_>],
     union: impl FnOnce() -> Result<Arc<LongSet>>,
@@ -150,15 +150,16 @@ pub(crate) fn keep(
     })
 }
 
-/// Whether each is one more than that before it.
+/// Whether each key is one more than the key before it.
 fn ascend_by_one(longs: &[i64]) -> bool {
     let (Some(first), Some(last)) = (longs.first(), longs.last()) else { return false };
-    // The fold has no way out, since that is what the compiler makes vectors of.
+    // The fold does not stop early, so that the compiler can use vector instructions.
     first.checked_add(longs.len() as i64 - 1) == Some(*last)
         && longs.iter().enumerate().fold(true, |all, (i, key)| all & (*key == first.wrapping_add(i as i64)))
 }
 
-/// The mask without the rows of these keys, where the first row's is `least` and each other's one more.
+/// The mask without the rows of these keys. The first row has the key `least`, and each other row one more than the row
+/// before.
 fn without(mask: &BooleanBuffer, keys: &[&[i64]], least: i64) -> BooleanBuffer {
     let mut left = BooleanBufferBuilder::new(mask.len());
     left.append_buffer(mask);
@@ -199,11 +200,11 @@ impl Bitmap {
     }
 }
 
-/// A hash set behind a bitmap of hashes, which quickly excludes most missing keys.
+/// A hash set with a bitmap of hashes in front, which quickly excludes most missing keys.
 #[derive(Debug, Default)]
 pub(crate) struct LongSet {
     filter: Vec<u64>,
-    /// How far a hash is shifted to be a bit's number.
+    /// The shift that turns a hash into a bit's number.
     shift: u32,
     table: HashTable<i64>,
     hasher: DefaultHashBuilder,
@@ -241,7 +242,7 @@ impl LongSet {
         set
     }
 
-    /// Fibonacci hashing. Keys that pass are looked up in the table, whose hash nobody can predict.
+    /// This is Fibonacci hashing. Keys that pass are looked up in the table, whose hash nobody can predict.
     fn bit(&self, key: i64) -> u64 {
         (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift
     }

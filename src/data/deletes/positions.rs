@@ -24,7 +24,7 @@ impl RowPositions {
         out
     }
 
-    /// Rows of these ascending ranges, which are counted from `first`.
+    /// The rows of these ascending ranges. The ranges count from `first`.
     pub(crate) fn counted_from(first: u64, ranges: impl Iterator<Item = Range<usize>>) -> RowPositions {
         let mut out = RowPositions::default();
         ranges.for_each(|range| out.push(first + range.start as u64..first + range.end as u64));
@@ -46,12 +46,12 @@ impl RowPositions {
         &self.0
     }
 
-    /// One by one.
+    /// The positions one by one.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().cloned().flatten()
     }
 
-    /// Those of the rows that `kept` has; it speaks of the rows in their order.
+    /// The positions of the rows whose bits are set in `kept`, which has the order of the rows.
     pub fn filter(&self, kept: &BooleanBuffer) -> RowPositions {
         let mut out = RowPositions::default();
         let (mut ranges, mut first) = (self.0.iter(), 0);
@@ -92,7 +92,7 @@ impl From<Range<u64>> for RowPositions {
 /// The positions of each row group.
 ///
 /// # Errors
-/// `CorruptTable` if their numbers of rows make no sense.
+/// `CorruptTable` if their numbers of rows are impossible.
 pub(crate) fn row_group_positions(file: &ParquetMetaData) -> Result<Vec<Range<u64>>> {
     let mut next = 0u64;
     let of_group = |group: &RowGroupMetaData| {
@@ -104,7 +104,7 @@ pub(crate) fn row_group_positions(file: &ParquetMetaData) -> Result<Vec<Range<u6
     file.row_groups().iter().map(of_group).collect()
 }
 
-/// Positions of rows that are yet to come, in the order in which they come.
+/// Positions of later rows, in the order in which they come.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Upcoming(VecDeque<Range<u64>>);
 
@@ -112,7 +112,7 @@ impl Upcoming {
     /// The positions of the rows of these row groups. Only `selection` is decoded.
     ///
     /// # Errors
-    /// As [`row_group_positions`].
+    /// The errors of [`row_group_positions`].
     pub(crate) fn new(file: &ParquetMetaData, groups: &[usize], selection: Option<&RowSelection>) -> Result<Upcoming> {
         let of_groups = row_group_positions(file)?;
         let mut upcoming = Upcoming(groups.iter().filter_map(|&g| of_groups.get(g).cloned()).collect());

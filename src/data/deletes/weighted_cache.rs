@@ -9,8 +9,9 @@ use crate::error::Result;
 /// Entries without a value that a cache may have before it removes them.
 const PLACES_SLACK: usize = 64;
 
-/// Values by key, each loaded once while it is there, up to a number of bytes. What was asked for least lately goes
-/// first, roughly (second chance). What someone uses is there in any case, however large it is.
+/// Values by key. They take up to a number of bytes, and each is loaded once while the cache has it. The cache removes
+/// values that were not requested lately ("second chance", close to least recently used). A value that someone uses is
+/// always found, however large it is.
 #[derive(Debug)]
 pub(crate) struct WeightedCache<K, V> {
     pub(super) most_bytes: u64,
@@ -26,11 +27,11 @@ struct WeightedCacheState<K, V> {
 
 #[derive(Debug)]
 struct CacheEntry<V> {
-    /// Locked by who loads it; others wait.
+    /// The thread that loads it holds the lock; others wait.
     value: Arc<Mutex<Option<Arc<V>>>>,
-    /// What was loaded last, for as long as anyone uses it.
+    /// The value that was loaded last, for as long as anyone uses it.
     used: Weak<V>,
-    /// Those of the value that is kept; 0 if it is not.
+    /// Bytes of the value that is kept; 0 if none is kept.
     bytes: u64,
     was_requested: bool,
 }
@@ -104,7 +105,7 @@ impl<K: Clone + Eq + Hash, V> WeightedCacheState<K, V> {
             self.places.retain(|_, place| place.is_needed());
         }
         match self.places.get_mut(&key) {
-            // Another one took the place after an error.
+            // Another entry took the place after an error.
             Some(place) if !Arc::ptr_eq(&place.value, value) || place.bytes > 0 => return,
             Some(place) => {
                 (place.bytes, place.used) = (bytes, Arc::downgrade(loaded));

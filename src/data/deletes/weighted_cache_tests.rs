@@ -17,10 +17,10 @@ fn a_cache_loads_once_and_forgets_what_is_asked_for_least() {
         loads.load(Ordering::Relaxed)
     };
     assert_eq!((get(1, 40), get(2, 40), get(1, 40)), (1, 2, 2));
-    // The second has not been asked for again, so it makes room for the third.
+    // The second value was not requested again, so it makes room for the third.
     assert_eq!(get(3, 40), 3);
     assert_eq!((get(1, 40), get(3, 40), get(2, 40)), (3, 3, 4));
-    // What is larger than the cache is not kept and pushes nothing out.
+    // A value larger than the cache is not kept and removes no other value.
     let kept = |key| cache.state.lock().unwrap().places.get(&key).is_some_and(|p| p.bytes > 0);
     let before: Vec<bool> = (1..4).map(kept).collect();
     assert_eq!((get(9, 101), get(9, 101)), (5, 6));
@@ -42,7 +42,7 @@ fn what_is_used_is_shared_however_large_it_is() {
     };
     let large = get(1, 1000);
     assert!(Arc::ptr_eq(&large, &get(1, 1000)));
-    // So is one that had to make room.
+    // A value that had to make room is still found while it is used.
     let small = get(2, 60);
     drop((get(3, 60), get(4, 60)));
     assert!(Arc::ptr_eq(&small, &get(2, 60)));
@@ -50,7 +50,7 @@ fn what_is_used_is_shared_however_large_it_is() {
     drop((large, small));
     assert_eq!(*get(1, 1000), 1000);
     assert_eq!(loads.load(Ordering::Relaxed), 5);
-    // Places of what no one uses do not pile up.
+    // Entries of values that no one uses do not pile up.
     (10..1000).for_each(|key| drop(get(key, 1000)));
     assert!(cache.state.lock().unwrap().places.len() < 100);
 }

@@ -24,7 +24,7 @@ use crate::types::{Field, FieldId};
 /// The rows of a section of such files, as [`live_rows`] gives those of one.
 ///
 /// # Errors
-/// As [`live_rows`]; `CorruptTable` if the files have different numbers of rows; `Unsupported` for deletes.
+/// The errors of [`live_rows`]; `CorruptTable` if the files have different numbers of rows; `Unsupported` for deletes.
 pub(crate) fn read_aligned(reading: MergeInput<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
     let context = reading.context;
     let buckets =
@@ -77,7 +77,7 @@ fn wanted_fields(context: &ReadContext, task: &ScanTask) -> Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// The newest file that has a column; the newest of all if none has, and for what is true of rows.
+/// The newest file that has a column. For metadata columns, and if no file has it, the newest of all files.
 fn owner(buckets: &BucketContext, files: &[&ScanTask], id: FieldId) -> Result<usize> {
     if is_metadata(id) {
         return Ok(0);
@@ -101,7 +101,7 @@ struct AlignedPart {
 /// Streams rows whose columns come from several files.
 struct Aligned {
     parts: Vec<AlignedPart>,
-    /// Of each column its part and its place there.
+    /// The part of each column, and its place in that part.
     columns: Vec<(usize, usize)>,
     schema: Option<SchemaRef>,
     is_over: bool,

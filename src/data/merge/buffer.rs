@@ -30,7 +30,7 @@ use crate::types::{Field, FieldId, Schema, Value};
 pub struct BufferMerge {
     schema: Arc<Schema>,
     buckets: BucketContext,
-    /// Where the key columns are.
+    /// The places of the key columns.
     key: Vec<usize>,
     rules: MergeRules,
     /// The positions of the columns that order rows with the same key.
@@ -42,7 +42,7 @@ fn failed(e: ArrowError) -> Error {
 }
 
 impl BufferMerge {
-    /// For rows of a table with these columns, key and options.
+    /// Makes a merge for rows of a table with these columns, key and options.
     ///
     /// # Errors
     /// `InvalidInput` for options that contradict each other; `Internal` for a key that the schema lacks.
@@ -57,7 +57,7 @@ impl BufferMerge {
         Ok(BufferMerge { schema, buckets, key, rules, order })
     }
 
-    /// The columns that rows have behind those of the table: sequence number and kind.
+    /// The columns after those of the table: sequence number and kind.
     pub fn own_columns() -> [Field; 2] {
         key_value_columns().map(|f| Field { required: true, ..f })
     }
@@ -67,7 +67,7 @@ impl BufferMerge {
         self.rules.ignore_delete
     }
 
-    /// Where rows with another key begin and end.
+    /// The ranges of rows that have the same key.
     ///
     /// # Errors
     /// `Internal` for keys that can't be compared.
@@ -79,7 +79,7 @@ impl BufferMerge {
     /// Checks that the table takes rows of these kinds, which are in their last column.
     ///
     /// # Errors
-    /// `InvalidInput` if it does not.
+    /// `InvalidInput` if the table does not take them.
     pub fn check_kinds(&self, rows: &RecordBatch) -> Result<()> {
         if self.rules.engine == Engine::FirstRow && !self.all_added(rows)? {
             return Err(Error::invalid("rows can't be deleted from a table that keeps the first rows")
@@ -88,11 +88,11 @@ impl BufferMerge {
         Ok(())
     }
 
-    /// One row for each key, in the same order. Rows come sorted by key, those with one key in the order they were
-    /// given.
+    /// One row for each key, in the same order. Rows come sorted by key. Rows with the same key keep the order in which
+    /// they were given.
     ///
     /// # Errors
-    /// `InvalidInput` for rows that the table's merge engine does not take, or merges to nulls where there can be none.
+    /// `InvalidInput` for rows that the table's merge engine does not take, and for merged nulls in required columns.
     pub fn merge(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let groups = self.groups(rows)?;
         self.check_kinds(rows)?;
@@ -129,12 +129,12 @@ impl BufferMerge {
         let field = |c: &ArrayRef| SortField::new_with_options(c.data_type().clone(), options);
         let order = RowConverter::new(columns.iter().map(field).collect()).map_err(failed)?;
         let order = order.convert_columns(&columns).map_err(failed)?;
-        // Of equal ones the last.
+        // The last of equal rows is taken.
         let latest = |group: &Range<usize>| group.clone().max_by(|a, b| order.row(*a).cmp(&order.row(*b)));
         Ok(groups.iter().filter_map(|group| latest(group).map(|row| row as u32)).collect())
     }
 
-    /// Rows that are put together of those with one key.
+    /// Builds one row from the rows with one key.
     fn combined(&self, rows: &RecordBatch, groups: &[Range<usize>]) -> Result<RecordBatch> {
         let plan = self.column_merge()?;
         let sequence_at = self.schema.fields.len();
@@ -153,7 +153,7 @@ impl BufferMerge {
             let at = if field.id == KIND_ID { sequence_at + 1 } else { at };
             columns.push(picks.array(&picks.gather(), &field.ty, |_| batch.columns.get(at))?);
         }
-        // A merged row is as late as the latest that it is made of.
+        // A merged row has the sequence number of its latest row.
         let sequence = rows.columns().get(sequence_at).and_then(|c| c.as_primitive_opt::<Int64Type>());
         let sequence: &Int64Array =
             sequence.ok_or_else(|| Error::internal("rows of a write buffer have no sequence number"))?;
@@ -179,7 +179,8 @@ impl BufferMerge {
         })
     }
 
-    /// Functions that take rows back leave nulls, as do sequence groups that no row says anything about.
+    /// Checks for nulls in required columns. Functions that take rows back leave nulls. So do sequence groups without
+    /// any value.
     fn check_nulls(&self, rows: &RecordBatch, plan: &ColumnMerge, columns: &[ArrayRef]) -> Result<()> {
         let mut fields = rows.schema_ref().fields().iter().zip(columns).enumerate();
         let wrong = fields.find(|(_, (field, column))| !field.is_nullable() && column.null_count() > 0);
@@ -199,7 +200,7 @@ impl BufferMerge {
     }
 }
 
-/// What becomes of each group: by column of the table, then the kind.
+/// The merged row of each group: the columns of the table, then the kind.
 fn merged(plan: &ColumnMerge, batch: &LoadedBatch, groups: &[Range<usize>]) -> Result<Vec<Picks>> {
     let mut picks: Vec<Picks> = std::iter::repeat_with(Picks::default).take(plan.types.len() + 1).collect();
     let mut members: Vec<(usize, RowPlace)> = Vec::new();
@@ -210,9 +211,9 @@ fn merged(plan: &ColumnMerge, batch: &LoadedBatch, groups: &[Range<usize>]) -> R
         }
         members.clear();
         members.extend(group.clone().map(|row| (0, RowPlace { slot: 0, row: row as u32 })));
-        // Stable: equal rows keep the order in which they came.
+        // The sort is stable: equal rows keep the order in which they came.
         members.sort_by(|(_, a), (_, b)| batch.compare_age(a.row, batch, b.row));
-        // All at once, because a merged row must not be merged again like an incoming row.
+        // The rows of a key are merged all at once, because a merged row must not be merged again like an incoming row.
         let row = plan.merge_row(&members, std::slice::from_ref(batch))?;
         let kind = MergedValue::computed(Some(Value::Int(if row.is_added { INSERT } else { DELETE })));
         picks.iter_mut().zip(row.columns.into_iter().chain([kind])).for_each(|(p, held)| p.push(held));

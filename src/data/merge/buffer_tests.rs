@@ -1,4 +1,4 @@
-//! Rows of one key in one write: however many there are, they become what merging one after the other makes of them.
+//! Rows of one key in one write. Merging them together has the same result as merging one after the other.
 
 use super::*;
 use crate::data::arrow::schema::to_arrow;
@@ -9,7 +9,7 @@ use crate::types::PrimitiveType;
 /// A row of `k`, `seq`, `v`, `w`, and its kind.
 type Row = (i64, Option<i32>, Option<i32>, Option<i32>, i32);
 
-/// Around the number of rows that were once merged at a time, since results went into the next lot.
+/// Sizes around the number of rows that older versions merged at a time. Their results went into the next group.
 const COUNTS: [usize; 5] = [127, 128, 129, 130, 300];
 
 const UPDATE_BEFORE: i32 = 1;
@@ -22,7 +22,7 @@ fn buffer(v: Field, w: Field, primary_key: &[FieldId], options: &[(&str, &str)])
     BufferMerge::new(Arc::new(schema), buckets).unwrap()
 }
 
-/// The same with columns that may be null.
+/// The same rows with columns that may be null.
 fn nullable(options: &[(&str, &str)]) -> BufferMerge {
     buffer(field(2, "v", PrimitiveType::Int), field(3, "w", PrimitiveType::Int), &[0], options)
 }
@@ -77,7 +77,7 @@ fn the_first_and_last_values_are_those_of_the_sequence_field() {
             ("fields.w.aggregate-function", "last_value"),
         ]);
         for count in COUNTS {
-            // Many have the same number in the sequence: then the one that came later is the later one.
+            // Many rows have the same sequence value. Then the order of arrival decides.
             let of = |at: i32| (1, Some(at * 7919 % 50), Some(at), Some(at), INSERT);
             let mut rows: Vec<Row> = (0..count as i32).map(of).collect();
             let came = rows.clone();
@@ -126,7 +126,7 @@ fn nulls_in_columns_that_take_none_are_told() {
     assert!(error.hint_text().unwrap().contains("'fields.v.ignore-retract'"), "{error}");
     let ignoring = [&last[..], &[("fields.v.ignore-retract", "true")]].concat();
     assert_eq!(merged_rows(&of(&ignoring), &rows).unwrap(), [(1, None, Some(5), None, INSERT)]);
-    // Nothing came that could stay.
+    // No row came that could stay.
     let error = told(&ignoring, &[rows[1], rows[1]]);
     assert_eq!(error.hint_text(), Some("Make the column nullable"));
     let grouped = [("merge-engine", "partial-update"), ("fields.seq.sequence-group", "v")];

@@ -16,13 +16,13 @@ pub(crate) struct MergedColumn<'a> {
 }
 
 impl<'a> MergedColumn<'a> {
-    /// The array and the row that a place speaks of.
+    /// The array and the row of a place.
     pub(crate) fn at(&self, place: super::picks::RowPlace) -> Option<(&'a ArrayRef, usize)> {
         let array = self.live.get(place.slot as usize)?.columns.get(self.index)?;
         Some((array, place.row as usize))
     }
 
-    /// What the column has in a row.
+    /// The value of the column in a row.
     pub(crate) fn held(&self, place: super::picks::RowPlace) -> MergedValue {
         match self.at(place) {
             Some((array, row)) if array.is_valid(row) => MergedValue::At(place),

@@ -1,6 +1,6 @@
 //! Merges column by column: partial updates and aggregation.
 //!
-//! If only one row has a key, that row stays as it is, whatever the functions of its columns. So does Java.
+//! If only one row has a key, that row stays as it is, without any function. Java does the same.
 //!
 //! Source: Paimon documentation, "Partial Update" and "Aggregation"; where it is silent, Java's
 //! `PartialUpdateMergeFunction` and `AggregateMergeFunction`.
@@ -17,7 +17,7 @@ use crate::types::Type;
 /// How the columns of a table are merged.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnMerge {
-    /// Of each column of the batches that is one of the table's.
+    /// The function of each column of the batches that is a column of the table.
     pub functions: Vec<Option<Function>>,
     pub types: Vec<Type>,
     pub rules: ColumnRules,
@@ -43,19 +43,19 @@ struct Merged<'a> {
     live: &'a [LoadedBatch],
     row: Vec<MergedValue>,
     memory: Vec<Memory>,
-    /// Whether the row that came last took the merged one away.
+    /// Whether the last row deleted the merged row.
     is_deleted: bool,
     has_added: bool,
     is_filled: bool,
 }
 
-/// What the rows of a key became.
+/// The merged row of a key.
 #[derive(Clone, Debug)]
 pub(crate) struct MergedRow {
     pub columns: Vec<MergedValue>,
-    /// Whether it is a row, and not one that takes others away.
+    /// Whether it is an added row, not a delete row.
     pub is_added: bool,
-    /// The row that it is as late as: the last one that counted.
+    /// The last row that counted. It gives the sequence number.
     pub latest: Option<RowPlace>,
 }
 
@@ -63,7 +63,8 @@ impl ColumnMerge {
     /// Merges the rows of a key, the oldest first.
     ///
     /// # Errors
-    /// As [`Function::add`] and [`Function::retract`]; `InvalidInput` for deletes in a table that is not to have any.
+    /// The errors of [`Function::add`] and of [`Function::retract`]; `InvalidInput` for deletes in a table that allows
+    /// none.
     pub(crate) fn merge_row(&self, members: &[(usize, RowPlace)], live: &[LoadedBatch]) -> Result<MergedRow> {
         let columns = self.types.len();
         let mut merged = Merged {
@@ -127,7 +128,7 @@ impl<'a> Merged<'a> {
         }
     }
 
-    /// Has the whole row that is at `place`.
+    /// Replaces all columns by the row at `place`.
     fn set_all(&mut self, place: RowPlace) {
         self.row = (0..self.plan.types.len()).map(|index| self.held(place, index)).collect();
     }
@@ -209,7 +210,8 @@ impl<'a> Merged<'a> {
         Ok(())
     }
 
-    /// How a row compares to the merged one in the order of a group; `None` if it says nothing about it.
+    /// Compares a row to the merged one in the order of a group. `None` if the row has no value in the group's sequence
+    /// columns.
     fn age(&self, place: RowPlace, group: &GroupPlaces) -> Option<Ordering> {
         let mut is_empty = true;
         let mut order = Ordering::Equal;
@@ -227,7 +229,7 @@ impl<'a> Merged<'a> {
         group.sequence.contains(&index)
     }
 
-    /// Columns are looked at from the first to the last, and those after the first sequence column see its new value.
+    /// Columns are updated from the first to the last. Those after the first sequence column see its new value.
     fn update_group(&mut self, place: RowPlace, group: &GroupPlaces) -> Result<()> {
         for index in in_order(group) {
             let Some(age) = self.age(place, group) else { return Ok(()) };

@@ -1,9 +1,9 @@
-//! Merges files of one bucket for a compaction. Rows keep their sequence numbers and kinds, so rows that delete others
+//! Merges files of one bucket for a compaction. Rows keep their sequence numbers and kinds. So rows that delete others
 //! are among them, unless the compaction drops them.
 //!
-//! A compaction may also ask what changed by the merge (changelogs), and which rows of other files the merged rows
-//! replace (deletion vectors). Those files, `above`, are read as further runs. Of their rows, only those count whose
-//! key is compacted.
+//! A compaction may also need the changes by the merge (changelogs), and the rows of other files that the merged rows
+//! replace (deletion vectors). Those files, `above`, are read as further runs. Only their rows with a compacted key
+//! count.
 //!
 //! Source: Java's `ReducerMergeFunctionWrapper`, `FullChangelogMergeFunctionWrapper`, `LookupMergeFunction`,
 //! `LookupChangelogMergeFunctionWrapper` and `FirstRowMergeFunctionWrapper`.
@@ -36,21 +36,21 @@ const UPDATE_AFTER: i32 = 2;
 /// Most rows of a batch.
 const BATCH_ROWS: usize = 8192;
 
-/// What merging is for.
+/// The purpose of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// The merged rows alone.
     Rows,
-    /// What changed since the last compaction to the level `top`, which all files are compacted to.
+    /// The changes since the last compaction to the level `top`. All files are compacted to that level.
     SinceTop {
-        /// That level.
+        /// The level to which all files are compacted.
         top: i32,
     },
-    /// Rows of level 0 meet those that were there before, in compacted files or above.
+    /// Rows of level 0 are compared with older rows, in compacted files or above.
     Lookup {
         /// Whether to report changes.
         changelog: bool,
-        /// Whether rows above are deleted where they are.
+        /// Whether rows above are deleted in their files.
         vectors: bool,
     },
 }
@@ -60,30 +60,30 @@ pub struct CompactMerge {
     merge: SectionMerge,
     reduction: Reduction,
     drops_deletes: bool,
-    /// The columns that make a change, where changes that change nothing are left out.
+    /// The columns that are compared to leave out changes without any difference; `None` to keep all changes.
     compared: Option<Vec<usize>>,
-    /// True of rows of files that are not left out.
+    /// True for rows of files that are not left out.
     stays: Arc<BoundPredicate>,
     schema: SchemaRef,
 }
 
-/// Merged rows, of columns as [`CompactMerge::schema`] tells.
+/// Merged rows with the columns of [`CompactMerge::schema`].
 #[derive(Clone, Debug)]
 pub struct CompactionOutput {
     /// The rows, by key.
     pub rows: RecordBatch,
-    /// What changed.
+    /// The changes.
     pub changelog: RecordBatch,
     /// Rows of files above that are replaced or deleted: the file's path, and the row's place in it.
     pub deleted: Vec<(Arc<str>, u64)>,
 }
 
 impl CompactMerge {
-    /// For files that a context without filter reads. With `drops_deletes`, rows that delete others are left out of the
-    /// merged rows.
+    /// Makes a merge of files that a context without filter reads. With `drops_deletes`, rows that delete others are
+    /// left out of the merged rows.
     ///
     /// # Errors
-    /// As [`SectionMerge::plan`].
+    /// The errors of [`SectionMerge::plan`].
     pub fn new(
         context: &Arc<ReadContext>,
         task: &ScanTask,
@@ -98,7 +98,7 @@ impl CompactMerge {
         Ok(CompactMerge { merge, reduction, drops_deletes, compared: None, stays, schema })
     }
 
-    /// Leaves out changes that change nothing or only these columns.
+    /// Leaves out changes without a difference, and changes of only these columns.
     #[must_use]
     pub fn comparing(self, ignored: &[&str]) -> Self {
         let fields = self.merge.fields.iter().enumerate();
@@ -127,7 +127,7 @@ impl CompactMerge {
     /// The merged rows of some runs. `above` are runs that are not compacted, those of lower levels first.
     ///
     /// # Errors
-    /// As [`crate::data::read::task::read_task`].
+    /// The errors of [`crate::data::read::task::read_task`].
     pub fn rows<'a>(
         &'a self,
         store: &Arc<dyn Store>,
@@ -139,7 +139,7 @@ impl CompactMerge {
         let context = Arc::new(ReadContext { batch_rows, ..self.merge.context.as_ref().clone() });
         let reading = MergeInput { store, context: &context, cache };
         let all = Arc::new(BoundPredicate::True);
-        // What the first row of a key is, rows that are over say too.
+        // Rows that do not stay also decide which row of a key is the first.
         let seen_above = if matches!(self.merge.rows, RowMerge::First { .. }) { &all } else { &self.stays };
         let mut files: Vec<Arc<ScanTask>> = Vec::new();
         let mut sources = Vec::new();
@@ -181,10 +181,10 @@ fn tag(run: &[ScanTask], files: &mut Vec<Arc<ScanTask>>) -> Vec<(ScanTask, Optio
     run.iter().map(one).collect()
 }
 
-/// How files above are read: the columns that are needed of them, and each row's place.
+/// How files above are read: their needed columns, and each row's place.
 struct Above {
     context: Arc<ReadContext>,
-    /// Of each column of the other files, where it is among those that are read.
+    /// For each column of the other files, its place among the columns that are read.
     places: Vec<Option<usize>>,
     types: Vec<DataType>,
     layout: MergeLayout,
@@ -202,8 +202,8 @@ impl Above {
         Ok(Above { context: file_context(context, fields), places, types, layout: plan.merge.layout.clone() })
     }
 
-    /// Batches as those of other files are, and their rows' places behind. Values that are not read are null; rows
-    /// whose kinds are not read are added, before all others.
+    /// Batches in the form of other files, followed by the rows' places. Values that are not read are null. If kinds
+    /// are not read, all rows are added. If sequence numbers are not read, the rows come before all others.
     fn padded(&self, batches: Batches) -> Batches {
         let (places, types, layout) = (self.places.clone(), self.types.clone(), self.layout.clone());
         Box::new(batches.map(move |batch| {
@@ -229,10 +229,10 @@ impl Above {
     }
 }
 
-/// Rows in the making.
+/// The rows that are being built.
 #[derive(Default)]
 struct CompactSink {
-    /// Of each column, or one for all.
+    /// The picks of each column, or one for all columns.
     values: Vec<Picks>,
     sequence: Picks,
     kind: Picks,
@@ -252,7 +252,7 @@ impl CompactSink {
         self.kind.push_rows(slot, start, rows);
     }
 
-    /// Adds a row; with `kind`, as one of that kind.
+    /// Adds a row. It gets `kind` if that is given.
     fn push(&mut self, row: &MergeOutcome, kind: Option<i32>) {
         let kind_value = |kind: i32| MergedValue::computed(Some(Value::Int(kind)));
         match row {
@@ -271,7 +271,7 @@ impl CompactSink {
     }
 }
 
-/// What became of the rows of a key.
+/// The merged row of a key.
 enum MergeOutcome {
     Row(RowPlace),
     Made(MergedRow),
@@ -284,7 +284,7 @@ pub struct CompactedRows<'a> {
     runs: Option<SortedRuns>,
     /// Runs that are compacted; the others are above.
     inputs: usize,
-    /// By the numbers of files.
+    /// Levels by the numbers of files.
     levels: Vec<i32>,
     paths: Vec<Arc<str>>,
     members: Vec<(usize, RowPlace)>,
@@ -377,7 +377,7 @@ impl CompactedRows<'_> {
         }
     }
 
-    /// Rows that are the only ones with their keys.
+    /// Adds rows that are the only ones with their keys.
     fn alone(&mut self, runs: &SortedRuns, slot: u32, start: u32, rows: u32) -> Result<()> {
         let all_added = runs.live.get(slot as usize).is_some_and(|batch| batch.all_added);
         let level = self.level(runs, RowPlace { slot, row: start });
@@ -453,13 +453,13 @@ impl CompactedRows<'_> {
         }
     }
 
-    /// The row of the lowest level above 0, of those that are compacted.
+    /// The compacted row of the lowest level above 0.
     fn high(&self, runs: &SortedRuns, members: &[(usize, RowPlace)]) -> Option<RowPlace> {
         let inputs = members.iter().filter(|(run, _)| *run < self.inputs).map(|(_, p)| (self.level(runs, *p), *p));
         inputs.filter(|(level, _)| *level > 0).min_by_key(|(level, _)| *level).map(|(_, place)| place)
     }
 
-    /// The rows that count: those of level 0 and `high`, which was made of the older ones.
+    /// The rows that count: those of level 0, and `high`, which was merged from the older ones.
     fn counted(
         &self,
         runs: &SortedRuns,
@@ -511,7 +511,7 @@ impl CompactedRows<'_> {
         Ok(())
     }
 
-    /// Whether a change changes nothing, where that is looked at.
+    /// Whether a change has no difference. False if differences are not compared.
     fn same(&self, runs: &SortedRuns, before: &MergeOutcome, after: &MergeOutcome) -> Result<bool> {
         let Some(compared) = &self.plan.compared else { return Ok(false) };
         for at in compared {
@@ -551,7 +551,7 @@ impl CompactedRows<'_> {
         vectors: bool,
     ) -> Result<()> {
         let inputs = members.iter().filter(|(run, _)| *run < self.inputs);
-        // Ignored rows take nothing away, above or below.
+        // Ignored delete rows delete nothing, above or below.
         if let RowMerge::Last { ignore_delete: true } = &self.plan.merge.rows
             && !inputs.clone().any(|(_, place)| CompactedRows::is_added(runs, *place))
         {
@@ -585,7 +585,7 @@ fn position(runs: &SortedRuns, place: RowPlace, column: usize) -> Result<u64> {
     position.ok_or_else(|| Error::internal("a row has no place in its file"))
 }
 
-/// What a row has in a column: an array of it alone, `None` for null.
+/// The value of a row in a column, as an array of one row; `None` for null.
 fn value_of(runs: &SortedRuns, row: &MergeOutcome, column: usize, ty: &Type) -> Result<Option<ArrayRef>> {
     let at = |place: &RowPlace| {
         let batch = runs.live.get(place.slot as usize)?;

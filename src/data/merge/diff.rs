@@ -17,7 +17,7 @@ use crate::types::{Field, Schema};
 /// Which of the two merged states is the later one.
 const AFTER: usize = 1;
 
-/// Streams the rows that a section has and its state before has not.
+/// Streams the rows of a section that its state before did not have.
 pub(crate) struct DifferentRows {
     fields: Vec<Field>,
     schema: SchemaRef,
@@ -30,7 +30,7 @@ impl DifferentRows {
     /// Starts to compare. `before` are the sorted runs of the state before.
     ///
     /// # Errors
-    /// What merging gives.
+    /// The errors of merging.
     pub(crate) fn new(
         reading: MergeInput<'_>,
         task: &ScanTask,
@@ -85,7 +85,7 @@ impl DifferentRows {
     }
 }
 
-/// Whether both rows have the same in all columns but the last, which is the kind.
+/// Whether both rows have the same values in all columns except the last, which is the kind.
 fn is_same(runs: &SortedRuns, before: Option<RowPlace>, after: RowPlace) -> bool {
     let batch = |place: RowPlace| runs.live.get(place.slot as usize);
     let Some((before, (a, b))) = before.and_then(|p| Some((p, batch(p).zip(batch(after))?))) else { return false };

@@ -24,7 +24,7 @@ use crate::types::{Field, PrimitiveType, Type, Value, ValueRef};
 pub(crate) struct Function {
     kind: FunctionKind,
     name: String,
-    /// Whether rows that are taken back change nothing.
+    /// Whether rows that are taken back are ignored.
     ignore_retract: bool,
     /// Bits of an integer column.
     bits: u32,
@@ -57,7 +57,7 @@ pub(crate) const FUNCTIONS: [&str; 22] = [
     "theta_sketch",
 ];
 
-/// That a function is not known.
+/// The error for an unknown function.
 pub(crate) fn no_function(name: &str) -> Error {
     Error::invalid(format!("there is no aggregate function '{name}'"))
         .hint(format!("The functions are {}", FUNCTIONS.join(", ")))
@@ -65,7 +65,7 @@ pub(crate) fn no_function(name: &str) -> Error {
 
 #[derive(Clone, Debug, PartialEq)]
 enum FunctionKind {
-    /// The last one, null or not, also of rows that are taken back.
+    /// The last value, null or not, also of rows that are taken back.
     Key,
     Last,
     LastNonNull,
@@ -149,7 +149,7 @@ impl FunctionKind {
     }
 }
 
-/// What a function remembers of the rows of one key.
+/// The state of a function between the rows of one key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Memory {
     /// Whether the first value was found.
@@ -195,17 +195,17 @@ impl Function {
         Function { bits: bits.unwrap_or(self.bits), ..self }
     }
 
-    /// As options name it.
+    /// The name that options use for it.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it looks into the column's values, all of whose members it needs then.
+    /// Whether it looks into the column's values. Then it needs all their members.
     pub(crate) fn needs_members(&self) -> bool {
         matches!(self.kind, FunctionKind::Nested(_))
     }
 
-    /// What becomes of `kept` when `next` comes.
+    /// Adds the value `next` to `kept`.
     ///
     /// # Errors
     /// `CorruptTable` for values that are not in the form that the function takes.
@@ -307,7 +307,7 @@ impl Function {
         }
     }
 
-    /// A sum of decimals; those of more than 18 digits become null where they do not fit.
+    /// A sum of decimals. A sum of more than 18 digits becomes null if it does not fit.
     fn decimal(&self, v: Option<i128>) -> Option<Value> {
         let (precision, _) = self.digits();
         let most = 10u128.pow(u32::from(precision.min(38)));
@@ -325,10 +325,10 @@ impl Function {
         out.map(Value::Decimal)
     }
 
-    /// What becomes of `kept` when an older value comes after it.
+    /// Adds a value that is older than `kept` and comes after it.
     ///
     /// # Errors
-    /// As [`Function::add`].
+    /// The errors of [`Function::add`].
     pub(crate) fn add_older(
         &self,
         column: MergedColumn<'_>,
@@ -337,13 +337,13 @@ impl Function {
         older: MergedValue,
     ) -> Result<MergedValue> {
         match &self.kind {
-            // In what order they are collected does not matter.
+            // The order in which they are collected does not matter.
             FunctionKind::Nested(Nested::Collect { .. }) => self.add(column, memory, kept, older),
             _ => self.add(column, memory, older, kept),
         }
     }
 
-    /// What is left of `kept` when `taken` is taken back.
+    /// Takes the value `taken` back from `kept`.
     ///
     /// # Errors
     /// `InvalidInput` if the function cannot do that, or divides by zero.
@@ -415,8 +415,8 @@ fn power(digits: u8) -> Option<i256> {
     i256::from_i128(10).checked_pow(u32::from(digits))
 }
 
-/// Two texts with the delimiter between them; of the second one only the parts that the first has not, where that is
-/// wanted.
+/// Two texts with the delimiter between them. With `distinct`, the second text adds only parts that the first does not
+/// have.
 fn joined(a: &str, b: &str, delimiter: &str, distinct: bool) -> String {
     if a.is_empty() || b.is_empty() {
         return if a.is_empty() { b } else { a }.to_owned();

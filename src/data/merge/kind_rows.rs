@@ -1,6 +1,6 @@
-//! Reads what a commit of a Paimon table did to rows, with the columns of a changelog.
+//! Reads the changes by a commit of a Paimon table, with the columns of a changelog.
 //!
-//! Rows of a table with a primary key have their kind in `_VALUE_KIND`; all others are added. If a section has an
+//! Rows of a table with a primary key have their kind in `_VALUE_KIND`. All other rows are added. If a section has an
 //! earlier state, the rows are those in which the two states differ.
 //!
 //! Source: Paimon documentation, "Incremental Query"; Java's `MergeFileSplitRead.createNoMergeReader`.
@@ -30,7 +30,7 @@ use crate::types::{Field, FieldId, Schema};
 /// The rows of a task of a changelog, as [`live_rows`] gives those of other tasks.
 ///
 /// # Errors
-/// As [`live_rows`]; `CorruptTable` for unknown kinds.
+/// The errors of [`live_rows`]; `CorruptTable` for unknown kinds.
 pub(crate) fn read_kinds(reading: MergeInput<'_>, task: &ScanTask, change: &TaskChange) -> Result<Batches> {
     let context = reading.context;
     let own = context.projection.fields.iter().filter(|f| !CHANGE_COLUMNS.contains(&f.id)).cloned();
@@ -62,7 +62,7 @@ pub(crate) fn read_kinds(reading: MergeInput<'_>, task: &ScanTask, change: &Task
     Ok(Box::new(rows.map(move |batch| label.rows(&batch?)).filter(has_rows)))
 }
 
-/// The columns of a table, and behind them the kind of a row.
+/// The columns of a table, followed by the kind of a row.
 pub fn with_kind(columns: &Schema) -> Schema {
     let kind = key_value_columns().into_iter().filter(|f| f.id == KIND_ID);
     Schema::new(columns.id, columns.fields.iter().cloned().chain(kind).collect::<Vec<_>>(), Vec::new())
@@ -95,7 +95,7 @@ impl Label {
         })
     }
 
-    /// Rows whose last column is their kind, with what is said of them.
+    /// Adds the changelog's columns to rows whose last column is their kind.
     fn rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let count = batch.num_rows();
         let (kinds, own) =
@@ -120,7 +120,7 @@ impl Label {
             .map_err(|e| Error::internal("rows cannot be filtered").because(e))
     }
 
-    /// What happened to each row. What a commit removed, it undid.
+    /// The change type of each row. If the commit removed the row, the change is undone.
     fn types(&self, kinds: &ArrayRef) -> Result<Vec<&'static str>> {
         let kinds =
             kinds.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("kinds are of another type"))?;

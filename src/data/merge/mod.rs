@@ -1,11 +1,11 @@
 //! Merging the files of tables with a primary key, and of tables whose columns are spread over several files.
 //!
 //! `read` merges the files of a bucket. `rules` reads the options of the table, and `runs` brings rows with one key
-//! together. Where rows are merged column by column, `columns` does it with the functions of `function`, `nested` and
-//! `sketches`. `picks` builds the columns of the result.
+//! together. `columns` merges rows column by column, with the functions of `function`, `nested` and `sketches`. `picks`
+//! builds the columns of the result.
 //!
 //! [`buffer`] merges the rows of a writer before they become a file, and [`compact`] merges files for a compaction.
-//! `diff` compares two merged states, and [`kind_rows`] tells what commits did to rows. `aligned_read` joins files that
+//! `diff` compares two merged states, and [`kind_rows`] gives the changes of commits. `aligned_read` joins files that
 //! have different columns of the same rows.
 //!
 //! `column` is one column of the batches that are merged.

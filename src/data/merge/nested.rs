@@ -1,6 +1,6 @@
 //! Aggregate functions of lists and maps.
 //!
-//! Where Java takes the order of elements from a hash table, elements keep the order in which they came.
+//! Elements keep the order in which they came, where Java takes the order from a hash table.
 //!
 //! Source: Paimon documentation, "Aggregation"; where it is silent, Java's classes `Field*Agg`.
 
@@ -20,19 +20,18 @@ use crate::error::{Error, Result};
 use crate::types::options::Options;
 use crate::types::{Field, PrimitiveType, Type};
 
-/// Such a function.
+/// A function of lists or maps.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Nested {
     /// The elements of both lists, each only once if `distinct`.
     Collect { distinct: bool },
-    /// The entries of both maps; of those with one key the later one.
+    /// The entries of both maps. The later one of two entries with the same key stays.
     MergeMap,
-    /// The same, but of entries with one key that with the greater text in this member of its value.
+    /// The same, but the entry with the greater text in this member of its value stays.
     LatestEntries { member: usize },
-    /// The rows of both lists; of those that are the same in `keys`, if there are any, the later one.
+    /// The rows of both lists. The later one of two rows with the same `keys` stays, if there are any keys.
     Update { keys: Vec<usize>, limit: usize },
-    /// The rows of both lists, in which those that are the same in `keys` become one of the last values that are not
-    /// null.
+    /// The rows of both lists. Rows with the same `keys` become one row of the last values that are not null.
     PartialUpdate { keys: Vec<usize> },
 }
 
@@ -84,7 +83,7 @@ impl Nested {
             .ok_or_else(wrong)
     }
 
-    /// Whether nulls are no case of their own.
+    /// Whether nulls need no separate case.
     pub(crate) fn takes_null(&self) -> bool {
         matches!(self, Nested::Collect { distinct: true })
     }
@@ -93,7 +92,7 @@ impl Nested {
         matches!(self, Nested::Collect { .. } | Nested::MergeMap | Nested::Update { .. })
     }
 
-    /// What becomes of `kept` when `next` comes.
+    /// Adds the value `next` to `kept`.
     ///
     /// # Errors
     /// `Unsupported` for elements that cannot be compared.
@@ -130,10 +129,10 @@ impl Nested {
         rebuilt(column, out)
     }
 
-    /// What is left of `kept` when `taken` is taken back.
+    /// Takes the value `taken` back from `kept`.
     ///
     /// # Errors
-    /// As [`Nested::add`].
+    /// The errors of [`Nested::add`].
     pub(crate) fn retract(
         &self,
         column: MergedColumn<'_>,
@@ -220,7 +219,7 @@ fn members(rows: &ArrayRef) -> Result<&StructArray> {
     rows.as_struct_opt().ok_or_else(shape)
 }
 
-/// Rows as bytes that are equal where they are.
+/// Rows as bytes that are equal for equal rows.
 fn encode(columns: &[ArrayRef]) -> Result<Rows> {
     let fields = columns.iter().map(|c| SortField::new(c.data_type().clone())).collect();
     let incomparable = |e: ArrowError| Error::unsupported("elements of this type cannot be compared").because(e);
@@ -239,7 +238,7 @@ fn rows_of(all: &ArrayRef, rows: impl IntoIterator<Item = usize>) -> Result<Arra
     take(all.as_ref(), &indices, None).map_err(failed)
 }
 
-/// Of rows that are equal the last one, in the order of the first ones.
+/// The last of the rows that are equal, in the order of the first ones.
 fn last_of_each(keys: &Rows, rows: impl IntoIterator<Item = usize>) -> Vec<usize> {
     let mut places: HashMap<&[u8], usize> = HashMap::new();
     let mut out: Vec<usize> = Vec::new();
@@ -253,7 +252,8 @@ fn last_of_each(keys: &Rows, rows: impl IntoIterator<Item = usize>) -> Vec<usize
     out
 }
 
-/// The entries of a map after others came, those from `first` on: the greater text stays, a null value removes.
+/// The entries of a map after new ones came, which begin at `first`. The entry with the greater text stays, and a null
+/// value removes the entry.
 fn latest(all: &ArrayRef, first: usize, member: usize) -> Result<Vec<usize>> {
     let entries = members(all)?;
     let keys = encode(&[entries.column(0).clone()])?;
@@ -288,7 +288,7 @@ fn latest(all: &ArrayRef, first: usize, member: usize) -> Result<Vec<usize>> {
     Ok(out.into_iter().flatten().collect())
 }
 
-/// Rows with the same keys as one, of the last values that are not null.
+/// Joins rows with the same keys into one row of the last values that are not null.
 fn last_values(all: &ArrayRef, keys: &[usize]) -> Result<ArrayRef> {
     let rows = encode_keys(all, keys)?;
     let mut places: HashMap<&[u8], usize> = HashMap::new();

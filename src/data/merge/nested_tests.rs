@@ -1,4 +1,4 @@
-//! What Paimon's documentation says of its functions for lists and maps.
+//! Paimon's functions for lists and maps do what its documentation says.
 
 use arrow::array::{Int32Array, Int32Builder, Int64Array, MapBuilder, RecordBatch, StringArray, StringBuilder};
 use arrow::datatypes::Int32Type;
@@ -17,10 +17,10 @@ const DELETE: i32 = 3;
 /// Rows of a list.
 type Orders<'a> = &'a [(i32, Option<&'a str>)];
 
-/// A number and a text that says its time.
+/// A number and a text with its time.
 type Timed<'a> = Option<(i32, Option<&'a str>)>;
 
-/// What becomes of a column `x` in rows of one key, given with their kinds, the oldest first.
+/// Merges a column `x` of rows of one key. The rows are given with their kinds, the oldest first.
 fn merged(ty: Type, options: &[(&str, &str)], values: Vec<(ArrayRef, i32)>) -> Result<Vec<String>> {
     let table = schema(vec![required(0, "k", PrimitiveType::Int), field(1, "x", ty)]);
     let own = options.iter().map(|(k, v)| (format!("fields.x.{k}"), (*v).to_owned()));

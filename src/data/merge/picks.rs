@@ -13,13 +13,13 @@ use crate::types::{Type, Value};
 /// A row of one of the batches that are being merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowPlace {
-    /// Which batch.
+    /// The number of the batch.
     pub slot: u32,
-    /// Which of its rows.
+    /// The number of the row in it.
     pub row: u32,
 }
 
-/// What a column has in a row that is being merged.
+/// The value of a column in a row that is being merged.
 #[derive(Clone, Debug)]
 pub(crate) enum MergedValue {
     Null,
@@ -32,9 +32,9 @@ pub(crate) enum MergedValue {
 /// A value that no row has.
 #[derive(Clone, Debug)]
 pub(crate) enum Computed {
-    /// Of a primitive type.
+    /// A value of a primitive type.
     Value(Value),
-    /// Of a list or map: an array of one row.
+    /// A list or map: an array of one row.
     Row(ArrayRef),
 }
 
@@ -60,7 +60,7 @@ struct RowPiece {
     rows: u32,
 }
 
-/// The rows of a column in the making.
+/// The rows of a column that is being built.
 #[derive(Debug, Default)]
 pub(crate) struct Picks {
     pieces: Vec<RowPiece>,
@@ -96,10 +96,10 @@ impl Picks {
         }
     }
 
-    /// How columns are put together of these rows.
+    /// The plan to build columns from these rows.
     pub(crate) fn gather(&self) -> Gather {
         let mut sources = Vec::new();
-        // By slot, then nulls and made values.
+        // Places are by slot, then nulls and computed values.
         let slots =
             self.pieces.iter().filter(|p| p.source < COMPUTED).map(|p| p.source as usize + 1).max().unwrap_or(0);
         let mut places: Vec<Option<usize>> = vec![None; slots + 2];

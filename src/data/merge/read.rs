@@ -2,10 +2,10 @@
 //!
 //! [`read_section`] reads every sorted run as a stream of batches. Two more columns give the order of the rows, and
 //! their kinds. [`super::runs`] brings rows with one key together, [`super::rules`] says how they are merged, and
-//! [`super::picks`] builds the columns of the result. The filter is applied after that. Before, only conditions on key
-//! columns may leave out rows, because they hold for all rows of a key or for none.
+//! [`super::picks`] builds the columns of the result. The filter is applied after that. Before the merge, only
+//! conditions on key columns may leave out rows: they hold for all rows of a key or for none.
 //!
-//! Memory holds a batch of each run, and the batches that rows of the next batch come from.
+//! Memory holds a batch of each run, and the batches from which the rows of the next batch come.
 //!
 //! Source: Paimon documentation, "Primary Key Table"; where it is silent, Java's `MergeFileSplitRead`.
 
@@ -48,7 +48,7 @@ const FEW_RUNS: usize = 8;
 /// Rows of a batch of one of many runs.
 const SMALL_BATCH: usize = 1024;
 
-/// What is shared by those who read.
+/// The arguments that all readers share.
 #[derive(Clone, Copy)]
 pub(crate) struct MergeInput<'a> {
     pub store: &'a Arc<dyn Store>,
@@ -59,7 +59,8 @@ pub(crate) struct MergeInput<'a> {
 /// The rows of a section, as [`live_rows`] gives those of a file.
 ///
 /// # Errors
-/// As [`live_rows`] and [`MergeRules::new`]; `InvalidInput` for rows that the table's options say nothing about.
+/// The errors of [`live_rows`] and of [`MergeRules::new`]; `InvalidInput` for rows that the table's options say nothing
+/// about.
 pub(crate) fn read_section(reading: MergeInput<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
     let merge = SectionMerge::plan(reading.context, task, false, false)?;
     let narrow = Narrow::plan(&merge, reading.context, task)?;
@@ -77,19 +78,20 @@ pub(crate) struct SectionMerge {
     /// The columns of merged rows: those of the table that are needed, then the kind if it is wanted.
     pub fields: Vec<Field>,
     schema: SchemaRef,
-    /// What is read of each file.
+    /// The context that each file is read with.
     pub context: Arc<ReadContext>,
     pub layout: MergeLayout,
     pub rows: RowMerge,
     has_kind: bool,
-    /// Whether rows of level 0 and of the lowest level above it are all that count: that row was made of older ones.
+    /// Whether only rows of level 0 and of the lowest level above it count. The latter row was merged from all older
+    /// ones.
     pub by_level: bool,
-    /// What of the filter may leave out rows of single files.
+    /// The part of the filter that may leave out rows of single files.
     residual: Arc<BoundPredicate>,
     pub path: String,
 }
 
-/// What becomes of the rows of a key.
+/// How the rows of a key become one row.
 #[derive(Clone)]
 pub(crate) enum RowMerge {
     Last { ignore_delete: bool },
@@ -98,8 +100,8 @@ pub(crate) enum RowMerge {
 }
 
 impl SectionMerge {
-    /// For a task with a section. With `whole`, merged rows have all columns of the table; with `has_kind`, they say
-    /// what they are.
+    /// Plans the merge of a task with a section. With `whole`, merged rows have all columns of the table. With
+    /// `has_kind`, they have the column of the kind.
     pub(crate) fn plan(
         context: &Arc<ReadContext>,
         task: &ScanTask,
@@ -153,7 +155,7 @@ impl SectionMerge {
             layout,
             rows,
             has_kind,
-            // All rows of a key satisfy what is asked of key columns alone, or none.
+            // Conditions on key columns alone hold for all rows of a key, or for none.
             residual: Arc::new(task.residual.clauses_of(&key)),
             path: task.data_file.path.clone(),
         })
@@ -174,7 +176,7 @@ impl SectionMerge {
         self.over(sources.collect::<Result<Vec<_>>>()?)
     }
 
-    /// The merged rows of runs whose batches have the columns that are read of files.
+    /// The merged rows of runs. Their batches have the columns that are read from files.
     pub(crate) fn over(&self, sources: Vec<Batches>) -> Result<MergedRows> {
         let types = to_arrow(&self.context.projection)?;
         let types: Vec<DataType> = types.fields().iter().map(|f| f.data_type().clone()).collect();
@@ -188,7 +190,7 @@ impl SectionMerge {
         })
     }
 
-    /// Where merged rows have the key and the kind.
+    /// The places of the key and the kind in merged rows.
     pub(crate) fn merged_layout(&self) -> MergeLayout {
         let (order, kind) = (Vec::new(), self.fields.len().saturating_sub(1));
         MergeLayout { key: self.layout.key.clone(), order, descending: false, sequence: None, kind }
@@ -211,7 +213,7 @@ fn layout(rules: &MergeRules, key: &[FieldId], fields: &[Field]) -> Result<Merge
     })
 }
 
-/// The batches of a run, one file after the other; those of a file with a tag have it as a last column.
+/// The batches of a run, one file after the other. Batches of a file with a tag have it as a last column.
 pub(crate) fn run_batches(
     reading: MergeInput<'_>,
     context: &Arc<ReadContext>,
@@ -246,7 +248,7 @@ pub(crate) fn file_context(context: &ReadContext, fields: Vec<Field>) -> Arc<Rea
     let projection = Arc::new(Schema::new(context.schema.id, fields.clone(), Vec::new()));
     let known: BTreeSet<FieldId> = fields.iter().map(|f| f.id).collect();
     let others = context.schema.fields.iter().filter(|f| !known.contains(&f.id)).cloned();
-    // What the filter asks of a column may need more of it than is read.
+    // The filter may need more members of a column than are read.
     let whole = |f: Field| context.schema.fields.iter().find(|w| w.id == f.id).map_or(f, optional);
     let all: Vec<Field> = fields.into_iter().map(whole).chain(others).collect();
     let schema = Arc::new(Schema::new(context.schema.id, all, Vec::new()));
@@ -257,8 +259,8 @@ fn optional(field: &Field) -> Field {
     Field { required: false, ..field.clone() }
 }
 
-/// The columns that merging takes: what is wanted, what is asked, what decides. Rows that take others away may lack
-/// any.
+/// The columns that merging needs: those of the projection, those of the filter, and those that decide the merge. Rows
+/// that delete others may lack any of them.
 fn needed_fields(
     context: &ReadContext,
     task: &ScanTask,
@@ -304,7 +306,7 @@ pub(crate) fn bits(buckets: &BucketContext, schema: &Schema, field: &Field) -> O
     Declared::new(field.ty.as_primitive()?, declared.map(String::as_str)).narrow_bits()
 }
 
-/// How rows with these columns are merged, where it is done by column.
+/// How rows with these columns are merged column by column.
 pub(crate) fn column_rules(rules: &MergeRules, fields: &[Field]) -> ColumnRules {
     let Engine::PartialUpdate(partial) = &rules.engine else {
         return ColumnRules::Aggregation { remove_on_delete: rules.remove_on_delete };
@@ -328,7 +330,7 @@ pub(crate) struct MergedRows {
     merge: SectionMerge,
     /// `None` after the end or an error.
     runs: Option<SortedRuns>,
-    /// Of each column, or one for all where they come from the same rows.
+    /// The picks of each column. There is one for all if they come from the same rows.
     picks: Vec<Picks>,
     members: Vec<(usize, RowPlace)>,
     /// Most rows of a batch.
@@ -391,7 +393,7 @@ impl MergedRows {
     }
 }
 
-/// Rows that are the only ones with their keys stay as they are, but for those that take others away.
+/// Rows that are the only ones with their keys stay as they are, except rows that delete others.
 fn add_rows(picks: &mut [Picks], runs: &SortedRuns, (slot, start, rows): (u32, u32, u32)) {
     let Some(batch) = runs.live.get(slot as usize) else { return };
     if batch.all_added {
@@ -463,7 +465,7 @@ impl Iterator for MergedRows {
     }
 }
 
-/// From merged rows to the requested rows.
+/// Turns merged rows into the requested rows.
 pub(crate) struct Narrow {
     schema: SchemaRef,
     columns: Vec<Wanted>,
@@ -472,19 +474,20 @@ pub(crate) struct Narrow {
 }
 
 enum Wanted {
-    /// As it is.
+    /// The column as it is.
     Column(usize),
     /// Some members of it.
     Members(Box<Projection>),
 }
 
 impl Narrow {
-    /// From the rows of `merge` to those of the context's projection that satisfy the task's filter.
+    /// Plans the way from the rows of `merge` to rows of the context's projection. Only rows that satisfy the task's
+    /// filter stay.
     pub(crate) fn plan(merge: &SectionMerge, context: &ReadContext, task: &ScanTask) -> Result<Narrow> {
         Narrow::to(&merge.fields, &context.projection, task)
     }
 
-    /// From rows of these columns to those of a projection.
+    /// Plans the way from rows of these columns to rows of a projection.
     pub(crate) fn to(fields: &[Field], projection: &Schema, task: &ScanTask) -> Result<Narrow> {
         let have = Schema::new(projection.id, fields.to_vec(), Vec::new());
         let file = FileColumns::new(to_arrow(&have)?.as_ref());
@@ -511,13 +514,13 @@ impl Narrow {
         Ok(Narrow { schema: to_arrow(projection)?, columns, filter, asked })
     }
 
-    /// Those of the rows of a batch that satisfy the filter.
+    /// The rows of a batch that satisfy the filter.
     fn kept(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         if *self.filter == BoundPredicate::True {
             return Ok(batch.clone());
         }
         let rows = batch.num_rows();
-        // Whatever depends on a row's place in its file was read from there.
+        // Values that depend on a row's place in its file were read from there.
         let positions = RowPositions::run(0..if self.asked.needs_positions() { rows as u64 } else { 0 });
         let arrays = self.asked.arrays(batch, &RowFacts { rows, positions: &positions, deleted: None })?;
         let kept = matches(&self.filter, rows, &|id| arrays.get(&id).cloned())?;

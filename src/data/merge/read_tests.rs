@@ -1,4 +1,4 @@
-//! Merging, against a model that looks at one row after the other.
+//! Merging, compared with a model that takes one row after the other.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::data::testing::{context, field, required, schema, task};
 use crate::error::ErrorKind;
 use crate::types::PrimitiveType;
 
-/// A row of `k`, `t`, `v`, `u`, and what came with it.
+/// A row of `k`, `t`, `v`, `u`, with its sequence number and kind.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     key: i64,

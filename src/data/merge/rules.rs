@@ -9,7 +9,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::types::options::{Options, split_names};
 use crate::types::{Field, FieldId, Schema};
 
-/// What is done with the rows of a key.
+/// How the rows of a key become one row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Engine {
     /// The last one stays.
@@ -22,12 +22,12 @@ pub(crate) enum Engine {
     Aggregation,
 }
 
-/// What of partial updates differs from table to table.
+/// The settings of partial updates, which differ from table to table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PartialUpdate {
-    /// Whether a row that is taken away takes the merged row away.
+    /// Whether a delete row deletes the merged row.
     pub remove_on_delete: bool,
-    /// Columns that are updated together, if the sequence columns say that they are newer.
+    /// Columns that are updated together if their sequence columns show that the row is newer.
     pub groups: Vec<SequenceGroup>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct PartialUpdate {
 pub(crate) struct SequenceGroup {
     pub sequence: Vec<FieldId>,
     pub columns: Vec<FieldId>,
-    /// Whether a row that is taken away, and is newer in this group, takes the merged row away.
+    /// Whether a delete row that is newer in this group deletes the merged row.
     pub removes: bool,
 }
 
@@ -44,9 +44,9 @@ pub(crate) struct SequenceGroup {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MergeRules {
     pub engine: Engine,
-    /// Whether rows that take others away count for nothing.
+    /// Whether rows that delete others are ignored.
     pub ignore_delete: bool,
-    /// With aggregation: whether a row that is taken away takes the merged row away.
+    /// With aggregation: whether a delete row deletes the merged row.
     pub remove_on_delete: bool,
     /// The columns that order the rows with the same key.
     pub order: Vec<FieldId>,
@@ -58,11 +58,11 @@ fn column(schema: &Schema, name: &str) -> Result<FieldId> {
     found.map(|f| f.id).ok_or_else(|| Error::invalid(format!("the table has no column '{name}' that its options name")))
 }
 
-/// Options that have rows of kinds `-D` and `-U` left out; the first that is set counts.
+/// Options that leave out rows of kinds `-D` and `-U`. The first that is set counts.
 const IGNORE_DELETE: [&str; 4] =
     ["ignore-delete", "first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"];
 
-/// The option that has rows left out which take others away, if one of the table's does.
+/// The option of the table that leaves out rows that delete others; `None` if no option does.
 ///
 /// # Errors
 /// `InvalidInput` for a value other than true and false.
@@ -75,8 +75,8 @@ impl MergeRules {
     /// Reads them for a table with the columns of `schema`.
     ///
     /// # Errors
-    /// `InvalidInput` for options that say nothing or contradict each other, or name columns that do not exist;
-    /// `Unsupported` for merge engines that are not known.
+    /// `InvalidInput` for options with unknown values, that contradict each other, or that name columns that do not
+    /// exist; `Unsupported` for merge engines that are not known.
     pub(crate) fn new(options: &Options<'_>, schema: &Schema) -> Result<MergeRules> {
         let ignore_delete = ignores_deletes(options)?.is_some();
         let order =
@@ -97,8 +97,8 @@ impl MergeRules {
         Ok(MergeRules { engine, ignore_delete, remove_on_delete, order, descending })
     }
 
-    /// Whether a row above level 0 was made of all older ones, in whatever levels they are: so tables are compacted
-    /// that look rows up.
+    /// Whether a row above level 0 was merged from all older rows of its key, of all levels. Tables that look rows up
+    /// are compacted in this way.
     ///
     /// # Errors
     /// `InvalidInput` for an option that is neither true nor false.
@@ -119,10 +119,10 @@ impl MergeRules {
         needed
     }
 
-    /// What merging does to each of these columns; `key` are those of the primary key.
+    /// The function that merges each of these columns; `key` are the columns of the primary key.
     ///
     /// # Errors
-    /// As [`Function::new`]; `InvalidInput` for a function that needs a sequence group and has none.
+    /// The errors of [`Function::new`]; `InvalidInput` for a function that needs a sequence group and has none.
     pub(crate) fn functions(
         &self,
         options: &Options<'_>,
@@ -157,8 +157,8 @@ impl MergeRules {
     }
 }
 
-/// What is wrong with the options that say how the rows of a table are merged; `fixed` are the columns that all rows of
-/// a key have the same values in.
+/// The faults in the options that control how the rows of a table are merged. `fixed` are the columns in which all rows
+/// of a key have the same values.
 pub(crate) fn merge_faults(options: &Options<'_>, schema: &Schema, fixed: &[FieldId]) -> Vec<Error> {
     const DEFAULT: &str = "fields.default-aggregate-function";
     let rules = match MergeRules::new(options, schema) {

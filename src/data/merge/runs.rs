@@ -19,26 +19,27 @@ use crate::error::{Error, Result};
 /// The roles of the columns of the batches.
 #[derive(Clone, Debug)]
 pub(crate) struct MergeLayout {
-    /// Those that rows are sorted by, in this order.
+    /// The columns by which rows are sorted, in this order.
     pub key: Vec<usize>,
-    /// Those that say which of the rows with one key came later, and whether the greater value is the earlier one.
+    /// The columns that say which of the rows with one key came later. `descending` says whether the greater value is
+    /// the earlier one.
     pub order: Vec<usize>,
     pub descending: bool,
-    /// What decides where those are equal.
+    /// The column that decides if those are equal.
     pub sequence: Option<usize>,
-    /// Whether rows are added or taken away.
+    /// The column that says whether rows are added or deleted.
     pub kind: usize,
 }
 
-/// Up to this number of runs, the next place is found faster by looking at one after the other.
+/// Up to this number of runs, a linear search finds the next place faster.
 const FEW_RUNS: usize = 12;
 
-/// Whether a row of this kind is added, and does not take another away.
+/// Whether a row of this kind is added, and does not delete another.
 pub(crate) fn is_added(kind: i32) -> bool {
     matches!(kind, 0 | 2)
 }
 
-/// The kind of rows that take others away for good.
+/// The kind of rows that delete others for good.
 pub(crate) const DELETE: i32 = 3;
 
 /// The kind of rows that exist.
@@ -66,7 +67,7 @@ impl LoadedBatch {
         Coder::new(layout, &types)?.load(batch)
     }
 
-    /// Compares when two rows came: this one's, and that at `at` of `other`.
+    /// Compares the age of two rows: `row` of this batch, and the row at `at` of `other`.
     pub(crate) fn compare_age(&self, row: u32, other: &LoadedBatch, at: u32) -> Ordering {
         let (row, at) = (row as usize, at as usize);
         let order = match (&self.order, &other.order) {
@@ -97,7 +98,7 @@ impl RunKeys {
         }
     }
 
-    /// The first bytes of a key as a number: where two differ, the keys differ the same way.
+    /// The first bytes of a key as a number. If two such numbers differ, the keys have the same order.
     fn prefix(&self, row: usize) -> u64 {
         match self {
             RunKeys::Long(keys) => keys.get(row).map_or(0, |key| key.cast_unsigned() ^ (1 << 63)),
@@ -112,7 +113,7 @@ impl RunKeys {
     }
 }
 
-/// What prepares batches for comparison.
+/// Prepares batches for comparison.
 struct Coder {
     layout: MergeLayout,
     /// `None` for one column of integers.
@@ -201,7 +202,7 @@ struct SortedRun {
     prefix: u64,
 }
 
-/// What comes next.
+/// The next step of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MergeStep {
     /// Rows of a batch whose keys no other run has.
@@ -220,11 +221,11 @@ pub(crate) enum MergeStep {
 pub(crate) struct SortedRuns {
     coder: Coder,
     runs: Vec<SortedRun>,
-    /// The runs that have rows left, by the key of the next one; those with equal keys in their own order.
+    /// The runs that have rows left, by the key of the next row. Runs with equal keys keep their own order.
     order: Vec<usize>,
     /// The runs of the group at hand.
     group: Vec<usize>,
-    /// Whether prefixes are all that there is of keys.
+    /// Whether keys consist of their prefixes alone.
     short_keys: bool,
     pub live: Vec<LoadedBatch>,
 }
@@ -233,7 +234,7 @@ impl SortedRuns {
     /// Starts to merge batches of these types.
     ///
     /// # Errors
-    /// `Unsupported` for columns that have no order; what the runs give.
+    /// `Unsupported` for columns that have no order; the errors of the runs.
     pub(crate) fn new(sources: Vec<Batches>, layout: MergeLayout, types: &[DataType]) -> Result<SortedRuns> {
         let coder = Coder::new(layout, types)?;
         let short_keys = coder.keys.is_none();
@@ -246,12 +247,13 @@ impl SortedRuns {
         Ok(out)
     }
 
-    /// How many runs there are.
+    /// The number of runs.
     pub(crate) fn len(&self) -> usize {
         self.runs.len()
     }
 
-    /// The next step, of at most `most` rows. Those of a group go to `members`, with their runs, the oldest first.
+    /// The next step, of at most `most` rows. The rows of a group are added to `members`, with their runs, the oldest
+    /// first.
     pub(crate) fn next(&mut self, most: usize, members: &mut Vec<(usize, RowPlace)>) -> Result<MergeStep> {
         let Some(&first) = self.order.first() else { return Ok(MergeStep::End) };
         let before = match self.order.get(1) {
@@ -276,7 +278,7 @@ impl SortedRuns {
             Some((*run, RowPlace { slot: head.slot, row: head.row as u32 }))
         };
         members.extend(group.iter().filter_map(place));
-        // Stable: equal rows keep the order of their runs.
+        // The sort is stable: equal rows keep the order of their runs.
         members.sort_by(|a, b| self.compare_age(a.1, b.1));
         for run in &group {
             self.advance(*run, 1)?;
@@ -285,14 +287,14 @@ impl SortedRuns {
         Ok(MergeStep::Group)
     }
 
-    /// What the column at `column` says of a row: 0 if there is no such column of integers.
+    /// The value of a row in the column at `column`; 0 if there is no such column of integers.
     pub(crate) fn tag(&self, place: RowPlace, column: usize) -> i32 {
         let batch = self.live.get(place.slot as usize);
         let tags = batch.and_then(|b| b.columns.get(column)).and_then(|c| c.as_primitive_opt::<Int32Type>());
         tags.and_then(|t| t.values().get(place.row as usize)).copied().unwrap_or_default()
     }
 
-    /// Drops the batches that no run is at. Places given before mean nothing any more.
+    /// Drops the batches that no run is at. Places given before are no longer valid.
     pub(crate) fn forget(&mut self) {
         let mut kept = Vec::with_capacity(self.runs.len());
         let mut old: Vec<Option<LoadedBatch>> = std::mem::take(&mut self.live).into_iter().map(Some).collect();
@@ -358,7 +360,8 @@ impl SortedRuns {
         }
     }
 
-    /// How many rows of the batch of `first` come before the next key of `second`, whose key is no lesser one.
+    /// The number of rows in the batch of `first` that come before the next key of `second`. The next key of `first` is
+    /// not greater than that key.
     fn rows_before(&self, first: usize, second: usize) -> usize {
         if self.compare(first, second).is_eq() {
             return 0;
@@ -376,8 +379,8 @@ impl SortedRuns {
     }
 }
 
-/// The first place from `start` on that is not before something; `end` if all are. Doubles the step as long as it is
-/// before, then halves what is left.
+/// The first place from `start` on that is not before something; `end` if all are. Doubles the step as long as the
+/// place is before, then halves the rest.
 fn first_not(start: usize, end: usize, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut step) = (start, 1);
     while low + step <= end && is_before(low + step - 1) {

@@ -11,13 +11,13 @@ use crate::error::{Error, Result};
 /// The theta sketch of the values of two others.
 ///
 /// # Errors
-/// As [`ThetaSketch::from_bytes`].
+/// The errors of [`ThetaSketch::from_bytes`].
 pub(crate) fn unite_theta(kept: &[u8], next: &[u8]) -> Result<Vec<u8>> {
     Ok(ThetaSketch::from_bytes(kept)?.union(ThetaSketch::from_bytes(next)?).to_bytes())
 }
 
-/// The HyperLogLog sketch of the values of two others, with four bits a register; it has as many registers as the
-/// smaller of them.
+/// The HyperLogLog sketch of the values of two others, with four bits a register. It has the number of registers of the
+/// smaller one.
 ///
 /// # Errors
 /// `CorruptTable` if one of them is not a sketch.

@@ -16,15 +16,16 @@ use crate::codec::orc::encode::{BloomFilter, TypeOut, bloom_filters};
 use crate::error::Result;
 use crate::types::{PrimitiveType, Type};
 
-/// Columns, by their numbers, that are to have filters.
+/// The columns that get filters, by their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct FilteredColumns {
     numbers: HashMap<usize, f64>,
 }
 
 impl FilteredColumns {
-    /// Those of a list of names with commas between them, and all below them; `*` is all. Members of structs are named
-    /// with dots, upper and lower case are the same, and unknown names mean nothing, as in Java's ORC.
+    /// The columns of a list of names with commas between them, and all columns below them. `*` stands for all. Members
+    /// of structs are named with dots, upper and lower case are the same, and unknown names are ignored, as in Java's
+    /// ORC.
     pub(crate) fn named(names: &str, columns: &[OrcType], types: &[TypeOut], fpp: f64) -> FilteredColumns {
         let mut out = FilteredColumns::default();
         let of_struct = |number: usize| types.get(number).map_or(&[][..], |ty| ty.names.as_slice());
@@ -55,14 +56,14 @@ impl FilteredColumns {
 pub(crate) struct Filter {
     group: BloomFilter,
     groups: Vec<BloomFilter>,
-    /// Of decimals.
+    /// The scale of decimals.
     scale: u8,
     /// Units of timestamps in a millisecond.
     per_milli: i64,
 }
 
 impl Filter {
-    /// An empty one; `None` for columns without one. Booleans, lists, maps and structs have none, because no reader
+    /// An empty filter; `None` for columns without one. Booleans, lists, maps and structs have none, because no reader
     /// could use it.
     pub(crate) fn new(column: &OrcType, filtered: &FilteredColumns) -> Option<Filter> {
         let fpp = filtered.numbers.get(&column.number)?;

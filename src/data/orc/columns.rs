@@ -22,7 +22,7 @@ use super::time::Zone;
 use crate::codec::orc::{BitReader, ByteRuns, IntegerEncoding, Integers, OrcKind, Stream, StreamKind};
 use crate::error::{Error, Result};
 
-/// Entries that the lists or maps of a batch, or a dictionary, may have whatever the size of the stripe.
+/// Entries that the lists or maps of a batch, or a dictionary, may have in a stripe of any size.
 const ENTRIES_SLACK: u64 = 1 << 24;
 
 /// A column that is being decoded.
@@ -178,8 +178,8 @@ fn values(column: &OrcColumn, streams: &mut StripeStreams) -> Result<OrcValueDec
     })
 }
 
-/// How many entries a stripe can have in one place: runs of them take hardly any bytes, so that nothing else bounds
-/// them.
+/// The number of entries that a stripe can have in one place. Runs of entries take hardly any bytes, so nothing else
+/// limits them.
 fn most_entries(streams: &StripeStreams) -> usize {
     let most = streams.bytes().saturating_mul(64).max(ENTRIES_SLACK);
     usize::try_from(most).unwrap_or(usize::MAX).min(i32::MAX as usize)
@@ -221,7 +221,7 @@ fn bad(e: ArrowError) -> Error {
 }
 
 impl OrcValueDecoder {
-    /// The next rows; `count` of them have values.
+    /// Reads the next `rows` rows. Only `count` of them have values.
     fn read(&mut self, rows: usize, count: usize, valid: Option<NullBuffer>) -> Result<ArrayRef> {
         Ok(match self {
             OrcValueDecoder::Boolean(bits) => {
@@ -362,7 +362,7 @@ fn timestamps(values: Vec<i64>, to: &DataType, valid: Option<NullBuffer>) -> Res
     })
 }
 
-/// The same value with the column's scale. Digits behind it are cut off.
+/// The same value with the column's scale. Further digits are cut off.
 fn rescale(value: i128, stored: i64, scale: i8) -> Result<i128> {
     let missing = i64::from(scale).checked_sub(stored).and_then(|n| i32::try_from(n).ok());
     let rescaled = missing.and_then(|missing| match 10i128.checked_pow(missing.unsigned_abs()) {
@@ -390,7 +390,7 @@ fn fixed(stream: &mut Stream, count: usize, width: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where the values of each row begin and end. Rows without a value have an empty range.
+/// The places where the values of each row begin and end. Rows without a value have an empty range.
 fn offsets(lengths: &[i64], valid: Option<&NullBuffer>, most: usize) -> Result<OffsetBuffer<i32>> {
     let rows = valid.map_or(lengths.len(), NullBuffer::len);
     let mut out = Vec::with_capacity(rows + 1);

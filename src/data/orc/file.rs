@@ -10,10 +10,10 @@ use crate::codec::orc::{Encoding, MAGIC, OrcFooter, PostScript, Stream, StreamKi
 use crate::error::{Error, Result};
 use crate::store::Store;
 
-/// Read from the end of a file at first: holds the tail of most.
+/// Bytes that are read first, from the end of a file. They hold the tail of most files.
 const TAIL_BYTES: u64 = 64 * 1024;
 
-/// Streams with no more between them are read at once.
+/// Streams with at most this number of bytes between them are read at once.
 const GAP_BYTES: u64 = 64 * 1024;
 
 /// An open ORC file.
@@ -37,8 +37,8 @@ impl OrcFile {
     /// Reads the tail.
     ///
     /// # Errors
-    /// `CorruptTable` if it is not an intact ORC file, `Unsupported` if it is encrypted or of an unknown codec, else
-    /// the store's errors.
+    /// `CorruptTable` if it is not an intact ORC file; `Unsupported` if it is encrypted or of an unknown codec; the
+    /// store's errors.
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<OrcFile> {
         let (tail, size) = store.get_tail(path, TAIL_BYTES)?;
         let short = || Error::corrupt(format!("a file of {size} bytes is too short to be ORC"));
@@ -76,7 +76,8 @@ impl OrcFile {
         &self.footer.types
     }
 
-    /// Bytes that a row of these columns takes in memory, about, by what the file says; nulls take as many as numbers.
+    /// About how many bytes a row of these columns takes in memory, by the statistics of the file. Nulls take as many
+    /// bytes as numbers.
     pub(crate) fn row_bytes(&self, columns: &[OrcColumn]) -> u64 {
         let bytes = |column: &OrcColumn| {
             let text = self.footer.text_bytes.get(column.number).copied().flatten().unwrap_or(0);
@@ -89,7 +90,7 @@ impl OrcFile {
     /// Reads the streams of these columns, and of those below them, in a stripe.
     ///
     /// # Errors
-    /// `CorruptTable` if the stripe's footer is damaged, else the store's errors.
+    /// `CorruptTable` if the stripe's footer is damaged; the store's errors.
     pub(crate) fn streams(&self, stripe: &StripeInfo, columns: &[OrcColumn]) -> Result<StripeStreams> {
         let offset = stripe.footer_offset().ok_or_else(|| Error::internal("a stripe was not checked"))?;
         let footer = self.store.get_range(&self.path, offset, stripe.footer_length as usize)?;
@@ -175,7 +176,7 @@ impl StripeStreams {
     /// The zone of the writer.
     ///
     /// # Errors
-    /// As [`Zone::parse`].
+    /// The errors of [`Zone::parse`].
     pub(crate) fn zone(&self) -> Result<Zone> {
         Zone::parse(self.writer_zone.as_deref())
     }

@@ -1,6 +1,6 @@
 //! Column metrics of a written ORC file, from its statistics.
 //!
-//! Source: Java Iceberg's `OrcMetrics` for which column gets what. Columns inside lists and maps have none, but
+//! Source: Java Iceberg's `OrcMetrics` for the metrics of each column. Columns inside lists and maps have none, but
 //! structs, lists and maps have sizes and counts of their own. ORC counts nothing where a struct is null, so that
 //! counts below it may be less than the rows. There are no bounds of binary columns, uuid and fixed, nor of text beyond
 //! 1 KiB.

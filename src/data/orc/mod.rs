@@ -1,10 +1,10 @@
 //! ORC data files to Arrow and back.
 //!
-//! `read` streams the stripes of a file: `file` opens it, `schema` tells its columns, and `columns` decodes them.
-//! `write` writes files: `types` maps table types, `stripe` encodes the rows of a stripe, and `metrics` says what was
-//! written. `values`, `strings`, `time` and `bloom` encode the columns of a stripe.
+//! `read` streams the stripes of a file: `file` opens it, `schema` gives its columns, and `columns` decodes them.
+//! `write` writes files: `types` maps table types, `stripe` encodes the rows of a stripe, and `metrics` has the metrics
+//! of the written rows. `values`, `strings`, `time` and `bloom` encode the columns of a stripe.
 //!
-//! `arrays` gives the values of an array that are not null. `parts` is what columns become when a stripe ends.
+//! `arrays` gives the values of an array that are not null. `parts` holds the finished columns when a stripe ends.
 
 pub(crate) mod arrays;
 pub(crate) mod bloom;

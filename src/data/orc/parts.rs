@@ -1,4 +1,4 @@
-//! What the columns of a stripe become when the stripe ends.
+//! The finished parts of a stripe's columns when the stripe ends.
 
 use crate::codec::orc::StreamKind;
 use crate::codec::orc::encode::{Compressor, EncodingOut, OrcColumnStatistics, RowIndexEntry, StreamOut, row_index};
@@ -6,7 +6,7 @@ use crate::codec::orc::encode::{Compressor, EncodingOut, OrcColumnStatistics, Ro
 /// Rows of a group of the row index.
 pub(crate) const GROUP_ROWS: u64 = 10_000;
 
-/// What columns leave behind, in the order of their numbers.
+/// The finished parts of columns, in the order of their numbers.
 pub(super) struct ColumnParts {
     pub(super) compressor: Compressor,
     pub(super) indexes: Vec<StreamOut>,
@@ -21,7 +21,7 @@ impl ColumnParts {
         ColumnParts { compressor, indexes: vec![], data: vec![], encodings: vec![], statistics: vec![] }
     }
 
-    /// What a column's groups hold, and where they begin.
+    /// Adds the statistics of a column's groups, and the positions where they begin.
     pub(super) fn column(
         &mut self,
         number: usize,
@@ -42,7 +42,7 @@ impl ColumnParts {
         self.statistics.push(all);
     }
 
-    /// The filters of a column's groups, behind its row index.
+    /// Adds the filters of a column's groups, after its row index.
     pub(super) fn filter(&mut self, number: usize, filters: &[u8]) {
         let bytes = self.compressor.message(filters);
         self.indexes.push(StreamOut { kind: Some(StreamKind::BloomFilter), column: number, bytes });

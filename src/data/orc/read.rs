@@ -29,7 +29,7 @@ impl OrcSource {
     /// Opens it.
     ///
     /// # Errors
-    /// As [`OrcFile::open`].
+    /// The errors of [`OrcFile::open`].
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<OrcSource> {
         let file = OrcFile::open(store, path)?;
         let mut stripes = Vec::with_capacity(file.stripes().len());

@@ -56,13 +56,13 @@ fn files_by_java_have_the_rows_that_java_reads() {
     let path = format!("{}/tests/data/orc/nested.orc", env!("CARGO_MANIFEST_DIR"));
     let whole = read(&context(&schema), &orc_task(&path, BoundPredicate::True)).unwrap();
     assert_eq!(rows(&whole), NESTED);
-    // A filter that asks about a column other than those wanted; a struct that is read only in part.
+    // A filter on a column that is not wanted, and a struct that is read only in part.
     let filter = leaf(&schema, 9, Op::IsNull, vec![]);
     let second = read(&context(&schema), &orc_task(&path, filter)).unwrap();
     assert_eq!(rows(&second), NESTED[1..]);
 }
 
-/// Java stores what is less than a second before 1970 as if it were after, and reads it so.
+/// Java stores a time less than a second before 1970 as if it were after 1970, and reads it so.
 const TYPES: [&str; 3] = [
     "1|true|1|1|1.5|1.5|1.25|1.0001|1.0000000001|2020-02-29|00:00:00|2020-02-29T12:00:00|2020-02-29T12:00:00Z|iceberg|\
      f79c3e09677c4bbda4793f349cb785e7|00010203|0001",
@@ -76,7 +76,7 @@ const NESTED: [&str; 2] = [
     "2|{x: -, y: , deep: -}|[]|[]|{}|{}|{}|[]",
 ];
 
-/// Damage is an error or goes unnoticed, as ORC has no checksums; it is never a panic, nor a great many rows.
+/// Damage is an error or goes unnoticed, as ORC has no checksums; it never causes a panic or a huge number of rows.
 #[test]
 fn damaged_files_are_errors_or_rows() {
     let dir = TempDir::new().unwrap();
@@ -226,7 +226,7 @@ fn write(dir: &TempDir, batch: &RecordBatch, compression: Option<CompressionType
     path
 }
 
-/// Numbers that the writer can encode: on larger ones it fails.
+/// Numbers that the writer can encode. It fails on larger ones.
 fn numbers() -> impl Strategy<Value = i64> {
     prop_oneof![-3i64..3, 0i64..1000]
 }
@@ -234,7 +234,7 @@ fn numbers() -> impl Strategy<Value = i64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// What the crate orc-rust writes is read as it was.
+    /// Files of the crate orc-rust are read with the rows that were written.
     #[test]
     fn files_of_another_writer(
         values in prop::collection::vec(prop::option::weighted(0.8, numbers()), 1..1500),

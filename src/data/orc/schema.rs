@@ -1,8 +1,8 @@
 //! The columns of an ORC file as Arrow fields.
 //!
 //! Field ids come from the attributes of types (Iceberg specification, Appendix A, "ORC"). Units of time are noted
-//! there too. ORC cannot tell apart some other types: time and long; uuid, fixed and binary. They are read as they are
-//! stored, and a cast gives them the type of the table.
+//! there too. ORC cannot tell apart some other types: time and long; uuid, fixed and binary. They are read in their
+//! stored form, and a cast gives them the type of the table.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -44,7 +44,7 @@ pub(crate) fn arrow_schema(columns: &[OrcColumn]) -> ArrowSchema {
     ArrowSchema::new(columns.iter().map(|c| c.field.clone()).collect::<Fields>())
 }
 
-/// The columns with nothing but these leaves below them.
+/// The columns with only these leaves below them.
 pub(crate) fn prune(columns: &[OrcColumn], leaves: &BTreeSet<usize>) -> Vec<OrcColumn> {
     let is_read = |c: &&OrcColumn| leaves.range(c.leaves.clone()).next().is_some();
     let prune_one = |column: &OrcColumn| {
@@ -58,7 +58,7 @@ pub(crate) fn prune(columns: &[OrcColumn], leaves: &BTreeSet<usize>) -> Vec<OrcC
     columns.iter().filter(is_read).map(prune_one).collect()
 }
 
-/// The columns with nanoseconds in these leaves, where they are timestamps.
+/// The columns, with nanoseconds in those of these leaves that are timestamps.
 pub(crate) fn with_nanos(columns: &[OrcColumn], leaves: &BTreeSet<usize>) -> Vec<OrcColumn> {
     let refined = |column: &OrcColumn| {
         let children = with_nanos(&column.children, leaves);
@@ -147,7 +147,7 @@ fn leaf(ty: &TypeInfo) -> Result<DataType> {
                 }
             }
         }
-        // A type that no column of a table has, so that files with it can be read as long as it is not wanted.
+        // A type that no column of a table has. So files with it can be read if its column is not wanted.
         OrcKind::Union | OrcKind::Other(_) | OrcKind::List | OrcKind::Map | OrcKind::Struct => {
             DataType::Union(UnionFields::empty(), UnionMode::Dense)
         }

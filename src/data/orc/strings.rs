@@ -20,7 +20,7 @@ const ENOUGH_BYTES: usize = 4 << 20;
 pub(crate) struct TextEncoder {
     compressor: Compressor,
     form: TextForm,
-    /// Where the groups of rows begin that are not in a dictionary.
+    /// The positions where groups of rows begin that are not in a dictionary.
     positions: Vec<Vec<u64>>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct TextEncoder {
 pub(crate) struct ColumnStreams {
     pub streams: Vec<(StreamKind, Vec<u8>)>,
     pub encoding: EncodingOut,
-    /// Where each group of rows begins, if that is known only now.
+    /// The positions where groups of rows begin, if they are known only now.
     pub positions: Vec<Vec<u64>>,
 }
 
@@ -46,7 +46,7 @@ struct TextDictionaryBuilder {
     content: Vec<u8>,
     /// The number of each value's entry.
     indexes: Vec<u32>,
-    /// How many values there were at the beginning of each group of rows.
+    /// The number of values at the beginning of each group of rows.
     groups: Vec<usize>,
 }
 
@@ -112,7 +112,7 @@ impl TextEncoder {
             }
             TextForm::Dictionary(dictionary) => {
                 dictionary.push(text);
-                // Looked at as it grows, so that large strings are not kept in vain.
+                // The dictionary is judged while it grows, so that large strings are not kept in vain.
                 if dictionary.is_large() && !dictionary.pays() {
                     self.give_up();
                 }
@@ -150,7 +150,7 @@ impl TextEncoder {
 
     /// Returns the streams and leaves no strings.
     pub(crate) fn take(&mut self) -> ColumnStreams {
-        // Without any string there is nothing to look up either.
+        // No dictionary is needed without any string.
         if matches!(&self.form, TextForm::Dictionary(d) if !d.pays() || d.ends.is_empty()) {
             self.give_up();
         }
@@ -188,7 +188,7 @@ impl TextEncoder {
         }
     }
 
-    /// Bytes held, about.
+    /// About how many bytes it holds.
     pub(crate) fn held(&self) -> usize {
         match &self.form {
             TextForm::Direct { bytes, lengths } => bytes.held() + lengths.held(),

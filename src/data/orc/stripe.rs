@@ -18,10 +18,10 @@ use crate::types::Type;
 pub(crate) struct Stripe {
     compressor: Compressor,
     columns: Vec<OrcColumnEncoder>,
-    /// Rows of it, and of the group that is being written.
+    /// Rows of the stripe, and of the group that is being written.
     rows: u64,
     group_rows: u64,
-    /// Only the number of rows: no row is null.
+    /// Statistics of only the number of rows: no row is null.
     groups: Vec<OrcColumnStatistics>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Stripe {
 pub(crate) struct FinishedStripe {
     pub rows: u64,
     pub parts: StripeParts,
-    /// Of each column.
+    /// The statistics of each column.
     pub statistics: Vec<OrcColumnStatistics>,
 }
 
@@ -40,7 +40,7 @@ impl Stripe {
         Stripe { compressor: compressor.clone(), columns, rows: 0, group_rows: 0, groups: Vec::new() }
     }
 
-    /// Adds rows: not more than are left of the group.
+    /// Adds rows, at most as many as still fit the group.
     ///
     /// # Errors
     /// `Unsupported` for timestamps that ORC can't hold.
@@ -76,7 +76,7 @@ impl Stripe {
         self.rows == 0
     }
 
-    /// Bytes held, about.
+    /// About how many bytes it holds.
     pub(crate) fn held(&self) -> usize {
         self.columns.iter().map(OrcColumnEncoder::held).sum()
     }
@@ -91,7 +91,7 @@ impl Stripe {
         }
     }
 
-    /// Ends it; it is empty then.
+    /// Ends the stripe. It is empty after that.
     pub(crate) fn finish(&mut self) -> FinishedStripe {
         self.end_group();
         let groups = std::mem::take(&mut self.groups);

@@ -1,7 +1,8 @@
 //! Timestamps in ORC files: seconds from the beginning of 2015, and nanoseconds.
 //!
-//! Timestamps without a zone count from the beginning of 2015 in the zone of their writer, which the stripe names; what
-//! was 12:00 there is 12:00 (ORC specification, "Timestamp Columns"). Java Iceberg writes all files in UTC.
+//! Timestamps without a zone count from the beginning of 2015 in the zone of their writer. The stripe names this zone.
+//! A time of 12:00 there is read as 12:00 (ORC specification, "Timestamp Columns"). Java Iceberg writes all files in
+//! UTC.
 
 use arrow::array::timezone::Tz;
 use arrow::datatypes::TimestampSecondType;
@@ -18,14 +19,14 @@ const YEAR_1900: i64 = -2_208_988_800;
 
 const DAY: i64 = 86_400;
 
-/// The last year for which tables of zones are relied on. Rules that hold then hold in later years too.
+/// The last year for which tables of zones are used. The rules of that year also hold for later years.
 const LAST_YEAR: i64 = 2037;
 
 /// The zone of a writer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Zone {
     Utc,
-    /// Another zone, with its offset from UTC before 1900: Java's time zones have the standard time of today then.
+    /// Another zone, with its offset from UTC before 1900. Java's time zones use today's standard time for those years.
     Other {
         zone: Tz,
         early: i64,
@@ -49,7 +50,7 @@ impl Zone {
         Ok(Zone::Other { zone, early: winter.min(summer) })
     }
 
-    /// Seconds to add to an instant to have the time of day there.
+    /// Seconds to add to an instant to get the local time in the zone.
     fn offset(self, instant: i64) -> Result<i64> {
         match self {
             Zone::Utc => Ok(0),
@@ -58,17 +59,17 @@ impl Zone {
         }
     }
 
-    /// When 2015 began there.
+    /// The instant when 2015 began in the zone.
     pub(crate) fn base(self) -> Result<i64> {
         let estimate = BASE - self.offset(BASE)?;
         Ok(BASE - self.offset(estimate)?)
     }
 
-    /// The timestamp that a pair of stored numbers stands for. A second has `per_second` units. The writer rounded
-    /// times before 1970 towards 1970 where at least `rounded` nanoseconds are left.
+    /// The timestamp for a pair of stored numbers. A second has `per_second` units. The writer rounded times before
+    /// 1970 towards 1970 if at least `rounded` nanoseconds are left.
     ///
     /// # Errors
-    /// `CorruptTable` if it does not fit 64 bits or the nanoseconds are not part of a second.
+    /// `CorruptTable` if it does not fit 64 bits, or if the nanoseconds are not part of a second.
     pub(crate) fn timestamp(
         self,
         base: i64,
@@ -88,9 +89,9 @@ impl Zone {
     }
 }
 
-/// What is stored of a timestamp in UTC, of whose units a second has `per_second`: seconds, and nanoseconds without
-/// their zeros. `None` for what is at least a millisecond after the beginning of the last second before 1970: writers
-/// round seconds towards the epoch, so that readers would take it for a second later.
+/// The stored form of a timestamp in UTC: seconds, and nanoseconds without their zeros. A second has `per_second` units
+/// of the timestamp. `None` for times in the last second before 1970, except its first millisecond. Writers round
+/// seconds towards the epoch, so readers would see such a time one second later.
 pub(crate) fn stored_timestamp(v: i64, per_second: i64) -> Option<(i64, i64)> {
     let (second, rest) = (v.div_euclid(per_second), v.rem_euclid(per_second));
     let nanos = rest * (1_000_000_000 / per_second);
@@ -108,7 +109,7 @@ pub(crate) fn stored_timestamp(v: i64, per_second: i64) -> Option<(i64, i64)> {
     Some((second - BASE, stored))
 }
 
-/// The same second of an earlier year that begins on the same day of the week and is as long.
+/// The same second of an earlier year that begins on the same day of the week and has the same length.
 fn within_tables(instant: i64) -> i64 {
     let year = 1970 + year_of_days(instant.div_euclid(DAY));
     if year <= LAST_YEAR {
@@ -118,7 +119,7 @@ fn within_tables(instant: i64) -> i64 {
         let first = days_of_civil(year, 1, 1);
         (first.rem_euclid(7), days_of_civil(year + 1, 1, 1) - first)
     };
-    // Any 28 years without a century have years of all fourteen shapes.
+    // Any 28 years without a century year contain all fourteen forms of a year.
     let like = (LAST_YEAR - 27..=LAST_YEAR).find(|like| shape(*like) == shape(year)).unwrap_or(LAST_YEAR);
     instant - (days_of_civil(year, 1, 1) - days_of_civil(like, 1, 1)) * DAY
 }
@@ -233,9 +234,9 @@ mod tests {
         assert_eq!(micros("America/Los_Angeles", 182 * 86_400 + 43_200 - 3600, 0), noon(16_436 + 182));
         assert_eq!(micros("GMT+8", 43_200, 0), noon(16_436));
         assert_eq!(micros("GMT-03:30", 43_200, 0), noon(16_436));
-        // In 1890 standard time, where the tables of zones have the time of the sun.
+        // 1890 has standard time, but the tables of zones have local solar time.
         assert_eq!(micros("America/New_York", (-29_219 - 16_436) * 86_400 + 43_200, 0), noon(-29_219));
-        // In the summer of 2150 as in those of today.
+        // The summer of 2150 has the same offset as the summers of today.
         let summer = days_of_civil(2150, 7, 1);
         assert_eq!(micros("Europe/Oslo", (summer - 16_436) * DAY + 43_200 - 3600, 0), noon(summer));
         assert!(Zone::parse(Some("Mars/Olympus")).is_err());

@@ -20,7 +20,7 @@ pub(crate) struct OrcType {
     pub children: Vec<OrcType>,
 }
 
-/// The list of all types, and the top-level columns; of a Paimon table by its exact types.
+/// The list of all types, and the top-level columns. Exact types decide for a Paimon table.
 ///
 /// # Errors
 /// `Unsupported` for types that ORC files do not have.
@@ -39,7 +39,7 @@ fn link(types: &mut [TypeOut], number: usize, children: &[OrcType]) {
     }
 }
 
-/// Adds a field's type, and those below it behind it.
+/// Adds a field's type, then the types below it.
 fn add(field: &Field, exact: Option<&ExactTypes>, types: &mut Vec<TypeOut>) -> Result<OrcType> {
     let number = types.len();
     let mut out = of_field(field).map_err(|e| e.with("column", &field.name))?;
@@ -54,7 +54,7 @@ fn add(field: &Field, exact: Option<&ExactTypes>, types: &mut Vec<TypeOut>) -> R
     Ok(OrcType { number, id: field.id, ty: field.ty.clone(), bytes, children })
 }
 
-/// The type of a Paimon table's column where it is not Iceberg's. Source: Java's `OrcTypeUtil`.
+/// The type of a Paimon table's column if it is not Iceberg's. Source: Java's `OrcTypeUtil`.
 fn exact_kind(field: &Field, exact: &ExactTypes) -> Option<OrcKind> {
     let p = field.ty.as_primitive()?;
     match exact.leaf(field.id, p) {
@@ -135,7 +135,7 @@ pub(crate) fn per_second(ty: &PrimitiveType) -> i64 {
     }
 }
 
-/// The statistics that columns of a type have, of no values.
+/// The empty statistics for columns of a type.
 pub(crate) fn statistics_of(ty: &Type) -> KindStatistics {
     use KindStatistics as K;
     use PrimitiveType as P;

@@ -1,4 +1,4 @@
-//! Encodes the values of a column of a stripe: those that are not null.
+//! Encodes the values of a stripe's column that are not null.
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
 use arrow::buffer::NullBuffer;
@@ -54,7 +54,7 @@ pub(crate) enum OrcValueEncoder {
 }
 
 impl OrcValueEncoder {
-    /// No values of a type without children.
+    /// An encoder without values, for a type without children.
     pub(crate) fn leaf(ty: &PrimitiveType, compressor: &Compressor) -> OrcValueEncoder {
         use PrimitiveType as P;
         let integers = |signed| IntegerWriter::new(compressor, signed);
@@ -138,7 +138,7 @@ impl OrcValueEncoder {
         }
     }
 
-    /// Where the next value will be: the beginning of a group of rows.
+    /// The position of the next value, which begins a group of rows.
     pub(crate) fn position(&mut self, out: &mut Vec<u64>) {
         match self {
             OrcValueEncoder::Boolean(bits) => bits.position(out),
@@ -147,7 +147,7 @@ impl OrcValueEncoder {
                 integers.position(out)
             }
             OrcValueEncoder::Float(stream) | OrcValueEncoder::Double(stream) => stream.position(out),
-            // They know only in the end.
+            // Strings know their positions only in the end.
             OrcValueEncoder::Text(texts) => texts.begin_group(),
             OrcValueEncoder::Binary { bytes: stream, lengths: integers }
             | OrcValueEncoder::Decimal { digits: stream, scales: integers, .. } => {
@@ -162,7 +162,7 @@ impl OrcValueEncoder {
         }
     }
 
-    /// Bytes held, about.
+    /// About how many bytes it holds.
     pub(crate) fn held(&self) -> usize {
         match self {
             OrcValueEncoder::Boolean(bits) => bits.held(),
@@ -229,7 +229,7 @@ fn each_integer(array: &ArrayRef, nulls: Option<&NullBuffer>, mut put: impl FnMu
     }
 }
 
-/// Puts each timestamp with its seconds and nanoseconds as ORC stores them.
+/// Puts the seconds and nanoseconds of each timestamp, in ORC's stored form.
 fn write_timestamps(
     array: &ArrayRef,
     nulls: Option<&NullBuffer>,
@@ -248,7 +248,7 @@ fn write_timestamps(
     if beyond { Err(last_second()) } else { Ok(()) }
 }
 
-/// Members have nothing for rows in which their struct is null.
+/// Members have no values for rows in which their struct is null.
 fn write_struct(members: &mut [OrcColumnEncoder], array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<()> {
     let array = array.as_struct_opt().ok_or_else(unlike)?;
     let present = nulls.map(|nulls| BooleanArray::new(nulls.inner().clone(), None));
@@ -284,7 +284,7 @@ fn write_collection(
     Ok(())
 }
 
-/// Where the entries of each row are, and the columns of the entries.
+/// The offsets of the entries of each row, and the columns of the entries.
 fn collection(array: &ArrayRef) -> Result<(&[i32], Vec<&ArrayRef>)> {
     if let Some(lists) = array.as_list_opt::<i32>() {
         return Ok((lists.value_offsets(), vec![lists.values()]));
@@ -320,7 +320,7 @@ pub(crate) struct OrcColumnEncoder {
     has_null: bool,
     values: OrcValueEncoder,
     group: OrcColumnStatistics,
-    /// Where groups of rows begin, and the statistics of finished groups.
+    /// The positions where groups of rows begin, and the statistics of finished groups.
     positions: Vec<GroupPositions>,
     groups: Vec<OrcColumnStatistics>,
 }
@@ -357,7 +357,7 @@ impl OrcColumnEncoder {
     /// Adds rows.
     ///
     /// # Errors
-    /// As `Stripe::write`.
+    /// The errors of `Stripe::write`.
     pub(crate) fn write(&mut self, array: &ArrayRef) -> Result<()> {
         let nulls = array.logical_nulls().filter(|n| n.null_count() > 0);
         match &nulls {
@@ -396,7 +396,7 @@ impl OrcColumnEncoder {
         self.children().iter_mut().for_each(OrcColumnEncoder::end_group);
     }
 
-    /// Bytes held, about.
+    /// About how many bytes it holds.
     pub(crate) fn held(&self) -> usize {
         self.present.held() + self.values.held() + self.filter.as_ref().map_or(0, Filter::held)
     }

@@ -122,9 +122,9 @@ pub(crate) struct NewOrcFile {
     stripe: Stripe,
     stripes: Vec<StripeInfo>,
     by_stripe: Vec<Vec<OrcColumnStatistics>>,
-    /// Of each column: statistics of the finished stripes, and bytes in them.
+    /// For each column, the statistics of the finished stripes, and its bytes in them.
     statistics: Vec<(OrcColumnStatistics, u64)>,
-    /// What the store has.
+    /// Bytes that the store has.
     bytes: u64,
 }
 
@@ -132,7 +132,7 @@ impl NewOrcFile {
     /// Begins a file at `path`.
     ///
     /// # Errors
-    /// What [`Store::create`] gives.
+    /// The errors of [`Store::create`].
     pub(crate) fn create(store: &dyn Store, path: String, settings: &Arc<OrcSettings>) -> Result<NewOrcFile> {
         let mut sink = store.create(&path)?;
         write_all(sink.as_mut(), &path, MAGIC)?;

@@ -47,7 +47,7 @@ fn types_that_orc_has_not_are_refused() {
     }
 }
 
-/// Attributes and order are those of files by Java.
+/// Attributes and order are those of Java's files.
 #[test]
 fn types_are_as_in_files_by_java() {
     for name in ["types", "nested"] {
@@ -98,7 +98,7 @@ fn stripes_and_their_offsets() {
         assert_eq!(m.upper_bounds.as_ref().unwrap()[&2], b"name 99");
         let sizes = m.column_sizes.unwrap();
         assert_eq!(sizes.values().sum::<i64>(), file.stripes().iter().map(|s| s.data_length as i64).sum::<i64>());
-        // The dictionary is far smaller than the strings, also where a stripe ends it.
+        // The dictionary is far smaller than the strings, even if a stripe ends it.
         assert!(sizes[&2] * 3 < sizes[&3], "{sizes:?}");
     }
 }
@@ -160,7 +160,7 @@ fn metrics_by_type_and_mode() {
         all.sort_unstable();
         all
     };
-    // By Java's rule: what has no null of its own counts values only.
+    // Java's rule: a column without own nulls counts values only.
     let expected = [(1, 4), (2, 4), (3, 4), (4, 4), (5, 4), (6, 4), (7, 4), (9, 4), (20, 4), (21, 4), (22, 2), (30, 4)];
     assert_eq!(counts(m.value_counts), expected);
     let expected = [(1, 2), (2, 0), (3, 3), (4, 1), (5, 3), (6, 0), (7, 0), (9, 0), (20, 2), (21, 3), (22, 0), (30, 3)];
@@ -186,11 +186,11 @@ fn metrics_by_type_and_mode() {
         (22, Value::String("q".into())),
     ];
     assert_eq!(m.lower_bounds.unwrap(), FieldMap::from_iter(low.map(|(id, v)| (id, encode(v)))));
-    // The greatest text is longer than what is kept of it.
+    // The greatest text is longer than its stored bound.
     assert_eq!(m.upper_bounds.unwrap(), FieldMap::from_iter(high.map(|(id, v)| (id, encode(v)))));
 }
 
-/// That the bits are Java's is for Java to say.
+/// Only Java can show that the bits are Java's.
 #[test]
 fn columns_that_are_asked_for_have_bloom_filters() {
     let dir = tempfile::tempdir().unwrap();
@@ -245,7 +245,7 @@ fn the_last_second_before_1970_is_refused() {
 #[test]
 fn the_crate_orc_rust_reads_it() {
     let dir = tempfile::tempdir().unwrap();
-    // That crate takes timestamps for nanoseconds, which most of ours are beyond.
+    // That crate reads timestamps as nanoseconds, and most of these timestamps do not fit.
     let leaves = LEAVES.iter().filter(|ty| !matches!(ty, P::Timestamp | P::Timestamptz));
     let table = schema(leaves.zip(1..).map(|(ty, id)| field(id, &format!("c{id}"), ty.clone())).collect());
     let given = batch(&table, 21_000, &mut Dice(11));

@@ -1,7 +1,7 @@
 //! Leaves out row groups of a Parquet file by their bloom filters.
 //!
-//! A bloom filter knows the hashes of all values of a column in a row group, so it can prove that a value is missing.
-//! It is used for `=` and `in` only, and after bounds, because it costs a read of its own.
+//! A bloom filter knows the hashes of all values of a column in a row group. So it can prove that a value is missing.
+//! It is used for `=` and `in` only, and after bounds, because it costs a separate read.
 //!
 //! Source: Parquet format, "Bloom Filter"; Java's `ParquetBloomRowGroupFilter` for the types.
 
@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::types::{FieldId, PrimitiveType, Transform, Value};
 
-/// Decides by the Bloom filters of one file what a task's filter rules out.
+/// Decides by the Bloom filters of one file which row groups a task's filter rules out.
 #[derive(Debug)]
 pub(crate) struct BloomFilters<'a> {
     part: &'a FilePart<'a>,
@@ -29,7 +29,7 @@ pub(crate) struct BloomFilters<'a> {
 }
 
 impl<'a> BloomFilters<'a> {
-    /// For the filter of a part of a file.
+    /// Finds the columns for the filter of a part of a file.
     pub(crate) fn new(part: &'a FilePart<'a>) -> BloomFilters<'a> {
         let mut columns = HashMap::new();
         part.filter.for_each_leaf(&mut |leaf| {
@@ -46,7 +46,7 @@ impl<'a> BloomFilters<'a> {
     /// Whether some row of a row group may match. Filters that can't be decoded rule nothing out.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's errors.
     pub(crate) fn may_match(&self, file: &ParquetFile, group: usize) -> Result<bool> {
         if self.columns.is_empty() {
             return Ok(true);
@@ -112,12 +112,12 @@ fn is_asked(leaf: &BoundLeaf) -> bool {
     leaf.term.transform == Transform::Identity && matches!(leaf.op, Op::Eq | Op::In)
 }
 
-/// Whether the column chunk may hold the value, which is one of the table's type `ty`; the file stores `stored`.
+/// Whether the column chunk may hold the value. The table's type is `ty`, and the file stores `stored`.
 fn may_hold(bloom: &Sbbf, chunk: &ColumnChunkMetaData, stored: &DataType, ty: &PrimitiveType, value: &Value) -> bool {
     use PrimitiveType as P;
     let descriptor = chunk.column_descr();
     match (descriptor.physical_type(), value) {
-        // A value that the stored type can't have is in no row.
+        // No row has a value that the stored type can't have.
         (PhysicalType::INT32, Value::Int(v)) if matches!(ty, P::Int | P::Date) && is_plain(stored) => bloom.check(v),
         (PhysicalType::INT32, Value::Long(v)) if *ty == P::Long && is_plain(stored) => {
             i32::try_from(*v).is_ok_and(|v| bloom.check(&v))

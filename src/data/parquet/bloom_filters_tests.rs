@@ -19,7 +19,7 @@ use crate::store::local::LocalStore;
 use crate::types::PrimitiveType as P;
 use crate::types::Schema;
 
-/// One column of each type that is asked for; the files have `narrow` ones where they may be promoted.
+/// One column of each type that filters can test. The files have `narrow` types where they may be promoted.
 fn columns(narrow: bool) -> Schema {
     let wide = |small: P, large: P| if narrow { small } else { large };
     let decimal = |precision: u8| P::Decimal { precision, scale: 2 };
@@ -52,7 +52,7 @@ fn value(id: i32, n: i64) -> Value {
     }
 }
 
-/// Row groups of three rows, with bloom filters and nothing else to skip them by.
+/// Row groups of three rows. Only bloom filters can skip them.
 fn file(dir: &TempDir, rows: &[i64]) -> String {
     let ints = || Int32Array::from_iter_values(rows.iter().map(|n| *n as i32));
     let decimals = |precision| {
@@ -84,7 +84,7 @@ fn file(dir: &TempDir, rows: &[i64]) -> String {
     write_batch(dir, &batch, properties)
 }
 
-/// How many row groups are left.
+/// The number of row groups that are left.
 fn groups(path: &str, schema: &Schema, filter: &BoundPredicate) -> usize {
     let store: Arc<dyn crate::store::Store> = Arc::new(LocalStore);
     let file = ParquetFile::open(&store, path).unwrap();
@@ -118,7 +118,7 @@ fn values_of_every_type_are_found_and_others_ruled_out() {
         assert_eq!(groups(&path, &schema, &BoundPredicate::Or(vec![absent.clone(), other])), 100);
         assert!(groups(&path, &schema, &BoundPredicate::And(vec![absent, BoundPredicate::True])) < 20);
     }
-    // What the stored type can't have.
+    // The stored type can't have these values.
     assert_eq!(groups(&path, &schema, &leaf(&schema, 2, Op::Eq, vec![Value::Long(1 << 40)])), 0);
     assert_eq!(groups(&path, &schema, &leaf(&schema, 6, Op::Eq, vec![Value::Double(0.1)])), 0);
 }
@@ -153,7 +153,7 @@ fn every_flipped_byte_of_a_filter_gives_an_answer() {
             flipped[at] ^= change;
             std::fs::write(&path, flipped).unwrap();
             let rows = read_rows(&s, &path, leaf(&s, 1, Op::Eq, vec![Value::Long(2)]));
-            // Nothing tells that a bit of the set itself is wrong: the row may be missed, none is made up.
+            // A wrong bit of the set itself cannot be detected. The row may be missed, but no row is made up.
             assert!(rows.is_empty() || rows == ["2"]);
         }
     }

@@ -1,6 +1,6 @@
-//! A flat column chunk of a Parquet file: its pages, one after the other, if rows of them are wanted.
+//! A flat column chunk of a Parquet file. Its pages are read one after the other, if any of their rows are wanted.
 //!
-//! A flat column is in no struct, list or map, so that each value belongs to one row. Pages without wanted rows are not
+//! A flat column is in no struct, list or map, so each value belongs to one row. Pages without wanted rows are not
 //! decompressed.
 
 use std::ops::Range;
@@ -33,7 +33,7 @@ const SHORT: Flaw = "it is shorter than it claims";
 pub(crate) struct KeptRows {
     rows: usize,
     count: usize,
-    /// Ascending, separate and not empty.
+    /// Ranges of kept rows: ascending, separate and not empty.
     spans: Vec<Span>,
 }
 
@@ -43,24 +43,24 @@ impl KeptRows {
         KeptRows { rows, count: 0, spans: Vec::new() }
     }
 
-    /// Of how many rows.
+    /// The number of rows, kept or not.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many rows are kept.
+    /// The number of rows that are kept.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// Rows of these ranges, of the rows from `start` to `end`.
+    /// The rows of these ranges, among the rows from `start` to `end`.
     pub(crate) fn between(start: usize, end: usize, ranges: &[Range<usize>]) -> KeptRows {
         let inside = ranges.iter().map(|range| range.start.max(start)..range.end.min(end));
         let spans: Vec<Span> = inside.filter(|r| r.start < r.end).map(|r| (r.start - start, r.len())).collect();
         KeptRows { rows: end - start, count: spans.iter().map(|(_, count)| count).sum(), spans }
     }
 
-    /// Those of them that a mask keeps, which speaks of the kept rows only.
+    /// The kept rows that a mask keeps. The mask has a bit for each kept row.
     pub(crate) fn masked(&self, mask: &BooleanBuffer) -> KeptRows {
         let (mut spans, mut of) = (Vec::new(), self.spans.iter());
         let (mut before, mut current) = (0, of.next());
@@ -84,7 +84,7 @@ impl KeptRows {
         self.spans.iter().map(move |(first, count)| start + first..start + first + count)
     }
 
-    /// Those of a range, counted from its start.
+    /// The kept rows of a range, counted from its start.
     fn within(&self, range: Range<usize>) -> impl Iterator<Item = Span> {
         let first = self.spans.partition_point(|(start, count)| start + count <= range.start);
         let spans = self.spans.get(first..).unwrap_or_default().iter();
@@ -95,7 +95,7 @@ impl KeptRows {
     }
 }
 
-/// Where the decompressed bytes of a page are.
+/// The place of the decompressed bytes of a page.
 #[derive(Clone, Debug)]
 enum PagePlace {
     /// In the column chunk as it is.
@@ -114,7 +114,7 @@ impl PagePlace {
     }
 }
 
-/// What is left of an open page. Positions are counted from the start of what they are in.
+/// The rest of an open page. Positions count from the start of the page's bytes.
 #[derive(Debug)]
 struct Page {
     rows: usize,
@@ -125,9 +125,9 @@ struct Page {
 
 #[derive(Debug)]
 enum PageValues {
-    /// From this byte on.
+    /// Values from this byte on.
     Plain(usize),
-    /// From this bit on.
+    /// Values from this bit on.
     Bits(usize),
     BitRuns(PackedRuns),
     Indices(PackedRuns),
@@ -136,7 +136,7 @@ enum PageValues {
 /// Pages of a column chunk.
 pub(crate) struct Pages {
     pub bytes: Vec<u8>,
-    /// The rows of each, as the file's index tells them; `None` if no page of the chunk was left out.
+    /// The rows of each page, by the file's index. `None` if no page of the chunk was left out.
     pub rows: Option<Vec<Range<usize>>>,
 }
 
@@ -151,7 +151,7 @@ pub(crate) struct FlatColumn {
     indexed: Option<Vec<Range<usize>>>,
     /// Where the next page begins.
     at: usize,
-    /// The chunk's rows that were passed.
+    /// The number of the chunk's rows that were passed.
     row: usize,
     dictionary: Option<ArrayRef>,
     page: Option<Page>,
@@ -162,7 +162,7 @@ pub(crate) struct FlatColumn {
 }
 
 impl FlatColumn {
-    /// At the first row of a chunk; `None` if it is compressed in a way that is not read here.
+    /// A column at the first row of a chunk. `None` if the chunk has a codec that is not read here.
     pub(crate) fn new(
         kind: Arc<FlatKind>,
         optional: bool,
@@ -185,7 +185,7 @@ impl FlatColumn {
         })
     }
 
-    /// Goes on with another chunk of the same column; `None` as [`FlatColumn::new`].
+    /// Goes on with another chunk of the same column. Returns `None` in the same case as [`FlatColumn::new`].
     pub(crate) fn continue_with(&mut self, compression: Compression, pages: Pages) -> Option<()> {
         self.codec = PageCodec::of(compression)?;
         (self.chunk, self.indexed) = (pages.bytes, pages.rows);
@@ -203,7 +203,7 @@ impl FlatColumn {
         (self.at, self.row, self.dictionary, self.page) = (0, 0, None, None);
     }
 
-    /// The next rows, as far as they are kept.
+    /// Reads the next rows, and returns those that are kept.
     pub(crate) fn read(&mut self, kept: &KeptRows) -> PageResult<ArrayRef> {
         let mut values = GatheredValues::new(&self.kind, kept.count);
         let mut row = 0;
@@ -246,14 +246,14 @@ impl FlatColumn {
         values.finish(self.dictionary.as_ref())
     }
 
-    /// How many of the next rows are in pages that were not fetched.
+    /// The number of next rows in pages that were not fetched.
     fn absent(&self) -> usize {
         let Some(pages) = &self.indexed else { return 0 };
         let next = pages.get(pages.partition_point(|page| page.end <= self.row));
         next.map_or(usize::MAX, |page| page.start.saturating_sub(self.row))
     }
 
-    /// The rows of a page of data, which is the next.
+    /// The number of rows in the next page, which is a data page.
     fn rows_of(&self, header: &PageHeader) -> Result<Option<usize>, Flaw> {
         if !matches!(header.kind, DATA_PAGE | DATA_PAGE_V2) {
             return Ok(None);
@@ -320,7 +320,7 @@ impl FlatColumn {
         }
     }
 
-    /// Decompresses bytes of the chunk, where they are not stored as they are.
+    /// Decompresses bytes of the chunk if they are stored compressed.
     fn inflate(&mut self, length: i64, bytes: Range<usize>, is_plain: bool) -> PageResult<PagePlace> {
         let length = usize::try_from(length).map_err(|_| SHORT)?;
         if is_plain || self.codec == PageCodec::None {
@@ -395,7 +395,7 @@ impl FlatColumn {
             PLAIN => PageValues::Plain(start),
             RLE if self.kind.is_boolean() => PageValues::BitRuns(PackedRuns::new(prefixed(page, start)?, 1)?),
             PLAIN_DICTIONARY | RLE_DICTIONARY if !self.kind.is_boolean() => {
-                // A page of nulls may have nothing here.
+                // A page of nulls may have no bytes here.
                 let width = page.get(start).copied().unwrap_or(0);
                 PageValues::Indices(PackedRuns::new(page.len().min(start + 1)..page.len(), u32::from(width))?)
             }
@@ -453,8 +453,8 @@ fn total(spans: &[Span]) -> usize {
     spans.iter().map(|(_, count)| count).sum()
 }
 
-/// Adds the rows in `spans` with their nulls, and turns spans of rows into spans of the values of those that are valid.
-/// Returns the number of all values.
+/// Adds the rows in `spans` with their nulls. Turns spans of rows into spans of the values of valid rows. Returns the
+/// number of all values.
 fn take_valid(valid: &BooleanBuffer, spans: &mut Vec<Span>, values: &mut GatheredValues) -> usize {
     let words: Vec<u64> = valid.bit_chunks().iter_padded().collect();
     let mut all = 0;
@@ -463,7 +463,7 @@ fn take_valid(valid: &BooleanBuffer, spans: &mut Vec<Span>, values: &mut Gathere
         before.push(all);
         all += word.count_ones() as usize;
     }
-    // The valid rows before one.
+    // The number of valid rows before one.
     let rank = |row: usize| match (words.get(row / 64), before.get(row / 64)) {
         (Some(word), Some(before)) => before + (word & ((1 << (row % 64)) - 1)).count_ones() as usize,
         _ => all,
@@ -477,7 +477,7 @@ fn take_valid(valid: &BooleanBuffer, spans: &mut Vec<Span>, values: &mut Gathere
     all
 }
 
-/// What stands behind its length of four bytes.
+/// The range of bytes after their length, which takes four bytes.
 fn prefixed(page: &[u8], at: usize) -> Result<Range<usize>, Flaw> {
     let length = page.get(at..).and_then(|rest| rest.first_chunk::<4>()).ok_or(SHORT)?;
     let start = at + length.len();

@@ -1,11 +1,11 @@
 //! Decodes flat columns of a Parquet file.
 //!
-//! Of each batch, the columns of the filter and of deletes by key are decoded first. Then it is known which rows stay,
-//! and of the other columns only these rows are copied out of their pages. So rows that are left out cost hardly
-//! anything. The decoder of the parquet crate would copy all rows twice.
+//! The columns of the filter and of deletes by key are decoded first in each batch. They decide which rows stay. Only
+//! these rows of the other columns are copied out of their pages. So rows that are left out cost hardly anything. The
+//! decoder of the parquet crate would copy all rows twice.
 //!
-//! Encodings that [`column_chunk`](super::column_chunk) does not read are left to that decoder: for whole files if the
-//! footer names them ([`FlatPlan::of`]), otherwise for the rest of the file.
+//! Encodings that [`column_chunk`](super::column_chunk) does not read are left to that decoder. It reads the whole file
+//! if the footer names such an encoding ([`FlatPlan::of`]), otherwise the rest of the file.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -46,7 +46,7 @@ pub(crate) struct FlatPlan {
 #[derive(Clone)]
 struct Flat {
     leaf: usize,
-    /// Its place among the columns of the file's schema.
+    /// The place among the columns of the file's schema.
     root: usize,
     kind: Arc<FlatKind>,
     optional: bool,
@@ -93,7 +93,7 @@ impl FlatPlan {
         let (early, late): (Vec<_>, Vec<_>) = self.columns.iter().cloned().partition(|c| asked.contains(&c.leaf));
         let (mut early, mut late) = (Side::new(&plan.metadata, early), Side::new(&plan.metadata, late));
         if plan.selection.is_none() {
-            // Only of the columns that every row group is begun with it is known that they are needed.
+            // Only the columns that are read first in every row group are sure to be needed.
             let first = if early.flats.is_empty() { &mut late } else { &mut early };
             let first_leaves = first.flats.iter().map(|flat| flat.leaf).collect();
             first.ahead = GroupsAhead::new(plan.metadata.metadata(), &plan.groups, &first_leaves);
@@ -117,7 +117,7 @@ impl FlatPlan {
     }
 }
 
-/// What is known of a leaf column that can be read here: a column of the top level, whose values are rows.
+/// The properties of a leaf column that can be read here. It is a column of the top level with one value for each row.
 fn flat(metadata: &ArrowReaderMetadata, leaf: usize) -> Option<Flat> {
     let columns = metadata.parquet_schema();
     let column = columns.columns().get(leaf)?;
@@ -134,7 +134,7 @@ fn is_readable(chunk: &ColumnChunkMetaData) -> bool {
     use Encoding as E;
     #[expect(deprecated)]
     const BIT_PACKED: Encoding = Encoding::BIT_PACKED;
-    // Java names BIT_PACKED for levels that are not there.
+    // Java names BIT_PACKED for levels that do not exist.
     let known = |e| matches!(e, E::PLAIN | E::PLAIN_DICTIONARY | E::RLE | E::RLE_DICTIONARY | BIT_PACKED);
     chunk.encodings().all(known) && PageCodec::of(chunk.compression()).is_some()
 }
@@ -150,7 +150,7 @@ struct Side {
     schema: SchemaRef,
     columns: Vec<FlatColumn>,
     ahead: GroupsAhead,
-    /// Rows of the open row group that it is behind.
+    /// The number of rows in the open row group that it still has to skip.
     behind: usize,
     is_open: bool,
 }
@@ -161,8 +161,8 @@ impl Side {
         Side { schema, flats, columns: Vec::new(), ahead, behind: 0, is_open: false }
     }
 
-    /// Fetches its pages of rows of a row group. Returns the bytes that strings of a row have in memory, as
-    /// [`ParquetFile::dictionary_row_bytes`].
+    /// Fetches the pages of the selected rows of a row group. Returns the bytes that strings of a row have in memory,
+    /// as [`ParquetFile::dictionary_row_bytes`] does.
     fn open(&mut self, file: &ParquetFile, plan: &DecodePlan, group: usize, selected: &[Range<usize>]) -> Result<u64> {
         let metadata = plan.metadata.metadata();
         let fetch = |flat: &Flat| Fetch::of(metadata, group, flat.leaf, selected);
@@ -188,7 +188,7 @@ impl Side {
     /// The next rows.
     fn read(&mut self, kept: &KeptRows) -> PageResult<Vec<ArrayRef>> {
         while self.behind > 0 {
-            // Not all at once: what pages are passed over costs memory by the row.
+            // Rows are not skipped all at once: passing over pages costs memory for each row.
             let missed = KeptRows::none(self.behind.min(MISSED_ROWS));
             self.behind -= missed.rows();
             self.columns.iter_mut().try_for_each(|column| column.read(&missed).map(|_| ()))?;
@@ -202,7 +202,7 @@ impl Side {
         self.behind = given;
     }
 
-    /// Checks that it is at its end, if that is known.
+    /// Checks that the columns are at their end, if that is known.
     fn close(&mut self) -> PageResult<()> {
         if self.is_open && self.behind == 0 {
             self.columns.iter_mut().try_for_each(FlatColumn::check_end)?;
@@ -213,10 +213,10 @@ impl Side {
     }
 }
 
-/// Where a wanted column comes from.
+/// The source of a wanted column.
 #[derive(Clone, Copy)]
 enum ColumnSlot {
-    /// From those that decide which rows stay.
+    /// From the columns that decide which rows stay.
     Early(usize),
     Late(usize),
 }
@@ -225,7 +225,7 @@ enum ColumnSlot {
 struct WantedRows {
     schema: SchemaRef,
     test: RowTest,
-    /// Of deletes by key.
+    /// The columns of deletes by key.
     keys: FilterColumns,
     slots: Vec<ColumnSlot>,
     tells_positions: bool,
@@ -268,20 +268,21 @@ struct FlatBatches {
 
 enum FlatState {
     Flat(Box<FlatReading>),
-    /// The rest is left to the parquet crate: where the columns that decide, and the others, are in its batches.
+    /// The rest is left to the parquet crate. The places are those of the deciding columns and of the others in its
+    /// batches.
     Crate(Box<ParquetBatches>, Vec<usize>, Vec<usize>),
     Ended,
 }
 
-/// What is being decoded.
+/// The state of decoding.
 struct FlatReading {
     file: ParquetFile,
     plan: DecodePlan,
-    /// Those to come, with the rows of them that are decoded.
+    /// The next row groups, with their rows that are decoded.
     groups: std::vec::IntoIter<(usize, Selected)>,
     early: Side,
     late: Side,
-    /// Of each of the file's row groups, if they matter.
+    /// The positions of each of the file's row groups, if they matter.
     positions: Option<Vec<Range<u64>>>,
     group: Option<OpenGroup>,
     /// The rows of the open row group that are decoded.
@@ -340,7 +341,7 @@ impl FlatBatches {
     }
 }
 
-/// What of a batch of all columns is wanted.
+/// The wanted part of a batch of all columns.
 fn rest(
     rows: &WantedRows,
     all: &RecordBatch,
@@ -365,7 +366,7 @@ fn rest(
 }
 
 impl FlatReading {
-    /// The kept rows of the next batch; may be empty.
+    /// The kept rows of the next batch. There may be none.
     fn step(&mut self, rows: &WantedRows, batch_rows: &mut usize) -> PageResult<Option<(RecordBatch, RowPositions)>> {
         let Some((group, end)) = self.open(batch_rows)? else { return Ok(None) };
         let asked = KeptRows::between(group.given, end, &self.selected);
@@ -402,15 +403,15 @@ impl FlatReading {
         Ok(Some((found, positions)))
     }
 
-    /// The positions of the group's next rows, as far as they are kept; none if they don't matter.
+    /// The positions of the group's next rows that are kept. The result is empty if they don't matter.
     fn positions(&self, group: OpenGroup, kept: &KeptRows) -> RowPositions {
         let of_group = self.positions.as_ref().and_then(|all| all.get(group.index));
         of_group
             .map_or_else(RowPositions::default, |all| RowPositions::counted_from(all.start, kept.ranges(group.given)))
     }
 
-    /// The rows of a row group that the late columns may be asked for: those kept up to `end`, and all behind it.
-    /// Without an index, all rows must be fetched.
+    /// The rows of a row group that the late columns may need: those kept up to `end`, and all after it. Without an
+    /// index, all rows must be fetched.
     fn wanted(&self, kept: &KeptRows, group: OpenGroup, end: usize) -> Selected {
         if self.plan.selection.is_none() {
             return self.selected.clone();
@@ -419,7 +420,7 @@ impl FlatReading {
         kept.ranges(group.given).chain(behind.filter(|range| !range.is_empty())).collect()
     }
 
-    /// The row group to read from, at its next selected row, and the row up to which a batch goes; `None` at the end.
+    /// The row group to read from, at its next selected row, and the row at which a batch ends. `None` at the end.
     fn open(&mut self, batch_rows: &mut usize) -> PageResult<Option<(OpenGroup, usize)>> {
         loop {
             if let Some(group) = self.group {
@@ -446,7 +447,7 @@ impl FlatReading {
                 continue;
             }
             let mut row_bytes = self.early.open(&self.file, &self.plan, index, &selected)?;
-            // Where nothing has to be decided first, all columns are needed.
+            // All columns are needed if no column decides first.
             if self.early.flats.is_empty() {
                 row_bytes = row_bytes.saturating_add(self.late.open(&self.file, &self.plan, index, &selected)?);
             }

@@ -45,7 +45,7 @@ const TYPES: [P; 13] = [
     P::Fixed(5),
 ];
 
-/// A column of seeds, as values of a type; few of them differ if `narrow`.
+/// A column of seeds, as values of a type. Few of them differ if `narrow`.
 fn column(ty: &P, seeds: &[Option<u64>], narrow: u64) -> ArrayRef {
     let n = || seeds.iter().map(|seed| seed.map(|n| (n % narrow) as i64 - 3));
     let text = |n: i64| format!("{}{n}", "ż".repeat(n.rem_euclid(5) as usize));
@@ -133,7 +133,7 @@ prop_compose! {
     ) -> Case {
         let mut numbers = numbers;
         if ascending {
-            // The pages' index leaves many out.
+            // The page index leaves out many pages.
             numbers.sort();
         }
         Case {
@@ -218,7 +218,7 @@ proptest! {
         let (s, batch) = case.batch();
         let path = case.write(&dir, &s, &batch);
 
-        // As the parquet crate reads it.
+        // The parquet crate reads the same rows.
         let file = open(&path);
         let plan = whole(&file);
         prop_assert!(case.numbers.is_empty() || FlatPlan::of(&plan, &plan.leaves).is_some());
@@ -250,9 +250,9 @@ proptest! {
         }
     }
 
-    /// Of the pages that the index names just the selected rows come, with their positions, also where batches become
-    /// smaller on the way, or the rest of the file is left to the parquet crate, which reads whole what is left of row
-    /// groups.
+    /// Only the selected rows come from the pages that the index names, with their positions. That holds too if batches
+    /// become smaller on the way. It holds if the rest of the file is left to the parquet crate, which reads the rest
+    /// of row groups whole.
     #[test]
     fn selected_rows_come_from_their_pages(
         case in cases(),
@@ -308,7 +308,7 @@ proptest! {
         prop_assert_eq!(rows(&seen), rows(&[take_record_batch(&batch, &UInt32Array::from(kept)).unwrap()]));
     }
 
-    /// The same where not all pages are there, and those that are may be elsewhere than the index says.
+    /// The same test, but some pages are missing, and others may be at a place that the index does not name.
     #[test]
     fn damaged_pages_of_selected_rows_give_rows_or_an_error(
         case in cases(),
@@ -352,7 +352,7 @@ proptest! {
         }
     }
 
-    /// Whatever is wrong with a chunk, it gives an error or as many rows as were asked for.
+    /// Any damage to a chunk gives an error or the requested number of rows.
     #[test]
     fn damaged_pages_give_rows_or_an_error(
         mut case in cases(),
@@ -418,7 +418,7 @@ fn every_type(dir: &TempDir, compression: Compression) -> (Schema, RecordBatch, 
     (s, batch, path)
 }
 
-/// Every byte of a file, flipped: the right number of rows or an error, and never a panic.
+/// Every byte of a file is flipped. The result is the right number of rows or an error, never a panic.
 #[test]
 fn flipped_bytes_give_rows_or_an_error() {
     for compression in [Compression::SNAPPY, Compression::ZSTD(ZstdLevel::default())] {
@@ -450,7 +450,7 @@ fn every_type_is_read_flat() {
     assert_eq!(rows(&read(&context(&s), &task(&path, BoundPredicate::True)).unwrap()), rows(&[batch]));
 }
 
-/// Reads all columns of a file with its positions, by a plan of its own.
+/// Reads all columns of a file with its positions, by a separate plan.
 fn started(s: &Schema, path: &str, filter: BoundPredicate, columns: Vec<Flat>, batch_rows: usize) -> FlatBatches {
     let file = open(path);
     let plan = whole(&file);
@@ -482,7 +482,7 @@ fn by_plan(
     FlatPlan { columns }.batches(file, plan, &part, request).unwrap()
 }
 
-/// What happens where a batch is larger than Arrow can hold, at any moment: no row is lost or given twice.
+/// A batch may become larger than Arrow can hold at any moment: no row is lost or given twice.
 #[test]
 fn starting_anew_gives_every_row_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -515,8 +515,8 @@ fn starting_anew_gives_every_row_once() {
     }
 }
 
-/// Pages whose encoding the footer does not tell are left to the parquet crate, with all rows behind them; none is lost
-/// or given twice.
+/// Pages whose encoding the footer does not name are left to the parquet crate, with all rows after them. No row is
+/// lost or given twice.
 #[test]
 fn what_is_encoded_in_other_ways_is_left_to_the_crate() {
     let dir = tempfile::tempdir().unwrap();
@@ -535,7 +535,7 @@ fn what_is_encoded_in_other_ways_is_left_to_the_crate() {
     let plan = whole(&file);
     assert!(FlatPlan::of(&plan, &plan.leaves).is_none());
     assert!(FlatPlan::of(&plan, &[0].into()).is_some());
-    // As if the footer did not tell.
+    // This acts as if the footer did not name the encoding.
     let columns: Vec<Flat> = plan.leaves.iter().map(|leaf| flat(&plan.metadata, *leaf).unwrap()).collect();
     let early = leaf(&s, 1, Op::GtEq, vec![Value::Int(130)]);
     for (filter, first) in [(BoundPredicate::True, 0), (early, 130)] {
@@ -547,7 +547,7 @@ fn what_is_encoded_in_other_ways_is_left_to_the_crate() {
     }
 }
 
-/// An index that tells pages' rows otherwise than the pages would give other rows.
+/// An index that contradicts the pages would give other rows.
 #[test]
 fn pages_that_contradict_their_index_are_damage() {
     let dir = tempfile::tempdir().unwrap();

@@ -10,13 +10,13 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::DataType;
 use hashbrown::{DefaultHashBuilder, HashSet};
 
-/// Rows that are looked at: Java's page of 20,000.
+/// Rows that are judged: Java's page of 20,000.
 const MOST_ROWS: usize = 20_000;
 
 /// Fewer rows show nothing: values that repeat in a file need not repeat in them.
 const LEAST_ROWS: usize = 10_000;
 
-/// Whether a dictionary of a column pays off, judged by its first rows. In doubt it does.
+/// Whether a dictionary of a column pays off, judged by its first rows. In doubt the answer is yes.
 pub(crate) fn pays(column: &ArrayRef) -> bool {
     if column.len() < LEAST_ROWS {
         return true;
@@ -54,7 +54,7 @@ fn texts<'a>(column: &'a ArrayRef, value: impl Fn(usize) -> &'a [u8]) -> bool {
     is_smaller(valid.map(value).map(|v| (v, v.len() + LENGTH)))
 }
 
-/// Whether a dictionary and indices into it take less than the values with their sizes do.
+/// Whether a dictionary and indices into it take less than the values with their sizes.
 fn is_smaller<V: Hash>(values: impl Iterator<Item = (V, usize)>) -> bool {
     let hasher = DefaultHashBuilder::default();
     let mut seen: HashSet<u64> = HashSet::with_capacity(MOST_ROWS);
@@ -86,7 +86,7 @@ mod tests {
         assert!(pays(&longs((0..20_000).map(|i| i % 10_000))));
         assert!(!pays(&longs((0..20_000).map(|i| i % 16_000))));
         assert!(pays(&longs(0..9_999)), "too few rows to tell");
-        // What comes after the first page does not count.
+        // Values after the first page do not count.
         assert!(!pays(&longs((0..40_000).map(|i| i.min(20_000)))));
     }
 

@@ -1,7 +1,7 @@
 //! Opens a Parquet file through the store: footer, page index, bytes of column chunks.
 //!
-//! The parquet crate decodes. It is given whole byte ranges and never touches the store. Everything that makes it
-//! reserve memory or recurse is checked first ([`thrift`]), and its panics become errors ([`guard`]).
+//! The parquet crate decodes. It gets whole byte ranges and never uses the store. Everything that makes it reserve
+//! memory or recurse is checked first ([`thrift`]). Its panics become errors ([`guard`]).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -22,10 +22,11 @@ use crate::data::read::guard::guard;
 use crate::error::{Error, Result};
 use crate::store::{Fetching, Store};
 
-/// Read from the end of a file at first: holds the footer of most.
+/// Bytes that are read first, from the end of a file. They hold the footer of most files.
 const TAIL_BYTES: u64 = 64 * 1024;
 
-/// The same of a remote store, where a request costs as much as these bytes: holds the page index too, and small files.
+/// The same for a remote store, where a request costs as much time as these bytes. They hold the page index too, and
+/// small files.
 const REMOTE_TAIL_BYTES: u64 = 512 * 1024;
 
 /// Bytes of footer length and magic.
@@ -37,7 +38,7 @@ pub(crate) struct ParquetFile {
     store: Arc<dyn Store>,
     path: String,
     size: u64,
-    /// What was read from the end of a file in a remote store.
+    /// The bytes that were read from the end of a file in a remote store.
     tail: Vec<u8>,
     /// The footer and the Arrow schema that the types stored in the file give.
     pub metadata: ArrowReaderMetadata,
@@ -45,13 +46,14 @@ pub(crate) struct ParquetFile {
     nanos: BTreeSet<usize>,
     /// The leaf columns that are encrypted in some row group.
     encrypted: BTreeSet<usize>,
-    /// Whether pages v2 are compressed, though they say that they are not.
+    /// Whether pages v2 are compressed, although their headers deny it.
     hides_compression: bool,
-    /// Start, row group and leaf of every column chunk, by start.
+    /// The start, row group and leaf of every column chunk, in the order of starts.
     chunks: OnceLock<Vec<(i64, usize, usize)>>,
 }
 
-/// Whether it says that the strings of a batch are longer in sum than the offsets of Arrow's strings can count.
+/// Whether the error means that the strings of a batch are longer in total than the offsets of Arrow's strings can
+/// count.
 pub(crate) fn is_overflow(e: &Error) -> bool {
     const OVERFLOW: &str = "index overflow decoding byte array";
     let mut cause: Option<&dyn std::error::Error> = Some(e);
@@ -67,7 +69,7 @@ impl ParquetFile {
     /// Reads the footer.
     ///
     /// # Errors
-    /// `CorruptTable` if it is not an intact Parquet file, `Unsupported` if its footer is encrypted, else the store's
+    /// `CorruptTable` if it is not an intact Parquet file; `Unsupported` if its footer is encrypted; the store's
     /// errors.
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<ParquetFile> {
         let tail_bytes = if store.is_remote() { REMOTE_TAIL_BYTES } else { TAIL_BYTES };
@@ -104,7 +106,7 @@ impl ParquetFile {
             .hint("Select other columns: those that are not encrypted can be read"))
     }
 
-    /// Has 96-bit timestamps in these leaf columns read as nanoseconds.
+    /// Makes 96-bit timestamps in these leaf columns be read as nanoseconds.
     ///
     /// # Errors
     /// `CorruptTable` if the file has no such columns.
@@ -115,14 +117,13 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// Those of some leaf columns that are in a column of the table with 96-bit timestamps which are read as
-    /// nanoseconds.
+    /// The leaf columns among some whose top-level column has 96-bit timestamps that are read as nanoseconds.
     pub(crate) fn wide_leaves(&self, among: &BTreeSet<usize>) -> BTreeSet<usize> {
         let schema = self.parquet_schema();
         let is_int96 =
             |leaf: usize| schema.columns().get(leaf).is_some_and(|c| c.physical_type() == PhysicalType::INT96);
         let wide = self.nanos.iter().filter(|leaf| among.contains(leaf) && is_int96(**leaf));
-        // Whole columns: the decoder takes no parts of maps.
+        // Whole columns are taken, because the decoder reads no parts of maps.
         let roots: BTreeSet<usize> = wide.map(|leaf| schema.get_column_root_idx(*leaf)).collect();
         among.iter().copied().filter(|leaf| roots.contains(&schema.get_column_root_idx(*leaf))).collect()
     }
@@ -130,7 +131,7 @@ impl ParquetFile {
     /// The metadata with all 96-bit timestamps in milliseconds, which hold any of them.
     ///
     /// # Errors
-    /// As [`ParquetFile::read_nanos`].
+    /// The errors of [`ParquetFile::read_nanos`].
     pub(crate) fn in_millis(&self) -> Result<ArrowReaderMetadata> {
         guard(|| arrow_metadata(self.metadata.metadata().clone(), &|_| TimeUnit::Millisecond).map_err(undecodable))
     }
@@ -200,7 +201,7 @@ impl ParquetFile {
         bytes.pop().ok_or_else(|| Error::internal("the store gave no bytes for a range"))
     }
 
-    /// Ranges of the file, those at its end out of what was read when it was opened.
+    /// Ranges of the file. Those at its end come from the bytes that were read when it was opened.
     fn bytes(&self, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
         let from = self.size - (self.tail.len() as u64).min(self.size);
         let at_hand = |r: &Range<u64>| {
@@ -222,10 +223,11 @@ impl ParquetFile {
         if at_hand || !inside { None } else { self.store.fetch_ahead(&self.path, ranges) }
     }
 
-    /// Bytes of pages of column chunks, whole from the header of the first on; those that were fetched ahead.
+    /// Bytes of whole pages of column chunks, from the header of the first page on. Bytes that were fetched ahead are
+    /// used.
     ///
     /// # Errors
-    /// `CorruptTable` if the file is shorter or a page's header claims what its bytes cannot hold.
+    /// `CorruptTable` if the file is shorter, or if a page's header claims more than its bytes can hold.
     pub(crate) fn pages(&self, ranges: &[Range<u64>], ahead: Option<Box<dyn Fetching>>) -> Result<Vec<Vec<u8>>> {
         if let Some(bad) = ranges.iter().find(|r| r.start > r.end || r.end > self.size) {
             return Err(Error::corrupt(format!(
@@ -263,8 +265,8 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// Bytes that the strings of a row take in memory, on average, where dictionaries among these pages tell and the
-    /// footer does not.
+    /// The average number of bytes that the strings of a row take in memory. It comes from dictionaries among these
+    /// pages, for columns without this size in the footer.
     pub(crate) fn dictionary_row_bytes(&self, ranges: &[Range<u64>], pages: &[Vec<u8>]) -> u64 {
         let row_bytes = |(range, bytes): (&Range<u64>, &Vec<u8>)| {
             let (chunk, rows) = self.chunk_at(range.start)?;
@@ -283,7 +285,7 @@ impl ParquetFile {
     /// without a length, as older writers make it, is ignored.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's errors.
     pub(crate) fn bloom_filter(&self, chunk: &ColumnChunkMetaData) -> Result<Option<Sbbf>> {
         let place = || {
             let start = u64::try_from(chunk.bloom_filter_offset()?).ok()?;
@@ -344,13 +346,13 @@ fn read_footer(store: &dyn Store, path: &str, tail: &[u8], size: u64) -> Result<
     Ok(footer)
 }
 
-/// Nanoseconds for some leaf columns; for others microseconds, which hold every year.
+/// Nanoseconds for some leaf columns. Others get microseconds, which hold every year.
 fn nanos_in(leaves: &BTreeSet<usize>) -> impl Fn(usize) -> TimeUnit {
     |leaf| if leaves.contains(&leaf) { TimeUnit::Nanosecond } else { TimeUnit::Microsecond }
 }
 
-/// What the parquet crate reads the file's columns as. The Arrow schema that writers embed is not trusted, so that
-/// types come from Parquet alone; 96-bit timestamps are read in the unit that their leaf column gets.
+/// The types in which the parquet crate reads the file's columns. The Arrow schema that writers embed is not trusted,
+/// so types come from Parquet alone. Timestamps of 96 bits are read in the unit of their leaf column.
 fn arrow_metadata(
     metadata: Arc<ParquetMetaData>,
     unit: &dyn Fn(usize) -> TimeUnit,
@@ -381,7 +383,8 @@ fn with_units(field: &FieldRef, units: &mut impl Iterator<Item = Option<TimeUnit
     Arc::new(ArrowField::clone(field).with_data_type(data_type))
 }
 
-/// Where a column chunk's column index and offset index are. Negative numbers give ranges that lie outside any file.
+/// The ranges of a column chunk's column index and offset index. Negative numbers give ranges that lie outside any
+/// file.
 fn index_ranges(chunk: &ColumnChunkMetaData) -> [Option<Range<u64>>; 2] {
     let range = |offset: Option<i64>, length: Option<i32>| {
         let (offset, length) = (offset? as u64, length? as u64);

@@ -234,14 +234,14 @@ fn sample(dir: &TempDir, compression: Compression) -> (Schema, String) {
     (s, write_batch(dir, &batch, properties))
 }
 
-/// Reads damaged bytes in every way; each gives rows or an error that says where, and returns.
+/// Reads damaged bytes in every way. Each read gives rows or an error that names the place, and ends.
 fn survives(s: &Schema, path: &str, bytes: &[u8]) {
     std::fs::write(path, bytes).unwrap();
     let filter = BoundPredicate::And(vec![
         leaf(s, 5, Op::Gt, vec![Value::Long(5)]),
         leaf(s, 2, Op::Eq, vec![Value::String("text 3".into())]),
     ]);
-    // Without the list, pages and rows are skipped.
+    // Pages and rows are skipped if the list is not read.
     let flat = projecting(s, &schema(s.fields.iter().filter(|f| f.id != 3).cloned().collect()));
     for (context, filter) in [(context(s), BoundPredicate::True), (context(s), filter.clone()), (flat, filter)] {
         if let Err(e) = read(&context, &task(path, filter)) {

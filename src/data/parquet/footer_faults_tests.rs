@@ -40,12 +40,12 @@ fn table() -> (Schema, Vec<ArrayRef>) {
 
 const ROWS: [&str; 5] = ["1|a|[1, 2]", "2|a|-", "3|-|[]", "4|b|[3]", "5|a|[-, 4]"];
 
-/// With the fields of the table.
+/// The lists with the fields of the table.
 fn renamed(lists: &ArrayRef, s: &Schema) -> ArrayRef {
     arrow::compute::cast(lists, to_arrow(s).unwrap().field(2).data_type()).unwrap()
 }
 
-/// Without a page index, which old writers did not have.
+/// Settings without a page index, as old writers had none.
 fn old() -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_statistics_enabled(EnabledStatistics::Chunk)
@@ -67,7 +67,7 @@ fn repeated(dir: &TempDir, properties: WriterPropertiesBuilder, times: usize) ->
     (s, path)
 }
 
-/// Says of all pages v2 that they are not compressed.
+/// Marks all pages v2 as not compressed.
 fn hide_compression(path: &str) {
     change_file(path, |_, bytes| {
         let mut at = 4;
@@ -92,16 +92,16 @@ fn set_writer(footer: &mut Thrift, created_by: &str) {
 #[test]
 fn pages_that_hide_their_compression_are_decompressed() {
     let dir = tempfile::tempdir().unwrap();
-    // Enough rows for compression to pay: otherwise the writer really leaves it out.
+    // There are enough rows for compression to pay. Otherwise the writer does not compress.
     let properties = old().set_writer_version(WriterVersion::PARQUET_2_0).set_dictionary_enabled(false);
     let (s, path) = repeated(&dir, properties, 500);
     hide_compression(&path);
-    // Nothing tells that values are not what they seem, apart from the lengths of pages.
+    // Only the lengths of pages show that values are wrong.
     let e = read(&context(&s), &task(&path, BoundPredicate::True)).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::CorruptTable, "{e}");
     change_footer(&path, |footer| set_writer(footer, "parquet-cpp version 1.5.1-SNAPSHOT"));
     assert_eq!(read_rows(&s, &path, BoundPredicate::True), ROWS.repeat(500));
-    // Without the list, by the decoder of flat columns.
+    // The decoder of flat columns reads the file without the list.
     let flat = schema(s.fields[..2].to_vec());
     let found = rows(&read(&projecting(&s, &flat), &task(&path, BoundPredicate::True)).unwrap());
     assert_eq!(found, ["1|a", "2|a", "3|-", "4|b", "5|a"].repeat(500));
@@ -173,7 +173,7 @@ fn indexed(dir: &TempDir) -> (Schema, String) {
     (s, write_batch(dir, &batch, properties.build()))
 }
 
-/// Changes the column index of both columns: its new copy is behind the old one.
+/// Changes the column index of both columns. The new copy lies after the old one.
 fn change_index(path: &str, change: impl Fn(&mut Thrift)) {
     change_file(path, |footer, bytes| {
         for leaf in 0..2 {
@@ -190,7 +190,7 @@ fn change_index(path: &str, change: impl Fn(&mut Thrift)) {
     });
 }
 
-/// GH-3457 of parquet-java: all pages are said to be null where the writer had no statistics.
+/// GH-3457 of parquet-java: all pages are marked as null if the writer had no statistics.
 #[test]
 fn an_index_that_contradicts_itself_is_not_used() {
     let numbers = |values: [i64; 4]| Thrift::List(6, values.map(|v| Thrift::Number(6, v)).to_vec());
@@ -204,7 +204,7 @@ fn an_index_that_contradicts_itself_is_not_used() {
             };
         }
     };
-    // What no page of 10 rows can have. Without counts, only the required column shows it.
+    // No page of 10 rows can have these counts. Without counts, only the required column shows it.
     for (nulls, counts, columns) in [
         (true, Some([-1; 4]), 1..=2),
         (true, Some([0; 4]), 1..=2),
@@ -215,7 +215,7 @@ fn an_index_that_contradicts_itself_is_not_used() {
     ] {
         let dir = tempfile::tempdir().unwrap();
         let (s, path) = indexed(&dir);
-        // Statistics of the row group would not tell.
+        // Statistics of the row group would not show it.
         change_footer(&path, |footer| {
             (0..2).for_each(|leaf| drop(column_of(footer, 0, leaf).fields().remove(&12)));
         });

@@ -1,4 +1,4 @@
-//! Reads the next row groups of a file while the present one is decoded, where the store is remote.
+//! Reads the next row groups of a file in a remote store while the current one is decoded.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -9,13 +9,14 @@ use super::file::ParquetFile;
 use crate::error::Result;
 use crate::store::Fetching;
 
-/// Bytes that are fetched ahead at most, of one file.
+/// The largest number of bytes of one file that are fetched ahead.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// Row groups that are fetched ahead at most: small ones cost the time of a request rather than that of their bytes.
+/// The largest number of row groups that are fetched ahead. Small ones cost the time of a request rather than that of
+/// their bytes.
 const MOST_GROUPS: usize = 4;
 
-/// What the decoder is going to ask for first in each of its row groups, and what of that is on its way.
+/// The column chunks that the decoder requests first in each of its row groups, and the requests under way.
 pub(crate) struct GroupsAhead {
     /// The column chunks of each row group.
     groups: Vec<Vec<Range<u64>>>,
@@ -23,7 +24,7 @@ pub(crate) struct GroupsAhead {
 }
 
 impl GroupsAhead {
-    /// For these leaf columns of these row groups, which are read whole.
+    /// Plans requests for these leaf columns of these row groups, which are read whole.
     pub(crate) fn new(footer: &ParquetMetaData, groups: &[usize], leaves: &BTreeSet<usize>) -> GroupsAhead {
         let chunks = |group: &usize| -> Vec<Range<u64>> {
             let columns = footer.row_groups().get(*group).map(|g| g.columns()).unwrap_or_default();
@@ -42,7 +43,7 @@ impl GroupsAhead {
     /// The pages that the decoder requests. When it requests a row group, this also starts to fetch the next ones.
     ///
     /// # Errors
-    /// As [`ParquetFile::pages`].
+    /// The errors of [`ParquetFile::pages`].
     pub(crate) fn pages(&mut self, file: &ParquetFile, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
         let Some(group) = self.groups.iter().position(|chunks| chunks.as_slice() == ranges) else {
             return file.pages(ranges, None);
@@ -58,7 +59,7 @@ impl GroupsAhead {
         Ok(pages)
     }
 
-    /// Sets row groups from `first` on their way.
+    /// Starts to fetch row groups from `first` on.
     fn fetch(&mut self, file: &ParquetFile, first: usize) {
         let bytes =
             |chunks: &[Range<u64>]| chunks.iter().map(|r| r.end.saturating_sub(r.start)).fold(0, u64::saturating_add);

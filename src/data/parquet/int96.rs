@@ -1,7 +1,7 @@
-//! Timestamps of 96 bits in Parquet files: a Julian day, and nanoseconds of it. Paimon stores timestamps of more than
-//! six digits in this form.
+//! Timestamps of 96 bits in Parquet files: a Julian day, and the nanoseconds in it. Paimon stores timestamps of more
+//! than six digits in this form.
 //!
-//! [`RowWriter`] writes files with such columns. The Arrow writer of the parquet crate has no such type, so their
+//! [`RowWriter`] writes files with such columns. The Arrow writer of the parquet crate has no such type. So their
 //! levels and values are encoded here, between the columns of that writer. [`AtTheEnds`] finds values that nanoseconds
 //! can't hold.
 
@@ -27,16 +27,15 @@ const EPOCH_DAY: i64 = 2_440_588;
 
 const DAY_NANOS: i64 = 86_400_000_000_000;
 
-/// The first and the last millisecond that 64-bit nanoseconds hold in part: the end of the first, the beginning of the
-/// last.
+/// The first and the last millisecond that 64-bit nanoseconds hold only in part.
 const PARTLY: [i64; 2] = [i64::MIN.div_euclid(1_000_000), i64::MAX.div_euclid(1_000_000)];
 
-/// What milliseconds can't tell of a column's timestamps: those in the first and in the last millisecond may have been
-/// wrapped around to the other end when nanoseconds were read. Whether they were is seen if both are read.
+/// Finds timestamps that were wrapped around to the other end when nanoseconds were read. Milliseconds alone can't show
+/// that for the first and the last millisecond. Reading both units shows it.
 #[derive(Debug, Default)]
 pub(crate) struct AtTheEnds {
-    /// For each column with values in [`PARTLY`], a digest that says which of the two they are, in order. A whole file
-    /// may have them.
+    /// For each column with values in [`PARTLY`], a digest of these values in order. It tells the two milliseconds
+    /// apart. All values of a file may be such values.
     columns: BTreeMap<String, DefaultHasher>,
 }
 
@@ -75,10 +74,10 @@ impl AtTheEnds {
         self.columns.is_empty()
     }
 
-    /// Checks that none was wrapped around, told the same of the nanoseconds.
+    /// Checks that no value was wrapped around. `nanos` has the notes of the same column in nanoseconds.
     ///
     /// # Errors
-    /// `Unsupported` if one was.
+    /// `Unsupported` if a value was wrapped around.
     pub(crate) fn check_nanos(&self, nanos: &AtTheEnds) -> Result<()> {
         let same = |(name, ends): &(&String, &DefaultHasher)| {
             nanos.columns.get(*name).is_some_and(|other| other.finish() == ends.finish())
@@ -111,7 +110,7 @@ fn int96(nanos: i64) -> Int96 {
     out
 }
 
-/// A value of a column to come: its levels, and where it is in the array.
+/// A value of the next column: its levels, and its place in the array.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     repetition: i16,
@@ -119,7 +118,7 @@ struct Slot {
     at: Option<usize>,
 }
 
-/// Levels and values of a column of 96-bit timestamps, of the row group in progress.
+/// Levels and values of a column of 96-bit timestamps, for the row group in progress.
 #[derive(Debug, Default)]
 struct WideColumn {
     definitions: Vec<i16>,
@@ -145,7 +144,7 @@ impl WideColumn {
     }
 }
 
-/// Goes down to a leaf; `depth` repeated fields lie above.
+/// Goes down to a leaf. `depth` repeated fields lie above it.
 fn descend(
     field: &FieldRef,
     array: &ArrayRef,
@@ -180,7 +179,7 @@ fn descend(
     }
 }
 
-/// The elements of lists, the first of each in the place of its list.
+/// The elements of lists. The first element takes the place of its list.
 fn repeat(offsets: &[i32], lists: &[Slot], level: i16) -> Vec<Slot> {
     let mut out = Vec::with_capacity(lists.len());
     for list in lists {
@@ -199,7 +198,7 @@ fn repeat(offsets: &[i32], lists: &[Slot], level: i16) -> Vec<Slot> {
     out
 }
 
-/// Where a leaf column is: its place among all, its root's, and the children on the way there.
+/// The place of a leaf column: its number among all leaves, its root's number, and the children on the way.
 #[derive(Debug)]
 struct WideLeaf {
     leaf: usize,
@@ -300,17 +299,17 @@ impl<W: Write + Send> WideWriter<W> {
 
 /// A Parquet file being written, with 96-bit timestamps or without.
 pub(crate) enum RowWriter<W: Write + Send> {
-    /// The parquet crate's.
+    /// The writer of the parquet crate.
     Plain(Box<ArrowWriter<W>>),
-    /// With 96-bit timestamps.
+    /// A writer for 96-bit timestamps.
     Wide(Box<WideWriter<W>>),
 }
 
 impl<W: Write + Send> RowWriter<W> {
-    /// Of a file that the parquet crate has begun for rows of an Arrow schema.
+    /// Makes a writer of a file that the parquet crate has begun for rows of an Arrow schema.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// The errors of the sink.
     pub(crate) fn new(writer: ArrowWriter<W>, arrow: SchemaRef, has_int96: bool) -> ParquetResult<RowWriter<W>> {
         if !has_int96 {
             return Ok(RowWriter::Plain(Box::new(writer)));
@@ -332,7 +331,7 @@ impl<W: Write + Send> RowWriter<W> {
     /// Writes rows.
     ///
     /// # Errors
-    /// Those of the sink; for rows of another schema.
+    /// The errors of the sink; an error for rows of another schema.
     pub(crate) fn write(&mut self, rows: &RecordBatch) -> ParquetResult<()> {
         match self {
             RowWriter::Plain(writer) => writer.write(rows),
@@ -343,7 +342,7 @@ impl<W: Write + Send> RowWriter<W> {
     /// Ends the row group.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// The errors of the sink.
     pub(crate) fn flush(&mut self) -> ParquetResult<()> {
         match self {
             RowWriter::Plain(writer) => writer.flush(),
@@ -354,7 +353,7 @@ impl<W: Write + Send> RowWriter<W> {
     /// Writes the footer.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// The errors of the sink.
     pub(crate) fn finish(&mut self) -> ParquetResult<ParquetMetaData> {
         match self {
             RowWriter::Plain(writer) => writer.finish(),
@@ -365,7 +364,7 @@ impl<W: Write + Send> RowWriter<W> {
         }
     }
 
-    /// Where the bytes are written.
+    /// The sink of the bytes.
     pub(crate) fn sink(&mut self) -> &mut W {
         match self {
             RowWriter::Plain(writer) => writer.inner_mut(),

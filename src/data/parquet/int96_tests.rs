@@ -20,7 +20,7 @@ fn nanos() -> DataType {
     DataType::Timestamp(TimeUnit::Nanosecond, None)
 }
 
-/// What arrow-rs reads of a file with 96-bit timestamps that was made of these rows.
+/// Writes these rows with 96-bit timestamps, and returns the rows that arrow-rs reads from the file.
 fn there_and_back(batches: &[RecordBatch], parquet: &str) -> Vec<RecordBatch> {
     let schema = SchemaDescriptor::new(Arc::new(parse_message_type(parquet).unwrap()));
     let options = ArrowWriterOptions::new().with_parquet_schema(schema).with_skip_arrow_metadata(true);
@@ -112,7 +112,7 @@ fn days_begin_at_midnight() {
     }
 }
 
-/// A column `t` of timestamps read in milliseconds, and how the parquet crate reads the same in nanoseconds.
+/// A column `t` of timestamps read in milliseconds, and the same column as the parquet crate reads it in nanoseconds.
 fn read_both(values: &[Int96]) -> [RecordBatch; 2] {
     let millis: TimestampMillisecondArray = values.iter().map(|v| Some(v.to_millis())).chain([None]).collect();
     let nanos: TimestampNanosecondArray = values.iter().map(|v| Some(v.to_nanos())).chain([None]).collect();
@@ -129,7 +129,7 @@ fn check(values: &[Int96]) -> Result<()> {
 }
 
 proptest! {
-    /// Of nanoseconds as a number of any size: those that 64 bits hold are read, others refused.
+    /// Nanoseconds may be a number of any size. Those that fit 64 bits are read, others are refused.
     #[test]
     fn what_nanoseconds_hold_is_known_to_the_last(
         values in vec(

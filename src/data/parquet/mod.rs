@@ -1,14 +1,14 @@
 //! Parquet data files to Arrow and back.
 //!
-//! `source` is the entry to reading. `file` opens a file and fetches its bytes; `checks` has what is checked and mended
-//! first. `plan` says which row groups, rows and columns are decoded; `row_groups` and `bloom_filters` leave out what
-//! the filter rules out. Flat columns are decoded here: `column_reader` reads the pages that `page_selection` names,
-//! with `column_chunk` and `values`. `read` leaves all other columns to the parquet crate.
+//! `source` is the entry to reading. `file` opens a file and fetches its bytes. `checks` has the checks and repairs
+//! that come first. `plan` says which row groups, rows and columns are decoded. `row_groups` and `bloom_filters` leave
+//! out rows that the filter rules out. Flat columns are decoded here: `column_reader` reads the pages that
+//! `page_selection` names, with `column_chunk` and `values`. `read` leaves all other columns to the parquet crate.
 //!
-//! `write` is the entry to writing. `schema` gives the Parquet schema, and `exact` the one of Paimon's files.
+//! `write` is the entry to writing. `schema` gives the Parquet schema, and `exact` gives that of Paimon's files.
 //! `properties` and `dictionary` say how columns are encoded.
 //!
-//! `import` adopts files of other writers, and `plain_columns` tells whether an engine can read a file on its own.
+//! `import` adopts files of other writers, and `plain_columns` finds out whether an engine can read a file by itself.
 
 pub(crate) mod bloom_filters;
 pub(crate) mod checks;

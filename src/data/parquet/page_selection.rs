@@ -1,4 +1,4 @@
-//! Which pages of flat column chunks are fetched: all, or those with rows that a filter may keep, by the file's page
+//! Selects the pages of flat column chunks to fetch: all, or those with rows that a filter may keep, by the file's page
 //! index.
 
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::row_groups::page_rows;
 /// The rows of a row group that are decoded: ascending ranges, apart from each other.
 pub(crate) type Selected = Vec<Range<usize>>;
 
-/// Those of each of the plan's row groups.
+/// The selected rows of each of the plan's row groups.
 pub(crate) fn selected_rows(plan: &DecodePlan) -> Vec<Selected> {
     let groups = plan.row_groups().map(|group| usize::try_from(group.num_rows()).unwrap_or(0));
     let Some(selection) = &plan.selection else {
@@ -39,7 +39,7 @@ pub(crate) fn selected_rows(plan: &DecodePlan) -> Vec<Selected> {
     groups.map(&mut of_group).collect()
 }
 
-/// What to fetch of a column chunk.
+/// The bytes to fetch from a column chunk.
 pub(crate) struct Fetch {
     /// Ascending ranges of the file.
     pub bytes: Vec<Range<u64>>,
@@ -48,7 +48,7 @@ pub(crate) struct Fetch {
 }
 
 impl Fetch {
-    /// For these rows of a row group; `None` if the recorded locations of pages are impossible.
+    /// Plans the fetch for these rows of a row group. `None` if the recorded locations of pages are impossible.
     pub(crate) fn of(file: &ParquetMetaData, group: usize, leaf: usize, selected: &[Range<usize>]) -> Option<Fetch> {
         let row_group = file.row_groups().get(group)?;
         let chunk = row_group.columns().get(leaf)?;
@@ -59,7 +59,7 @@ impl Fetch {
             return Some(Fetch { bytes: std::iter::once(first..end).collect(), rows: None });
         }
         let pages = file.offset_index()?.get(group)?.get(leaf)?.page_locations();
-        // What is before the first page is its dictionary.
+        // The bytes before the first page are the dictionary.
         let values = u64::try_from(pages.first()?.offset).ok()?;
         let (mut bytes, mut present) = (Vec::new(), Vec::new());
         extend(&mut bytes, first..values);
@@ -74,7 +74,7 @@ impl Fetch {
         Some(Fetch { bytes, rows: Some(present) })
     }
 
-    /// The pages: each of its ranges is the next that was fetched.
+    /// The pages. Each of its ranges is the next one in `fetched`.
     pub(crate) fn take(self, fetched: &mut impl Iterator<Item = Vec<u8>>) -> Pages {
         let mut parts: Vec<_> = fetched.take(self.bytes.len()).collect();
         let chunk = match parts.as_mut_slice() {
@@ -85,7 +85,7 @@ impl Fetch {
     }
 }
 
-/// Adds a range behind the others, or to the last where they touch.
+/// Adds a range after the others, or joins it to the last one if they touch.
 fn extend(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     match ranges.last_mut() {
         _ if range.is_empty() => {}

@@ -1,4 +1,4 @@
-//! Long strings that dictionaries make short, in files that do not say how long they are.
+//! Long strings that dictionaries make short, in files that do not record the lengths.
 
 use std::io::Write;
 
@@ -75,7 +75,7 @@ fn long_texts(dir: &TempDir, texts: &[&str]) -> (Schema, String) {
     (s, path)
 }
 
-/// Reads number, text and position of the rows that `filter` keeps; returns the rows of each batch and the numbers.
+/// Reads number, text and position of the rows that `filter` keeps. Returns the rows of each batch and the numbers.
 fn read_back(s: &Schema, path: &str, texts: &[&str], filter: BoundPredicate) -> (Vec<usize>, Vec<i32>) {
     let mut fields = s.fields.to_vec();
     fields.push(crate::types::Field::new(POS, "_pos", true, P::Long));
@@ -109,7 +109,7 @@ fn a_dictionary_of_long_strings_makes_small_batches() {
     assert!(sizes.iter().all(|rows| rows * 4 * MIB <= BATCH_BYTES as usize), "{sizes:?}");
 }
 
-/// What happens where a batch overflows, at any moment: the rows to come are those that were not given yet.
+/// A batch may overflow at any moment: the next rows are those that were not given yet.
 #[test]
 fn decoding_anew_gives_every_row_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ fn decoding_anew_gives_every_row_once() {
     }
 }
 
-/// Where no column is read, nothing but the footer says how many rows there are.
+/// Only the footer says how many rows there are if no column is read.
 #[test]
 fn claims_of_endless_rows_are_refused() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! Which columns of a Parquet file an engine's own reader reads correctly by name.
+//! Finds the columns of a Parquet file that an engine's own reader reads correctly by name.
 //!
 //! Engines read by name and by place, where this reader uses field ids. They know no defaults, and a column that the
-//! file lacks is null. So a column is plain only if that gives the same rows: no other column has its name in upper or
-//! lower case, engines know its stored type, and nothing inside it was renamed or is missing.
+//! file lacks is null. So a column is plain only if that gives the same rows. No other column may have its name in
+//! upper or lower case. Engines must know its stored type. Nothing inside it may be renamed or missing.
 
 use std::sync::Arc;
 
@@ -24,17 +24,17 @@ const TAKEN_NAMES: [&str; 2] = ["_metadata", "_tmp_metadata_row_index"];
 /// How the rows of a file can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Plain {
-    /// By names: of each wanted column the file's name, `None` for a column that is null in every row.
+    /// By names: the file's name of each wanted column, `None` for a column that is null in every row.
     Columns(Vec<Option<String>>),
     /// Only by our reader, for this reason.
     Not(String),
 }
 
 /// Reads the file's footer and says how its columns `wanted` can be read. A file that can't be opened is not plain: its
-/// reader will say so where it is read.
+/// reader will report the error.
 ///
 /// # Errors
-/// Of the store, if it fails otherwise than by not having the file.
+/// The store's errors, except that the file does not exist.
 pub(crate) fn plain_columns(
     store: &Arc<dyn Store>,
     context: &ReadContext,
@@ -91,7 +91,7 @@ fn columns_of(open: &ParquetFile, context: &ReadContext, file: &Arc<DataFile>, w
     Ok(Plain::Columns(names))
 }
 
-/// Why the column at `place` of the top level can't be read by name.
+/// The reason why the column at `place` of the top level can't be read by name.
 fn odd_name(columns: &[FileColumn], place: usize) -> Option<String> {
     let name = columns.get(place)?.field.name();
     if TAKEN_NAMES.iter().any(|taken| taken.eq_ignore_ascii_case(name)) {
@@ -103,7 +103,7 @@ fn odd_name(columns: &[FileColumn], place: usize) -> Option<String> {
     ambiguous(columns, place)
 }
 
-/// Why the name of the column at `place` is not unique among its siblings.
+/// The reason why the name of the column at `place` is not unique among its siblings.
 fn ambiguous(columns: &[FileColumn], place: usize) -> Option<String> {
     let name = columns.get(place)?.field.name().to_lowercase();
     let is_same = |(i, other): (usize, &FileColumn)| i != place && other.field.name().to_lowercase() == name;
@@ -115,7 +115,8 @@ struct Looker<'a> {
 }
 
 impl Looker<'_> {
-    /// Why a column whose name stands at `depth` of its path can't be read as `wanted` by others; `None` if it can.
+    /// The reason why engines can't read a column as `wanted`. Its name stands at `depth` of its path. `None` if they
+    /// can.
     fn misfit(&self, wanted: &Field, column: &FileColumn, depth: usize) -> Option<String> {
         match (&wanted.ty, column.field.data_type(), column.children.as_slice()) {
             (Type::Primitive(ty), stored, []) => self.leaf_misfit(ty, stored, column),

@@ -1,4 +1,4 @@
-//! What of a Parquet file is decoded: row groups, rows and columns.
+//! The parts of a Parquet file to decode: row groups, rows and columns.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) fn pruner<'a>(part: &FilePart<'a>) -> RowGroupPruner<'a> {
     RowGroupPruner::new(part.filter, part.schema, part.columns, part.constants)
 }
 
-/// What of the file is decoded.
+/// The parts of the file to decode.
 pub(crate) struct DecodePlan {
     pub(crate) metadata: ArrowReaderMetadata,
     pub(crate) groups: Vec<usize>,
@@ -36,14 +36,14 @@ impl DecodePlan {
         Ok(())
     }
 
-    /// Whether the decoder may be told to skip rows. Not in columns inside lists and maps: on damaged pages, whose
-    /// levels end before the values that they claim, parquet 59 then never returns. Reading such pages gives an error.
+    /// Whether the decoder may skip rows. It may not in columns inside lists and maps. There parquet 59 never returns
+    /// on damaged pages whose levels end before the claimed values. Reading such pages gives an error.
     pub(super) fn can_skip(&self) -> bool {
         let columns = self.metadata.parquet_schema().columns();
         !self.leaves.iter().filter_map(|&leaf| columns.get(leaf)).any(|c| c.max_rep_level() > 0)
     }
 
-    /// Rows that the decoder has to come across.
+    /// The number of rows that the decoder must pass.
     pub(super) fn rows(&self) -> u64 {
         match &self.selection {
             Some(selection) => selection.row_count() as u64,
@@ -55,8 +55,8 @@ impl DecodePlan {
         self.groups.iter().filter_map(|&i| self.metadata.metadata().row_groups().get(i))
     }
 
-    /// Rows of a batch: as many as asked for, fewer where rows are so large that a batch would not fit memory or the
-    /// 31-bit offsets of Arrow's strings.
+    /// Rows of a batch: as many as requested. There are fewer if large rows would not fit memory or the 31-bit offsets
+    /// of Arrow's strings.
     pub(crate) fn batch_rows(&self, wanted: usize) -> usize {
         let row_bytes = |group: &RowGroupMetaData| {
             let bytes: u64 = self.leaves.iter().filter_map(|&leaf| group.columns().get(leaf)).map(column_bytes).sum();
@@ -67,8 +67,8 @@ impl DecodePlan {
     }
 }
 
-/// Bytes that a column chunk has in memory, by what the file says. Nulls and values of a dictionary take hardly any in
-/// the file.
+/// Bytes that a column chunk takes in memory, by the sizes in the file. Nulls and values of a dictionary take hardly
+/// any in the file.
 fn column_bytes(chunk: &ColumnChunkMetaData) -> u64 {
     let bytes = chunk.uncompressed_size().max(chunk.unencoded_byte_array_data_bytes().unwrap_or(0)).max(0) as u64;
     let width = match chunk.column_descr().physical_type() {
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(plan.batch_rows(1000), 1000);
         assert_eq!(plan.batch_rows(0), 1);
         assert_eq!(plan.rows(), 50);
-        // What takes no bytes in the file takes some in memory.
+        // Values that take no bytes in the file take some in memory.
         let path = write(&dir, &s, vec![Arc::new(Int32Array::new_null(50)), Arc::new(Int64Array::new_null(50))]);
         let metadata = ParquetFile::open(&store, &path).unwrap().metadata;
         let plan = DecodePlan { metadata, groups: vec![0], selection: None, leaves: [0, 1].into() };

@@ -1,7 +1,7 @@
 //! How Parquet files are written: table properties `write.parquet.*` as settings of the Parquet writer.
 //!
-//! Bloom filters, statistics and dictionaries by column are for data files only, as in Java. A property of a column
-//! that the table lacks is ignored.
+//! Bloom filters, statistics and dictionaries of single columns are for data files only, as in Java. A property of a
+//! column that the table lacks is ignored.
 //!
 //! Source: Java Iceberg's `TableProperties` and `Parquet.WriteBuilder`.
 
@@ -21,7 +21,7 @@ use crate::types::Schema;
 const DATA: &str = "write.parquet.";
 const USABLE: &str = "zstd, snappy, gzip, lz4, brotli or uncompressed";
 
-/// False positives of a bloom filter that gives no `bloom-filter-fpp.column.X`.
+/// The rate of false positives of a bloom filter without `bloom-filter-fpp.column.X`.
 const BLOOM_FPP: f64 = 0.01;
 
 /// The settings of Parquet files.
@@ -111,8 +111,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// The nearest level that there is: Zstandard's own faster ones, below 0, are not to be had here, and 0 is its usual
-/// one.
+/// The nearest available level. Zstandard's faster levels below 0 are not available here, and 0 stands for its default.
 fn zstd_level(given: Option<i32>) -> i32 {
     match given {
         None | Some(0) => 3,
@@ -121,14 +120,14 @@ fn zstd_level(given: Option<i32>) -> i32 {
 }
 
 /// Distinct values that a filter of at most `most_bytes` bytes holds with a rate `fpp` of false positives. Parquet's
-/// split-block filter sets 8 bits a value. The writer makes it for that number and then folds it to what was needed.
+/// split-block filter sets 8 bits a value. The writer makes it for that number and then folds it to the needed size.
 fn values_of_bloom_filter(most_bytes: usize, fpp: f64) -> u64 {
-    // Sizes are powers of two, of 32 bytes at least.
+    // Sizes are powers of two, and at least 32 bytes.
     let bytes = 1u64 << most_bytes.max(32).ilog2();
     ((-(1.0 - fpp.powf(0.125)).ln() * bytes as f64) as u64).max(1)
 }
 
-/// Where the leaves are in the file, by their full names in the table.
+/// The paths of the leaves in the file, by their full names in the table.
 type ColumnPaths = HashMap<String, ColumnPath>;
 
 fn paths(schema: &Schema, parquet: &SchemaDescriptor) -> ColumnPaths {
@@ -140,8 +139,8 @@ fn paths(schema: &Schema, parquet: &SchemaDescriptor) -> ColumnPaths {
     parquet.columns().iter().filter_map(column).collect()
 }
 
-/// The settings for files with rows of `schema`, which is `parquet` in the file. `statistics_bytes` is what statistics
-/// are cut to, `metadata` what else the footer says.
+/// The settings for files with rows of `schema`, which is `parquet` in the file. Statistics are cut to
+/// `statistics_bytes`. The footer gets the pairs `metadata`.
 ///
 /// # Errors
 /// `InvalidInput` for a property that can't be read, naming it.

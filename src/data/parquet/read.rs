@@ -1,6 +1,7 @@
 //! Decodes Parquet by the parquet crate: all columns that [`super::column_reader`] does not read.
 //!
-//! Where the filter needs only some of the columns, they are decoded first, and the others only for rows that stay.
+//! If the filter needs only some of the columns, they are decoded first. The others are decoded only for rows that
+//! stay.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,21 +74,21 @@ pub(super) fn decode(
     Ok(Started { batches: Box::new(ParquetBatches::new(decoding, batch_rows)?), leaves, test, keys_tested: false })
 }
 
-/// What is decoded, and how. That is enough to restart.
+/// The plan of decoding. It is enough to restart.
 pub(crate) struct Decoding {
     file: ParquetFile,
     plan: DecodePlan,
     columns: ProjectionMask,
-    /// What the decoder tests, and the columns that takes.
+    /// The test of the decoder, and the columns that it needs.
     test: Option<(Arc<RowTest>, ProjectionMask)>,
-    /// The leaf columns that it begins each row group with.
+    /// The leaf columns that it reads first in each row group.
     first: BTreeSet<usize>,
     needs_positions: bool,
     tells_positions: bool,
 }
 
 impl Decoding {
-    /// What can be told of what the decoder will ask for: whole row groups, if none of their pages are left out.
+    /// The requests of the decoder that can be predicted: whole row groups, if none of their pages are left out.
     fn ahead(&self) -> GroupsAhead {
         match &self.plan.selection {
             None => GroupsAhead::new(self.plan.metadata.metadata(), &self.plan.groups, &self.first),
@@ -123,7 +124,7 @@ impl Decoding {
     }
 }
 
-/// What the predicate inside the decoder reports to the reader outside.
+/// The report of the predicate inside the decoder to the reader outside.
 #[derive(Debug, Default)]
 struct Seen {
     rows: AtomicU64,
@@ -132,13 +133,13 @@ struct Seen {
     kept: Mutex<Upcoming>,
 }
 
-/// What is known of the rows that leave the decoder.
+/// The known positions of the rows that leave the decoder.
 enum DecodedPositions {
-    /// All rows do; these are the positions of those to come, if they matter.
+    /// All rows leave it. These are the positions of the next rows, if they matter.
     All(Option<Upcoming>),
-    /// Only rows that the predicate kept; it tells where they are.
+    /// Only rows that the predicate kept. It reports their positions.
     Kept,
-    /// Only rows that the predicate kept; it does not matter where they are.
+    /// Only rows that the predicate kept. Their positions do not matter.
     Unknown,
 }
 
@@ -159,12 +160,12 @@ pub(crate) struct ParquetBatches {
     expected_rows: u64,
     /// Rows returned so far.
     given: u64,
-    /// Rows to come that were given before the decoder restarted.
+    /// Next rows that were given before the decoder restarted.
     skip: u64,
 }
 
 impl ParquetBatches {
-    /// All rows of a plan from the one after `skip` others on.
+    /// All rows of a plan after the first `skip` rows.
     pub(crate) fn after(file: ParquetFile, plan: DecodePlan, batch_rows: usize, skip: u64) -> Result<ParquetBatches> {
         let columns = ProjectionMask::leaves(file.parquet_schema(), plan.leaves.iter().copied());
         let first = plan.leaves.clone();
@@ -179,8 +180,8 @@ impl ParquetBatches {
         Ok(ParquetBatches { decoding, batch_rows, decoder, ahead, positions, seen, expected_rows, given: 0, skip: 0 })
     }
 
-    /// The next batch of the decoder. Dictionaries and shared prefixes make long strings short, and not all writers say
-    /// how long they are: where that shows, it restarts with smaller batches.
+    /// The next batch of the decoder. Dictionaries and shared prefixes make long strings short, and not all writers
+    /// record their lengths. If a batch gets too large, the decoder restarts with smaller batches.
     fn next_decoded(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             let Some(decoder) = &mut self.decoder else { return Ok(None) };
@@ -254,7 +255,7 @@ impl ParquetBatches {
         }
     }
 
-    /// A decoder ends quietly when pages hold fewer rows than their row group says; rows would be lost.
+    /// A decoder ends without an error when pages hold fewer rows than their row group says. Rows would be lost.
     fn check_rows(&self) -> Result<()> {
         match self.seen.rows.load(Ordering::Relaxed) {
             seen if seen == self.expected_rows => Ok(()),
@@ -274,16 +275,16 @@ impl Iterator for ParquetBatches {
     }
 }
 
-/// The test as the decoder runs it.
+/// The test in the form that the decoder runs.
 struct DecoderTest {
     test: Arc<RowTest>,
-    /// Of the rows to come, if positions matter.
+    /// The positions of the next rows, if they matter.
     positions: Option<Upcoming>,
     tells_positions: bool,
 }
 
 impl DecoderTest {
-    /// It counts rows, and leaves an error where the reader finds it whole.
+    /// It counts rows, and keeps the whole error for the reader.
     fn row_filter(mut self, mask: ProjectionMask, seen: Arc<Seen>) -> RowFilter {
         let predicate = ArrowPredicateFn::new(mask, move |batch: RecordBatch| {
             seen.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);

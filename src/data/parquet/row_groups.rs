@@ -1,6 +1,6 @@
-//! Which row groups and pages of a Parquet file a task has to read.
+//! Selects the row groups and pages of a Parquet file that a task has to read.
 //!
-//! A row group belongs to the task that holds its middle byte. Of those, statistics and page indexes leave out what the
+//! A row group belongs to the task that holds its middle byte. Statistics and page indexes leave out rows that the
 //! filter can't match. Both implement [`Bounds`], and the one pruning algorithm decides.
 
 use std::collections::{BTreeSet, HashMap};
@@ -27,8 +27,8 @@ use crate::expr::bounds::{Presence, Verdict, evaluate_leaf, may_match};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Bounds, ColumnBounds, Op};
 use crate::types::{FieldId, PrimitiveType, Schema, Value, ValueRef};
 
-/// The row groups whose middle byte lies in `range` (so parquet-mr divides a file among its splits: every row group has
-/// one middle, hence one task).
+/// The row groups whose middle byte lies in `range`. parquet-mr divides a file among its splits in this way. Every row
+/// group has one middle, so it belongs to one task.
 pub(crate) fn in_range(metadata: &ParquetMetaData, range: Range<i64>) -> Vec<usize> {
     let middle = |group: &RowGroupMetaData| {
         let start = group.columns().first().map_or(0, |first| {
@@ -41,7 +41,7 @@ pub(crate) fn in_range(metadata: &ParquetMetaData, range: Range<i64>) -> Vec<usi
     groups.filter(|(_, group)| range.contains(&middle(group))).map(|(i, _)| i).collect()
 }
 
-/// What is known of one column in some rows.
+/// The bounds and nulls of one column in some rows.
 #[derive(Debug, Default)]
 struct Known {
     lower: Option<Value>,
@@ -50,7 +50,7 @@ struct Known {
     nans: Presence,
 }
 
-/// What is known of a filter's columns in some rows.
+/// The bounds and nulls of a filter's columns in some rows.
 #[derive(Debug, Default)]
 struct KnownColumns(HashMap<FieldId, Known>);
 
@@ -81,7 +81,7 @@ pub(crate) struct RowGroupPruner<'a> {
 }
 
 impl<'a> RowGroupPruner<'a> {
-    /// For a filter on columns of `schema`, over a file with these columns and partition values.
+    /// Makes a pruner for a filter on columns of `schema`, over a file with these columns and partition values.
     pub(crate) fn new(filter: &'a BoundPredicate, schema: &Schema, file: &FileColumns, constants: &Constants) -> Self {
         let mut columns = HashMap::new();
         filter.for_each_leaf(&mut |leaf| {
@@ -100,7 +100,8 @@ impl<'a> RowGroupPruner<'a> {
         may_match(self.filter, &KnownColumns(self.columns.iter().filter_map(known).collect()))
     }
 
-    /// The rows of these row groups that may match by the page index, counted through all of them; `None` if all may.
+    /// The rows of these row groups that may match by the page index. Rows are counted through all of the groups.
+    /// `None` if all may match.
     pub(crate) fn select_rows(&self, metadata: &ParquetMetaData, groups: &[usize]) -> Option<RowSelection> {
         let mut selected: Vec<Range<usize>> = Vec::new();
         let mut total = 0usize;
@@ -163,7 +164,7 @@ impl ChunkColumn {
         let row_group = metadata.row_groups().get(group)?;
         let chunk = row_group.columns().get(index)?;
         let required = chunk.column_descr().max_def_level() == 0;
-        // Of a writer that counts nulls twice, only the count is wrong.
+        // Some writers count nulls twice. Then only the count is wrong.
         let counted = !writer_faults(metadata).null_counts;
         let statistics = chunk.statistics().filter(|s| !counted || !contradicts(chunk, s));
         let Some(statistics) = statistics else { return Some(self.known(required, None, false)) };
@@ -186,7 +187,7 @@ impl ChunkColumn {
         let (columns, offsets) = (metadata.column_index()?, metadata.offset_index()?);
         let column = columns.get(group)?.get(*index)?;
         let ranges = page_rows(offsets.get(group)?.get(*index)?.page_locations(), rows)?;
-        // A column without an index of its own has no page count to ask for.
+        // A column without its own index has no page count.
         if matches!(column, ColumnIndexMetaData::NONE) || column.num_pages() != ranges.len() as u64 {
             return None;
         }
@@ -217,7 +218,7 @@ impl ChunkColumn {
         Some(ranges.into_iter().enumerate().map(known).collect())
     }
 
-    /// What the number of nulls says. Statistics never count NaNs, so floats may always have them.
+    /// The knowledge from the number of nulls. Statistics never count NaNs, so floats may always have them.
     fn known(&self, required: bool, nulls: Option<u64>, all_null: bool) -> Known {
         let nulls = match nulls {
             _ if all_null => Presence::Everywhere,
@@ -229,7 +230,7 @@ impl ChunkColumn {
         Known { lower: None, upper: None, nulls, nans }
     }
 
-    /// The same value, or null, in every row.
+    /// The bounds of a column with the same value, or null, in every row.
     fn always(&self, value: Option<&Value>) -> Option<Known> {
         let Some(value) = value else { return Some(self.known(false, None, true)) };
         let array = constant(Some(value), &self.ty, 1).ok()?;
@@ -240,8 +241,8 @@ impl ChunkColumn {
     }
 
     /// Bounds of the table's type from arrays of the file's type. Every cast keeps order, so it may be applied to
-    /// bounds; one that fails leaves them unknown. A bound that is NaN says that the writer did not leave NaNs out:
-    /// both go.
+    /// bounds. A cast that fails leaves them unknown. A bound that is NaN shows that the writer did not leave NaNs out.
+    /// Then both bounds are dropped.
     fn bounds(&self, cast: &Cast, lower: &ArrayRef, upper: &ArrayRef, at: usize) -> (Option<Value>, Option<Value>) {
         let value = |array: &ArrayRef| {
             let one = cast.apply(&array.slice(at, 1)).ok()?;
@@ -254,7 +255,7 @@ impl ChunkColumn {
     }
 }
 
-/// Whether statistics say of a column chunk what can't be, so that nothing of them can be believed.
+/// Whether the statistics of a column chunk are impossible, so that none of them can be trusted.
 fn contradicts(chunk: &ColumnChunkMetaData, statistics: &Statistics) -> bool {
     let Some(nulls) = statistics.null_count_opt() else { return false };
     let (nulls, values) = (i64::try_from(nulls).unwrap_or(i64::MAX), chunk.num_values());
@@ -263,7 +264,7 @@ fn contradicts(chunk: &ColumnChunkMetaData, statistics: &Statistics) -> bool {
     nulls > values || (required && nulls > 0) || (nulls == values && nulls > 0 && has_ends)
 }
 
-/// The same of a column index. Some writers call all pages null where they have no statistics; parquet-java ignores
+/// The same for a column index. Some writers mark all pages as null if they have no statistics. parquet-java ignores
 /// such an index, too (GH-3457).
 fn index_contradicts(column: &ColumnDescriptor, index: &ColumnIndexMetaData, pages: &[Range<usize>]) -> bool {
     let (required, flat) = (column.max_def_level() == 0, column.max_rep_level() == 0);
@@ -282,7 +283,7 @@ fn index_contradicts(column: &ColumnDescriptor, index: &ColumnIndexMetaData, pag
     pages.iter().enumerate().any(contradicts)
 }
 
-/// What the statistics of these row groups say of a column in all rows: that it lies between two values, or is null.
+/// The range of a column in all rows, by the statistics of these row groups: it lies between two values, or is null.
 /// `True` if they don't show it.
 pub(crate) fn range_of(
     metadata: &ParquetMetaData,
@@ -321,7 +322,8 @@ pub(crate) fn range_of(
     range().unwrap_or(BoundPredicate::True)
 }
 
-/// Whether statistics, filters and keys order values of this type alike: floats and UUIDs have several orders.
+/// Whether statistics, filters and keys have the same order for values of this type. Floats and UUIDs have several
+/// orders.
 fn has_one_order(ty: &PrimitiveType) -> bool {
     use PrimitiveType as P;
     let times = matches!(ty, P::Date | P::Time | P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs);
@@ -338,7 +340,7 @@ pub(crate) fn page_rows(pages: &[PageLocation], rows: usize) -> Option<Vec<Range
 }
 
 /// Whether the offset index of these leaf columns describes pages that lie in their column chunks and tile their rows.
-/// A reader that skips by an index that does not would give wrong rows.
+/// Otherwise a reader that skips by the index would give wrong rows.
 pub(crate) fn index_is_consistent(metadata: &ParquetMetaData, groups: &[usize], leaves: &BTreeSet<usize>) -> bool {
     let consistent = |group: usize, leaf: usize| -> Option<bool> {
         let row_group = metadata.row_groups().get(group)?;

@@ -45,7 +45,7 @@ fn pages_must_tile_their_row_group() {
     }
 }
 
-/// Two columns, sorted one way and the other, in groups of 50 rows and pages of 10.
+/// Two columns, one ascending and one descending, in groups of 50 rows and pages of 10.
 #[test]
 fn statistics_and_page_indexes_leave_little_to_read() {
     let s = schema(vec![field(1, "up", PrimitiveType::Int), field(2, "down", PrimitiveType::Long)]);
@@ -87,7 +87,7 @@ fn statistics_and_page_indexes_leave_little_to_read() {
 /// Whether a test with a literal keeps a value.
 type Keeps = fn(i64, i64) -> bool;
 
-/// What a writer records of a column, and whether it shows by itself that it is wrong.
+/// The wrong statistics that a writer records for a column.
 #[derive(Clone, Copy, Debug)]
 struct Lie {
     swapped: bool,
@@ -106,8 +106,8 @@ fn lied(footer: &ParquetMetaData, least: i64, greatest: i64, lie: Lie) -> Parque
 }
 
 proptest! {
-    /// Statistics that contradict themselves hide no row: bounds the wrong way round, and as many nulls as values (or
-    /// more) although there are bounds.
+    /// Statistics that contradict themselves hide no row. Bounds are swapped, or there are at least as many nulls as
+    /// values although there are bounds.
     #[test]
     fn no_lie_in_statistics_hides_a_row(
         values in prop::collection::vec(prop::option::weighted(0.7, -9i64..9), 1..12),

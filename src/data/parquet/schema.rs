@@ -1,7 +1,8 @@
 //! The Parquet schema of a table's files.
 //!
-//! Source: Iceberg specification, Appendix A, "Parquet". Built from the table's schema rather than from Arrow's, so
-//! that every level has its field id, uuid its annotation and decimals the physical type that the specification wants.
+//! Source: Iceberg specification, Appendix A, "Parquet". The schema is built from the table's schema rather than from
+//! Arrow's. So every level has its field id, uuid has its annotation, and decimals have the physical type of the
+//! specification.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,13 +21,13 @@ const VARIANT_VERSION: i8 = 1;
 /// Columns of type unknown have no place in files: see [`without_unknown`].
 ///
 /// # Errors
-/// `Unsupported` for types that can't be written: unknown, and what the Parquet library does not take.
+/// `Unsupported` for types that can't be written: unknown, and types that the Parquet library does not take.
 pub(crate) fn to_parquet(schema: &Schema) -> Result<SchemaDescriptor> {
     let root = ParquetType::group_type_builder("table").with_fields(members(&schema.fields)?).build();
     Ok(SchemaDescriptor::new(Arc::new(root.map_err(|e| refused(e, "table"))?)))
 }
 
-/// What of a schema is in files: all but columns of type unknown, which hold only nulls.
+/// The part of a schema that is in files: all but columns of type unknown, which hold only nulls.
 ///
 /// # Errors
 /// `Unsupported` for lists, maps and structs that have nothing else.
@@ -63,7 +64,7 @@ pub(super) fn refused(e: parquet::errors::ParquetError, name: &str) -> Error {
     Error::unsupported("the column can't be written to Parquet").with("column", name).because(e)
 }
 
-/// The fields of a struct, under names that Avro-based readers accept. Two names that would become one stay as they
+/// The fields of a struct, under names that Avro-based readers accept. Two names that would become equal stay as they
 /// are.
 fn members(fields: &[Field]) -> Result<Vec<TypePtr>> {
     let taken: HashSet<&str> = fields.iter().map(|f| f.name.as_str()).collect();
@@ -131,7 +132,7 @@ fn decimal_bytes(precision: u8) -> i32 {
     crate::types::decimal::bytes_of_precision(precision) as i32
 }
 
-/// How a value is stored, and what it is.
+/// The physical type of a value, and its logical type.
 ///
 /// # Errors
 /// `Unsupported` for types that are never written.
@@ -180,8 +181,8 @@ pub(crate) fn leaf(p: &PrimitiveType) -> Result<(Physical, Option<LogicalType>)>
     })
 }
 
-/// The name with every character that Avro does not allow written as `_x2D` (digits in front as `_1`). Characters
-/// beyond the basic plane become two such escapes, being two characters to Java.
+/// The name in a form that Avro allows. Every other character is written as `_x2D` (a first digit as `_1`). Characters
+/// beyond the basic plane become two such escapes, because Java counts them as two.
 pub(crate) fn avro_name(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for (i, c) in name.chars().enumerate() {

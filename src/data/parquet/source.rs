@@ -33,7 +33,7 @@ impl ParquetSource {
     /// Opens it.
     ///
     /// # Errors
-    /// As [`ParquetFile::open`].
+    /// The errors of [`ParquetFile::open`].
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<ParquetSource> {
         let file = ParquetFile::open(store, path)?;
         let groups = (0..file.footer().num_row_groups()).collect();
@@ -102,7 +102,7 @@ impl FormatFile for ParquetSource {
     }
 }
 
-/// Rejects row groups whose numbers contradict themselves, before they are relied on.
+/// Rejects row groups whose numbers contradict themselves, before the numbers are used.
 fn check_row_groups(metadata: &ParquetMetaData, groups: &[usize]) -> Result<()> {
     for group in groups.iter().filter_map(|&i| metadata.row_groups().get(i)) {
         let rows = group.num_rows();

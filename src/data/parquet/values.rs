@@ -1,6 +1,6 @@
 //! Gathers values of flat Parquet columns into one Arrow array.
 //!
-//! [`GatheredValues`] takes the wanted values of a page, as spans. It never sees nulls: they get their places when the
+//! [`GatheredValues`] takes the wanted values of a page, as spans. It never sees nulls. They get their places when the
 //! array is made. Values of a dictionary stay indices until then.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::codec::parquet::rle::PackedRuns;
 use crate::codec::parquet::thrift::Flaw;
 use crate::error::Error;
 
-/// Why an array does not come about.
+/// The reason why no array can be made.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// The pages contradict themselves.
@@ -56,10 +56,10 @@ impl From<ArrowError> for Stop {
 
 const EARLY: Flaw = "its values end early";
 
-/// Values of a page, by number: first and how many.
+/// Values of a page: the number of the first, and the count.
 pub(crate) type Span = (usize, usize);
 
-/// What becomes of a column's values.
+/// How a column's values become Arrow values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FlatKind {
     pub data_type: DataType,
@@ -73,17 +73,17 @@ enum ValueLayout {
     Same(usize),
     /// Little-endian numbers of 4 bytes, decimals of 16 in Arrow.
     Int32Decimal,
-    /// Likewise of 8 bytes.
+    /// Little-endian numbers of 8 bytes, decimals of 16 in Arrow.
     Int64Decimal,
     /// Big-endian numbers of this width in bytes; in Arrow they are decimals of 16 bytes.
     BigEndian(usize),
     Bits,
-    /// Each behind its length.
+    /// Byte strings, each after its length.
     Bytes,
 }
 
 impl FlatKind {
-    /// What the column is read as; `None` if not here.
+    /// The kind in which the column is read; `None` if it can't be read here.
     pub(crate) fn of(column: &ColumnDescriptor, data_type: &DataType) -> Option<FlatKind> {
         use DataType as D;
         use PhysicalType as P;
@@ -120,10 +120,10 @@ impl FlatKind {
 /// Spans are few if at most one of this number of values begins a span.
 const FEW: usize = 16;
 
-/// Most bytes that are reserved for values that are yet to come.
+/// Most bytes that are reserved for later values.
 const RESERVED: usize = 32 << 20;
 
-/// Values so far.
+/// The values gathered so far.
 #[derive(Debug)]
 enum Gathered {
     None,
@@ -131,7 +131,7 @@ enum Gathered {
     Decimals(Vec<i128>),
     Bits(BooleanBufferBuilder),
     Bytes(Vec<i32>, Vec<u8>),
-    /// Of a dictionary.
+    /// Indices into a dictionary.
     Indices(Vec<u32>),
 }
 
@@ -141,10 +141,10 @@ pub(crate) struct GatheredValues {
     kind: Arc<FlatKind>,
     /// Rows that are likely to come.
     expected: usize,
-    /// What is done: values of a dictionary and plain ones don't mix.
+    /// The finished arrays: values of a dictionary and plain ones don't mix.
     done: Vec<ArrayRef>,
     gathered: Gathered,
-    /// Of the rows gathered.
+    /// The nulls of the rows gathered.
     nulls: NullBufferBuilder,
 }
 
@@ -171,7 +171,7 @@ impl GatheredValues {
         self.nulls.append_n_non_nulls(rows);
     }
 
-    /// Before rows of plain values are added: parts them from values of a dictionary.
+    /// Prepares for rows of plain values. They are kept separate from values of a dictionary.
     pub(crate) fn expect_plain(&mut self, dictionary: Option<&ArrayRef>) -> PageResult<()> {
         if matches!(self.gathered, Gathered::Indices(_)) {
             self.flush(dictionary)?;
@@ -194,7 +194,7 @@ impl GatheredValues {
         Ok(())
     }
 
-    /// Before rows of a dictionary's values are added: parts them from plain values.
+    /// Prepares for rows of a dictionary's values. They are kept separate from plain values.
     pub(crate) fn expect_indices(&mut self) -> PageResult<()> {
         if !matches!(self.gathered, Gathered::Indices(_)) {
             self.flush(None)?;
@@ -203,8 +203,8 @@ impl GatheredValues {
         Ok(())
     }
 
-    /// Adds `spans` of the next `count` plain values, which start at byte `at` of the page and are a part of the `left`
-    /// that it still has.
+    /// Adds `spans` of the next `count` plain values. The values start at byte `at` of the page, which still has `left`
+    /// of them.
     pub(crate) fn plain(
         &mut self,
         (page, at): (&[u8], &mut usize),
@@ -278,7 +278,7 @@ impl GatheredValues {
                 runs.take(page, count, indices)?;
                 inside(indices.get(before..).unwrap_or_default())?;
             }
-            // Runs are passed over at once.
+            // Runs are skipped at once.
             spans if spans.len() < count / FEW => {
                 let mut at = 0;
                 for &(first, count) in spans {
@@ -389,7 +389,7 @@ fn texts(
         for _ in 0..count {
             let (text, length) = next(&mut rest)?;
             append(values, text, length);
-            // Checked below: no page is so large that these wrap around.
+            // The range is checked below. No page is so large that these numbers wrap around.
             offsets.push(values.len() as i32);
         }
         at = first + count;
@@ -426,7 +426,7 @@ fn big_endian(bytes: &[u8]) -> i128 {
     i128::from_be_bytes(out)
 }
 
-/// The values with a place for each null.
+/// Spreads the values, with a place for each null.
 fn spread<T: Copy + Default>(dense: &[T], nulls: &NullBuffer) -> Vec<T> {
     let mut out = Vec::with_capacity(nulls.len());
     let mut rest = dense;
@@ -437,7 +437,7 @@ fn spread<T: Copy + Default>(dense: &[T], nulls: &NullBuffer) -> Vec<T> {
             64 => out.extend_from_slice(values),
             0 => out.resize(out.len() + rows, T::default()),
             _ => {
-                // Without branches, which nulls at random would mislead.
+                // The loop has no branches, because random nulls would mislead branch prediction.
                 let mut next = 0;
                 out.extend((0..rows).map(|row| {
                     let valid = word >> row & 1;
@@ -452,7 +452,7 @@ fn spread<T: Copy + Default>(dense: &[T], nulls: &NullBuffer) -> Vec<T> {
     out
 }
 
-/// As [`spread`], for values of `width` bytes each.
+/// Does the same as [`spread`], for values of `width` bytes each.
 fn spread_bytes(dense: &MutableBuffer, width: usize, nulls: &NullBuffer) -> Buffer {
     match width {
         4 => return Buffer::from_vec(spread(dense.typed_data::<u32>(), nulls)),

@@ -89,7 +89,7 @@ impl ParquetSettings {
     }
 }
 
-/// The bytes' way to the store; what it holds can be taken out for the final step.
+/// The bytes' way to the store. The store's writer can be taken out for the final step.
 struct Sink(Option<Box<dyn StoreWriter>>);
 
 impl Sink {
@@ -108,7 +108,7 @@ impl Write for Sink {
     }
 }
 
-/// A Parquet file being written. Dropped before [`NewParquetFile::finish`] it leaves nothing behind.
+/// A Parquet file being written. It leaves no file if it is dropped before [`NewParquetFile::finish`].
 pub(crate) struct NewParquetFile {
     path: String,
     settings: Arc<ParquetSettings>,
@@ -130,7 +130,8 @@ fn count_nans(array: &ArrayRef) -> i64 {
     }
 }
 
-/// The crate's error for one of the Parquet writer: a failed store underneath, or else data that it does not take.
+/// The error of this crate for an error of the Parquet writer: either the store failed, or the writer does not take the
+/// data.
 fn write_error(path: &str, e: ParquetError) -> Error {
     if let ParquetError::External(source) = &e
         && let Some(io) = source.downcast_ref::<io::Error>()
@@ -149,7 +150,7 @@ impl NewParquetFile {
     /// Begins a file at `path`.
     ///
     /// # Errors
-    /// What [`Store::create`] gives.
+    /// The errors of [`Store::create`].
     pub(crate) fn create(store: &dyn Store, path: String, settings: Arc<ParquetSettings>) -> Result<Self> {
         let sink = Some(Sink(Some(store.create(&path)?)));
         let nan_counts = settings.floats.iter().map(|f| (f.id, 0)).collect();

@@ -1,8 +1,8 @@
 //! Field ids for the columns of a Paimon table's data files.
 //!
 //! The columns of a file are those of the schema that it was written with, by name at every depth. Elements, keys and
-//! values are found by their place. Ids in the file don't count: only Parquet files have them, and variants have other
-//! ids inside. Where the type of a column was changed since, its values are cast.
+//! values are found by their place. Ids in the file are ignored: only Parquet files have them, and variants have other
+//! ids inside. Values are cast if the type of their column was changed since.
 //!
 //! Source: Paimon specification, "Schema"; where it is silent, Java's `FormatReaderMapping` and `SpecialFields`.
 
@@ -17,7 +17,7 @@ const SEQUENCE: &str = "_SEQUENCE_NUMBER";
 const KIND: &str = "_VALUE_KIND";
 const ROW_NUMBER: &str = "_ROW_ID";
 
-/// The two columns that files of tables with a key have besides those of the table.
+/// The two columns that files of tables with a key have in addition to the table's columns.
 pub(crate) fn key_value_columns() -> [Field; 2] {
     [
         Field::new(SEQUENCE_ID, SEQUENCE, false, PrimitiveType::Long),
@@ -40,7 +40,7 @@ impl FileColumns {
     /// Gives the columns of a Paimon table's data file their ids, to be read as columns of `wanted`.
     ///
     /// # Errors
-    /// As [`columns_of`]; `Unsupported` for types that are not cast to what their column has now.
+    /// The errors of [`columns_of`]; `Unsupported` for types that can't be cast to the column's current type.
     pub(crate) fn identify_bucket_file(
         &mut self,
         buckets: &BucketContext,
@@ -99,7 +99,7 @@ impl Namer<'_> {
         Ok(())
     }
 
-    /// The cast from the type that a leaf column had to the one it has.
+    /// The cast from the old type of a leaf column to its current type.
     fn cast(&self, stored: &PrimitiveType, id: FieldId) -> Result<Option<DeclaredCast>> {
         let Some(Type::Primitive(wanted)) = self.wanted.field(id).map(|f| &f.ty) else { return Ok(None) };
         let declared = |schema: i64| self.buckets.declared.get(&schema).and_then(|types| types.get(&id));

@@ -1,8 +1,8 @@
 //! Casts leaf values from the type that a file stores to the type that the table has now, and makes arrays of single
 //! values.
 //!
-//! Besides the promotions of schema evolution (specification, "Schema Evolution") it reads what other writers than
-//! Java's store: narrow and unsigned integers, times and timestamps in other units, text without its annotation.
+//! It does the promotions of schema evolution (specification, "Schema Evolution"). It also reads types of writers other
+//! than Java's: narrow and unsigned integers, times and timestamps in other units, text without its annotation.
 
 use std::sync::Arc;
 
@@ -27,17 +27,17 @@ use crate::types::{PrimitiveType, Value, temporal};
 pub(crate) struct Cast {
     step: CastStep,
     target: DataType,
-    /// What happens to the values after that.
+    /// The cast of the values after that.
     then: Option<DeclaredCast>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum CastStep {
-    /// It has the type already.
+    /// The array has the type already.
     None,
     /// The column is always null.
     Nulls,
-    /// The same numbers of another zone.
+    /// The same numbers in another zone.
     Zone,
     /// The same unscaled numbers with more digits.
     Precision,
@@ -64,7 +64,7 @@ impl Cast {
         Ok(step(from, to, &target).map(|step| Cast { step, target, then: None }))
     }
 
-    /// This, and another cast after it.
+    /// This cast, and another cast after it.
     pub(crate) fn then(self, next: DeclaredCast) -> Cast {
         Cast { then: Some(next), ..self }
     }
@@ -72,7 +72,7 @@ impl Cast {
     /// Converts.
     ///
     /// # Errors
-    /// `CorruptTable` if a value does not fit the table's type; as [`DeclaredCast::apply`].
+    /// `CorruptTable` if a value does not fit the table's type; the errors of [`DeclaredCast::apply`].
     pub(crate) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
         let converted = self.convert(array).map_err(|e| {
             Error::corrupt(format!("a stored value does not fit the column's type {}", self.target)).because(e)
@@ -221,7 +221,7 @@ fn fixed<'a>(values: impl Iterator<Item = &'a [u8]>, length: i32) -> Result<Arra
     Ok(Arc::new(array))
 }
 
-/// A value of an older, narrower type as one of `ty`; `None` if it needs no change or has no way there.
+/// Converts a value of an older, narrower type to `ty`. `None` if it needs no change or can't be converted.
 fn promote(value: &Value, ty: &PrimitiveType) -> Option<Value> {
     use PrimitiveType as P;
     Some(match (value, ty) {

@@ -17,7 +17,7 @@ use crate::types::metadata_columns::{FILE, PARTITION, SPEC_ID};
 use crate::types::transform::format_partition_value;
 use crate::types::{Field, FieldId, PrimitiveType, Transform, Type, Value};
 
-/// What is known of a file's rows without opening it.
+/// The values in a file's rows that are known without opening it.
 #[derive(Clone, Debug)]
 pub(crate) struct Constants {
     file: Arc<DataFile>,
@@ -39,7 +39,7 @@ impl Constants {
         &self.file
     }
 
-    /// The value in every row of a column that the file does not store, if that is known.
+    /// The value in every row of a column that the file does not store, if it is known.
     pub(crate) fn get(&self, id: FieldId) -> Option<&Option<Value>> {
         self.values.get(&id)
     }
@@ -91,8 +91,8 @@ fn text_of(field: &PartitionValue) -> Option<String> {
     Some(format_partition_value(Some(value.as_ref()), &field.transform, &field.ty))
 }
 
-/// What is known before a file is opened: which one it is. Columns may be stored with other values than the partition
-/// has, so those of the table stay unknown.
+/// The file's path and spec id are known before it is opened. Columns may be stored with other values than the
+/// partition has, so the table's columns stay unknown.
 impl Bounds for Constants {
     fn column<'a>(&'a self, id: FieldId, _ty: &PrimitiveType) -> ColumnBounds<'a> {
         match self.get(id) {

@@ -1,4 +1,4 @@
-//! What a column holds in the rows of files that are older than the column.
+//! The values of a column in the rows of files that are older than the column.
 //!
 //! Source: Iceberg specification, "Default values" and Appendix D, "JSON single-value serialization". A struct's
 //! default leaves the values of its members to their own defaults; a member's default shows wherever the struct is not
@@ -36,10 +36,10 @@ pub(crate) fn initial_row(field: &Field) -> Result<Option<ArrayRef>> {
     json.map(|json| row(field, json).map_err(|e| e.with("default_of", &field.name))).transpose()
 }
 
-/// The write default of any column: what new rows hold that do not give it. Otherwise as [`initial_row`].
+/// The write default of any column: the value of new rows that do not give one. The form is that of [`initial_row`].
 ///
 /// # Errors
-/// As [`initial_row`].
+/// The errors of [`initial_row`].
 pub(crate) fn write_row(field: &Field) -> Result<Option<ArrayRef>> {
     let written = |f: &Field| Field { initial_default: f.write_default.clone(), ..f.clone() };
     let ty = match &field.ty {
@@ -52,7 +52,7 @@ pub(crate) fn write_row(field: &Field) -> Result<Option<ArrayRef>> {
 /// `rows` times the only row of an array.
 ///
 /// # Errors
-/// `CorruptTable` if text or bytes would exceed what an array holds.
+/// `CorruptTable` if text or bytes would be too large for an array.
 pub(crate) fn repeat(row: &ArrayRef, rows: usize) -> Result<ArrayRef> {
     take(row, &UInt32Array::from(vec![0; rows]), None)
         .map_err(|e| Error::corrupt("a default value is too large to be repeated in each row of a batch").because(e))
@@ -61,7 +61,7 @@ pub(crate) fn repeat(row: &ArrayRef, rows: usize) -> Result<ArrayRef> {
 fn value(json: &Json, ty: &PrimitiveType) -> Result<Option<Value>> {
     let read = value_from_json(json, ty);
     match (ty, &read) {
-        // Such a column may have been a date when it got its default.
+        // The column may have been a date when it got its default.
         (PrimitiveType::Timestamp | PrimitiveType::TimestampNs, Err(_)) => {
             value_from_json(json, &PrimitiveType::Date).or(read)
         }

@@ -1,6 +1,6 @@
 //! Random schema evolutions against a model of rows: columns are added with and without defaults, dropped, renamed,
-//! moved and widened, at the top, in structs, and in structs inside lists and maps; files are written on the way. Every
-//! file, read by the last schema, has the rows that the model says, whatever filter is put on them.
+//! moved and widened. This happens at the top, in structs, and in structs inside lists and maps. Files are written on
+//! the way. Every file, read by the last schema, has the rows of the model, with any filter.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::types::{Field, FieldId, PrimitiveType as P, Schema, Type, Value};
 
 const DAY: i64 = 86_400_000_000;
 
-/// Leaf types in pairs of one and what it widens to. Their values are numbers, in the same order.
+/// Leaf types in pairs: a type and the type that it widens to. Their values are numbers, in the same order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Leaf {
     Int,
@@ -116,7 +116,7 @@ impl Column {
         Field { initial_default: default, ..Field::new(self.id, self.name.clone(), false, ty) }
     }
 
-    /// A new column; what is inside it has no defaults unless it is a struct with a default.
+    /// A new column. Columns inside it have no defaults unless it is a struct with a default.
     fn new(choices: &mut Choices, next_id: &mut FieldId, depth: usize) -> Column {
         *next_id += 1;
         let id = *next_id;
@@ -239,7 +239,7 @@ impl Column {
     }
 }
 
-/// Changes a struct's members, or what is below one of them.
+/// Changes a struct's members, or the columns below one of them.
 fn evolve(members: &mut Vec<Column>, choices: &mut Choices, next_id: &mut FieldId, depth: usize) {
     let at = choices.below(members.len());
     match choices.below(8) {
@@ -270,7 +270,7 @@ fn table(columns: &[Column]) -> Schema {
     Schema::new(0, columns.iter().map(Column::field).collect::<Vec<_>>(), Vec::new())
 }
 
-/// The leaves that a filter can ask about, by their way through structs.
+/// The leaves that a filter can test, with their path through structs.
 fn leaves<'a>(columns: &'a [Column], way: &[FieldId], out: &mut Vec<(Vec<FieldId>, &'a Column)>) {
     for column in columns {
         let way = [way, &[column.id]].concat();

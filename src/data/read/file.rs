@@ -1,6 +1,6 @@
 //! Opens one file and reads its rows.
 //!
-//! The file is opened as its format says. The parts that the residual filter rules out are skipped. Of the others, the
+//! The file is opened by its format. The parts that the residual filter rules out are skipped. In the others, the
 //! columns that the filter and the projection need are decoded. The rows on which the filter is true get the schema of
 //! the projection. [`open_rows`] gives them before deletes are applied, with their positions in the file.
 
@@ -26,7 +26,7 @@ use crate::types::FieldId;
 use crate::types::metadata_columns::DELETED;
 
 /// The rows of a task that satisfy its residual, deleted or not, with their positions and these key columns
-/// ([`DeleteFilter::key_ids`]). The task's deletes are not looked at. No batch is empty.
+/// ([`DeleteFilter::key_ids`]). The task's deletes are not read. No batch is empty.
 ///
 /// # Errors
 /// `Unsupported` for encrypted files and tasks that merge files. `CorruptTable` if the bytes of the file contradict
@@ -44,7 +44,7 @@ pub fn open_rows(
 /// The rows of a task that satisfy its residual and that the deletes of `load` leave; `None` if no row can stay.
 ///
 /// # Errors
-/// As [`open_rows`], and those of `load`.
+/// The errors of [`open_rows`] and of `load`.
 pub(super) fn open_live(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
@@ -55,7 +55,7 @@ pub(super) fn open_live(
     open(store, context, task, Wanted::Live(load))
 }
 
-/// Refuses tasks that are not about the rows of one readable file.
+/// Refuses tasks that do not read the rows of one readable file.
 fn check_single(task: &ScanTask) -> Result<()> {
     check_supported(task).with("path", &task.data_file.path)?;
     match task.merge {
@@ -67,7 +67,7 @@ fn check_single(task: &ScanTask) -> Result<()> {
 /// The rows of a whole delete file on which `filter` is true, as [`open_rows`] gives those of a data file.
 ///
 /// # Errors
-/// As [`open_rows`]; `CorruptTable` if the file lacks a key column, or has fewer rows than the table says.
+/// The errors of [`open_rows`]; `CorruptTable` if the file lacks a key column, or has fewer rows than the table says.
 pub(crate) fn read_delete_file(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
@@ -102,11 +102,10 @@ pub(super) fn check_supported(task: &ScanTask) -> Result<()> {
     Ok(())
 }
 
-/// Loads the deletes of the data file that is open. It is given the range that each column has in the part that is
-/// read.
+/// Loads the deletes of the data file that is open. It gets the range of each column in the part that is read.
 pub(super) type LoadDeletes<'a> = dyn Fn(&dyn Fn(FieldId) -> BoundPredicate) -> Result<DeleteFilter> + 'a;
 
-/// What a reader is for.
+/// The purpose of a reader.
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
     /// The rows that the task's deletes leave.
@@ -121,7 +120,7 @@ enum Wanted<'a> {
 /// longer than recorded.
 fn byte_range(task: &ScanTask) -> std::ops::Range<i64> {
     let end = task.start.saturating_add(task.length);
-    // Whatever lies before the first offset belongs to the first split: recorded offsets may be wrong.
+    // All bytes before the first offset belong to the first split, because recorded offsets may be wrong.
     let first = task.data_file.split_offsets.as_deref().and_then(<[i64]>::first).copied().unwrap_or(0);
     let start = if task.start <= first.max(0) { i64::MIN } else { task.start };
     start..if end >= task.data_file.size_bytes { i64::MAX } else { end }
@@ -212,7 +211,7 @@ fn identified(file: &mut dyn FormatFile, context: &ReadContext, data_file: &Data
     Ok(columns)
 }
 
-/// Parts a filter into what can be told of rows at once and what only when it is known which of them are deleted.
+/// Splits a filter into two parts. The first can be tested at once, the second only when the deleted rows are known.
 fn split_filter(filter: &BoundPredicate, keep_deleted: bool) -> (BoundPredicate, Option<BoundPredicate>) {
     if !keep_deleted || !filter.field_ids().contains(&DELETED) {
         return (filter.clone(), None);

@@ -16,13 +16,13 @@ use crate::types::{FieldId, PrimitiveType, Schema};
 pub(crate) struct FileColumn {
     /// Its field id, if the file or the table's name mapping has one for it.
     pub(crate) id: Option<FieldId>,
-    /// What its values are read as.
+    /// The type in which its values are read.
     pub field: FieldRef,
     /// The leaf columns below it.
     pub leaves: Range<usize>,
-    /// Of a struct its members, of a list its element, of a map key and value.
+    /// The members of a struct, the element of a list, or the key and value of a map.
     pub children: Vec<FileColumn>,
-    /// What makes its values those of the type that the column was given since, where that is not a promotion.
+    /// The cast to the column's current type, if that is not a promotion.
     pub declared_cast: Option<DeclaredCast>,
 }
 
@@ -50,10 +50,10 @@ impl FileColumn {
         self.id.is_some() || self.children.iter().any(FileColumn::has_ids)
     }
 
-    /// The way from a leaf column's values to those of a table's type; `None` if the types do not convert.
+    /// The conversion from a leaf column's values to a table's type; `None` if the types do not convert.
     ///
     /// # Errors
-    /// As [`Cast::plan`].
+    /// The errors of [`Cast::plan`].
     pub(crate) fn cast_to(&self, ty: &PrimitiveType) -> Result<Option<Cast>> {
         match &self.declared_cast {
             None => Cast::plan(self.field.data_type(), ty),
@@ -64,14 +64,14 @@ impl FileColumn {
         }
     }
 
-    /// Adds leaves that tell where the column is null: as few as can be decoded, outside lists and maps if there are
-    /// such.
+    /// Adds leaves that show where the column is null. They are as few as can be decoded, and outside lists and maps if
+    /// possible.
     pub(crate) fn add_witness(&self, leaves: &mut BTreeSet<usize>) {
         match (self.field.data_type(), self.children.as_slice()) {
             (_, []) => {
                 leaves.insert(self.leaves.start);
             }
-            // Of a map the decoder takes keys and values together.
+            // The decoder takes keys and values of a map together.
             (DataType::Map(..), pair) => pair.iter().for_each(|column| column.add_witness(leaves)),
             (_, [first, ..]) => {
                 let plain = self.children.iter().find(|c| c.children.is_empty());
@@ -80,7 +80,7 @@ impl FileColumn {
         }
     }
 
-    /// Whether it is there where just `leaves` are read.
+    /// Whether the column exists if only `leaves` are read.
     pub(crate) fn is_read(&self, leaves: &BTreeSet<usize>) -> bool {
         leaves.range(self.leaves.clone()).next().is_some()
     }
@@ -91,13 +91,13 @@ impl FileColumn {
 pub(crate) struct FileColumns(pub(crate) Vec<FileColumn>);
 
 impl FileColumns {
-    /// Of the Arrow schema of the whole file, as its format gives it.
+    /// Makes the columns from the Arrow schema of the whole file, as its format gives it.
     pub(crate) fn new(schema: &ArrowSchema) -> FileColumns {
         let mut next_leaf = 0;
         FileColumns(schema.fields().iter().map(|f| FileColumn::new(f, &mut next_leaf)).collect())
     }
 
-    /// In the file's order.
+    /// The columns in the file's order.
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, FileColumn> {
         self.0.iter()
     }
@@ -118,7 +118,7 @@ impl FileColumns {
         leaves
     }
 
-    /// Whether any column carries a field id (so Java decides whether a file needs a name mapping).
+    /// Whether any column carries a field id. Java decides in this way whether a file needs a name mapping.
     pub(crate) fn has_ids(&self) -> bool {
         self.0.iter().any(FileColumn::has_ids)
     }

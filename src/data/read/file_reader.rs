@@ -1,4 +1,4 @@
-//! The rows of one file, whatever its format.
+//! The rows of one file of any format.
 //!
 //! [`FileReader`] tests the rows that a [`FormatFile`] decodes: by the filter, by deleted positions and by deleted
 //! keys. Rows that stay get the columns of the projection.
@@ -26,7 +26,7 @@ use crate::expr::BoundPredicate;
 /// The conditions on rows, and the requested columns. Columns are not placed yet.
 pub(crate) struct ReadRequest {
     pub projection: Projection,
-    /// What rows must satisfy, and its columns.
+    /// The filter that rows must satisfy, and its columns.
     pub test: (Arc<BoundPredicate>, FilterColumns),
     /// The same, for conditions that need to know which rows are deleted.
     pub late: Option<(Arc<BoundPredicate>, FilterColumns)>,
@@ -70,8 +70,8 @@ pub(crate) struct FileReader {
 }
 
 impl FileReader {
-    /// Starts to decode a part of a file; `None` if none of its rows can matter. Without deletes rows come with the key
-    /// columns and, if wanted, their positions.
+    /// Starts to decode a part of a file; `None` if none of its rows can matter. If there are no deletes, rows come
+    /// with the key columns and, if wanted, their positions.
     pub(crate) fn start(
         file: Box<dyn FormatFile>,
         path: &str,
@@ -120,7 +120,7 @@ impl FileReader {
         Ok(None)
     }
 
-    /// What filter and deletes leave of a batch of the source, in the wanted columns.
+    /// The rows of a batch that filter and deletes leave, in the wanted columns.
     fn left_of(&mut self, batch: RecordBatch, mut positions: RowPositions) -> Result<RawRows> {
         let rows = batch.num_rows();
         let mut kept = match &self.test {
@@ -157,7 +157,7 @@ impl FileReader {
         Ok(RawRows { batch: self.projection.project(&batch, &facts)?, keys, positions })
     }
 
-    /// Which rows are deleted; `None` if no row is.
+    /// The deleted rows; `None` if no row is deleted.
     fn deleted(&self, batch: &RecordBatch, positions: &RowPositions) -> Result<Option<BooleanBuffer>> {
         let Some(deletes) = &self.deletes else { return Ok(None) };
         let by_position = match deletes.has_positions() {

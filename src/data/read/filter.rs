@@ -1,8 +1,8 @@
-//! Which rows a filter keeps, exactly.
+//! Finds exactly the rows that a filter keeps.
 //!
-//! Spark SQL's meaning: three-valued logic, NaN equals NaN and is above all numbers, -0.0 equals 0.0. A bound filter is
-//! in negation normal form, so a row is kept by `and` if both sides keep it and by `or` if one does: "false" and
-//! "unknown" need not be told apart, and every leaf is a mask of the rows on which it is true.
+//! The meaning is Spark SQL's: three-valued logic, NaN equals NaN and is above all numbers, -0.0 equals 0.0. A bound
+//! filter is in negation normal form. So `and` keeps a row if both sides keep it, and `or` if one side does. "False"
+//! and "unknown" need not be distinguished. Every leaf is a mask of the rows on which it is true.
 
 use std::cmp::Ordering;
 
@@ -19,11 +19,11 @@ use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::types::{FieldId, PrimitiveType, Transform, Value, ValueRef};
 
 /// The rows on which `filter` is true. `lookup` gives the columns by id, in the Arrow type of the table's type
-/// ([`to_arrow`](crate::data::arrow::schema::to_arrow)) and with `rows` values; members of structs are null where a
-/// struct around them is.
+/// ([`to_arrow`](crate::data::arrow::schema::to_arrow)) and with `rows` values. Members of structs are null where a
+/// struct around them is null.
 ///
 /// # Errors
-/// `Internal` if a column is not given or of another type than the filter was bound to.
+/// `Internal` if a column is missing, or has another type than the filter was bound to.
 pub fn matches(
     filter: &BoundPredicate,
     rows: usize,
@@ -65,7 +65,7 @@ fn leaf_matches(leaf: &BoundLeaf, array: &ArrayRef) -> Result<BooleanBuffer> {
     match (&leaf.term.transform, leaf.op) {
         (Transform::Identity, Op::IsNull) => Ok(!&valid()),
         (Transform::Identity, Op::NotNull) => Ok(valid()),
-        // Null is not NaN: this test is true of null, as in Spark.
+        // Null is not NaN. This test is true for null, as in Spark.
         (Transform::Identity, Op::NotNan) => Ok(!&column_matches(&BoundLeaf { op: Op::IsNan, ..leaf.clone() }, array)?),
         (Transform::Identity, _) if leaf.term.source_primitive() == Some(&PrimitiveType::Unknown) => {
             Ok(BooleanBuffer::new_unset(array.len()))
@@ -79,7 +79,7 @@ fn mistyped() -> Error {
     Error::internal("a filter was evaluated on a column of another type than it was bound to")
 }
 
-/// A question about the column itself.
+/// A test of the column itself.
 fn column_matches(leaf: &BoundLeaf, array: &ArrayRef) -> Result<BooleanBuffer> {
     use PrimitiveType as P;
     let values = leaf.values.as_slice();
@@ -139,7 +139,7 @@ fn column_matches(leaf: &BoundLeaf, array: &ArrayRef) -> Result<BooleanBuffer> {
     }
 }
 
-/// The filter's values, in the type in which they are compared.
+/// The filter's values, in the type of the comparison.
 fn literals<'a, K>(values: &'a [Value], of: impl Fn(&'a Value) -> Option<K>) -> Result<Vec<K>> {
     values.iter().map(|v| of(v).ok_or_else(mistyped)).collect()
 }
@@ -151,7 +151,7 @@ fn byte_literal(value: &Value) -> Option<&[u8]> {
     }
 }
 
-/// The prefix of a prefix test and whether it is to be there.
+/// The prefix of a prefix test, and whether texts must have it.
 fn prefix<K: Copy>(op: Op, literals: &[K]) -> Option<(K, bool)> {
     let wanted = match op {
         Op::StartsWith => true,
@@ -180,7 +180,7 @@ fn numbers<T: ArrowPrimitiveType, K: Ord + Nan>(
     test(array.as_primitive_opt::<T>().ok_or_else(mistyped)?, key, op, literals)
 }
 
-/// A float as an integer of the same order, where all NaNs are one and above the rest, and both zeros are one.
+/// A float as an integer of the same order. All NaNs are equal and above the rest, and both zeros are equal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Ordered(i64);
 
@@ -192,7 +192,7 @@ fn order64(f: f64) -> Ordered {
     if f.is_nan() {
         return Ordered(i64::MAX);
     }
-    // Adding 0.0 makes -0.0 a 0.0. Negative floats order by magnitude against the order of their bits.
+    // Adding 0.0 turns -0.0 into 0.0. The bits of negative floats have the reverse order.
     let bits = (f + 0.0).to_bits() as i64;
     Ordered(bits ^ (((bits >> 63) as u64) >> 1) as i64)
 }
@@ -218,7 +218,7 @@ impl Nan for u128 {}
 impl Nan for &str {}
 impl Nan for &[u8] {}
 
-/// The rows that are not null and on whose value `f` is true.
+/// The rows that are not null and for whose value `f` is true.
 fn mask<A: ArrayAccessor>(array: A, f: impl FnMut(A::Item) -> bool) -> BooleanBuffer {
     let nulls: Option<NullBuffer> = array.nulls().cloned();
     let (values, _) = BooleanArray::from_unary(array, f).into_parts();
@@ -250,7 +250,7 @@ fn test<A: ArrayAccessor, K: Ord + Nan>(
     })
 }
 
-/// A question about a transform of the column, row by row.
+/// A test of a transform of the column, row by row.
 fn transformed_matches(leaf: &BoundLeaf, array: &ArrayRef) -> Result<BooleanBuffer> {
     let source = leaf.term.source_primitive().ok_or_else(mistyped)?;
     let transform = &leaf.term.transform;
@@ -261,7 +261,7 @@ fn transformed_matches(leaf: &BoundLeaf, array: &ArrayRef) -> Result<BooleanBuff
     Ok(BooleanBuffer::collect_bool(array.len(), keep))
 }
 
-/// Whether a question is true of one value, or of null.
+/// Whether a test is true for one value, or for null.
 fn value_matches(op: Op, value: Option<ValueRef<'_>>, literals: &[Value]) -> bool {
     let Some(value) = value else { return matches!(op, Op::IsNull | Op::NotNan) };
     let order = || literals.first().and_then(|l| value.sql_cmp(l.as_ref()));

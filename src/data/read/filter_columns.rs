@@ -22,9 +22,9 @@ use crate::types::{Field, FieldId, PrimitiveType, Schema, Type, Value};
 /// The columns that a filter uses.
 #[derive(Clone, Debug)]
 pub(crate) struct FilterColumns {
-    /// One top-level column for each, cut down to the one member.
+    /// One top-level column for each, with only the one member.
     projection: Projection,
-    /// Ids, with the number of steps from the top-level column down.
+    /// The ids, with the number of steps down from the top-level column.
     ids: Vec<(FieldId, usize)>,
 }
 
@@ -32,7 +32,8 @@ impl FilterColumns {
     /// Plans them for a file. Call [`FilterColumns::place`] before use.
     ///
     /// # Errors
-    /// As [`Projection::plan`]; `InvalidInput` for a column that the schema lacks or that is inside a list or map.
+    /// The errors of [`Projection::plan`]; `InvalidInput` for a column that the schema lacks or that is inside a list
+    /// or map.
     pub(crate) fn plan(ids: &[FieldId], schema: &Schema, file: &FileColumns, constants: &Constants) -> Result<Self> {
         let mut wanted = Vec::with_capacity(ids.len());
         let mut steps = Vec::with_capacity(ids.len());
@@ -47,7 +48,7 @@ impl FilterColumns {
     /// Plans the key columns of equality deletes for a file. Call [`FilterColumns::place`] before use.
     ///
     /// # Errors
-    /// As [`Projection::plan`] and [`key_path`].
+    /// The errors of [`Projection::plan`] and of [`key_path`].
     pub(crate) fn plan_keys(
         ids: &[FieldId],
         context: &ReadContext,
@@ -60,7 +61,7 @@ impl FilterColumns {
         Ok(FilterColumns { projection: Projection::plan(&wanted, file, constants)?, ids })
     }
 
-    /// None.
+    /// No columns.
     pub(crate) fn none() -> FilterColumns {
         FilterColumns { projection: Projection::none(), ids: Vec::new() }
     }
@@ -75,20 +76,20 @@ impl FilterColumns {
         self.projection.leaves()
     }
 
-    /// As [`Projection::needs_positions`].
+    /// See [`Projection::needs_positions`].
     pub(crate) fn needs_positions(&self) -> bool {
         self.projection.needs_positions()
     }
 
-    /// As [`Projection::place`].
+    /// See [`Projection::place`].
     pub(crate) fn place(self, file: &FileColumns, leaves: &BTreeSet<usize>) -> FilterColumns {
         FilterColumns { projection: self.projection.place(file, leaves), ids: self.ids }
     }
 
-    /// The columns in a batch of the file: where a struct around one is null, so is the column.
+    /// The columns in a batch of the file. A column is null where a struct around it is null.
     ///
     /// # Errors
-    /// As [`Projection::project`].
+    /// The errors of [`Projection::project`].
     pub(crate) fn arrays(&self, batch: &RecordBatch, facts: &RowFacts<'_>) -> Result<HashMap<FieldId, ArrayRef>> {
         let projected = self.projection.project(batch, facts)?;
         let columns = self.ids.iter().zip(projected.columns());
@@ -134,11 +135,11 @@ pub(crate) fn key_path(context: &ReadContext, id: FieldId) -> Result<Vec<&Field>
     }
 }
 
-/// Refuses an equality delete file without this key column: a writer gives the file all columns that it deletes by, so
-/// the file is damaged or another one, and as nulls its keys would delete other rows.
+/// Refuses an equality delete file without this key column: a writer gives the file all columns that it deletes by. So
+/// the file is damaged or another one. If its keys were read as nulls, they would delete other rows.
 ///
 /// # Errors
-/// `CorruptTable`; as [`key_path`].
+/// `CorruptTable`; the errors of [`key_path`].
 pub(crate) fn check_has_key(context: &ReadContext, id: FieldId, file: &FileColumns) -> Result<()> {
     let path = key_path(context, id)?;
     let mut siblings = file.0.as_slice();
@@ -154,12 +155,12 @@ pub(crate) fn check_has_key(context: &ReadContext, id: FieldId, file: &FileColum
     Ok(())
 }
 
-/// The top-level column with nothing but this path in it, and of the end no more than its null test needs.
+/// The top-level column with only this path in it. The end of the path keeps only the parts that its null test needs.
 fn cut_down(path: &[&Field]) -> Option<Field> {
     path.iter().rev().fold(None, |inner: Option<Field>, field| {
         let ty = match inner {
             Some(inner) => Type::Struct(vec![inner].into()),
-            // Whether the table is partitioned at all is told by the members.
+            // The members show whether the table is partitioned at all.
             None if field.id == PARTITION => field.ty.clone(),
             None => shell(&field.ty),
         };
@@ -197,18 +198,18 @@ fn descend(column: &ArrayRef, steps: usize) -> Result<ArrayRef> {
     ))
 }
 
-/// Where a filter's leaf column is in a file, for pruning.
+/// The place of a filter's leaf column in a file, for pruning.
 #[derive(Debug)]
 pub(crate) enum Located {
-    /// A leaf column, not inside any list or map, and its way to the table's type.
+    /// A leaf column, not inside any list or map, and its cast to the table's type.
     Leaf { index: usize, field: FieldRef, cast: Cast },
-    /// Absent from the file: this in every row.
+    /// The file lacks the column. Every row has this value.
     Constant(Option<Value>),
-    /// Nothing can be said.
+    /// Nothing is known.
     Unknown,
 }
 
-/// Finds a filter's column. Any doubt gives `Unknown`.
+/// Finds a filter's column. Returns `Unknown` in any doubt.
 pub(crate) fn locate(id: FieldId, schema: &Schema, file: &FileColumns, constants: &Constants) -> Located {
     let Ok(path) = struct_path(schema, id) else { return Located::Unknown };
     if let Some(value) = constants.asked(&path) {
@@ -238,7 +239,7 @@ pub(crate) fn locate(id: FieldId, schema: &Schema, file: &FileColumns, constants
                     (None, _) if field.required || field.initial_default.is_some() => return Located::Unknown,
                     (None, _) => None,
                 };
-                // What is in a struct is null where the struct is.
+                // Members of a struct are null where the struct is null.
                 return match depth == 0 || value.is_none() {
                     true => Located::Constant(value),
                     false => Located::Unknown,

@@ -8,15 +8,15 @@ use std::sync::Once;
 use crate::error::{Error, Result};
 
 thread_local! {
-    /// How many guarded steps this thread is in.
+    /// The number of guarded steps that this thread is in.
     static GUARDED: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Runs a step of a decoder and turns its panics into `CorruptTable`.
 ///
 /// On damaged bytes such crates sometimes fail an assertion or an index check instead of returning an error. Such a
-/// panic says nothing about this process: what was being decoded is dropped, and the file is reported. So nothing is
-/// printed of it either; what it said becomes the error's source.
+/// panic shows no fault of this process: the decoder's data is dropped, and the file is reported. So the panic is not
+/// printed either. Its message becomes the error's source.
 pub(crate) fn guard<T>(step: impl FnOnce() -> Result<T>) -> Result<T> {
     keep_quiet();
     GUARDED.set(GUARDED.get() + 1);
@@ -27,13 +27,13 @@ pub(crate) fn guard<T>(step: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// Has panics in guarded steps not printed, once for the process. All others go to the hook that was there before.
+/// Keeps panics in guarded steps from being printed, once for the process. All other panics reach the earlier hook.
 fn keep_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            // While the thread ends there is no flag to look at.
+            // The flag does not exist while the thread ends.
             if GUARDED.try_with(Cell::get).unwrap_or(0) == 0 {
                 before(panic);
             }

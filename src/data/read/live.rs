@@ -1,7 +1,7 @@
 //! The rows of a file that its deletes leave.
 //!
-//! [`live_rows`] is for whoever reads one file. [`rows_between`] is for changelogs: it gives the rows that one set of
-//! deletes leaves and another one removes.
+//! [`live_rows`] is for callers that read one file. [`rows_between`] is for changelogs: it gives the rows that one set
+//! of deletes leaves and another one removes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,8 @@ use crate::types::FieldId;
 ///
 /// # Errors
 /// `Unsupported` for encrypted files. `CorruptTable` if the bytes of the file contradict themselves or the schema of
-/// the table, and as [`DeleteFilter::load`]. These errors, and those of the store, name the file and the snapshot.
+/// the table, and the errors of [`DeleteFilter::load`]. These errors, and those of the store, name the file and the
+/// snapshot.
 pub(crate) fn live_rows(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,

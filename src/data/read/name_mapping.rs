@@ -1,9 +1,9 @@
 //! Field ids for the columns of files that have none.
 //!
 //! If a file has any field id, its ids count. Otherwise it gets the ids of the table's name mapping, at every depth.
-//! Columns that the mapping does not name have no id and are not read. Without a mapping, as in Java, the top-level
-//! columns of a Parquet file are numbered by their places, and columns below them have no ids. Avro and ORC files then
-//! use the names of the table's columns.
+//! Columns that the mapping does not name have no id and are not read. If there is no mapping, the top-level columns of
+//! a Parquet file are numbered by their places, as in Java. Columns below them have no ids. Avro and ORC files then use
+//! the names of the table's columns.
 //!
 //! Source: Iceberg specification, "Column Projection".
 
@@ -16,10 +16,11 @@ use crate::types::FieldId;
 use crate::types::name_mapping::NameMapping;
 
 impl FileColumns {
-    /// Gives the columns of a file ids: those of its schema in a Paimon table, others if it has none of its own.
+    /// Gives the columns of a file their ids. In a Paimon table they come from the file's schema. Otherwise a file
+    /// without ids gets those of the name mapping, or ids by name or place.
     ///
     /// # Errors
-    /// `CorruptTable` if the table's name mapping cannot be read; as [`FileColumns::identify_bucket_file`].
+    /// `CorruptTable` if the table's name mapping cannot be read; the errors of [`FileColumns::identify_bucket_file`].
     pub(crate) fn identify(&mut self, context: &ReadContext, file: &DataFile) -> Result<()> {
         if let (Some(buckets), Some(bucket_file)) = (&context.buckets, &file.bucket_file) {
             return self.identify_bucket_file(buckets, bucket_file, &context.schema);

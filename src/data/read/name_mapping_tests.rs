@@ -13,7 +13,7 @@ use crate::error::ErrorKind;
 use crate::expr::{BoundPredicate, Op};
 use crate::types::{Field, PrimitiveType as P, Schema, Value};
 
-/// A file without ids of `id`, `st {a, b}`, `li [{x}]` whose element is named as a writer liked, and `more`.
+/// A file without ids of `id`, `st {a, b}`, `li [{x}]` and `more`. The element has a name of the writer's choice.
 fn file(dir: &TempDir) -> String {
     let ints = |values: Vec<i32>| Arc::new(Int32Array::from(values)) as ArrayRef;
     let plain = |name: &str| ArrowField::new(name, DataType::Int32, true);

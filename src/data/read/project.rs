@@ -1,4 +1,4 @@
-//! From the columns that a file has to the columns that a reader wants.
+//! Turns the columns of a file into the columns that a reader wants.
 //!
 //! Columns are matched by field id at every depth, never by name or position (specification, "Column Projection"). Only
 //! the element of a list and the key and value of a map are matched by their place. A column that the file lacks comes
@@ -25,12 +25,12 @@ use crate::error::{Error, Result};
 use crate::types::metadata_columns::PARTITION;
 use crate::types::{Field, PrimitiveType, Type};
 
-/// How one wanted column comes about.
+/// The source of one wanted column.
 #[derive(Clone, Debug)]
 enum ColumnSource {
-    /// From the file: the file's column (`ordinal` among its siblings), found at `position` among the siblings read.
+    /// The file's column (`ordinal` among its siblings), found at `position` among the siblings that are read.
     Stored { ordinal: usize, position: usize, node: ProjectedNode },
-    /// The only row of this in every row.
+    /// The only row of this array in every row.
     Constant(ArrayRef),
     /// Null in every row.
     Null,
@@ -38,7 +38,7 @@ enum ColumnSource {
     Row(RowColumn, Option<Box<ColumnSource>>),
 }
 
-/// What happens to the arrays of a stored column.
+/// The conversion of the arrays of a stored column.
 #[derive(Clone, Debug)]
 enum ProjectedNode {
     Leaf(Cast),
@@ -150,7 +150,7 @@ impl Planner<'_> {
     }
 }
 
-/// An element, key or value never changes its id; another one means that the file belongs to another table.
+/// An element, key or value never changes its id. Another id means that the file belongs to another table.
 fn same_id(wanted: &Field, stored: &FileColumn, path: &str) -> Result<()> {
     match stored.id {
         Some(id) if id != wanted.id => {
@@ -162,7 +162,7 @@ fn same_id(wanted: &Field, stored: &FileColumn, path: &str) -> Result<()> {
 }
 
 impl ColumnSource {
-    /// Says where a stored column is found when only `leaves` are read.
+    /// Sets the place of a stored column if only `leaves` are read.
     fn place(&mut self, file: &[FileColumn], leaves: &BTreeSet<usize>) {
         match self {
             ColumnSource::Stored { ordinal, position, node } => {
@@ -254,7 +254,7 @@ fn violated(e: ArrowError) -> Error {
     Error::corrupt("the file's rows contradict the table's schema").because(e)
 }
 
-/// How batches of a file become batches of the wanted columns.
+/// The way to turn batches of a file into batches of the wanted columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Projection {
     schema: SchemaRef,
@@ -266,8 +266,8 @@ impl Projection {
     /// Plans it for a file. Call [`Projection::place`] before use.
     ///
     /// # Errors
-    /// `CorruptTable` if a stored type has no way to the table's, a required column without default is absent, or a
-    /// default is not a value of its column's type.
+    /// `CorruptTable` if a stored type can't be converted to the table's; if a required column without default is
+    /// absent; if a default is not a value of its column's type.
     pub(crate) fn plan(wanted: &[Field], file: &FileColumns, constants: &Constants) -> Result<Projection> {
         let mut planner = Planner { constants, leaves: BTreeSet::new() };
         let members = planner.members(wanted, &file.0, "")?;
@@ -300,7 +300,7 @@ impl Projection {
     /// The wanted columns of a batch of the file.
     ///
     /// # Errors
-    /// `CorruptTable` if values do not fit their type or nulls occur in required columns.
+    /// `CorruptTable` if values do not fit their type, or if required columns have nulls.
     pub(crate) fn project(&self, batch: &RecordBatch, facts: &RowFacts<'_>) -> Result<RecordBatch> {
         let arrays = self.members.arrays(batch.columns(), facts)?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

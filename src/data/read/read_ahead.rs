@@ -23,22 +23,22 @@ use crate::store::Store;
 /// Gives the next task; `None` at the end.
 pub type TaskSource = Box<dyn FnMut() -> Result<Option<ScanTask>> + Send>;
 
-/// Bytes that a task is read in at once by one thread; a larger file is cut at its split offsets, where it has any.
+/// Bytes that one thread reads as one piece. A larger file is cut at its split offsets, if it has any.
 const PIECE_BYTES: i64 = 32 << 20;
 /// Batches of a task that wait to be taken, at most.
 const BATCHES_AHEAD: usize = 3;
-/// Bytes of a task's batches above which no further batch is read before they are taken.
+/// The limit of bytes in a task's batches. Above it, no further batch is read before they are taken.
 const BYTES_AHEAD: usize = 32 << 20;
 /// Additional threads for a remote store, because most of them wait for it.
 const WAITING_THREADS: usize = 4;
 /// How far threads read ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead {
-    /// Whether batches come in the order of the tasks, else as they are ready.
+    /// Whether batches come in the order of the tasks. Otherwise they come as soon as they are ready.
     pub ordered: bool,
     /// Whether it is likely that only some of the first batches are wanted.
     pub few: bool,
-    /// Whether all batches are going to be kept, so that nothing is won by waiting until they are taken.
+    /// Whether all batches are going to be kept. Then waiting until they are taken has no use.
     pub all: bool,
 }
 
@@ -57,7 +57,7 @@ impl ScanReader {
     /// The rows of a task.
     ///
     /// # Errors
-    /// As [`read_task`].
+    /// The errors of [`read_task`].
     pub fn read(&self, task: &ScanTask) -> Result<Batches> {
         read_task(&self.store, &self.context, task, &self.deletes)
     }
@@ -66,7 +66,7 @@ impl ScanReader {
 /// Batches of tasks, read ahead. Threads start with the first batch and end with the value.
 pub struct ReadAhead {
     shared: Arc<AheadShared>,
-    /// The process that has the threads: a fork has a copy of this value, but no threads.
+    /// The process that owns the threads. A fork has a copy of this value, but no threads.
     process: u32,
 }
 
@@ -77,9 +77,9 @@ struct AheadShared {
     /// Set when no further batch will be taken.
     closed: AtomicBool,
     state: Mutex<AheadState>,
-    /// There may be something to do.
+    /// Signals that there may be work.
     work: Condvar,
-    /// There may be something to take.
+    /// Signals that there may be a batch to take.
     ready: Condvar,
 }
 
@@ -91,7 +91,7 @@ struct AheadState {
     pieces: VecDeque<TaskPiece>,
     /// Pieces that are worked on at once.
     window: usize,
-    /// The most that it grows to.
+    /// The largest size of the window.
     widest: usize,
     next_number: u64,
     idle: usize,
@@ -101,14 +101,14 @@ struct AheadState {
 /// One task, or a part of it.
 struct TaskPiece {
     number: u64,
-    /// `None` while a thread is at it and after its end.
+    /// `None` while a thread works on it, and after its end.
     rest: Option<Rest>,
     ended: bool,
     ready: VecDeque<Result<RecordBatch>>,
     ready_bytes: usize,
 }
 
-/// What is left of a piece.
+/// The rest of a piece.
 enum Rest {
     Unopened(Box<ScanTask>),
     Open(Batches),
@@ -151,11 +151,11 @@ impl ReadAhead {
         ReadAhead { shared: Arc::new(shared), process: std::process::id() }
     }
 
-    /// The next batch; waits for it. After an error or the end there are no more.
+    /// Waits for the next batch. There are no more after an error or the end.
     ///
     /// # Errors
-    /// Those of planning and of [`read_task`]; a cancellation; `InvalidInput` in a fork of the process that started
-    /// to read.
+    /// The errors of planning and of [`read_task`]; a cancellation; `InvalidInput` in a fork of the process that
+    /// started to read.
     pub fn next_batch(&self) -> Result<Option<RecordBatch>> {
         if self.process != std::process::id() {
             return Err(Error::invalid("a stream of rows can't be continued in a forked process")
@@ -191,7 +191,7 @@ impl ReadAhead {
         }
     }
 
-    /// Ends the threads: each ends after the batch that it is at.
+    /// Ends the threads. Each ends after its current batch.
     fn close(&self) {
         self.shared.closed.store(true, Ordering::Relaxed);
         let (threads, pieces, source) = {
@@ -219,7 +219,7 @@ impl Drop for ReadAhead {
 }
 
 impl AheadState {
-    /// What is ready to be taken.
+    /// The next batch or error that is ready.
     fn pop(&mut self, ordered: bool) -> Option<Result<RecordBatch>> {
         loop {
             let at = match ordered {
@@ -238,7 +238,7 @@ impl AheadState {
         }
     }
 
-    /// What to do next: read on in the first piece that is needed, else plan.
+    /// The next step: read on in the first piece that is needed, else plan.
     fn next_step(&mut self, ahead: Ahead) -> Option<AheadStep> {
         let wants = |p: &&mut TaskPiece| {
             let has_room = p.ready.len() < BATCHES_AHEAD && p.ready_bytes < BYTES_AHEAD;
@@ -269,7 +269,7 @@ impl AheadState {
         self.ended = true;
     }
 
-    /// What a thread found of a piece.
+    /// Adds the batch that a thread read from a piece.
     fn put(&mut self, number: u64, found: Result<Option<(RecordBatch, Batches)>>) {
         let Some(piece) = self.pieces.iter_mut().find(|p| p.number == number) else { return };
         match found {
@@ -318,13 +318,13 @@ impl AheadShared {
             Err(e) if state.threads.is_empty() => {
                 return Err(Error::internal("no thread can be started to read rows").because(e));
             }
-            // Those that there are do the work.
+            // The existing threads do the work.
             Err(_) => {}
         }
         Ok(())
     }
 
-    /// What each thread does.
+    /// The work of each thread.
     fn run(self: &Arc<Self>) {
         let mut state = self.lock();
         while !self.is_closed() {
@@ -334,7 +334,7 @@ impl AheadShared {
                 state.idle -= 1;
                 continue;
             };
-            // Where there is something to do there may be more.
+            // There may be more work.
             if state.idle > 0 {
                 self.work.notify_one();
             } else if state.threads.len() < self.threads && !matches!(step, AheadStep::Plan(_)) {
@@ -378,12 +378,12 @@ impl AheadShared {
     }
 }
 
-/// What ends the work of a stream that nobody reads any more.
+/// The error that ends the work of a stream that nobody reads any more.
 fn closed() -> Error {
     Error::internal("the stream was closed")
 }
 
-/// Turns a panic into an error, so that the one that waits hears of it.
+/// Turns a panic into an error, so that the waiting thread gets it.
 fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::internal("a thread that read rows panicked")))
 }

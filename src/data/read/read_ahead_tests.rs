@@ -130,7 +130,7 @@ fn reads_no_further_ahead_than_it_says() {
 fn the_one_that_waits_can_stop() {
     let dir = TempDir::new().unwrap();
     let source: TaskSource = Box::new(|| {
-        // Planning that never ends by itself.
+        // This planning never ends by itself.
         loop {
             check_cancelled()?;
             std::thread::sleep(Duration::from_millis(1));

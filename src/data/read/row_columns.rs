@@ -12,18 +12,18 @@ use crate::format::task::DataFile;
 use crate::types::FieldId;
 use crate::types::metadata_columns::{DELETED, LAST_UPDATED, POS, ROW_ID};
 
-/// What is known of a batch's rows besides their columns.
+/// Facts about a batch's rows in addition to their columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowFacts<'a> {
     /// The number of rows.
     pub rows: usize,
     /// Their positions; empty if not requested.
     pub positions: &'a RowPositions,
-    /// Which of them are deleted; `None` if no row is.
+    /// The deleted rows; `None` if no row is deleted.
     pub deleted: Option<&'a BooleanBuffer>,
 }
 
-/// Such a column.
+/// A metadata column whose values differ from row to row.
 #[derive(Clone, Debug)]
 pub(crate) enum RowColumn {
     Position,
@@ -44,7 +44,7 @@ impl RowColumn {
         }
     }
 
-    /// Whether the file's own column of this id, if it has one, counts.
+    /// Whether a file may store its own column of this id.
     pub(crate) fn may_be_stored(&self) -> bool {
         matches!(self, RowColumn::RowId(_) | RowColumn::LastUpdated(_))
     }
@@ -54,10 +54,10 @@ impl RowColumn {
         matches!(self, RowColumn::Position | RowColumn::RowId(_))
     }
 
-    /// Its values; `stored` are those of the file's own column.
+    /// The values of the column. `stored` are those of the file's own column.
     ///
     /// # Errors
-    /// As [`row_ids`]; `Internal` if positions are needed and not known.
+    /// The errors of [`row_ids`]; `Internal` if positions are needed and not known.
     pub(crate) fn values(&self, stored: Option<&ArrayRef>, facts: &RowFacts<'_>) -> Result<ArrayRef> {
         if self.needs_positions() && facts.positions.len() != facts.rows {
             return Err(Error::internal("the positions of rows were not requested"));

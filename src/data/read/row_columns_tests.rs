@@ -80,7 +80,7 @@ fn a_row_tells_its_file_and_place() {
         format!("{i}|{path}|3|{partition}|{i}|{}|9", 100 + i)
     };
     assert_eq!(rows(&read(&context, &task).unwrap()), (0..30).map(told).collect::<Vec<_>>());
-    // Behind skipped row groups and pages, too.
+    // Positions are right after skipped row groups and pages, too.
     let found = read(&context, &filtered(&task, a(Op::GtEq, 23))).unwrap();
     assert_eq!(rows(&found), (23..30).map(told).collect::<Vec<_>>());
     let found = read(&context, &filtered(&task, a(Op::In, 0))).unwrap();
@@ -107,7 +107,7 @@ fn filters_ask_about_metadata_columns() {
     assert_eq!(found(both), [12, 13]);
     let either = BoundPredicate::Or(vec![ask(POS, Op::Eq, Value::Long(29)), ask(1, Op::Lt, Value::Int(1))]);
     assert_eq!(found(either), [0, 29]);
-    // The partition field whose id a column has, too, and one that the file's spec lacks.
+    // One partition field has the same id as a column. Another is missing in the file's spec.
     assert_eq!(found(ask(-1000, Op::Eq, Value::Int(4))).len(), 30);
     assert!(found(ask(-1000, Op::Eq, Value::Int(5))).is_empty());
     assert!(found(ask(1000, Op::Eq, Value::Int(4))).is_empty());
@@ -129,7 +129,7 @@ fn stored_lineage_goes_before_inherited() {
     let stored = file(&dir, Some((metadata_column(ROW_ID).unwrap(), ids)));
     let told = |task: &ScanTask| rows(&read(&reading(&[ROW_ID, LAST_UPDATED], false), task).unwrap());
     assert_eq!(told(&stored)[..4], ["5000|9", "101|9", "102|9", "5003|9"]);
-    // Statistics of the stored ids say nothing of the inherited ones.
+    // Statistics of the stored ids show nothing about the inherited ids.
     let low = filtered(&stored, leaf(&all(), ROW_ID, Op::Lt, vec![Value::Long(103)]));
     assert_eq!(told(&low), ["101|9", "102|9"]);
     let updated = (0..30).map(|i| (i != 1).then_some(i)).collect();
@@ -149,7 +149,7 @@ fn a_table_without_partition_fields_has_a_null_partition() {
     assert!(batches.iter().all(|b| b.column(1).null_count() == b.num_rows()));
 }
 
-/// What deletes a row: its position, a vector, or its key.
+/// The kind of delete that removes a row: its position, a vector, or its key.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Positions,
@@ -160,7 +160,7 @@ enum Kind {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Any deletes, any filter: with `_deleted` all rows of the filter are there and are told apart.
+    /// With `_deleted`, all rows of the filter come, for any deletes and any filter. The column marks the deleted ones.
     #[test]
     fn deleted_rows_stay_and_are_flagged(
         kinds in prop::sample::subsequence(vec![Kind::Positions, Kind::Vector, Kind::Keys], 0..=3),
@@ -174,7 +174,7 @@ proptest! {
         let plain = file(&dir, None);
         let path = plain.data_file.path.clone();
         let all_deleted: Vec<i64> = deleted.iter().copied().collect();
-        // Each kind has its share of the rows; position files and vectors are not mixed on one file.
+        // Each kind has its share of the rows. Position files and vectors are not mixed on one file.
         let kinds: Vec<Kind> = match kinds.as_slice() {
             [Kind::Positions, Kind::Vector, rest @ ..] => [&[Kind::Vector], rest].concat(),
             kinds => kinds.to_vec(),

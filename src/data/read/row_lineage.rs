@@ -1,7 +1,7 @@
 //! Row ids and the commits that last changed rows (format version 3).
 //!
-//! A file may store both. Where it does not, or has null, the id follows from the row's place in the file, and the
-//! commit is the one of the file. Rows of files without a first row id have neither.
+//! A file may store both. If it does not, or has null, the id follows from the row's place in the file, and the commit
+//! is that of the file. Rows of files without a first row id have neither.
 //!
 //! Source: Iceberg specification, "Row Lineage" and "Reserved Field IDs".
 
@@ -19,7 +19,7 @@ use crate::format::task::DataFile;
 pub(crate) fn row_ids(file: &DataFile, stored: Option<&ArrayRef>, positions: &RowPositions) -> Result<Int64Array> {
     let stored = stored.map(|stored| longs(stored, positions.len())).transpose()?;
     let Some(first) = file.first_row_id else {
-        // Files of Paimon whose rows come from others have the ids in a column, and none of their own.
+        // Paimon files whose rows come from other files have the ids in a column. They have no first row id.
         let own = stored.filter(|_| file.bucket_file.is_some());
         return Ok(own.map_or_else(|| Int64Array::new_null(positions.len()), Clone::clone));
     };

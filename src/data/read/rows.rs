@@ -19,6 +19,6 @@ pub struct RawRows {
     pub batch: RecordBatch,
     /// The requested key columns, by field id.
     pub keys: KeyArrays,
-    /// Which rows of the file they are.
+    /// The positions of the rows in the file.
     pub positions: RowPositions,
 }

@@ -1,10 +1,10 @@
-//! What a file format implements, so that its files can be read.
+//! The traits that a file format implements, so that its files can be read.
 //!
-//! A format is a [`FormatFile`]. It tells the columns of a file as an Arrow schema whose fields carry field ids. It
+//! A format is a [`FormatFile`]. It gives the columns of a file as an Arrow schema whose fields carry field ids. It
 //! decodes the wanted leaf columns to batches, with the positions of their rows.
 //!
-//! A format that can decode the columns of the filter alone tests rows itself, with the [`RowTest`] that it is given.
-//! It decodes the other columns only for rows that stay.
+//! A format that can decode the columns of the filter alone tests rows itself, with the given [`RowTest`]. It decodes
+//! the other columns only for rows that stay.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -26,10 +26,10 @@ use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::types::{FieldId, Schema};
 
-/// Bytes that a source keeps a batch to where rows are large: several batches of several files are in memory at once.
+/// Most bytes of a batch if rows are large: several batches of several files are in memory at once.
 pub(crate) const BATCH_BYTES: u64 = 32 << 20;
 
-/// What a source says where a batch would have more bytes than the offsets of Arrow's strings can count.
+/// The error of a source if a batch would have more bytes than the offsets of Arrow's strings can count.
 #[cold]
 pub(crate) fn too_large() -> Error {
     Error::unsupported("the rows of a batch have more than 2 GiB in one column")
@@ -38,18 +38,18 @@ pub(crate) fn too_large() -> Error {
 
 /// An open file of some format.
 pub(crate) trait FormatFile {
-    /// All its columns, with field ids in the fields' metadata where the file has them.
+    /// All columns of the file, with field ids in the fields' metadata if the file has them.
     fn schema(&self) -> &ArrowSchema;
 
-    /// Has timestamps in these leaf columns read as nanoseconds, where the file does not say in what unit they are.
+    /// Makes timestamps in these leaf columns be read as nanoseconds, if the file does not name their unit.
     fn read_nanos(&mut self, _leaves: &BTreeSet<usize>) -> Result<()> {
         Ok(())
     }
 
-    /// Confines it to a part of its rows. `false` if none of them can matter.
+    /// Limits it to a part of its rows. `false` if none of them can matter.
     fn narrow(&mut self, part: &FilePart<'_>) -> Result<bool>;
 
-    /// What is true of a column in all rows of that part, `True` if nothing is known.
+    /// A predicate that holds for a column in all rows of that part. `True` if nothing is known.
     fn range_of(&self, _part: &FilePart<'_>, _column: FieldId) -> BoundPredicate {
         BoundPredicate::True
     }
@@ -58,23 +58,23 @@ pub(crate) trait FormatFile {
     fn start(self: Box<Self>, part: &FilePart<'_>, request: DecodeRequest) -> Result<Option<Started>>;
 }
 
-/// Which rows of a file are looked for.
+/// The part of a file that is read, and the wanted rows in it.
 #[derive(Debug)]
 pub(crate) struct FilePart<'a> {
-    /// The bytes that the task covers: from `i64::MIN` or to `i64::MAX` where it reaches an end of the file.
+    /// The bytes that the task covers: from `i64::MIN` or to `i64::MAX` if it reaches an end of the file.
     pub range: Range<i64>,
-    /// What rows must satisfy; it speaks of columns of `schema`. Files may use it to skip rows.
+    /// The filter that rows must satisfy, on columns of `schema`. Files may use it to skip rows.
     pub filter: &'a Arc<BoundPredicate>,
     pub schema: &'a Schema,
     /// The file's columns.
     pub columns: &'a FileColumns,
     /// Values of columns that the file lacks.
     pub constants: &'a Constants,
-    /// What the table records about the file.
+    /// The size that the table records for the file.
     pub recorded: RecordedSize,
 }
 
-/// What a manifest says of a file. A file may have more than that, and is read as it is.
+/// The size of a file in a manifest. A file may have more than that, and is read as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecordedSize {
     pub rows: u64,
@@ -83,14 +83,14 @@ pub(crate) struct RecordedSize {
     pub are_deletes: bool,
 }
 
-/// Rows of no columns that a part of a file may claim: decoding checks claims, but here nothing is decoded.
+/// Rows without columns that a part of a file may claim. Decoding checks claims, but nothing is decoded here.
 const MOST_UNREAD_ROWS: u64 = 1 << 32;
 
 impl RecordedSize {
-    /// Refuses a whole file that has fewer rows and another length than it was committed with: rows, or deletes of
-    /// rows, would be missing. A file of the recorded length is the one that was committed, and has the rows that it
-    /// has: ClickHouse before 26.5 recorded the rows of the whole table for each file (ClickHouse/ClickHouse#118942).
-    /// Java reads such files too.
+    /// Refuses a whole file that has fewer rows and another length than recorded. Rows, or deletes of rows, would be
+    /// missing. A file of the recorded length is the one that was committed, so its rows are right. ClickHouse before
+    /// 26.5 recorded the rows of the whole table for each file (ClickHouse/ClickHouse#118942). Java reads such files
+    /// too.
     ///
     /// # Errors
     /// `CorruptTable`.
@@ -105,7 +105,7 @@ impl RecordedSize {
         .hint("Restore the file as it was committed"))
     }
 
-    /// Refuses to count rows that no column shows, if they are more than the table says and any file has.
+    /// Refuses to count rows without any column, if there are more than the table records and more than any file has.
     pub(crate) fn check_unread(&self, rows: u64) -> Result<()> {
         match rows <= self.rows.max(MOST_UNREAD_ROWS) {
             true => Ok(()),
@@ -114,16 +114,16 @@ impl RecordedSize {
     }
 }
 
-/// What of the rows is wanted.
+/// The wanted rows and columns.
 #[derive(Debug)]
 pub(crate) struct DecodeRequest {
     /// The leaf columns of rows that stay.
     pub leaves: BTreeSet<usize>,
-    /// Which rows stay; the leaf columns it needs come on top.
+    /// The test that decides which rows stay. The leaf columns it needs are read in addition.
     pub test: RowTest,
     /// The columns of deletes by key, which are among `leaves`; empty if there are no such deletes.
     pub keys: FilterColumns,
-    /// Whether anyone wants to know the positions of rows that stay.
+    /// Whether the positions of rows that stay are wanted.
     pub tells_positions: bool,
     /// Most rows of a batch.
     pub batch_rows: usize,
@@ -135,7 +135,7 @@ impl DecodeRequest {
         &self.leaves | self.test.leaves()
     }
 
-    /// Whether the positions of rows matter, to those who want rows or to the test.
+    /// Whether the positions of rows matter, to the caller or to the test.
     pub(crate) fn needs_positions(&self) -> bool {
         self.tells_positions || self.test.needs_positions()
     }
@@ -152,11 +152,11 @@ pub(crate) struct Started {
     pub keys_tested: bool,
 }
 
-/// Batches of a file's wanted leaf columns, each with the positions of its rows; those may be left out if they matter
-/// to no one any more.
+/// Batches of a file's wanted leaf columns, each with the positions of its rows. Positions may be left out if nobody
+/// needs them any more.
 pub(crate) type DecodedBatches = Box<dyn Iterator<Item = Result<(RecordBatch, RowPositions)>> + Send>;
 
-/// What is tested before anything else: the filter and deletes by position, on batches of the file as they come.
+/// The test that comes first: the filter and deletes by position, on batches of the file as they come.
 #[derive(Debug)]
 pub(crate) struct RowTest {
     pub(super) filter: Arc<BoundPredicate>,
@@ -165,7 +165,7 @@ pub(crate) struct RowTest {
 }
 
 impl RowTest {
-    /// Of a filter alone, on columns that are placed.
+    /// Makes a test of a filter alone, on columns that are placed.
     #[cfg(test)]
     pub(crate) fn new(filter: Arc<BoundPredicate>, columns: FilterColumns) -> RowTest {
         RowTest { filter, columns, deletes: None }
@@ -176,12 +176,12 @@ impl RowTest {
         self.columns.leaves()
     }
 
-    /// Whether it has to know the positions of rows.
+    /// Whether the test needs the positions of rows.
     pub(crate) fn needs_positions(&self) -> bool {
         self.columns.needs_positions() || self.deletes.as_ref().is_some_and(|d| d.has_positions())
     }
 
-    /// Of the rows of `kept` those that deletes by key leave; `keys` are placed as the test is.
+    /// The rows of `kept` that deletes by key leave. `keys` are placed as the test is.
     pub(crate) fn keep_keys(
         &self,
         keys: &FilterColumns,

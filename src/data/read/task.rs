@@ -1,7 +1,7 @@
 //! Reads the rows of any kind of task.
 //!
 //! [`read_task`] is the entry to reading. A task reads one file ([`super::live`]), merges the files of a bucket
-//! ([`crate::data::merge`]), or tells what a commit changed ([`crate::data::changes`]).
+//! ([`crate::data::merge`]), or gives the changes of a commit ([`crate::data::changes`]).
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ use crate::store::Store;
 ///
 /// # Errors
 /// `Unsupported` for encrypted files. `CorruptTable` if the bytes of the file contradict themselves or the schema of
-/// the table, and as [`DeleteFilter::load`](crate::data::deletes::filter::DeleteFilter::load). These errors, and those
-/// of the store, name the file and the snapshot. The stream gives the errors that occur after the start.
+/// the table, and the errors of [`DeleteFilter::load`](crate::data::deletes::filter::DeleteFilter::load). These errors,
+/// and those of the store, name the file and the snapshot. The stream gives the errors that occur after the start.
 pub fn read_task(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,

@@ -1,5 +1,5 @@
-//! Random files under random filters, against an evaluation of every row by itself. Row groups and pages are small, so
-//! that pruning has much to do and each wrong bound loses rows.
+//! Random files under random filters, compared with an evaluation of every single row. Row groups and pages are small.
+//! So pruning has much work, and each wrong bound loses rows.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::data::testing::{field, leaf, projecting, read, rows, schema, structur
 use crate::expr::{BoundPredicate, Op};
 use crate::types::{PrimitiveType as P, Schema, Transform, Value, ValueRef};
 
-/// One row as in the file: int, float, string, date, decimal, boolean, milliseconds, and a struct of bytes.
+/// One row of the file: int, float, string, date, decimal, boolean, milliseconds, and a struct of bytes.
 type Row = (
     Option<i32>,
     Option<f32>,
@@ -122,7 +122,7 @@ fn truth(filter: &BoundPredicate, row: &Row) -> Option<bool> {
             match leaf.op {
                 Op::IsNull => return Some(is_null),
                 Op::NotNull => return Some(!is_null),
-                // As Spark's isnan: null is not NaN.
+                // Null is not NaN, as in Spark's isnan.
                 Op::IsNan | Op::NotNan if is_null => return Some(leaf.op == Op::NotNan),
                 _ => {}
             }
@@ -249,8 +249,7 @@ fn filter() -> impl Strategy<Value = BoundPredicate> {
     })
 }
 
-/// How the file is laid out: rows of a row group, rows of a page, dictionaries, version, statistics, sorted by a
-/// column.
+/// The layout of the file: rows of a row group, rows of a page, dictionaries, version, statistics, sorted by a column.
 type Layout = (usize, usize, bool, bool, EnabledStatistics, Option<i32>);
 
 fn layout() -> impl Strategy<Value = Layout> {
@@ -294,7 +293,8 @@ proptest! {
         }
         let dir = tempfile::tempdir().unwrap();
         let path = write_batch(&dir, &batch(&data), properties(&layout));
-        // With the row number alone, the filter's columns are read first; with all columns often not.
+        // The filter's columns are read first if only the row number is wanted. If all columns are wanted, often they
+        // are not.
         let now = now();
         let wanted = if late { schema(vec![now.fields[0].clone()]) } else { now.clone() };
         let batches = read(&projecting(&now, &wanted), &task(&path, filter.clone())).unwrap();

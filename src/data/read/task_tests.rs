@@ -108,7 +108,7 @@ fn members_of_structs_change_like_columns() {
     let widened = now(vec![field(3, "a", P::String), field(4, "new", P::Double), field(2, "b", P::Long)]);
     assert_eq!(all(&widened), ["{a: x, new: -, b: 1}", "-", "{a: y, new: -, b: -}"]);
     assert_eq!(all(&now(vec![field(2, "a", P::Int)])), ["{a: 1}", "-", "{a: -}"]);
-    // Nothing of the struct is left in the file, but it still says where the struct is null.
+    // The file has no member of the struct that is still wanted, but it still shows where the struct is null.
     assert_eq!(all(&now(vec![field(7, "new", P::Int)])), ["{new: -}", "-", "{new: -}"]);
 }
 
@@ -196,7 +196,7 @@ fn structs_in_lists_and_maps_change_too() {
     assert_eq!(read_rows(&now, &path, leaf(&now, 6, Op::IsNull, vec![])), ["-|[{new: -, b: -}]"]);
 }
 
-/// Where nothing but a map is there to tell whether a struct is null.
+/// Only a map tells whether a struct is null.
 #[test]
 fn structs_of_maps_lose_their_members() {
     let dir = dir();
@@ -319,7 +319,7 @@ fn adjacent_splits_read_every_row_once() {
         }
         assert_eq!(found, (0..100).map(|i| i.to_string()).collect::<Vec<_>>());
     }
-    // The file is longer than recorded: its real end counts.
+    // The file is longer than recorded. Its real end counts.
     let mut short = whole;
     Arc::make_mut(&mut short.data_file).size_bytes = 20;
     short.length = 20;

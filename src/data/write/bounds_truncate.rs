@@ -3,7 +3,7 @@
 //! Source: Iceberg specification, "Manifests" (bounds of strings and binary may be truncated); Java Iceberg's
 //! `UnicodeUtil` and `BinaryUtil` for the exact result. Text is cut by code points, binary by bytes.
 
-/// The first `length` code points: not above `text`.
+/// The first `length` code points. The result is not above `text`.
 pub(crate) fn lower_text(text: &str, length: usize) -> &str {
     match text.char_indices().nth(length) {
         Some((end, _)) => &text[..end],
@@ -11,8 +11,8 @@ pub(crate) fn lower_text(text: &str, length: usize) -> &str {
     }
 }
 
-/// A text of at most `length` code points that is not below `text`, nor below any text that begins with the same
-/// `length` code points; `None` if no such text exists. A text that is short enough stays.
+/// A text of at most `length` code points that is not below `text`. It is also not below any text that begins with the
+/// same `length` code points. `None` if no such text exists. A text that is short enough stays.
 pub(crate) fn upper_text(text: &str, length: usize) -> Option<String> {
     let prefix = lower_text(text, length);
     if prefix.len() == text.len() {
@@ -34,12 +34,12 @@ fn next_code_point(c: char) -> Option<char> {
     }
 }
 
-/// The first `length` bytes: not above `bytes`.
+/// The first `length` bytes. The result is not above `bytes`.
 pub(crate) fn lower_bytes(bytes: &[u8], length: usize) -> &[u8] {
     bytes.get(..length).unwrap_or(bytes)
 }
 
-/// As [`upper_text`], by unsigned bytes.
+/// Does the same as [`upper_text`], by unsigned bytes.
 pub(crate) fn upper_bytes(bytes: &[u8], length: usize) -> Option<Vec<u8>> {
     let prefix = lower_bytes(bytes, length);
     if prefix.len() == bytes.len() {

@@ -1,9 +1,9 @@
-//! Incoming batches to the table's Arrow schema, by name.
+//! Converts incoming batches to the table's Arrow schema, by name.
 //!
 //! Batches come in the layouts of pyarrow, polars, DuckDB or Spark: other widths and units, views, dictionaries, large
 //! offsets, columns in another order. [`Conformer`] turns each into the one layout that the writer takes, or says which
 //! column does not fit and why. Names are case-sensitive, in nested structs too. Nothing is lost: values are widened
-//! but never narrowed, and units and decimal scales change only if every value stays the same.
+//! but never narrowed. Units and decimal scales change only if every value stays the same.
 //!
 //! ```text
 //! input schema --plan--> [Node per column] --conform--> RecordBatch of the table's schema
@@ -39,13 +39,13 @@ pub struct Conformer {
     plan: Option<(SchemaRef, Vec<ConformNode>)>,
 }
 
-/// How one field of the table is made.
+/// The plan to make one field of the table.
 #[derive(Debug)]
 struct ConformNode {
     /// The column's full name.
     path: String,
     target: FieldRef,
-    /// Position among its siblings of the input; `None` if the input lacks it.
+    /// The position among its siblings of the input; `None` if the input lacks it.
     source: Option<usize>,
     kind: ConformKind,
 }
@@ -87,8 +87,8 @@ impl Conformer {
     /// `first_row` is the number of the batch's first row, for messages only.
     ///
     /// # Errors
-    /// `InvalidInput`, naming the column, if the batch has a column that the table lacks, lacks a required one, has a
-    /// column of a type that can't become the table's without loss, or a null or too large value (then with its row).
+    /// `InvalidInput`, naming the column, if the batch has a column that the table lacks; if it lacks a required one;
+    /// if a type can't become the table's without loss; if a value is null or too large (then with its row).
     pub fn conform(&mut self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
         let input = batch.schema();
         if self.plan.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, &input) && known.fields() != input.fields()) {
@@ -165,7 +165,7 @@ fn plan(field: &Field, target: &FieldRef, input: &Fields, source: Option<usize>,
     Ok(ConformNode { path, target: target.clone(), source, kind })
 }
 
-/// The type of a geometry column that says that it is of another reference system or edges than the table's.
+/// The type of a geometry column whose metadata name another reference system or other edges than the table's.
 fn other_geometry(field: &Field, found: &ArrowField) -> Option<PrimitiveType> {
     let is_wkb = found.metadata().get(EXTENSION_KEY).is_some_and(|name| name == geoarrow::WKB_EXTENSION);
     let found = is_wkb.then(|| found.metadata().get(EXTENSION_METADATA_KEY)).flatten()?;
@@ -222,7 +222,8 @@ fn list_element(ty: &DataType) -> Option<&FieldRef> {
 }
 
 impl ConformNode {
-    /// This field's array out of its siblings. `parent` says which structs around it are null; what they hold is void.
+    /// This field's array out of its siblings. `parent` says which structs around it are null. Values in null structs
+    /// do not count.
     fn of(&self, siblings: &[ArrayRef], rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef, Refusal> {
         let array = match self.source.and_then(|i| siblings.get(i)) {
             None if let ConformKind::Default(row) = &self.kind => defaults::repeat(row, rows).map_err(Refusal::from),
@@ -286,7 +287,7 @@ impl ConformNode {
     }
 }
 
-/// The elements of a list or map; a refused element is reported as the row that holds it.
+/// The elements of a list or map. A refused element is reported as the row that holds it.
 fn inner(node: &ConformNode, values: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Result<ArrayRef, Refusal> {
     node.of(std::slice::from_ref(values), values.len(), None).map_err(|mut r| {
         r.row = r.row.map(|i| offsets.partition_point(|o| *o as usize <= i).saturating_sub(1));
@@ -302,7 +303,7 @@ fn wrong_array() -> Refusal {
 /// The array with null wherever `parent` is null.
 fn mask(array: &ArrayRef, parent: Option<&NullBuffer>) -> Result<ArrayRef, Refusal> {
     match parent.filter(|p| p.null_count() > 0) {
-        // Run-end arrays have no null mask of their own.
+        // Run-end arrays have no null mask themselves.
         Some(p) if matches!(array.data_type(), DataType::RunEndEncoded(_, _)) => {
             mask(&cast(array, conform_leaf::plain(array.data_type()))?, Some(p))
         }
@@ -313,7 +314,7 @@ fn mask(array: &ArrayRef, parent: Option<&NullBuffer>) -> Result<ArrayRef, Refus
 
 type ListParts = (OffsetBuffer<i32>, ArrayRef, Option<NullBuffer>);
 
-/// Offsets from 0, exactly the elements they span, and the nulls of any kind of list.
+/// Offsets from 0, exactly the elements in their range, and the nulls of any kind of list.
 fn list_parts(array: &ArrayRef) -> Result<ListParts, Refusal> {
     let array = match array.data_type() {
         DataType::FixedSizeList(f, _) | DataType::ListView(f) => &cast(array, &DataType::List(f.clone()))?,
@@ -333,7 +334,7 @@ fn list_parts(array: &ArrayRef) -> Result<ListParts, Refusal> {
     Ok((offsets, list.values().slice(start, end - start), list.nulls().cloned()))
 }
 
-/// The same lists or maps without elements behind null ones, which must not be taken for data.
+/// The same lists or maps without the elements of null ones. Such elements must not be taken for data.
 fn compact<O: arrow::array::OffsetSizeTrait>(array: &ArrayRef, offsets: &OffsetBuffer<O>) -> Result<ArrayRef, Refusal> {
     let hidden = array.nulls().is_some_and(|nulls| {
         nulls.null_count() > 0 && offsets.windows(2).zip(nulls.iter()).any(|(w, valid)| !valid && w[0] != w[1])

@@ -1,4 +1,5 @@
-//! Single columns to the table's type: which Arrow types fit which table type, and how their values change.
+//! Converts single columns to the table's type. Defines the Arrow types that fit each table type, and how their values
+//! change.
 
 use std::sync::Arc;
 
@@ -17,18 +18,18 @@ use crate::data::arrow::variant;
 use crate::types::PrimitiveType;
 use crate::types::decimal::rescale;
 
-/// How a leaf's values become the table's.
+/// The rule by which a leaf's values become the table's.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Rule {
-    /// They are.
+    /// The values stay the same.
     Same,
     /// Arrow's cast, which loses nothing here.
     Widen,
-    /// Large offsets to small ones.
+    /// Large offsets become small ones.
     Offsets,
-    /// A count of units times `times`, divided by `per`, exactly.
+    /// A count of units is multiplied by `times` and divided by `per`, exactly.
     Units { times: i64, per: i64 },
-    /// Decimals to `scale`, within `precision` digits.
+    /// Decimals get the scale `scale`, within `precision` digits.
     Decimal { from: i32, precision: u8, scale: u8 },
     /// Byte strings that must have this length.
     Fixed(i32),
@@ -40,7 +41,7 @@ pub(crate) enum Rule {
     Geometry,
 }
 
-/// The type behind dictionary and run-end encodings.
+/// The type of the values in dictionary and run-end encodings.
 pub(crate) fn plain(ty: &DataType) -> &DataType {
     match ty {
         DataType::Dictionary(_, values) => plain(values),
@@ -84,7 +85,7 @@ pub(crate) fn rule(wanted: &PrimitiveType, found: &DataType) -> Option<Rule> {
     }
 }
 
-/// Bytes that begin as well-known binary does: byte order and type of geometry.
+/// Whether bytes begin like well-known binary: byte order and type of geometry.
 fn geometries(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, Refusal> {
     let bytes = match array.data_type() {
         DataType::LargeBinary => shorten(array)?,
@@ -103,7 +104,7 @@ fn zoned(unit: &TimeUnit, zone: &str, wanted: i64) -> Option<Rule> {
     Some(if same { Rule::Same } else { Rule::Units { times: wanted, per: per_second(unit) } })
 }
 
-/// The values of `array` as `target`. Null slots are not looked at.
+/// The values of `array` as `target`. Null slots are not checked.
 pub(crate) fn apply(rule: &Rule, array: &ArrayRef, target: &DataType) -> Result<ArrayRef, Refusal> {
     match rule {
         Rule::Same => Ok(array.clone()),
@@ -147,7 +148,7 @@ fn fixed<T, B: AsRef<[u8]>>(
     Ok(Arc::new(out.finish()))
 }
 
-/// 64-bit offsets to 32-bit ones, sharing the bytes.
+/// Turns 64-bit offsets into 32-bit ones. The bytes are shared.
 fn shorten(array: &ArrayRef) -> Result<ArrayRef, Refusal> {
     fn shorten<L, S>(large: &GenericByteArray<L>) -> Result<ArrayRef, Refusal>
     where
@@ -165,7 +166,7 @@ fn shorten(array: &ArrayRef) -> Result<ArrayRef, Refusal> {
 }
 
 fn change_unit(array: &ArrayRef, times: i64, per: i64, target: &DataType) -> Result<ArrayRef, Refusal> {
-    // Units divide each other, hence one of the two factors is 1.
+    // Units divide each other, so one of the two factors is 1.
     let (times, per) = if times > per { (times / per, 1) } else { (1, per / times) };
     let counts = match array.data_type() {
         DataType::Time32(_) => cast(&cast(array, &DataType::Int32)?, &DataType::Int64)?,
@@ -184,7 +185,7 @@ fn change_unit(array: &ArrayRef, times: i64, per: i64, target: &DataType) -> Res
     Ok(cast(&out, target)?)
 }
 
-/// Each value that is not null through `f`; a value that it refuses is an error of its row.
+/// Applies `f` to each value that is not null. A value that it refuses is an error of its row.
 fn convert<T: arrow::datatypes::ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
     f: impl Fn(T::Native) -> Option<T::Native>,

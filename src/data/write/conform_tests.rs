@@ -103,7 +103,7 @@ fn what_fits() {
     for (ty, input, expected) in cases {
         let got = convert(ty.clone(), input.clone()).unwrap_or_else(|e| panic!("{ty} of {}: {e}", input.data_type()));
         assert_eq!(&got, &expected, "{ty} of {}", input.data_type());
-        // A slice converts as the same rows of the whole.
+        // A slice converts to the same rows as the whole array.
         let slice = convert(ty, input.slice(input.len() - 1, 1)).unwrap();
         assert_eq!(&slice, &expected.slice(expected.len() - 1, 1));
     }
@@ -113,7 +113,7 @@ fn decimal(values: Vec<Option<i128>>, precision: u8, scale: i8) -> Decimal128Arr
     Decimal128Array::from(values).with_precision_and_scale(precision, scale).unwrap()
 }
 
-/// Every Arrow type against every table type gives values or a refusal that names the column; nothing panics.
+/// Every pair of an Arrow type and a table type gives values, or a refusal that names the column. Nothing panics.
 #[test]
 fn every_pair_of_types_is_settled() {
     let item = |t| Arc::new(ArrowField::new("item", t, true));
@@ -220,7 +220,7 @@ fn what_would_lose_something_is_refused() {
     assert!(refusal(P::Uuid, a(BinaryArray::from_vec(vec![b"short"]))).contains("16 bytes"));
 }
 
-/// What a null hides is not looked at.
+/// Values under a null are not checked.
 #[test]
 fn hidden_values_do_no_harm() {
     let nulls = NullBuffer::from(vec![true, false]);
@@ -284,7 +284,7 @@ fn required_columns_hold_no_null() {
     let list = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![]), None, Some(vec![Some(1), None])]);
     let ty = Type::List(Arc::new(Field::new(2, "element", true, P::Int)));
     assert_eq!(refusal(ty.clone(), a(list)), "a required column holds a null (column: c.element, row: 2)");
-    // Elements behind a null list are not data.
+    // Elements of a null list are not data.
     let values = Arc::new(Int32Array::from(vec![None, Some(5)]));
     let item = Arc::new(ArrowField::new("item", DataType::Int32, true));
     let hidden = ListArray::new(item, OffsetBuffer::from_lengths([1, 1]), values, Some(vec![false, true].into()));
@@ -356,7 +356,7 @@ fn one_plan_serves_many_batches_and_a_new_schema_gets_its_own() {
 }
 
 proptest! {
-    /// Decimals keep their number or are refused; units as well.
+    /// Decimals keep their number or are refused. The same holds for units.
     #[test]
     fn conversions_keep_the_value(v: i64, from in 0i8..10, to in 0u8..10, precision in 10u8..=38) {
         let input = a(decimal(vec![Some(i128::from(v))], 38, from));

@@ -1,4 +1,4 @@
-//! What all writers of a table are given.
+//! The context that all writers of a table get.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,45 +10,46 @@ use super::metrics::MetricsConfig;
 use super::z_order::ZOrder;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
-/// What a writer writes, and where.
+/// The rows that a writer writes, and the places of its files.
 #[derive(Clone, Debug)]
 pub struct WriteContext {
     /// The schema of the rows.
     pub schema: Arc<Schema>,
-    /// How rows are put into files.
+    /// The partition spec by which rows are put into files.
     pub spec: Arc<PartitionSpec>,
     /// The table's sort order. Its columns get bounds even if the table wants no bounds by default.
     pub order: Arc<SortOrder>,
     /// Whether the rows have that order.
     pub row_order: RowOrder,
-    /// Where files are written.
+    /// The places where files are written.
     pub locations: FileLocations,
     /// The table's properties.
     pub properties: BTreeMap<String, String>,
-    /// Unique to this writer, a UUID: it makes the file names unique. Two writers of the same task never share one.
+    /// A UUID that is unique to this writer. It makes the file names unique. Two writers of the same task never share
+    /// one.
     pub write_id: String,
     /// The number of the task or partition that writes, in front of the file names.
     pub task_id: u64,
 }
 
 impl WriteContext {
-    /// What to record of each column.
+    /// The metrics to record for each column.
     pub(crate) fn metrics(&self) -> MetricsConfig {
         MetricsConfig::new(&self.schema, &self.properties, &self.order.ordered_columns())
     }
 }
 
-/// How the rows of a writer come in.
+/// The order in which a writer gets its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowOrder {
-    /// In any order: files are recorded as unsorted.
+    /// Rows come in any order. Files are recorded as unsorted.
     Any,
-    /// In the table's sort order within each partition: recorded.
+    /// Rows come in the table's sort order within each partition. Files record it.
     Sorted,
-    /// In any order, and to be brought into the table's: recorded. An order of unknown transforms, or of columns that
-    /// are not there, is not made.
+    /// Rows come in any order, and the writer sorts them in the table's order. Files record it. Rows are not sorted if
+    /// the order has unknown transforms or missing columns.
     Sort,
-    /// In any order, and to be brought into this one.
+    /// Rows come in any order, and the writer sorts them in this order.
     By(Sorting),
 }
 
@@ -58,7 +59,7 @@ pub(crate) fn batch_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(column).sum()
 }
 
-/// What rows are sorted by.
+/// The order in which rows are sorted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sorting {
     /// Columns, or transforms of columns. Files record the order's id, which is 0 if the table has no such order.

@@ -1,16 +1,16 @@
 //! Writes positions of deleted rows to new delete files.
 //!
-//! [`PositionDeleteWriter`] collects the positions of each data file and writes them at the end: into position delete
-//! files (format version 2), or as deletion vectors into one Puffin file (version 3). Sets of positions are compressed,
-//! and a writer holds all of them. Equality deletes are rows of key columns;
+//! [`PositionDeleteWriter`] collects the positions of each data file and writes them at the end. It writes position
+//! delete files (format version 2), or deletion vectors in one Puffin file (version 3). Sets of positions are
+//! compressed, and a writer holds all of them. Equality deletes are rows of key columns.
 //! [`DataWriter::of_equality_deletes`](super::writer::DataWriter::of_equality_deletes) writes them.
 //!
 //! The writer knows no other deletes. Callers that replace a deletion vector give the union of the old and the new
 //! positions.
 //!
 //! Source: Iceberg specification, "Position Delete Files", "Deletion Vectors", "Reserved Field IDs"; Puffin
-//! specification, "deletion-vector-v1"; Java Iceberg's `PositionDeleteWriter` and `BaseDVFileWriter` for what is
-//! recorded.
+//! specification, "deletion-vector-v1"; Java Iceberg's `PositionDeleteWriter` and `BaseDVFileWriter` for the recorded
+//! values.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -32,7 +32,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::types::metadata_columns::POS as ROW_POSITION;
 
-/// The size that a delete file of rows should have, and its default.
+/// The target size of a delete file of rows, and its default.
 pub(crate) const DELETE_TARGET: &str = "write.delete.target-file-size-bytes";
 pub(crate) const DELETE_TARGET_BYTES: u64 = 64 << 20;
 
@@ -41,7 +41,7 @@ const GRANULARITY: &str = "write.delete.granularity";
 /// Rows that are written to a file at a time.
 const ROWS_AT_ONCE: usize = 8192;
 
-/// What positions are written as.
+/// The form in which positions are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeleteForm {
     /// Position delete files, for tables of format version 2.
@@ -51,7 +51,7 @@ pub enum DeleteForm {
 }
 
 impl DeleteForm {
-    /// What tables of a format version take.
+    /// The form for tables of a format version.
     ///
     /// # Errors
     /// `Unsupported` for version 1, which has no deletes of rows.
@@ -68,16 +68,16 @@ impl DeleteForm {
 /// Which data files may share a position delete file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Granularity {
-    /// None: readers open only what they need.
+    /// No data files share one. Readers then open only the files that they need.
     File,
-    /// Those of a partition: fewer files.
+    /// The data files of a partition share one. There are fewer files.
     Partition,
 }
 
 impl Granularity {
     fn of(properties: &BTreeMap<String, String>) -> Result<Granularity> {
         match properties.get(GRANULARITY).map(|g| g.trim().to_ascii_lowercase()).as_deref() {
-            // Java's core says partition, but its Spark writers take file where nothing is set.
+            // Java's core uses partition by default, but its Spark writers use file.
             None | Some("file") => Ok(Granularity::File),
             Some("partition") => Ok(Granularity::Partition),
             Some(other) => Err(Error::invalid(format!("'{other}' is not a granularity of delete files"))
@@ -87,7 +87,7 @@ impl Granularity {
     }
 }
 
-/// What is to be deleted of one data file.
+/// The deletes of one data file.
 #[derive(Debug)]
 struct Deletes {
     partition: Arc<Partition>,
@@ -96,13 +96,13 @@ struct Deletes {
 
 /// Writes positions of deleted rows into new delete files.
 ///
-/// Nothing of it is public before a commit adds the [`DataFile`]s of [`PositionDeleteWriter::finish`] to the table. A
-/// writer that fails or is dropped deletes what it made.
+/// The files are not public before a commit adds the [`DataFile`]s of [`PositionDeleteWriter::finish`] to the table. A
+/// writer that fails or is dropped deletes its files.
 #[derive(Debug)]
 pub struct PositionDeleteWriter {
     output: Output,
     form: DeleteOutput,
-    /// By the data file's path: the order that rows have in position delete files.
+    /// Deletes by the data file's path. Rows have this order in position delete files.
     deletes: BTreeMap<String, Deletes>,
 }
 
@@ -113,8 +113,8 @@ enum DeleteOutput {
 }
 
 impl PositionDeleteWriter {
-    /// A writer of deletes for one table. Of `context` it needs the locations, the properties and the names; each
-    /// delete has the partition of its data file.
+    /// A writer of deletes for one table. It uses the locations, the properties and the names of `context`. Each delete
+    /// has the partition of its data file.
     ///
     /// # Errors
     /// `InvalidInput` for table properties that can't be read; `Unsupported` for file formats that can't be written.
@@ -141,8 +141,7 @@ impl PositionDeleteWriter {
         Ok(PositionDeleteWriter { output: Output::new(store, &context, true), form, deletes: BTreeMap::new() })
     }
 
-    /// Deletes rows of a data file, in addition to those that it was given for the file before. Files may come in any
-    /// order.
+    /// Deletes rows of a data file, in addition to rows that were deleted before. Files may come in any order.
     ///
     /// # Errors
     /// `InvalidInput` for a file that is not a data file, or that is given in two partitions.
@@ -166,7 +165,7 @@ impl PositionDeleteWriter {
         Ok(())
     }
 
-    /// Writes everything. The caller then owns the files. Empty if nothing was deleted.
+    /// Writes everything. The caller then owns the files. The result is empty if nothing was deleted.
     ///
     /// # Errors
     /// `Store` if a file can't be written, naming its path; `InvalidInput` for positions that a deletion vector cannot
@@ -195,14 +194,14 @@ impl PositionDeleteWriter {
     /// Gives up. Nothing is written before [`PositionDeleteWriter::finish`].
     ///
     /// # Errors
-    /// A file that could not be deleted.
+    /// The error of a file that could not be deleted.
     #[cfg(test)]
     pub(crate) fn abort(mut self) -> Result<()> {
         self.output.delete_all()
     }
 }
 
-/// Writes all deletion vectors into one Puffin file. Each vector is a delete file of its own.
+/// Writes all deletion vectors into one Puffin file. Each vector is a separate delete file.
 fn write_vectors(output: &mut Output, deletes: &BTreeMap<String, Deletes>) -> Result<Vec<DataFile>> {
     let (_, path) = output.next(None, FileFormat::Puffin);
     let mut sink = output.store().create(&path)?;
@@ -250,13 +249,13 @@ fn write_vectors(output: &mut Output, deletes: &BTreeMap<String, Deletes>) -> Re
 /// The group of deletes that share position delete files.
 struct DeleteGroup {
     partition: Arc<Partition>,
-    /// By path.
+    /// Deletes by path.
     deletes: Vec<(String, PositionSet)>,
 }
 
 fn groups(deletes: BTreeMap<String, Deletes>, granularity: Granularity) -> Vec<DeleteGroup> {
     let mut groups: Vec<DeleteGroup> = Vec::new();
-    // Tuples that differ may have the same path in rare cases (null and "null").
+    // Different tuples may have the same path in rare cases (null and "null").
     let mut known: BTreeMap<(i32, String), Vec<usize>> = BTreeMap::new();
     for (path, Deletes { partition, positions }) in deletes {
         if granularity == Granularity::File {
@@ -345,7 +344,7 @@ impl<'a> GroupWriter<'a> {
     }
 }
 
-/// Counts of the two columns say nothing, and bounds only if all rows are of one data file: Java leaves the rest out.
+/// Drops metrics without use, as Java does: counts of the two columns, and bounds if rows belong to several data files.
 fn forget_counts(written: &mut Written, one_data_file: bool) {
     let Some(metrics) = &mut written.metrics else { return };
     metrics.value_counts = None;

@@ -61,7 +61,7 @@ fn data_file(path: &str, day: Option<i32>) -> DataFile {
     DataFile { partition: Arc::new(Partition { spec_id: 5, values: vec![value] }), ..file.as_ref().clone() }
 }
 
-/// What a position delete file says.
+/// The rows of a position delete file.
 fn said(file: &DataFile) -> Vec<(String, i64)> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&file.path).unwrap()).unwrap();
     let batches = reader.build().unwrap().map(|b| b.unwrap());
@@ -92,7 +92,7 @@ fn each_data_file_has_its_own_delete_file() {
     let files = w.finish().unwrap();
     assert_eq!(files.len(), 2);
     let expected: Vec<_> = [1, 3, 5, 1 << 33].map(|pos| (long.clone(), pos)).to_vec();
-    // In the order of their paths.
+    // Rows are in the order of their paths.
     assert_eq!(said(&files[0]), [("/data/b.parquet".to_owned(), 7)]);
     let f = &files[1];
     assert_eq!(said(f), expected);
@@ -105,7 +105,7 @@ fn each_data_file_has_its_own_delete_file() {
     assert_eq!((f.sort_order_id, f.equality_ids.clone(), f.partition.spec_id), (None, None, 5));
     assert_eq!(f.referenced_data_file.as_ref(), Some(&long));
     assert_eq!(f.size_bytes as u64, std::fs::metadata(&f.path).unwrap().len());
-    // Whole bounds, no counts, as Java's.
+    // There are whole bounds and no counts, as in Java's files.
     assert_eq!(bounds(f), Some((long.clone().into_bytes(), long.into_bytes())));
     let metrics = f.metrics.as_ref().unwrap().get().unwrap();
     assert_eq!(metrics.lower_bounds.as_ref().unwrap()[&DELETE_FILE_POS], 1i64.to_le_bytes());
@@ -255,7 +255,7 @@ fn equality_deletes_hold_keys_in_their_partition() {
         DataWriter::of_equality_deletes(Arc::new(LocalStore), context, vec![1, 4]).unwrap()
     };
     let mut w = writer("parquet");
-    // Rows come with the columns that partition and those that are keys: `s` without `b`.
+    // Rows come with the partition columns and the key columns: `s` without `b`.
     let whole = keyed_rows(&[1, 2, 3], &[Some(0), None, Some(0)], &[Some(1), None, None]);
     let s = whole.column(2).as_struct();
     let a = StructArray::from(vec![(Arc::new(s.fields()[0].as_ref().clone()), s.column(0).clone())]);
@@ -285,7 +285,7 @@ fn equality_deletes_hold_keys_in_their_partition() {
     let pairs = reader.metadata().file_metadata().key_value_metadata().unwrap();
     assert!(pairs.iter().any(|p| p.key == "delete-field-ids" && p.value.as_deref() == Some("1, 4")));
 
-    // They delete what they say, in every format.
+    // They delete the rows with these keys, in every format.
     let data = keyed_rows(&[1, 1, 2, 3, 3], &[None; 5], &[Some(1), None, None, None, Some(3)]);
     let path = write(&dir, &keyed(), data.columns().to_vec());
     for format in [FileFormat::Parquet, FileFormat::Avro, FileFormat::Orc] {
@@ -322,7 +322,7 @@ fn columns_that_are_no_keys_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// What is deleted of each file is what reading leaves out, in every form, format and granularity.
+    /// Reading leaves out exactly the deleted rows of each file, in every form, format and granularity.
     #[test]
     fn what_is_deleted_is_not_read(
         deleted in proptest::collection::vec(proptest::collection::btree_set(0i64..60, 0..60), 1..4),
@@ -339,7 +339,7 @@ proptest! {
         let paths: Vec<String> = deleted.iter().map(|_| write(&dir, &numbers(), vec![column.clone()])).collect();
         for (path, positions) in paths.iter().zip(&deleted) {
             let file = task(path, BoundPredicate::True).data_file;
-            // In two parts, the later first.
+            // Positions come in two parts, the later first.
             let (low, high): (Vec<i64>, Vec<i64>) = positions.iter().partition(|p| **p < 30);
             w.delete(&file, set(high)).unwrap();
             w.delete(&file, set(low)).unwrap();

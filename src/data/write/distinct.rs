@@ -19,7 +19,7 @@ pub struct DistinctCounter {
 }
 
 impl DistinctCounter {
-    /// Of the columns `ids` of batches of `schema`.
+    /// Makes a counter for the columns `ids` of batches of `schema`.
     ///
     /// # Errors
     /// `InvalidInput` for a column that does not exist, is not primitive, or is inside a list or map.
@@ -37,7 +37,7 @@ impl DistinctCounter {
     /// Takes the rows of a batch.
     ///
     /// # Errors
-    /// `InvalidInput` if it has not the schema; `Unsupported` for a column of another type than tables have.
+    /// `InvalidInput` if it has another schema; `Unsupported` for a column of a type that tables do not have.
     pub fn take(&mut self, rows: &RecordBatch) -> Result<()> {
         self.columns.iter_mut().try_for_each(|(path, sketch)| enter(sketch, &column_at(rows, path)?))
     }

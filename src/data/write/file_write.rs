@@ -21,14 +21,14 @@ use crate::format::task::FileFormat;
 use crate::store::Store;
 use crate::types::Schema;
 
-/// The format of data files, and of delete files if nothing else is said of them.
+/// The format of data files, and of delete files without their own setting.
 const FORMAT: &str = "write.format.default";
 const DELETE_FORMAT: &str = "write.delete.format.default";
 
-/// The format that a table's properties want for its data files, or for its delete files of rows.
+/// The format that a table's properties set for its data files, or for its delete files of rows.
 ///
 /// # Errors
-/// `InvalidInput` for one that rows can't be in, naming the property.
+/// `InvalidInput` for a format that can't hold rows, naming the property.
 pub(crate) fn format_of(properties: &BTreeMap<String, String>, deletes: bool) -> Result<FileFormat> {
     let keys: &[&'static str] = if deletes { &[DELETE_FORMAT, FORMAT] } else { &[FORMAT] };
     let given = keys.iter().find_map(|key| properties.get(*key).map(|format| (*key, format)));
@@ -40,13 +40,13 @@ pub(crate) fn format_of(properties: &BTreeMap<String, String>, deletes: bool) ->
     })
 }
 
-/// What of a table's columns is in files of a format.
+/// The columns of a table that files of a format have.
 ///
 /// # Errors
-/// As [`without_unknown`].
+/// The errors of [`without_unknown`].
 pub(crate) fn stored_schema(format: FileFormat, schema: &Schema) -> Result<Schema> {
     match format {
-        // Avro has a type of nothing but null.
+        // Avro has a type that holds only null.
         FileFormat::Avro => Ok(schema.clone()),
         _ => without_unknown(schema),
     }
@@ -57,7 +57,7 @@ pub(crate) fn stored_schema(format: FileFormat, schema: &Schema) -> Result<Schem
 pub struct FileSettings {
     arrow: SchemaRef,
     form: FormatSettings,
-    /// What sees the rows of every file, and the Arrow schema that they are stored with.
+    /// The observer of the rows of every file, and the Arrow schema of stored rows.
     observed: Option<(Arc<dyn FileObserver>, SchemaRef)>,
 }
 
@@ -96,7 +96,7 @@ impl FileSettings {
     /// Settings for rows whose columns have these exact types.
     ///
     /// # Errors
-    /// As [`FileSettings::new`].
+    /// The errors of [`FileSettings::new`].
     pub fn of_exact(
         format: FileFormat,
         schema: Arc<Schema>,
@@ -105,7 +105,7 @@ impl FileSettings {
         observer: Arc<dyn FileObserver>,
     ) -> Result<FileSettings> {
         let (arrow, stored) = (to_arrow(&schema)?, exact.stored_arrow(&schema, format)?);
-        // What a manifest records of the columns is for the observer to find out.
+        // The observer finds out the values that a manifest records for the columns.
         let metrics = MetricsConfig::new(&schema, &BTreeMap::new(), &[]);
         let settings =
             FileSettings::new(format, schema, stored.clone(), properties, metrics, Purpose::ExactRows(exact))?;
@@ -129,7 +129,7 @@ impl FileSettings {
     /// Begins a file at `path`.
     ///
     /// # Errors
-    /// What [`Store::create`] gives.
+    /// The errors of [`Store::create`].
     pub fn create(&self, store: &dyn Store, path: String) -> Result<Box<dyn NewFile>> {
         let observer = self.observed.as_ref().map(|(observer, stored)| (observer.begin(&path), stored.clone()));
         let file: Box<dyn NewFile> = match &self.form {

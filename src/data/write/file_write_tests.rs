@@ -1,4 +1,4 @@
-//! Random tables of nested columns: what is written in any format is read as it was.
+//! Random tables of nested columns: rows written in any format are read unchanged.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::types::{Field, PrimitiveType as P, Type};
 pub(crate) struct Dice(pub u64);
 
 impl Dice {
-    /// Below `n`.
+    /// A number below `n`.
     pub(crate) fn roll(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % n
     }
 
-    /// Of any size: small ones, those of runs and of steps, and those at the ends.
+    /// A number of any size: small ones, those of runs and of steps, and those at the ends.
     fn long(&mut self, row: usize) -> i64 {
         match self.roll(8) {
             0 => i64::MIN,
@@ -66,7 +66,7 @@ enum Tree {
     Leaf(usize),
     Struct(Vec<(Tree, bool)>),
     List(Box<Tree>, bool),
-    /// Key, value and whether values are there.
+    /// The key, the value, and whether values exist.
     Map(usize, Box<Tree>, bool),
 }
 
@@ -108,7 +108,7 @@ fn leaf_array(ty: &P, length: usize, nulls: Option<NullBuffer>, dice: &mut Dice)
             <$array>::new(values.into(), nulls)
         }};
     }
-    /// Seconds on both sides of 1970, but for the one before, which ORC has not.
+    /// Seconds on both sides of 1970, except the one before it, which ORC can't store.
     fn seconds(row: usize, dice: &mut Dice) -> i64 {
         let s = dice.long(row) % 4_000_000_000;
         if s == -1 { -2 } else { s }
@@ -169,7 +169,7 @@ fn leaf_array(ty: &P, length: usize, nulls: Option<NullBuffer>, dice: &mut Dice)
     }
 }
 
-/// Values of a column. Those below nulls are anything.
+/// Values of a column. Values below nulls may be anything.
 fn array(field: &Field, length: usize, dice: &mut Dice) -> ArrayRef {
     let some_null = !field.required && dice.roll(4) > 0;
     let nulls = some_null.then(|| NullBuffer::from_iter((0..length).map(|_| dice.roll(4) > 0)));
@@ -205,7 +205,7 @@ pub(crate) fn batch(schema: &Schema, length: usize, dice: &mut Dice) -> RecordBa
     RecordBatch::try_new(to_arrow(schema).unwrap(), columns).unwrap()
 }
 
-/// Writes batches to a file, beginning a new block or stripe behind those that say so.
+/// Writes batches to a file. A new block or stripe begins after batches with the flag.
 pub(crate) fn write(
     dir: &TempDir,
     format: FileFormat,

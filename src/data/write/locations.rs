@@ -1,7 +1,7 @@
-//! Where a table's new files are written.
+//! The places where a table's new files are written.
 //!
 //! Files lie under `data` of the table, or under property `write.data.path`, in a folder for each partition. With
-//! property `write.object-storage.enabled` a hash of the name comes first, so that object stores spread them over their
+//! property `write.object-storage.enabled` a hash of the name comes first. So object stores spread files over their
 //! servers:
 //!
 //! ```text
@@ -25,7 +25,7 @@ const DATA_PATH: &str = "write.data.path";
 const OBJECT_STORAGE: &str = "write.object-storage.enabled";
 const PARTITIONED_PATHS: &str = "write.object-storage.partitioned-paths";
 const PROVIDER: &str = "write.location-provider.impl";
-/// Names that [`DATA_PATH`] had; the first one only counts with object storage.
+/// Old names of [`DATA_PATH`]. The first one only counts with object storage.
 const OLD_PATHS: [&str; 2] = ["write.object-storage.path", "write.folder-storage.path"];
 
 /// Bits of the hash in a path: three folders of four, and the rest.
@@ -33,10 +33,11 @@ const HASH_BITS: usize = 20;
 const FOLDER_BITS: usize = 4;
 const FOLDERS: usize = 3;
 
-/// How folders of jobs are called; a name of the job's own follows.
+/// The prefix of the names of job folders. The job's own name follows.
 const JOB_FOLDER: &str = "frazil-job-";
 
-/// Whether a folder of this name is a job's ([`FileLocations::job_folder`]): all in it is Frazil's, hidden files too.
+/// Whether a folder of this name belongs to a job ([`FileLocations::job_folder`]). All its files are Frazil's, hidden
+/// files too.
 pub fn is_job_folder(name: &str) -> bool {
     name.strip_prefix(JOB_FOLDER).is_some_and(|id| !id.is_empty())
 }
@@ -44,21 +45,21 @@ pub fn is_job_folder(name: &str) -> bool {
 /// The rule by which a table's new files get their paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileLocations {
-    /// Without a slash at the end.
+    /// The folder, without a slash at the end.
     folder: String,
     hashed: Option<Hashed>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hashed {
-    /// The last two parts of the table's location, where files lie outside it.
+    /// The last two parts of the table's location, if files lie outside it.
     table: Option<String>,
     /// Whether partitions have folders.
     partitioned: bool,
 }
 
 impl FileLocations {
-    /// The folder below which all of them are.
+    /// The folder that holds all new files.
     pub fn folder(&self) -> &str {
         &self.folder
     }
@@ -101,12 +102,12 @@ impl FileLocations {
         FileLocations { folder: without_slashes(folder).to_owned(), hashed: None }
     }
 
-    /// The folder for the files of one job of an engine that names files itself; `None` where paths begin with hashes.
+    /// The folder for the files of one job of an engine that names files itself. `None` if paths begin with hashes.
     pub fn job_folder(&self, id: &str) -> Option<String> {
         self.hashed.is_none().then(|| format!("{}/{JOB_FOLDER}{id}", self.folder))
     }
 
-    /// The path of a new file; `None` for one that belongs to no single partition.
+    /// The path of a new file. `partition` is `None` for a file that belongs to no single partition.
     pub fn path(&self, partition: Option<&Partition>, name: &str) -> String {
         let parts = partition.filter(|p| p.values.iter().any(|v| v.transform != Transform::Void)).map(Partition::path);
         let with_parts = || match &parts {
@@ -125,7 +126,7 @@ impl FileLocations {
     }
 }
 
-/// Slashes at the end belong to a location only if it is nothing but a scheme.
+/// Slashes at the end belong to a location only if it consists of a scheme alone.
 fn without_slashes(location: &str) -> &str {
     let mut out = location;
     while let Some(shorter) = out.strip_suffix('/').filter(|_| !out.ends_with("://")) {

@@ -42,7 +42,7 @@ fn files_lie_below_their_partition() {
     assert_eq!(plain.path(Some(&part), "f"), "/w/t/data/data%231=val%231+%C5%BC%2Fx/f");
     assert_eq!(plain.path(None, "f"), "/w/t/data/f");
     assert_eq!(plain.path(Some(&partition("v", "x", Transform::Void)), "f"), "/w/t/data/f");
-    // The partition is a part of what is hashed.
+    // The partition is a part of the hashed text.
     let hashed = rule("/w/t", &[(OBJECT_STORAGE, "true")]).unwrap();
     let path = "data%231=val%231+%C5%BC%2Fx/f";
     assert_eq!(hashed.path(Some(&part), "f"), format!("/w/t/data/{}/{path}", hash_folders(path)));

@@ -1,9 +1,9 @@
 //! Column metrics of a written Parquet file, from its footer.
 //!
 //! Source: Iceberg specification, "Manifests" and Appendix D; Java Iceberg's `ParquetMetrics` and `MetricsConfig` for
-//! which column gets what. Columns inside lists and maps have sizes only. Bounds hold no NaN; a lower zero is -0.0 and
-//! an upper zero 0.0; a column of nulls and NaN has none. Parquet's footer has no NaN counts: the writer counts them.
-//! Statistics of other writers in an order that is not the type's give no bounds ([`ends`]).
+//! the metrics of each column. Columns inside lists and maps have sizes only. Bounds hold no NaN. A lower zero is -0.0
+//! and an upper zero 0.0. A column of nulls and NaN has no bounds. Parquet's footer has no NaN counts: the writer
+//! counts them. Statistics give no bounds if another writer used an order that is not the type's ([`ends`]).
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -22,7 +22,7 @@ const DEFAULT_MODE: &str = "write.metadata.metrics.default";
 const COLUMN_MODE: &str = "write.metadata.metrics.column.";
 const MOST_INFERRED: &str = "write.metadata.metrics.max-inferred-column-defaults";
 
-/// What is recorded of a column.
+/// The metrics that are recorded for a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricsMode {
     /// Nothing.
@@ -36,7 +36,7 @@ pub enum MetricsMode {
 }
 
 impl MetricsMode {
-    /// Reads `none`, `counts`, `truncate(N)` with N above 0, or `full`, in any case.
+    /// Reads `none`, `counts`, `truncate(N)` with N above 0, or `full`. Letters may be upper or lower case.
     pub fn parse(text: &str) -> Option<MetricsMode> {
         let text = text.to_ascii_lowercase();
         match text.as_str() {
@@ -69,9 +69,9 @@ pub struct MetricsConfig {
 }
 
 impl MetricsConfig {
-    /// From table properties `write.metadata.metrics.*`. Without a default given, columns get `truncate(16)`; of a
-    /// schema of more columns than `max-inferred-column-defaults` (100) only the first ones do. Columns that rows are
-    /// `sorted` by have bounds in any case. As in Java, modes that can't be read fall back to the default.
+    /// Reads the table properties `write.metadata.metrics.*`. Without a default given, columns get `truncate(16)`. Only
+    /// the first `max-inferred-column-defaults` (100) columns of a schema do. Columns that rows are `sorted` by always
+    /// have bounds. Modes that can't be read fall back to the default, as in Java.
     pub fn new(schema: &Schema, properties: &BTreeMap<String, String>, sorted: &[FieldId]) -> Self {
         let inferred = MetricsMode::Truncate(16);
         let mut columns = HashMap::new();
@@ -111,9 +111,9 @@ impl MetricsConfig {
         self.columns.get(&id).copied().unwrap_or(self.default)
     }
 
-    /// Bytes of a Parquet statistic that are enough for every column's bounds; `None` without limit.
+    /// The number of bytes in a Parquet statistic that is enough for every column's bounds. `None` for no limit.
     ///
-    /// Text cut to N code points needs one more, which shows that it was cut.
+    /// Text that is cut to N code points needs one more, which shows that it was cut.
     pub fn statistics_bytes(&self, schema: &Schema) -> Option<usize> {
         let leaf = |id: FieldId| schema.field(id).and_then(|f| f.ty.as_primitive());
         let needed = |id: FieldId| match (leaf(id), self.mode(id).bound_length()) {
@@ -126,7 +126,7 @@ impl MetricsConfig {
     }
 }
 
-/// Leaves in Java's order of preference: of each struct first its own, then those further down.
+/// Leaves in Java's order of preference: the leaves of each struct itself come first, then those further down.
 fn first_leaves(fields: &[&Field], out: &mut Vec<FieldId>) {
     out.extend(fields.iter().filter(|f| f.ty.as_primitive().is_some()).map(|f| f.id));
     for field in fields.iter().filter(|f| !matches!(f.ty, Type::Primitive(_))) {
@@ -136,8 +136,8 @@ fn first_leaves(fields: &[&Field], out: &mut Vec<FieldId>) {
 
 /// The metrics of a file whose columns carry the ids of `schema`.
 ///
-/// `nan_counts` holds the NaN count of every float and double column outside lists and maps; of one that is missing
-/// there, nothing is known, and bounds need statistics in every row group.
+/// `nan_counts` holds the NaN count of every float and double column outside lists and maps. Nothing is known of a
+/// column that is missing there. Its bounds need statistics in every row group.
 pub fn file_metrics(
     schema: &Schema,
     config: &MetricsConfig,
@@ -152,8 +152,8 @@ pub fn file_metrics(
     metrics_by_leaf(schema, config, footer, nan_counts, &own_id)
 }
 
-/// As [`file_metrics`], for a file whose leaves have other ids than they carry, or whose statistics of some leaves are
-/// not those of the column's type: such leaves have none.
+/// Does the same as [`file_metrics`], for a file whose leaves have other ids than they carry. Leaves get no id if their
+/// statistics are not those of the column's type. Such leaves have no metrics.
 pub fn metrics_by_leaf(
     schema: &Schema,
     config: &MetricsConfig,
@@ -218,8 +218,8 @@ fn variant_of(schema: &Schema, footer: &ParquetMetaData, leaf: usize) -> Option<
     (field.ty == Type::Primitive(PrimitiveType::Variant)).then_some(field.id)
 }
 
-/// Values (nulls included) and nulls; `None` if a row group does not record them, or records more nulls than its values
-/// and bounds allow.
+/// The counts of values (nulls included) and of nulls. `None` if a row group does not record them, or records more
+/// nulls than its values and bounds allow.
 fn total_counts(chunks: &[&ColumnChunkMetaData]) -> Option<(i64, i64)> {
     chunks.iter().try_fold((0i64, 0i64), |(count, nulls), chunk| {
         let statistics = chunk.statistics()?;
@@ -230,8 +230,8 @@ fn total_counts(chunks: &[&ColumnChunkMetaData]) -> Option<(i64, i64)> {
     })
 }
 
-/// The least and the greatest value of a leaf over all row groups. A row group without statistics that can be believed
-/// spoils them, unless it is known to hold only nulls and NaN.
+/// The least and the greatest value of a leaf over all row groups. They are unknown if a row group has no trusted
+/// statistics, unless it is known to hold only nulls and NaN.
 fn bounds(
     (footer, leaf): (&ParquetMetaData, usize),
     chunks: &[&ColumnChunkMetaData],
@@ -265,7 +265,7 @@ fn bounds(
     merged.map(|(low, high)| (signed_zero(low, true), signed_zero(high, false)))
 }
 
-/// Whichever zero was met, -0.0 is a sound lower bound and 0.0 a sound upper one.
+/// For a zero of either sign, -0.0 is a sound lower bound and 0.0 a sound upper one.
 pub(crate) fn signed_zero(v: Value, negative: bool) -> Value {
     match v {
         Value::Float(0.0) => Value::Float(if negative { -0.0 } else { 0.0 }),
@@ -331,7 +331,7 @@ fn cut_upper(v: Value, length: usize) -> Option<Value> {
     }
 }
 
-/// Where the file's row groups begin, ascending.
+/// The offsets where the file's row groups begin, ascending.
 pub fn split_offsets(footer: &ParquetMetaData) -> Vec<i64> {
     let start = |c: &ColumnChunkMetaData| match c.dictionary_page_offset() {
         Some(dictionary) if dictionary > 0 => dictionary.min(c.data_page_offset()),

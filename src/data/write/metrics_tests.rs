@@ -50,7 +50,7 @@ fn bounds_of(ty: P, mode: &str, batches: Vec<ArrayRef>) -> Bounds {
     let properties = [(DEFAULT_MODE, mode), ("write.parquet.row-group-size-bytes", "1")];
     let groups = batches.len();
     let file = written(column(ty), &properties, &[], batches.into_iter().map(|b| vec![b]).collect());
-    // A group of nothing but nulls may join the next one.
+    // A group of only nulls may join the next one.
     let row_groups = file.split_offsets.unwrap().len();
     assert!(row_groups <= groups && (row_groups > 1 || groups == 1));
     let m = file.metrics.unwrap().get().unwrap().clone();
@@ -136,8 +136,8 @@ fn floats_bound_without_nan_and_with_both_zeros() {
     assert_eq!(file.metrics.unwrap().get().unwrap().nan_value_counts.clone().unwrap(), FieldMap::from([(1, 2)]));
 }
 
-/// As Java's writers: columns in lists and maps have sizes only; NaN and nulls of struct members count, the members of
-/// a null struct as nulls.
+/// Columns in lists and maps have sizes only, as with Java's writers. NaN and nulls of struct members count. The
+/// members of a null struct count as nulls.
 #[test]
 fn nested_columns() {
     let inner: Arc<[Field]> = vec![Field::new(3, "f", false, P::Float)].into();
@@ -256,7 +256,7 @@ fn typed() -> impl Strategy<Value = (P, Vec<ArrayRef>)> {
 }
 
 proptest! {
-    /// No value is outside the bounds, whatever the mode; counts are exact.
+    /// No value is outside the bounds in any mode. Counts are exact.
     #[test]
     fn bounds_enclose_every_value((ty, groups) in typed(), mode in proptest::sample::select(vec!["truncate(1)", "truncate(16)", "full"])) {
         let properties = [(DEFAULT_MODE, mode), ("write.parquet.row-group-size-bytes", "1")];

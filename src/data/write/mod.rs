@@ -1,16 +1,16 @@
 //! Writing rows to data files and delete files.
 //!
-//! [`writer`] is the entry for data files and equality deletes, and [`delete_write`] for deletes by position.
-//! [`context`] is what both are given.
+//! [`writer`] is the entry for data files and equality deletes, and [`delete_write`] for deletes by position. Both get
+//! a [`context`].
 //!
 //! [`conform`] brings any batch to the schema of the table. [`partition_rows`] splits it by partition, and `sort_rows`
-//! sorts it, along a curve with [`z_order`]. [`locations`] and `output` name the files. [`file_write`] begins a
-//! [`new_file`] of the format that the table wants. [`metrics`] collects what manifests record of a file.
-//! [`table_rows`] is for tables of a format that does more with rows.
+//! sorts it. With [`z_order`], rows are sorted along a curve. [`locations`] and `output` name the files. [`file_write`]
+//! begins a [`new_file`] of the format that the table wants. [`metrics`] collects the values that manifests record for
+//! a file. [`table_rows`] is for tables of a format that changes rows in more ways.
 //!
 //! `conform_leaf` converts single columns, and `refusal` says why a value does not fit. `stored_columns` leaves out
-//! what files do not store. `bounds_truncate` shortens bounds, and [`distinct`] counts distinct values. `properties`
-//! reads table properties for files of one format.
+//! columns that files do not store. `bounds_truncate` shortens bounds, and [`distinct`] counts distinct values.
+//! `properties` reads table properties for files of one format.
 
 pub(crate) mod bounds_truncate;
 pub mod conform;

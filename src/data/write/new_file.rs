@@ -1,4 +1,4 @@
-//! A file of rows that is being written, whatever its format.
+//! A file of rows that is being written, in any format.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::format::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Part
 use crate::store::StoreWriter;
 use crate::types::{FieldId, Schema};
 
-/// A file being written. Dropped before [`NewFile::finish`] it leaves nothing behind.
+/// A file being written. It leaves no file if it is dropped before [`NewFile::finish`].
 pub trait NewFile: Send {
     /// The file's path.
     fn path(&self) -> &str;
 
-    /// Tells which rows are coming, for a format that looks at them before it begins: the first that a file is told of,
-    /// or gets, decide how its columns are encoded. The more the better.
+    /// Shows the rows that are coming, for a format that looks at them before it begins. The first rows that a file is
+    /// shown, or gets, decide how its columns are encoded. More rows give a better choice.
     ///
     /// # Errors
-    /// As [`NewFile::write`].
+    /// The errors of [`NewFile::write`].
     fn expect_rows(&mut self, _rows: &RecordBatch) -> Result<()> {
         Ok(())
     }
@@ -32,22 +32,22 @@ pub trait NewFile: Send {
     /// `Store` if the store fails, naming the path; `Unsupported` for values that the format can't hold.
     fn write(&mut self, rows: &RecordBatch) -> Result<()>;
 
-    /// What the file would be long if it ended now, about.
+    /// About how many bytes the file would have if it ended now.
     fn estimated_bytes(&self) -> u64;
 
-    /// Memory held by rows that are not yet the store's.
+    /// Memory held by rows that the store does not have yet.
     fn buffered_bytes(&self) -> usize;
 
     /// Gives the rows in progress to the store, which frees their memory.
     ///
     /// # Errors
-    /// As [`NewFile::write`].
+    /// The errors of [`NewFile::write`].
     fn flush(&mut self) -> Result<()>;
 
     /// Completes the file and makes it durable under its path.
     ///
     /// # Errors
-    /// As [`NewFile::write`]; `AlreadyExists` if the path is taken.
+    /// The errors of [`NewFile::write`]; `AlreadyExists` if the path is taken.
     fn finish(self: Box<Self>) -> Result<Written>;
 }
 
@@ -70,8 +70,8 @@ impl<'a> Purpose<'a> {
         !matches!(self, Purpose::Rows(_) | Purpose::ExactRows(_))
     }
 
-    /// The columns that the file names. Of a table's rows they are all, also those that files of the format do not
-    /// have.
+    /// The columns that the file names. For a table's rows these are all columns, also those that files of the format
+    /// do not have.
     pub(crate) fn named(self, stored: &'a Schema) -> &'a Schema {
         match self {
             Purpose::Rows(table) => table,
@@ -84,7 +84,7 @@ impl<'a> Purpose<'a> {
         if let Purpose::ExactRows(exact) = self { Some(exact) } else { None }
     }
 
-    /// What the file says of it: the words are Java's.
+    /// The metadata in the file. The words are Java's.
     pub(crate) fn metadata(self) -> Vec<(String, String)> {
         let of_type = |name: &str| ("delete-type".to_owned(), name.to_owned());
         match self {
@@ -98,21 +98,21 @@ impl<'a> Purpose<'a> {
     }
 }
 
-/// What a file turned out to be.
+/// The facts about a finished file.
 #[derive(Debug)]
 pub struct Written {
-    /// Rows in it.
+    /// The number of rows in it.
     pub record_count: i64,
-    /// Its length.
+    /// The file's length in bytes.
     pub size_bytes: i64,
     /// Its column metrics, if files of the format have any.
     pub metrics: Option<ColumnMetrics>,
-    /// Where it can be split, if it can.
+    /// The offsets where it can be split, if it can be.
     pub split_offsets: Option<Vec<i64>>,
 }
 
 impl Written {
-    /// As a manifest will list it, before a commit. Position delete files have no sort order of the table's.
+    /// The entry that a manifest will list, before a commit. Position delete files have no sort order of the table's.
     pub(crate) fn into_file(
         self,
         content: FileContent,
@@ -138,24 +138,24 @@ pub(crate) fn write_all(sink: &mut dyn StoreWriter, path: &str, bytes: &[u8]) ->
     sink.write_all(bytes).map_err(|e| Error::store("cannot write the file").with("path", path).because(e))
 }
 
-/// Sees the rows of every file.
+/// Observes the rows of every file.
 pub trait FileObserver: Debug + Send + Sync {
-    /// A file begins.
+    /// Begins to observe a file.
     fn begin(&self, path: &str) -> Box<dyn RowObserver>;
 }
 
-/// Sees the rows of one file.
+/// Observes the rows of one file.
 pub trait RowObserver: Send {
-    /// Rows that are about to be written.
+    /// Takes rows that are about to be written.
     ///
     /// # Errors
     /// `Internal` for rows that it does not understand.
     fn rows(&mut self, rows: &RecordBatch) -> Result<()>;
 
-    /// There are no more.
+    /// Ends after the last rows.
     ///
     /// # Errors
-    /// As [`RowObserver::rows`].
+    /// The errors of [`RowObserver::rows`].
     fn end(self: Box<Self>) -> Result<()>;
 }
 

@@ -8,14 +8,14 @@ use crate::error::{ErrorKind, Result};
 use crate::format::task::{FileFormat, Partition};
 use crate::store::Store;
 
-/// Names and remembers files. Dropped before [`Output::release`] it deletes them.
+/// Names and remembers files. It deletes them if it is dropped before [`Output::release`].
 #[derive(Debug)]
 pub(crate) struct Output {
     store: Arc<dyn Store>,
     locations: FileLocations,
     write_id: String,
     task_id: u64,
-    /// What delete files have behind their number.
+    /// The suffix after the number in names of delete files.
     suffix: &'static str,
     begun: u64,
     files: Vec<String>,
@@ -44,7 +44,7 @@ impl Output {
         self.begun
     }
 
-    /// Number and path of the next file; `None` for one that belongs to no single partition.
+    /// The number and path of the next file. `partition` is `None` for a file that belongs to no single partition.
     pub(crate) fn next(&mut self, partition: Option<&Partition>, format: FileFormat) -> (u64, String) {
         let count = self.next_number();
         let (task, id, suffix) = (self.task_id, &self.write_id, self.suffix);
@@ -52,15 +52,15 @@ impl Output {
         (count, self.locations.path(partition, &name))
     }
 
-    /// Remembers a file once its last step is done, however it ended. A file of unknown state is ours to delete; one
-    /// that was there before us is not.
+    /// Remembers a file after its last step, with or without success. A file of unknown state is deleted later, but a
+    /// file that existed before is not.
     pub(crate) fn record<T>(&mut self, path: &str, ended: &Result<T>) {
         if !ended.as_ref().is_err_and(|e| e.kind() == ErrorKind::AlreadyExists) {
             self.files.push(path.to_owned());
         }
     }
 
-    /// The files are the caller's from now on.
+    /// From now on the caller owns the files.
     pub(crate) fn release(&mut self) {
         self.files.clear();
     }
@@ -68,7 +68,7 @@ impl Output {
     /// Deletes all that is not released.
     ///
     /// # Errors
-    /// The first file that could not be deleted; the others are tried all the same.
+    /// The error of the first file that could not be deleted. The others are still tried.
     pub(crate) fn delete_all(&mut self) -> Result<()> {
         let files = std::mem::take(&mut self.files);
         let deleted: Vec<Result<()>> = files.iter().map(|path| self.store.delete(path)).collect();
@@ -83,7 +83,7 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        // Nobody can receive an error here. A file that stays is an orphan, which maintenance removes.
+        // No caller can get an error here. A file that stays is an orphan, which maintenance removes.
         let _ = self.delete_all();
     }
 }

@@ -1,7 +1,7 @@
 //! Splits batches by partition: transforms of whole columns, then rows grouped by their tuple.
 //!
-//! Tuples are equal as Java compares them: floats by their bits, with one NaN, so that -0.0 and 0.0 are two partitions.
-//! Null is a value of its own.
+//! Tuples are compared as in Java: floats by their bits, with one NaN. So -0.0 and 0.0 are two partitions. Null is a
+//! separate value.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct PartitionRows {
     pub rows: RecordBatch,
 }
 
-/// Splits batches of one schema by one spec, remembering the partitions seen.
+/// Splits batches of one schema by one spec. It remembers the partitions.
 #[derive(Debug)]
 pub struct Partitioner {
     spec_id: i32,
@@ -42,7 +42,8 @@ pub struct Partitioner {
 /// One field of the spec, resolved.
 #[derive(Debug)]
 struct PartitionColumn {
-    /// Positions from the batch's columns down through structs; empty where void needs no source.
+    /// Positions from the batch's columns down through structs. They are empty for a void transform, which needs no
+    /// source.
     path: Vec<usize>,
     source: PrimitiveType,
     /// The partition value, still null.
@@ -60,11 +61,11 @@ impl Partitioner {
         Ok(Partitioner { spec_id: spec.id, columns, converter: None, numbers: HashMap::new(), partitions: Vec::new() })
     }
 
-    /// The batch's rows by partition, in order of each one's first row. Without partition fields all rows are of one
-    /// partition, and nothing is copied; nor is it where all rows fall into one.
+    /// The batch's rows by partition, in the order of each partition's first row. Nothing is copied if all rows belong
+    /// to one partition, or if there are no partition fields.
     ///
     /// # Errors
-    /// `InvalidInput` if the batch has not the schema that the partitioner was made for.
+    /// `InvalidInput` if the batch has another schema than the partitioner.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<PartitionRows>> {
         if batch.num_rows() == 0 {
             return Ok(Vec::new());
@@ -122,7 +123,7 @@ impl Partitioner {
         Ok(groups)
     }
 
-    /// The number of the tuple in `row` of `keys`, a new one if it was not seen before.
+    /// The number of the tuple in `row` of `keys`. A new tuple gets a new number.
     fn number(&mut self, tuple: &[u8], keys: &[ArrayRef], row: usize) -> usize {
         if let Some(number) = self.numbers.get(tuple) {
             return *number;
@@ -141,14 +142,14 @@ impl Partitioner {
     }
 }
 
-/// Which rows of a batch belong together.
+/// The rows of a batch by group.
 #[derive(Default)]
 struct Groups {
-    /// By group: the partition's number.
+    /// The partition's number of each group.
     numbers: Vec<usize>,
-    /// By group: its rows.
+    /// The number of rows of each group.
     counts: Vec<usize>,
-    /// By row: its group.
+    /// The group of each row.
     of_row: Vec<u32>,
 }
 
@@ -237,7 +238,7 @@ fn has_member(ty: &Type, id: FieldId) -> bool {
     }
 }
 
-/// The array at `path` in a batch, null also where a struct around it is.
+/// The array at `path` in a batch. It is also null where a struct around it is null.
 ///
 /// # Errors
 /// `InvalidInput` if there is no such array.

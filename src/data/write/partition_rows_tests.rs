@@ -130,8 +130,8 @@ fn column() -> impl Strategy<Value = (P, Transform, Vec<Option<Value>>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Every row lands in the partition that its value alone gives; rows keep their order; partitions come in order of
-    /// their first row; numbers hold over batches.
+    /// Every row lands in the partition that its value alone gives. Rows keep their order. Partitions come in order of
+    /// their first row. Numbers hold over batches.
     #[test]
     fn grouping_equals_the_transform_of_each_row((ty, transform, values) in column()) {
         let schema = Schema::new(0, vec![Field::new(1, "c", false, ty.clone()), Field::new(2, "row", true, P::Int)], vec![]);

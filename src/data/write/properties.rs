@@ -20,7 +20,7 @@ pub(crate) fn size_property(properties: &BTreeMap<String, String>, key: &str, de
     }
 }
 
-/// The value of a property. It must be a `what`, and `fits` must accept it.
+/// The value of a property. `fits` must accept it. The text `what` describes valid values for the error.
 ///
 /// # Errors
 /// `InvalidInput`, naming the property, if it is something else.
@@ -37,7 +37,7 @@ pub(crate) struct Properties<'a> {
 }
 
 impl<'a> Properties<'a> {
-    /// Those of data files of a format, or of delete files.
+    /// The properties for data files of a format, or for its delete files.
     pub(crate) fn new(all: &'a BTreeMap<String, String>, format: FileFormat, deletes: bool) -> Self {
         let name = format.as_str();
         let mut prefixes = vec![format!("write.{name}.")];
@@ -83,7 +83,7 @@ impl<'a> Properties<'a> {
     }
 }
 
-/// A codec that files of a format do not have.
+/// The error for a codec that files of a format do not have.
 pub(crate) fn no_codec(key: String, codec: &str, usable: &str) -> Error {
     Error::invalid(format!("'{codec}' is not a compression codec")).with("property", key).hint(format!("Use {usable}"))
 }

@@ -4,7 +4,8 @@ use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 
 use crate::error::{Error, Result};
 
-/// Why a value does not fit, and where: `row` counts within the array at hand and is mapped outwards level by level.
+/// The reason and place of a value that does not fit. `row` counts within the current array, and is mapped outwards
+/// level by level.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) message: String,
@@ -38,7 +39,7 @@ pub(super) fn too_large() -> Refusal {
     }
 }
 
-/// Offsets less the first one, with the range of elements they span.
+/// Subtracts the first offset from all, and returns the range of elements that they span.
 pub(super) fn rebase(offsets: impl Iterator<Item = i64>) -> Result<(OffsetBuffer<i32>, usize, usize), Refusal> {
     let mut first = None;
     let mut last = 0;
@@ -51,7 +52,7 @@ pub(super) fn rebase(offsets: impl Iterator<Item = i64>) -> Result<(OffsetBuffer
     Ok((OffsetBuffer::new(ScalarBuffer::from(moved)), start as usize, last as usize))
 }
 
-/// As [`rebase`], for the leaves that have offsets too.
+/// Does the same as [`rebase`], for leaves with offsets.
 pub(crate) fn rebase_bytes(offsets: &[i64]) -> Result<(OffsetBuffer<i32>, usize, usize), Refusal> {
     rebase(offsets.iter().copied())
 }

@@ -31,12 +31,12 @@ use crate::store::local::LocalStore;
 use crate::store::{Store, StoreWriter, location};
 use crate::types::{PrimitiveType, Schema, SortOrder, Transform};
 
-/// Rows that wait in memory until they are sorted and put away.
+/// Bytes of rows that wait in memory until they are sorted and stored.
 const RUN_BYTES: usize = 64 << 20;
 /// A run is read in pieces: this is about the size of a piece in bytes, and its largest number of rows.
 const PIECE_BYTES: usize = 256 << 10;
 const PIECE_ROWS: usize = 8192;
-/// Runs that are merged at once: more are merged to fewer first.
+/// The number of runs that are merged at once. More runs are first merged to fewer.
 const MERGED_AT_ONCE: usize = 256;
 
 /// One field of the order.
@@ -92,8 +92,8 @@ pub(crate) struct RowSorter {
 }
 
 impl RowSorter {
-    /// A sorter of batches of `arrow`, the Arrow form of `schema`; `None` if the order has no fields, or if rows can't
-    /// be sorted by it: it has unknown transforms, or columns that the schema lacks.
+    /// A sorter of batches of `arrow`, the Arrow form of `schema`. `None` if the order has no fields, unknown
+    /// transforms, or columns that the schema lacks.
     pub(crate) fn new(schema: &Schema, arrow: SchemaRef, order: &SortOrder) -> Option<RowSorter> {
         let key = |f: &crate::types::SortField| {
             let (path, source) = source_path(schema, f.source_id)?;
@@ -108,7 +108,7 @@ impl RowSorter {
     /// A sorter for the requested order.
     ///
     /// # Errors
-    /// `InvalidInput` for an order that rows can't be given; as [`ZColumns::new`].
+    /// `InvalidInput` for an order that is not possible; the errors of [`ZColumns::new`].
     pub(crate) fn by(schema: &Schema, arrow: SchemaRef, sorting: &Sorting) -> Result<RowSorter> {
         match sorting {
             Sorting::ZOrder(order) => Ok(RowSorter::with(arrow, SortKeys::ZOrder(ZColumns::new(schema, order)?))),
@@ -133,7 +133,7 @@ impl RowSorter {
     /// Adds rows.
     ///
     /// # Errors
-    /// `Store` if they can't be put away.
+    /// `Store` if they can't be stored in a run.
     pub(crate) fn push(&mut self, parts: Vec<PartitionRows>) -> Result<()> {
         for part in parts {
             self.waiting_bytes += batch_bytes(&part.rows) + part.rows.num_rows() * self.keys.bytes_per_row();
@@ -157,7 +157,7 @@ impl RowSorter {
     /// Gives all rows in order to `take`, batch by batch.
     ///
     /// # Errors
-    /// Those of `take`; `Store` if rows that were put away can't be read.
+    /// The errors of `take`; `Store` if rows of a run can't be read.
     pub(crate) fn finish(mut self, mut take: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
         let last = self.sort_waiting()?;
         if self.runs.is_empty() {
@@ -169,7 +169,7 @@ impl RowSorter {
         merge.into_iter().try_for_each(|merged| take(merged?.1))
     }
 
-    /// The rows that wait, sorted, in pieces.
+    /// The waiting rows, sorted, in pieces.
     fn sort_waiting(&mut self) -> Result<Vec<RunPiece>> {
         self.waiting_bytes = 0;
         let (numbers, batches): (Vec<u32>, Vec<RecordBatch>) = std::mem::take(&mut self.waiting).into_iter().unzip();
@@ -192,7 +192,7 @@ impl RowSorter {
         order.chunks(step).map(piece).collect()
     }
 
-    /// What rows are compared by.
+    /// The keys by which rows are compared.
     fn keys_of(&mut self, numbers: &UInt32Array, rows: &RecordBatch) -> Result<Rows> {
         let keys = self.keys.columns(rows)?;
         let converter = match &mut self.converter {
@@ -227,7 +227,7 @@ struct RunPiece {
     rows: RecordBatch,
 }
 
-/// Numbers of partitions, each with how many rows in turn are of it.
+/// Numbers of partitions, each with the number of its rows in a sequence.
 type Partitions = Vec<(u32, usize)>;
 
 /// Sorted rows in a temporary file. Dropping this deletes the file.
@@ -235,13 +235,13 @@ type Partitions = Vec<(u32, usize)>;
 struct StoredRun {
     path: String,
     schema: SchemaRef,
-    /// Of each piece: offset, bytes, and its partitions, each with the number of rows.
+    /// For each piece: offset, bytes, and its partitions, each with the number of rows.
     pieces: Vec<(u64, usize, Partitions)>,
 }
 
 impl Drop for StoredRun {
     fn drop(&mut self) {
-        // A file that stays is in a folder that is cleaned by others.
+        // A file that stays lies in a folder that others clean.
         let _ = LocalStore.delete(&self.path);
     }
 }
@@ -276,7 +276,7 @@ impl StoredRun {
         let mut reader = StreamReader::try_new(Cursor::new(bytes), None).map_err(failed)?;
         let lost = || Error::internal("sorted rows were not found again").with("path", &self.path);
         let rows = reader.next().ok_or_else(lost)?.map_err(failed)?;
-        // The schema's metadata need not survive.
+        // The schema's metadata are not needed in runs.
         let rows = RecordBatch::try_new(self.schema.clone(), rows.columns().to_vec()).map_err(failed)?;
         let numbers = partitions.iter().flat_map(|(number, rows)| std::iter::repeat_n(*number, *rows));
         Ok(Some(RunPiece { numbers: UInt32Array::from_iter_values(numbers), rows }))
@@ -289,7 +289,7 @@ fn encode(rows: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
     writer.into_inner()
 }
 
-/// Where the merge takes sorted rows from.
+/// The source of sorted rows for the merge.
 enum RunSource<'a> {
     Stored(&'a StoredRun),
     Held(std::vec::IntoIter<RunPiece>),
@@ -303,10 +303,10 @@ struct Current {
     row: usize,
 }
 
-/// Sorted rows of several sources as one. Ends after an error.
+/// Merges sorted rows of several sources. It ends after an error.
 struct RunMerge<'a, 'b> {
     sorter: &'b mut RowSorter,
-    /// With the number of the next piece.
+    /// The sources, each with the number of its next piece.
     sources: Vec<(RunSource<'a>, usize)>,
     current: Vec<Option<Current>>,
     /// The next row of each source. If keys are equal, the earlier source comes first.
@@ -342,7 +342,7 @@ impl<'a, 'b> RunMerge<'a, 'b> {
         Ok(())
     }
 
-    /// The next rows: as many as come before any source's piece ends.
+    /// The next rows, up to the end of the first piece that ends.
     fn batch(&mut self) -> Result<Option<(UInt32Array, RecordBatch)>> {
         let mut taken: Vec<(usize, usize)> = Vec::new();
         let mut ended = None;

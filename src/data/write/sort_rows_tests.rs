@@ -27,7 +27,7 @@ fn batch(rows: &[Row], first: usize) -> RecordBatch {
     RecordBatch::try_new(to_arrow(&table()).unwrap(), columns).unwrap()
 }
 
-/// The numbers of the rows, in the order that a sorter gives them.
+/// The numbers of the rows, in the order of the sorter.
 fn sorted(batches: &[Vec<Row>], fields: Vec<SortField>, run_bytes: usize, merged_at_once: usize) -> Vec<usize> {
     let arrow = to_arrow(&table()).unwrap();
     let mut sorter = RowSorter::new(&table(), arrow, &SortOrder { id: 1, fields }).unwrap();
@@ -51,7 +51,7 @@ fn sorted(batches: &[Vec<Row>], fields: Vec<SortField>, run_bytes: usize, merged
     out
 }
 
-/// What the specification says of doubles: NaN is the greatest, -0.0 before 0.0.
+/// The order of doubles in the specification: NaN is the greatest, -0.0 before 0.0.
 fn compare_doubles(a: f64, b: f64) -> std::cmp::Ordering {
     a.is_nan().cmp(&b.is_nan()).then_with(|| if a.is_nan() { std::cmp::Ordering::Equal } else { a.total_cmp(&b) })
 }

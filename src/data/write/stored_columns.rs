@@ -43,7 +43,7 @@ pub(crate) struct StoredColumns {
     picks: Vec<Pick>,
 }
 
-/// One column, or member of a struct: where it is, and which of its own members are kept if not all are.
+/// One column, or member of a struct: its place, and its kept members if not all are kept.
 #[derive(Debug)]
 struct Pick {
     at: usize,
@@ -52,17 +52,17 @@ struct Pick {
 }
 
 impl StoredColumns {
-    /// The columns of `kept` out of batches of `from`, which has all of them.
+    /// Takes the columns of `kept` out of batches of `from`, which has all of them.
     ///
     /// # Errors
-    /// `Internal` if it has not.
+    /// `Internal` if `from` lacks one.
     pub(crate) fn new(from: &ArrowSchema, kept: &Schema) -> Result<StoredColumns> {
         let schema = to_arrow(kept)?;
         let picks = picks(from.fields(), schema.fields())?;
         Ok(StoredColumns { schema, picks })
     }
 
-    /// What [`StoredColumns::of`] gives.
+    /// The schema of batches from [`StoredColumns::of`].
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }

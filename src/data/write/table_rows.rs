@@ -1,5 +1,4 @@
-//! What a table format with its own rows in files does with rows before they are written. [`super::writer::DataWriter`]
-//! asks it.
+//! The steps of a table format that changes rows before they are written. [`super::writer::DataWriter`] calls them.
 
 use std::sync::Arc;
 
@@ -11,30 +10,30 @@ use crate::error::Result;
 use crate::format::task::Partition;
 use crate::types::Schema;
 
-/// The rows of a table, from those that come in to those that files hold.
+/// Turns the rows that a table gets into the rows that files hold.
 pub trait TableRows: Send {
-    /// Rows that have the columns of the table: checked, and with the columns that they are parted and sorted by.
+    /// Checks rows that have the columns of the table. Adds the columns by which rows are partitioned and sorted.
     ///
     /// # Errors
     /// `InvalidInput` for rows that the table can't have.
     fn prepare(&mut self, rows: RecordBatch) -> Result<RecordBatch>;
 
-    /// What files hold of rows that come in any order.
+    /// The stored form of rows that come in any order.
     ///
     /// # Errors
     /// `Internal` for rows that [`TableRows::prepare`] did not give.
     fn stored(&mut self, rows: RecordBatch) -> Result<RecordBatch>;
 
-    /// What files hold of rows that come sorted, partition by partition. Some may be kept back until more have come.
+    /// The stored form of rows that come sorted, partition by partition. Some may be kept back until more have come.
     ///
     /// # Errors
     /// `InvalidInput` for rows that the table can't have.
     fn sorted(&mut self, part: PartitionRows) -> Result<Vec<PartitionRows>>;
 
-    /// What was kept back.
+    /// The rows that were kept back.
     ///
     /// # Errors
-    /// As [`TableRows::sorted`].
+    /// The errors of [`TableRows::sorted`].
     fn rest(&mut self) -> Result<Vec<PartitionRows>>;
 
     /// The path of a new file.
@@ -50,8 +49,8 @@ pub struct TableFiles {
     pub prepared: Arc<Schema>,
     /// The files, of the columns that [`TableRows::stored`] gives.
     pub settings: FileSettings,
-    /// When a file is full.
+    /// A file of this size is full.
     pub target_bytes: u64,
-    /// What becomes of the rows.
+    /// The steps for the rows.
     pub rows: Box<dyn TableRows>,
 }

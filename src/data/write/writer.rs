@@ -2,15 +2,15 @@
 //!
 //! [`DataWriter`] takes batches in any layout ([`super::conform`]) and splits them by the table's partition spec
 //! ([`super::partition_rows`]). It appends each part to the open file of its partition, and begins a new file when one
-//! reaches its target size. The files belong to no table until a commit adds them: a writer that is aborted or dropped
+//! reaches its target size. The files belong to no table until a commit adds them. A writer that is aborted or dropped
 //! deletes them.
 //!
 //! Memory is bounded for any number of partitions:
 //!
 //! - Rows of a partitioned table are collected until 128 MiB of them wait, and are then written partition by partition.
 //! - Rows in progress (row groups, stripes) hold at most 256 MiB together. Beyond that the largest is ended early.
-//! - At most 128 files are open, and one more for each thread that writes. Beyond that the file that was idle longest
-//!   is closed. If no file was idle, the new part becomes a file of its own.
+//! - At most 128 files are open, and one more for each thread that writes. Beyond that, the file that was idle longest
+//!   is closed. If no file was idle, the new part becomes a separate file.
 //!
 //! So rows that are clustered by partition make the fewest files. Rows that are to be sorted ([`RowOrder::Sort`]) are
 //! collected first ([`super::sort_rows`]).
@@ -43,7 +43,7 @@ use crate::types::{FieldId, Schema, Transform};
 
 /// Rows that are written to a file at a time. The size of the file is checked in between.
 const ROWS_AT_ONCE: usize = 8192;
-/// Partitions that a thread writes before all threads come together.
+/// Partitions that a thread writes before all threads meet.
 const PARTITIONS_PER_THREAD: usize = 8;
 /// A new file is shown at least this number of rows, if the batch has them.
 const FIRST_ROWS: usize = 20_000;
@@ -61,7 +61,7 @@ struct PartitionWork {
 }
 
 impl PartitionWork {
-    /// Adds the rows until the file is full; gives the others too.
+    /// Adds the rows until the file is full. Returns the other rows too.
     fn run(mut self, schema: &SchemaRef, target_bytes: u64) -> Result<(PartitionWork, Vec<RecordBatch>)> {
         let batches: Vec<RecordBatch> = std::mem::take(&mut self.parts).into_iter().map(|part| part.rows).collect();
         let mut before = 0;
@@ -101,21 +101,21 @@ const LIMITS: WriterLimits = WriterLimits { open_files: 128, waiting_bytes: 128 
 
 /// Writes rows into new files: data files, or equality delete files whose rows are keys.
 ///
-/// Nothing of it is public before a commit adds the [`DataFile`]s of [`DataWriter::finish`] to the table.
+/// The files are not public before a commit adds the [`DataFile`]s of [`DataWriter::finish`] to the table.
 pub struct DataWriter {
     output: Output,
     context: WriteContext,
-    /// `equality_ids` of a writer of equality deletes.
+    /// The `equality_ids` of a writer of equality deletes.
     keys: Option<Vec<FieldId>>,
     /// The columns that are written to the files, if not all are.
     columns: Option<StoredColumns>,
     settings: FileSettings,
-    /// What a table of another format does with the rows.
+    /// The steps of a table of another format for the rows.
     table_rows: Option<Box<dyn TableRows>>,
     conformer: Conformer,
     partitioner: Partitioner,
     sorter: Option<RowSorter>,
-    /// The order to record: 0 is unsorted.
+    /// The id of the order to record: 0 is unsorted.
     sort_order_id: i32,
     target_bytes: u64,
     limits: WriterLimits,
@@ -132,15 +132,15 @@ pub struct DataWriter {
 struct OpenDataFile {
     partition: Arc<Partition>,
     file: Box<dyn NewFile>,
-    /// Its number among the files of this writer.
+    /// The file's number among the files of this writer.
     count: u64,
-    /// Memory it held when last looked at.
+    /// The memory it held at the last check.
     buffered_bytes: usize,
-    /// When rows were last added.
+    /// The round in which rows were last added.
     round: u64,
 }
 
-/// A file that was ended, well or not.
+/// A file that was finished, with or without success.
 struct FinishedFile {
     count: u64,
     partition: Arc<Partition>,
@@ -170,11 +170,11 @@ impl DataWriter {
         Self::of(output, context, conformer, (format, stored), None, target_bytes)
     }
 
-    /// A writer of the rows of a table of another format, which come in with the columns of `schema`. `context.schema`,
-    /// its spec and row order are of prepared rows; its locations and properties mean nothing.
+    /// A writer for a table of another format. Rows come in with the columns of `schema`. The schema, spec and row
+    /// order of `context` describe prepared rows. Its locations and properties are not used.
     ///
     /// # Errors
-    /// As [`DataWriter::new`].
+    /// The errors of [`DataWriter::new`].
     pub fn of_table(
         store: Arc<dyn Store>,
         context: WriteContext,
@@ -194,15 +194,15 @@ impl DataWriter {
         Ok(writer)
     }
 
-    /// A writer of equality delete files, which delete the rows of older data files that have the keys written: in the
-    /// key's partition, or in the whole table if `context.spec` is one without fields.
+    /// A writer of equality delete files. They delete the rows of older data files that have the written keys. They
+    /// apply to the key's partition, or to the whole table if `context.spec` has no fields.
     ///
-    /// Batches hold the columns `ids` and those that `context.spec` partitions by, by name; only the former go into the
+    /// Batches hold the columns `ids` and those that `context.spec` partitions by, by name. Only the former go into the
     /// files. Null is a key like others.
     ///
     /// # Errors
-    /// As [`DataWriter::new`]; `InvalidInput` for no columns and for those that can't be keys: that the schema lacks,
-    /// that are inside lists and maps, or of type float or double.
+    /// The errors of [`DataWriter::new`]; `InvalidInput` for no columns, and for columns that can't be keys: those that
+    /// the schema lacks, those inside lists and maps, and those of type float or double.
     pub fn of_equality_deletes(store: Arc<dyn Store>, context: WriteContext, ids: Vec<FieldId>) -> Result<Self> {
         let format = format_of(&context.properties, true)?;
         let target_bytes = size_property(&context.properties, DELETE_TARGET, DELETE_TARGET_BYTES)?;
@@ -247,7 +247,7 @@ impl DataWriter {
         Ok(DataWriter { sort_order_id, sorter, keys, columns, ..writer })
     }
 
-    /// A writer of rows in any order, of all columns, before the first of them.
+    /// A writer of rows in any order, of all columns, before the first rows.
     fn idle(
         output: Output,
         context: WriteContext,
@@ -280,7 +280,7 @@ impl DataWriter {
         }
     }
 
-    /// Adds rows. After an error the writer takes no more, and its files can't be committed.
+    /// Adds rows. After an error the writer takes no more rows, and its files can't be committed.
     ///
     /// # Errors
     /// `InvalidInput` if the batch does not fit the table, naming the column and the row (counted from the first batch
@@ -303,7 +303,7 @@ impl DataWriter {
     fn write_pieces(&mut self, batch: &RecordBatch) -> Result<()> {
         let step = rows_per_piece(batch);
         let mut start = 0;
-        // A batch without rows is conformed too: a wrong schema must not pass because there was nothing to write.
+        // A batch without rows is conformed too. A wrong schema must not pass because there were no rows.
         loop {
             let piece = batch.slice(start, step.min(batch.num_rows() - start));
             let mut rows = self.conformer.conform(&piece, self.rows_taken)?;
@@ -343,7 +343,7 @@ impl DataWriter {
         if self.waiting_bytes >= self.limits.waiting_bytes { self.write_waiting() } else { Ok(()) }
     }
 
-    /// Rows that come partition by partition: each one's files are done before those of the next.
+    /// Takes rows that come partition by partition. The files of a partition are finished before those of the next.
     fn take_sorted(&mut self, rows: &RecordBatch) -> Result<()> {
         self.round += 1;
         for part in self.partitioner.split(rows)? {
@@ -369,7 +369,8 @@ impl DataWriter {
         let mut waiting = std::mem::take(&mut self.waiting).into_values();
         let threads = parallel::threads(usize::MAX);
         loop {
-            // Several for each thread, so that few wait for the slowest, but no more than files may be open.
+            // There are several for each thread, so that few threads wait for the slowest. There are not more than
+            // files may be open.
             let room = self.limits.open_files.saturating_sub(self.open.len());
             let at_once = (threads * PARTITIONS_PER_THREAD).min(room).max(threads);
             let next: Vec<Vec<PartitionRows>> = waiting.by_ref().take(at_once).collect();
@@ -380,7 +381,7 @@ impl DataWriter {
         }
     }
 
-    /// Adds rows of several partitions, each by a thread of its own up to where its file is full.
+    /// Adds rows of several partitions. A separate thread adds those of each partition until its file is full.
     fn append_in_parallel(&mut self, partitions: Vec<Vec<PartitionRows>>) -> Result<()> {
         let mut works = Vec::with_capacity(partitions.len());
         for parts in partitions {
@@ -418,7 +419,7 @@ impl DataWriter {
         Ok(())
     }
 
-    /// Adds rows to their partition's file, rolling over to new ones as they fill.
+    /// Adds rows to their partition's file. Begins a new file when one is full.
     fn append(&mut self, part: PartitionRows) -> Result<()> {
         let mut start = 0;
         let mut stays_open = true;
@@ -446,8 +447,8 @@ impl DataWriter {
         if stays_open { Ok(()) } else { self.close(part.number) }
     }
 
-    /// Closes the longest idle file if too many are open. False if none was idle in this round and the last one, so
-    /// that partitions taking turns do not close each other's files. `others` are open besides.
+    /// Closes the longest idle file if too many are open. Returns false if none was idle in this round and the last
+    /// one. So partitions that take turns do not close each other's files. `others` is the number of other open files.
     fn make_room(&mut self, others: usize) -> Result<bool> {
         if self.open.len() + others < self.limits.open_files {
             return Ok(true);
@@ -496,7 +497,7 @@ impl DataWriter {
             let open = open[i].lock().unwrap_or_else(PoisonError::into_inner).take();
             Ok(open.map(OpenDataFile::finish))
         })?;
-        // Every file is known before the first error ends the writer, which deletes them.
+        // Every file is known before the first error ends the writer. So the writer deletes all of them.
         let kept: Vec<Result<()>> = finished.into_iter().flatten().map(|file| self.keep(file)).collect();
         kept.into_iter().collect()
     }
@@ -512,11 +513,11 @@ impl DataWriter {
         Ok(())
     }
 
-    /// Completes all files and returns them in the order in which they were begun; none if there were no rows. They are
-    /// the caller's from then on.
+    /// Completes all files and returns them in the order in which they were begun. The result is empty if there were no
+    /// rows. From then on the caller owns the files.
     ///
     /// # Errors
-    /// As [`DataWriter::write`]; then everything written is deleted.
+    /// The errors of [`DataWriter::write`]; then everything written is deleted.
     pub fn finish(mut self) -> Result<Vec<DataFile>> {
         self.usable()?;
         if let Some(sorter) = self.sorter.take() {
@@ -533,7 +534,7 @@ impl DataWriter {
     /// Deletes everything written.
     ///
     /// # Errors
-    /// The first file that could not be deleted; the others are tried all the same.
+    /// The error of the first file that could not be deleted. The others are still tried.
     pub fn abort(mut self) -> Result<()> {
         self.open.clear();
         self.output.delete_all()

@@ -111,7 +111,7 @@ fn ids_in(files: &[DataFile]) -> Vec<i64> {
     out
 }
 
-/// Regular files below a folder, of any name.
+/// Regular files below a folder, with any name.
 fn files_below(folder: &std::path::Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return vec![] };
     let one = |e: std::fs::DirEntry| match e.path() {
@@ -151,7 +151,7 @@ fn one_file_of_an_unpartitioned_table() {
     assert!(matches!(codec, parquet::basic::Compression::ZSTD(_)));
 }
 
-/// What the parquet crate reads back equals what was written, for every type and nesting.
+/// The parquet crate reads the same rows that were written, for every type and nesting.
 #[test]
 fn every_type_round_trips() {
     let list = Type::List(Arc::new(Field::new(21, "element", false, P::Uuid)));
@@ -187,7 +187,7 @@ fn every_type_round_trips() {
     }
 }
 
-/// The Arrow schema with the names that the file has: "x y" is not one that Avro takes.
+/// The Arrow schema with the names in the file: "x y" is not a name that Avro takes.
 fn renamed(schema: arrow::datatypes::SchemaRef) -> arrow::datatypes::SchemaRef {
     let rename = |f: &Arc<ArrowField>| match f.data_type() {
         DataType::Struct(members) => {
@@ -310,7 +310,7 @@ fn many_partitions_hold_few_files_open_and_little_memory() {
     assert_eq!(ids_in(&files), (0..15_000).collect::<Vec<_>>());
 }
 
-/// Rows that come clustered make one file a partition, however few files may be open.
+/// Rows that come clustered make one file a partition, even if only few files may be open.
 #[test]
 fn clustered_rows_make_the_fewest_files() {
     let dir = tempfile::tempdir().unwrap();
@@ -421,7 +421,7 @@ fn wrong_properties_and_types_are_refused_at_once() {
     assert_eq!(e.kind(), ErrorKind::Unsupported);
 }
 
-/// The files hold the table's order within each partition and say so.
+/// The files have the table's order within each partition, and record it.
 #[test]
 fn rows_are_sorted_by_the_tables_order() {
     let dir = tempfile::tempdir().unwrap();
@@ -450,7 +450,7 @@ fn rows_are_sorted_by_the_tables_order() {
         let key = |(name, id): &(Option<String>, i64)| (std::cmp::Reverse(name.clone()), *id);
         assert!(rows.is_sorted_by_key(key));
     }
-    // Rows that are said to be sorted are taken as they come.
+    // Rows that are declared as sorted are not sorted again.
     let mut w = DataWriter::new(
         Arc::new(LocalStore),
         WriteContext { row_order: RowOrder::Sorted, write_id: "x".into(), ..context.clone() },
@@ -458,7 +458,7 @@ fn rows_are_sorted_by_the_tables_order() {
     .unwrap();
     w.write(&ids(0..10)).unwrap();
     assert!(w.finish().unwrap().iter().all(|f| f.sort_order_id == Some(7)));
-    // An order that can't be made is not claimed.
+    // Files do not record an order that can't be made.
     context.order = Arc::new(SortOrder { id: 8, fields: vec![by(99, false)] });
     let mut w = DataWriter::new(
         Arc::new(LocalStore),
@@ -469,7 +469,7 @@ fn rows_are_sorted_by_the_tables_order() {
     assert!(w.finish().unwrap().iter().all(|f| f.sort_order_id == Some(0)));
 }
 
-/// Variants in any form, geometries as well-known binary; columns of type unknown are in no file.
+/// Variants come in any form, geometries as well-known binary. Columns of type unknown are in no file.
 #[test]
 fn types_of_version_3_are_written() {
     let inner: Arc<[Field]> = vec![Field::new(5, "u", false, P::Unknown), Field::new(6, "x", false, P::Int)].into();
@@ -588,7 +588,7 @@ fn columns_that_are_not_given_hold_their_write_default() {
     assert_eq!((s.null_count(), ints(0), ints(1)), (0, vec![Some(3); 4], vec![None, None, Some(8), None]));
 }
 
-/// What the properties ask for is in the files.
+/// The files have the settings of the properties.
 #[test]
 fn properties_are_those_of_the_written_file() {
     let dir = tempfile::tempdir().unwrap();
@@ -611,7 +611,7 @@ fn properties_are_those_of_the_written_file() {
         w.write(&rows).unwrap();
         w.finish().unwrap().remove(0)
     };
-    // Too few to tell whether a dictionary pays.
+    // These are too few rows to tell whether a dictionary pays.
     let file = write(&properties, "a", ids(0..9_000));
     let options = ArrowReaderOptions::new().with_page_index_policy(parquet::file::metadata::PageIndexPolicy::Required);
     let open = |path: &str| {

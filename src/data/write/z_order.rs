@@ -1,8 +1,8 @@
-//! Z-order: sorts rows along a curve that keeps rows together which are close to each other in several columns.
+//! Z-order: sorts rows along a curve. The curve keeps rows together that are close to each other in several columns.
 //!
 //! Each column gives bytes that compare as its values do. The bits of all columns are interleaved, the highest first.
 //! So files of sorted rows have narrow bounds in each of the columns. The bytes are those of Java's `ZOrderByteUtils`
-//! and `SparkZOrderUDF`: 8 of a number, zeros for null, texts cut or padded to a fixed number of bytes.
+//! and `SparkZOrderUDF`. A number has 8 bytes, and null has zeros. Texts are cut or padded to a fixed number of bytes.
 
 use std::sync::Arc;
 
@@ -20,26 +20,27 @@ use crate::types::{FieldId, PrimitiveType, Schema};
 /// Bytes of a column of fixed width.
 const FIXED_BYTES: usize = 8;
 
-/// Most bytes that a text may contribute.
+/// The largest number of bytes that a text may contribute.
 const MOST_TEXT_BYTES: usize = 4096;
 
 /// Java's casts of times with a zone to numbers give seconds.
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// Which columns, and how many of their bits.
+/// The columns of a z-order, and the number of bits that each contributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZOrder {
-    /// The columns: primitives outside of lists and maps. They have equal weight. Among equal bits, the first column
-    /// comes first.
+    /// The columns: primitives outside of lists and maps. They have equal weight. For each bit, the first column comes
+    /// first.
     pub columns: Vec<FieldId>,
-    /// Bytes of the interleaved value at most; the lowest bits are left out first. Java's `max-output-size`.
+    /// The largest size of the interleaved value in bytes. The lowest bits are left out first. Java's name is
+    /// `max-output-size`.
     pub max_output_bytes: usize,
-    /// Bytes that texts and binaries contribute. Java's `var-length-contribution`.
+    /// Bytes that texts and binaries contribute. Java's name is `var-length-contribution`.
     pub text_bytes: usize,
 }
 
 impl ZOrder {
-    /// All bits of these columns, and 8 bytes of texts.
+    /// A z-order of all bits of these columns, with 8 bytes of each text.
     pub fn of(columns: Vec<FieldId>) -> ZOrder {
         ZOrder { columns, max_output_bytes: usize::MAX, text_bytes: FIXED_BYTES }
     }
@@ -57,7 +58,7 @@ pub(crate) struct ZColumns {
 struct ZColumn {
     path: Vec<usize>,
     ty: PrimitiveType,
-    /// Bytes that it contributes.
+    /// Bytes that the column contributes.
     width: usize,
 }
 
@@ -101,7 +102,7 @@ impl ZColumns {
     /// The value of each row.
     ///
     /// # Errors
-    /// `InvalidInput` if the batch has not the schema that this was made for.
+    /// `InvalidInput` if the batch has another schema than this order.
     pub(crate) fn values(&self, rows: &RecordBatch) -> Result<ArrayRef> {
         let bytes = self.columns.iter().map(|c| c.bytes(&column_at(rows, &c.path)?)).collect::<Result<Vec<_>>>()?;
         let mut out = vec![0u8; self.width * rows.num_rows()];
@@ -161,17 +162,17 @@ impl ZColumn {
         out
     }
 
-    /// A character that does not fit as a whole is left out: Java's encoder writes no parts of one.
+    /// A character that does not fit as a whole is left out: Java's encoder writes no partial characters.
     fn texts<'v>(&self, values: impl Iterator<Item = Option<&'v str>>) -> Vec<u8> {
         let whole = |text: &'v str| text.get(..text.floor_char_boundary(self.width)).unwrap_or_default().as_bytes();
         self.bounded(values.map(|v| v.map(whole)))
     }
 }
 
-/// True in Java: -127 in the first byte.
+/// The bytes of "true" in Java: -127 in the first byte.
 const TRUE: u64 = 0x81 << 56;
 
-/// Spark has uuids as texts.
+/// Spark stores uuids as texts.
 fn uuid_text(bytes: &[u8]) -> Option<String> {
     uuid::Uuid::from_slice(bytes).ok().map(|uuid| uuid.to_string())
 }
@@ -180,12 +181,12 @@ fn numbers(values: impl Iterator<Item = Option<u64>>) -> Vec<u8> {
     values.flat_map(|v| v.unwrap_or(0).to_be_bytes()).collect()
 }
 
-/// The sign is flipped, so that negative numbers come first.
+/// The sign bit is flipped, so that negative numbers come first.
 fn longs(values: impl Iterator<Item = Option<i64>>) -> Vec<u8> {
     numbers(values.map(|v| v.map(|v| (v ^ i64::MIN) as u64)))
 }
 
-/// As IEEE 754 orders them, with one NaN.
+/// The bytes have the order of IEEE 754, with one NaN.
 fn doubles(values: impl Iterator<Item = Option<f64>>) -> Vec<u8> {
     let ordered = |v: f64| {
         let bits = if v.is_nan() { f64::NAN.to_bits() } else { v.to_bits() } as i64;
@@ -194,8 +195,8 @@ fn doubles(values: impl Iterator<Item = Option<f64>>) -> Vec<u8> {
     numbers(values.map(|v| v.map(ordered)))
 }
 
-/// Takes one bit of each column after the other, beginning with the highest, until `out`, which is zeros, is full.
-/// Columns that have no more are passed over.
+/// Takes one bit of each column in turn, the highest bits first, until `out` is full. `out` holds zeros at the start.
+/// Columns without more bits are skipped.
 fn interleave(columns: &[&[u8]], out: &mut [u8]) {
     let longest = columns.iter().map(|c| c.len()).max().unwrap_or(0);
     let bits = out.len() * 8;

@@ -15,7 +15,7 @@ fn bytes(ty: P, array: ArrayRef, width: usize) -> Vec<String> {
     all.chunks(width).map(|b| b.iter().map(|b| format!("{b:02x}")).collect()).collect()
 }
 
-/// What Java's `ZOrderByteUtils` and `SparkZOrderUDF` give.
+/// The bytes that Java's `ZOrderByteUtils` and `SparkZOrderUDF` give.
 #[test]
 fn bytes_are_those_of_java() {
     let ints: ArrayRef = Arc::new(Int32Array::from(vec![Some(0), Some(1), Some(-1), Some(i32::MIN), None]));
@@ -44,7 +44,7 @@ fn bytes_are_those_of_java() {
     assert_eq!(bytes(P::Timestamp, times, 8), ["80000000001e847f", "7fffffffffffffff"]);
 }
 
-/// Bit by bit; that rows come in the order that Java gives them, the interop tests show.
+/// The bytes are compared bit by bit. The interop tests show that rows have Java's order.
 #[test]
 fn bits_are_interleaved_as_by_java() {
     let value = |columns: &[&[u8]], width: usize| {
@@ -54,7 +54,7 @@ fn bits_are_interleaved_as_by_java() {
     };
     assert_eq!(value(&[&[0b1111_1111], &[0]], 2), [0b1010_1010, 0b1010_1010]);
     assert_eq!(value(&[&[0b1010_1010], &[0b1010_1010], &[0b0101_0101]], 3), [0b1100_0111, 0b0001_1100, 0b0111_0001]);
-    // Shorter columns end, and the rest is of those that go on.
+    // Shorter columns end, and the rest comes from longer ones.
     assert_eq!(value(&[&[0xff], &[0, 0xff]], 3), [0b1010_1010, 0b1010_1010, 0xff]);
     assert_eq!(value(&[&[0xff], &[0, 0xff]], 1), [0b1010_1010]);
 }

@@ -1,5 +1,5 @@
-//! The footer of a Parquet file: decoded without statistics of the wrong form, and mended where a writer's fault would
-//! lead a reader to the wrong bytes.
+//! The footer of a Parquet file. It is decoded without statistics of the wrong form. It is mended where a writer's
+//! fault would lead a reader to the wrong bytes.
 
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
@@ -33,7 +33,7 @@ pub(crate) fn decode(checked: &CheckedFooter<'_>, at: u64) -> Result<ParquetMeta
     mended(with_rows(metadata.map_err(undecodable)?), i64::try_from(at).unwrap_or(i64::MAX))
 }
 
-/// The crate's error for one of the parquet crate.
+/// The error of this crate for an error of the parquet crate.
 pub(crate) fn undecodable(e: ParquetError) -> Error {
     match e {
         ParquetError::NYI(what) => Error::unsupported(format!("the Parquet file needs an unsupported feature: {what}")),
@@ -46,7 +46,7 @@ pub(crate) fn writer_faults(metadata: &ParquetMetaData) -> WriterFaults {
     WriterFaults::of(metadata.file_metadata().created_by())
 }
 
-/// With the number of rows that the row groups have: the decoder counts by it, and some writers leave it at 0.
+/// Sets the number of rows to that of the row groups. The decoder counts by it, and some writers leave it at 0.
 fn with_rows(metadata: ParquetMetaData) -> ParquetMetaData {
     let file = metadata.file_metadata();
     let rows = metadata.row_groups().iter().map(|g| g.num_rows().max(0)).fold(0, i64::saturating_add);
@@ -95,12 +95,12 @@ fn mended(metadata: ParquetMetaData, end: i64) -> Result<ParquetMetaData> {
     Ok(metadata.into_builder().set_row_groups(groups).build())
 }
 
-/// Where a column chunk begins: at its dictionary, if it has one.
+/// The offset where a column chunk begins: at its dictionary, if it has one.
 pub(crate) fn start(chunk: &ColumnChunkMetaData) -> i64 {
     chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset())
 }
 
-/// Whether the offset of a dictionary names none. Dremio writes 0, and the magic bytes of the file are there
+/// Whether the offset of a dictionary stands for no dictionary. Dremio writes 0, where the magic bytes of the file are
 /// (`parquet-testing/data/dict-page-offset-zero.parquet`). Java ignores such offsets too.
 fn has_no_dictionary(chunk: &ColumnChunkMetaData) -> bool {
     chunk.dictionary_page_offset().is_some_and(|at| at <= 0 || at >= chunk.data_page_offset())

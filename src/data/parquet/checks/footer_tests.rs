@@ -48,7 +48,7 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     [&bytes[..start], &changed, b"PAR1"].concat()
 }
 
-/// PARQUET-816: the chunk's size lacks the header of its dictionary. Chunks lie one behind the other.
+/// PARQUET-816: the chunk's size lacks the header of its dictionary. Chunks lie one after the other.
 #[test]
 fn a_chunk_gets_the_bytes_that_an_old_writer_forgot() {
     for (writer, mends) in
@@ -82,7 +82,7 @@ fn a_chunk_gets_the_bytes_that_an_old_writer_forgot() {
 #[test]
 fn statistics_of_another_width_are_left_out() {
     let bytes = written("somebody");
-    // Of `a`: a maximum of 4 bytes, then a minimum.
+    // The statistics of `a`: a maximum of 4 bytes, then a minimum.
     let from = [&[0x18, 4][..], &2i32.to_le_bytes(), &[0x18, 4], &1i32.to_le_bytes()].concat();
     for odd in [&[0x18, 3, 2, 0, 0][..], &[0x18, 8, 2, 0, 0, 0, 0, 0, 0, 0], &[0x18, 0]] {
         let to = [odd, &[0x18, 4], &1i32.to_le_bytes()].concat();

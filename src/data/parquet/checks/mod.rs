@@ -1,4 +1,4 @@
-//! What is checked and mended before anything is decoded.
+//! Checks and repairs that are done before anything is decoded.
 //!
 //! - `footer`: decodes footers and mends those of known writers
 //! - `page_check`: limits the memory that pages may take

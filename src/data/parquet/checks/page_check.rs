@@ -1,7 +1,7 @@
 //! Limits of the memory that pages of a Parquet file may take, before anything decodes them.
 //!
-//! A page's header claims how long the page is when it is decompressed. Some codecs make millions of bytes of one, so a
-//! sound page of many equal values is tiny. Such pages are read within a budget.
+//! A page's header claims how long the page is when it is decompressed. Some codecs make millions of bytes from one
+//! byte, so a valid page of many equal values is tiny. Such pages are read within a budget.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 /// The environment variable that sets the budget, in bytes.
 const VARIABLE: &str = "FRAZIL_MAX_INFLATED_BYTES";
 
-/// What the large pages that are open at the same time may decompress to, if their bytes are few.
+/// Most bytes that the large pages open at the same time may decompress to, if their own bytes are few.
 const BUDGET: u64 = 1 << 30;
 
 /// Smaller pages don't count.
@@ -37,7 +37,7 @@ const PAGE_SLACK: i64 = 16 << 20;
 /// Values that a page of a repeated column may hold, regardless of its size.
 const REPEATED_SLACK: i64 = 1 << 24;
 
-/// Bytes that the parquet crate may make of a gzip page without a check of what they really are.
+/// Bytes that the parquet crate may decompress from a gzip page without a check of the real size.
 const UNCHECKED_BYTES: usize = 256 << 20;
 
 /// The largest factor by which gzip can expand bytes.
@@ -52,7 +52,7 @@ fn budget() -> u64 {
     *GIVEN.get_or_init(|| named().unwrap_or(BUDGET))
 }
 
-/// Adds up what large pages take that are open at the same time: one of each column.
+/// Adds up the memory of large pages that are open at the same time: one for each column.
 #[derive(Default)]
 pub(crate) struct PageBudget {
     /// The largest such page of each column chunk.
@@ -63,7 +63,7 @@ impl PageBudget {
     /// Checks the pages in these bytes of a column chunk, and counts the largest.
     ///
     /// # Errors
-    /// `CorruptTable` if a page claims what its bytes can't hold.
+    /// `CorruptTable` if a page claims more than its bytes can hold.
     pub(crate) fn add(&mut self, chunk: &ColumnChunkMetaData, bytes: &[u8]) -> Result<()> {
         match check_pages(chunk, bytes).map_err(|flaw| damaged(chunk, flaw))? {
             0 => {}
@@ -78,7 +78,7 @@ impl PageBudget {
     /// Compares the sum with the budget.
     ///
     /// # Errors
-    /// `CorruptTable`, naming the budget and what raises it.
+    /// `CorruptTable`, naming the budget and the variable that raises it.
     pub(crate) fn check(&self) -> Result<()> {
         self.check_against(budget())
     }
@@ -101,7 +101,7 @@ fn damaged(chunk: &ColumnChunkMetaData, flaw: Flaw) -> Error {
     Error::corrupt(format!("a page of the Parquet file is damaged: {flaw}")).with("column", column)
 }
 
-/// Says of the pages v2 in these bytes of a column chunk that they are compressed.
+/// Marks the pages v2 in these bytes of a column chunk as compressed.
 ///
 /// # Errors
 /// `CorruptTable` if the bytes are not pages.
@@ -109,7 +109,7 @@ pub(crate) fn mark_compressed(chunk: &ColumnChunkMetaData, bytes: &mut [u8]) -> 
     thrift::mark_compressed(bytes).map_err(|flaw| damaged(chunk, flaw))
 }
 
-/// Calls `f` with each page: its header and where it is, with its header.
+/// Calls `f` with the header of each page, and the range of the page with its header.
 fn each_page(
     bytes: &[u8],
     mut f: impl FnMut(&PageHeader, Range<usize>) -> std::result::Result<(), Flaw>,
@@ -129,7 +129,7 @@ fn each_page(
 /// Follows the pages in `bytes` and limits the memory for decoding each. Returns the decompressed bytes of the largest
 /// page that counts against the budget; 0 if none does.
 pub(crate) fn check_pages(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> std::result::Result<i64, Flaw> {
-    // The most that one byte of input can become. Brotli has no such limit.
+    // The largest output of one byte of input. Brotli has no such limit.
     let ratio = match chunk.compression() {
         Compression::UNCOMPRESSED => 1,
         Compression::SNAPPY => 64,
@@ -164,7 +164,7 @@ pub(crate) fn check_pages(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> std::res
     Ok(largest)
 }
 
-/// Checks what stands inside of pages that the parquet crate will decode.
+/// Checks the contents of pages that the parquet crate will decode.
 ///
 /// # Errors
 /// `CorruptTable` if a page decompresses to more than it claims, or claims more strings than it has values.
@@ -175,7 +175,7 @@ pub(crate) fn check_contents(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> Resul
         Compression::GZIP(_) => bytes.len() > UNCHECKED_BYTES / GZIP_RATIO,
         _ => false,
     };
-    // A footer may leave out an encoding, so the pages of columns of strings are looked at anyway.
+    // A footer may leave out an encoding, so the pages of string columns are always checked.
     let strings = chunk.column_descr().physical_type() == parquet::basic::Type::BYTE_ARRAY;
     if !unbounded && !strings && !chunk.encodings().any(has_deltas) {
         return Ok(());
@@ -260,7 +260,7 @@ fn check_page(chunk: &ColumnChunkMetaData, header: &PageHeader, page: &Page) -> 
     delta::check_lengths(header.encoding, values, header.values)
 }
 
-/// Where a page's levels end that begin at `at`.
+/// The place where a page's levels end. They begin at `at`.
 fn behind_levels(
     bytes: &[u8],
     at: usize,

@@ -76,7 +76,7 @@ fn file(encoding: i64, page: &[u8], values: i64) -> Vec<u8> {
     [&b"PAR1"[..], &head, page, &footer, &length, b"PAR1"].concat()
 }
 
-/// A header of delta-encoded numbers, all equal to the first, with the blocks that take no bits.
+/// A header of delta-encoded numbers that all equal the first. The blocks take no bits.
 fn numbers(claimed: u64, first: i64, blocks: usize) -> Vec<u8> {
     [varint(128), varint(4), varint(claimed), zigzag(first), [0; 5].repeat(blocks)].concat()
 }

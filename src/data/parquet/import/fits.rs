@@ -1,5 +1,5 @@
-//! Checks that an existing Parquet file fits a table: by the names and ids of its columns, and by the values that the
-//! table's types can hold.
+//! Checks that an existing Parquet file fits a table. It checks the names and ids of the columns, and whether the
+//! table's types can hold the values.
 //!
 //! Java Iceberg trusts the field ids of a file, and PyIceberg takes no file that has ids. Here ids count if the table
 //! knows the columns by these names, now or in an earlier schema. Otherwise they belong to another table, and values
@@ -17,8 +17,8 @@ use crate::data::read::file_columns::{FileColumn, FileColumns};
 use crate::error::{Error, Result};
 use crate::types::{Field, FieldId, PrimitiveType, Schema};
 
-/// Refuses ids that are another table's, and structs without any member that the table knows. `schemas` are all that
-/// the table has had, the current one first.
+/// Refuses ids that are another table's, and structs without any member that the table knows. `schemas` are all schemas
+/// that the table has had, the current one first.
 ///
 /// # Errors
 /// `InvalidInput`, naming the column.
@@ -57,7 +57,7 @@ impl FitCheck<'_> {
                 false => Err(self.foreign(full, id)),
             };
         }
-        // Columns that the table does not know are not read, but one of a name that it knows was meant to be.
+        // Columns that the table does not know are not read. A column with a known name was meant to be read.
         let is_known = known.iter().flatten().any(|f| is_name(name, &f.name));
         let is_elsewhere = self.schemas.iter().any(|s| s.field(id).is_some());
         if is_known || is_elsewhere { Err(self.foreign(full, id)) } else { Ok(()) }
@@ -80,7 +80,7 @@ impl FitCheck<'_> {
             return Ok(());
         }
         if !matches!(column.field.data_type(), DataType::Struct(_)) {
-            // What lists and maps call their entries differs between writers.
+            // Writers use different names for the entries of lists and maps.
             return column.children.iter().try_for_each(|child| {
                 let of_id = inner.iter().flatten().filter(|f| Some(f.id) == child.id);
                 self.inside(child, &of_id.map(|f| f.ty.children()).collect::<Vec<_>>(), full)
@@ -101,12 +101,13 @@ impl FitCheck<'_> {
     }
 }
 
-/// Whether a file's name is a column's: as it is, as Java writes it, or in other case.
+/// Whether a name in the file is the name of a column: the same, as Java writes it, or in other case.
 fn is_name(name: &str, column: &str) -> bool {
     name.eq_ignore_ascii_case(column) || name == avro_name(column)
 }
 
-/// The leaves with values that may not fit the table's types, as far as the footer doesn't tell that they do.
+/// The leaves with values that may not fit the table's types. Leaves are left out if the footer shows that their values
+/// fit.
 pub(crate) fn doubtful_leaves(columns: &FileColumns, schema: &Schema, footer: &ParquetMetaData) -> Vec<FieldId> {
     let mut out = Vec::new();
     let mut pending: Vec<&FileColumn> = columns.iter().collect();
@@ -132,15 +133,15 @@ pub(crate) fn doubtful_leaves(columns: &FileColumns, schema: &Schema, footer: &P
     out
 }
 
-/// What values must be so that they fit.
+/// The condition under which values fit.
 enum Limit {
-    /// Unsigned numbers: this at most.
+    /// Unsigned numbers that are at most this.
     Unsigned(u64),
     /// Unscaled numbers below this, and above it with a minus sign.
     Digits(i128),
     /// Numbers that are multiplied by this.
     Times(i64),
-    /// Statistics don't show it.
+    /// Statistics don't show it: the values must be read.
     Read,
 }
 

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::expr::{Literal, value_of};
 use crate::types::{PrimitiveType, Value};
 
-/// How Hive writes null.
+/// Hive's text for null.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The value that the folders of a path name for a column: the last `name=value` before the file's name. `None` if no
@@ -26,7 +26,7 @@ pub(crate) fn folder_value(path: &str, column: &str, ty: &PrimitiveType) -> Resu
     value_of(&Literal::String(text.clone()), ty).map(|value| Some(Some(value))).map_err(bad)
 }
 
-/// The text with `%` and two hexadecimal digits read as a byte. Other text stays.
+/// Decodes `%` and two hexadecimal digits as a byte. Other text stays.
 fn decoded(text: &str) -> String {
     let (bytes, mut at) = (text.as_bytes(), 0);
     let mut out = Vec::with_capacity(text.len());

@@ -1,7 +1,7 @@
 //! Describes existing Parquet files by their footers, so that they can be added to a table without reading their rows.
 //!
-//! Statistics of other writers count only where they mean the same as Iceberg's bounds. Columns whose stored type
-//! differs from the one that Iceberg writes (timestamps in milliseconds, unsigned numbers) get counts and no bounds.
+//! Statistics of other writers count only if they mean the same as Iceberg's bounds. Columns whose stored type differs
+//! from the one that Iceberg writes (timestamps in milliseconds, unsigned numbers) get counts and no bounds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -58,12 +58,12 @@ pub(crate) struct Importer {
     mapping_text: String,
     kept: MetricsConfig,
     full: MetricsConfig,
-    /// All that the table has had, the current one first.
+    /// All schemas that the table has had, the current one first.
     schemas: Vec<Arc<Schema>>,
 }
 
 impl Importer {
-    /// For a table with this schema, spec and these properties.
+    /// Makes an importer for a table with this schema, spec and these properties.
     ///
     /// # Errors
     /// `CorruptTable` if the table's name mapping can't be read.
@@ -91,9 +91,9 @@ impl Importer {
     /// Reads the footer of a file, and required columns whose nulls the footer does not count.
     ///
     /// # Errors
-    /// `InvalidInput` if its columns or values do not fit the table's, if it has none of them or those of another
-    /// table, if a required one is null, if it stores ids of rows, or if its rows are of several partitions;
-    /// `CorruptTable` if it is not an intact Parquet file; the store's.
+    /// `InvalidInput` if its columns or values do not fit the table's; if it has none of them, or those of another
+    /// table; if a required one is null; if it stores ids of rows; if its rows are of several partitions;
+    /// `CorruptTable` if it is not an intact Parquet file; the store's errors.
     pub(crate) fn import(&self, path: &str) -> Result<ImportedFile> {
         self.read(path).with("path", path)
     }
@@ -119,11 +119,11 @@ impl Importer {
         Ok(ImportedFile { file, has_ids })
     }
 
-    /// Reads the footer of a file that an engine wrote for the table, whose rows are of this partition.
+    /// Reads the footer of a file that an engine wrote for the table. All its rows belong to this partition.
     ///
     /// # Errors
-    /// As [`Importer::import`]; `InvalidInput` if a column has not the field id and the stored type that Iceberg's
-    /// writers give it, or if statistics tell of another partition.
+    /// The errors of [`Importer::import`]; `InvalidInput` if a column lacks the field id or the stored type that
+    /// Iceberg's writers give it; `InvalidInput` if statistics show another partition.
     pub(crate) fn import_own(&self, path: &str, partition: &[Option<Value>]) -> Result<DataFile> {
         let read = || {
             let parquet = ParquetFile::open(&self.store, path)?;
@@ -213,7 +213,7 @@ impl Importer {
         })
     }
 
-    /// Reads columns to find nulls where the table forbids them.
+    /// Reads columns to find nulls that the table forbids.
     fn check_required(&self, fields: Vec<Field>, file: &DataFile) -> Result<()> {
         self.read_columns(Schema::new(self.schema.id, fields, Vec::new()), file).map_err(|e| match e.kind() {
             ErrorKind::CorruptTable => Error::invalid("a required column of the table is null in rows of the file")
@@ -242,7 +242,7 @@ impl Importer {
             StoredLineage::Values => return Err(has_lineage(&field)),
             StoredLineage::Unknown => {}
         }
-        // What rows without an id inherit, which no other has.
+        // Rows without an id inherit this value, which no other row has.
         let none = i64::MIN / 2;
         let own = DataFile { first_row_id: Some(none), sequence_number: Some(none), ..file.clone() };
         let projection = Schema::new(self.schema.id, vec![field.clone()], Vec::new());
@@ -295,7 +295,7 @@ impl Importer {
         rows.and_then(|mut rows| rows.try_for_each(|batch| each(&batch?)))
     }
 
-    /// The field ids of leaves whose statistics can be believed, by their number.
+    /// The field ids of leaves with trusted statistics, by the leaf's number.
     fn trusted_leaves(&self, columns: &FileColumns) -> HashMap<usize, FieldId> {
         let mut out = HashMap::new();
         let mut pending: Vec<&FileColumn> = columns.iter().collect();
@@ -311,7 +311,7 @@ impl Importer {
         out
     }
 
-    /// A partition that the rows are said to be of, if null counts and bounds don't contradict.
+    /// The given partition of the rows, if null counts and bounds don't contradict it.
     fn partition_of(&self, metrics: &ColumnMetrics, records: i64, values: &[Option<Value>]) -> Result<Partition> {
         let one = |(f, value): (&PartitionField, &Option<Value>)| {
             if self.contradicts(f, value.as_ref(), metrics, records) {
@@ -352,7 +352,7 @@ impl Importer {
         }
     }
 
-    /// The partition that all rows are of, by bounds that are equal, or by the folder if the file lacks the column.
+    /// The partition of all rows. It follows from equal bounds, or from the folder if the file lacks the column.
     fn partition(
         &self,
         metrics: &ColumnMetrics,
@@ -396,7 +396,7 @@ impl Importer {
         }
         let lower = bound(&m.lower_bounds, f, source).ok_or_else(unknown)?;
         let upper = bound(&m.upper_bounds, f, source).ok_or_else(unknown)?;
-        // NaN is in no bound, so bounds of floats do not speak for all rows.
+        // NaN is in no bound, so bounds of floats do not hold for all rows.
         if source.is_float() {
             return Err(unknown());
         }
@@ -414,7 +414,7 @@ impl Importer {
     }
 }
 
-/// The value of a partition field whose column is not in the file: the one that a folder names.
+/// The value of a partition field whose column is not in the file. A folder names the value.
 fn folder_partition(f: &PartitionField, column: &Field, path: &str) -> Result<Option<Value>> {
     let name = &column.name;
     if f.transform != Transform::Identity {
@@ -437,7 +437,7 @@ fn folder_partition(f: &PartitionField, column: &Field, path: &str) -> Result<Op
     }
 }
 
-/// A bound of the column that a partition field is of.
+/// A bound of a partition field's source column.
 fn bound(map: &Option<FieldMap<Vec<u8>>>, f: &PartitionField, source: &PrimitiveType) -> Option<Value> {
     let bytes = map.as_ref()?.get(&f.source_id)?;
     Some(decode_bound(bytes, source).ok()??.to_owned())
@@ -461,7 +461,7 @@ fn is_same(ours: &DataType, stored: &DataType) -> bool {
     }
 }
 
-/// The error of a file that can't be decoded, whatever the table's columns are.
+/// The error of a file that can't be decoded, for any columns of the table.
 fn damage(parquet: &ParquetFile) -> Option<Error> {
     let decode = || {
         let file = parquet.clone();

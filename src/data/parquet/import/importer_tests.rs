@@ -32,7 +32,7 @@ fn texts(dir: &TempDir, values: &[&str]) -> String {
     one_column::<ByteArrayType>(dir, "optional byte_array c (UTF8);", &values)
 }
 
-/// Only the deprecated ends, as writers before 2017 have them.
+/// Statistics with only the deprecated ends, as in files of writers before 2017.
 fn deprecate(path: &str, created_by: &str, min: &[u8], max: &[u8]) {
     change_footer(path, |footer| {
         footer.fields().remove(&7);
@@ -53,7 +53,7 @@ fn importer(ty: P, is_partitioned: bool, is_required: bool) -> Importer {
 
 type Ends = Option<(Vec<u8>, Vec<u8>)>;
 
-/// The bounds that a file gets, once its other metrics are checked.
+/// Checks the other metrics of a file, and returns its bounds.
 fn bounds(ty: P, path: &str, rows: i64) -> Ends {
     let file = importer(ty, false, false).import(path).unwrap().file;
     let metrics = file.metrics.unwrap().get().unwrap().clone();

@@ -1,7 +1,7 @@
 //! Row ids that an existing Parquet file stores. They belong to rows of another table, or to rows that this table had
 //! before.
 //!
-//! Readers take the id of a row from the file if it has one, so such a file would add rows with the ids of others.
+//! Readers take the id of a row from the file if it has one. So such a file would add rows with the ids of others.
 //! Tables without ids get them when they are upgraded. Java Iceberg does not check this.
 //!
 //! Source: Iceberg specification, "Row Lineage" and "Reserved Field IDs".
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::types::Field;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 
-/// What a footer shows about a column's values.
+/// The information of a footer about a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredLineage {
     /// All are null.
@@ -24,7 +24,7 @@ pub(crate) enum StoredLineage {
     Unknown,
 }
 
-/// The columns of lineage that a file has: by their ids, or by their names if it has no ids.
+/// The lineage columns of a file, by their ids, or by their names if it has no ids.
 pub(crate) fn lineage_of<'a>(
     columns: &'a FileColumns,
     has_ids: bool,
@@ -56,7 +56,7 @@ fn stored(column: &FileColumn, footer: &ParquetMetaData) -> StoredLineage {
     all
 }
 
-/// For a file with such a column.
+/// The error for a file with such a column.
 pub(crate) fn has_lineage(field: &Field) -> Error {
     Error::invalid("the file stores row ids of another table, or of rows that this table had before")
         .with("column", &field.name)

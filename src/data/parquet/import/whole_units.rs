@@ -15,30 +15,30 @@ use crate::error::{Error, Result};
 use crate::parallel::check_cancelled;
 use crate::types::{FieldId, PrimitiveType, Schema};
 
-/// Nanoseconds of a unit of the table.
+/// Nanoseconds in a unit of the table.
 const MICRO: i64 = 1_000;
 
-/// Nanoseconds of a millisecond.
+/// Nanoseconds in a millisecond.
 const MILLI: i64 = 1_000_000;
 
 /// Rows that are read at once.
 const BATCH_ROWS: usize = 8_192;
 
-/// A key of the footers that Spark writes. Its timestamps have microseconds, however they are stored.
+/// A key of the footers that Spark writes. Its timestamps have microseconds, in any stored form.
 const SPARK: &str = "org.apache.spark.";
 
 /// Leaf columns that may be finer than the table's type.
 struct FineLeaves {
-    /// Their numbers and field ids.
+    /// The numbers and field ids of the leaves.
     leaves: Vec<(usize, FieldId)>,
-    /// Whether they are 96-bit timestamps.
+    /// Whether the leaves are 96-bit timestamps.
     wide: bool,
 }
 
 /// Refuses a file with values that microseconds can't hold.
 ///
 /// # Errors
-/// `InvalidInput`, naming the column and a value; those of reading the file.
+/// `InvalidInput`, naming the column and a value; the errors of reading the file.
 pub(crate) fn check_whole_units(parquet: &ParquetFile, columns: &FileColumns, schema: &Schema) -> Result<()> {
     for wide in [false, true] {
         let fine = FineLeaves { leaves: fine_leaves(parquet, columns, schema, wide), wide };
@@ -80,7 +80,7 @@ fn fine_leaves(parquet: &ParquetFile, columns: &FileColumns, schema: &Schema, wi
 
 impl FineLeaves {
     fn check(&self, parquet: &ParquetFile, schema: &Schema) -> Result<()> {
-        // Whole columns: the decoder takes no parts of maps.
+        // Whole columns are taken, because the decoder reads no parts of maps.
         let all = parquet.parquet_schema();
         let roots: BTreeSet<usize> = self.leaves.iter().map(|(leaf, _)| all.get_column_root_idx(*leaf)).collect();
         let leaves = (0..all.num_columns()).filter(|leaf| roots.contains(&all.get_column_root_idx(*leaf))).collect();
@@ -93,7 +93,7 @@ impl FineLeaves {
             }
             return Ok(());
         }
-        // Nanoseconds wrap around in years that they can't hold. With the milliseconds, the rest of each is known.
+        // Nanoseconds wrap around in years that they can't hold. The milliseconds then give the rest of each value.
         let metadata = parquet.in_millis()?;
         let millis = batches(parquet.clone(), metadata, &leaves)?;
         file.read_nanos(&self.leaves.iter().map(|(leaf, _)| *leaf).collect())?;
