@@ -156,8 +156,8 @@ pub fn in_parallel_on<T: Send>(threads: usize, n: usize, f: impl Fn(usize) -> Re
 /// Work in two stages without a barrier between them. Each of `n` items is prepared, which cuts it into pieces. Then
 /// any free thread works on each piece. Pieces come before further items, so that prepared data is still in the
 /// processor's cache. Each thread keeps a scratch area for its pieces. The results are in the order of items and
-/// pieces. Of several errors, that of the lowest item wins. `most_threads` is the maximum; work that waits for a store
-/// needs more than the number of cores.
+/// pieces. If several items fail, the error of the lowest item is returned. `most_threads` is the maximum; work that
+/// waits for a store needs more than the number of cores.
 pub fn in_stages<P: Send, T: Send, S>(
     most_threads: usize,
     n: usize,

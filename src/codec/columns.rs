@@ -79,7 +79,7 @@ impl BytesColumn {
         })
     }
 
-    /// Adds a value or null. A batch holds less than 4 GiB of them; what does not fit is refused by returning false.
+    /// Adds a value or null. Returns false if the value does not fit: a batch holds less than 4 GiB of values.
     #[inline]
     #[must_use]
     pub fn push(&mut self, value: Option<&[u8]>) -> bool {
@@ -108,7 +108,7 @@ impl BytesColumn {
         self.data.get(self.spans.get(row)?)
     }
 
-    /// Some rows; what was part of a column fits into another.
+    /// Some rows. Rows that were part of a column always fit into another.
     pub fn take(&self, rows: &[u32]) -> BytesColumn {
         let mut out = BytesColumn::default();
         let all_fit = rows.iter().all(|row| out.push(self.get(*row as usize)));
@@ -140,7 +140,7 @@ pub struct ListColumn {
 }
 
 impl ListColumn {
-    /// Adds a list or null. A batch holds less than 4 Gi values; what does not fit is refused by returning false.
+    /// Adds a list or null. Returns false if the list does not fit: a batch holds less than 4 Gi values.
     #[inline]
     #[must_use]
     pub fn push(&mut self, list: Option<&[i64]>) -> bool {
@@ -163,7 +163,7 @@ impl ListColumn {
         }
     }
 
-    /// Some rows; what was part of a column fits into another.
+    /// Some rows. Rows that were part of a column always fit into another.
     pub fn take(&self, rows: &[u32]) -> ListColumn {
         let mut out = ListColumn::default();
         let all_fit = rows.iter().all(|row| out.push(self.get(*row as usize)));

@@ -128,7 +128,7 @@ impl ThetaSketch {
     /// Decodes a serialised sketch. It may be compact, in any order, or still accepting values.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are not a sketch or its values were hashed with another seed; `Unsupported` for
+    /// `CorruptTable` if the bytes are not a sketch, or its values were hashed with another seed. `Unsupported` for
     /// versions of the form before 3, and for compressed sketches.
     pub fn from_bytes(bytes: &[u8]) -> Result<ThetaSketch> {
         const COMPACT: u8 = 3;

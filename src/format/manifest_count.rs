@@ -15,7 +15,7 @@ impl ManifestCount {
         self.extend(ManifestCount { manifests: 1, bytes: length_bytes.max(0).unsigned_abs() });
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds the counts of another.
     pub fn extend(&mut self, more: ManifestCount) {
         self.manifests = self.manifests.saturating_add(more.manifests);
         self.bytes = self.bytes.saturating_add(more.bytes);

@@ -39,7 +39,7 @@ pub enum Columns {
     Of(Vec<(String, String)>),
 }
 
-/// What to do with rows that match by key, and with those that don't.
+/// The actions for rows that match by key, and for those that don't.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merge {
     /// The key: columns that the table and the data both have. Empty: the table's identifier fields.

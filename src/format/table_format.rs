@@ -1,4 +1,4 @@
-//! What a table format is called, and how its tables differ from those of others.
+//! The name of a table format, and its differences from other formats.
 
 use crate::error::{Error, Result};
 
@@ -22,7 +22,7 @@ pub struct Behaviour {
     pub compaction_by_arguments: bool,
     /// Writers in other processes can write for a branch.
     pub branch_writes_by_executors: bool,
-    /// Any number of tasks can write any rows: no writer needs to see what the others write.
+    /// Any number of tasks can write any rows: no writer needs to see the rows of the others.
     pub independent_writers: bool,
     /// Rows can be distributed by partition and sort order before they are written.
     pub distribution_modes: bool,
@@ -59,7 +59,7 @@ impl TableFormat {
         self.lacks(verb).hint(instead.unwrap_or("docs/not-yet.md lists what tables of each format support"))
     }
 
-    /// What was found for a verb, or the error of [`TableFormat::refused`].
+    /// The implementation that was found for a verb, or the error of [`TableFormat::refused`].
     ///
     /// # Errors
     /// `Unsupported` if `found` is `None`.

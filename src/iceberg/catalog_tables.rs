@@ -47,12 +47,12 @@ impl fmt::Debug for IcebergCatalog {
 }
 
 impl IcebergCatalog {
-    /// Opens a catalog: `properties` has `type` and what the type needs.
+    /// Opens a catalog: `properties` has `type` and the properties that the type needs.
     ///
     /// - `filesystem` (the default): `warehouse`, the root folder, which is made when something is created in it.
-    /// - `sql`: `uri` of a SQLite or PostgreSQL database, `warehouse` for new tables; `init_catalog_tables` (default
-    ///   true) makes the database's tables, `schema_version` = `v1` adds the column for views to old ones.
-    /// - `rest`: `uri` of a service with Iceberg's REST API, and what it wants to know: `warehouse`, `token` or
+    /// - `sql`: `uri` of a SQLite or PostgreSQL database, `warehouse` for new tables. `init_catalog_tables` (default
+    ///   true) makes the database's tables. `schema_version` = `v1` adds the column for views to old ones.
+    /// - `rest`: `uri` of a service with Iceberg's REST API, and the properties that it needs: `warehouse`, `token` or
     ///   `credential`.
     /// - `memory`: tables of this process alone; their files are in `warehouse`, or in a temporary folder.
     ///

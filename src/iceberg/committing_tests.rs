@@ -48,7 +48,7 @@ pub(crate) struct Faulty {
 }
 
 impl Faulty {
-    /// Another one appends and expires what was there before.
+    /// Another writer appends, and expires the earlier snapshots.
     fn expire(&self, list: &str) -> Result<()> {
         let root = list.split("/metadata/").next().unwrap();
         let table = IcebergTable::open(root, BTreeMap::new(), false)?;
@@ -241,7 +241,7 @@ fn a_retry_property_that_is_no_number_is_refused_and_can_be_mended() {
     assert_eq!(e.kind(), ErrorKind::InvalidInput);
     let text = e.to_string();
     assert!(text.contains("commit.retry.min-wait-ms is 'soon'") && text.contains(&table.inner.root), "{text}");
-    // What was written for the commit is gone.
+    // The files that were written for the commit are gone.
     assert_eq!((setup.files("metadata"), setup.files("data")), (2, 0));
     let mend = Evolution::SetProperties(BTreeMap::from([("commit.retry.min-wait-ms".to_owned(), "7".to_owned())]));
     assert_eq!(table.evolve(&[mend]).unwrap().append(setup.rows(1)).unwrap().snapshots().len(), 1);

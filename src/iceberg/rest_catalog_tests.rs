@@ -450,7 +450,7 @@ fn the_configuration_decides() {
         "HEAD /v1/w/1/namespaces/a.b",
     ];
     assert_eq!(fake.server.take_lines(), expected);
-    // What users misspell is an error, before any request.
+    // A misspelt option is an error, before any request.
     let (fake, e) = open(json!({}), &[("s3.made-up", "x")]);
     assert!(e.unwrap_err().to_string().contains("s3.made-up") && fake.server.seen().is_empty());
 }

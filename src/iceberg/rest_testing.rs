@@ -20,7 +20,7 @@ use crate::iceberg::spec::sort_order::sort_order_from_json;
 use crate::store::http::testing::{SeenRequest, TestAnswer, TestServer};
 use crate::types::schema_json::schema_from_json;
 
-/// What goes wrong with the next change.
+/// The fault of the next change.
 #[derive(Clone, Debug)]
 pub(crate) struct RestFault {
     /// Whether the server makes the change before.

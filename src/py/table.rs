@@ -154,7 +154,7 @@ impl PyTable {
         Ok(run(py, || self.inner.evolve(&[change.read()?]))?.into())
     }
 
-    /// One action of maintenance. Returns the table at its new version, and what was done.
+    /// Runs one action of maintenance. Returns the table at its new version, and the action's result.
     fn maintain(&self, py: Python<'_>, action: &PyMaintenance) -> PyResult<(PyTable, PyMaintained)> {
         let (table, done) = run(py, || self.inner.maintain(&action.read()?))?;
         Ok((table.into(), done.into()))

@@ -18,8 +18,8 @@ use crate::store::http::auth::HeaderProvider;
 /// The formats that tables can be created in.
 pub const FORMATS: [&TableFormat; 2] = [&ICEBERG, &PAIMON];
 
-/// Opens a catalog: `properties` has `type` and what the type needs, see [`IcebergCatalog::open`]. A file-system
-/// catalog has tables of Paimon too.
+/// Opens a catalog: `properties` has `type` and the properties that the type needs, see [`IcebergCatalog::open`]. A
+/// file-system catalog has tables of Paimon too.
 ///
 /// # Errors
 /// `InvalidInput` if a property that the type needs is missing; `Unsupported` for other types of catalogs, databases or

@@ -92,7 +92,7 @@ impl Parser<'_> {
                 }
                 _ => self.leaf()?,
             };
-            // Each value may close what it is in.
+            // Each value may close the value around it.
             loop {
                 let Some(mut parent) = open.pop() else { return self.end().map(|()| value) };
                 let (closing, is_object) = match &mut parent {

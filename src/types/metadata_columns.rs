@@ -1,5 +1,5 @@
-//! All reserved field ids, and the columns that rows have in addition to those of their table: the row's place, whether
-//! it is deleted, its change in a changelog, and its lineage.
+//! All reserved field ids, and the columns that rows have in addition to those of their table. These are the row's
+//! place, whether it is deleted, its change in a changelog, and its lineage.
 //!
 //! Source: Iceberg specification, "Reserved Field IDs"; names, ids and types as Java's `MetadataColumns`. The ids that
 //! Paimon's files have are those of Java's `SpecialFields`. Negative ids are our own: no column of a table has one.

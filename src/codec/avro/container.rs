@@ -226,7 +226,7 @@ const MAX_BLOCK: usize = 1 << 30;
 /// The largest factor by which deflate can expand bytes.
 const DEFLATE_RATIO: usize = 1032;
 
-/// The largest factor for zstandard: one of its blocks holds at most 128 KiB and takes at least a header and a byte
+/// The largest factor for zstandard. One of its blocks holds at most 128 KiB, and takes at least a header and a byte
 /// (RFC 8878, 3.1.1.2).
 const ZSTD_RATIO: usize = (128 << 10) / 4;
 

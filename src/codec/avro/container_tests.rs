@@ -176,7 +176,7 @@ fn negative_and_huge_sizes_are_refused() {
 
 #[test]
 fn blocks_that_claim_or_make_too_much_are_refused() {
-    // Not `unwrap_err`, which would print what was made.
+    // Not `unwrap_err`, which would print the decompressed bytes.
     let fails = |codec, data: &[u8]| {
         let error = Inflater::default().inflate(codec, data).err();
         error.map(|e| e.to_string()).unwrap_or_default()

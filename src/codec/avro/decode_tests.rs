@@ -143,7 +143,7 @@ fn everything() -> impl Strategy<Value = Everything> {
     )
 }
 
-/// What the oracle writes.
+/// The bytes that the oracle writes.
 fn oracle_bytes(v: &Everything) -> Vec<u8> {
     use apache_avro::types::Value as A;
     let optional = |null: u32, some: u32, v: Option<A>| match v {

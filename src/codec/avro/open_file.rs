@@ -23,8 +23,8 @@ pub struct OpenFile<B = Vec<u8>> {
     kept: Option<KeptFile>,
 }
 
-/// The cached parts of a file besides its bytes: decompressed blocks, from the second round on that asks for them. A
-/// plan that runs only once does not cache blocks.
+/// The cached parts of a file, in addition to its bytes: blocks that were decompressed when they were read a second
+/// time. A plan that runs only once does not cache blocks.
 #[derive(Debug)]
 struct KeptFile {
     blocks: Vec<OnceLock<Box<[u8]>>>,

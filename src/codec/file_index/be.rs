@@ -28,7 +28,7 @@ pub(super) fn part(bytes: &[u8], start: usize, length: usize) -> Result<&[u8]> {
     start.checked_add(length).and_then(|end| bytes.get(start..end)).ok_or_else(ends_early)
 }
 
-/// What follows `start`.
+/// The bytes from `start` on.
 ///
 /// # Errors
 /// `CorruptTable` if that is past the end.

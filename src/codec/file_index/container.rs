@@ -15,7 +15,7 @@ pub(super) const BEFORE_COLUMNS: usize = 16;
 /// Where an index of a column without any value "begins".
 pub(super) const NO_VALUES: i32 = -1;
 
-/// What an index is.
+/// The kind of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexKind {
     /// `bloom-filter`.

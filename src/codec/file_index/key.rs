@@ -8,7 +8,8 @@ use crate::expr::{BoundLeaf, Op};
 use crate::types::java::compare_doubles;
 use crate::types::{Transform, Value, ValueRef};
 
-/// The type that an indexed column has in its file. What Paimon tells apart in bytes and `types` does not.
+/// The type that an indexed column has in its file. Some of these types have different bytes in Paimon, but are the
+/// same in `types`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum IndexedType {
@@ -138,7 +139,7 @@ pub(super) enum Question {
 }
 
 impl Question {
-    /// What a leaf asks of a column that has this type in its file; `None` if no index can tell.
+    /// The question that a leaf asks about a column with this type in its file; `None` if no index can answer it.
     pub(super) fn of(leaf: &BoundLeaf, ty: IndexedType) -> Option<Question> {
         if leaf.term.transform != Transform::Identity {
             return None;

@@ -2,7 +2,7 @@
 
 use roaring::RoaringBitmap;
 
-/// What an index knows of the rows that may match; never less than those that do.
+/// The rows that may match, as an index knows them. They are never fewer than those that do match.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MatchingRows {
     /// Nothing: all of them.

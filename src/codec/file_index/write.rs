@@ -15,7 +15,7 @@ use super::{bitmap_write, bsi_write, range_bitmap_write};
 use crate::error::{Error, Result};
 use crate::types::ValueRef;
 
-/// An index in progress: of one kind and column.
+/// An index of one kind and one column that is being written.
 #[derive(Clone, Debug)]
 pub struct IndexWriter {
     ty: IndexedType,

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::ErrorKind;
 
-/// Sets as Java Paimon 1.4.2 wrote them, with what it put in.
+/// Sets as Java Paimon 1.4.2 wrote them, with their members.
 const JAVA: [(&str, &[i64]); 4] = [
     ("00", &[]),
     (
@@ -25,7 +25,7 @@ const JAVA: [(&str, &[i64]); 4] = [
     ),
 ];
 
-/// What Java makes of the last two together.
+/// Java's union of the last two.
 const UNION: &str = "010500000000000000000200000000ff0000030001000002010004000000000000000000010000000000000000020002000000000100040000\
     00000001000000020000000000000004000000000001000001030000000000000004000000000002000000040000000000000004000000ffffffffffff\
     000000000000000001000000fe06000000010201000000ffff01000500000001000100040001020100000000000102010000000700010201000000000000\

@@ -17,7 +17,7 @@ const LEAF: u8 = 4;
 /// Children of a branch with places.
 const PLACES: usize = 48;
 
-/// What stands where a branch with places has no child.
+/// The mark of a place without child, in a branch with places.
 const FREE: u8 = 0xff;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) struct TreeLeaf {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Branch {
-    /// What all keys have next.
+    /// The next bytes of all keys.
     prefix: Vec<u8>,
     index: BranchIndex,
     /// By the byte that follows, ascending.
@@ -138,7 +138,7 @@ impl TreeNode {
             }
             TreeNode::Branch(branch) => {
                 let shared = branch.prefix.iter().zip(rest).take_while(|(a, b)| a == b).count();
-                // What is above a branch is shorter than keys.
+                // The path to a branch is shorter than a key.
                 let byte = rest.get(shared).copied().unwrap_or_default();
                 let Some(known) = branch.prefix.get(shared).copied() else {
                     return match branch.children.binary_search_by_key(&byte, |(b, _)| *b) {

@@ -143,7 +143,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the sizes of the parts that are asked for, the bits come in their order.
+        /// The bits come in their order, in parts of any size.
         #[test]
         fn bits_in_parts(stored in prop::collection::vec(any::<u8>(), 1..40), parts in prop::collection::vec(0usize..40, 1..30)) {
             let literals = std::iter::once((256 - stored.len()) as u8).chain(stored.iter().copied());

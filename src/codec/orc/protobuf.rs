@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum FieldValue<'a> {
     Number(u64),

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub struct Stream {
     bytes: Arc<Vec<u8>>,
-    /// What was not looked at yet.
+    /// The start of the bytes that were not read yet.
     next: usize,
     end: usize,
     compression: Compression,

@@ -5,7 +5,7 @@ use super::protobuf::Message;
 use super::stream::Stream;
 use crate::error::{Error, Result};
 
-/// What files begin with, and postscripts end with.
+/// The first bytes of files, and the last bytes of postscripts.
 pub const MAGIC: &[u8] = b"ORC";
 
 /// The field number of the magic in a postscript.
@@ -69,7 +69,7 @@ impl PostScript {
     }
 }
 
-/// What a column holds.
+/// The kind of a column's type.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrcKind {
@@ -126,7 +126,7 @@ impl OrcKind {
 /// A column's type, as an entry of the list of all types; the list's first is the whole row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeInfo {
-    /// What it is.
+    /// The kind of the type.
     pub kind: OrcKind,
     /// Where the types below it are in the list: behind this one, each below one type only.
     pub children: Vec<usize>,
@@ -136,7 +136,7 @@ pub struct TypeInfo {
     pub precision: u32,
     /// Digits behind a decimal's point.
     pub scale: u32,
-    /// What the writer noted, such as `iceberg.id`.
+    /// The attributes that the writer added, such as `iceberg.id`.
     pub attributes: Vec<(String, String)>,
 }
 
@@ -177,7 +177,7 @@ impl TypeInfo {
         Ok(out)
     }
 
-    /// What the writer noted under a name.
+    /// The value of an attribute that the writer added.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
@@ -214,7 +214,7 @@ impl StripeInfo {
         Ok(out)
     }
 
-    /// Where its footer begins; `None` if that is beyond what a number holds.
+    /// Where its footer begins; `None` if the sum overflows.
     pub fn footer_offset(&self) -> Option<u64> {
         self.offset.checked_add(self.index_length)?.checked_add(self.data_length)
     }
@@ -225,7 +225,7 @@ impl StripeInfo {
     }
 }
 
-/// What a file says of itself.
+/// The footer of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrcFooter {
     /// The stripes in the order of their rows.
@@ -303,7 +303,7 @@ impl OrcFooter {
         Ok(out)
     }
 
-    /// Of a column: the number of its values, and the length of all strings.
+    /// Adds the statistics of one column: the number of its values, and the length of all strings.
     fn add_statistics(&mut self, message: Message<'_>) -> Result<()> {
         let (mut values, mut text) = (None, None);
         for field in message {
@@ -369,7 +369,7 @@ fn check_types(types: &[TypeInfo]) -> Result<()> {
     Ok(())
 }
 
-/// What a stream is for.
+/// The use of a stream.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamKind {
@@ -380,7 +380,7 @@ pub enum StreamKind {
     Secondary,
     /// Bloom filters of the groups of rows, an index.
     BloomFilter,
-    /// Other indexes, older filters and what is not read.
+    /// Other indexes, older filters, and streams that are not read.
     Other,
 }
 
@@ -394,7 +394,7 @@ impl StreamKind {
 /// A stream of a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamInfo {
-    /// What it is for.
+    /// The use of the stream.
     pub kind: StreamKind,
     /// The number of its column.
     pub column: usize,
@@ -415,12 +415,12 @@ pub struct Encoding {
     pub dictionary_size: usize,
 }
 
-/// What a stripe says of itself.
+/// The footer of a stripe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StripeFooter {
     /// In the order of the file, without gaps.
     pub streams: Vec<StreamInfo>,
-    /// Of each column.
+    /// The encoding of each column.
     pub encodings: Vec<Encoding>,
     /// The zone that the writer's timestamps without one are local to.
     pub writer_zone: Option<String>,

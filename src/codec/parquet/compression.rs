@@ -10,8 +10,8 @@ use parquet::basic::Compression;
 use super::thrift::Flaw;
 
 thread_local! {
-    // One for all columns: its tables take 160 KB, which stay in the processor's cache, and making them costs as much
-    // as decompressing a small page.
+    // One decompressor for all columns. Its tables take 160 KB, which stay in the processor's cache. Making them costs
+    // as much as decompressing a small page.
     static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
     static GZIP: RefCell<Option<Decompressor>> = const { RefCell::new(None) };
 }
@@ -47,7 +47,7 @@ impl PageCodec {
         }
     }
 
-    /// Puts what the bytes decompress to at the start of the buffer. Never more than `length` bytes.
+    /// Puts the decompressed bytes at the start of the buffer. Never more than `length` bytes.
     pub(crate) fn inflate(self, bytes: &[u8], length: usize, buffer: &mut Vec<u8>) -> Result<Inflated, Flaw> {
         let found = match self {
             _ if length == 0 => 0,

@@ -83,7 +83,7 @@ impl DeltaCursor<'_> {
         }
     }
 
-    /// Goes behind the numbers of a header.
+    /// Skips the numbers of a header.
     fn skip_blocks(&mut self, header: &DeltaHeader) -> Result<(), Flaw> {
         let mut left = header.count.saturating_sub(1);
         while left > 0 {

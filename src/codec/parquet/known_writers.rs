@@ -1,10 +1,10 @@
 //! Writers with known faults, by the text `created_by` of a Parquet footer. The one place for such rules.
 //!
-//! A fault that the file itself shows needs no rule: statistics that contradict each other, floats with NaN as a bound
-//! (PARQUET-1246), bytes ordered as signed numbers (PARQUET-686: such files state no order), counts of all values as
-//! nulls where a least value is given.
+//! A fault that the file itself shows needs no rule. Examples are statistics that contradict each other, floats with
+//! NaN as a bound (PARQUET-1246), and counts of all values as nulls where a least value is given. Another one is bytes
+//! ordered as signed numbers (PARQUET-686): such files state no order.
 
-/// What may be wrong in a file of a writer.
+/// The possible faults in files of one writer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WriterFaults {
     /// Least and greatest values of bytes and text are wrong.

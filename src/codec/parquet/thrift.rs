@@ -16,7 +16,7 @@ const MAX_DEPTH: u32 = 32;
 /// Deepest nesting of schema elements. A list takes two elements, a map three.
 const MAX_SCHEMA_DEPTH: usize = 320;
 
-/// What is wrong with the bytes.
+/// The fault of the bytes.
 pub(crate) type Flaw = &'static str;
 
 type ThriftWalk<T> = std::result::Result<T, Flaw>;
@@ -72,7 +72,7 @@ pub(crate) fn check_footer(bytes: &[u8]) -> ThriftWalk<CheckedFooter<'_>> {
     Ok(CheckedFooter { bytes: cursor.edited(), odd_statistics, encrypted })
 }
 
-/// What is noted of column chunks: those that are encrypted, and whether some statistics are odd.
+/// Notes on column chunks: those that are encrypted, and whether some statistics are odd.
 type ChunkNotes<'n> = (&'n mut BTreeSet<usize>, &'n mut bool);
 
 fn check_row_group(cursor: &mut ThriftCursor<'_>, (encrypted, odd): ChunkNotes<'_>) -> ThriftWalk<()> {
@@ -268,7 +268,7 @@ fn page_counts(
 struct ThriftCursor<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// What stands instead of some bytes without the fields that are left out; ascending.
+    /// Replacements of some byte ranges, without the fields that are left out; ascending.
     edits: Vec<(Range<usize>, Vec<u8>)>,
 }
 
@@ -292,8 +292,9 @@ impl<'a> ThriftCursor<'a> {
         Cow::Owned(out)
     }
 
-    /// Calls `f` for every field of a structure that has the type which the format gives it, and for fields that the
-    /// format does not know. `f` consumes the value, and says whether the field stays. Leaves all others out.
+    /// Calls `f` for each field of a structure that has the type that the format gives it. Also calls it for fields
+    /// that the format does not know. `f` consumes the value, and returns whether the field stays. All other fields
+    /// are left out.
     fn known_fields(
         &mut self,
         types: FieldTypes,

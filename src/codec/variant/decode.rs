@@ -163,7 +163,7 @@ pub enum VariantValue<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct VariantContainer<'a> {
     count: usize,
-    /// Numbers of names; of an array, none.
+    /// The numbers of names. An array has none.
     ids: Numbers<'a>,
     offsets: Numbers<'a>,
     data: &'a [u8],
@@ -257,7 +257,7 @@ impl<'a> VariantContainer<'a> {
         self.count == 0
     }
 
-    /// The number of a member's name in the dictionary; of elements of arrays, 0.
+    /// The number of a member's name in the dictionary. Elements of arrays have 0.
     pub fn name_id(&self, i: usize) -> usize {
         self.ids.get(i).unwrap_or_default()
     }
@@ -297,8 +297,8 @@ fn member_name<'a>(metadata: &Metadata<'a>, object: &VariantContainer<'a>, i: us
 /// this module fails on it.
 ///
 /// # Errors
-/// As [`VariantValue::parse`]; `CorruptTable` for what nests deeper than [`MAX_DEPTH`], members that share bytes and
-/// objects that have a name twice or one that is not in the dictionary.
+/// As [`VariantValue::parse`]. `CorruptTable` for values that nest deeper than [`MAX_DEPTH`], and for members that
+/// share bytes. Also for objects that have a name twice, or one that is not in the dictionary.
 pub fn check(metadata: &Metadata<'_>, bytes: &[u8]) -> Result<usize> {
     let (value, size) = VariantValue::parse(bytes)?;
     check_members(metadata, &value, 1)?;

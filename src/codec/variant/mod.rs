@@ -13,8 +13,9 @@
 //! assert_eq!(json::to_text(&metadata, &value)?, r#"{"a":7}"#);
 //! # Ok::<(), frazil::error::Error>(())
 //! ```
-//! Source: Parquet format, "Variant Binary Encoding", version 1. Bytes may come from anywhere: nothing is trusted,
-//! depth is bounded by [`MAX_DEPTH`], and work by the number of bytes, since values that share bytes are refused.
+//! Source: Parquet format, "Variant Binary Encoding", version 1. Bytes may come from anywhere, so nothing is trusted.
+//! The depth is bounded by [`MAX_DEPTH`]. The work is bounded by the number of bytes, since values that share bytes
+//! are refused.
 
 mod decode;
 pub mod encode;

@@ -145,7 +145,7 @@ fn damage_is_found(splits: &[Arc<Split>]) {
         for bit in [1, 4, 0x80, 0xff] {
             let mut bytes = packed.clone();
             bytes[at] ^= bit;
-            // A bit of the frame's header is not used; what is read is never something else.
+            // One bit of the frame's header is not used. No change makes the reader return another split.
             match read(&bytes, 2) {
                 Ok(split) => assert_eq!(split, *splits[2], "{at}"),
                 Err(e) => assert_eq!(e.kind(), ErrorKind::InvalidInput, "{at}"),

@@ -186,7 +186,7 @@ fn what_is_as_before_takes_no_bytes() {
     let (tasks, shared) = written(&whole);
     assert_eq!(tasks, [0, 0, 0]);
     let bytes = |of: &[ScanTask]| written(of).1.files.len();
-    // What a file is like, what its path shares (two bytes) and no more, a UUID, its partition, rows and bytes.
+    // The head of a file, two bytes for the shared part of its path, a UUID, its partition, rows and bytes.
     assert_eq!(bytes(&whole) - bytes(&whole[..2]), 2 + 2 + 1 + 16 + 1 + 1 + 1);
     assert_eq!(plain_split(&tasks, &sections(&shared), &split().context).unwrap().tasks, whole);
     // From the middle to the end, and a part.
@@ -219,7 +219,7 @@ fn a_few_bytes_share_only_a_few_offsets() {
     };
     assert_eq!(bytes(0), bytes(MOST_SAME_OFFSETS));
     assert!(bytes(MOST_SAME_OFFSETS + 1) > MOST_SAME_OFFSETS);
-    // What says so all the same is refused, as are offsets of no file, and formats that there are not.
+    // A head that claims it all the same is refused. So are offsets of no file, and unknown formats.
     let (rows, long) = written(&[with(MOST_SAME_OFFSETS + 1), with(MOST_SAME_OFFSETS + 1)]);
     let second = written(&[with(MOST_SAME_OFFSETS + 1)]).1.files.len();
     for head in

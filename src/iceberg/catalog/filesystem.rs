@@ -43,7 +43,7 @@ pub struct BaseVersion<'a> {
 /// Publishes `metadata` as version `version` of the table at `table_location`. `base` is the version it replaces.
 /// Returns the path of the new file.
 ///
-/// A plain and a compressed file with the same number are the same version, but the store checks only one name when it
+/// A plain and a compressed file with the same number are the same version. But the store checks only one name when it
 /// creates a file. So all writers that build on one base use one name: the base's properties decide about compression.
 /// A changed property counts from the next version on. The first version is never compressed.
 ///
@@ -55,8 +55,8 @@ pub struct BaseVersion<'a> {
 /// once the file exists.
 ///
 /// # Errors
-/// - `CommitConflict` if the version exists already, or the base is no longer the version before: load the table again,
-///   rebuild on it and publish the next version. Nothing was published.
+/// - `CommitConflict` if the version exists already, or the base is no longer the version before. Load the table
+///   again, rebuild on it and publish the next version. Nothing was published.
 /// - `InvalidInput` for a version below 1 or an unknown compression codec.
 /// - `CommitStateUnknown` if another writer published the version at the same time under another name, or replaced the
 ///   base. [`is_disputed`] tells it from a lost reply of the store.
@@ -181,8 +181,8 @@ pub(super) fn is_published(
         && disputed_by(store, &folder, version, &path, metadata, Some(base))?.is_none())
 }
 
-/// Finds a file that leaves open whether `published` is the version of the table: another file of the same version, or
-/// one that replaced the base.
+/// Finds a file that makes it unclear whether `published` is the version of the table: another file of the same
+/// version, or one that replaced the base.
 fn disputed_by(
     store: &dyn Store,
     folder: &str,
@@ -198,9 +198,9 @@ fn disputed_by(
     }
 }
 
-/// Finds a file that shows that `base` is no longer the version before `version`: another file of that number which
-/// readers take first, or a later version if that number has no file. Commits delete old versions, which frees their
-/// names. A later version that was built on `published` shows nothing.
+/// Finds a file that shows that `base` is no longer the version before `version`. This is another file of that number
+/// which readers take first, or a later version if that number has no file. Commits delete old versions, which frees
+/// their names. A later version that was built on `published` shows nothing.
 fn replaced_by(
     store: &dyn Store,
     folder: &str,

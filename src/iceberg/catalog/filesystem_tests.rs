@@ -115,7 +115,7 @@ fn tables_of_other_catalogs() {
     let table = Table::new().with("00001-aaaa.metadata.json", 1).with("00010-bbbb.metadata.json", 10);
     let table = table.with("00009-cccc.metadata.json", 9);
     assert_eq!(table.load().unwrap(), (10, None));
-    // Of one number the one updated last, though its name comes first.
+    // If two files have the same number, the one updated last counts, though its name comes first.
     let table = table.with("00010-aaaa.metadata.json", 30).file("00010-cccc.metadata.json", b"torn");
     assert_eq!(table.load().unwrap(), (30, None));
     let table = table.file("version-hint.text", b"00009-cccc");
@@ -446,8 +446,8 @@ impl<F: Fn(&str) + Send + Sync> Hooks for Between<F> {
     }
 }
 
-/// Three writers: we publish a version, a second one (Java, which changes the codec) publishes the same version under
-/// its own name, and a third builds on one of the two. Whatever the order, both files and the third commit stay.
+/// Three writers. We publish a version. A second one (Java, which changes the codec) publishes the same version under
+/// its own name. A third builds on one of the two. In any order, both files and the third commit stay.
 #[test]
 fn a_version_that_a_third_writer_built_on_is_never_withdrawn() {
     for (before, third_on) in

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A folder of metadata files.
 struct Folder(tempfile::TempDir);
 
-/// What a test decides of a metadata file. The sequence number tells which file was opened.
+/// A metadata file of a test. The sequence number tells which file was opened.
 #[derive(Clone, Copy)]
 struct Version<'a> {
     name: &'a str,

@@ -191,7 +191,7 @@ impl Setup {
         table.versions.publish(&base, &MetadataCommit::between(&base.metadata, next))
     }
 
-    /// Metadata files that are there.
+    /// The number of metadata files.
     fn files(&self) -> usize {
         std::fs::read_dir(self.folder.path().join("db/t/metadata")).map_or(0, Iterator::count)
     }

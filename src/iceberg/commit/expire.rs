@@ -65,8 +65,8 @@ impl Rules {
 /// `base` if nothing has expired.
 ///
 /// # Errors
-/// `InvalidInput` if a snapshot to remove has a reference that stays, if fewer than one snapshot would be kept, or if a
-/// property is not a number.
+/// `InvalidInput` if a snapshot to remove has a reference that stays, if no snapshot would be kept, or if a property
+/// is not a number.
 pub fn expire(base: &TableMetadata, expiry: &Expiry, now_ms: i64) -> Result<TableMetadata> {
     let rules = Rules::of(base, expiry, now_ms)?;
     let kept_refs: BTreeMap<String, SnapshotRef> = (base.refs.iter())

@@ -88,7 +88,7 @@ fn references_age_but_not_main() {
     m.refs.get_mut("main").unwrap().max_ref_age_ms = Some(1);
     m.refs.get_mut("tag").unwrap().max_ref_age_ms = Some(80 * DAY);
     assert_eq!(kept(&m, &older_than(100)), (vec![2, 6], vec!["main".into(), "tag".into()]));
-    // What led to a branch that is gone is on its own.
+    // The ancestors of a removed branch are no longer kept by it.
     assert_eq!(kept(&m, &older_than(50)).0, [2, 5, 6, 7]);
 }
 
@@ -116,7 +116,7 @@ fn logs_and_statistics_follow() {
     assert!(next.is_err());
     m.refs.remove("tag");
     let next = expire(&m, &Expiry { snapshot_ids: vec![2], ..older_than(20) }, NOW).unwrap();
-    // The log has 1, 2, 3, 6: what lies before the hole is gone too.
+    // The log has 1, 2, 3, 6: the entries before the hole are gone too.
     assert_eq!(next.snapshot_log.iter().map(|e| e.snapshot_id).collect::<Vec<_>>(), [3, 6]);
     assert_eq!(next.snapshots.iter().map(|s| s.id).collect::<Vec<_>>(), [3, 4, 5, 6, 7]);
     assert_eq!(next.statistics.iter().map(|s| s.snapshot_id).collect::<Vec<_>>(), [6]);

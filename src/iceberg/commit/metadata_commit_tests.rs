@@ -13,7 +13,7 @@ use crate::iceberg::spec::partition_by::parse_partition_by;
 use crate::iceberg::spec::sort_order::parse_sort_by;
 use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder, Type};
 
-/// What a catalog makes of the commit's updates is the commit's version, and both survive JSON.
+/// A catalog that applies the commit's updates gets the commit's version, and both survive JSON.
 pub(crate) fn check_replay(base: &TableMetadata, commit: &MetadataCommit) {
     let next = &commit.next;
     let replayed = apply(base, &commit.updates, next.last_updated_ms);

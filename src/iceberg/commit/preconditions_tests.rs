@@ -31,7 +31,7 @@ fn in_p(p: i32) -> Arc<Partition> {
     partition(&spec(), &schema(), &[Some(Value::Int(p))])
 }
 
-/// Of ids in a range, none of them null.
+/// Metrics of ids in a range, without nulls.
 fn metrics(least: i32, greatest: i32) -> Option<FileMetrics> {
     let bound = |v: i32| Some([(1, encode_bound(ValueRef::Int(v)))].into_iter().collect());
     let count = |n: i64| Some([(1, n)].into_iter().collect());

@@ -1,4 +1,4 @@
-//! Random sequences of changes against a model of the live files: what was written is decoded and compared.
+//! Random sequences of changes against a model of the live files: the written files are decoded and compared.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn specs() -> Vec<PartitionSpec> {
     vec![PartitionSpec { id: 0, fields: vec![by_p] }, PartitionSpec { id: 1, fields: vec![] }]
 }
 
-/// What the model knows of a live file.
+/// A live file in the model.
 #[derive(Clone, Debug, PartialEq)]
 struct Live {
     file: DataFile,
@@ -96,7 +96,7 @@ impl Model {
         self.take_in(&change);
     }
 
-    /// Brings the model to what the change should have done.
+    /// Applies the change to the model.
     fn take_in(&mut self, change: &SnapshotProducer) {
         let snapshot = self.metadata.current_snapshot().unwrap().clone();
         assert_eq!(snapshot.id, change.snapshot_id());
@@ -147,7 +147,7 @@ impl Model {
         manifests.into_iter().map(read).collect()
     }
 
-    /// Compares what was written with the model.
+    /// Compares the written files with the model.
     fn check(&mut self) {
         let snapshot = self.metadata.current_snapshot().unwrap().clone();
         let all = self.entries();

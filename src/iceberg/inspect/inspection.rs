@@ -1,4 +1,4 @@
-//! What the readers of all metadata tables share: the table, its metadata and the version to show.
+//! The data that the readers of all metadata tables share: the table, its metadata and the version to show.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::iceberg::manifest::walk::MetadataWalk;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::IcebergTable;
 
-/// What the fillers of tables share.
+/// The data that the fillers of tables share.
 pub(crate) struct Inspection<'a> {
     pub(crate) table: &'a IcebergTable,
     pub(crate) walk: MetadataWalk<'a>,

@@ -95,6 +95,6 @@ pub(crate) fn metadata_log(of: &Inspection<'_>) -> Result<RecordBatch> {
 /// The id in the snapshot log for a time, even if the snapshot has expired.
 fn current_at(metadata: &TableMetadata, ms: i64) -> Option<i64> {
     let until = metadata.snapshot_log.iter().filter(|e| e.timestamp_ms <= ms);
-    // Of entries with one timestamp the first counts, as in time travel.
+    // If several entries have the same timestamp, the first one counts, as in time travel.
     until.reduce(|best, e| if e.timestamp_ms > best.timestamp_ms { e } else { best }).map(|e| e.snapshot_id)
 }

@@ -21,14 +21,14 @@ pub enum MetadataTable {
     },
     /// Manifest entries, including those of deleted files.
     Entries {
-        /// Of all snapshots, each manifest once.
+        /// Whether it shows the entries of all snapshots, each manifest once.
         all: bool,
     },
     /// Live files.
     Files {
-        /// Of all snapshots, each manifest once.
+        /// Whether it shows the files of all snapshots, each manifest once.
         all: bool,
-        /// Of data or delete manifests only.
+        /// The kind of manifests to read; `None` for both.
         content: Option<ManifestContent>,
     },
     /// One row for each partition with live files.

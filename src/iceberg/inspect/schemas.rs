@@ -176,7 +176,7 @@ fn partition_fields(partition: Vec<Field>) -> Vec<Field> {
     fields
 }
 
-/// What a position delete file has: the data file, the position in it, and perhaps the row.
+/// The columns of a position delete file: the data file, the position in it, and perhaps the row.
 pub(crate) fn deleted_columns(metadata: &TableMetadata) -> Result<Vec<Field>> {
     let row = Type::Struct(metadata.schema()?.fields.iter().map(shown).collect());
     Ok(vec![
@@ -237,8 +237,8 @@ pub(crate) fn leaves(metadata: &TableMetadata) -> Result<Vec<Leaf>> {
     Ok(out)
 }
 
-/// The type in which bounds of a column are shown: bytes where a bound may be shorter than the type requires, or has
-/// its own form.
+/// The type in which bounds of a column are shown. It is bytes where a bound may be shorter than the type requires, or
+/// has its own form.
 pub(crate) fn bound_type(ty: &P) -> P {
     match ty {
         P::Fixed(_) | P::Variant | P::Geometry { .. } | P::Geography { .. } => Binary,

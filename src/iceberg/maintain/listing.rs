@@ -8,7 +8,7 @@ use crate::parallel::check_cancelled;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 
-/// What to list.
+/// The folder to list, and how.
 pub(crate) struct Listing<'a> {
     pub store: &'a dyn Store,
     pub root: String,

@@ -35,7 +35,7 @@ impl LiveFiles {
     /// The files of a branch; `None` if it has no snapshot.
     ///
     /// # Errors
-    /// `NotFound` for an unknown branch; of the store; `CorruptTable` for a corrupt manifest; a cancellation.
+    /// `NotFound` for an unknown branch; errors of the store; `CorruptTable` for a corrupt manifest; a cancellation.
     pub(crate) fn read(table: &IcebergTable, commit: &CommitOptions) -> Result<Option<LiveFiles>> {
         let at = commit.branch.clone().map(At::Ref);
         let scan = table.scan(ScanRequest { at, ..ScanRequest::default() })?;

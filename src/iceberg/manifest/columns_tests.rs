@@ -43,7 +43,7 @@ fn java_metrics(f: &Json) -> ColumnMetrics {
     }
 }
 
-/// Java wrote these manifests, and said itself what is in them.
+/// Java wrote these manifests, and also the expected contents.
 #[test]
 fn reads_what_java_wrote() {
     let expected: Json = serde_json::from_slice(&fixture("expected.json")).unwrap();
@@ -473,7 +473,7 @@ fn fixed_partition_values_may_have_a_length() {
         let tuples: Vec<_> = found.partition.iter().map(|n| found.partitions[*n as usize][0].clone()).collect();
         assert_eq!(tuples, values.map(|value| value.map(|bytes| Value::Bytes(bytes.to_vec()))));
     }
-    // What follows neither form is damaged.
+    // Data in neither form is damaged.
     let torn = small("", partition, spec, &[vec![2, 2, 2, 7]]);
     assert!(decode_all(&Manifest::parse(&torn).unwrap(), &all(), &Inherited::default()).is_err());
 }

@@ -15,7 +15,7 @@ fn expected() -> Json {
     serde_json::from_slice(&fixture("expected.json")).unwrap()
 }
 
-/// Java wrote these lists, and said itself what is in them.
+/// Java wrote these lists, and also the expected contents.
 #[test]
 fn reads_what_java_wrote() {
     let expected = expected();

@@ -38,7 +38,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A manifest as written, and what is in it.
+/// A manifest as written, and its entries.
 #[derive(Clone)]
 struct Written {
     file: ManifestFile,
@@ -296,7 +296,7 @@ fn names(deletes: &[DeleteRef]) -> BTreeSet<String> {
     deletes.iter().map(|d| d.file.path.clone()).collect()
 }
 
-/// What a task says: operation, file, deletes, and those on the other side.
+/// The facts of a task: operation, file, deletes, and those on the other side.
 type Told = (ChangeOperation, String, BTreeSet<String>, Option<BTreeSet<String>>);
 
 fn told(task: &ScanTask) -> Told {
@@ -362,7 +362,7 @@ proptest! {
                 ordinal += i32::from(snapshot.operation() != Some("replace"));
                 before = after;
             }
-            // What is estimated is enough.
+            // The estimated budget is enough.
             let estimate =
                 crate::iceberg::plan::estimate::estimate_changes(&world.input(None, filter), &snapshots).unwrap();
             prop_assert!(estimate.data_files.unwrap() >= all.len() as u64);
@@ -453,8 +453,8 @@ fn a_budget_bounds_all_that_is_read() {
         while plan.next_batch()?.is_some() {}
         Ok::<_, Error>(())
     };
-    // The second commit's deletes are looked at for what it added, what was there before it and what is there after it,
-    // and the data once more for the files that they reach.
+    // The second commit's deletes are read three times: for the deletes that it added, for those before it and for
+    // those after it. The data is read once more for the files that they reach.
     let total = 2 * data + 3 * deletes;
     run(total).unwrap();
     let error = run(total - 1).unwrap_err();

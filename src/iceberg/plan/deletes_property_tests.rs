@@ -87,7 +87,8 @@ fn common() -> impl Strategy<Value = Common> {
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// Of these data files, if they are of its partition: paths known by name, bounds, cut bounds, or not at all.
+    /// Deletes rows of these data files, if they are of its partition. Its paths are known by name, by bounds, by cut
+    /// bounds, or not at all.
     Positions(Vec<usize>, u8),
     Vector(usize),
     Equality(Vec<FieldId>, Vec<Row>),
@@ -158,7 +159,7 @@ fn together(a: &Common, b: &Common) -> bool {
     a.spec == b.spec && tuple(a) == tuple(b)
 }
 
-/// What a position delete file tells of the paths in it: one name, or a range.
+/// The recorded paths of a position delete file: one name, or a range.
 enum Paths {
     One(String),
     Range(Option<String>, Option<String>),

@@ -107,9 +107,9 @@ fn bounds_of_other_widths_and_empty_ones() {
     assert_eq!(torn.verdict("< 1", &PrimitiveType::Int), Maybe);
 }
 
-/// Zeros of either sign may hide behind the other (trap 5), NaN spoils bounds (trap 6), and a truncated bound is no
-/// minimum or maximum (trap 7).
-/// A bound that can't be read is a value, so counts that say all null or all NaN are wrong.
+/// Zeros of either sign may hide behind the other (trap 5), and NaN spoils bounds (trap 6). A truncated bound is no
+/// minimum or maximum (trap 7). A bound that can't be read is a value, so counts that say all null or all NaN are
+/// wrong.
 #[test]
 fn unreadable_bounds_contradict_counts_of_all() {
     let odd = |nulls, nans| File {

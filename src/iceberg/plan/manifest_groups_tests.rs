@@ -106,7 +106,7 @@ fn nulls_and_nans_meet_only_their_like() {
     assert!(!meets(&only_null, &FieldSummary { contains_nan: Some(false), ..only_null.clone() }));
 }
 
-/// Of nulls and NaNs alone there are no bounds, and an old writer does not say that there are NaNs.
+/// Nulls and NaNs alone have no bounds, and an old writer does not record NaNs.
 #[test]
 fn values_of_unknown_type_may_be_any() {
     let of = |spec_id: i32, summary: &FieldSummary| manifest("d", spec_id, (1, 1), vec![summary.clone()]);

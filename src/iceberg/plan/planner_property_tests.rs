@@ -1,5 +1,5 @@
-//! Whole tables at random, planned and compared with a walk over their rows: columns of all types, promoted and inside
-//! structs, several specs, metrics and summaries as writers make them, filters on several columns.
+//! Random tables, planned and compared with a walk over their rows. They have columns of all types, promoted and
+//! inside structs, and several specs. Metrics and summaries are as writers make them. Filters use several columns.
 
 use std::collections::HashMap;
 
@@ -73,7 +73,7 @@ fn specs(cols: &[Col]) -> BoxedStrategy<Vec<PartitionSpec>> {
             Transform::Hour,
             Transform::Void,
         ];
-        // A date's bucket is another one than its midnight's, so promotion is not allowed then; a decimal near the
+        // The bucket of a date differs from that of its midnight, so promotion is not allowed then. A decimal near the
         // limit of its precision is cut to a number beyond it, which can't be written.
         let fits = |t: &&Transform| match (t, &cols[i].old) {
             (Transform::Bucket(_), PrimitiveType::Date) => false,

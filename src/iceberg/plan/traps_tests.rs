@@ -291,7 +291,7 @@ fn trap_13_residuals_follow_the_files_own_spec() {
     assert_eq!(left("x is not nan")[1..], [pair("five", "true"), pair("null", "true")]);
 }
 
-/// A file older than the column has no metrics of it; what its rows are reading decides.
+/// A file older than the column has no metrics of it. The value that its rows are read with decides.
 #[test]
 fn trap_14_a_column_that_the_file_lacks() {
     let table = measured(P::Int, vec![ColumnMetrics::default()]);
@@ -589,7 +589,7 @@ fn trap_41_informational_numbers_are_not_believed() {
     assert_eq!(table.paths("x = 1").len(), 1);
 }
 
-/// Whatever is wrong is found, with the path and the snapshot in the message.
+/// Every fault is found, with the path and the snapshot in the message.
 #[test]
 fn broken_manifests_are_refused_by_name() {
     let fresh = || partitioned(P::Int, Transform::Identity, &[Some(Value::Int(1)), None]);

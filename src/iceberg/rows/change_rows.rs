@@ -76,9 +76,9 @@ impl IcebergTable {
     /// `rows` are the new rows of an overwrite or merge. If the commit certainly failed, the written files are removed.
     ///
     /// # Errors
-    /// `InvalidInput` for filters, columns and rows that do not fit the schema; `CommitConflict` if another commit
-    /// changed something this one depends on (`write.delete.isolation-level` and the like), or after the last retry;
-    /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's; a cancellation.
+    /// `InvalidInput` for filters, columns and rows that do not fit the schema. `CommitConflict` if another commit
+    /// changed something this one depends on (`write.delete.isolation-level` and the like), or after the last retry.
+    /// `CommitStateUnknown` if it is not known whether the commit happened. Errors of the store; a cancellation.
     pub fn change_rows(
         &self,
         change: &RowChange,

@@ -1,4 +1,4 @@
-//! What a change of rows does to files, as plain data.
+//! The changes of files by a change of rows, as plain data.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -18,7 +18,7 @@ pub(crate) struct RowCounts {
     pub inserted: u64,
 }
 
-/// What a change does to files.
+/// The changes of files by a change of rows.
 pub(crate) struct Effect {
     pub added: NewFiles,
     pub removed: Vec<DataFile>,

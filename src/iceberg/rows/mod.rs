@@ -4,7 +4,7 @@
 //! - `change_rows`: changes of rows: delete, overwrite, update, upsert and merge, each in one commit or as a
 //!   part of a transaction
 //! - `delete`: deleting the rows that match a filter
-//! - `effect`: what a change of rows does to files, as plain data
+//! - `effect`: the changes of files by a change of rows, as plain data
 //! - `inserts`: writes the rows that a merge inserts, where another engine has found the matches
 //! - `key_files`: finds the files that can hold a row with one of the source's keys
 //! - `live`: the current rows of data files, with their positions

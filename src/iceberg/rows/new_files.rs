@@ -69,8 +69,8 @@ impl Drop for NewFiles {
     }
 }
 
-/// Distributes items to a few writers, one for each thread. Returns what they wrote, and the results of `work` in the
-/// order of the items. After an error, all written files are deleted.
+/// Distributes items to a few writers, one for each thread. Returns the written files, and the results of `work` in
+/// the order of the items. After an error, all written files are deleted.
 ///
 /// # Errors
 /// Those of `work` and of the writers; a cancellation.

@@ -42,7 +42,7 @@ pub(crate) enum Mode {
     MergeOnRead,
 }
 
-/// What concurrent commits must not change.
+/// The rows that concurrent commits must not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Isolation {
     /// Any rows that the operation would have read.
@@ -129,7 +129,7 @@ impl View {
         }
     }
 
-    /// What concurrent commits must not change.
+    /// The rows that concurrent commits must not change.
     ///
     /// # Errors
     /// `InvalidInput` for a property with an unknown isolation level.

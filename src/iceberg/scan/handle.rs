@@ -36,7 +36,7 @@ use crate::rows::stream::{BatchStream, StreamRequest};
 use crate::store::{Store, open_store};
 use crate::types::{Schema, select};
 
-/// What to read of a table. Immutable and cheap to clone; does nothing until planned or read.
+/// The description of a read of a table. Immutable and cheap to clone; does nothing until planned or read.
 #[derive(Clone, Debug)]
 pub struct IcebergScan {
     table: IcebergTable,

@@ -70,7 +70,7 @@ impl IcebergScan {
         Ok(plain.map_or(PlannedReads::Tasks(tasks), PlannedReads::Plain))
     }
 
-    /// Splits of what was planned.
+    /// Splits of the planned files.
     pub(crate) fn pack_planned(&self, planned: PlannedReads, plan: &SplitPlan, pack_from: usize) -> Result<Splits> {
         if let PlannedReads::Plain(batches) = &planned {
             let splits = splits::pack(batches.iter().flat_map(PlannedRow::all).collect(), plan)?;

@@ -59,8 +59,8 @@ impl IcebergScan {
     /// limits how much is read, a delete manifest counts once for each part that reads it.
     ///
     /// # Errors
-    /// `InvalidInput` for split sizes that are not positive, or if planning would read more than the scan allows;
-    /// `Unsupported` for scans of changes between versions; as [`group_manifests`].
+    /// `InvalidInput` for split sizes that are not positive, or if planning would read more than the scan allows.
+    /// `Unsupported` for scans of changes between versions. Errors of [`group_manifests`].
     pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<IcebergPlanPart>> {
         let input = self.version_input()?;
         let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };

@@ -83,7 +83,7 @@ impl PlanEncoder {
     }
 }
 
-/// One batch of planned files as Arrow; of [`schema_of_changes`] in a changelog.
+/// One batch of planned files as Arrow. Its schema is [`schema_of_changes`] in a changelog.
 ///
 /// # Errors
 /// As [`PlanEncoder::push`].

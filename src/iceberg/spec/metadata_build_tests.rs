@@ -214,7 +214,7 @@ fn new_tables_are_checked() {
 }
 
 proptest! {
-    /// Whatever snapshots come, on whatever branch and clock, the result is metadata that reads back.
+    /// Any sequence of snapshots, on any branch and clock, results in metadata that can be read back.
     #[test]
     fn every_new_version_is_valid(
         version in 1..=3u8,
@@ -236,7 +236,7 @@ proptest! {
     }
 }
 
-/// Of each kind a snapshot has one file, the newest, and only an existing snapshot has any.
+/// A snapshot has one file of each kind, the newest, and only an existing snapshot has any.
 #[test]
 fn statistics_are_those_of_a_snapshot_of_the_table() {
     let java = parsed("stats_v2.v4");

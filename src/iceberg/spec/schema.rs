@@ -209,7 +209,7 @@ mod tests {
         assert!(assign_fresh_ids(&clash).is_err());
     }
 
-    /// What is created can be opened, and deeper columns are refused before anything is written.
+    /// Every created table can be opened, and deeper columns are refused before anything is written.
     #[test]
     fn types_nest_as_deep_as_they_can_be_read() {
         let column = |depth: usize| {

@@ -296,8 +296,8 @@ impl IcebergTable {
     /// moved since, it is set to that snapshot.
     ///
     /// # Errors
-    /// `NotFound` for an unknown snapshot; `InvalidInput` if it is published already, or can't be published on top of
-    /// other commits; `CommitConflict` if the partitions that it replaces have changed since.
+    /// `NotFound` for an unknown snapshot. `InvalidInput` if it is published already, or can't be published on top of
+    /// other commits. `CommitConflict` if the partitions that it replaces have changed since.
     pub fn cherry_pick(&self, snapshot_id: i64) -> Result<IcebergTable> {
         let mut transaction = IcebergTransaction::begin(self, None)?;
         transaction.cherry_pick(snapshot_id)?;

@@ -28,8 +28,9 @@ impl IcebergTable {
     /// committed to a branch only once.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table, of rewritten rows, with missing files, or partly committed before;
-    /// `CommitConflict` if a data file whose rows are deleted by position was removed; as [`IcebergTable::append`].
+    /// `InvalidInput` for messages of another table, of rewritten rows, with missing files, or partly committed
+    /// before. `CommitConflict` if a data file whose rows are deleted by position was removed. Errors of
+    /// [`IcebergTable::append`].
     pub fn commit(&self, mut messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<IcebergTable> {
         self.check_messages(&messages)?;
         if messages.iter().any(|m| m.delta.as_ref().is_some_and(|d| d.part.is_some())) {
@@ -70,8 +71,9 @@ impl IcebergTable {
     ///
     /// # Errors
     /// `InvalidInput` in these cases: nothing is replaced; the number of rows differs (where equality deletes apply to
-    /// the replaced files: grows); rows lack their ids; a delete file is replaced that applies to remaining data files.
-    /// `CommitConflict` if a replaced file was removed, or rows of it were deleted since; as [`IcebergTable::commit`].
+    /// the replaced files: grows); rows lack their ids; a delete file is replaced that applies to remaining data
+    /// files. `CommitConflict` if a replaced file was removed, or rows of it were deleted since. Errors of
+    /// [`IcebergTable::commit`].
     pub fn commit_rewrite(
         &self,
         replaced: Vec<DataFile>,
@@ -180,7 +182,7 @@ impl IcebergTable {
     }
 }
 
-/// The identity of a commit of messages: its files or, without files, what it removes.
+/// The identity of a commit of messages: its files or, without files, the files that it removes.
 pub(crate) fn fingerprint(messages: &[CommitMessage]) -> CommitFingerprint {
     let mut out = CommitFingerprint::default();
     for message in messages {

@@ -38,8 +38,8 @@ impl IcebergTable {
     ///
     /// # Errors
     /// `InvalidInput` for files that differ from those of Iceberg's writers, belong to another partition than their
-    /// folder, or have null in a required column; `NotFound` if the job of an unpartitioned table left no file, since
-    /// engines write one even without rows; as [`IcebergTable::write`].
+    /// folder, or have null in a required column. `NotFound` if the job of an unpartitioned table left no file, since
+    /// engines write one even without rows. Errors of [`IcebergTable::write`].
     pub fn collect_job(&self, folder: &str, sorted: bool) -> Result<CommitMessage> {
         self.writable_location()?;
         check_folder(folder)?;

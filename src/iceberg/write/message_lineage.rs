@@ -25,8 +25,8 @@ const NONE: i64 = i64::MIN / 2;
 /// Checks the rows that replace those of `tasks`, read at the snapshot with this sequence number.
 ///
 /// # Errors
-/// `InvalidInput` for ids that are null, unknown to the replaced rows or used twice, and for rows with a missing change
-/// or one after the snapshot; of reading.
+/// `InvalidInput` for ids that are null, unknown to the replaced rows or used twice. Also for rows with a missing
+/// change or one after the snapshot. Errors of reading.
 pub(crate) fn check(
     table: &IcebergTable,
     scan: &IcebergScan,

@@ -1,14 +1,14 @@
 //! Bloom filters of the values of a column in a group of rows, as readers ask them for `=` and `in`.
 //!
 //! A value is hashed to 64 bits; sums of the halves say which bits are set. Numbers are hashed as longs or as the bits
-//! of a double, timestamps as milliseconds of UTC, decimals as their shortest text, strings and byte strings by their
-//! bytes.
+//! of a double, and timestamps as milliseconds of UTC. Decimals are hashed as their shortest text, strings and byte
+//! strings by their bytes.
 //!
 //! Source: ORC specification v1, "Bloom Filter Index"; sizes and hashes as Java's `BloomFilter` has them.
 
 use super::message::Message;
 
-/// What strings are hashed from.
+/// The seed of hashes of strings.
 const SEED: u64 = 104_729;
 
 /// The longest filter in bits, a multiple of 64: readers count bits in a signed number of 32 bits.

@@ -10,8 +10,8 @@ use crate::codec::orc::tail::{MAGIC, OrcKind, StreamKind, StripeInfo};
 /// Version 0.12 of the format.
 const VERSION: [u64; 2] = [0, 12];
 
-/// What writers that have no number of their own call themselves: readers then take every fix of old mistakes for
-/// granted.
+/// The number of writers that have no number of their own. Readers then assume that the writer has every fix of old
+/// mistakes.
 const WRITER: u64 = u32::MAX as u64;
 
 /// The version of the last such fix.
@@ -53,7 +53,7 @@ impl OrcKind {
 /// A column's type, as an entry of the list of all types.
 #[derive(Clone, Debug)]
 pub struct TypeOut {
-    /// What it is.
+    /// The kind of the type.
     pub kind: OrcKind,
     /// Where the types below it are in the list.
     pub children: Vec<usize>,
@@ -61,7 +61,7 @@ pub struct TypeOut {
     pub names: Vec<String>,
     /// Precision and scale of a decimal.
     pub digits: Option<(u8, u8)>,
-    /// What is noted of it.
+    /// Attributes of the type.
     pub attributes: Vec<(&'static str, String)>,
 }
 
@@ -88,7 +88,7 @@ impl TypeOut {
 /// A stream of a stripe.
 #[derive(Clone, Debug)]
 pub struct StreamOut {
-    /// What it is for; `None` for row indexes.
+    /// The use of the stream; `None` for row indexes.
     pub kind: Option<StreamKind>,
     /// The number of its column.
     pub column: usize,
@@ -126,12 +126,12 @@ pub enum EncodingOut {
     DictionaryV2(usize),
 }
 
-/// What the footer of a stripe says.
+/// The contents of a stripe's footer.
 #[derive(Debug, Default)]
 pub struct StripeParts {
     /// Row indexes, then data, in the order of the file.
     pub streams: Vec<StreamOut>,
-    /// Of each column.
+    /// The encoding of each column.
     pub encodings: Vec<EncodingOut>,
 }
 
@@ -168,12 +168,12 @@ impl StripeParts {
     }
 }
 
-/// Where a group of rows begins in the streams of a column, and what it holds.
+/// The position of a group of rows in the streams of a column, and the group's statistics.
 #[derive(Clone, Debug)]
 pub struct RowIndexEntry {
     /// In the order of the streams.
     pub positions: Vec<u64>,
-    /// Of the group.
+    /// The statistics of the group.
     pub statistics: OrcColumnStatistics,
 }
 
@@ -198,16 +198,16 @@ pub fn stripe_statistics(stripes: &[Vec<OrcColumnStatistics>]) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// What the footer of a file says.
+/// The contents of a file's footer.
 #[derive(Debug)]
 pub struct FooterParts<'a> {
     /// All types; a column's number is its place here.
     pub types: &'a [TypeOut],
     /// In the order of their rows.
     pub stripes: &'a [StripeInfo],
-    /// What the writer notes.
+    /// The writer's metadata.
     pub metadata: &'a [(String, String)],
-    /// Of each column: statistics and bytes in the file.
+    /// The statistics of each column, and its bytes in the file.
     pub statistics: &'a [(OrcColumnStatistics, u64)],
     /// Rows of a group of a row index.
     pub group_rows: u64,

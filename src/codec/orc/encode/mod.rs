@@ -1,8 +1,8 @@
 //! Writes what [`super`] reads: streams, statistics and tails as bytes.
 //!
-//! A [`StreamWriter`] compresses what is put into it, chunk by chunk. [`IntegerWriter`], [`ByteRunWriter`] and
-//! [`BitWriter`] encode for it. Each knows its position, which row indexes record. The types that describe messages
-//! also write them: [`FooterParts`], [`StripeParts`], `OrcColumnStatistics`.
+//! A [`StreamWriter`] compresses its input, chunk by chunk. [`IntegerWriter`], [`ByteRunWriter`] and [`BitWriter`]
+//! encode for it. Each knows its position, which row indexes record. The types that describe messages also write them:
+//! [`FooterParts`], [`StripeParts`], `OrcColumnStatistics`.
 //!
 //! Everything is version 0.12 of the format, with integers as runs of version 2.
 //!

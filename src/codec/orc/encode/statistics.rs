@@ -11,9 +11,9 @@ const MAX_TEXT: usize = 1024;
 pub struct OrcColumnStatistics {
     /// Values that are not null.
     pub values: u64,
-    /// Whether there is a null where what is around the column is not null.
+    /// Whether a value is null although its parent is not.
     pub has_null: bool,
-    /// What depends on the column's type.
+    /// The statistics that depend on the column's type.
     pub kind: KindStatistics,
 }
 
@@ -121,7 +121,7 @@ fn merge_range<T: PartialOrd + Copy>(range: &mut Range<T>, other: &Range<T>) {
 }
 
 impl KindStatistics {
-    /// Of no values.
+    /// The statistics of no values, of the same kind.
     fn emptied(&self) -> KindStatistics {
         use KindStatistics as K;
         match self {
@@ -335,7 +335,7 @@ impl OrcColumnStatistics {
         self.kind.merge(&other.kind);
     }
 
-    /// What was gathered so far, leaving those of no values.
+    /// Returns the statistics so far. Statistics of no values remain.
     pub fn take(&mut self) -> OrcColumnStatistics {
         let empty = OrcColumnStatistics::new(self.kind.emptied());
         std::mem::replace(self, empty)

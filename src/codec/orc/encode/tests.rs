@@ -67,7 +67,7 @@ proptest! {
         prop_assert_eq!(writer.held(), 0);
     }
 
-    /// Readers that jump to a position find what was put in after it.
+    /// Readers that jump to a position find the values that were written after it.
     #[test]
     fn positions_lead_to_what_follows(values in numbers(), at in any::<prop::sample::Index>(), codec in codec()) {
         let compressor = Compressor::new(codec, false).unwrap();

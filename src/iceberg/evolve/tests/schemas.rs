@@ -358,7 +358,7 @@ fn identifier_fields_follow_the_specification_s_rules() {
     );
     let dropped = evolve(&known, update(json!([identify(json!([])), {"do": "drop", "path": "id"}]))).unwrap();
     assert!(dropped.schema().unwrap().identifier_field_ids.is_empty());
-    // Of the update's own columns, by new and by old names.
+    // Identifier fields may be the update's own columns, by new and by old names.
     let added = json!([{"do": "add", "path": "k", "type": "long", "required": true}, {"do": "rename", "path": "id", "name": "key"}, identify(json!(["k", "key", "id"]))]);
     assert_eq!(evolve(&base, incompatible(added)).unwrap().schema().unwrap().identifier_field_ids, [17, 1]);
 }
