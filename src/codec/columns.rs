@@ -12,9 +12,9 @@ pub struct BytesColumn {
 /// Ranges of a buffer below 4 GiB; any of them may be null.
 #[derive(Clone, Debug, Default)]
 struct Spans {
-    /// Nulls in front.
+    /// The number of nulls at the front.
     leading_nulls: usize,
-    /// Start and end of the others; start above end is null.
+    /// The start and end of each other value. A start above the end means null.
     spans: Vec<(u32, u32)>,
 }
 
@@ -30,7 +30,7 @@ impl Spans {
         }
     }
 
-    /// False if it does not fit.
+    /// Returns false if the value does not fit.
     #[inline]
     fn push(&mut self, start: usize, length: usize) -> bool {
         match start.checked_add(length).filter(|end| *end < u32::MAX as usize) {
@@ -42,7 +42,7 @@ impl Spans {
         }
     }
 
-    /// Forgets the last one; gives where it began, if it was not null.
+    /// Removes the last value. Returns its start, if it was not null.
     #[inline]
     fn pop(&mut self) -> Option<usize> {
         match self.spans.pop() {
@@ -67,7 +67,8 @@ impl Spans {
 }
 
 impl BytesColumn {
-    /// `rows` values of one length, one after the other in `data`. `None` if `data` has another length or is too large.
+    /// `rows` values of one length, one after the other in `data`. `None` if `data` has another length or is too
+    /// large.
     pub fn of_length(data: &[u8], length: usize, rows: usize) -> Option<BytesColumn> {
         if length.checked_mul(rows)? != data.len() || data.len() >= u32::MAX as usize {
             return None;
@@ -94,7 +95,7 @@ impl BytesColumn {
         fits
     }
 
-    /// Forgets the last value.
+    /// Removes the last value.
     #[inline]
     pub fn pop(&mut self) {
         if let Some(start) = self.spans.pop() {
@@ -121,7 +122,7 @@ impl BytesColumn {
         self.spans.spans.reserve(values);
     }
 
-    /// Rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
@@ -155,7 +156,7 @@ impl ListColumn {
         fits
     }
 
-    /// Forgets the last list.
+    /// Removes the last list.
     #[inline]
     pub fn pop(&mut self) {
         if let Some(start) = self.spans.pop() {

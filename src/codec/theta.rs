@@ -193,7 +193,7 @@ impl ThetaSketch {
     }
 }
 
-/// Hashes are hashes already.
+/// The values are hashes already, so they are not hashed again.
 #[derive(Clone, Copy, Debug, Default)]
 struct AsIs;
 
@@ -217,7 +217,8 @@ impl std::hash::Hasher for Known {
         bytes.iter().for_each(|b| self.0 = self.0.rotate_left(8) ^ u64::from(*b));
     }
 
-    /// The table looks at the highest and the lowest bits; those that all hashes below theta share are turned away.
+    /// The table uses the highest and the lowest bits. All hashes below theta share their highest bits, so the lower
+    /// half is mixed into the upper half.
     fn write_u64(&mut self, v: u64) {
         self.0 = v ^ (v << 32);
     }

@@ -61,7 +61,7 @@ impl AvroCodec {
     }
 }
 
-/// For a file that begins with other bytes.
+/// The error for a file that begins with other bytes.
 fn not_avro(bytes: &[u8]) -> Error {
     match bytes.starts_with(ENCRYPTED_MAGIC) {
         true => Error::unsupported("encrypted files cannot be read yet"),
@@ -133,7 +133,7 @@ impl<'a> Container<'a> {
         self.sync
     }
 
-    /// A metadata value. If a key is repeated, its last value.
+    /// A metadata value. If a key is repeated, the last value counts.
     pub fn metadata(&self, key: &str) -> Option<&'a [u8]> {
         self.metadata.iter().rev().find(|(k, _)| *k == key).map(|(_, v)| *v)
     }

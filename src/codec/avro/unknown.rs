@@ -76,8 +76,8 @@ impl UnknownValues {
 }
 
 impl UnknownMembers {
-    /// Those of the members of a record, by the schema's JSON text. `inner` is the name of the record in the last
-    /// member. `is_known` says of a member whether it is known, and whether it is in the inner record.
+    /// The unknown members of a record, by the schema's JSON text. `inner` is the name of the record in the last
+    /// member. `is_known` says whether a member is known, and whether it is in the inner record.
     ///
     /// # Errors
     /// `CorruptTable` if the text is not a schema; `Unsupported` if it is too large.

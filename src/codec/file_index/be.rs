@@ -39,7 +39,7 @@ pub(super) fn after(bytes: &[u8], start: usize) -> Result<&[u8]> {
 /// A set of rows at the beginning of some bytes.
 ///
 /// # Errors
-/// `CorruptTable` if the bytes end before.
+/// `CorruptTable` if the bytes end earlier.
 pub(super) fn row_set(bytes: &[u8]) -> Result<RoaringBitmap> {
     Bytes(bytes).row_set()
 }

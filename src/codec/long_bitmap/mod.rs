@@ -5,7 +5,7 @@
 //! members. So a [`LongBitmap`] keeps all of it and grows as Java's does. Its unions are those of Java, byte for byte.
 //!
 //! Source: Java's `org.roaringbitmap.longlong.Roaring64Bitmap` and `org.roaringbitmap.art` (version 1.2.1), read for
-//! their form and their order of steps; there is no specification.
+//! their form and their order of steps. There is no specification.
 
 mod bitmap;
 mod container;

@@ -49,7 +49,7 @@ pub(super) struct Branch {
 enum BranchIndex {
     /// A list of bytes with room for 4 or 16. Behind those of children stand leftovers of removed ones, or zeros.
     List { leftovers: Vec<u8> },
-    /// For each byte the place of its child. Here: the places of the children, in their order.
+    /// For each byte the place of its child. In memory: the places of the children, in their order.
     Places(Vec<u8>),
     /// A bit for each byte.
     Bits,
@@ -123,8 +123,8 @@ impl TreeNode {
         }
     }
 
-    /// The slot of a key that is in the tree; it comes in with `slot` if it was not. The first `depth` bytes of the key
-    /// are those of this node.
+    /// The slot of a key in the tree. If the tree lacks the key, it is added with `slot`. The first `depth` bytes of
+    /// the key are those of this node.
     pub(super) fn find_or_insert(&mut self, key: TreeKey, depth: usize, slot: usize) -> Option<usize> {
         let rest = key.get(depth..).unwrap_or_default();
         let (shared, known, byte) = match self {
@@ -267,7 +267,7 @@ impl BranchIndex {
     }
 }
 
-/// Bytes as Java stores them that has them in one `int`, or in `long`s: the first one is the highest, and stands last.
+/// Turns bytes into Java's order in an `int` or in `long`s: the first byte is the highest, and is stored last.
 fn swapped(bytes: &[u8]) -> Vec<u8> {
     bytes.chunks(8).flat_map(|word| word.iter().rev().copied()).collect()
 }

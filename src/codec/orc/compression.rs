@@ -34,7 +34,7 @@ pub enum OrcCodec {
 pub struct Compression {
     /// The codec of all chunks.
     pub codec: OrcCodec,
-    /// No chunk decompresses to more.
+    /// The largest size of a decompressed chunk.
     pub block_size: usize,
 }
 

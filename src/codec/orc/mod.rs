@@ -7,7 +7,7 @@
 //! Memory grows only as bytes are decoded, even if a file claims more. ORC has no checksums: changed bytes in the data
 //! of a column may give other values.
 //!
-//! [`encode`] is the way back.
+//! [`encode`] is the inverse.
 //!
 //! Source: ORC specification v1, with the types' attributes of the project's `orc_proto.proto`.
 //!

@@ -59,7 +59,7 @@ const RULES: [WriterRule; 5] = [
 ];
 
 impl WriterFaults {
-    /// The known faults of the writer that calls itself so. A text without a version is taken for an old one.
+    /// The known faults of the writer with this text. A text without a version counts as an old version.
     pub(crate) fn of(created_by: Option<&str>) -> WriterFaults {
         let Some(text) = created_by else { return WriterFaults::default() };
         let name = text.split(' ').next().unwrap_or_default();

@@ -69,7 +69,7 @@ fn word(n: usize) -> Result<u32> {
     u32::try_from(n).map_err(|e| Error::invalid("a variant would have more than 4 GiB").because(e))
 }
 
-/// The bytes that the number takes, from 1 to 4.
+/// The number of bytes that the number takes, from 1 to 4.
 fn width(n: u32) -> u8 {
     (4 - n.leading_zeros() / 8).max(1) as u8
 }

@@ -1,8 +1,8 @@
 //! Variants: values that carry their own type.
 //!
-//! A variant is two byte strings: *metadata*, the dictionary of field names, and the *value*, which may nest and refers
-//! to names by number. [`Metadata::parse`] and [`VariantValue::parse`] look at one level, [`check`] at all of them;
-//! [`json`] writes text; [`encode`] puts values together.
+//! A variant is two byte strings: *metadata*, the dictionary of field names, and the *value*, which may nest and
+//! refers to names by number. [`Metadata::parse`] and [`VariantValue::parse`] read one level, and [`check`] reads all
+//! levels. [`json`] writes text; [`encode`] puts values together.
 //!
 //! ```
 //! use frazil::codec::variant::{Metadata, json};

@@ -17,10 +17,10 @@ const WRITER: u64 = u32::MAX as u64;
 /// The version of the last such fix.
 const WRITER_VERSION: u64 = 9;
 
-/// Days are counted as Java Iceberg counts them, which names this calendar and never converts.
+/// Days are counted as in Java Iceberg, which names this calendar and never converts.
 const CALENDAR: u64 = 1;
 
-/// Bloom filters are of strings in UTF-8 and timestamps in UTC.
+/// Bloom filters have strings in UTF-8 and timestamps in UTC.
 const UTF8_UTC: u64 = 1;
 
 impl OrcKind {
@@ -55,7 +55,7 @@ impl OrcKind {
 pub struct TypeOut {
     /// The kind of the type.
     pub kind: OrcKind,
-    /// Where the types below it are in the list.
+    /// The numbers of its child types in the list.
     pub children: Vec<usize>,
     /// The names of a struct's members.
     pub names: Vec<String>,
@@ -92,7 +92,7 @@ pub struct StreamOut {
     pub kind: Option<StreamKind>,
     /// The number of its column.
     pub column: usize,
-    /// Its bytes.
+    /// The number of its bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -118,11 +118,11 @@ impl StreamOut {
 /// How a column is encoded in a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodingOut {
-    /// Without integers.
+    /// For columns without integers.
     Direct,
     /// With integers as runs of version 2.
     DirectV2,
-    /// By numbers of entries of a dictionary with this number of entries.
+    /// As numbers of the entries of a dictionary with this number of entries.
     DictionaryV2(usize),
 }
 
@@ -136,7 +136,7 @@ pub struct StripeParts {
 }
 
 impl StripeParts {
-    /// The stripe's footer. Timestamps are those of UTC.
+    /// The message of the stripe's footer. Timestamps are in UTC.
     pub fn footer(&self) -> Vec<u8> {
         let mut out = Message::default();
         for stream in &self.streams {
@@ -171,7 +171,7 @@ impl StripeParts {
 /// The position of a group of rows in the streams of a column, and the group's statistics.
 #[derive(Clone, Debug)]
 pub struct RowIndexEntry {
-    /// In the order of the streams.
+    /// Positions in the order of the streams.
     pub positions: Vec<u64>,
     /// The statistics of the group.
     pub statistics: OrcColumnStatistics,
@@ -201,15 +201,15 @@ pub fn stripe_statistics(stripes: &[Vec<OrcColumnStatistics>]) -> Vec<u8> {
 /// The contents of a file's footer.
 #[derive(Debug)]
 pub struct FooterParts<'a> {
-    /// All types; a column's number is its place here.
+    /// All types. A column's number is its place here.
     pub types: &'a [TypeOut],
-    /// In the order of their rows.
+    /// The stripes in the order of their rows.
     pub stripes: &'a [StripeInfo],
     /// The writer's metadata.
     pub metadata: &'a [(String, String)],
     /// The statistics of each column, and its bytes in the file.
     pub statistics: &'a [(OrcColumnStatistics, u64)],
-    /// Rows of a group of a row index.
+    /// The rows of a group in row indexes.
     pub group_rows: u64,
 }
 
@@ -245,7 +245,7 @@ impl FooterParts<'_> {
         out.into_bytes()
     }
 
-    /// The postscript behind a footer and metadata of these lengths, with the byte that says how long it is.
+    /// The postscript for a footer and metadata of these lengths, and the byte with the postscript's length.
     pub fn postscript(compression: Compression, footer_length: u64, metadata_length: u64) -> Vec<u8> {
         let mut out = Message::default();
         out.number(1, footer_length);
@@ -265,7 +265,7 @@ impl FooterParts<'_> {
         out.number(6, WRITER_VERSION);
         out.bytes(8000, MAGIC);
         let mut out = out.into_bytes();
-        // A handful of numbers: far less than 256 bytes.
+        // A few numbers: far less than 256 bytes.
         out.push(out.len() as u8);
         out
     }

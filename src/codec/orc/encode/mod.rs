@@ -1,4 +1,4 @@
-//! Writes what [`super`] reads: streams, statistics and tails as bytes.
+//! Writes the files that [`super`] reads: streams, statistics and tails as bytes.
 //!
 //! A [`StreamWriter`] compresses its input, chunk by chunk. [`IntegerWriter`], [`ByteRunWriter`] and [`BitWriter`]
 //! encode for it. Each knows its position, which row indexes record. The types that describe messages also write them:
@@ -12,7 +12,7 @@
 //! - `integers`: encodes runs of integers, version 2: repeated values, constant steps, monotonic steps, and
 //!   all others by their bits
 //! - `message`: encodes the fields of a Protocol Buffers message
-//! - `messages`: protocol Buffers messages: the tail of a file, the footers and indexes of its stripes
+//! - `messages`: Protocol Buffers messages: the tail of a file, the footers and indexes of its stripes
 //! - `statistics`: statistics of the values of a column, in a file, a stripe or a group of rows
 //! - `stream`: compresses streams
 
