@@ -40,8 +40,8 @@ pub enum Version {
     Ref(String),
     /// The snapshot that was current then, milliseconds since the epoch.
     TimestampMs(i64),
-    /// The second snapshot if the table has it, else the first. The first is published directly. The second repeats its
-    /// changes after other commits.
+    /// The second snapshot if the table has it, else the first. The first is published directly. The second repeats
+    /// its changes after other commits.
     Picked([i64; 2]),
 }
 

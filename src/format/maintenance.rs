@@ -93,7 +93,7 @@ pub struct OrphanOptions {
     pub equal_schemes: BTreeMap<String, String>,
     /// Authorities that mean the same as others.
     pub equal_authorities: BTreeMap<String, String>,
-    /// Folders outside of the table's own that may be searched.
+    /// Folders outside the table's own that may be searched.
     pub outside: OutsideLocations,
 }
 
@@ -106,7 +106,7 @@ pub struct ExpireOptions {
     pub dry_run: bool,
     /// Leaves the files. A removal of orphan files finds them later.
     pub keep_files: bool,
-    /// Folders outside of the table's own in which files are deleted too.
+    /// Folders outside the table's own in which files are deleted too.
     pub outside: OutsideLocations,
 }
 

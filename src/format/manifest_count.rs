@@ -3,9 +3,9 @@
 /// Manifests and their length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ManifestCount {
-    /// Files.
+    /// The number of manifests.
     pub manifests: u64,
-    /// Bytes of the files, as they are stored.
+    /// Bytes of the manifests, as they are stored.
     pub bytes: u64,
 }
 

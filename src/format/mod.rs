@@ -4,7 +4,7 @@
 //! - `commit`: options of a commit, and the clock of commits
 //! - `commit_loop`: the one loop of commits: prepare on the newest version, publish, and after a lost race
 //!   prepare again
-//! - `commit_rows`: which rows a commit brings, where the options of a table decide it
+//! - `commit_rows`: the rows that a commit brings, where the options of a table decide it
 //! - `deletion`: deleting unused files
 //! - `estimate`: the estimated cost of a plan
 //! - `evolution`: changes of a table's schema, partition spec, sort order, properties and references as plain

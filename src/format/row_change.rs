@@ -30,10 +30,10 @@ pub enum RowChange {
     DeletePositions,
 }
 
-/// Which column of the data goes into which column of the table.
+/// The columns of the data for the columns of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Columns {
-    /// Into columns of the same name.
+    /// Each column goes into the column of the same name.
     ByName,
     /// `(table's column, data's column)`.
     Of(Vec<(String, String)>),

@@ -9,13 +9,13 @@ pub struct TableFormat {
     pub id: &'static str,
     /// Its name in messages, such as `Apache Parquet folders`.
     pub name: &'static str,
-    /// How its tables behave.
+    /// The behaviour of its tables.
     pub behaviour: Behaviour,
-    /// Verbs that it lacks, each with what to do instead.
+    /// Verbs that it lacks, each with a hint at an alternative.
     pub instead: &'static [(&'static str, &'static str)],
 }
 
-/// How tables behave, where formats differ in more than verbs.
+/// The behaviour of tables, where formats differ in more than verbs.
 #[derive(Clone, Copy, Debug)]
 pub struct Behaviour {
     /// Compaction follows its arguments (sizes, orders). Otherwise it follows the table's options.
@@ -35,7 +35,7 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    /// None of these.
+    /// A behaviour without any of these.
     pub const NONE: Behaviour = Behaviour {
         compaction_by_arguments: false,
         branch_writes_by_executors: false,
@@ -53,7 +53,7 @@ impl TableFormat {
         Error::unsupported(format!("{what}: not with tables of {} yet", self.name))
     }
 
-    /// The same for a verb that is missing altogether, with what to do instead.
+    /// The same for a verb that is missing altogether, with a hint at an alternative.
     pub fn refused(&self, verb: &str) -> Error {
         let instead = self.instead.iter().find(|(name, _)| *name == verb).map(|(_, instead)| *instead);
         self.lacks(verb).hint(instead.unwrap_or("docs/not-yet.md lists what tables of each format support"))

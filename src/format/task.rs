@@ -391,8 +391,8 @@ pub struct MergeSection {
     /// Sorted runs: the files of one follow each other by key and don't overlap. Each file is a task of its own,
     /// without section. In a table without key each run is one file.
     pub runs: Vec<Vec<ScanTask>>,
-    /// Where the section stands for the difference of two states: the sorted runs of the state before. Rows are those
-    /// of `runs` that are not among them.
+    /// For the difference of two states: the sorted runs of the state before. The rows are those of `runs` that are
+    /// not among them.
     pub before: Option<Vec<Vec<ScanTask>>>,
 }
 
@@ -432,12 +432,12 @@ pub struct TaskChange {
     /// For a `delete`, these are the deletes after the commit, and the task has those before it. For an `insert`, it
     /// is the reverse.
     pub removed_by: Option<Vec<DeleteRef>>,
-    /// Set where rows keep their ids (v3): all that the commit did, to tell rows that it only moved from those it
-    /// changed.
+    /// Set where rows keep their ids (v3). It has all changes of the commit, to distinguish rows that it only moved
+    /// from rows that it changed.
     pub commit: Option<Arc<CommitChanges>>,
 }
 
-/// Everything that a commit did, regardless of the scan's filter.
+/// All changes of a commit, regardless of the scan's filter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommitChanges {
     /// The commit's sequence number.
@@ -455,8 +455,8 @@ pub struct ReadContext {
     pub schema: Arc<Schema>,
     /// The selected columns, in the order of the result. Structs have only the selected fields.
     pub projection: Arc<Schema>,
-    /// Columns that `schema` lacks and another schema of the table has: each a schema of nothing else. Equality
-    /// deletes may be keyed on them.
+    /// Columns that `schema` lacks and another schema of the table has. Each is in a schema of its own. Equality
+    /// deletes may use them as keys.
     pub dropped: Arc<[Schema]>,
     /// In a changelog: the filter on the columns that describe the change of a row.
     pub change_filter: Arc<BoundPredicate>,
@@ -576,11 +576,11 @@ pub struct RowDelta {
     pub referenced: Vec<String>,
     /// Specs whose data files the equality deletes apply to. `None` means all specs, or no equality deletes.
     pub specs: Option<Vec<i32>>,
-    /// For one part of a change that relies on what all parts read: how many rows it touched.
+    /// The number of rows that a part touched, if it belongs to a change that relies on all that the parts read.
     pub part: Option<PartRows>,
 }
 
-/// How many rows a part of a change touched.
+/// The number of rows that a part of a change touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartRows {
     /// Rows that were replaced.

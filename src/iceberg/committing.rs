@@ -22,7 +22,7 @@ use crate::parallel::Cancellation;
 /// succeed.
 ///
 /// # Errors
-/// `InvalidInput` naming the property and its value, if that is not a whole number from 0 up.
+/// `InvalidInput` if a property is not a whole number from 0 up. It names the property and its value.
 fn retry_policy(properties: &BTreeMap<String, String>) -> Result<RetryPolicy> {
     let number = |key: &str, default: u64| match properties.get(key) {
         None => Ok(default),
@@ -57,7 +57,8 @@ pub(crate) trait TableChange: Send {
     /// Whether `metadata` already has the change, from any writer.
     fn is_applied(&self, metadata: &TableMetadata) -> bool;
 
-    /// Whether `metadata` has the mark of this very change. Then an attempt was published, whatever the reply was.
+    /// Whether `metadata` has the mark of this very change. Then an attempt was published, even if its reply was an
+    /// error.
     fn is_marked_in(&self, _: &TableMetadata) -> bool {
         false
     }
@@ -75,7 +76,7 @@ pub(crate) trait TableChange: Send {
     /// The new snapshot that it makes, if it makes one. Otherwise the change itself.
     fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>>;
 
-    /// Removes what attempts wrote, so that the change can be applied again. Called only while none was published.
+    /// Removes the files of attempts, so that the change can be applied again. Called only while none was published.
     fn undo(&mut self) {}
 
     /// Removes the files of attempts, and those written for the change. Called only when the commit certainly failed.

@@ -145,7 +145,7 @@ impl PyTable {
         Ok(run(py, || self.inner.refs())?.into_iter().map(Into::into).collect())
     }
 
-    /// Which rows the commits with each schema bring, by the ids of the schemas.
+    /// The rows that the commits with each schema bring, by the ids of the schemas.
     fn commit_rows(&self, py: Python<'_>) -> PyResult<BTreeMap<i64, PyCommitRows>> {
         Ok(run(py, || self.inner.commit_rows())?.into_iter().map(|(id, rows)| (id, rows.into())).collect())
     }

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// The levels that Jackson takes.
 const MOST_LEVELS: usize = 1_000;
 
-/// The levels that `serde_json` takes, with some to spare.
+/// The levels that `serde_json` takes, minus a few.
 const FEW_LEVELS: usize = 100;
 
 /// The UTF-8 form of the byte-order mark. Some editors and engines write it before a text.
@@ -136,14 +136,14 @@ impl Parser<'_> {
         self.text.get(self.at).copied().ok_or_else(|| self.flaw())
     }
 
-    /// Whether the next byte is this one. It is passed over then.
+    /// Whether the next byte is this one. If so, it is skipped.
     fn takes(&mut self, byte: u8) -> Result<bool> {
         let is_it = self.next()? == byte;
         self.at += usize::from(is_it);
         Ok(is_it)
     }
 
-    /// The name of a member, and the colon behind it.
+    /// The name of a member, and the colon after it.
     fn name(&mut self) -> Result<String> {
         self.next()?;
         match (self.leaf()?, self.takes(b':')?) {
@@ -152,7 +152,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A string, number, truth value or null.
+    /// A string, number, boolean or null.
     fn leaf(&mut self) -> Result<Json> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let length = match rest.first() {

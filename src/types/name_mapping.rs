@@ -12,7 +12,7 @@ use super::json_text;
 use super::schema::{Field, FieldId, Schema};
 use crate::error::{Error, Result};
 
-/// How deep a mapping may nest.
+/// The deepest nesting of a mapping.
 const MAX_DEPTH: usize = 100;
 
 /// The columns in one place of a file (at the top, or in one column) by their names there.

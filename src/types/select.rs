@@ -113,7 +113,7 @@ pub fn column_hint(schema: &Schema, column: &str) -> String {
     suggestion_hint(&paths, &own.map(|f| f.name.as_str()).take(50).collect::<Vec<_>>(), column)
 }
 
-/// The field cut to the wanted ids; `None` if nothing of it is wanted.
+/// The field cut to the wanted ids. `None` if none of its ids is wanted.
 fn prune(field: &Field, wanted: &HashSet<FieldId>) -> Option<Field> {
     if wanted.contains(&field.id) {
         return Some(field.clone());

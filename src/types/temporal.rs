@@ -78,7 +78,7 @@ pub fn format_timestamp(units: i64, units_per_second: i64) -> String {
 
 /// `2017-11-16T22:31:08[.fraction]Z` of milliseconds since the epoch.
 pub fn format_instant(millis: i64) -> String {
-    // In seconds, so that no time is too far off for its microseconds.
+    // The value is formatted in seconds, because microseconds could overflow.
     let (seconds, rest) = (millis.div_euclid(1000), millis.rem_euclid(1000));
     let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}") };
     format!("{}{fraction}Z", format_timestamp(seconds, 1))

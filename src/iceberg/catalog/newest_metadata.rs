@@ -1,4 +1,4 @@
-//! Which metadata file of a folder is current.
+//! Finds the current metadata file of a folder.
 //!
 //! A folder may hold two lines of files: `v<N>`, which commits to the folder make, and `<N>-<uuid>`, which catalogs
 //! make. The numbers of the two lines say nothing about each other. A folder may also hold files of a dropped table.

@@ -17,12 +17,12 @@ pub(crate) struct Inspection<'a> {
     pub(crate) table: &'a IcebergTable,
     pub(crate) walk: MetadataWalk<'a>,
     pub(crate) snapshot: Option<Arc<Snapshot>>,
-    /// The columns of the table asked for.
+    /// The requested columns of the table.
     pub(crate) schema: SchemaRef,
 }
 
 impl Inspection<'_> {
-    /// The manifests of the version, or each that any snapshot has.
+    /// The manifests of the version, or all manifests of all snapshots.
     pub(crate) fn manifests(&self, all: bool) -> Result<Vec<ManifestFile>> {
         match &self.snapshot {
             _ if all => self.walk.reachable(),

@@ -19,10 +19,10 @@ pub(crate) fn timestamps(ms: impl Iterator<Item = Option<i64>>) -> ArrayRef {
     Arc::new(micros.with_timezone("UTC"))
 }
 
-/// The snapshots in the order recorded.
+/// The snapshots in the recorded order.
 pub(crate) fn snapshots(of: &Inspection<'_>) -> Result<RecordBatch> {
     let all = || of.walk.metadata.snapshots.iter();
-    // The operation has a column of its own; without one there was no summary.
+    // The operation has a column of its own. Without an operation there was no summary.
     let summary = |s: &Arc<Snapshot>| s.operation().map(|_| s.summary.len() - 1);
     let members = || all().flat_map(|s| s.summary.iter()).filter(|(key, _)| *key != "operation");
     let (keys, values): (Vec<&str>, Vec<&str>) = members().map(|(k, v)| (k.as_str(), v.as_str())).unzip();

@@ -37,7 +37,7 @@ fn map(key_id: FieldId, key: P, value_id: FieldId, value: P) -> Type {
 /// The schema of a metadata table.
 ///
 /// # Errors
-/// As [`partition_type`]'s.
+/// Errors of [`partition_type`].
 pub(crate) fn schema(kind: MetadataTable, metadata: &TableMetadata) -> Result<Schema> {
     let fields = match kind {
         MetadataTable::Snapshots => vec![
@@ -125,7 +125,7 @@ fn entry_fields(metadata: &TableMetadata) -> Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// `data_file`; without `partition` where no spec partitions.
+/// The columns of `data_file`. It has no `partition` if no spec partitions.
 fn file_fields(partition: Vec<Field>) -> Vec<Field> {
     let mut fields = vec![
         optional(134, "content", Int),
@@ -201,7 +201,7 @@ fn position_delete_fields(metadata: &TableMetadata) -> Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// A column of a deleted row. Any member may be null, since the row may be; types that Arrow lacks become bytes.
+/// A column of a deleted row. Any member may be null, since the row may be. Types that Arrow lacks become bytes.
 fn shown(field: &Field) -> Field {
     let key = |field: &Arc<Field>| Arc::new(Field { required: true, ..shown(field) });
     let ty = match &field.ty {

@@ -1,4 +1,4 @@
-//! Expiring snapshots, and deleting what only they led to.
+//! Expiring snapshots, and deleting the files that only they led to.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ use crate::iceberg::state::IcebergTable;
 use crate::store::Store;
 
 impl Expired {
-    /// In the order of deletion: no remaining file leads to a deleted one.
+    /// The order of deletion: no remaining file leads to a deleted one.
     fn paths(&self) -> impl Iterator<Item = &str> {
         let content = [&self.data_files, &self.position_delete_files, &self.equality_delete_files];
         let metadata = [&self.manifests, &self.manifest_lists, &self.statistics_files];

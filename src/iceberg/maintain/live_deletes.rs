@@ -57,7 +57,7 @@ impl LiveFiles {
         Ok(Some(LiveFiles::of(table, scan, since, all.into_iter().flatten())))
     }
 
-    /// As if the snapshot had only these files.
+    /// The live files of a snapshot that has only these files.
     pub(crate) fn of(
         table: &IcebergTable,
         scan: IcebergScan,

@@ -71,7 +71,7 @@ impl IcebergTable {
     /// The listing to find orphans.
     ///
     /// # Errors
-    /// `InvalidInput` for a folder that is not the table's; as [`IcebergTable::writable_location`].
+    /// `InvalidInput` for a folder that is not the table's; errors of [`IcebergTable::writable_location`].
     pub(crate) fn orphan_listing(&self, options: &OrphanOptions) -> Result<Listing<'_>> {
         self.writable_location()?;
         let root = options.location.clone().unwrap_or_else(|| self.location().to_owned());
@@ -85,7 +85,7 @@ impl IcebergTable {
     }
 }
 
-/// Properties that name folders of the table's own outside of its location.
+/// Properties that name the table's own folders outside its location.
 const OWN_FOLDERS: [&str; 4] =
     ["write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path"];
 
@@ -150,7 +150,7 @@ pub(crate) struct Spelling {
 }
 
 impl Spelling {
-    /// For files listed below `root`.
+    /// Creates the matcher for files listed below `root`.
     pub(crate) fn new(options: &OrphanOptions, root: &str) -> Spelling {
         let mut schemes = flat(&BTreeMap::from([("s3n,s3a".to_owned(), "s3".to_owned())]));
         schemes.extend(flat(&options.equal_schemes));

@@ -284,7 +284,7 @@ impl RunningPlan {
         let prepare = |i: usize| -> Result<Vec<Range<usize>>> {
             check_cancelled()?;
             if self.judge.input.cache.is_some() {
-                // One piece, which finds out itself what to read.
+                // One piece, because the cached plan itself finds out which parts to read.
                 return Ok(even_pieces(1));
             }
             let path = &wave[i].path;

@@ -10,7 +10,7 @@ use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::rows::view::{Command, View};
 
-/// How many rows a change touched.
+/// The numbers of rows that a change touched.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RowCounts {
     pub updated: u64,

@@ -13,7 +13,7 @@
 //! - `new_files`: rewriting rows of data files
 //! - `overwrite`: replacing rows: those that match a filter, or those of the same partitions
 //! - `parts`: changes of rows in parts: several processes do a part each, and one commits them all
-//! - `plan`: which files a filter touches
+//! - `plan`: the files that a filter touches
 //! - `positions`: naming deleted rows in delete files
 //! - `row_delta`: row deltas: deletes that are written without reading the rows that they delete
 //! - `settle`: converting equality deletes into deletes by position, which readers apply faster

@@ -29,7 +29,7 @@ impl NewFiles {
         &self.files
     }
 
-    /// Takes over those of another.
+    /// Takes over the files of another.
     pub(crate) fn join(&mut self, other: NewFiles) {
         self.files.extend(other.take());
     }
@@ -73,7 +73,7 @@ impl Drop for NewFiles {
 /// the order of the items. After an error, all written files are deleted.
 ///
 /// # Errors
-/// Those of `work` and of the writers; a cancellation.
+/// Errors of `work` and of the writers; a cancellation.
 pub(crate) fn write_each<I: Sync, T: Send>(
     view: &View,
     items: &[I],

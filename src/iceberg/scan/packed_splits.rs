@@ -55,7 +55,7 @@ impl IcebergScan {
         self.pack_planned(self.planned(pack_from)?, &plan, pack_from)
     }
 
-    /// Plans. Batches are kept only while all of them can be packed: with many deletes they are large.
+    /// Plans the files. Batches are kept only while all of them can be packed: with many deletes they are large.
     pub(crate) fn planned(&self, pack_from: usize) -> Result<PlannedReads> {
         let mut plan = self.plan(false)?;
         let (mut plain, mut tasks) = ((pack_from < usize::MAX).then(Vec::new), Vec::new());

@@ -273,8 +273,8 @@ impl IcebergTransaction {
     /// Commits the changes in their order. Returns the table at its new version; without changes, the table as it is.
     ///
     /// # Errors
-    /// `CommitConflict` if a change is no longer possible, or after the last retry; `CommitStateUnknown` if it can't be
-    /// told whether the commit happened; the store's.
+    /// `CommitConflict` if a change is no longer possible, or after the last retry. `CommitStateUnknown` if it is not
+    /// known whether the commit happened. Errors of the store.
     pub(crate) fn commit(mut self) -> Result<IcebergTable> {
         self.close_append()?;
         if self.changes.iter().all(|c| c.only_checks()) {

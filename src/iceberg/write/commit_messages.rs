@@ -23,7 +23,7 @@ use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::IcebergTable;
 
 impl IcebergTable {
-    /// Commits the files of writers as one append. With deletes among them it is one row delta: they apply to earlier
+    /// Commits the files of writers as one append. With deletes it is one row delta: the deletes apply to earlier
     /// commits, not to the rows that come with them. Without any files nothing is committed. The same messages are
     /// committed to a branch only once.
     ///
@@ -106,7 +106,8 @@ impl IcebergTable {
     /// Deletes the files of writers whose job was abandoned, unless a snapshot of the table has one of them.
     ///
     /// # Errors
-    /// `InvalidInput` if a file is in use: then nothing is deleted; as [`IcebergTable::refresh`] and the store's.
+    /// `InvalidInput` if a file is in use: then nothing is deleted. Errors of [`IcebergTable::refresh`] and of the
+    /// store.
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
         let own = messages.iter().filter(|m| m.table_uuid == self.uuid());
         let paths: BTreeSet<&str> = own.flat_map(|m| &m.files).map(|f| f.path.as_str()).collect();
@@ -267,8 +268,8 @@ pub(crate) fn row_delta(table: &IcebergTable, messages: Vec<CommitMessage>) -> S
     change.remove_files(removed.into_iter().cloned()).add_files(files)
 }
 
-/// The files to remove. A file that several writers name counts once; one that the table lists several times counts as
-/// often.
+/// The files to remove. A file that several writers name counts once. A file that the table lists several times counts
+/// as often.
 fn removed(deltas: &[RowDelta]) -> Vec<&DataFile> {
     let mut all: BTreeMap<FileId, Vec<&DataFile>> = BTreeMap::new();
     for delta in deltas {
