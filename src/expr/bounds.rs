@@ -5,8 +5,8 @@
 //! each kind that may occur. If all kinds agree, that is the verdict. So one verdict answers both the inclusive
 //! question (may a row match?) and the strict one (do all match?). No operation treats nulls or NaNs itself.
 //!
-//! Contradictory facts count as unknown, never as proof. Examples are a bound that is NaN, a lower bound above the
-//! upper one, a bound of another type, or one of a column that is said to be all null.
+//! Contradictory facts count as unknown, never as proof. Examples are a bound that is NaN, and a lower bound above the
+//! upper one. Others are a bound of another type, or of a column that is said to be all null.
 
 use std::cmp::Ordering;
 

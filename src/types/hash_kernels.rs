@@ -82,7 +82,7 @@ fn mix_word(h: u32, word: u32, whole: bool) -> u32 {
 /// A number of buckets, prepared for many hashes. It avoids a division per hash.
 ///
 /// A hash has 31 bits. So the quotient by any divisor is exactly the product with a rounded-up 32-bit reciprocal,
-/// shifted (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", theorem 4.2).
+/// shifted. Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication", theorem 4.2.
 #[derive(Clone, Copy, Debug)]
 pub struct Buckets {
     count: u32,

@@ -4,9 +4,9 @@
 //! Iceberg and Paimon read with, takes 1,000. Texts that are nested deeper than `serde_json` takes are read without
 //! recursion, so they can't exhaust the stack.
 //!
-//! `serde_json` can read them without its limit, but then it takes about 1 KiB of stack for each level, and 2.6 KiB in
-//! debug builds. A column of 128 levels has 384 levels of JSON. They fit into the 2 MiB of our threads, but not with
-//! certainty into the 512 KiB that a thread of Python may have with musl.
+//! Without its limit, `serde_json` can read them. But then it takes about 1 KiB of stack for each level, and 2.6 KiB
+//! in debug builds. A column of 128 levels has 384 levels of JSON. They fit into the 2 MiB of our threads. A thread of
+//! Python may have only 512 KiB with musl, which may not be enough.
 
 use serde_json::{Map, Value as Json};
 

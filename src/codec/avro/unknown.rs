@@ -1,9 +1,9 @@
 //! Members of records that this crate does not know. They survive when another file takes over the records.
 //!
-//! A newer version of a format adds members to the records of its files. Whoever writes these records again must not
-//! lose them. Their values are kept as bytes, with the schema of each member. New files have these members behind the
-//! known ones. So only members at the end of a record can be kept: those of the outermost record, and those of the
-//! record that is its last member.
+//! A newer version of a format adds members to the records of its files. Writers of these records must not lose them.
+//! Their values are kept as bytes, with the schema of each member. New files have these members after the known ones.
+//! So only members at the end of a record can be kept: members of the outermost record, and of the record that is its
+//! last member.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -106,8 +106,8 @@ impl<'a> FileIndex<'a> {
         self.indexes.iter().map(|i| (i.column.as_str(), &i.kind))
     }
 
-    /// The rows that may match `filter`. `column` returns the name and type that a column has in the file, or none if
-    /// the file lacks the column as the filter sees it.
+    /// The rows that may match `filter`. `column` returns the name and type that a column has in the file. It returns
+    /// `None` if the file lacks the column as the filter sees it.
     ///
     /// # Errors
     /// `CorruptTable` if an index that is read is damaged.

@@ -1,9 +1,9 @@
 //! Paimon's file index: facts about the values of a data file beyond their bounds, to skip the file.
 //!
-//! A [`FileIndex`] has one or several indexes for some columns: a Bloom filter, a bitmap of rows for each value, or
-//! bit slices of the values. A small file index lies in the manifest entry. A large one is a file of its own in the
-//! folder of the data file. Each index says which rows may match a filter ([`MetadataRows`]). `and` and `or` combine
-//! the answers, as Java does.
+//! A [`FileIndex`] has one or several indexes for some columns. An index is a Bloom filter, a bitmap of rows for each
+//! value, or bit slices of the values. A small file index lies in the manifest entry. A large one is a file of its own
+//! in the folder of the data file. Each index says which rows may match a filter ([`MetadataRows`]). `and` and `or`
+//! combine the answers, as Java does.
 //!
 //! [`IndexWriter`] makes indexes and [`encode_file_index`] puts those of a file together. The modules `*_write` are
 //! the counterparts of the readers.

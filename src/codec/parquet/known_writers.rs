@@ -1,8 +1,8 @@
 //! Writers with known faults, by the text `created_by` of a Parquet footer. The one place for such rules.
 //!
-//! A fault that the file itself shows needs no rule. Examples are statistics that contradict each other, floats with
-//! NaN as a bound (PARQUET-1246), and counts of all values as nulls where a least value is given. Another one is bytes
-//! ordered as signed numbers (PARQUET-686): such files state no order.
+//! A fault that the file itself shows needs no rule. Examples are statistics that contradict each other, and floats
+//! with NaN as a bound (PARQUET-1246). Other examples are counts of all values as nulls although a least value is
+//! given, and bytes ordered as signed numbers (PARQUET-686). Files with the last fault state no order.
 
 /// The possible faults in files of one writer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

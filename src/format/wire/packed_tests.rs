@@ -42,7 +42,7 @@ fn many(count: usize) -> Vec<Arc<Split>> {
     (0..count).map(|i| with_tasks(vec![task(i)], &context)).collect()
 }
 
-/// The same of plain tasks, whose chunks are not compressed; partitions and residuals take turns.
+/// The same of plain tasks, whose chunks are not compressed. Partitions and residuals alternate.
 fn many_plain(count: usize) -> Vec<Arc<Split>> {
     let context = one_split().context;
     let residual = |text: &str| Arc::new(bind(&crate::expr::parse(text).unwrap(), &context.schema, true).unwrap());
@@ -170,7 +170,8 @@ fn splits_of_several_scans_are_refused() {
     assert_eq!(stopped.unwrap_err().message(), "stopped");
 }
 
-/// Partition specs have the same types in all tasks of a split, as texts of splits can say no other.
+/// Partition specs have the same types in all tasks of a split, because the text of a split can't express anything
+/// else.
 fn any_task() -> impl Strategy<Value = ScanTask> {
     let values = prop_oneof![
         any::<Option<i64>>().prop_map(|v| of_spec(1, PrimitiveType::Long, v.map(Value::Long))),

@@ -181,7 +181,7 @@ pub(super) fn is_published(
         && disputed_by(store, &folder, version, &path, metadata, Some(base))?.is_none())
 }
 
-/// Finds a file that makes it unclear whether `published` is the version of the table: another file of the same
+/// Finds a file that makes it unclear whether `published` is the version of the table. It is another file of the same
 /// version, or one that replaced the base.
 fn disputed_by(
     store: &dyn Store,
@@ -479,8 +479,8 @@ impl FilesystemCatalog {
     /// Deletes a table's folder with all its data and metadata. Files outside the folder stay.
     ///
     /// # Errors
-    /// `NotFound` if the table does not exist. `Unsupported` if another catalog tracks the table, or if a folder on the
-    /// way to the table, or inside it, is a symbolic link; then nothing is deleted.
+    /// `NotFound` if the table does not exist. `Unsupported` if another catalog tracks the table. Also if a folder on
+    /// the way to the table, or inside it, is a symbolic link. Then nothing is deleted.
     pub fn drop_table(&self, ident: &TableIdent) -> Result<()> {
         let location = self.table_location(ident)?;
         if !self.is_table(&location)? {

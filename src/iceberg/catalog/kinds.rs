@@ -1,6 +1,6 @@
 //! The types of catalogs, and the properties that each needs.
 //!
-//! The embedded default is the file-system catalog, laid out as Java's `HadoopCatalog`: a namespace is a folder of the
+//! The embedded default is the file-system catalog, laid out as Java's `HadoopCatalog`. A namespace is a folder of the
 //! warehouse, and a table is a folder in it. SQL catalogs share their database with Java's `JdbcCatalog` and
 //! PyIceberg's `SqlCatalog`. REST catalogs are services with Iceberg's open API.
 

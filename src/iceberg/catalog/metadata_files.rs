@@ -32,7 +32,7 @@ pub struct FoundMetadata {
 /// The listing of the folder decides. A hint that is missing, malformed or stale changes nothing.
 ///
 /// # Errors
-/// `CorruptTable` if the hint names a version after the newest, or if the folder holds two tables and their times do
+/// `CorruptTable` if the hint names a version after the newest. Also if the folder holds two tables and their times do
 /// not tell which one is current. `NotFound` if there is no table. The error's hint describes the contents of the
 /// location. `InvalidInput` for a file of another kind.
 pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata> {

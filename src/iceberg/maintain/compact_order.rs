@@ -9,7 +9,7 @@ use crate::iceberg::state::IcebergTable;
 use crate::types::{FieldId, Transform};
 
 impl FileOrder {
-    /// Creates the order for the rows of a table.
+    /// The order of the rows of a table.
     ///
     /// # Errors
     /// `InvalidInput` for texts that are not an order of the table's columns, and for the own order of an unsorted

@@ -30,9 +30,9 @@ impl IcebergTable {
     /// alone.
     ///
     /// # Errors
-    /// `InvalidInput` if the property `gc.enabled` is false, for a folder that is not the table's, or for files that
-    /// are recorded with another scheme or authority. `CorruptTable` or errors of the store if any metadata can't be
-    /// read; a cancellation. Nothing is deleted then.
+    /// `InvalidInput` if the property `gc.enabled` is false, or for a folder that is not the table's. Also for files
+    /// that are recorded with another scheme or authority. `CorruptTable` or errors of the store if any metadata can't
+    /// be read; a cancellation. Nothing is deleted then.
     pub fn remove_orphan_files(&self, options: &OrphanOptions) -> Result<(IcebergTable, Orphans)> {
         let listing = self.orphan_listing(options)?;
         let opened = &self.inner;

@@ -57,8 +57,8 @@ pub struct EncodedManifest {
 /// Writes a manifest.
 ///
 /// # Errors
-/// `InvalidInput` if an entry lacks a value that the format version requires, can't be in this manifest, or has a
-/// partition value of the wrong type. `Unsupported` for an unknown format version.
+/// `InvalidInput` if an entry lacks a value that the format version requires. Also if it can't be in this manifest, or
+/// has a partition value of the wrong type. `Unsupported` for an unknown format version.
 pub fn encode_manifest(entries: &[ManifestEntry], header: &ManifestHeader<'_>) -> Result<EncodedManifest> {
     let version = header.format_version;
     if !(1..=3).contains(&version) {

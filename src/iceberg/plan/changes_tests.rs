@@ -1,5 +1,4 @@
-//! Random histories written as manifests: the changelog must be the difference of what ordinary plans of the versions
-//! give.
+//! Random histories written as manifests. The changelog must be the difference between ordinary plans of the versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +18,7 @@ use crate::store::local::LocalStore;
 use crate::store::{Location, Store};
 use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder, Transform};
 
-/// One thing that a commit does; numbers choose among what there is.
+/// One action of a commit. Numbers choose among the existing files.
 #[derive(Clone, Debug)]
 enum Act {
     Add { cat: u8, low: i32, size: i32 },
@@ -75,7 +74,7 @@ impl World {
         let place = dir.path().display().to_string();
         let mut metadata = new_table(&schema, &spec, &order, &place, &BTreeMap::new(), 2, 0).unwrap();
         metadata.partition_specs.push(Arc::new(PartitionSpec { id: 1, fields: vec![] }));
-        // As of a table that was upgraded: it has deletion vectors, and rows without ids.
+        // As in an upgraded table: it has deletion vectors, and rows without ids.
         metadata.format_version = 3;
         World { dir, metadata, manifests: Vec::new(), files: 0 }
     }
@@ -350,7 +349,7 @@ proptest! {
             for snapshot in &snapshots {
                 let after = world.version(Some(snapshot), filter);
                 let want = if snapshot.operation() == Some("replace") { Vec::new() } else { difference(&before, &after) };
-                // Alone, without what an earlier commit left to it, and with it.
+                // Alone, without the state that an earlier commit left, and with it.
                 let alone = world.changes(filter, std::slice::from_ref(snapshot));
                 let of_all = |t: &&ScanTask| t.change.as_ref().is_some_and(|c| c.commit_snapshot_id == snapshot.id);
                 for tasks in [alone, all.iter().filter(of_all).cloned().collect()] {

@@ -214,7 +214,7 @@ fn delete_file(n: usize, d: &Delete) -> DataFile {
     out
 }
 
-/// (What must be attached, what may be) by the specification alone.
+/// The deletes that must be attached and those that may be, by the specification alone.
 fn model(
     n: usize,
     data: &[(Common, Vec<Row>)],
@@ -235,10 +235,10 @@ fn model(
             Kind::Positions(of, form) => {
                 let named = match paths(of, *form) {
                     Paths::One(p) => p == path(n),
-                    // Ranges are not believed, as in Java.
+                    // Ranges are not used, as in Java.
                     Paths::Range(..) => true,
                 };
-                // Exact: no more and no less than the scope says.
+                // Exactly the deletes in scope.
                 if named && !has_vector && together(c, &d.common) && c.sequence_number <= d.common.sequence_number {
                     must.insert(i);
                 }
@@ -265,7 +265,7 @@ fn cases() -> impl Strategy<Value = Case> {
     let data = prop::collection::vec((common(), prop::collection::vec(row(), 1..4)), 1..8);
     let deletes = prop::collection::vec(delete(), 0..12);
     (data, deletes, 0..FILTERS.len(), any::<bool>()).prop_map(|(data, mut deletes, filter, split)| {
-        // Broken metadata is refused, which other tests look at: deletes that name a file follow it.
+        // Broken metadata is refused, which other tests check: deletes that name a file have its partition.
         let mut vectors = BTreeSet::new();
         deletes.retain_mut(|d| {
             let named: Option<usize> = match &d.kind {

@@ -140,7 +140,8 @@ fn doubtful_bounds() {
     assert_eq!(bounded(text("abc"), text("abd")).verdict("like 'ab%'", &PrimitiveType::String), Always);
 }
 
-/// Java compared uuids as signed numbers: bounds astride the sign are crossed, and half a pair can't be judged.
+/// Java compared uuids as signed numbers. Bounds on both sides of the sign are in the wrong order, and half a pair
+/// can't be judged.
 #[test]
 fn signed_uuid_bounds() {
     use Verdict::*;
@@ -151,7 +152,7 @@ fn signed_uuid_bounds() {
     assert_eq!(bounded(Value::Uuid(2), Value::Uuid(2)).verdict(one, &uuid), Never);
     let half = File { upper: None, ..bounded(Value::Uuid(1 << 127), Value::Uuid(5)) };
     assert_eq!(half.verdict(one, &uuid), Maybe);
-    // Row groups [00, 40] and [40, ff] are summed up as [00, 40] by signed numbers: several row groups prove nothing.
+    // By signed numbers, row groups [00, 40] and [40, ff] together give [00, 40]. So several row groups prove nothing.
     let filter = bind(
         &parse(&format!("\"{}\" = 'ffffffff-ffff-ffff-ffff-ffffffffffff'", NAME.replace('"', "\"\""))).unwrap(),
         &oracle::schema(&uuid),

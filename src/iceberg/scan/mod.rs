@@ -4,8 +4,8 @@
 //! - `coverage`: the number of rows of a planned file that match a filter, as far as metadata tells
 //! - `deleted_rows`: deleted rows in a form for engines to look up: one number for 64 rows of a file, with a
 //!   bit for each row
-//! - `explain`: explains a scan: the pruning funnel, the effect of each clause of the filter, the verdict on
-//!   every manifest and file, and the cost of planning
+//! - `explain`: explains a scan: the pruning funnel, the effect of each clause, the verdict on every manifest and
+//!   file, and the cost of planning
 //! - `explain_changes`: explains a changelog: the funnel over all commits, and the effect of each commit
 //! - `explain_clauses`: the effect of each clause of a filter: the stages at which it can prune, and why it
 //!   can't at others

@@ -70,10 +70,10 @@ impl IcebergTable {
     /// files get its sequence number, so that later equality deletes still apply to their rows.
     ///
     /// # Errors
-    /// `InvalidInput` in these cases: nothing is replaced; the number of rows differs (where equality deletes apply to
-    /// the replaced files: grows); rows lack their ids; a delete file is replaced that applies to remaining data
-    /// files. `CommitConflict` if a replaced file was removed, or rows of it were deleted since. Errors of
-    /// [`IcebergTable::commit`].
+    /// `InvalidInput` if nothing is replaced, or rows lack their ids. Also if the number of rows differs (where
+    /// equality deletes apply to the replaced files: grows). Also if a delete file is replaced that applies to
+    /// remaining data files. `CommitConflict` if a replaced file was removed, or rows of it were deleted since. Errors
+    /// of [`IcebergTable::commit`].
     pub fn commit_rewrite(
         &self,
         replaced: Vec<DataFile>,

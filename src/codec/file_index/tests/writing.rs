@@ -1,4 +1,4 @@
-//! Written indexes equal those of Java byte by byte. Where Java's bytes depend on chance, the answers are the same.
+//! Written indexes equal those of Java byte by byte. Where Java's bytes are random, the answers are the same.
 
 use std::collections::BTreeMap;
 

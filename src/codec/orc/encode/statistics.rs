@@ -267,7 +267,7 @@ impl KindStatistics {
             K::Double { .. } => {}
             K::Text { range, bytes } => {
                 let ends = range.as_ref().map(|(low, high)| (low.whole(), high.whole()));
-                // If one end is missing, Java assumes that there are no values and skips the rows. So no range is
+                // If one end is missing, Java assumes that there are no values and skips the rows. So nothing is
                 // written then.
                 if let Some((Some(low), Some(high))) = ends {
                     out.message(4, |m| {

@@ -51,7 +51,7 @@ fn table(version: u8, partition_by: &[&str], sort_by: &[&str]) -> TableMetadata 
 fn evolve(base: &TableMetadata, changes: Json) -> Result<TableMetadata> {
     let next = apply(base, &parse_evolutions(&changes.to_string())?, NOW + 1)?;
     assert_eq!(parse_metadata(&encode_metadata(&next)).unwrap(), next);
-    // Which checks that the updates lead there too.
+    // Also checks that the updates give the same result.
     Ok(MetadataCommit::between(base, next).next)
 }
 
