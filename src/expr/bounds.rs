@@ -197,7 +197,7 @@ pub fn checked<'a>(mut b: ColumnBounds<'a>, ty: &PrimitiveType) -> ColumnBounds<
 const CUT_AT: usize = 16;
 
 /// Whether an upper bound may have been cut without being rounded up. Its values may then be above it and start with
-/// it. Rounded bounds have the same length, so the two can't be told apart.
+/// it. Rounded bounds have the same length, so the two can't be distinguished.
 pub fn may_be_cut(upper: ValueRef<'_>, ty: &PrimitiveType) -> bool {
     match (upper, ty) {
         (ValueRef::String(s), _) => s.chars().nth(CUT_AT - 1).is_some(),

@@ -216,7 +216,7 @@ mod tests {
         let failed: Vec<&str> = deletion.failed.iter().map(|failed| failed.path.as_str()).collect();
         assert_eq!(failed.len(), 2);
         assert!(std::fs::exists(at("other/x")).unwrap() && !std::fs::exists(at("t/data/x")).unwrap());
-        // A table that is itself behind a link has its files by both names.
+        // A table that is itself reached by a link has its files under both names.
         let alias = OwnFolders::new(&LocalStore, [at("alias").as_str()]);
         assert!(alias.contain(&at("alias/data/x")) && alias.contain(&at("t/data/x")));
     }

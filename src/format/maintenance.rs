@@ -307,7 +307,7 @@ pub struct Compacted {
     pub failed: Vec<String>,
     /// Data files that got another level without being rewritten.
     pub upgraded_files: usize,
-    /// New files that tell what changed.
+    /// New files of the changelog.
     pub changelog_files: usize,
 }
 

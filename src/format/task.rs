@@ -413,7 +413,7 @@ impl ChangeOperation {
         }
     }
 
-    /// Reads what [`ChangeOperation::as_str`] returns.
+    /// Reads the text that [`ChangeOperation::as_str`] returns.
     pub fn parse(text: &str) -> Option<ChangeOperation> {
         [ChangeOperation::Insert, ChangeOperation::Delete].into_iter().find(|o| o.as_str() == text)
     }

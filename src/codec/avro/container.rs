@@ -252,7 +252,7 @@ impl Inflater {
     /// The uncompressed bytes of a block, valid until the next call.
     ///
     /// Memory is bounded by 1 GiB and by the larger of 1 MiB and 1032 times the input. With zstandard it is bounded by
-    /// what zstandard can make of the input, at most 128 MiB.
+    /// the most that zstandard can make of the input, at most 128 MiB.
     ///
     /// # Errors
     /// `CorruptTable` if the data is invalid for the codec, fails its checksum, or exceeds the bound.

@@ -121,7 +121,7 @@ impl ContainerWriter {
         Ok(())
     }
 
-    /// Appends a record by its encoder, and the bytes of members behind the known ones.
+    /// Appends a record by its encoder, and the bytes of members after the known ones.
     ///
     /// # Errors
     /// As [`ContainerWriter::append`].

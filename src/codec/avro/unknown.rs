@@ -237,7 +237,7 @@ pub(crate) struct ExtendedSchema {
     members: Vec<ExtendedMember>,
 }
 
-/// A member behind the known ones.
+/// A member after the known ones.
 #[derive(Debug)]
 struct ExtendedMember {
     name: String,
@@ -294,7 +294,7 @@ impl ExtendedSchema {
         (!out.is_empty()).then(|| ExtendedSchema { text: json.to_string(), members: out })
     }
 
-    /// The bytes of the unknown members of a record, which stand behind its known ones.
+    /// The bytes of the unknown members of a record, which come after its known ones.
     ///
     /// # Errors
     /// `CorruptTable` if the kept bytes are damaged.

@@ -174,7 +174,7 @@ fn java_text(text: &str) -> Result<Vec<u8>> {
 }
 
 impl IndexedType {
-    /// Writes a key as bitmaps and dictionaries have it.
+    /// Writes a key in the form of bitmaps and dictionaries.
     pub(super) fn write(self, key: &IndexKey, out: &mut Out) -> Result<()> {
         match (self, key) {
             (IndexedType::Boolean | IndexedType::TinyInt, IndexKey::Whole(v)) => out.byte(*v as u8),

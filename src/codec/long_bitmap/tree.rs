@@ -47,7 +47,7 @@ pub(super) struct Branch {
 /// How a branch finds a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum BranchIndex {
-    /// A list of bytes with room for 4 or 16. Behind those of children stand leftovers of removed ones, or zeros.
+    /// A list of bytes with room for 4 or 16. The bytes of children come first, then those of removed ones, or zeros.
     List { leftovers: Vec<u8> },
     /// For each byte the place of its child. In memory: the places of the children, in their order.
     Places(Vec<u8>),

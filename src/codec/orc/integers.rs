@@ -258,7 +258,7 @@ mod tests {
         for end in 0..delta.len() {
             assert!(v2(&delta[..end], 10).is_err(), "{end}");
         }
-        // The patch list points behind the last value.
+        // The patch list refers to a place after the last value.
         assert!(v2(&[0x8e, 0x02, 0x2b, 0x21, 0x07, 0xd0, 0x1e, 0x00, 0x14, 0xfc, 0xe8], 3).is_err());
     }
 

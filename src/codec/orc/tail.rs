@@ -134,7 +134,7 @@ pub struct TypeInfo {
     pub names: Vec<String>,
     /// Digits of a decimal.
     pub precision: u32,
-    /// Digits behind a decimal's point.
+    /// Digits after a decimal's point.
     pub scale: u32,
     /// The attributes that the writer added, such as `iceberg.id`.
     pub attributes: Vec<(String, String)>,

@@ -76,7 +76,7 @@ impl WriterFaults {
     }
 }
 
-/// The numbers behind the word `version`.
+/// The numbers after the word `version`.
 fn version_in(text: &str) -> Option<[u32; 3]> {
     let (_, rest) = text.split_once("version ")?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());

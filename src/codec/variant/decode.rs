@@ -121,7 +121,7 @@ impl<'a> Metadata<'a> {
 pub struct Decimal {
     /// The digits.
     pub unscaled: i128,
-    /// Digits behind the point, 38 at most.
+    /// Digits after the point, 38 at most.
     pub scale: u8,
     /// Bytes it is stored in: 4, 8 or 16.
     pub width: u8,

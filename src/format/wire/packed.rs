@@ -3,7 +3,8 @@
 //! more time than writing them.
 //!
 //! ```text
-//! pack:  magic, CRC-32 of what follows up to the first chunk, number of chunks, a place for each chunk, the chunks
+//! pack:  magic, CRC-32 of the bytes between it and the first chunk, number of chunks, a place for each chunk, the
+//!        chunks
 //! place: number of splits up to the chunk's end, bytes of its content, where the chunk ends (eight bytes)
 //! chunk: a zstandard frame, with a checksum, of the content; of plain tasks, for which the place says 0 bytes, the
 //!        content and its CRC-32

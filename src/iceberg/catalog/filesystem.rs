@@ -167,7 +167,7 @@ pub(super) fn encoded(metadata: &TableMetadata) -> Result<(&'static str, Vec<u8>
 /// Whether this metadata is the version of the table, and no other file disputes it.
 ///
 /// # Errors
-/// Errors of the store; those of [`read_metadata`].
+/// Errors of the store and of [`read_metadata`].
 pub(super) fn is_published(
     store: &dyn Store,
     table_location: &str,

@@ -16,7 +16,7 @@ use crate::iceberg::spec::snapshot::SnapshotRef;
 /// The property with the maximum age of snapshots, and its default: five days in milliseconds.
 const MAX_SNAPSHOT_AGE_MS: (&str, i64) = ("history.expire.max-snapshot-age-ms", 5 * 24 * 60 * 60 * 1000);
 
-/// The property with the number of snapshots that a branch keeps whatever their age.
+/// The property with the number of snapshots that a branch keeps at any age.
 const MIN_SNAPSHOTS_TO_KEEP: (&str, i64) = ("history.expire.min-snapshots-to-keep", 1);
 
 /// The property with the maximum age of references, in milliseconds.

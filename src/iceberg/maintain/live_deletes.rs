@@ -166,7 +166,7 @@ impl LiveFiles {
 }
 
 /// Whether a position delete file or deletion vector that names this data file applies to it. A delete file of this
-/// data file alone does, whatever partition it is recorded in.
+/// data file alone does, even if it is recorded in another partition.
 fn reaches(delete: &DataFile, data: &DataFile) -> bool {
     let here =
         delete.referenced_data_file.is_some() || partition_key(&data.partition) == partition_key(&delete.partition);

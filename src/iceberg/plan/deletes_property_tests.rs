@@ -172,7 +172,7 @@ fn paths(of: &[usize], form: u8) -> Paths {
     let (first, last) = (all[0].clone(), all[all.len() - 1].clone());
     match form {
         0 | 1 if all.len() == 1 => Paths::One(first),
-        // Cut behind the last common letter and rounded up.
+        // Cut after the last common letter and rounded up.
         2 => Paths::Range(Some("/t/data/".into()), Some("/t/data0".into())),
         3 => Paths::Range(None, None),
         4 => Paths::Range(Some(first), None),

@@ -228,7 +228,7 @@ fn key_ranges_and_null_counts_narrow_equality_deletes() {
     assert!(touches(keyed(5, 7, 0), (7, 9), 0));
     assert!(!touches(keyed(5, 7, 0), (8, 9), 0));
     assert!(!touches(keyed(5, 7, 0), (1, 4), 0));
-    // Null deletes null, whatever the ranges are.
+    // Null deletes null, with any ranges.
     assert!(touches(keyed(5, 7, 1), (8, 9), 1));
     assert!(!touches(keyed(5, 7, 2), (8, 9), 0));
     assert!(touches(keyed(5, 7, 2), (8, 9), 1));

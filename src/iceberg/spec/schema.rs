@@ -1,6 +1,6 @@
 //! Schemas of new tables: checking them and numbering their columns.
 //!
-//! Source: Iceberg specification, "Schemas and Data Types", "Identifier Field IDs", "Appendix E" (what v3 added).
+//! Source: Iceberg specification, "Schemas and Data Types", "Identifier Field IDs", "Appendix E" (additions of v3).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -62,7 +62,7 @@ impl BloomFilter {
         self.add(hash_bytes(v));
     }
 
-    /// Adds a decimal with `scale` digits behind the point.
+    /// Adds a decimal with `scale` digits after the point.
     pub fn add_decimal(&mut self, unscaled: i128, scale: u8) {
         self.add_bytes(shortest_text(unscaled, scale).as_bytes());
     }

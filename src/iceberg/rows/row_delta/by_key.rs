@@ -3,7 +3,7 @@
 //! The time does not depend on the size of the table. An equality delete applies to earlier commits, in the partition
 //! that it is written to. One of an unpartitioned spec applies to the whole table. The keys are written for every spec
 //! that data files have, where the key tells the partition. Otherwise they are written once for the whole table. So all
-//! rows with a key are deleted, whatever specs the table has had.
+//! rows with a key are deleted, under all specs that the table has had.
 //!
 //! Source: Iceberg specification, "Equality Delete Files" and "Scan Planning".
 
