@@ -23,8 +23,8 @@ pub struct OpenFile<B = Vec<u8>> {
     kept: Option<KeptFile>,
 }
 
-/// The cached parts of a file, in addition to its bytes: decompressed blocks. They are cached from the second round on
-/// that reads them. A plan that runs only once does not cache blocks.
+/// The cached parts of a file, in addition to its bytes: decompressed blocks. A block is cached when it is read in a
+/// second round. A plan that runs only once does not cache blocks.
 #[derive(Debug)]
 struct KeptFile {
     blocks: Vec<OnceLock<Box<[u8]>>>,
