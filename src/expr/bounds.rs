@@ -193,7 +193,7 @@ pub fn checked<'a>(mut b: ColumnBounds<'a>, ty: &PrimitiveType) -> ColumnBounds<
     b
 }
 
-/// The length to which writers cut bounds unless told otherwise, in characters or bytes.
+/// The length to which writers cut bounds by default, in characters or bytes.
 const CUT_AT: usize = 16;
 
 /// Whether an upper bound may have been cut without being rounded up. Its values may then be above it and start with

@@ -157,7 +157,7 @@ impl CommitOptions {
     /// Whether the snapshot is only staged.
     ///
     /// # Errors
-    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages. Files would be written in vain.
+    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages. Files would be written for nothing.
     pub(crate) fn check(&self, table: &IcebergTable) -> Result<bool> {
         let enabled = table.inner.metadata.properties.get(WAP_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let staged = enabled && self.snapshot_properties.get(WAP_ID).is_some_and(|id| !id.is_empty());
@@ -286,11 +286,11 @@ struct ChangeAttempts<'a> {
 /// How a publication ended, if it did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
-    /// The newest version tells.
+    /// The newest version decides.
     Open,
     /// It certainly failed.
     Failed,
-    /// Another writer published the same version. Only a later version tells.
+    /// Another writer published the same version. Only a later version decides.
     Disputed,
 }
 

@@ -1,6 +1,6 @@
 //! Reads the text of JSON: with a byte-order mark or without, and nested as deep as Java's library takes it.
 //!
-//! `serde_json` refuses more than 127 levels, and a column of 44 structs in one another has more. Jackson, which Java
+//! `serde_json` refuses more than 127 levels, and a column of 44 nested structs has more. Jackson, which Java
 //! Iceberg and Paimon read with, takes 1,000. Texts that are nested deeper than `serde_json` takes are read without
 //! recursion, so they can't exhaust the stack.
 //!
@@ -37,7 +37,7 @@ pub fn parse(text: &[u8]) -> Result<Json> {
     Parser { text, at: 0 }.parse()
 }
 
-/// The most arrays and objects in one another.
+/// The most nested arrays and objects.
 fn levels(text: &[u8]) -> usize {
     let (mut now, mut most, mut in_string, mut escaped) = (0usize, 0, false, false);
     for byte in text {

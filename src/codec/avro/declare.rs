@@ -67,7 +67,7 @@ pub(crate) fn array(items: AvroSchema, attributes: &[(&str, Json)]) -> AvroSchem
     AvroSchema::Array(ArraySchema { items: Box::new(items), attributes: owned(attributes) })
 }
 
-/// An array of records of a key and a value, which stands for a map whose keys are not strings.
+/// An array of records of a key and a value, which represents a map with keys other than strings.
 ///
 /// # Errors
 /// As [`record`].

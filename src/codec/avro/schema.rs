@@ -87,7 +87,7 @@ pub enum Logical {
         scale: u8,
     },
     Uuid,
-    /// An array of key-value records that stands for a map.
+    /// An array of key-value records that represents a map.
     Map,
     /// Any other type, by name.
     Other(String),

@@ -90,7 +90,7 @@ impl UnknownMembers {
         let json: Json = serde_json::from_str(schema).map_err(bad)?;
         let (root, mut named) = (Node::parse(schema)?, HashMap::new());
         definitions(&json, &mut named);
-        // Records may stand in a union with null.
+        // Records may be in a union with null.
         let json = match json {
             Json::Array(branches) => branches.into_iter().find(Json::is_object).unwrap_or_default(),
             json => json,

@@ -219,7 +219,7 @@ fn a_few_bytes_share_only_a_few_offsets() {
     };
     assert_eq!(bytes(0), bytes(MOST_SAME_OFFSETS));
     assert!(bytes(MOST_SAME_OFFSETS + 1) > MOST_SAME_OFFSETS);
-    // A head that claims it all the same is refused. So are offsets of no file, and unknown formats.
+    // A head that still claims to share them is refused. So are offsets of no file, and unknown formats.
     let (rows, long) = written(&[with(MOST_SAME_OFFSETS + 1), with(MOST_SAME_OFFSETS + 1)]);
     let second = written(&[with(MOST_SAME_OFFSETS + 1)]).1.files.len();
     for head in

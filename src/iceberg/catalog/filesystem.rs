@@ -59,7 +59,7 @@ pub struct BaseVersion<'a> {
 ///   again, rebuild on it and publish the next version. Nothing was published.
 /// - `InvalidInput` for a version below 1 or an unknown compression codec.
 /// - `CommitStateUnknown` if another writer published the version at the same time under another name, or replaced the
-///   base. [`is_disputed`] tells it from a lost reply of the store.
+///   base. [`is_disputed`] distinguishes it from a lost reply of the store.
 /// - A store error means that nothing was published.
 pub fn publish(
     store: &dyn Store,

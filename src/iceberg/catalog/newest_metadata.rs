@@ -353,7 +353,7 @@ fn is_fork(later: &TableMetadata, earlier: &TableMetadata) -> bool {
     !knows && later.snapshots.iter().any(|s| s.timestamp_ms < current.timestamp_ms)
 }
 
-/// The earliest time that the metadata tells of.
+/// The earliest time in the metadata.
 fn began_ms(metadata: &TableMetadata) -> i64 {
     let files = metadata.metadata_log.iter().map(|entry| entry.timestamp_ms);
     let snapshots = metadata.snapshots.iter().map(|snapshot| snapshot.timestamp_ms);

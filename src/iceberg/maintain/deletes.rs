@@ -187,7 +187,7 @@ pub(crate) fn rewrite_group(
     let mut writer = PositionDeleteWriter::new(table.inner.store.clone(), context, form)?;
     found.into_values().try_for_each(|(data_file, positions)| writer.delete(data_file, positions))?;
     let files = writer.finish()?.into_iter();
-    // As old as the newest file that it replaces; vectors get the commit's number.
+    // It is as old as the newest file that it replaces. Vectors get the commit's number.
     let sequence_number = group.iter().map(number).max();
     let aged = |f: DataFile| match form {
         DeleteForm::Files => DataFile { sequence_number, ..f },

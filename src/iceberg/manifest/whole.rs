@@ -105,7 +105,7 @@ pub fn decode_list_of(bytes: &[u8], snapshot: &Snapshot) -> Result<Vec<ManifestF
         Error::corrupt(format!("the manifest list has {} manifests, but {said}", manifests.len()))
             .hint("The file was cut off or replaced. Restore it, or go back to an older snapshot")
     };
-    // Totals are carried along and often wrong. These counts are of the snapshot's own commit.
+    // Totals are copied from snapshot to snapshot and often wrong. These counts are of the snapshot's own commit.
     if let (Some(created), Some(kept)) = (count("manifests-created"), count("manifests-kept"))
         && created.saturating_add(kept) > manifests.len() as u64
     {

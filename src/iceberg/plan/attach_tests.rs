@@ -84,7 +84,7 @@ fn the_index_and_its_look_ups_can_be_stopped() {
     let batches = batches_of(input()).unwrap();
     let deletes = || {
         let only = table.manifests[1].clone();
-        // As data would be planned: the deletes' own entries.
+        // The deletes' own entries, planned like data.
         let mut counters = crate::iceberg::plan::planned::PlanCounters::default();
         let scoped = PlanInput { entries: EntryScope::Live, ..input() };
         RunningPlan::index_deletes(scoped, [&only], &mut counters).unwrap().unwrap()

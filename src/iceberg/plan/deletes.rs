@@ -434,7 +434,7 @@ impl EqualityDelete {
     }
 }
 
-/// The data sequence number of an entry. Without it, nobody knows which deletes apply to which rows.
+/// The data sequence number of an entry. Without it, it is not known which deletes apply to which rows.
 fn sequence_number(columns: &EntryColumns, row: usize) -> Result<i64> {
     columns.sequence_number.get(row).copied().flatten().ok_or_else(|| {
         let path = columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default();

@@ -85,7 +85,7 @@ fn specs(cols: &[Col]) -> BoxedStrategy<Vec<PartitionSpec>> {
     });
     prop::collection::vec(prop::collection::vec(field, 0..3), 1..4)
         .prop_map(|specs| {
-            // As writers do, a field that a former spec had keeps its id.
+            // A field that a former spec had keeps its id, as in real writers.
             let mut ids: HashMap<(usize, String), i32> = HashMap::new();
             let spec = |(id_, fields): (usize, Vec<(usize, Transform)>)| {
                 let mut out: Vec<PartitionField> = Vec::new();

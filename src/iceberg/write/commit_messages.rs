@@ -66,7 +66,7 @@ impl IcebergTable {
     }
 
     /// Replaces data files by those of messages. These hold the same rows, without those that were deleted. Delete
-    /// files can be replaced likewise. `at` is the version at which the rows were read, by default this one. Added data
+    /// files can be replaced in the same way. `at` is the version at which the rows were read, by default this one. Added data
     /// files get its sequence number, so that later equality deletes still apply to their rows.
     ///
     /// # Errors

@@ -97,7 +97,7 @@ pub struct StreamOut {
 }
 
 impl StreamOut {
-    /// Whether it stands before the data.
+    /// Whether it is before the data.
     pub fn is_index(&self) -> bool {
         matches!(self.kind, None | Some(StreamKind::BloomFilter))
     }
@@ -122,7 +122,7 @@ pub enum EncodingOut {
     Direct,
     /// With integers as runs of version 2.
     DirectV2,
-    /// As numbers of the entries of a dictionary with this number of entries.
+    /// With values as numbers of the entries of a dictionary with this number of entries.
     DictionaryV2(usize),
 }
 

@@ -341,7 +341,7 @@ impl OrcColumnStatistics {
         std::mem::replace(self, empty)
     }
 
-    /// As a message, with the bytes that the column takes in the file if they are known.
+    /// The message of the statistics, with the bytes that the column takes in the file if they are known.
     pub(super) fn message(&self, bytes_on_disk: Option<u64>) -> Vec<u8> {
         let mut out = Message::default();
         out.number(1, self.values);
