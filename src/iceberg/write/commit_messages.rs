@@ -66,8 +66,8 @@ impl IcebergTable {
     }
 
     /// Replaces data files by those of messages. These hold the same rows, without those that were deleted. Delete
-    /// files can be replaced in the same way. `at` is the version at which the rows were read, by default this one. Added data
-    /// files get its sequence number, so that later equality deletes still apply to their rows.
+    /// files can be replaced in the same way. `at` is the version at which the rows were read, by default this one.
+    /// Added data files get its sequence number, so that later equality deletes still apply to their rows.
     ///
     /// # Errors
     /// `InvalidInput` if nothing is replaced, or rows lack their ids. Also if the number of rows differs (where
