@@ -18,7 +18,7 @@ use crate::error::Result;
 #[derive(Clone, Default)]
 pub struct Cancellation(Option<Arc<dyn Fn() -> Result<()> + Send + Sync>>);
 
-/// Threads at most, whatever the machine has.
+/// The most threads on any machine.
 const MOST_THREADS: usize = 16;
 
 /// How often a thread that waits for others checks for cancellation.
@@ -35,7 +35,7 @@ impl Cancellation {
         Cancellation(Some(Arc::new(check)))
     }
 
-    /// For work that is never cancelled, such as the cleaning after a failure.
+    /// A cancellation for work that is never cancelled, such as the cleaning after a failure.
     pub const fn none() -> Self {
         Cancellation(None)
     }
@@ -58,7 +58,7 @@ impl Cancellation {
         work()
     }
 
-    /// Cancelled once it was checked `checks` times.
+    /// A cancellation that is cancelled once it was checked `checks` times.
     #[cfg(test)]
     pub(crate) fn after(checks: usize) -> Self {
         let left = AtomicUsize::new(checks);
@@ -70,7 +70,7 @@ impl Cancellation {
     }
 
     /// # Errors
-    /// If the call was cancelled.
+    /// The error, if the call was cancelled.
     fn check(&self) -> Result<()> {
         self.0.as_ref().map_or(Ok(()), |check| check())
     }
@@ -156,8 +156,8 @@ pub fn in_parallel_on<T: Send>(threads: usize, n: usize, f: impl Fn(usize) -> Re
 /// Work in two stages without a barrier between them. Each of `n` items is prepared, which cuts it into pieces. Then
 /// any free thread works on each piece. Pieces come before further items, so that prepared data is still in the
 /// processor's cache. Each thread keeps a scratch area for its pieces. The results are in the order of items and
-/// pieces. Of several errors, that of the lowest item wins. `most_threads` is the maximum; work that waits for a store
-/// needs more than the number of cores.
+/// pieces. If several items fail, the error of the lowest item is returned. `most_threads` is the maximum; work that
+/// waits for a store needs more than the number of cores.
 pub fn in_stages<P: Send, T: Send, S>(
     most_threads: usize,
     n: usize,
@@ -222,7 +222,8 @@ fn on_threads<T: Send>(threads: usize, run: impl Fn() -> Vec<T> + Sync) -> Vec<T
         let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(help)).collect();
         let mut all = run();
         while cancellation.0.is_some() && left.load(Ordering::Acquire) > 0 {
-            // Some cancellations find out on this thread only, for instance that of Ctrl-C. The check tells the others.
+            // Some cancellations are noticed on this thread only, for instance that of Ctrl-C. The check tells the
+            // others.
             let _ = cancellation.check();
             std::thread::park_timeout(POLL_INTERVAL);
         }

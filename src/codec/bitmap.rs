@@ -1,8 +1,8 @@
 //! Sets of row positions and the deletion vectors that store them.
 //!
-//! A deletion vector is the blob `deletion-vector-v1` of a Puffin file. It holds the length of the following bytes
-//! without the checksum (big-endian), a magic number, a 64-bit Roaring bitmap in the portable form, and a CRC-32 of
-//! magic number and bitmap (big-endian). [`PositionSet::from_vector`] checks each part.
+//! A deletion vector is the blob `deletion-vector-v1` of a Puffin file. It begins with the length of the following
+//! bytes without the checksum (big-endian) and a magic number. A 64-bit Roaring bitmap in the portable form follows.
+//! At the end is a CRC-32 of magic number and bitmap (big-endian). [`PositionSet::from_vector`] checks each part.
 //!
 //! Source: Puffin specification, "deletion-vector-v1"; Roaring format specification, "Extension for 64-bit
 //! implementations". Limits of positions as in Java's `RoaringPositionBitmap`.
@@ -34,7 +34,7 @@ impl PositionSet {
     /// of the blob's length, because runs stay compressed.
     ///
     /// # Errors
-    /// `CorruptTable` if length, magic number, checksum or bitmap are wrong, or positions are beyond what is allowed.
+    /// `CorruptTable` if length, magic number, checksum or bitmap are wrong, or positions are too large.
     pub fn from_vector(blob: &[u8]) -> Result<PositionSet> {
         decode_bitmap(checked_vector(blob, MAGIC)?).map(PositionSet)
     }

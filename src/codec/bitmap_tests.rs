@@ -94,7 +94,7 @@ fn bitmaps_that_contradict_themselves_are_refused_with_a_right_checksum_too() {
     assert!(refused(&framed(&[&u64::MAX.to_le_bytes()[..], &one(0)].concat())).contains("ends early"));
     assert!(refused(&framed(&[bitmap, &[0]].concat())).contains("followed by 1 bytes"));
     assert!(refused(&framed(&[])).contains("ends early"));
-    // A container that claims 65,536 members of a bitmap that ends at once.
+    // A container that claims 65,536 members, in a bitmap that ends at once.
     assert!(
         refused(&framed(&[&1u64.to_le_bytes()[..], &[0; 4], &[0x3B, 0x30, 0xFF, 0xFF]].concat())).contains("damaged")
     );
@@ -159,7 +159,7 @@ fn narrow_vectors_are_read_again() {
         let mut set = PositionSet::default();
         set.extend(&positions).unwrap();
         let (vector, length) = set.to_narrow_vector().unwrap();
-        // The recorded length counts neither itself nor the checksum.
+        // The recorded length includes neither itself nor the checksum.
         assert_eq!(vector.len(), length + 8);
         assert_eq!(vector.get(..4), Some(i32::try_from(length).unwrap().to_be_bytes().as_slice()));
         let more = [vector.as_slice(), b"more"].concat();

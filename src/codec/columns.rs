@@ -12,9 +12,9 @@ pub struct BytesColumn {
 /// Ranges of a buffer below 4 GiB; any of them may be null.
 #[derive(Clone, Debug, Default)]
 struct Spans {
-    /// Nulls in front.
+    /// The number of nulls at the front.
     leading_nulls: usize,
-    /// Start and end of the others; start above end is null.
+    /// The start and end of each other value. A start above the end means null.
     spans: Vec<(u32, u32)>,
 }
 
@@ -30,7 +30,7 @@ impl Spans {
         }
     }
 
-    /// False if it does not fit.
+    /// Returns false if the value does not fit.
     #[inline]
     fn push(&mut self, start: usize, length: usize) -> bool {
         match start.checked_add(length).filter(|end| *end < u32::MAX as usize) {
@@ -42,7 +42,7 @@ impl Spans {
         }
     }
 
-    /// Forgets the last one; gives where it began, if it was not null.
+    /// Removes the last value. Returns its start, if it was not null.
     #[inline]
     fn pop(&mut self) -> Option<usize> {
         match self.spans.pop() {
@@ -67,7 +67,8 @@ impl Spans {
 }
 
 impl BytesColumn {
-    /// `rows` values of one length, one after the other in `data`. `None` if `data` has another length or is too large.
+    /// `rows` values of one length, one after the other in `data`. `None` if `data` has another length or is too
+    /// large.
     pub fn of_length(data: &[u8], length: usize, rows: usize) -> Option<BytesColumn> {
         if length.checked_mul(rows)? != data.len() || data.len() >= u32::MAX as usize {
             return None;
@@ -79,7 +80,7 @@ impl BytesColumn {
         })
     }
 
-    /// Adds a value or null. A batch holds less than 4 GiB of them; what does not fit is refused by returning false.
+    /// Adds a value or null. Returns false if the value does not fit: a batch holds less than 4 GiB of values.
     #[inline]
     #[must_use]
     pub fn push(&mut self, value: Option<&[u8]>) -> bool {
@@ -94,7 +95,7 @@ impl BytesColumn {
         fits
     }
 
-    /// Forgets the last value.
+    /// Removes the last value.
     #[inline]
     pub fn pop(&mut self) {
         if let Some(start) = self.spans.pop() {
@@ -108,7 +109,7 @@ impl BytesColumn {
         self.data.get(self.spans.get(row)?)
     }
 
-    /// Some rows; what was part of a column fits into another.
+    /// Some rows. Rows that were part of a column always fit into another.
     pub fn take(&self, rows: &[u32]) -> BytesColumn {
         let mut out = BytesColumn::default();
         let all_fit = rows.iter().all(|row| out.push(self.get(*row as usize)));
@@ -121,7 +122,7 @@ impl BytesColumn {
         self.spans.spans.reserve(values);
     }
 
-    /// Rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
@@ -140,7 +141,7 @@ pub struct ListColumn {
 }
 
 impl ListColumn {
-    /// Adds a list or null. A batch holds less than 4 Gi values; what does not fit is refused by returning false.
+    /// Adds a list or null. Returns false if the list does not fit: a batch holds less than 4 Gi values.
     #[inline]
     #[must_use]
     pub fn push(&mut self, list: Option<&[i64]>) -> bool {
@@ -155,7 +156,7 @@ impl ListColumn {
         fits
     }
 
-    /// Forgets the last list.
+    /// Removes the last list.
     #[inline]
     pub fn pop(&mut self) {
         if let Some(start) = self.spans.pop() {
@@ -163,7 +164,7 @@ impl ListColumn {
         }
     }
 
-    /// Some rows; what was part of a column fits into another.
+    /// Some rows. Rows that were part of a column always fit into another.
     pub fn take(&self, rows: &[u32]) -> ListColumn {
         let mut out = ListColumn::default();
         let all_fit = rows.iter().all(|row| out.push(self.get(*row as usize)));

@@ -128,7 +128,7 @@ impl ThetaSketch {
     /// Decodes a serialised sketch. It may be compact, in any order, or still accepting values.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are not a sketch or its values were hashed with another seed; `Unsupported` for
+    /// `CorruptTable` if the bytes are not a sketch, or its values were hashed with another seed. `Unsupported` for
     /// versions of the form before 3, and for compressed sketches.
     pub fn from_bytes(bytes: &[u8]) -> Result<ThetaSketch> {
         const COMPACT: u8 = 3;
@@ -193,7 +193,7 @@ impl ThetaSketch {
     }
 }
 
-/// Hashes are hashes already.
+/// The values are hashes already, so they are not hashed again.
 #[derive(Clone, Copy, Debug, Default)]
 struct AsIs;
 
@@ -217,7 +217,8 @@ impl std::hash::Hasher for Known {
         bytes.iter().for_each(|b| self.0 = self.0.rotate_left(8) ^ u64::from(*b));
     }
 
-    /// The table looks at the highest and the lowest bits; those that all hashes below theta share are turned away.
+    /// The table uses the highest and the lowest bits. All hashes below theta share their highest bits, so the lower
+    /// half is mixed into the upper half.
     fn write_u64(&mut self, v: u64) {
         self.0 = v ^ (v << 32);
     }

@@ -18,8 +18,8 @@ const MAX_DEPTH: usize = 500;
 /// Binds `filter` to `schema`.
 ///
 /// # Errors
-/// `InvalidInput` for a column that does not exist, is ambiguous or lies inside a list or map, a literal that can't be
-/// compared with the column's type, and an operation that the type does not have.
+/// `InvalidInput` for a column that does not exist, is ambiguous or lies inside a list or map. Also for a literal that
+/// can't be compared with the column's type, and an operation that the type does not have.
 pub fn bind(filter: &Predicate, schema: &Schema, case_sensitive: bool) -> Result<BoundPredicate> {
     Binder { schema, case_sensitive }.node(filter, false, 0)
 }

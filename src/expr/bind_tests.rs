@@ -223,7 +223,7 @@ proptest! {
         let text = format!("{column} {op} {mantissa}e{exponent}");
         let text = if negate { format!("not ({text})") } else { text };
         let filter = bind(&parse(&text).unwrap(), &schema(), true).unwrap();
-        // Everything in millionths.
+        // All numbers in millionths.
         let literal = i128::from(mantissa) * 10i128.pow((exponent + 6) as u32);
         for row in rows {
             let (value, exact) = match column {

@@ -5,8 +5,8 @@
 //! each kind that may occur. If all kinds agree, that is the verdict. So one verdict answers both the inclusive
 //! question (may a row match?) and the strict one (do all match?). No operation treats nulls or NaNs itself.
 //!
-//! Contradictory facts (a bound that is NaN, a lower bound above the upper one, another type, a bound of a column that
-//! is said to be all null) count as unknown, never as proof.
+//! Contradictory facts count as unknown, never as proof. Examples are a bound that is NaN, and a lower bound above the
+//! upper one. Others are a bound of another type, or of a column that is said to be all null.
 
 use std::cmp::Ordering;
 
@@ -79,7 +79,7 @@ pub trait Bounds {
     }
 
     /// The facts about a column under a transform, if they are stored in this form (a partition field of the same
-    /// source and transform). If `None`, the algorithm derives what it can from [`Bounds::column`].
+    /// source and transform). If `None`, the algorithm derives them from [`Bounds::column`] as far as possible.
     fn transformed<'a>(&'a self, _field: FieldId, _transform: &Transform) -> Option<ColumnBounds<'a>> {
         None
     }
@@ -168,9 +168,9 @@ pub fn promote<'a>(v: ValueRef<'a>, ty: &PrimitiveType) -> Option<ValueRef<'a>> 
     })
 }
 
-/// Valid facts: of the right type, and not contradictory. A NaN shows that the writer did not separate NaNs, so its
-/// other bound is not reliable either. The same holds for a bound of another type. A bound is a value, so a column with
-/// one is neither all null nor all NaN: some writers count nulls twice.
+/// Valid facts: with the right type, and not contradictory. A NaN shows that the writer did not separate NaNs, so its
+/// other bound is not reliable either. The same holds for a bound of another type. A bound is a value, so a column
+/// with one is neither all null nor all NaN: some writers count nulls twice.
 pub fn checked<'a>(mut b: ColumnBounds<'a>, ty: &PrimitiveType) -> ColumnBounds<'a> {
     let given = (b.lower.is_some(), b.upper.is_some());
     b.lower = b.lower.and_then(|v| promote(v, ty));
@@ -193,11 +193,11 @@ pub fn checked<'a>(mut b: ColumnBounds<'a>, ty: &PrimitiveType) -> ColumnBounds<
     b
 }
 
-/// The length to which writers cut bounds unless told otherwise, in characters or bytes.
+/// The length to which writers cut bounds by default, in characters or bytes.
 const CUT_AT: usize = 16;
 
 /// Whether an upper bound may have been cut without being rounded up. Its values may then be above it and start with
-/// it. Rounded bounds have the same length, so the two can't be told apart.
+/// it. Rounded bounds have the same length, so the two can't be distinguished.
 pub fn may_be_cut(upper: ValueRef<'_>, ty: &PrimitiveType) -> bool {
     match (upper, ty) {
         (ValueRef::String(s), _) => s.chars().nth(CUT_AT - 1).is_some(),
@@ -437,8 +437,8 @@ fn bucket_image(n: u32, column: &ColumnBounds<'_>, source: &PrimitiveType, known
     }
 }
 
-/// The bounds of an order-preserving transform's results. Handles the cases that do not preserve the order: integers
-/// that wrap at the type's minimum when truncated, and hours that are too far from the epoch for their type.
+/// The bounds of an order-preserving transform's results. Handles the cases that do not preserve the order. Integers
+/// wrap at the type's minimum when they are truncated. Hours may be too far from the epoch for their type.
 fn image(transform: &Transform, column: &ColumnBounds<'_>, source: &PrimitiveType) -> Image {
     let apply = |v: Option<ValueRef<'_>>| v.and_then(|v| transform.apply(v, source));
     let (lower, upper) = (apply(column.lower), apply(column.upper));

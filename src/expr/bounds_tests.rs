@@ -124,7 +124,7 @@ fn nan_and_zero() {
     assert_eq!(verdict("x is nan", PrimitiveType::Float, &nulls), Never);
 }
 
-/// An empty bound is a value, and crossed bounds tell nothing (traps 10, uuid of the surprises).
+/// An empty bound is a value, and bounds in the wrong order tell nothing (traps 10, uuid of the surprises).
 #[test]
 fn empty_and_contradictory_bounds() {
     use Verdict::*;
@@ -234,7 +234,7 @@ fn presence(count: usize, of: usize) -> Presence {
     }
 }
 
-/// Honest bounds of rows, some of them left out.
+/// Correct bounds of rows, some of them left out.
 fn describe(rows: &[Option<Value>], ty: &PrimitiveType, left_out: [bool; 5]) -> Known {
     let present: Vec<&Value> = rows.iter().flatten().collect();
     let mut ordinary: Vec<&Value> = present.iter().copied().filter(|v| !v.as_ref().is_nan()).collect();
@@ -280,7 +280,7 @@ proptest! {
         }
     }
 
-    /// With one value in all rows and everything known, no leaf stays open.
+    /// If all rows have one value and everything is known, every leaf is decided.
     #[test]
     fn decides_constant_columns(
         (ty, cell, filter) in oracle::types()

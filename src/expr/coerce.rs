@@ -1,10 +1,10 @@
 //! Finds the place of an untyped literal among the values of a type.
 //!
-//! A literal may not be a value of the type: 1.5 for an integer, 3000000000 for a 32-bit one, or a time with too many
-//! digits. It still has a place between two neighbours. A comparison with a neighbour then has exactly the same
-//! meaning. Quoted text becomes the type of the column: a number, date, time, timestamp or uuid. For bytes it holds
-//! hexadecimal digits, as in single-value JSON (specification, Appendix D). Kinds are never converted silently: a
-//! number is not a text, a date or a boolean.
+//! A literal may not be a value of the type. Examples are 1.5 for an integer, 3000000000 for a 32-bit one, and a time
+//! with too many digits. Such a literal still has a place between two neighbours. A comparison with a neighbour then
+//! has exactly the same meaning. Quoted text becomes the type of the column: a number, date, time, timestamp or uuid.
+//! For bytes it holds hexadecimal digits, as in single-value JSON (specification, Appendix D). Kinds are never
+//! converted silently: a number is not a text, a date or a boolean.
 
 use crate::error::{Error, Result};
 use crate::expr::predicate::Literal;

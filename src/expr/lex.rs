@@ -16,7 +16,7 @@ pub(super) enum Token {
     Word(String),
     /// `"odd name"`, or in backticks.
     Quoted(String),
-    /// Without sign.
+    /// A number without sign.
     Number(String),
     /// `'text'`.
     Text(String),

@@ -1,5 +1,5 @@
-//! Filters: what the user wrote ([`Predicate`]), the same bound to a schema ([`BoundPredicate`]), and the one algorithm
-//! that decides from bounds whether rows can match ([`bounds`]).
+//! Filters as the user wrote them ([`Predicate`]) and as they are bound to a schema ([`BoundPredicate`]). One
+//! algorithm decides from bounds whether rows can match ([`bounds`]).
 //!
 //! Meaning everywhere: Spark SQL's. Three-valued logic, NaN equals NaN and is above all numbers, -0.0 equals 0.0.
 //!
@@ -9,8 +9,8 @@
 //! - `explain`: explains in words why rows were pruned
 //! - `json`: filters as the JSON of the REST catalog protocol and of scan tasks
 //! - `lex`: splits filter text into tokens
-//! - `oracle`: for property tests: what a filter is on a row, computed row by row, and random columns, rows
-//!   and filters
+//! - `oracle`: for property tests: the result of a filter on a row, computed row by row, and random columns, rows and
+//!   filters
 //! - `parse`: reads filter text: SQL comparisons, `in`, `between`, `like 'abc%'`, null and NaN tests, `and or
 //!   not`, parentheses
 //! - `predicate`: the two forms of a filter

@@ -1,4 +1,4 @@
-//! For property tests: what a filter is on a row, computed row by row, and random columns, rows and filters.
+//! For property tests: the result of a filter on a row, computed row by row, and random columns, rows and filters.
 
 use std::cmp::Ordering;
 

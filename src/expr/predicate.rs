@@ -118,7 +118,7 @@ pub struct BoundTerm {
     pub source: Type,
     /// `Identity` for a plain column.
     pub transform: Transform,
-    /// The type of the term's values: of the column, or the transform's result.
+    /// The type of the term's values: that of the column, or that of the transform's result.
     pub ty: Type,
     /// Whether the column and all structs around it are required, so that null is impossible.
     pub required: bool,
@@ -151,8 +151,8 @@ pub struct BoundLeaf {
     pub term: BoundTerm,
     /// The operation.
     pub op: Op,
-    /// Values of the term's type: none for the null and NaN tests, one for comparisons and prefixes; for `In` and
-    /// `NotIn` two or more, sorted in SQL order, without duplicates.
+    /// Values of the term's type. Null and NaN tests have none, comparisons and prefixes have one. `In` and `NotIn`
+    /// have two or more, sorted in SQL order, without duplicates.
     pub values: Vec<Value>,
 }
 

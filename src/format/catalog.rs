@@ -1,4 +1,4 @@
-//! The definition of a new table, and what a catalog says of a table.
+//! The definition of a new table, and a catalog's entry of a table.
 
 use std::collections::BTreeMap;
 

@@ -18,7 +18,7 @@ pub(crate) fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
 
-/// What a transaction would change.
+/// The changes that a transaction would make.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DryRun {
     /// Counts by the names that summaries use: `added-data-files`, `deleted-records`, `manifests-created`, …. They

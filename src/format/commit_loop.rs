@@ -57,7 +57,7 @@ impl<T> CommitOutcome<T> {
     /// The error, unless the commit is known to be in the table.
     ///
     /// # Errors
-    /// That of the commit.
+    /// The error of the commit.
     pub fn into_result(self) -> Result<T> {
         match self {
             CommitOutcome::Committed(done) => Ok(done),

@@ -1,6 +1,6 @@
-//! Which rows a commit brings, where the options of a table decide it.
+//! The rows that a commit brings, where the options of a table decide it.
 
-/// Which rows the commits with one schema bring. Streams and overwrites depend on it.
+/// The rows that the commits with one schema bring. Streams and overwrites depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitRows {
     /// Whether rows have a primary key.

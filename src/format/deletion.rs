@@ -1,7 +1,7 @@
 //! Deleting unused files of a table, and only below its own folders.
 //!
-//! Paths of files come from metadata and messages, which anybody may have written. A path outside of the table's
-//! folders is never deleted, nor one that leaves them by `..` or by a symbolic link.
+//! Paths of files come from metadata and messages, which anybody may have written. A path outside the table's folders
+//! is never deleted. Neither is a path that leaves these folders by `..` or by a symbolic link.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use crate::parallel::check_cancelled;
 use crate::store::location::{normalised, scheme};
 use crate::store::{Store, in_parallel};
 
-/// Folders outside of a table's own in which a caller allows deletion.
+/// Folders outside a table's own in which a caller allows deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutsideLocations(Vec<String>);
 
@@ -79,7 +79,7 @@ impl<'s> OwnFolders<'s> {
         };
         let mut own = self.folders.iter().filter(|(recorded, real)| below(parent, recorded) || below(parent, real));
         own.next().is_some() && {
-            // Without links on the way, the real folder is the same. So it is if there is no such folder.
+            // Without links on the way, the real folder is the same. This also holds if the folder does not exist.
             let real = self.real_folder(parent);
             real == parent || self.folders.iter().any(|(_, folder)| below(&real, folder))
         }
@@ -109,11 +109,11 @@ impl<'s> OwnFolders<'s> {
 pub struct NotDeleted {
     /// The file.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Why a file outside of the table's folders stays.
+/// The reason why a file outside the table's folders stays.
 const OUTSIDE: &str =
     "it is not below the table's folders; name its folder in outside_locations= if nothing else uses it";
 
@@ -216,7 +216,7 @@ mod tests {
         let failed: Vec<&str> = deletion.failed.iter().map(|failed| failed.path.as_str()).collect();
         assert_eq!(failed.len(), 2);
         assert!(std::fs::exists(at("other/x")).unwrap() && !std::fs::exists(at("t/data/x")).unwrap());
-        // A table that is itself behind a link has its files by both names.
+        // A table that is itself reached by a link has its files under both names.
         let alias = OwnFolders::new(&LocalStore, [at("alias").as_str()]);
         assert!(alias.contain(&at("alias/data/x")) && alias.contain(&at("t/data/x")));
     }

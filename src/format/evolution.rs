@@ -40,17 +40,17 @@ pub enum Version {
     Ref(String),
     /// The snapshot that was current then, milliseconds since the epoch.
     TimestampMs(i64),
-    /// The second snapshot if the table has it, else the first. The first is published directly. The second repeats its
-    /// changes after other commits.
+    /// The second snapshot if the table has it, else the first. The first is published directly. The second repeats
+    /// its changes after other commits.
     Picked([i64; 2]),
 }
 
 /// How long a reference and its snapshots are kept. A value of `None` does not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Retention {
-    /// Of a branch: how many snapshots expiry keeps; above 0.
+    /// The number of a branch's snapshots that expiry keeps; above 0.
     pub min_snapshots_to_keep: Option<i32>,
-    /// Of a branch: how old snapshots may get, milliseconds; above 0.
+    /// The maximum age of a branch's snapshots in milliseconds; above 0.
     pub max_snapshot_age_ms: Option<i64>,
     /// How old the reference may get, milliseconds; above 0.
     pub max_ref_age_ms: Option<i64>,
@@ -82,7 +82,7 @@ pub enum RefChange {
 pub struct RefUpdate {
     /// The branch or tag.
     pub name: String,
-    /// What to do.
+    /// The change.
     pub change: RefChange,
 }
 
@@ -99,7 +99,7 @@ impl RefUpdate {
 /// A list of changes of the schema.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchemaUpdate {
-    /// What to do, in order.
+    /// The operations, in order.
     pub operations: Vec<SchemaOperation>,
     /// Whether names are matched exactly.
     pub case_sensitive: bool,
@@ -166,7 +166,7 @@ pub enum SchemaOperation {
 /// A list of changes of the partition spec.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpecUpdate {
-    /// What to do, in order.
+    /// The operations, in order.
     pub operations: Vec<SpecOperation>,
     /// Whether columns are matched exactly by name.
     pub case_sensitive: bool,

@@ -1,4 +1,4 @@
-//! Maintenance as plain data: what a caller asks for, and what was done.
+//! Maintenance as plain data: the actions that a caller asks for, and their results.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub enum Maintenance {
     ConvertEqualityDeletes(DeleteOptions),
     /// Estimates the number of distinct values of columns.
     ComputeStatistics(StatisticsOptions),
-    /// Counts the files and rows of each partition of a snapshot; of the current one if no id is given.
+    /// Counts the files and rows of each partition of a snapshot. Without an id, it is the current snapshot.
     ComputePartitionStatistics(Option<i64>),
 }
 
@@ -49,14 +49,14 @@ impl Maintenance {
     }
 }
 
-/// What an action of maintenance did.
+/// The result of an action of maintenance.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Maintained {
-    /// Of [`Maintenance::ExpireSnapshots`].
+    /// The result of [`Maintenance::ExpireSnapshots`].
     Expired(Expired),
-    /// Of [`Maintenance::RemoveOrphanFiles`].
+    /// The result of [`Maintenance::RemoveOrphanFiles`].
     Orphans(Orphans),
-    /// Of [`Maintenance::RewriteManifests`].
+    /// The result of [`Maintenance::RewriteManifests`].
     Manifests(RewrittenManifests),
     /// Results of both kinds of compaction.
     Compacted(Compacted),
@@ -66,7 +66,7 @@ pub enum Maintained {
     Statistics(Option<ComputedStatistics>),
 }
 
-/// What to do about a listed file that the table records with another scheme or authority.
+/// The treatment of a listed file that the table records with another scheme or authority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrefixMismatch {
     /// Nothing is deleted.
@@ -87,30 +87,30 @@ pub struct OrphanOptions {
     pub location: Option<String>,
     /// Only report what would be removed.
     pub dry_run: bool,
-    /// What to do about files that are recorded with another scheme or authority.
+    /// The treatment of files that are recorded with another scheme or authority.
     pub prefix_mismatch: PrefixMismatch,
     /// Schemes that mean the same as others, several separated by commas: `s3a,s3n` → `s3` always applies.
     pub equal_schemes: BTreeMap<String, String>,
     /// Authorities that mean the same as others.
     pub equal_authorities: BTreeMap<String, String>,
-    /// Folders outside of the table's own that may be searched.
+    /// Folders outside the table's own that may be searched.
     pub outside: OutsideLocations,
 }
 
 /// How to expire snapshots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExpireOptions {
-    /// What expires.
+    /// The snapshots that expire.
     pub expiry: Expiry,
     /// Only report what would be removed.
     pub dry_run: bool,
     /// Leaves the files. A removal of orphan files finds them later.
     pub keep_files: bool,
-    /// Folders outside of the table's own in which files are deleted too.
+    /// Folders outside the table's own in which files are deleted too.
     pub outside: OutsideLocations,
 }
 
-/// What to expire. The retention of a reference overrides this, and this overrides the table's properties.
+/// The snapshots that expire. The retention of a reference overrides this, and this overrides the table's properties.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expiry {
     /// Snapshots made before this time are old. Milliseconds since the epoch.
@@ -121,7 +121,7 @@ pub struct Expiry {
     pub snapshot_ids: Vec<i64>,
 }
 
-/// What expired, and the files that were removed with it. Paths are as the table recorded them.
+/// The expired snapshots, and the files that were removed with them. Paths are as the table recorded them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expired {
     /// Ids of the snapshots.
@@ -288,7 +288,7 @@ pub struct BucketCompaction {
     pub commit: CommitOptions,
 }
 
-/// What a compaction rewrote.
+/// The result of a compaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compacted {
     /// Groups of files that were planned.
@@ -307,7 +307,7 @@ pub struct Compacted {
     pub failed: Vec<String>,
     /// Data files that got another level without being rewritten.
     pub upgraded_files: usize,
-    /// New files that tell what changed.
+    /// New files of the changelog.
     pub changelog_files: usize,
 }
 

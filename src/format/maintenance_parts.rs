@@ -10,7 +10,7 @@ pub struct PartedCompaction {
     pub since: Option<i64>,
     /// The groups. The files of a group are committed together.
     pub groups: Vec<PartedGroup>,
-    /// What a compaction of all groups removes.
+    /// The counts of files that a compaction of all groups removes.
     pub counted: Compacted,
 }
 
@@ -36,14 +36,14 @@ pub struct PartWriter {
     pub attempt: u64,
 }
 
-/// What the parts of a job did.
+/// The results of a job's parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartsDone {
     /// The snapshot that was read.
     pub since: i64,
     /// The files that the commit removes.
     pub removed: Vec<DataFile>,
-    /// What the parts wrote.
+    /// The messages of the parts' writers.
     pub messages: Vec<CommitMessage>,
 }
 
@@ -54,7 +54,7 @@ pub struct PartedDeletes {
     pub since: Option<i64>,
     /// The parts.
     pub parts: Vec<DeletePart>,
-    /// What a rewrite of all parts removes.
+    /// The counts of files that a rewrite of all parts removes.
     pub counted: RewrittenDeletes,
 }
 

@@ -3,9 +3,9 @@
 /// Manifests and their length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ManifestCount {
-    /// Files.
+    /// The number of manifests.
     pub manifests: u64,
-    /// Bytes of the files, as they are stored.
+    /// Bytes of the manifests, as they are stored.
     pub bytes: u64,
 }
 
@@ -15,7 +15,7 @@ impl ManifestCount {
         self.extend(ManifestCount { manifests: 1, bytes: length_bytes.max(0).unsigned_abs() });
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds the counts of another.
     pub fn extend(&mut self, more: ManifestCount) {
         self.manifests = self.manifests.saturating_add(more.manifests);
         self.bytes = self.bytes.saturating_add(more.bytes);

@@ -19,7 +19,7 @@ pub enum Splits {
 /// Packed splits. [`packed_tasks_at`] reads any one of them.
 #[derive(Clone, Debug)]
 pub struct PackedSplits {
-    /// What they share.
+    /// The data that all splits share.
     pub context: Arc<ReadContext>,
     /// Their number.
     pub count: usize,

@@ -6,7 +6,7 @@ use crate::format::evolution::Retention;
 use crate::types::temporal::format_instant;
 use std::collections::BTreeMap;
 
-/// Which version of the table to read.
+/// The version of the table to read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum At {
     /// A snapshot by id: read with the schema it had.

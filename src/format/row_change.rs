@@ -30,16 +30,16 @@ pub enum RowChange {
     DeletePositions,
 }
 
-/// Which column of the data goes into which column of the table.
+/// The columns of the data for the columns of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Columns {
-    /// Into columns of the same name.
+    /// Each column goes into the column of the same name.
     ByName,
     /// `(table's column, data's column)`.
     Of(Vec<(String, String)>),
 }
 
-/// What to do with rows that match by key, and with those that don't.
+/// The actions for rows that match by key, and for those that don't.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merge {
     /// The key: columns that the table and the data both have. Empty: the table's identifier fields.

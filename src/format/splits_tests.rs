@@ -65,7 +65,7 @@ fn the_open_cost_and_lookback_shape_the_groups() {
         [[("a", 0, 10), ("b", 0, 10)], [("c", 0, 10), ("d", 0, 10)]]
     );
     let sizes = [("a", 60), ("b", 70), ("c", 30)].map(|(n, s)| task(n, s, None)).to_vec();
-    // With one open bin b's bin is the larger when c would open none: c fits b.
+    // With one open bin, b's bin is closed first because it is the larger one. So c joins a.
     assert_eq!(shape(&pack(sizes, &plan(100, 1, 0)).unwrap()), [vec![("b", 0, 70)], vec![("a", 0, 60), ("c", 0, 30)]]);
 }
 
@@ -85,7 +85,7 @@ fn packing_can_be_stopped() {
     let tasks = vec![task("a", 100, None)];
     let stopped = Cancellation::after(0).scope(|| pack(tasks, &plan(50, 10, 0)));
     assert_eq!(stopped.unwrap_err().message(), "stopped");
-    // Between pieces of one file too, by size or by offsets.
+    // Also between pieces of one file, cut by size or by offsets.
     let offsets: Vec<i64> = (0..1000).collect();
     for file in [task("a", 1000, None), task("a", 1000, Some(offsets))] {
         let stopped = Cancellation::after(1).scope(|| pack(vec![file], &plan(1, 10, 0)));

@@ -1,4 +1,4 @@
-//! What a table format is called, and how its tables differ from those of others.
+//! The name of a table format, and its differences from other formats.
 
 use crate::error::{Error, Result};
 
@@ -9,20 +9,20 @@ pub struct TableFormat {
     pub id: &'static str,
     /// Its name in messages, such as `Apache Parquet folders`.
     pub name: &'static str,
-    /// How its tables behave.
+    /// The behaviour of its tables.
     pub behaviour: Behaviour,
-    /// Verbs that it lacks, each with what to do instead.
+    /// Verbs that it lacks, each with a hint at an alternative.
     pub instead: &'static [(&'static str, &'static str)],
 }
 
-/// How tables behave, where formats differ in more than verbs.
+/// The behaviour of tables, where formats differ in more than verbs.
 #[derive(Clone, Copy, Debug)]
 pub struct Behaviour {
     /// Compaction follows its arguments (sizes, orders). Otherwise it follows the table's options.
     pub compaction_by_arguments: bool,
     /// Writers in other processes can write for a branch.
     pub branch_writes_by_executors: bool,
-    /// Any number of tasks can write any rows: no writer needs to see what the others write.
+    /// Any number of tasks can write any rows: no writer needs to see the rows of the others.
     pub independent_writers: bool,
     /// Rows can be distributed by partition and sort order before they are written.
     pub distribution_modes: bool,
@@ -35,7 +35,7 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    /// None of these.
+    /// A behaviour without any of these.
     pub const NONE: Behaviour = Behaviour {
         compaction_by_arguments: false,
         branch_writes_by_executors: false,
@@ -53,13 +53,13 @@ impl TableFormat {
         Error::unsupported(format!("{what}: not with tables of {} yet", self.name))
     }
 
-    /// The same for a verb that is missing altogether, with what to do instead.
+    /// The same for a verb that is missing altogether, with a hint at an alternative.
     pub fn refused(&self, verb: &str) -> Error {
         let instead = self.instead.iter().find(|(name, _)| *name == verb).map(|(_, instead)| *instead);
         self.lacks(verb).hint(instead.unwrap_or("docs/not-yet.md lists what tables of each format support"))
     }
 
-    /// What was found for a verb, or the error of [`TableFormat::refused`].
+    /// The implementation that was found for a verb, or the error of [`TableFormat::refused`].
     ///
     /// # Errors
     /// `Unsupported` if `found` is `None`.

@@ -1,5 +1,5 @@
-//! What planning produces and reading consumes: files, tasks, splits, and the files that a writer made. All of them
-//! can be serialised and sent to other processes.
+//! The results of planning and the input of reading: files, tasks, splits, and the files that a writer made. All of
+//! them can be serialised and sent to other processes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::expr::BoundPredicate;
 use crate::store::Location;
 use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileContent {
     /// Rows of the table.
@@ -218,7 +218,7 @@ impl std::fmt::Debug for FileMetrics {
 /// A data or delete file of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataFile {
-    /// What it holds.
+    /// The contents of the file.
     pub content: FileContent,
     /// Where it is, as recorded.
     pub path: String,
@@ -283,8 +283,9 @@ pub struct BucketFile {
     pub write_columns: Option<Vec<String>>,
 }
 
-/// Statistics of rows as Paimon records them: least and greatest values as binary rows after their number of fields,
-/// and nulls by column (`None` where not counted). Of no columns: two rows without fields.
+/// Statistics of rows as Paimon records them. `min` and `max` are binary rows of the least and greatest values, each
+/// after its number of fields. `null_counts` has the nulls of each column, `None` where they were not counted. Without
+/// columns, both rows have no fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct RowStats {
@@ -307,9 +308,9 @@ pub enum FileSource {
 pub struct NewBucketFile {
     /// The file, with [`DataFile::bucket_file`]. Its path is in the folder of its bucket, unless it is `external`.
     pub file: DataFile,
-    /// Of the key columns; of no columns in tables without primary key.
+    /// Statistics of the key columns. In tables without primary key they have no columns.
     pub key_stats: RowStats,
-    /// Of the columns in `value_stats_cols`; if that is `None`, of all columns of the file.
+    /// Statistics of the columns in `value_stats_cols`, or of all columns of the file if that is `None`.
     pub value_stats: RowStats,
     /// The columns with statistics, if not all of the file.
     pub value_stats_cols: Option<Vec<String>>,
@@ -375,23 +376,23 @@ pub struct ScanTask {
     pub length: i64,
     /// Deletes that apply.
     pub deletes: Vec<DeleteRef>,
-    /// What is left of the scan's filter on this file: `True` if its partition satisfies it.
+    /// The rest of the scan's filter on this file: `True` if the file's partition satisfies the filter.
     pub residual: Arc<BoundPredicate>,
-    /// In a changelog: what happened to its rows.
+    /// The change that this task shows, if the scan is a changelog.
     pub change: Option<Box<TaskChange>>,
     /// Files that have to be read together, this one (the first of them) included: their rows are merged by key.
     pub merge: Option<Arc<MergeSection>>,
 }
 
-/// Data files of one bucket whose keys overlap: of rows with one key, one remains. In a table without key: files that
-/// have different columns of the same rows.
+/// Data files of one bucket whose keys overlap: one of the rows with the same key remains. In a table without key:
+/// files with different columns of the same rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeSection {
     /// Sorted runs: the files of one follow each other by key and don't overlap. Each file is a task of its own,
     /// without section. In a table without key each run is one file.
     pub runs: Vec<Vec<ScanTask>>,
-    /// Where the section stands for the difference of two states: the sorted runs of the state before. Rows are those
-    /// of `runs` that are not among them.
+    /// For the difference of two states: the sorted runs of the state before. The rows are those of `runs` that are
+    /// not among them.
     pub before: Option<Vec<Vec<ScanTask>>>,
 }
 
@@ -412,13 +413,13 @@ impl ChangeOperation {
         }
     }
 
-    /// Reads what [`ChangeOperation::as_str`] returns.
+    /// Reads the text that [`ChangeOperation::as_str`] returns.
     pub fn parse(text: &str) -> Option<ChangeOperation> {
         [ChangeOperation::Insert, ChangeOperation::Delete].into_iter().find(|o| o.as_str() == text)
     }
 }
 
-/// What a commit did to the rows of a task: to all rows that its deletes leave, or to some of them.
+/// The change that a commit made to the rows of a task: to all rows that its deletes leave, or to some of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskChange {
     /// Added or removed.
@@ -431,12 +432,12 @@ pub struct TaskChange {
     /// For a `delete`, these are the deletes after the commit, and the task has those before it. For an `insert`, it
     /// is the reverse.
     pub removed_by: Option<Vec<DeleteRef>>,
-    /// Set where rows keep their ids (v3): all that the commit did, to tell rows that it only moved from those it
-    /// changed.
+    /// Set where rows keep their ids (v3). It has all changes of the commit, to distinguish rows that it only moved
+    /// from rows that it changed.
     pub commit: Option<Arc<CommitChanges>>,
 }
 
-/// Everything that a commit did, regardless of the scan's filter.
+/// All changes of a commit, regardless of the scan's filter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommitChanges {
     /// The commit's sequence number.
@@ -447,15 +448,15 @@ pub struct CommitChanges {
     pub tasks: Vec<ScanTask>,
 }
 
-/// What all tasks of a scan share: how their rows are read.
+/// The data that all tasks of a scan share to read their rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadContext {
     /// The schema of the rows, with the metadata columns that the filter or the projection names.
     pub schema: Arc<Schema>,
     /// The selected columns, in the order of the result. Structs have only the selected fields.
     pub projection: Arc<Schema>,
-    /// Columns that `schema` lacks and another schema of the table has: each a schema of nothing else. Equality
-    /// deletes may be keyed on them.
+    /// Columns that `schema` lacks and another schema of the table has. Each is in a schema of its own. Equality
+    /// deletes may use them as keys.
     pub dropped: Arc<[Schema]>,
     /// In a changelog: the filter on the columns that describe the change of a row.
     pub change_filter: Arc<BoundPredicate>,
@@ -471,7 +472,7 @@ pub struct ReadContext {
     pub keep_deleted: bool,
     /// Most rows in a batch.
     pub batch_rows: usize,
-    /// What readers of files in buckets need in addition. `None` for other tables.
+    /// The additional data for readers of files in buckets. `None` for other tables.
     pub buckets: Option<Arc<BucketContext>>,
 }
 
@@ -506,14 +507,14 @@ pub struct CommitMessage {
     pub table_uuid: String,
     /// New data and delete files; sequence numbers and snapshot ids unset.
     pub files: Vec<DataFile>,
-    /// What the files rely on, if some are deletes.
+    /// The conditions for committing the files, if some are deletes.
     pub delta: Option<RowDelta>,
-    /// The format version that the table had, if the rows were in the table before: they replace others, and from
-    /// version 3 on have their lineage as columns.
+    /// The format version of the table from which the rows come. It is set if they replace rows of the table. From
+    /// version 3 on such rows have their lineage as columns.
     pub rewrites: Option<u8>,
     /// When they were written. No earlier commit contains them.
     pub written_at: Option<WrittenAt>,
-    /// What a commit of files in buckets needs in addition. Empty for other tables.
+    /// The additional data for a commit of files in buckets. Empty for other tables.
     pub buckets: BucketMessage,
 }
 
@@ -564,7 +565,7 @@ pub struct WrittenAt {
     pub time_ms: i64,
 }
 
-/// What deletes of rows rely on, and what they replace.
+/// The conditions for committing deletes of rows, and the files that they replace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowDelta {
     /// The snapshot that the writer read; `None` for an empty table.
@@ -575,11 +576,11 @@ pub struct RowDelta {
     pub referenced: Vec<String>,
     /// Specs whose data files the equality deletes apply to. `None` means all specs, or no equality deletes.
     pub specs: Option<Vec<i32>>,
-    /// For one part of a change that relies on what all parts read: how many rows it touched.
+    /// The number of rows that a part touched, if it belongs to a change that relies on all that the parts read.
     pub part: Option<PartRows>,
 }
 
-/// How many rows a part of a change touched.
+/// The number of rows that a part of a change touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartRows {
     /// Rows that were replaced.

@@ -36,7 +36,7 @@ pub struct ViewInfo {
     pub uuid: String,
     /// Its location.
     pub location: String,
-    /// The metadata file, if the catalog tells it.
+    /// The metadata file, if the catalog reports it.
     pub metadata_location: Option<String>,
     /// The number of the version.
     pub version: i64,

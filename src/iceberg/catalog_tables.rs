@@ -47,17 +47,17 @@ impl fmt::Debug for IcebergCatalog {
 }
 
 impl IcebergCatalog {
-    /// Opens a catalog: `properties` has `type` and what the type needs.
+    /// Opens a catalog: `properties` has `type` and the properties that the type needs.
     ///
-    /// - `filesystem` (the default): `warehouse`, the root folder, which is made when something is created in it.
-    /// - `sql`: `uri` of a SQLite or PostgreSQL database, `warehouse` for new tables; `init_catalog_tables` (default
-    ///   true) makes the database's tables, `schema_version` = `v1` adds the column for views to old ones.
-    /// - `rest`: `uri` of a service with Iceberg's REST API, and what it wants to know: `warehouse`, `token` or
+    /// - `filesystem` (the default): `warehouse`, the root folder. The folder is made when something is created in it.
+    /// - `sql`: `uri` of a SQLite or PostgreSQL database, `warehouse` for new tables. `init_catalog_tables` (default
+    ///   true) makes the database's tables. `schema_version` = `v1` adds the column for views to old ones.
+    /// - `rest`: `uri` of a service with Iceberg's REST API, and the properties that it needs: `warehouse`, `token` or
     ///   `credential`.
     /// - `memory`: tables of this process alone; their files are in `warehouse`, or in a temporary folder.
     ///
     /// # Errors
-    /// As [`of_type_with`]; those of the database or server.
+    /// As [`of_type_with`]; errors of the database or server.
     pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<IcebergCatalog> {
         IcebergCatalog::open_with(name, properties, None)
     }

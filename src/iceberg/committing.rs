@@ -22,7 +22,7 @@ use crate::parallel::Cancellation;
 /// succeed.
 ///
 /// # Errors
-/// `InvalidInput` naming the property and its value, if that is not a whole number from 0 up.
+/// `InvalidInput` if a property is not a whole number from 0 up. It names the property and its value.
 fn retry_policy(properties: &BTreeMap<String, String>) -> Result<RetryPolicy> {
     let number = |key: &str, default: u64| match properties.get(key) {
         None => Ok(default),
@@ -57,7 +57,8 @@ pub(crate) trait TableChange: Send {
     /// Whether `metadata` already has the change, from any writer.
     fn is_applied(&self, metadata: &TableMetadata) -> bool;
 
-    /// Whether `metadata` has the mark of this very change. Then an attempt was published, whatever the reply was.
+    /// Whether `metadata` has the mark of this very change. Then an attempt was published, even if its reply was an
+    /// error.
     fn is_marked_in(&self, _: &TableMetadata) -> bool {
         false
     }
@@ -75,7 +76,7 @@ pub(crate) trait TableChange: Send {
     /// The new snapshot that it makes, if it makes one. Otherwise the change itself.
     fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>>;
 
-    /// Removes what attempts wrote, so that the change can be applied again. Called only while none was published.
+    /// Removes the files of attempts, so that the change can be applied again. Called only while none was published.
     fn undo(&mut self) {}
 
     /// Removes the files of attempts, and those written for the change. Called only when the commit certainly failed.
@@ -156,7 +157,7 @@ impl CommitOptions {
     /// Whether the snapshot is only staged.
     ///
     /// # Errors
-    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages. Files would be written in vain.
+    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages. Files would be written for nothing.
     pub(crate) fn check(&self, table: &IcebergTable) -> Result<bool> {
         let enabled = table.inner.metadata.properties.get(WAP_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let staged = enabled && self.snapshot_properties.get(WAP_ID).is_some_and(|id| !id.is_empty());
@@ -285,11 +286,11 @@ struct ChangeAttempts<'a> {
 /// How a publication ended, if it did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
-    /// The newest version tells.
+    /// The newest version decides.
     Open,
     /// It certainly failed.
     Failed,
-    /// Another writer published the same version. Only a later version tells.
+    /// Another writer published the same version. Only a later version decides.
     Disputed,
 }
 

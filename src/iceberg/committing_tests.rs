@@ -1,4 +1,4 @@
-//! How commits end when the store fails: known, certainly not, or unknown.
+//! The outcome of commits when the store fails: known, certainly not, or unknown.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -28,27 +28,27 @@ use crate::types::{Field, PrimitiveType, Schema};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
     None,
-    /// The file is made, and the reply gets lost.
+    /// The file is made, and the reply is lost.
     LostReply,
     /// The file is not made, and nobody knows.
     Timeout,
     Refused,
-    /// Somebody else makes the version first.
+    /// Another writer makes the version first.
     LostRace,
-    /// Somebody else makes the same version under another name, just before.
+    /// Another writer makes the same version under another name, just before.
     Forked,
     /// When the commit reads the list of manifests, the version that it began on has expired.
     Expired,
 }
 
-/// Local files; the next publication of metadata goes wrong.
+/// Local files, with a fault at the next publication of metadata.
 #[derive(Debug)]
 pub(crate) struct Faulty {
     pub fault: Mutex<Fault>,
 }
 
 impl Faulty {
-    /// Another one appends and expires what was there before.
+    /// Another writer appends, and expires the earlier snapshots.
     fn expire(&self, list: &str) -> Result<()> {
         let root = list.split("/metadata/").next().unwrap();
         let table = IcebergTable::open(root, BTreeMap::new(), false)?;
@@ -151,7 +151,7 @@ fn a_lost_reply_is_no_failure() {
     let setup = Setup::new();
     let table = setup.append(Fault::LostReply).unwrap();
     assert_eq!((table.snapshots().len(), setup.snapshots()), (1, 1));
-    // The first version and hint; the second, its list and its manifest.
+    // The first version and hint. The second version, its list and its manifest.
     assert_eq!((setup.files("metadata"), setup.files("data")), (5, 1));
 }
 
@@ -172,7 +172,7 @@ fn a_version_that_another_writer_published_too_is_unknown() {
     let e = setup.append(Fault::Forked).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::CommitStateUnknown);
     assert!(e.to_string().contains("two writers published version 2"), "{e}");
-    // The first version and the hint; ours with its list and its manifest, and the other one.
+    // The first version and the hint. Our version with its list and its manifest, and the other one.
     assert_eq!((setup.snapshots(), setup.files("metadata"), setup.files("data")), (1, 6, 1));
     assert_eq!(setup.append(Fault::None).unwrap().snapshots().len(), 2);
 }
@@ -190,7 +190,7 @@ fn a_lost_race_is_run_again_with_the_same_manifest() {
     let setup = Setup::new();
     let table = setup.append(Fault::LostRace).unwrap();
     assert!(table.metadata_location().ends_with("/v3.metadata.json"));
-    // Three versions and the hint; the list of the second attempt, and the one manifest.
+    // Three versions and the hint. The list of the second attempt, and the one manifest.
     assert_eq!((setup.files("metadata"), setup.files("data")), (6, 1));
 }
 
@@ -199,7 +199,7 @@ fn a_version_that_expires_meanwhile_is_left_for_the_next() {
     let setup = Setup::new();
     setup.append(Fault::None).unwrap();
     let table = setup.append(Fault::Expired).unwrap();
-    // The other's row and ours: the first snapshot is gone.
+    // The other writer's row and ours: the first snapshot is gone.
     assert_eq!((table.snapshots().len(), setup.files("data")), (2, 3));
     assert_eq!(table.scan(ScanRequest::default()).unwrap().count().unwrap(), 3);
 }
@@ -241,7 +241,7 @@ fn a_retry_property_that_is_no_number_is_refused_and_can_be_mended() {
     assert_eq!(e.kind(), ErrorKind::InvalidInput);
     let text = e.to_string();
     assert!(text.contains("commit.retry.min-wait-ms is 'soon'") && text.contains(&table.inner.root), "{text}");
-    // What was written for the commit is gone.
+    // The files that were written for the commit are gone.
     assert_eq!((setup.files("metadata"), setup.files("data")), (2, 0));
     let mend = Evolution::SetProperties(BTreeMap::from([("commit.retry.min-wait-ms".to_owned(), "7".to_owned())]));
     assert_eq!(table.evolve(&[mend]).unwrap().append(setup.rows(1)).unwrap().snapshots().len(), 1);

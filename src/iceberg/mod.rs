@@ -15,7 +15,7 @@
 //! 8. `rows`: delete, update, upsert, merge
 //! 9. `evolve`, `maintain`, `inspect`: change the table, maintain it, read its metadata
 //! 10. `transaction`: several changes in one commit
-//! 11. `wire`: what travels to other processes
+//! 11. `wire`: data that travels to other processes
 //! 12. `table`: the table behind the seam; `catalog_tables`: catalogs behind the seam
 
 pub mod catalog;

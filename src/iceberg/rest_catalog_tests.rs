@@ -1,4 +1,4 @@
-//! Tables of a REST catalog: requests, verdicts and odd servers.
+//! Tables of a REST catalog: requests, outcomes and unusual servers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ fn names_tables_and_namespaces() {
         catalog.create_table(&ident(&format!("db.{name}")), &schema(), NewTable::default(), &ICEBERG).unwrap();
     }
     fake.server.take_lines();
-    // Pages are followed, whether asked for or not.
+    // Pages are followed, even if the client did not ask for pages.
     let names: Vec<String> = catalog.list_tables(&["db".to_owned()]).unwrap().iter().map(|t| t.name.clone()).collect();
     assert_eq!(names, ["a", "b", "c", "t"]);
     assert_eq!(catalog.list_namespaces(&[]).unwrap().len(), 4);
@@ -279,7 +279,7 @@ fn hidden_history_proves_nothing() {
         other(&setup);
         setup.fake.fail(&format!("POST {TABLE}"), false, answer);
         match pointer.publish(&base, &commit) {
-            // Not a conflict, after which the rows would be added once more.
+            // The outcome is not a conflict. After a conflict the rows would be added again.
             Publication::Unknown(e) => assert_eq!(e.kind(), ErrorKind::Store, "{e}"),
             other => panic!("{other:?}"),
         }
@@ -383,7 +383,7 @@ fn tables_have_the_servers_credentials() {
         ],
         "labels": {"x": 1},
     });
-    // The store of a local table takes no options, so they are looked at before.
+    // The store of a local table takes no options, so they are checked before.
     let server = crate::iceberg::catalog::kinds::of_type("c", &setup.fake.properties()).unwrap();
     assert!(server.load(&ident("db.t")).is_ok());
     setup.fake.state.lock().unwrap().loaded = json!({"config": {"s3.remote-signing-enabled": "true"}});
@@ -449,7 +449,7 @@ fn the_configuration_decides() {
         "HEAD /v1/w/1/namespaces/a.b",
     ];
     assert_eq!(fake.server.take_lines(), expected);
-    // What users misspell is an error, before any request.
+    // A misspelt option is an error, before any request.
     let (fake, e) = open(json!({}), &[("s3.made-up", "x")]);
     assert!(e.unwrap_err().to_string().contains("s3.made-up") && fake.server.seen().is_empty());
 }

@@ -20,10 +20,10 @@ use crate::iceberg::spec::sort_order::sort_order_from_json;
 use crate::store::http::testing::{SeenRequest, TestAnswer, TestServer};
 use crate::types::schema_json::schema_from_json;
 
-/// What goes wrong with the next change.
+/// The fault of the next change.
 #[derive(Clone, Debug)]
 pub(crate) struct RestFault {
-    /// Whether the server makes the change before.
+    /// Whether the server makes the change before the fault.
     pub(crate) is_made: bool,
     pub(crate) answer: TestAnswer,
 }
@@ -36,11 +36,11 @@ pub(crate) struct FakeState {
     files: u64,
     /// The answer to `GET /v1/config`.
     pub(crate) config: Json,
-    /// Goes wrong with the next request whose verb and path contain the text.
+    /// The fault of the next request whose verb and path contain the text.
     pub(crate) fault: Option<(String, RestFault)>,
     /// Members of each loaded table.
     pub(crate) loaded: Json,
-    /// Shows the current snapshot only.
+    /// Whether loaded tables have the current snapshot only.
     pub(crate) hides_history: bool,
     pub(crate) has_etags: bool,
     pub(crate) needs_location: bool,

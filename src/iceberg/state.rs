@@ -75,8 +75,8 @@ impl IcebergTable {
     /// and the table is read-only.
     ///
     /// # Errors
-    /// `NotFound` for a missing table; `CorruptTable` or `Unsupported` for metadata that can't be read; `InvalidInput`
-    /// for options that no store has; the store's.
+    /// `NotFound` for a missing table. `CorruptTable` or `Unsupported` for metadata that can't be read. `InvalidInput`
+    /// for options that no store has. Errors of the store.
     pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<IcebergTable> {
         let store = store::open_store(location, &storage_options)?;
         IcebergTable::open_in(store, location, storage_options, moved)

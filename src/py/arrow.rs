@@ -32,7 +32,7 @@ use crate::rows::stream;
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
-/// What to do about data that breaks Arrow's own rules.
+/// The hint for data that breaks Arrow's own rules.
 const DAMAGED: &str = "pyarrow's array.validate(full=True) says where; put text that is not UTF-8 into a binary column";
 
 type Reader = Box<dyn RecordBatchReader + Send>;
@@ -52,8 +52,8 @@ pub(super) fn import_schema(obj: &Bound<'_, PyAny>) -> PyResult<Option<ArrowSche
     let Some(method) = obj.getattr_opt("__arrow_c_schema__")? else { return Ok(None) };
     let capsule = method.call0()?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
-    // SAFETY: a capsule of this name points at an initialised `ArrowSchema` (Arrow PyCapsule interface), which it owns
-    // and which stays valid while `capsule` lives; nothing else refers to it.
+    // SAFETY: a capsule of this name points at an initialised `ArrowSchema` (Arrow PyCapsule interface). The capsule
+    // owns it, so it stays valid while `capsule` lives. Nothing else refers to it.
     #[expect(unsafe_code, reason = "Arrow's C interface passes pointers")]
     let schema = unsafe { FFI_ArrowSchema::from_raw(pointer.as_ptr()) };
     let parsed = guarded(|| match schema.release {
@@ -292,8 +292,8 @@ fn stream_of(method: &Bound<'_, PyAny>) -> PyResult<Reader> {
     let py = method.py();
     let capsule = method.call0()?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: a capsule of this name points at an initialised `ArrowArrayStream`, which it owns and which stays valid
-    // while `capsule` lives; nothing else refers to it.
+    // SAFETY: a capsule of this name points at an initialised `ArrowArrayStream`. The capsule owns it, so it stays
+    // valid while `capsule` lives. Nothing else refers to it.
     #[expect(unsafe_code, reason = "Arrow's C interface passes pointers")]
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
     run(py, || Ok(Box::new(Imported::new(stream)?) as Reader))
@@ -357,7 +357,7 @@ impl RecordBatchReader for Imported {
     }
 }
 
-/// What a stream says about its failure.
+/// The error that a stream reports about its failure.
 fn failure(stream: &mut FFI_ArrowArrayStream, code: i32) -> ArrowError {
     // SAFETY: asked right after a call that failed; the text is null or ends with NUL, and stays until the next call.
     #[expect(unsafe_code, reason = "Arrow's C interface passes pointers")]
@@ -391,8 +391,8 @@ fn checked(cut: ArrayData) -> Result<ArrayData, ArrowError> {
     Ok(cut)
 }
 
-/// Checks the values in the buffers. It does not check where nulls are, because the table's schema says where nulls are
-/// allowed, and values under a null struct or list have no meaning. But no schema covers null entries of maps.
+/// Checks the values in the buffers. It does not check where nulls are, because the table's schema says where nulls
+/// are allowed. Values under a null struct or list have no meaning. But no schema covers null entries of maps.
 fn check_values(data: &ArrayData) -> Result<(), ArrowError> {
     data.validate_values()?;
     if matches!(data.data_type(), DataType::Map(_, _)) && data.child_data().iter().any(|c| c.null_count() > 0) {
@@ -550,8 +550,8 @@ fn batch_of(method: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = method.call0()?.extract()?;
     let schema = schema.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
     let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
-    // SAFETY: capsules of these names point at initialised structs, which they own and which stay valid while they
-    // live; the schema describes the array (Arrow PyCapsule interface), as `from_ffi` requires.
+    // SAFETY: capsules of these names point at initialised structs. The capsules own them, so they stay valid while
+    // the capsules live. The schema describes the array (Arrow PyCapsule interface), as `from_ffi` requires.
     #[expect(unsafe_code, reason = "Arrow's C interface passes pointers")]
     let imported = guarded(|| unsafe {
         let (schema, array) = (FFI_ArrowSchema::from_raw(schema.as_ptr()), FFI_ArrowArray::from_raw(array.as_ptr()));

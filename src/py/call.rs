@@ -15,8 +15,8 @@ pub(super) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Se
     run_watched(py, &Watch::new(), work)
 }
 
-/// As [`run`], for `work` that shares `watch` with others. A signal's exception wins over the error that it
-/// caused. It also wins over a result, which may contain that error.
+/// As [`run`], for `work` that shares `watch` with others. A signal's exception wins over the error that it caused. It
+/// also wins over a result, which may contain that error.
 pub(super) fn run_watched<T: Send>(
     py: Python<'_>,
     watch: &Watch,

@@ -28,8 +28,8 @@ pub(super) fn py_is_secret_option(name: &str) -> bool {
     is_secret_option(name)
 }
 
-/// The error for an exception: of the same kind if it is one of Frazil's. Other exceptions, such as that of Ctrl-C,
-/// come back as they are where the error leaves Rust.
+/// The error for an exception. If the exception is one of Frazil's, the error has the same kind. Other exceptions,
+/// such as that of Ctrl-C, come back as they are where the error leaves Rust.
 pub(super) fn from_exception(py: Python<'_>, exception: PyErr) -> Error {
     let value = exception.value(py);
     let kind = value.getattr("kind").and_then(|kind| kind.extract::<String>());

@@ -105,7 +105,8 @@ impl PyMaintenanceParts {
         PyMaintenanceParts { table }
     }
 
-    /// Plans a compaction. Returns the newest version, the snapshot that is read, the groups, and what they remove.
+    /// Plans a compaction. Returns the newest version, the snapshot that is read, the groups, and the counts of files
+    /// that they remove.
     fn plan_compaction(
         &self,
         py: Python<'_>,
@@ -134,7 +135,7 @@ impl PyMaintenanceParts {
         Ok(message.into())
     }
 
-    /// Commits what the parts of groups wrote.
+    /// Commits the files that the parts of groups wrote.
     fn commit_compaction(
         &self,
         py: Python<'_>,
@@ -149,8 +150,8 @@ impl PyMaintenanceParts {
         Ok((table.into(), done.into()))
     }
 
-    /// Plans a rewrite of position deletes. Returns the newest version, the snapshot that is read, the parts, and what
-    /// they remove.
+    /// Plans a rewrite of position deletes. Returns the newest version, the snapshot that is read, the parts, and the
+    /// counts of files that they remove.
     fn plan_delete_rewrite(
         &self,
         py: Python<'_>,
@@ -174,7 +175,7 @@ impl PyMaintenanceParts {
         Ok(self.run(py, |parts| parts.rewrite_deletes_part(since, part, &writer.read()))?.into())
     }
 
-    /// Commits what the parts of a rewrite of position deletes wrote.
+    /// Commits the files that the parts of a rewrite of position deletes wrote.
     fn commit_delete_rewrite(
         &self,
         py: Python<'_>,

@@ -1,8 +1,8 @@
 //! The Python face: converts arguments, detaches from the interpreter, calls the crate, converts back. No logic lives
 //! here; words, types and documentation for users are in `python/frazil`.
 //!
-//! [`module`] lists what Python sees. [`call`] is the only way into the crate, [`arrow`] the only place with `unsafe`,
-//! [`errors`] the map to exceptions.
+//! [`module`] lists the names that Python sees. [`call`] is the only way into the crate, [`arrow`] the only place
+//! with `unsafe`, [`errors`] the map to exceptions.
 
 mod arrow;
 mod call;

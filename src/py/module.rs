@@ -1,4 +1,4 @@
-//! The compiled module `frazil._core`: what Python sees, and its allocator on Linux.
+//! The compiled module `frazil._core`: its contents in Python, and its allocator on Linux.
 
 use pyo3::prelude::*;
 

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use super::errors::to_exception;
 use crate::error::Error;
 
-/// What `__reduce__` returns: a class's `from_json` and its argument.
+/// The result of `__reduce__`: a class's `from_json` and its argument.
 pub(super) type Pickled<'py> = (Bound<'py, PyAny>, (String,));
 
 /// The text of a method that reads JSON.

@@ -45,7 +45,7 @@ pub(super) struct PyScan {
 }
 
 impl PyScan {
-    /// What was found for a verb, or an `Unsupported` error that names it.
+    /// The implementation that was found for a verb, or an `Unsupported` error that names it.
     fn required<T>(&self, verb: &str, found: Option<T>) -> Result<T> {
         self.inner.format().required(verb, found)
     }
@@ -206,8 +206,8 @@ impl PyScan {
 /// Most tasks fetched from the planner at once.
 const MOST_AHEAD: usize = 1024;
 
-/// Tasks fetched ahead of the consumer, in growing batches: the first comes at once, and a long plan does not detach
-/// from the interpreter for each of them.
+/// Tasks fetched ahead of the consumer, in growing batches. The first comes at once. A long plan does not detach from
+/// the interpreter for each task.
 struct PyAhead {
     tasks: Option<TaskSource>,
     ready: VecDeque<Result<task::ScanTask>>,

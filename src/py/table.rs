@@ -145,7 +145,7 @@ impl PyTable {
         Ok(run(py, || self.inner.refs())?.into_iter().map(Into::into).collect())
     }
 
-    /// Which rows the commits with each schema bring, by the ids of the schemas.
+    /// The rows that the commits with each schema bring, by the ids of the schemas.
     fn commit_rows(&self, py: Python<'_>) -> PyResult<BTreeMap<i64, PyCommitRows>> {
         Ok(run(py, || self.inner.commit_rows())?.into_iter().map(|(id, rows)| (id, rows.into())).collect())
     }
@@ -154,7 +154,7 @@ impl PyTable {
         Ok(run(py, || self.inner.evolve(&[change.read()?]))?.into())
     }
 
-    /// One action of maintenance. Returns the table at its new version, and what was done.
+    /// Runs one action of maintenance. Returns the table at its new version, and the action's result.
     fn maintain(&self, py: Python<'_>, action: &PyMaintenance) -> PyResult<(PyTable, PyMaintained)> {
         let (table, done) = run(py, || self.inner.maintain(&action.read()?))?;
         Ok((table.into(), done.into()))

@@ -20,7 +20,7 @@ use crate::rows::seam;
 /// Changes to be committed together; `frazil.Transaction` wraps it.
 #[pyclass(name = "Transaction", frozen, module = "frazil._core")]
 pub(super) struct PyTransaction {
-    /// `None` after it has ended.
+    /// `None` after the transaction has ended.
     inner: Mutex<Option<Box<dyn seam::Transaction>>>,
 }
 
@@ -33,7 +33,7 @@ impl From<Box<dyn seam::Transaction>> for PyTransaction {
 impl Drop for PyTransaction {
     fn drop(&mut self) {
         let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        // It removes files, which may take long; others go on meanwhile.
+        // The call removes files, which may take long. Other threads run meanwhile.
         if inner.is_some() {
             let _ = Python::try_attach(|py| py.detach(move || drop(inner)));
         }

@@ -1,4 +1,4 @@
-//! Opens catalogs: chooses which formats a catalog has.
+//! Opens catalogs: chooses the formats that a catalog has.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::store::http::auth::HeaderProvider;
 /// The formats that tables can be created in.
 pub const FORMATS: [&TableFormat; 2] = [&ICEBERG, &PAIMON];
 
-/// Opens a catalog: `properties` has `type` and what the type needs, see [`IcebergCatalog::open`]. A file-system
-/// catalog has tables of Paimon too.
+/// Opens a catalog: `properties` has `type` and the properties that the type needs, see [`IcebergCatalog::open`]. A
+/// file-system catalog has tables of Paimon too.
 ///
 /// # Errors
-/// `InvalidInput` if a property that the type needs is missing; `Unsupported` for other types of catalogs, databases or
-/// storage; those of the database.
+/// `InvalidInput` if a property that the type needs is missing. `Unsupported` for other types of catalogs, databases
+/// or storage. Errors of the database.
 pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<Arc<dyn Catalog>> {
     open_with(name, properties, None)
 }

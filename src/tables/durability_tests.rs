@@ -1,8 +1,8 @@
-//! What a table has after a crash at any point of a commit.
+//! The state of a table after a crash at any point of a commit.
 //!
-//! The steps of a commit on the local disk are recorded. Each state that a crash may leave is then built in a folder of
-//! its own: some first steps, where those that were not synced may be missing. The table must open there,
-//! with the old rows or with the new ones, and once the commit returned with the new ones.
+//! The steps of a commit on the local disk are recorded. Each state that a crash may leave is then built in a folder
+//! of its own. It has some of the first steps, where those that were not synced may be missing. The table must open
+//! there, with the old rows or with the new ones. Once the commit returned, it must have the new ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ fn rows_of(disk: &Disk, root: &Path, location: &str) -> Result<u64, String> {
     }
     for (path, bytes) in disk {
         let folder = if bytes.is_none() { path } else { path.parent().unwrap() };
-        // What is in a folder whose name was lost is lost with it.
+        // If the name of a folder is lost, its contents are lost too.
         let lost = path.ancestors().skip(1).take_while(|p| *p != root).any(|p| !disk.contains_key(p));
         if !lost {
             std::fs::create_dir_all(folder).unwrap();

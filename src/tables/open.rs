@@ -28,7 +28,7 @@ pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bo
     Ok(Arc::new(IcebergTable::open_in(store, location, storage_options, moved)?))
 }
 
-/// The Paimon table in a folder; none for a user who may read files by name but not list them.
+/// The Paimon table in a folder. `None` for a user who may read files by name but not list them.
 fn paimon_at(
     store: &Arc<dyn Store>,
     location: &str,

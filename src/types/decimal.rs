@@ -1,6 +1,6 @@
 //! Decimals as unscaled 128-bit integers: text and minimal big-endian bytes.
 
-/// The text of `unscaled` with `scale` digits behind the point, as in `-0.05`.
+/// The text of `unscaled` with `scale` digits after the point, as in `-0.05`.
 pub fn format_decimal(unscaled: i128, scale: u8) -> String {
     let digits = unscaled.unsigned_abs().to_string();
     let scale = scale as usize;
@@ -10,8 +10,8 @@ pub fn format_decimal(unscaled: i128, scale: u8) -> String {
     if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
 }
 
-/// Unscaled value of `text` at exactly `scale` digits behind the point; `None` if it is not a number, does not fit 38
-/// digits, or has more digits than that which are not zero. Takes exponents (`2E+20`), as Java writes them.
+/// Unscaled value of `text` at exactly `scale` digits after the point. `None` if it is not a number, does not fit 38
+/// digits, or has further digits that are not zero. Takes exponents (`2E+20`), as Java writes them.
 pub fn parse_decimal(text: &str, scale: u8) -> Option<i128> {
     let (unscaled, digits_behind) = parse_exact(text)?;
     rescale(unscaled, digits_behind, scale as i32)

@@ -20,8 +20,8 @@ pub fn murmur3_seeded(seed: u32, bytes: &[u8]) -> u32 {
 
 /// The hash of a value of type `ty`, or `None` where the type can't be hashed.
 ///
-/// Integers, dates and times hash as longs, so that promotion keeps the bucket; nanosecond timestamps hash as
-/// microseconds (floored); decimals by their minimal bytes.
+/// Integers, dates and times hash as longs, so that promotion keeps the bucket. Nanosecond timestamps hash as
+/// microseconds (floored), and decimals as their minimal bytes.
 pub fn hash_value(v: ValueRef<'_>, ty: &PrimitiveType) -> Option<u32> {
     let long = |v: i64| murmur3_bytes(&v.to_le_bytes());
     Some(match v {

@@ -81,8 +81,8 @@ fn mix_word(h: u32, word: u32, whole: bool) -> u32 {
 
 /// A number of buckets, prepared for many hashes. It avoids a division per hash.
 ///
-/// A hash has 31 bits, so the quotient by any divisor is exactly the product with a rounded-up 32-bit reciprocal,
-/// shifted (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", theorem 4.2).
+/// A hash has 31 bits. So the quotient by any divisor is exactly the product with a rounded-up 32-bit reciprocal,
+/// shifted. Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication", theorem 4.2.
 #[derive(Clone, Copy, Debug)]
 pub struct Buckets {
     count: u32,
@@ -130,7 +130,7 @@ mod tests {
             prop_assert_eq!(kernel_long(v), murmur3_seeded(0, &v.to_le_bytes()));
         }
 
-        /// Of every width: a random number shifted down by a random count of bits.
+        /// Numbers of every width: a random number is shifted down by a random count of bits.
         #[test]
         fn decimals_and_uuids_equal_the_murmur3_crate(v: i128, bits in 0u32..128, bytes: [u8; 16]) {
             prop_assert_eq!(kernel_decimal(v >> bits), murmur3_seeded(0, &decimal::minimal_bytes(v >> bits)));

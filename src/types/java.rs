@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use super::temporal::format_date;
 
-/// Compares as Java's `Double.compare`: -0.0 is below 0.0, all NaNs are one and above the rest.
+/// Compares as Java's `Double.compare`: -0.0 is below 0.0. All NaNs are equal and above the rest.
 pub(crate) fn compare_doubles(a: f64, b: f64) -> Ordering {
     match (a.is_nan(), b.is_nan()) {
         (false, false) => a.total_cmp(&b),
@@ -24,7 +24,7 @@ pub(crate) fn float_text(v: f32) -> String {
     real_text(f64::from(v), &format!("{:e}", v.abs()))
 }
 
-/// The shortest digits that name a number, laid out as Java does: without exponent from 0.001 up to ten millions.
+/// The shortest digits of a number, laid out as in Java: without exponent from 0.001 up to ten millions.
 fn real_text(v: f64, shortest: &str) -> String {
     if v.is_nan() {
         return "NaN".to_owned();
@@ -52,8 +52,7 @@ fn real_text(v: f64, shortest: &str) -> String {
     }
 }
 
-/// `22:31:08` of the milliseconds of a day, and no more digits of the fraction than wanted, up to the last that is not
-/// zero.
+/// `22:31:08` of the milliseconds of a day. The fraction has at most the wanted digits, without zeros at the end.
 pub(crate) fn time_text(millis: i64, digits: u32) -> String {
     let millis = millis.rem_euclid(86_400_000);
     let seconds = millis / 1000;
@@ -72,7 +71,7 @@ pub(crate) fn time_text(millis: i64, digits: u32) -> String {
     out
 }
 
-/// `2017-11-16 22:31:08`, and the fraction: all its digits, but no more zeros at the end than make it so long.
+/// `2017-11-16 22:31:08`, and all digits of the fraction. Zeros at the end fill it up to the wanted length only.
 pub(crate) fn timestamp_text(units: i64, per_second: i64, digits: u32) -> String {
     let seconds = units.div_euclid(per_second);
     let nanos = units.rem_euclid(per_second) * (1_000_000_000 / per_second);

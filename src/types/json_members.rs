@@ -14,7 +14,7 @@ pub(crate) fn as_int(json: &Json) -> Option<i32> {
     json.as_i64().and_then(|v| i32::try_from(v).ok())
 }
 
-/// An object that is read in place. One text words all problems of a member.
+/// An object that is read in place. One function makes the error for all problems of a member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JsonMembers<'j> {
     map: Option<&'j Map<String, Json>>,
@@ -22,8 +22,8 @@ pub(crate) struct JsonMembers<'j> {
 }
 
 impl<'j> JsonMembers<'j> {
-    /// The members of `json`, which has none if it is not an object. `wrong` is the error about the member of a name:
-    /// it is missing or of another type.
+    /// The members of `json`. If it is not an object, it has no members. `wrong` makes the error about the member of a
+    /// name: it is missing or of another type.
     pub(crate) fn of(json: &'j Json, wrong: fn(&str) -> Error) -> JsonMembers<'j> {
         JsonMembers { map: json.as_object(), wrong }
     }
@@ -51,7 +51,7 @@ impl<'j> JsonMembers<'j> {
     /// A required member of any type, null included.
     ///
     /// # Errors
-    /// The object's own if it is absent.
+    /// The object's error if it is absent.
     pub(crate) fn required(self, key: &str) -> Result<&'j Json> {
         self.get(key).ok_or_else(|| self.wrong(key))
     }
@@ -64,7 +64,7 @@ impl<'j> JsonMembers<'j> {
     /// A required 64-bit integer.
     ///
     /// # Errors
-    /// The object's own if it is absent, something else or out of range.
+    /// The object's error if it is absent, something else or out of range.
     pub(crate) fn long(self, key: &str) -> Result<i64> {
         self.any_long(key).ok_or_else(|| self.wrong(key))
     }
@@ -85,7 +85,7 @@ impl<'j> JsonMembers<'j> {
     /// A 32-bit integer that may be absent or null.
     ///
     /// # Errors
-    /// The object's own if it is something else or out of range.
+    /// The object's error if it is something else or out of range.
     pub(crate) fn given_int(self, key: &str) -> Result<Option<i32>> {
         self.given(key).map(|json| as_int(json).ok_or_else(|| self.wrong(key))).transpose()
     }
@@ -93,20 +93,20 @@ impl<'j> JsonMembers<'j> {
     /// A required list of 32-bit integers.
     ///
     /// # Errors
-    /// The object's own if it is absent or something else.
+    /// The object's error if it is absent or something else.
     pub(crate) fn ints(self, key: &str) -> Result<Vec<i32>> {
         self.list(key)?.iter().map(|json| as_int(json).ok_or_else(|| self.wrong(key))).collect()
     }
 
-    /// A truth value; `None` for anything else.
+    /// A boolean; `None` for anything else.
     pub(crate) fn any_flag(self, key: &str) -> Option<bool> {
         self.get(key)?.as_bool()
     }
 
-    /// A required truth value.
+    /// A required boolean.
     ///
     /// # Errors
-    /// The object's own if it is absent or something else.
+    /// The object's error if it is absent or something else.
     pub(crate) fn flag(self, key: &str) -> Result<bool> {
         self.any_flag(key).ok_or_else(|| self.wrong(key))
     }
@@ -119,7 +119,7 @@ impl<'j> JsonMembers<'j> {
     /// A required string.
     ///
     /// # Errors
-    /// The object's own if it is absent or something else.
+    /// The object's error if it is absent or something else.
     pub(crate) fn string(self, key: &str) -> Result<&'j str> {
         self.any_string(key).ok_or_else(|| self.wrong(key))
     }
@@ -127,7 +127,7 @@ impl<'j> JsonMembers<'j> {
     /// A required list.
     ///
     /// # Errors
-    /// The object's own if it is absent or something else.
+    /// The object's error if it is absent or something else.
     pub(crate) fn list(self, key: &str) -> Result<&'j [Json]> {
         self.get(key).and_then(Json::as_array).map(Vec::as_slice).ok_or_else(|| self.wrong(key))
     }
@@ -135,7 +135,7 @@ impl<'j> JsonMembers<'j> {
     /// A required list of strings.
     ///
     /// # Errors
-    /// The object's own if it is absent or something else.
+    /// The object's error if it is absent or something else.
     pub(crate) fn strings(self, key: &str) -> Result<Vec<String>> {
         let texts = self.list(key)?.iter().map(|text| text.as_str().map(str::to_owned));
         texts.collect::<Option<_>>().ok_or_else(|| self.wrong(key))
@@ -144,7 +144,7 @@ impl<'j> JsonMembers<'j> {
     /// A required object of strings. Values of other types are left out.
     ///
     /// # Errors
-    /// The object's own if it is absent or something else.
+    /// The object's error if it is absent or something else.
     pub(crate) fn texts(self, key: &str) -> Result<BTreeMap<String, String>> {
         let members = self.get(key).and_then(Json::as_object).ok_or_else(|| self.wrong(key))?;
         Ok(members.iter().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect())

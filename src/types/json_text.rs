@@ -1,12 +1,12 @@
 //! Reads the text of JSON: with a byte-order mark or without, and nested as deep as Java's library takes it.
 //!
-//! `serde_json` refuses more than 127 levels, and a column of 44 structs in one another has more. Jackson, which Java
+//! `serde_json` refuses more than 127 levels, and a column of 44 nested structs has more. Jackson, which Java
 //! Iceberg and Paimon read with, takes 1,000. Texts that are nested deeper than `serde_json` takes are read without
 //! recursion, so they can't exhaust the stack.
 //!
-//! `serde_json` can read them without its limit, but then it takes about 1 KiB of stack for each level, and 2.6 KiB in
-//! debug builds. A column of 128 levels has 384 levels of JSON. They fit into the 2 MiB of our threads, but not with
-//! certainty into the 512 KiB that a thread of Python may have with musl.
+//! Without its limit, `serde_json` can read them. But then it takes about 1 KiB of stack for each level, and 2.6 KiB
+//! in debug builds. A column of 128 levels has 384 levels of JSON. They fit into the 2 MiB of our threads. A thread of
+//! Python may have only 512 KiB with musl, which may not be enough.
 
 use serde_json::{Map, Value as Json};
 
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// The levels that Jackson takes.
 const MOST_LEVELS: usize = 1_000;
 
-/// The levels that `serde_json` takes, with some to spare.
+/// The levels that `serde_json` takes, minus a few.
 const FEW_LEVELS: usize = 100;
 
 /// The UTF-8 form of the byte-order mark. Some editors and engines write it before a text.
@@ -37,7 +37,7 @@ pub fn parse(text: &[u8]) -> Result<Json> {
     Parser { text, at: 0 }.parse()
 }
 
-/// The most arrays and objects in one another.
+/// The most nested arrays and objects.
 fn levels(text: &[u8]) -> usize {
     let (mut now, mut most, mut in_string, mut escaped) = (0usize, 0, false, false);
     for byte in text {
@@ -92,7 +92,7 @@ impl Parser<'_> {
                 }
                 _ => self.leaf()?,
             };
-            // Each value may close what it is in.
+            // Each value may close the value around it.
             loop {
                 let Some(mut parent) = open.pop() else { return self.end().map(|()| value) };
                 let (closing, is_object) = match &mut parent {
@@ -136,14 +136,14 @@ impl Parser<'_> {
         self.text.get(self.at).copied().ok_or_else(|| self.flaw())
     }
 
-    /// Whether the next byte is this one. It is passed over then.
+    /// Whether the next byte is this one. If so, it is skipped.
     fn takes(&mut self, byte: u8) -> Result<bool> {
         let is_it = self.next()? == byte;
         self.at += usize::from(is_it);
         Ok(is_it)
     }
 
-    /// The name of a member, and the colon behind it.
+    /// The name of a member, and the colon after it.
     fn name(&mut self) -> Result<String> {
         self.next()?;
         match (self.leaf()?, self.takes(b':')?) {
@@ -152,7 +152,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A string, number, truth value or null.
+    /// A string, number, boolean or null.
     fn leaf(&mut self) -> Result<Json> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let length = match rest.first() {

@@ -1,8 +1,8 @@
-//! All reserved field ids, and the columns that rows have in addition to those of their table: the row's place, whether
-//! it is deleted, its change in a changelog, and its lineage.
+//! All reserved field ids, and the columns that rows have in addition to those of their table. These are the row's
+//! place, whether it is deleted, its change in a changelog, and its lineage.
 //!
-//! Source: Iceberg specification, "Reserved Field IDs"; names, ids and types as Java's `MetadataColumns`. The ids that
-//! Paimon's files have are those of Java's `SpecialFields`. Negative ids are our own: no column of a table has one.
+//! Source: Iceberg specification, "Reserved Field IDs"; names, ids and types as in Java's `MetadataColumns`. The ids
+//! in Paimon's files are those of Java's `SpecialFields`. Negative ids are our own: no column of a table has one.
 
 use super::schema::{Field, FieldId, PrimitiveType, Type};
 
@@ -40,10 +40,10 @@ pub const ROW_ID: FieldId = i32::MAX - 107;
 /// Field id of `_last_updated_sequence_number`.
 pub const LAST_UPDATED: FieldId = i32::MAX - 108;
 
-/// Field id of `_SEQUENCE_NUMBER` in Paimon's files: which of the rows with one key came later, or the commit that
-/// changed a row last.
+/// Field id of `_SEQUENCE_NUMBER` in Paimon's files. It orders the rows with one key, or is the commit that last
+/// changed a row.
 pub const STORED_SEQUENCE_NUMBER: FieldId = i32::MAX - 1;
-/// Field id of `_VALUE_KIND` in files of Paimon tables with a key: whether a row is added or taken away.
+/// Field id of `_VALUE_KIND` in files of Paimon tables with a key: whether a row is added or removed.
 pub const STORED_VALUE_KIND: FieldId = i32::MAX - 2;
 /// Field id of `_ROW_ID` in Paimon's files.
 pub const STORED_ROW_ID: FieldId = i32::MAX - 5;
@@ -54,7 +54,7 @@ pub const DERIVED_ID_BASE: FieldId = i32::MAX / 4;
 
 /// The id that readers give to `_SEQUENCE_NUMBER`. In files, other columns can have the id that it has there.
 pub(crate) const SEQUENCE_ID: FieldId = -2;
-/// The id that readers give to `_VALUE_KIND`: whether a row is added (0, 2) or taken away (1, 3).
+/// The id that readers give to `_VALUE_KIND`: whether a row is added (0, 2) or removed (1, 3).
 pub(crate) const KIND_ID: FieldId = -3;
 /// The id that writers give to a column with the bucket of each row.
 pub(crate) const BUCKET_ID: FieldId = -10;

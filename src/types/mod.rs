@@ -8,8 +8,7 @@
 //! - `java`: how Java prints and orders values
 //! - `json`: single values as JSON
 //! - `json_members`: members of JSON objects, read one by one
-//! - `metadata_columns`: all reserved field ids, and the columns that rows have in addition to those of their
-//!   table: the row's place, whether it is deleted, its change in a changelog, and its lineage
+//! - `metadata_columns`: all reserved field ids, and the columns that rows have in addition to those of their table
 //! - `json_text`: reads the text of JSON, nested as deep as Java reads it
 //! - `name_mapping`: names that columns have in files without field ids
 //! - `options`: table options as text, read as Java's `Options` class reads them

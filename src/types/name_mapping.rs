@@ -12,19 +12,19 @@ use super::json_text;
 use super::schema::{Field, FieldId, Schema};
 use crate::error::{Error, Result};
 
-/// How deep a mapping may nest.
+/// The deepest nesting of a mapping.
 const MAX_DEPTH: usize = 100;
 
 /// The columns in one place of a file (at the top, or in one column) by their names there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NameMapping(HashMap<String, MappedField>);
 
-/// What a name in a file stands for.
+/// The column that a name in a file stands for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MappedField {
     /// The column's field id; `None` for a column that the table does not have.
     pub id: Option<FieldId>,
-    /// What is below the column: of a struct its members, of a list `element`, of a map `key` and `value`.
+    /// The names below the column: the members of a struct, `element` of a list, `key` and `value` of a map.
     pub fields: NameMapping,
 }
 
@@ -38,7 +38,7 @@ impl NameMapping {
         from_json(&json, 0)
     }
 
-    /// Each column by its own name alone: what is assumed of Avro and ORC files where the table has no mapping.
+    /// Each column by its own name alone. This is assumed for Avro and ORC files where the table has no mapping.
     pub fn of_names(fields: &[Field]) -> NameMapping {
         NameMapping::of(&fields.iter().collect::<Vec<_>>())
     }
@@ -54,7 +54,7 @@ impl NameMapping {
         Json::Array(schema.fields.iter().map(mapped_json).collect()).to_string()
     }
 
-    /// What a name stands for, case-sensitively. A dot in it is a part of it.
+    /// The column that a name stands for, case-sensitively. A dot in the name is a part of it.
     pub fn find(&self, name: &str) -> Option<&MappedField> {
         self.0.get(name)
     }

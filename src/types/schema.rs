@@ -207,7 +207,7 @@ impl fmt::Display for Field {
     }
 }
 
-/// A table's columns at one time. Immutable and cheap to share behind an [`Arc`].
+/// A table's columns at one time. Immutable and cheap to share in an [`Arc`].
 #[derive(Clone, Debug)]
 pub struct Schema {
     /// `schema-id`; 0 if the format does not have one.

@@ -12,7 +12,7 @@ use super::json_text;
 use super::schema::{Field, FieldId, PrimitiveType, Schema, Type};
 use crate::error::{Error, Result};
 
-/// Types nest at most so deep; a hostile file can't exhaust the stack of a thread.
+/// The deepest nesting of types, so that a hostile file can't exhaust the stack of a thread.
 const MAX_DEPTH: usize = 128;
 
 /// The deepest type of a column that a table is made with. Files of every format hold such columns.

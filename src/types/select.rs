@@ -8,9 +8,10 @@ use super::schema::{Field, FieldId, Schema, Type};
 use super::suggest::suggestion_hint;
 use crate::error::{Error, Result};
 
-/// The schema pruned to `columns`, top-level columns in the order asked for. A path into a struct keeps the nesting,
-/// the struct pruned to what was selected of it in the table's order; a column selected whole wins over its parts. As
-/// in Java, members that a filter asks about (`filtered`) stay in a struct if anything in it is selected.
+/// The schema pruned to `columns`, with top-level columns in the order of `columns`. A path into a struct keeps the
+/// nesting. The struct is pruned to its selected members, in the table's order. A column that is selected whole wins
+/// over its parts. As in Java, members that a filter asks about (`filtered`) stay in a struct if anything in it is
+/// selected.
 ///
 /// # Errors
 /// `InvalidInput` for a column that does not exist, naming those that do.
@@ -63,8 +64,8 @@ pub fn prune_to(schema: &Schema, ids: &[FieldId]) -> Schema {
     Schema::new(schema.id, fields, Vec::new())
 }
 
-/// The primitive columns that `schema` lacks and others have, not those inside lists and maps: for each a schema of
-/// nothing else, all optional, as the last of `others` has it.
+/// The primitive columns that `schema` lacks and others have, except those inside lists and maps. Each is in a schema
+/// of its own, where all fields are optional. If several of `others` have a column, the last one counts.
 pub fn dropped<'a>(schema: &Schema, others: impl DoubleEndedIterator<Item = &'a Schema>) -> Vec<Schema> {
     let mut out: BTreeMap<FieldId, Schema> = BTreeMap::new();
     for other in others.rev() {
@@ -112,7 +113,7 @@ pub fn column_hint(schema: &Schema, column: &str) -> String {
     suggestion_hint(&paths, &own.map(|f| f.name.as_str()).take(50).collect::<Vec<_>>(), column)
 }
 
-/// The field cut to the wanted ids; `None` if nothing of it is wanted.
+/// The field cut to the wanted ids. `None` if none of its ids is wanted.
 fn prune(field: &Field, wanted: &HashSet<FieldId>) -> Option<Field> {
     if wanted.contains(&field.id) {
         return Some(field.clone());

@@ -78,7 +78,7 @@ pub fn format_timestamp(units: i64, units_per_second: i64) -> String {
 
 /// `2017-11-16T22:31:08[.fraction]Z` of milliseconds since the epoch.
 pub fn format_instant(millis: i64) -> String {
-    // In seconds, so that no time is too far off for its microseconds.
+    // The value is formatted in seconds, because microseconds could overflow.
     let (seconds, rest) = (millis.div_euclid(1000), millis.rem_euclid(1000));
     let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}") };
     format!("{}{fraction}Z", format_timestamp(seconds, 1))
@@ -128,8 +128,8 @@ pub fn parse_time(text: &str, units_per_second: i64) -> Option<i64> {
 
 /// Units from the epoch of `2017-11-16T22:31:08.123+01:00` and whether it had a zone.
 ///
-/// The date and time may be parted by `T` or a space, the time may be absent, the zone may be `Z`, `±hh:mm`, `±hhmm`,
-/// `±hh` or ` UTC`.
+/// The date and time may be separated by `T` or a space, and the time may be absent. The zone may be `Z`, `±hh:mm`,
+/// `±hhmm`, `±hh` or ` UTC`.
 pub fn parse_timestamp(text: &str, units_per_second: i64) -> Option<(i64, bool)> {
     let text = text.trim();
     let at = text.get(1..)?.find(['T', 't', ' ']).map(|i| i + 1);

@@ -1,7 +1,7 @@
 //! Types as text: `long`, `decimal(9, 2)`, `list<string>`, `map<string, long>`, `struct<a: int, b: required date>`.
 //!
-//! Reads what [`Type`] displays. It also reads members without ids, and `array` for `list`. Elements and values are
-//! optional.
+//! Reads the text that [`Type`] displays. It also reads members without ids, and `array` for `list`. Elements and
+//! values are optional.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::schema::{Field, Type};
 use super::schema_json::parse_primitive;
 use crate::error::{Error, Result};
 
-/// How deep a text may nest.
+/// The deepest nesting of a text.
 const MAX_DEPTH: usize = 100;
 
 /// Reads a type. Ids that the text leaves out are 0; the user of the type assigns new ones.
@@ -75,7 +75,7 @@ impl<'a> TypeReader<'a> {
         Ok(ty)
     }
 
-    /// Takes what stands before the next `<`, `>` or comma outside of brackets.
+    /// Takes the text before the next `<`, `>` or comma outside brackets.
     fn leaf(&mut self) -> &'a str {
         let mut brackets = 0_usize;
         let end = self.rest.find(|c: char| {
@@ -123,7 +123,7 @@ impl<'a> TypeReader<'a> {
         Ok(Field::new(id, name, required, self.ty(depth + 1)?))
     }
 
-    /// A name with the colon behind it.
+    /// A name with the colon after it.
     fn name(&mut self) -> Result<String> {
         let (name, rest) = self.rest.split_once(':').ok_or_else(|| self.bad())?;
         self.rest = rest;

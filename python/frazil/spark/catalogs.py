@@ -1,7 +1,7 @@
 """Tables by their location or by their name in a catalog that Spark's settings describe.
 
 `spark.frazil.catalog.prod.uri` is the property `uri` of the catalog `prod`, and `spark.frazil.catalog.prod` its type.
-PyIceberg's configuration gives what the settings don't.
+PyIceberg's configuration gives the properties that the settings don't give.
 """
 
 from __future__ import annotations

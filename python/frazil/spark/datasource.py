@@ -5,7 +5,7 @@ catalogs. So do the settings `spark.frazil.catalog.prod.uri` and so on, which `r
 
 Read options are `columns` (names separated by commas, or a JSON list) and `filter`. One of `snapshot-id`, `branch`,
 `tag` and `as-of-timestamp` chooses a version. A timestamp is in milliseconds since the epoch or in ISO form, in UTC if
-it has no zone. `start-snapshot-id` and `end-snapshot-id` read what was appended after the first and up to the second.
+it has no zone. `start-snapshot-id` and `end-snapshot-id` read rows appended after the first and up to the second.
 `split-size`, `lookback` and `file-open-cost` control packing. `max-plan-bytes`, `plan-cache` and `plan-cache-bytes` are
 those of scans. Options with a dot in their name go to the store. Spark passes on neither columns nor filters, so give
 both here. `frazil.spark.read` and `frazil.spark.sql` are faster.

@@ -1,4 +1,4 @@
-"""What tables and scans ask of Spark: see `frazil.engines.SparkEngine`."""
+"""The work that tables and scans leave to Spark: see `frazil.engines.SparkEngine`."""
 
 from frazil.spark.maintenance import compact, remove_orphan_files, rewrite_position_deletes
 from frazil.spark.read import read_scan

@@ -96,7 +96,7 @@ class _Compaction:
         self._last = result(Compacted, done)
 
     def added_to(self, done: Compacted) -> Compacted:
-        """A result plus what the last commit did."""
+        """A result plus that of the last commit."""
         counted = ("rewritten_files", "rewritten_bytes", "added_files", "added_bytes", "commits")
         return done._replace(**{name: getattr(done, name) + getattr(self._last, name) for name in counted})
 

@@ -84,7 +84,7 @@ def sql(
 
 @dataclass(frozen=True)
 class _Need:
-    """What a query reads of a table."""
+    """The part of a table that a query reads."""
 
     columns: tuple[str, ...]
     filter: Predicate | None
@@ -115,7 +115,7 @@ def _run(spark: SparkSession, query: str, frames: Mapping[str, DataFrame], expla
 
 
 def _needs(spark: SparkSession, query: str, scans: Mapping[str, Scan]) -> dict[str, _Need]:
-    """What the query reads of each table. Tables whose needs are unknown are left out."""
+    """The part of each table that the query reads. Tables whose needs are unknown are left out."""
     with ExitStack() as stack:
         places: dict[str, str] = {}
         for name, scan in scans.items():
@@ -144,7 +144,7 @@ def _schema_at(place: str, names: Mapping[str, str], scans: Mapping[str, Scan]) 
 
 
 def _combined(scans: Sequence[Pushed]) -> _Need | None:
-    """What all scans of a table need together."""
+    """The columns and rows that all scans of a table need together."""
     if not scans:
         return None
     columns = tuple(dict.fromkeys(column for scan in scans for column in scan.columns))

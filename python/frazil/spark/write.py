@@ -168,7 +168,7 @@ def _check_columns(df: DataFrame, table: Table, job: WriteJob) -> None:
     """Refuses columns that the table can't have, before a task starts. A batch without rows is enough for that."""
     try:
         schema = sent_schema(df.schema)
-    except PySparkException:  # the workers will raise what is wrong
+    except PySparkException:  # the workers will raise the right error
         return
     nothing = pa.RecordBatchReader.from_batches(schema, [pa.RecordBatch.from_pylist([], schema)])
     table.writer(branch=job.branch, overwrite=job.overwrites).write(nothing)

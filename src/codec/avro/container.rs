@@ -61,7 +61,7 @@ impl AvroCodec {
     }
 }
 
-/// For a file that begins with other bytes.
+/// The error for a file that begins with other bytes.
 fn not_avro(bytes: &[u8]) -> Error {
     match bytes.starts_with(ENCRYPTED_MAGIC) {
         true => Error::unsupported("encrypted files cannot be read yet"),
@@ -133,7 +133,7 @@ impl<'a> Container<'a> {
         self.sync
     }
 
-    /// A metadata value. If a key is repeated, its last value.
+    /// A metadata value. If a key is repeated, the last value counts.
     pub fn metadata(&self, key: &str) -> Option<&'a [u8]> {
         self.metadata.iter().rev().find(|(k, _)| *k == key).map(|(_, v)| *v)
     }
@@ -226,7 +226,7 @@ const MAX_BLOCK: usize = 1 << 30;
 /// The largest factor by which deflate can expand bytes.
 const DEFLATE_RATIO: usize = 1032;
 
-/// The largest factor for zstandard: one of its blocks holds at most 128 KiB and takes at least a header and a byte
+/// The largest factor for zstandard. One of its blocks holds at most 128 KiB, and takes at least a header and a byte
 /// (RFC 8878, 3.1.1.2).
 const ZSTD_RATIO: usize = (128 << 10) / 4;
 
@@ -252,7 +252,7 @@ impl Inflater {
     /// The uncompressed bytes of a block, valid until the next call.
     ///
     /// Memory is bounded by 1 GiB and by the larger of 1 MiB and 1032 times the input. With zstandard it is bounded by
-    /// what zstandard can make of the input, at most 128 MiB.
+    /// the most that zstandard can make of the input, at most 128 MiB.
     ///
     /// # Errors
     /// `CorruptTable` if the data is invalid for the codec, fails its checksum, or exceeds the bound.

@@ -16,7 +16,7 @@ fn written(codec: AvroCodec, records: i64) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Count of records that walk to the end of each block.
+/// The number of records, after a walk to the end of each block.
 fn walk(bytes: &[u8]) -> Result<i64> {
     let container = Container::parse(bytes)?;
     let mut inflater = Inflater::default();
@@ -72,7 +72,7 @@ fn reads_what_the_oracle_writes() {
 
 #[test]
 fn zstd_without_a_content_size_is_read() {
-    // As a streaming writer does: the frame does not say how long its content is.
+    // As a streaming writer does: the frame does not record the length of its content.
     let data = zstd::stream::encode_all(&vec![7u8; 300_000][..], 1).unwrap();
     assert_eq!(zstd_safe::get_frame_content_size(&data).ok().flatten(), None);
     assert_eq!(Inflater::default().inflate(AvroCodec::Zstd, &data).unwrap(), vec![7u8; 300_000]);
@@ -125,7 +125,7 @@ fn torn_files_are_refused_at_every_byte() {
     let header = container.blocks[0].range.start - 3;
     for cut in 0..bytes.len() {
         let result = walk(&bytes[..cut]);
-        // Right behind the header there is a whole file without blocks.
+        // Directly after the header, the file is a whole file without blocks.
         assert!(result.is_err() || cut.abs_diff(header) <= 2 && result.unwrap() == 0, "{cut}");
     }
 }
@@ -176,12 +176,12 @@ fn negative_and_huge_sizes_are_refused() {
 
 #[test]
 fn blocks_that_claim_or_make_too_much_are_refused() {
-    // Not `unwrap_err`, which would print what was made.
+    // Not `unwrap_err`, which would print the decompressed bytes.
     let fails = |codec, data: &[u8]| {
         let error = Inflater::default().inflate(codec, data).err();
         error.map(|e| e.to_string()).unwrap_or_default()
     };
-    // A snappy length of 4 GiB with nothing behind it.
+    // A snappy length of 4 GiB without content.
     assert!(fails(AvroCodec::Snappy, &[0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0, 0, 0]).contains("more than"));
     // A zstandard frame header (single segment, 8-byte content size) that claims 2^60 bytes.
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0xe0];

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 /// The attribute of a record's member that holds its field id.
 pub(crate) const FIELD_ID: &str = "field-id";
 
-/// How a schema's text tells timestamps of a time zone from local ones.
+/// How a schema's text distinguishes timestamps of a time zone from local ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Zones {
     /// By the names of Avro: `timestamp-micros` and `local-timestamp-micros`.
@@ -31,7 +31,7 @@ pub(crate) enum Zones {
 /// A record of these fields. A name with dots has a namespace.
 ///
 /// # Errors
-/// Those of the fields; `Internal` if Avro does not allow the name.
+/// Errors of the fields; `Internal` if Avro does not allow the name.
 pub(crate) fn record(name: &str, fields: impl IntoIterator<Item = Result<RecordField>>) -> Result<AvroSchema> {
     let fields = fields.into_iter().collect::<Result<Vec<_>>>()?;
     let lookup = fields.iter().enumerate().map(|(place, f)| (f.name.clone(), place)).collect();
@@ -67,7 +67,7 @@ pub(crate) fn array(items: AvroSchema, attributes: &[(&str, Json)]) -> AvroSchem
     AvroSchema::Array(ArraySchema { items: Box::new(items), attributes: owned(attributes) })
 }
 
-/// An array of records of a key and a value, which stands for a map whose keys are not strings.
+/// An array of records of a key and a value, which represents a map with keys other than strings.
 ///
 /// # Errors
 /// As [`record`].
@@ -88,7 +88,7 @@ pub(crate) fn fixed(name: &str, size: usize) -> Result<FixedSchema> {
     Ok(FixedSchema { name: type_name(name)?, aliases: None, doc: None, size, attributes: BTreeMap::new() })
 }
 
-/// The type of a name that the schema has defined already.
+/// The type of a name that the schema has already defined.
 ///
 /// # Errors
 /// `Internal` if Avro does not allow the name.
@@ -107,7 +107,7 @@ fn owned(attributes: &[(&str, Json)]) -> BTreeMap<String, Json> {
 /// The schema's JSON text.
 ///
 /// # Errors
-/// `Internal` for types that no file is written with.
+/// `Internal` for types that are never written.
 pub(crate) fn text(schema: &AvroSchema, zones: Zones) -> Result<String> {
     Ok(to_json(schema, zones)?.to_string())
 }
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// The crate reads the text as the schema that it is of; but for `adjust-to-utc`, its own text says the same.
+    /// The crate reads the text as the same schema. Its own text says the same, except for `adjust-to-utc`.
     #[test]
     fn the_text_is_what_the_crate_says() {
         let decimal =

@@ -126,7 +126,7 @@ fn after_varints(bytes: &[u8], count: u64) -> Result<&[u8]> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the start of `bytes`.
+    /// Creates a cursor at the start of `bytes`.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         Cursor { rest: bytes }
@@ -265,10 +265,10 @@ impl<'a> Cursor<'a> {
         Ok(Some(SkipRun { count: count.unsigned_abs(), bytes: Some(bytes) }))
     }
 
-    /// Goes to a record of a file, which may stand in a union ([`Node::records`]).
+    /// Moves to a record of a file, which may be in a union ([`Node::records`]).
     ///
     /// # Errors
-    /// `CorruptTable` if it is null, or as [`Cursor::present`].
+    /// `CorruptTable` if the record is null; errors of [`Cursor::present`].
     #[inline(always)]
     pub fn begin_record(&mut self, optional: Optional) -> Result<()> {
         if self.present(optional)? { Ok(()) } else { Err(no_record()) }

@@ -72,7 +72,7 @@ fn skip(schema: &str) -> Skip {
 #[test]
 fn sized_runs_are_hopped_over_at_once() {
     let skip = skip(r#"{"type":"array","items":"string"}"#);
-    // The five bytes are no strings; they are not looked at.
+    // The five bytes are no strings, and they are not read.
     let mut bytes = encoded(&[-1_000_000_000, 5]);
     bytes.extend_from_slice(&[0xff; 5]);
     bytes.push(0);
@@ -143,7 +143,7 @@ fn everything() -> impl Strategy<Value = Everything> {
     )
 }
 
-/// What the oracle writes.
+/// The bytes that the oracle writes.
 fn oracle_bytes(v: &Everything) -> Vec<u8> {
     use apache_avro::types::Value as A;
     let optional = |null: u32, some: u32, v: Option<A>| match v {

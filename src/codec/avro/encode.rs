@@ -110,7 +110,7 @@ impl ContainerWriter {
         }
     }
 
-    /// Appends a record by its encoder. Nothing stays of a record that fails.
+    /// Appends a record by its encoder. If the record fails, no part of it stays.
     ///
     /// # Errors
     /// As [`RecordEncoder::put`].
@@ -121,7 +121,7 @@ impl ContainerWriter {
         Ok(())
     }
 
-    /// Appends a record by its encoder, and the bytes of members behind the known ones.
+    /// Appends a record by its encoder, and the bytes of members after the known ones.
     ///
     /// # Errors
     /// As [`ContainerWriter::append`].

@@ -108,7 +108,7 @@ fn zstandard_takes_the_nearest_of_its_levels() {
         (0..1000).for_each(|n| writer.record(|out| put_long(out, n * n)));
         writer.finish().unwrap()
     };
-    // But for the mark that ends each block, which is random.
+    // Equal except for the random mark that ends each block.
     let length = |level| long(level).len();
     assert_eq!(length(99), length(22));
     assert_eq!(length(0), length(3));

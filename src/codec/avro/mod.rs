@@ -1,4 +1,4 @@
-//! Avro object containers: what manifests and manifest lists are made of.
+//! Avro object containers: the format of manifests and manifest lists.
 //!
 //! ```
 //! use frazil::codec::avro::{AvroCodec, Container, ContainerWriter, Cursor, Inflater, encode};
@@ -15,8 +15,8 @@
 //! # Ok::<(), frazil::error::Error>(())
 //! ```
 //!
-//! [`Container`] finds the blocks, [`Inflater`] decompresses one, [`Cursor`] reads primitives, [`Skip`] hops over what
-//! is not wanted, [`Node`] is a parsed schema. There is no generic value tree: users decode into their own columns.
+//! [`Container`] finds the blocks, [`Inflater`] decompresses one, [`Cursor`] reads primitives, [`Skip`] skips unwanted
+//! values, [`Node`] is a parsed schema. There is no generic value tree: users decode into their own columns.
 //!
 //! [`ContainerWriter`] writes blocks. The crate `apache-avro` encodes the records of manifests and lists
 //! (`serialize`), by schemas that are values of that crate (`declare`). Members that this crate does not know survive

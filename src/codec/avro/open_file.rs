@@ -23,8 +23,8 @@ pub struct OpenFile<B = Vec<u8>> {
     kept: Option<KeptFile>,
 }
 
-/// The cached parts of a file besides its bytes: decompressed blocks, from the second round on that asks for them. A
-/// plan that runs only once does not cache blocks.
+/// The cached parts of a file, in addition to its bytes: decompressed blocks. A block is cached when it is read in a
+/// second round. A plan that runs only once does not cache blocks.
 #[derive(Debug)]
 struct KeptFile {
     blocks: Vec<OnceLock<Box<[u8]>>>,
@@ -252,7 +252,7 @@ mod tests {
         writer.finish().unwrap()
     }
 
-    /// All of a file's blocks one after another, and how often it was loaded.
+    /// All of a file's blocks one after another, and the number of times it was loaded.
     fn read(files: &ManifestCache, path: &str, bytes: &[u8]) -> (Vec<u8>, usize) {
         let mut loaded = 0;
         let load = || {
@@ -280,7 +280,7 @@ mod tests {
             assert_eq!(used, bytes.len() + blocks);
             assert!(read(&files, "a", &bytes) == (vec![0; 200_000], 0));
             assert_eq!(files.room.used.load(Ordering::Relaxed), used);
-            // From memory alone: the compressed bytes are not looked at again.
+            // The blocks come from memory alone: the compressed bytes are not read again.
             let open = files.open("a", || unreachable!()).unwrap();
             assert!(codec == AvroCodec::Null || open.kept.as_ref().unwrap().blocks.iter().all(|b| b.get().is_some()));
             drop(open);
@@ -301,7 +301,7 @@ mod tests {
             }
             assert!(read(&files, "c", &bytes) == (vec![0; 100_000], 1));
             files.end_round();
-            // The first ones stay as long as they are asked for.
+            // The first ones stay as long as they are requested.
             assert_eq!(read(&files, "a", &bytes).1, 0);
         }
         assert!(files.room.used.load(Ordering::Relaxed) <= files.room.most);

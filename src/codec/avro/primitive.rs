@@ -9,10 +9,10 @@ use super::declare::{fixed, reference};
 use crate::error::Result;
 use crate::types::{PrimitiveType, decimal};
 
-/// The Avro type of a primitive type. `named` are the fixed types that the schema has so far: one is defined once and
-/// then referred to by its name. Types without values of their own kind in Avro are null.
+/// The Avro type of a primitive type. `named` are the fixed types that the schema has so far. A fixed type is defined
+/// once and then referred to by its name. Types without values of their own kind in Avro are null.
 ///
-/// Source: Iceberg specification, Appendix A, "Avro"; names as Java's `TypeToSchema` gives them.
+/// Source: Iceberg specification, Appendix A, "Avro"; names as in Java's `TypeToSchema`.
 ///
 /// # Errors
 /// `Internal` if Avro does not allow the name of a fixed type.
@@ -45,7 +45,7 @@ pub(crate) fn primitive_type(ty: &PrimitiveType, named: &mut HashSet<String>) ->
     })
 }
 
-/// A fixed type, or its name where the schema has it already.
+/// A fixed type, or its name if the schema has it already.
 fn once(
     name: &str,
     size: usize,

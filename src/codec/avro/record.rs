@@ -14,8 +14,7 @@ pub enum RecordStep<T> {
 }
 
 impl<T: Copy> RecordStep<T> {
-    /// The meaning of the next member, if it is wanted and has a value; the value comes next. Otherwise skips the
-    /// member.
+    /// The meaning of the next member, if it is wanted and has a value; the value comes next. Skips other members.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes end.

@@ -87,9 +87,9 @@ pub enum Logical {
         scale: u8,
     },
     Uuid,
-    /// An array of key-value records that stands for a map.
+    /// An array of key-value records that represents a map.
     Map,
-    /// Any other, by name.
+    /// Any other type, by name.
     Other(String),
 }
 
@@ -160,8 +160,8 @@ impl Node {
         }
     }
 
-    /// The members of a file's records, and what stands before each record. Java Paimon up to 0.8 writes a union of
-    /// null and the record.
+    /// The members of a file's records, and the bytes before each record. Java Paimon up to 0.8 writes a union of null
+    /// and the record.
     pub fn records(&self) -> Option<(Optional, &[Member])> {
         let (optional, node) = self.optional();
         Some((optional, node.members()?))

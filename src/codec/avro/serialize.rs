@@ -22,7 +22,7 @@ impl<'s> RecordEncoder<'s> {
     /// Appends a record: a tuple of its fields, or anything that serialises as one.
     ///
     /// # Errors
-    /// `Internal` if the record is not of the schema. What was written of it then stays in `out`.
+    /// `Internal` if the record does not fit the schema. The part that was written stays in `out`.
     pub(crate) fn put(&self, out: &mut Vec<u8>, record: &impl Serialize) -> Result<()> {
         let written = self.0.write_ser(out, record);
         written.map(drop).map_err(|e| Error::internal("a record is unlike the schema of its Avro file").because(e))

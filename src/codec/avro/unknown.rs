@@ -1,9 +1,9 @@
 //! Members of records that this crate does not know. They survive when another file takes over the records.
 //!
-//! A newer version of a format adds members to the records of its files. Whoever writes these records again must not
-//! lose them. Their values are kept as bytes, with the schema of each member. New files have these members behind the
-//! known ones. So only members at the end of a record can be kept: those of the outermost record, and those of the
-//! record that is its last member.
+//! A newer version of a format adds members to the records of its files. Writers of these records must not lose them.
+//! Their values are kept as bytes, with the schema of each member. New files have these members after the known ones.
+//! So only members at the end of a record can be kept: members of the outermost record, and of the record that is its
+//! last member.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -76,8 +76,8 @@ impl UnknownValues {
 }
 
 impl UnknownMembers {
-    /// Those of the members of a record, by the schema's JSON text. `inner` is the name of the record in the last
-    /// member. `is_known` says of a member whether it is known, and whether it is in the inner record.
+    /// The unknown members of a record, by the schema's JSON text. `inner` is the name of the record in the last
+    /// member. `is_known` says whether a member is known, and whether it is in the inner record.
     ///
     /// # Errors
     /// `CorruptTable` if the text is not a schema; `Unsupported` if it is too large.
@@ -90,7 +90,7 @@ impl UnknownMembers {
         let json: Json = serde_json::from_str(schema).map_err(bad)?;
         let (root, mut named) = (Node::parse(schema)?, HashMap::new());
         definitions(&json, &mut named);
-        // Records may stand in a union with null.
+        // Records may be in a union with null.
         let json = match json {
             Json::Array(branches) => branches.into_iter().find(Json::is_object).unwrap_or_default(),
             json => json,
@@ -237,7 +237,7 @@ pub(crate) struct ExtendedSchema {
     members: Vec<ExtendedMember>,
 }
 
-/// A member behind the known ones.
+/// A member after the known ones.
 #[derive(Debug)]
 struct ExtendedMember {
     name: String,
@@ -294,7 +294,7 @@ impl ExtendedSchema {
         (!out.is_empty()).then(|| ExtendedSchema { text: json.to_string(), members: out })
     }
 
-    /// The bytes of the unknown members of a record, which stand behind its known ones.
+    /// The bytes of the unknown members of a record, which come after its known ones.
     ///
     /// # Errors
     /// `CorruptTable` if the kept bytes are damaged.

@@ -92,7 +92,7 @@ fn unknown_members_survive_in_the_records_of_a_new_file() {
     let mut record = Vec::new();
     newer_record(&mut record);
     let rows = read_by_the_crate(&written(&[Some(&unknown), None]));
-    // A record without them gets the defaults; `tag` has none, and the others go on without it.
+    // A record without them gets the defaults. `tag` has no default, so the others continue without it.
     let file = |more: Json, twice: Json| serde_json::json!({"text": "text", "size": 3, "more": more, "twice": twice});
     assert_eq!(rows[0]["file"], file(serde_json::json!([40, null]), serde_json::json!(b"tw".to_vec())));
     assert_eq!((&rows[0]["early"], &rows[0]["rank"]), (&Json::from("early"), &Json::from(0.25)));

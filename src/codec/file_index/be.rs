@@ -28,7 +28,7 @@ pub(super) fn part(bytes: &[u8], start: usize, length: usize) -> Result<&[u8]> {
     start.checked_add(length).and_then(|end| bytes.get(start..end)).ok_or_else(ends_early)
 }
 
-/// What follows `start`.
+/// The bytes from `start` on.
 ///
 /// # Errors
 /// `CorruptTable` if that is past the end.
@@ -39,7 +39,7 @@ pub(super) fn after(bytes: &[u8], start: usize) -> Result<&[u8]> {
 /// A set of rows at the beginning of some bytes.
 ///
 /// # Errors
-/// `CorruptTable` if the bytes end before.
+/// `CorruptTable` if the bytes end earlier.
 pub(super) fn row_set(bytes: &[u8]) -> Result<RoaringBitmap> {
     Bytes(bytes).row_set()
 }

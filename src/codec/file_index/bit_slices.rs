@@ -5,10 +5,10 @@ use roaring::RoaringBitmap;
 use super::be::{Bytes, part, row_set};
 use crate::error::{Error, Result};
 
-/// Bits that a code has at most.
+/// The most bits of a code.
 const MOST_SLICES: usize = 32;
 
-/// For each bit of the codes: the rows in which it is set.
+/// The rows in which each bit of the codes is set.
 pub(super) struct BitSlices<'a> {
     /// Rows that have a code: those that are not null.
     pub rows: RoaringBitmap,
@@ -58,7 +58,7 @@ impl<'a> BitSlices<'a> {
         if !self.has_bits_of(code) {
             return Ok(out);
         }
-        // From the lowest bit up: a higher one decides wherever it differs.
+        // From the lowest bit up: a higher bit decides wherever it differs.
         for (bit, slice) in self.slices.iter().enumerate() {
             let slice = row_set(slice)?;
             if code >> bit & 1 == 1 { out &= slice } else { out |= slice }

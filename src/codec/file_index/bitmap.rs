@@ -1,6 +1,7 @@
 //! Bitmap indexes: for each value the rows that have it.
 //!
-//! Version 1 lists all values; version 2 sorts them into blocks, and only blocks that may hold a wanted value are read.
+//! Version 1 lists all values. Version 2 sorts them into blocks, and only blocks that may hold a wanted value are
+//! read.
 
 use std::cmp::Ordering;
 
@@ -38,7 +39,8 @@ struct BitmapIndex<'a> {
     rows: u32,
     /// Where the rows of null are.
     nulls: Option<i32>,
-    /// Where the rows of the wanted values are: from `body` on, or, if negative, -1 minus the only row.
+    /// Where the rows of the wanted values are. The place is counted from `body` on. A negative number is -1 minus the
+    /// only row.
     found: Vec<i32>,
     body: &'a [u8],
 }
@@ -81,7 +83,7 @@ impl<'a> BitmapIndex<'a> {
 
     fn set(&self, place: i32) -> Result<RoaringBitmap> {
         match place {
-            // The bits of a negative number inverted are -1 minus it.
+            // The inverted bits of a negative number are -1 minus it.
             ..0 => Ok(RoaringBitmap::from_iter([(!place).cast_unsigned()])),
             _ => row_set(after(self.body, size(place)?)?),
         }

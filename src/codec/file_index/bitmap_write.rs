@@ -8,14 +8,15 @@ use super::out::{Out, serialized};
 use super::value_rows::ValueRows;
 use crate::error::Result;
 
-/// Where the rows of a value are: from the body's start on, or, if negative, -1 minus the only row.
+/// Where the rows of a value are. The place is counted from the body's start. A negative number is -1 minus the only
+/// row.
 struct ValuePlace<'a> {
     key: &'a IndexKey,
     at: i32,
     length: i32,
 }
 
-/// A row that is the only one of its value stands where the place of others does.
+/// If a value has only one row, that row is stored in the field for the place.
 fn single(rows: &RoaringBitmap) -> Option<i32> {
     (rows.len() == 1).then(|| rows.min()).flatten().map(|row| !row.cast_signed())
 }
@@ -70,7 +71,7 @@ pub(super) fn encode(rows: &ValueRows, ty: IndexedType, options: &IndexOptions) 
     Ok(out.0)
 }
 
-/// The places in blocks, after the first value of each block and where it is.
+/// The places in blocks, after the first value of each block and its place.
 fn blocks(places: &[ValuePlace<'_>], ty: IndexedType, most_bytes: usize, out: &mut Out) -> Result<()> {
     const COUNT_BYTES: usize = 4;
     let mut blocks: Vec<(&IndexKey, usize, Out)> = Vec::new();

@@ -6,7 +6,7 @@ use super::rows::MatchingRows;
 use crate::codec::xxhash::xxh64;
 use crate::error::{Error, Result};
 
-/// More than any rate of false positives needs.
+/// More hash functions than any rate of false positives needs.
 const MOST_FUNCTIONS: u32 = 1 << 12;
 
 /// All rows if one of the keys may be in the filter, else no rows.
@@ -17,7 +17,7 @@ pub(super) fn rows(bytes: &[u8], keys: &[IndexKey], ty: IndexedType) -> Result<M
     if functions == 0 || functions > MOST_FUNCTIONS || bits.is_empty() {
         return Err(Error::corrupt(format!("a Bloom filter of {functions} hash functions and {} bytes", bits.len())));
     }
-    // Truth and decimals are not hashed.
+    // Booleans and decimals are not hashed.
     if matches!(ty, IndexedType::Boolean | IndexedType::Decimal { .. }) {
         return Ok(MatchingRows::Unknown);
     }
@@ -39,7 +39,7 @@ fn places(bytes: usize, functions: u32, hash: u64) -> impl Iterator<Item = usize
     })
 }
 
-/// A filter in progress.
+/// A filter that is being built.
 #[derive(Clone, Debug)]
 pub(super) struct BloomBits {
     functions: u32,
@@ -50,7 +50,7 @@ impl BloomBits {
     /// A filter for `items` values, with this rate of false positives.
     ///
     /// # Errors
-    /// `InvalidInput` for numbers that make no filter.
+    /// `InvalidInput` for impossible numbers.
     pub(super) fn new(items: u32, false_positives: f64) -> Result<BloomBits> {
         let (ln_2, wanted) = (std::f64::consts::LN_2, f64::from(items));
         let bits = (-wanted * false_positives.ln() / (ln_2 * ln_2)).trunc();
@@ -78,7 +78,7 @@ impl BloomBits {
 }
 
 fn hash(key: &IndexKey) -> u64 {
-    // As `floatToIntBits`: all NaNs are one.
+    // As `floatToIntBits`: all NaNs have the same bits.
     match key {
         IndexKey::Whole(v) => mix(*v),
         IndexKey::Float(v) if v.is_nan() => mix(0x7fc0_0000),
@@ -89,8 +89,7 @@ fn hash(key: &IndexKey) -> u64 {
     }
 }
 
-/// Thomas Wang's 64-bit to 64-bit integer hash, with the shifts to the right carrying the sign along as Java Paimon's
-/// do.
+/// Thomas Wang's 64-bit to 64-bit integer hash. Shifts to the right carry the sign along, as those of Java Paimon do.
 fn mix(key: i64) -> u64 {
     let key = (!key).wrapping_add(key << 21);
     let key = key ^ (key >> 24);

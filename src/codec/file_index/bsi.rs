@@ -1,4 +1,4 @@
-//! Bit-slice indexes of whole numbers: for each bit of the values' magnitude the rows that have it set.
+//! Bit-slice indexes of whole numbers: for each bit of the magnitudes, the rows that have it set.
 //!
 //! Source of the algorithm: O'Neil and Quass, "Improved query performance with variant indexes".
 
@@ -9,10 +9,10 @@ use super::key::{IndexKey, IndexedType, Question};
 use super::rows::MatchingRows;
 use crate::error::{Error, Result};
 
-/// Bits that a magnitude has at most.
+/// The most bits of a magnitude.
 const MOST_SLICES: usize = 64;
 
-/// Answers every question about values; positive and negative ones are sliced apart.
+/// Answers every question about values. Positive and negative values have separate slices.
 pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result<MatchingRows> {
     if matches!(ty, IndexedType::Decimal { precision: 19.. }) {
         return Ok(MatchingRows::Unknown);
@@ -72,7 +72,7 @@ impl SliceIndex {
     }
 }
 
-/// Magnitudes, less the least of them, in slices; the lowest bit first.
+/// Slices of the magnitudes minus the least magnitude; the lowest bit first.
 #[derive(Default)]
 struct Slices {
     least: u64,
@@ -81,7 +81,7 @@ struct Slices {
     slices: Vec<RoaringBitmap>,
 }
 
-/// Rows by how their magnitude compares with another.
+/// Rows by the comparison of their magnitude with another one.
 struct MagnitudeSplit {
     less: RoaringBitmap,
     equal: RoaringBitmap,
@@ -89,7 +89,7 @@ struct MagnitudeSplit {
 }
 
 impl Slices {
-    /// Whether there are any, and if so they themselves.
+    /// Reads the slices of one sign. They are empty if no value has this sign.
     fn read(from: &mut Bytes<'_>) -> Result<Slices> {
         if from.byte()? == 0 {
             return Ok(Slices::default());

@@ -7,11 +7,11 @@ use crate::error::Result;
 
 const VERSION: u8 = 1;
 
-/// The index of some rows; positive and negative values are sliced apart. `None` where there is the least of all
+/// The index of some rows. Positive and negative values have separate slices. `None` if a value is the least of all
 /// numbers: it has no magnitude in Java.
 ///
 /// # Errors
-/// `Unsupported` for one that is too large.
+/// `Unsupported` if it is too large.
 pub(super) fn encode(values: &[Option<i64>]) -> Result<Option<Vec<u8>>> {
     let mut out = Out::default();
     out.byte(VERSION);
@@ -55,7 +55,7 @@ impl Slices {
 
     fn write(&self, out: &mut Out) -> Result<()> {
         out.byte(VERSION);
-        // Java takes no other least magnitude.
+        // Java accepts no other least magnitude.
         out.long(0);
         out.long(self.greatest);
         out.bytes(&serialized(&self.rows)?);

@@ -12,10 +12,10 @@ pub(super) const MAGIC: i64 = 1_493_475_289_347_502;
 pub(super) const VERSION: i32 = 1;
 /// Bytes of the magic number, the version and the length of the head.
 pub(super) const BEFORE_COLUMNS: usize = 16;
-/// Where an index of a column without any value "begins".
+/// The place that is recorded for an index of a column without values.
 pub(super) const NO_VALUES: i32 = -1;
 
-/// What an index is.
+/// The kind of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexKind {
     /// `bloom-filter`.
@@ -26,7 +26,7 @@ pub enum IndexKind {
     Slices,
     /// `range-bitmap`: a dictionary and bit slices of its codes.
     RangeBitmap,
-    /// One that came later.
+    /// An index of a later version.
     Other(String),
 }
 
@@ -106,8 +106,8 @@ impl<'a> FileIndex<'a> {
         self.indexes.iter().map(|i| (i.column.as_str(), &i.kind))
     }
 
-    /// The rows that may match `filter`. `column` tells the name and type that a column has in the file; none if it is
-    /// not there as the filter sees it.
+    /// The rows that may match `filter`. `column` returns the name and type that a column has in the file. It returns
+    /// `None` if the file lacks the column as the filter sees it.
     ///
     /// # Errors
     /// `CorruptTable` if an index that is read is damaged.

@@ -6,7 +6,7 @@ use super::be::{Bytes, after, part};
 use super::key::{IndexKey, IndexedType};
 use crate::error::{Error, Result};
 
-/// The keys of a range-bitmap index; a key's code is its place among all.
+/// The keys of a range-bitmap index. A key's code is its place among all keys.
 pub(super) struct KeyDictionary<'a> {
     ty: IndexedType,
     count: usize,
@@ -28,13 +28,13 @@ struct Chunk<'a> {
 }
 
 enum DictionaryKeys<'a> {
-    /// Each key has this number of bytes.
+    /// The keys, each with this number of bytes.
     Fixed(&'a [u8], usize),
-    /// Four bytes for each, which say where it begins in the others.
+    /// The offsets of the keys, four bytes each, and the bytes of the keys.
     Variable(&'a [u8], &'a [u8]),
 }
 
-/// Where a key is among the codes.
+/// The place of a key among the codes.
 pub(super) enum Found {
     /// It has this code.
     At(u32),

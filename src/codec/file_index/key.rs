@@ -8,7 +8,8 @@ use crate::expr::{BoundLeaf, Op};
 use crate::types::java::compare_doubles;
 use crate::types::{Transform, Value, ValueRef};
 
-/// The type that an indexed column has in its file. What Paimon tells apart in bytes and `types` does not.
+/// The type that an indexed column has in its file. Some of these types have different bytes in Paimon, but are the
+/// same in `types`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum IndexedType {
@@ -38,7 +39,7 @@ pub enum IndexedType {
 /// A value of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum IndexKey {
-    /// Every whole number, and truth as 0 and 1.
+    /// Every whole number, and booleans as 0 and 1.
     Whole(i64),
     Float(f32),
     Double(f64),
@@ -94,7 +95,7 @@ impl IndexedType {
         })
     }
 
-    /// A literal as a key, and whether the key says all of it: an index of times is coarser than they may be. `None` if
+    /// A literal as a key, and whether the key is exact: times in an index are coarser than literals may be. `None` if
     /// the index has no such keys.
     pub(super) fn key(self, literal: ValueRef<'_>) -> Option<(IndexKey, bool)> {
         let coarse = |v: i64, per: i64| (IndexKey::Whole(v.div_euclid(per)), v.rem_euclid(per) == 0);
@@ -138,7 +139,7 @@ pub(super) enum Question {
 }
 
 impl Question {
-    /// What a leaf asks of a column that has this type in its file; `None` if no index can tell.
+    /// The question that a leaf asks about a column with this type in its file; `None` if no index can answer it.
     pub(super) fn of(leaf: &BoundLeaf, ty: IndexedType) -> Option<Question> {
         if leaf.term.transform != Transform::Identity {
             return None;
@@ -160,7 +161,8 @@ impl Question {
     }
 }
 
-/// Keys of a leaf's literals; those that say less than their literal are left out if `exact`. Both zeros for either.
+/// Keys of a leaf's literals. With `exact`, keys that are less exact than their literal are left out. A zero gives
+/// both zeros.
 fn keys(leaf: &BoundLeaf, ty: IndexedType, exact: bool) -> Option<Vec<IndexKey>> {
     let mut out = Vec::with_capacity(leaf.values.len());
     for (key, whole) in leaf.values.iter().map(Value::as_ref).map(|v| ty.key(v)).collect::<Option<Vec<_>>>()? {
@@ -175,7 +177,8 @@ fn keys(leaf: &BoundLeaf, ty: IndexedType, exact: bool) -> Option<Vec<IndexKey>>
     Some(out)
 }
 
-/// Zeros are equal to a filter and two keys to an index; a key that says less than its literal must be let in.
+/// A filter treats both zeros as equal, but an index has two keys for them. Keys that are less exact than their
+/// literal must be included.
 fn comparison(op: Op, (key, exact): (IndexKey, bool)) -> Question {
     let or_equal = matches!(op, Op::LtEq | Op::GtEq) || !exact;
     let below = matches!(op, Op::Lt | Op::LtEq);

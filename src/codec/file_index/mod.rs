@@ -1,12 +1,12 @@
-//! Paimon's file index: what is known of the values of a data file beyond their bounds, to skip the file.
+//! Paimon's file index: facts about the values of a data file beyond their bounds, to skip the file.
 //!
-//! A [`FileIndex`] holds for some columns one or several indexes: a Bloom filter, a bitmap of rows for each value, or
-//! bit slices of the values. It lies in the manifest entry if it is small, else in a file of its own in the folder of
-//! the data file. Asked about a filter, each index says which rows may match ([`MetadataRows`]); `and` and `or` combine
-//! that, as Java does.
+//! A [`FileIndex`] has one or several indexes for some columns. An index is a Bloom filter, a bitmap of rows for each
+//! value, or bit slices of the values. A small file index lies in the manifest entry. A large one is a file of its own
+//! in the folder of the data file. Each index says which rows may match a filter ([`MetadataRows`]). `and` and `or`
+//! combine the answers, as Java does.
 //!
-//! [`IndexWriter`] makes indexes and [`encode_file_index`] puts those of a file together; `*_write` are the
-//! counterparts of the readers.
+//! [`IndexWriter`] makes indexes and [`encode_file_index`] puts those of a file together. The modules `*_write` are
+//! the counterparts of the readers.
 //!
 //! Source: Paimon specification, "File index".
 //!
@@ -15,11 +15,10 @@
 //! - `bitmap`: bitmap indexes: for each value the rows that have it
 //! - `bitmap_write`: writes bitmap indexes
 //! - `bloom`: bloom filters of 64-bit hashes
-//! - `bsi`: bit-slice indexes of whole numbers: for each bit of the values' magnitude the rows that have it
-//!   set
+//! - `bsi`: bit-slice indexes of whole numbers: for each bit of the magnitudes, the rows that have it set
 //! - `bsi_write`: writes bit-slice indexes
 //! - `container`: the container: which columns have which indexes, and where
-//! - `dictionary`: sorted dictionaries in chunks: a chunk tells its first key, the others lie apart from it
+//! - `dictionary`: sorted dictionaries in chunks: a chunk has its first key, and the others are stored elsewhere
 //! - `key`: values as indexes store them, and the question that a filter's comparison asks about them
 //! - `options`: how indexes are made
 //! - `out`: writes big-endian numbers one after the other

@@ -4,7 +4,7 @@ use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
 
-/// Bytes in progress.
+/// Bytes that are being written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Out(pub Vec<u8>);
 
@@ -34,7 +34,7 @@ impl Out {
         Ok(())
     }
 
-    /// Bytes after their number.
+    /// The number of bytes, then the bytes.
     ///
     /// # Errors
     /// As [`Out::size`].
@@ -48,7 +48,7 @@ impl Out {
 /// A set of rows in the portable form.
 ///
 /// # Errors
-/// None that can be: it is written to memory.
+/// Writing to memory does not fail.
 pub(super) fn serialized(rows: &RoaringBitmap) -> Result<Vec<u8>> {
     let mut rows = rows.clone();
     rows.optimize();

@@ -2,14 +2,14 @@
 
 use roaring::RoaringBitmap;
 
-/// What an index knows of the rows that may match; never less than those that do.
+/// The rows that may match, as an index knows them. They are never fewer than those that do match.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MatchingRows {
-    /// Nothing: all of them.
+    /// The index knows nothing: all rows may match.
     Unknown,
     /// At most these.
     Only(RoaringBitmap),
-    /// At most those of the file that are not among these.
+    /// At most the rows of the file that are not among these.
     AllBut {
         /// Rows in the file.
         count: u32,

@@ -1,4 +1,4 @@
-//! Indexes that Java Paimon 1.4.2 wrote of 24 rows, asked every question; damaged bytes.
+//! Indexes that Java Paimon 1.4.2 wrote for 24 rows, with every question, and damaged bytes.
 
 mod writing;
 
@@ -29,7 +29,7 @@ struct Column {
     rows: Vec<Option<Value>>,
 }
 
-/// The rows that the indexes are of.
+/// The rows of the indexes.
 fn columns() -> Vec<Column> {
     let text = std::fs::read_to_string(folder().join("rows.json")).unwrap();
     let json: Json = serde_json::from_str(&text).unwrap();
@@ -151,7 +151,7 @@ fn rows(index: &FileIndex<'_>, column: &Column, filter: &BoundPredicate) -> Vec<
     out
 }
 
-/// Asks one index of one column everything. How many answers were exact, of how many.
+/// Asks one index of one column every question. Returns the number of exact answers, and the number of all answers.
 fn ask(index: &FileIndex<'_>, column: &Column) -> (usize, usize) {
     let questions = questions(column);
     let mut exact = 0;
@@ -175,7 +175,7 @@ fn indexes_of_values_know_exactly_which_rows_match() {
         for column in columns() {
             let has = index.columns().find(|(c, _)| *c == column.name).map(|(_, kind)| kind.clone());
             let (exact, asked) = ask(&index, &column);
-            // Keys of these columns say less than literals do, and bitmaps have no order.
+            // Keys of these columns are less exact than literals, and bitmaps have no order.
             if has.is_some() && !["m", "u", "w"].contains(&column.name.as_str()) && name != "bitmap" {
                 assert_eq!(has.as_ref(), Some(&kind));
                 let unknown = usize::from(column.ty.is_float());

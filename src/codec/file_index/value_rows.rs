@@ -7,7 +7,7 @@ use roaring::RoaringBitmap;
 
 use super::key::IndexKey;
 
-/// A key that has a place among others.
+/// A key that can be ordered among others.
 #[derive(Clone, Debug)]
 pub(super) struct Ordered(pub IndexKey);
 
@@ -31,7 +31,7 @@ impl Ord for Ordered {
     }
 }
 
-/// The rows of each value, and those of null.
+/// The rows of each value, and the rows of null.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ValueRows {
     pub values: BTreeMap<Ordered, RoaringBitmap>,

@@ -15,7 +15,7 @@ use super::{bitmap_write, bsi_write, range_bitmap_write};
 use crate::error::{Error, Result};
 use crate::types::ValueRef;
 
-/// An index in progress: of one kind and column.
+/// An index of one kind and one column that is being written.
 #[derive(Clone, Debug)]
 pub struct IndexWriter {
     ty: IndexedType,
@@ -98,7 +98,7 @@ impl IndexWriter {
     /// The index; `None` if these values can't be indexed.
     ///
     /// # Errors
-    /// `Unsupported` for one that is too large.
+    /// `Unsupported` if the index is too large.
     pub fn finish(self) -> Result<Option<Vec<u8>>> {
         match &self.content {
             Content::Bloom(bits) => Ok(Some(bits.encode())),
@@ -158,7 +158,7 @@ pub fn encode_file_index(columns: &IndexBytes) -> Result<Vec<u8>> {
     Ok(out.0)
 }
 
-/// See the text that the container reads.
+/// Writes text in the form that the container reads.
 fn java_text(text: &str) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() + 2);
     for unit in text.encode_utf16() {
@@ -174,7 +174,7 @@ fn java_text(text: &str) -> Result<Vec<u8>> {
 }
 
 impl IndexedType {
-    /// Writes a key as bitmaps and dictionaries have it.
+    /// Writes a key in the form of bitmaps and dictionaries.
     pub(super) fn write(self, key: &IndexKey, out: &mut Out) -> Result<()> {
         match (self, key) {
             (IndexedType::Boolean | IndexedType::TinyInt, IndexKey::Whole(v)) => out.byte(*v as u8),
@@ -188,7 +188,7 @@ impl IndexedType {
         Ok(())
     }
 
-    /// How long that is.
+    /// The length of such a key.
     pub(super) fn written_bytes(self, key: &IndexKey) -> Result<usize> {
         let mut out = Out::default();
         self.write(key, &mut out)?;

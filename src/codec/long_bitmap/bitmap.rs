@@ -23,8 +23,8 @@ pub struct LongBitmap {
 }
 
 impl LongBitmap {
-    /// Decodes the set at the beginning of some bytes. Java does not look at what follows either. Memory is bounded by
-    /// a fixed multiple of their length: a free slot, one byte, takes most.
+    /// Decodes the set at the beginning of some bytes. Like Java, it ignores the bytes after the set. Memory is
+    /// bounded by a fixed multiple of their length. A free slot, one byte, takes most.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes are not a set, or contradict themselves.
@@ -51,8 +51,8 @@ impl LongBitmap {
         Ok(bitmap)
     }
 
-    /// Checks that each key has a container of its own, each container a key, and that there are as many as the set
-    /// says.
+    /// Checks that each key has its own container and each container a key. Their number must be the one that the set
+    /// records.
     fn check(&self, keys: u64, containers: u64) -> Result<()> {
         let leaves = self.leaves();
         let mut free: Vec<bool> = self.slots.iter().map(Option::is_some).collect();
@@ -77,7 +77,7 @@ impl LongBitmap {
         leaves
     }
 
-    /// The set of the numbers of both.
+    /// The union of both sets.
     #[must_use]
     pub fn union(mut self, mut other: LongBitmap) -> LongBitmap {
         for (key, slot) in other.leaves() {
@@ -105,7 +105,7 @@ impl LongBitmap {
         }
         let size = self.slots.len();
         if self.next >= size {
-            // Java stores free slots, too, so there must be as many.
+            // Java also stores free slots, so their number must be the same as in Java.
             self.slots.resize_with((size + size / 2).max(self.next + 1), || None);
         }
         if let Some(free) = self.slots.get_mut(self.next) {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::ErrorKind;
 
-/// Sets as Java Paimon 1.4.2 wrote them, with what it put in.
+/// Sets as Java Paimon 1.4.2 wrote them, with their members.
 const JAVA: [(&str, &[i64]); 4] = [
     ("00", &[]),
     (
@@ -25,7 +25,7 @@ const JAVA: [(&str, &[i64]); 4] = [
     ),
 ];
 
-/// What Java makes of the last two together.
+/// Java's union of the last two.
 const UNION: &str = "010500000000000000000200000000ff0000030001000002010004000000000000000000010000000000000000020002000000000100040000\
     00000001000000020000000000000004000000000001000001030000000000000004000000000002000000040000000000000004000000ffffffffffff\
     000000000000000001000000fe06000000010201000000ffff01000500000001000100040001020100000000000102010000000700010201000000000000\
@@ -49,7 +49,7 @@ fn numbers(bitmap: &LongBitmap) -> Vec<u64> {
     bitmap.leaves().into_iter().flat_map(of).collect()
 }
 
-/// A set to which numbers came one by one, and which then looked for runs, as Java does before it writes.
+/// A set that was filled number by number and then looked for runs, as Java does before it writes.
 fn set(numbers: impl IntoIterator<Item = i64>) -> LongBitmap {
     let (mut keys, mut of_key) = (Vec::new(), HashMap::<TreeKey, BTreeSet<u16>>::new());
     for number in numbers {
@@ -95,7 +95,7 @@ fn sets_of_java_hold_what_java_put_in() {
     }
 }
 
-/// Lengths and CRC-32 of the bytes that Java Paimon 1.4.2 gives for the same unions.
+/// Lengths and CRC-32 of the bytes of Java Paimon 1.4.2 for the same unions.
 #[test]
 fn unions_have_the_bytes_of_java() {
     const GOLDEN: i64 = 0x9E37_79B9_7F4A_7C15_u64 as i64;
@@ -114,7 +114,7 @@ fn unions_have_the_bytes_of_java() {
         // Over all of 64 bits, then with branches at each level.
         ((steps(1000, GOLDEN, 0), steps(1500, GOLDEN, GOLDEN.wrapping_mul(500))), (57_588, 0xeb87_405f)),
         ((steps(2000, 0x0001_0203_0507_0b0d * 17, 9), steps(3000, -0x0100_0301_0207_0501, -9)), (168_449, 0x156f_f7ce)),
-        // Containers of each form with each other.
+        // Containers of each form united with each other form.
         ((steps(30_000, 2, 0), steps(30_000, 3, 1)), (16_479, 0xf27f_3e2e)),
         ((steps(4096, 2, 0), steps(1, 2, 1)), (8250, 0x8895_f333)),
         ((steps(3000, 5, 0), steps(3000, 5, 5000)), (8058, 0x3c85_3a61)),
@@ -129,7 +129,7 @@ fn unions_have_the_bytes_of_java() {
     }
 }
 
-/// Which numbers there are: few keys that are near each other at any level, containers of all forms.
+/// The numbers of a set: a few keys that are near each other at any level, in containers of all forms.
 fn any_numbers() -> impl Strategy<Value = Vec<i64>> {
     let key = prop_oneof![any::<u64>(), (0..0x0400u64, 0..5u32).prop_map(|(n, level)| n << (8 * level + 16))];
     let many = prop_oneof![
@@ -188,7 +188,7 @@ fn damage_is_an_error_or_another_whole_set() {
             for bit in 0..8 {
                 let mut flipped = whole.clone();
                 flipped[at] ^= 1 << bit;
-                // There is no checksum: a number may have become another.
+                // The format has no checksum: a number may have become another.
                 if let Ok(read) = LongBitmap::from_bytes(&flipped) {
                     assert_eq!(read.to_bytes(), flipped[..read.to_bytes().len()]);
                     let _ = read.union(self::read(whole));
@@ -225,7 +225,7 @@ fn what_bytes_claim_is_not_believed() {
     assert!(with(44, &[2]).contains("says 1 keys and 2 containers"));
     assert!(with(52, &[1]).contains("last container"));
     assert!(with(56, &[1]).contains("last container"));
-    // Branches within branches, deeper than keys are long.
+    // Branches within branches, deeper than the length of keys.
     let branch = [0, 1, 0, 0, 0, 0, 0, 0];
     let deep = [&[1, 1, 0, 0, 0, 0, 0, 0, 0][..], &branch.repeat(100_000)].concat();
     assert!(refused(&deep).contains("deeper"));

@@ -20,10 +20,10 @@ const ARRAY: u8 = 2;
 /// The numbers that share their upper 48 bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ShortSet {
-    /// First numbers of runs, ascending and apart, and how many follow each.
+    /// First numbers of runs, ascending and separate. Each has the count of the numbers that follow it.
     Runs(Vec<(u16, u16)>),
     Bitmap(BitWords),
-    /// Ascending.
+    /// The numbers, ascending.
     Array(Vec<u16>),
 }
 
@@ -31,7 +31,8 @@ impl ShortSet {
     /// The next container.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are not a container, or its numbers are out of order or not as many as it says.
+    /// `CorruptTable` if the bytes are not a container, or its numbers are out of order or have another count than it
+    /// records.
     pub(super) fn read(from: &mut SetReader<'_>) -> Result<ShortSet> {
         let form = from.byte()?;
         let claimed = from.size()?;
@@ -90,7 +91,7 @@ impl ShortSet {
     fn is_ordered(&self) -> bool {
         match self {
             ShortSet::Runs(runs) => {
-                // No run goes beyond the last number there is.
+                // No run goes beyond the last possible number.
                 let ends = runs.iter().map(|(first, more)| first.checked_add(*more));
                 let next = runs.iter().map(|(first, _)| Some(*first)).skip(1).chain([None]);
                 ends.zip(next).all(|(end, next)| end.is_some_and(|end| next.is_none_or(|next| end < next)))
@@ -130,7 +131,8 @@ impl ShortSet {
         *self = match (&self, other) {
             (ShortSet::Bitmap(_), _) | (_, ShortSet::Bitmap(_)) => ShortSet::Bitmap(bits),
             (ShortSet::Array(_), ShortSet::Array(_)) => ShortSet::smaller(bits, count),
-            // They stay runs where these take as much as another form, which other containers leave only for less.
+            // They stay runs if these take as much as another form. Other containers become runs only if these take
+            // less.
             _ if runs_bytes(bits.count_runs()) <= BITMAP_BYTES.min(2 * count + 2) => {
                 ShortSet::Runs(runs(bits.numbers()))
             }
@@ -145,7 +147,8 @@ impl ShortSet {
         }
     }
 
-    /// Turns it into runs if they take less. Runs stay: Java's bitmaps of 64 bits look for no better form of them.
+    /// Turns it into runs if they take less. Runs stay: Java's bitmaps of 64 bits do not look for a smaller form of
+    /// them.
     pub(super) fn optimize(&mut self) {
         match self {
             ShortSet::Runs(_) => {}
@@ -220,7 +223,7 @@ impl BitWords {
     }
 }
 
-/// Ascending numbers as runs, as long as can be.
+/// Ascending numbers as runs, each as long as possible.
 fn runs(numbers: impl Iterator<Item = u16>) -> Vec<(u16, u16)> {
     let mut runs: Vec<(u16, u16)> = Vec::new();
     for number in numbers {

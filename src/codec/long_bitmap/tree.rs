@@ -17,7 +17,7 @@ const LEAF: u8 = 4;
 /// Children of a branch with places.
 const PLACES: usize = 48;
 
-/// What stands where a branch with places has no child.
+/// The mark of a place without child, in a branch with places.
 const FREE: u8 = 0xff;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) struct TreeLeaf {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Branch {
-    /// What all keys have next.
+    /// The next bytes of all keys.
     prefix: Vec<u8>,
     index: BranchIndex,
     /// By the byte that follows, ascending.
@@ -47,9 +47,9 @@ pub(super) struct Branch {
 /// How a branch finds a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum BranchIndex {
-    /// A list of bytes with room for 4 or 16. Behind those of children stand leftovers of removed ones, or zeros.
+    /// A list of bytes with room for 4 or 16. The bytes of children come first, then those of removed ones, or zeros.
     List { leftovers: Vec<u8> },
-    /// For each byte the place of its child. Here: the places of the children, in their order.
+    /// For each byte the place of its child. In memory: the places of the children, in their order.
     Places(Vec<u8>),
     /// A bit for each byte.
     Bits,
@@ -123,8 +123,8 @@ impl TreeNode {
         }
     }
 
-    /// The slot of a key that is in the tree; it comes in with `slot` if it was not. The first `depth` bytes of the key
-    /// are those of this node.
+    /// The slot of a key in the tree. If the tree lacks the key, it is added with `slot`. The first `depth` bytes of
+    /// the key are those of this node.
     pub(super) fn find_or_insert(&mut self, key: TreeKey, depth: usize, slot: usize) -> Option<usize> {
         let rest = key.get(depth..).unwrap_or_default();
         let (shared, known, byte) = match self {
@@ -138,7 +138,7 @@ impl TreeNode {
             }
             TreeNode::Branch(branch) => {
                 let shared = branch.prefix.iter().zip(rest).take_while(|(a, b)| a == b).count();
-                // What is above a branch is shorter than keys.
+                // The path to a branch is shorter than a key.
                 let byte = rest.get(shared).copied().unwrap_or_default();
                 let Some(known) = branch.prefix.get(shared).copied() else {
                     return match branch.children.binary_search_by_key(&byte, |(b, _)| *b) {
@@ -267,7 +267,7 @@ impl BranchIndex {
     }
 }
 
-/// Bytes as Java stores them that has them in one `int`, or in `long`s: the first one is the highest, and stands last.
+/// Turns bytes into Java's order in an `int` or in `long`s: the first byte is the highest, and is stored last.
 fn swapped(bytes: &[u8]) -> Vec<u8> {
     bytes.chunks(8).flat_map(|word| word.iter().rev().copied()).collect()
 }

@@ -23,10 +23,10 @@ impl ByteRuns {
         ByteRuns { stream, left: 0, repeated: None }
     }
 
-    /// Adds the next `count` bytes to `out`.
+    /// Appends the next `count` bytes to `out`.
     ///
     /// # Errors
-    /// `CorruptTable` if there are fewer or the stream is damaged.
+    /// `CorruptTable` if the stream has fewer bytes or is damaged.
     pub fn append_to(&mut self, out: &mut Vec<u8>, count: usize) -> Result<()> {
         let mut wanted = count;
         while wanted > 0 {
@@ -61,7 +61,7 @@ impl ByteRuns {
 #[derive(Debug)]
 pub struct BitReader {
     bytes: ByteRuns,
-    /// The byte whose last `left` bits come next, the next one lowest.
+    /// The byte that has the next `left` bits, the next one lowest.
     current: u8,
     left: u32,
     scratch: Vec<u8>,
@@ -73,10 +73,10 @@ impl BitReader {
         BitReader { bytes: ByteRuns::new(stream), current: 0, left: 0, scratch: Vec::new() }
     }
 
-    /// The next `count` bits, eight to a byte, the first one lowest, as in Arrow.
+    /// The next `count` bits, eight in a byte, the first one lowest, as in Arrow.
     ///
     /// # Errors
-    /// `CorruptTable` if there are fewer or the stream is damaged.
+    /// `CorruptTable` if the stream has fewer bits or is damaged.
     pub fn read(&mut self, count: usize) -> Result<Vec<u8>> {
         let missing = count.saturating_sub(self.left as usize);
         self.scratch.clear();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the sizes of the parts that are asked for, the bits come in their order.
+        /// The bits come in their order, in parts of any size.
         #[test]
         fn bits_in_parts(stored in prop::collection::vec(any::<u8>(), 1..40), parts in prop::collection::vec(0usize..40, 1..30)) {
             let literals = std::iter::once((256 - stored.len()) as u8).chain(stored.iter().copied());

@@ -34,7 +34,7 @@ pub enum OrcCodec {
 pub struct Compression {
     /// The codec of all chunks.
     pub codec: OrcCodec,
-    /// No chunk decompresses to more.
+    /// The largest size of a decompressed chunk.
     pub block_size: usize,
 }
 
@@ -79,7 +79,7 @@ impl ChunkInflater {
     /// Replaces `out` by the content of a compressed chunk.
     ///
     /// # Errors
-    /// `CorruptTable` if it is not what the codec makes or is larger than the file's blocks are.
+    /// `CorruptTable` if the chunk was not made by the codec, or is larger than the file's blocks.
     pub(super) fn inflate(&mut self, compression: Compression, chunk: &[u8], out: &mut Vec<u8>) -> Result<()> {
         out.resize(compression.block_size, 0);
         let length = match compression.codec {
@@ -116,8 +116,8 @@ fn bad() -> Error {
     Error::corrupt("a compressed chunk of the ORC file is damaged")
 }
 
-/// Decompresses an LZ4 block; the number of bytes, or `None` if it is damaged or does not fit. A block is a sequence of
-/// literals and copies of what was written before (LZ4 Block Format Description).
+/// Decompresses an LZ4 block. Returns the number of bytes, or `None` if the block is damaged or does not fit. A block
+/// is a sequence of literals and copies of earlier output (LZ4 Block Format Description).
 fn lz4(mut input: &[u8], out: &mut [u8]) -> Option<usize> {
     let mut at = 0usize;
     loop {
@@ -136,7 +136,7 @@ fn lz4(mut input: &[u8], out: &mut [u8]) -> Option<usize> {
         let from = at.checked_sub(usize::from(u16::from_le_bytes(*offset))).filter(|from| *from < at)?;
         let length = lz4_length(&mut input, token & 15)?.checked_add(4)?;
         let end = at.checked_add(length).filter(|end| *end <= out.len())?;
-        // A copy may overlap itself: what it has written so far is then repeated.
+        // A copy may overlap itself. Then the bytes that it has already written are repeated.
         let mut source = from;
         while at < end {
             let part = (at - source).min(end - at);

@@ -3,7 +3,7 @@
 use super::stream::{Stream, unzigzag};
 use crate::error::{Error, Result};
 
-/// The most that a run of either version holds.
+/// The most numbers of a run of either version.
 const MAX_RUN: usize = 512;
 
 /// How a stream of integers is encoded.
@@ -31,10 +31,10 @@ impl Integers {
         Integers { stream, encoding, run: Vec::new(), at: 0, packed: Vec::new() }
     }
 
-    /// The next `count` integers. Memory is taken only for integers that the stream has.
+    /// The next `count` integers. Memory is reserved only for integers that the stream has.
     ///
     /// # Errors
-    /// `CorruptTable` if there are fewer or the stream is damaged.
+    /// `CorruptTable` if the stream has fewer integers or is damaged.
     pub fn read(&mut self, count: usize) -> Result<Vec<i64>> {
         let mut out = Vec::with_capacity(count.min(1 << 16));
         while out.len() < count {
@@ -54,7 +54,7 @@ impl Integers {
         Ok(out)
     }
 
-    /// A number in as many bytes as it needs.
+    /// A number of variable length.
     fn varint(&mut self) -> Result<i64> {
         let value = self.stream.varint()?;
         Ok(if self.encoding.signed { unzigzag(value) } else { value as i64 })
@@ -99,13 +99,13 @@ impl Integers {
             2 => self.patched_run(first, width(width_code)),
             _ => {
                 let length = self.run_length(first)?;
-                // Here alone the code 0 stands for no bits.
+                // In this case alone the code 0 means no bits.
                 self.delta_run(length, if width_code == 0 { 0 } else { width(width_code) })
             }
         }
     }
 
-    /// The nine bits that begin in the first byte of a header and say how long the run is.
+    /// The length of a run: nine bits that begin in the first byte of a header.
     fn run_length(&mut self, first: u8) -> Result<usize> {
         Ok((usize::from(first & 1) << 8 | usize::from(self.stream.byte()?)) + 1)
     }
@@ -142,7 +142,7 @@ impl Integers {
         let gap_width = u32::from(fourth >> 5) + 1;
         let patches = usize::from(fourth & 0x1f);
         let stored_base = self.big_endian(base_bytes)?;
-        // Its highest bit is the sign of the rest.
+        // The highest bit is the sign.
         let sign = 1u64 << (8 * base_bytes - 1);
         let base = (stored_base & !sign) as i64;
         let base = if stored_base & sign != 0 { base.wrapping_neg() } else { base };
@@ -176,11 +176,11 @@ impl Integers {
         Ok(value)
     }
 
-    /// Adds numbers of `width` bits each, which begin and end at whole bytes together.
+    /// Appends numbers of `width` bits each. The first begins and the last ends at a whole byte.
     fn unpack(&mut self, count: usize, width: u32) -> Result<()> {
         let width = width as usize;
         let bytes = (count.min(MAX_RUN) * width).div_ceil(8);
-        // Each number is taken out of eight bytes.
+        // Each number is extracted from eight bytes.
         self.packed.clear();
         self.packed.resize(bytes + 8, 0);
         self.stream.read(self.packed.get_mut(..bytes).unwrap_or_default())?;
@@ -188,14 +188,14 @@ impl Integers {
             let bit = i * width;
             let word = self.packed.get(bit / 8..).and_then(<[u8]>::first_chunk::<8>);
             let word = word.map_or(0, |w| u64::from_be_bytes(*w));
-            // Widths beyond 56 bits are whole bytes, so that none is spread over nine.
+            // Widths beyond 56 bits are whole bytes, so no number spans nine bytes.
             self.run.push(((word << (bit % 8)) >> (64 - width)) as i64);
         }
         Ok(())
     }
 }
 
-/// The bits that a five-bit code stands for.
+/// The number of bits for a five-bit code.
 fn width(code: u8) -> u32 {
     match code {
         0..=23 => u32::from(code) + 1,
@@ -258,7 +258,7 @@ mod tests {
         for end in 0..delta.len() {
             assert!(v2(&delta[..end], 10).is_err(), "{end}");
         }
-        // The patch list points behind the last value.
+        // The patch list refers to a place after the last value.
         assert!(v2(&[0x8e, 0x02, 0x2b, 0x21, 0x07, 0xd0, 0x1e, 0x00, 0x14, 0xfc, 0xe8], 3).is_err());
     }
 

@@ -1,13 +1,13 @@
-//! ORC files: what their tails say and how their streams are encoded.
+//! ORC files: the contents of their tails and the encodings of their streams.
 //!
-//! [`PostScript`] is at the very end and says how long the [`OrcFooter`] is, which has the types and the stripes; each
-//! stripe ends with a [`StripeFooter`] that says where the streams of its columns are. A [`Stream`] decompresses one,
-//! chunk by chunk; [`Integers`], [`BitReader`] and [`ByteRuns`] decode what is in it.
+//! [`PostScript`] is at the very end and has the length of the [`OrcFooter`], which has the types and the stripes.
+//! Each stripe ends with a [`StripeFooter`], which has the places of its columns' streams. A [`Stream`] decompresses
+//! one, chunk by chunk. [`Integers`], [`BitReader`] and [`ByteRuns`] decode its bytes.
 //!
-//! Whatever a file claims, memory grows only as bytes of it are decoded. ORC has no checksums: bytes that were changed
-//! in the data of a column may give other values.
+//! Memory grows only as bytes are decoded, even if a file claims more. ORC has no checksums: changed bytes in the data
+//! of a column may give other values.
 //!
-//! [`encode`] is the way back.
+//! [`encode`] is the inverse.
 //!
 //! Source: ORC specification v1, with the types' attributes of the project's `orc_proto.proto`.
 //!

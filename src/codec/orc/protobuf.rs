@@ -2,14 +2,14 @@
 
 use crate::error::{Error, Result};
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum FieldValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
-/// A message that is not read yet. Gives each field's number with its value.
+/// A message that is not read yet. Yields the number and value of each field.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message<'a>(&'a [u8]);
 
@@ -135,7 +135,7 @@ mod tests {
         ];
         assert_eq!(fields, expected);
         for end in 1..bytes.len() {
-            // Cut off between fields is a shorter message.
+            // A message that is cut off between fields is a valid shorter message.
             let whole = [3, 7, 12].contains(&end);
             assert_eq!(Message::new(&bytes[..end]).all(|f| f.is_ok()), whole, "{end}");
         }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub struct Stream {
     bytes: Arc<Vec<u8>>,
-    /// What was not looked at yet.
+    /// The start of the bytes that were not read yet.
     next: usize,
     end: usize,
     compression: Compression,
@@ -17,7 +17,7 @@ pub struct Stream {
     block: Vec<u8>,
     /// Whether the bytes at hand are in `block`, else in `bytes`.
     inflated: bool,
-    /// The bytes at hand.
+    /// The bytes at hand, from here to `to`.
     from: usize,
     to: usize,
 }
@@ -30,7 +30,7 @@ impl Stream {
         Stream { bytes, next: start.min(end), end, compression, inflater, block, inflated: false, from: 0, to: 0 }
     }
 
-    /// A stream without bytes: that of a column that has no values in a stripe.
+    /// A stream without bytes, for a column that has no values in a stripe.
     pub fn empty() -> Stream {
         Stream::new(Arc::default(), 0, 0, Compression { codec: OrcCodec::None, block_size: 0 })
     }
@@ -57,7 +57,7 @@ impl Stream {
         source.get(self.from..self.to).unwrap_or_default()
     }
 
-    /// Whether there are bytes at hand, after the next chunk was looked at if there were none.
+    /// Whether bytes are at hand. If none are, it first reads the next chunk.
     fn fill(&mut self) -> Result<bool> {
         while self.from >= self.to {
             let Some(rest) = self.bytes.get(self.next..self.end).filter(|rest| !rest.is_empty()) else {
@@ -118,7 +118,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Adds the next `length` bytes. Memory is taken only for bytes that the stream has.
+    /// Appends the next `length` bytes. Memory is reserved only for bytes that the stream has.
     ///
     /// # Errors
     /// As [`Stream::read`].
@@ -137,7 +137,7 @@ impl Stream {
         Ok(())
     }
 
-    /// An unsigned number in groups of seven bits; those beyond 64 are lost, as in Java.
+    /// An unsigned number in groups of seven bits. Bits beyond 64 are lost, as in Java.
     pub(super) fn varint(&mut self) -> Result<u64> {
         let mut value = 0u64;
         for shift in (0..70).step_by(7) {
@@ -153,7 +153,7 @@ impl Stream {
     /// A signed number of any size in groups of seven bits, as decimals are stored.
     ///
     /// # Errors
-    /// `CorruptTable` if it does not fit 128 bits, or as [`Stream::read`].
+    /// `CorruptTable` if it does not fit 128 bits; errors of [`Stream::read`].
     pub fn big_integer(&mut self) -> Result<i128> {
         let mut value = 0u128;
         for shift in (0..128u32).step_by(7) {
@@ -176,7 +176,7 @@ fn ended() -> Error {
     Error::corrupt("a stream of the ORC file ends before its values do")
 }
 
-/// The number that zigzag encoding stands for.
+/// The number that a zigzag encoding means.
 pub(super) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
@@ -189,7 +189,7 @@ mod tests {
         Stream::new(Arc::new(bytes.to_vec()), 0, bytes.len(), Compression { codec: OrcCodec::None, block_size: 0 })
     }
 
-    /// The example of the specification: 100,000 bytes stored in a chunk as they are; and small chunks of each kind.
+    /// The example of the specification: 100,000 bytes stored in a chunk unchanged. Also small chunks of each kind.
     #[test]
     fn chunks_follow_each_other() {
         assert_eq!(chunk_header([0x40, 0x0d, 0x03]), (100_000, true));

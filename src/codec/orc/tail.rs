@@ -5,35 +5,35 @@ use super::protobuf::Message;
 use super::stream::Stream;
 use crate::error::{Error, Result};
 
-/// What files begin with, and postscripts end with.
+/// The first bytes of files, and the last bytes of postscripts.
 pub const MAGIC: &[u8] = b"ORC";
 
 /// The field number of the magic in a postscript.
 const MAGIC_FIELD: u64 = 8000;
 
-/// The version of files by writers from before the second one was settled, whose short decimals are plain integers.
+/// The version of files by writers before the second version was final. Their short decimals are plain integers.
 const UNSTABLE_V2: [u32; 2] = [1, 9999];
 
-/// No metadata may become larger than this.
+/// The largest size of metadata.
 const MAX_MESSAGE: usize = 1 << 30;
 
-/// Metadata of this size is allowed whatever its compression.
+/// Metadata of this size is allowed at any compression ratio.
 const ALWAYS_ALLOWED: usize = 1 << 20;
 
-/// No codec expands bytes by more than this factor. It is Zstandard's (RFC 8878, 3.1.1.2).
+/// The largest factor by which a codec can expand bytes. It is Zstandard's (RFC 8878, 3.1.1.2).
 const MAX_RATIO: usize = (128 << 10) / 4;
 
-/// Types nest no deeper than this.
+/// The deepest nesting of types.
 const MAX_DEPTH: usize = 100;
 
-/// The end of a file, before the one byte that says how long it is.
+/// The end of a file, before the one byte with its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostScript {
-    /// Bytes of the footer, which lies right before.
+    /// The size of the footer in bytes. The footer is directly before.
     pub footer_length: u64,
     /// How metadata and streams are compressed.
     pub compression: Compression,
-    /// Whether it ends with the name of the format; the oldest files only begin with it.
+    /// Whether it ends with the name of the format. The oldest files only begin with it.
     pub is_named: bool,
     /// Whether decimals of up to 18 digits are stored as integers.
     pub has_short_decimals: bool,
@@ -69,7 +69,7 @@ impl PostScript {
     }
 }
 
-/// What a column holds.
+/// The kind of a column's type.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrcKind {
@@ -92,7 +92,7 @@ pub enum OrcKind {
     Varchar,
     Char,
     TimestampInstant,
-    /// A type of the future.
+    /// A type of a later version.
     Other(u32),
 }
 
@@ -123,26 +123,26 @@ impl OrcKind {
     }
 }
 
-/// A column's type, as an entry of the list of all types; the list's first is the whole row.
+/// A column's type, as an entry of the list of all types. The first entry is the whole row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeInfo {
-    /// What it is.
+    /// The kind of the type.
     pub kind: OrcKind,
-    /// Where the types below it are in the list: behind this one, each below one type only.
+    /// The numbers of its child types in the list. They are after this one, and each has only one parent.
     pub children: Vec<usize>,
     /// The names of a struct's members.
     pub names: Vec<String>,
     /// Digits of a decimal.
     pub precision: u32,
-    /// Digits behind a decimal's point.
+    /// Digits after a decimal's point.
     pub scale: u32,
-    /// What the writer noted, such as `iceberg.id`.
+    /// The attributes that the writer added, such as `iceberg.id`.
     pub attributes: Vec<(String, String)>,
 }
 
 impl TypeInfo {
     fn parse(message: Message<'_>) -> Result<TypeInfo> {
-        // The precision and scale that Java takes where a file has none.
+        // The precision and scale that Java assumes if a file has none.
         let mut out = TypeInfo {
             kind: OrcKind::Boolean,
             children: Vec::new(),
@@ -177,24 +177,24 @@ impl TypeInfo {
         Ok(out)
     }
 
-    /// What the writer noted under a name.
+    /// The value of an attribute that the writer added.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// Where a stripe is.
+/// The place of a stripe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StripeInfo {
-    /// Its first byte.
+    /// The offset of its first byte.
     pub offset: u64,
-    /// Bytes of the indexes, which come first.
+    /// The size of the indexes, which come first.
     pub index_length: u64,
-    /// Bytes of the data, which come next.
+    /// The size of the data, which come next.
     pub data_length: u64,
-    /// Bytes of the stripe's footer.
+    /// The size of the stripe's footer.
     pub footer_length: u64,
-    /// Its rows.
+    /// The number of its rows.
     pub rows: u64,
 }
 
@@ -214,29 +214,29 @@ impl StripeInfo {
         Ok(out)
     }
 
-    /// Where its footer begins; `None` if that is beyond what a number holds.
+    /// Where its footer begins; `None` if the sum overflows.
     pub fn footer_offset(&self) -> Option<u64> {
         self.offset.checked_add(self.index_length)?.checked_add(self.data_length)
     }
 
-    /// Behind its last byte.
+    /// The offset after its last byte.
     pub fn end(&self) -> Option<u64> {
         self.footer_offset()?.checked_add(self.footer_length)
     }
 }
 
-/// What a file says of itself.
+/// The footer of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrcFooter {
     /// The stripes in the order of their rows.
     pub stripes: Vec<StripeInfo>,
-    /// All types; a column's number is its place here.
+    /// All types. A column's number is its place here.
     pub types: Vec<TypeInfo>,
-    /// Rows of the file.
+    /// The number of rows in the file.
     pub rows: u64,
-    /// For each column the bytes of its strings, if the writer counted them.
+    /// The bytes of each column's strings, if the writer counted them.
     pub text_bytes: Vec<Option<u64>>,
-    /// For each column how many values it has, if the writer counted them.
+    /// The number of each column's values, if the writer counted them.
     pub values: Vec<Option<u64>>,
     /// The number of the writer.
     pub writer: u64,
@@ -244,14 +244,14 @@ pub struct OrcFooter {
     pub software_version: String,
 }
 
-/// The least part of a second with which Java's writer rounds a time before 1970 towards 1970, in nanoseconds.
+/// The smallest fraction of a second for which Java's writer rounds a time before 1970 towards 1970, in nanoseconds.
 pub const ROUNDED_BY_JAVA: i64 = 1_000_000;
 
 impl OrcFooter {
-    /// The least part of a second, in nanoseconds, with which this writer rounded times before 1970 towards 1970.
+    /// The smallest fraction of a second for which this writer rounded times before 1970 towards 1970, in nanoseconds.
     ///
-    /// Java does so from a millisecond on. Presto and Trino round whatever is left, as ORC's C++ writer did before
-    /// 1.6.8 (ORC-763; Trino's `TimestampColumnWriter`). Readers have to take back a second then.
+    /// Java does so from a millisecond on. Presto and Trino round any fraction, as ORC's C++ writer did before 1.6.8
+    /// (ORC-763; Trino's `TimestampColumnWriter`). Readers then have to subtract a second.
     pub fn least_rounded_nanos(&self) -> i64 {
         const CPP: u64 = 1;
         const PRESTO: u64 = 2;
@@ -265,7 +265,7 @@ impl OrcFooter {
         }
     }
 
-    /// Decompresses and decodes it. Types form a tree, and stripes have as many rows as the file.
+    /// Decompresses and decodes it. Types form a tree, and the stripes have as many rows as the file.
     ///
     /// # Errors
     /// `CorruptTable` if it contradicts itself, `Unsupported` if columns are encrypted.
@@ -303,7 +303,7 @@ impl OrcFooter {
         Ok(out)
     }
 
-    /// Of a column: the number of its values, and the length of all strings.
+    /// Adds the statistics of one column: the number of its values, and the length of all strings.
     fn add_statistics(&mut self, message: Message<'_>) -> Result<()> {
         let (mut values, mut text) = (None, None);
         for field in message {
@@ -328,7 +328,7 @@ impl OrcFooter {
     }
 }
 
-/// Types are a tree whose children come behind their parents.
+/// Types are a tree whose children come after their parents.
 fn check_types(types: &[TypeInfo]) -> Result<()> {
     let bad = |what: &str| Err(Error::corrupt(format!("the types of the ORC file are not a tree: {what}")));
     if types.first().is_none_or(|root| root.kind != OrcKind::Struct) {
@@ -369,7 +369,7 @@ fn check_types(types: &[TypeInfo]) -> Result<()> {
     Ok(())
 }
 
-/// What a stream is for.
+/// The use of a stream.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamKind {
@@ -380,7 +380,7 @@ pub enum StreamKind {
     Secondary,
     /// Bloom filters of the groups of rows, an index.
     BloomFilter,
-    /// Other indexes, older filters and what is not read.
+    /// Other indexes, older filters, and streams that are not read.
     Other,
 }
 
@@ -394,13 +394,13 @@ impl StreamKind {
 /// A stream of a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamInfo {
-    /// What it is for.
+    /// The use of the stream.
     pub kind: StreamKind,
     /// The number of its column.
     pub column: usize,
-    /// Where it begins in the file.
+    /// Its first byte in the file.
     pub offset: u64,
-    /// Its bytes.
+    /// The number of its bytes.
     pub length: u64,
 }
 
@@ -411,23 +411,23 @@ pub struct Encoding {
     pub is_dictionary: bool,
     /// Whether integers are runs of version 2.
     pub v2: bool,
-    /// Entries of the dictionary.
+    /// The number of entries of the dictionary.
     pub dictionary_size: usize,
 }
 
-/// What a stripe says of itself.
+/// The footer of a stripe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StripeFooter {
-    /// In the order of the file, without gaps.
+    /// The streams in the order of the file, without gaps.
     pub streams: Vec<StreamInfo>,
-    /// Of each column.
+    /// The encoding of each column.
     pub encodings: Vec<Encoding>,
-    /// The zone that the writer's timestamps without one are local to.
+    /// The time zone of the writer's timestamps that have no zone.
     pub writer_zone: Option<String>,
 }
 
 impl StripeFooter {
-    /// Decompresses and decodes it. Streams lie inside of the stripe.
+    /// Decompresses and decodes it. Streams lie inside the stripe.
     ///
     /// # Errors
     /// `CorruptTable` if it contradicts itself, `Unsupported` for encodings that are not known.
@@ -490,7 +490,7 @@ fn parse_encoding(message: Message<'_>) -> Result<Encoding> {
     Ok(Encoding { is_dictionary: kind & 1 == 1, v2: kind & 2 == 2, dictionary_size })
 }
 
-/// Decompresses a message. Memory is bounded by the bytes it has.
+/// Decompresses a message. Memory is bounded by the number of its bytes.
 fn read_message(bytes: &[u8], compression: Compression) -> Result<Vec<u8>> {
     if compression.codec == OrcCodec::None {
         return Ok(bytes.to_vec());

@@ -10,8 +10,8 @@ use parquet::basic::Compression;
 use super::thrift::Flaw;
 
 thread_local! {
-    // One for all columns: its tables take 160 KB, which stay in the processor's cache, and making them costs as much
-    // as decompressing a small page.
+    // One decompressor for all columns. Its tables take 160 KB, which stay in the processor's cache. Making them costs
+    // as much as decompressing a small page.
     static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
     static GZIP: RefCell<Option<Decompressor>> = const { RefCell::new(None) };
 }
@@ -30,12 +30,12 @@ pub(crate) enum PageCodec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inflated {
     Whole,
-    /// The first of several gzip members, which only the parquet crate joins.
+    /// The first of several gzip members. Only the parquet crate joins them.
     FirstMember,
 }
 
 impl PageCodec {
-    /// `None` if it is not one that is read here.
+    /// `None` for a codec that is not supported here.
     pub(crate) fn of(compression: Compression) -> Option<PageCodec> {
         match compression {
             Compression::UNCOMPRESSED => Some(PageCodec::None),
@@ -47,7 +47,7 @@ impl PageCodec {
         }
     }
 
-    /// Puts what the bytes decompress to at the start of the buffer. Never more than `length` bytes.
+    /// Puts the decompressed bytes at the start of the buffer. Never more than `length` bytes.
     pub(crate) fn inflate(self, bytes: &[u8], length: usize, buffer: &mut Vec<u8>) -> Result<Inflated, Flaw> {
         let found = match self {
             _ if length == 0 => 0,
@@ -108,18 +108,18 @@ fn inflate_gzip(bytes: &[u8], room: &mut [u8]) -> Result<usize, Flaw> {
     })
 }
 
-/// Returns the number of bytes, at most one more than `length`. Memory grows with the bytes that arrive: Brotli makes
-/// millions of bytes of one.
+/// Returns the number of bytes, at most one more than `length`. Memory grows with the bytes that arrive: Brotli can
+/// make millions of bytes from one.
 fn inflate_brotli(bytes: &[u8], length: usize, buffer: &mut Vec<u8>) -> Result<usize, Flaw> {
     buffer.clear();
     let decompressor = brotli_decompressor::Decompressor::new(bytes, bytes.len().clamp(1, BROTLI_INPUT));
     decompressor.take(length as u64 + 1).read_to_end(buffer).map_err(|_| BROKEN)
 }
 
-/// Bytes that Brotli is given at once.
+/// The number of bytes that Brotli gets at once.
 const BROTLI_INPUT: usize = 4096;
 
-/// Returns the bytes' number.
+/// Returns the number of bytes.
 fn inflate_zstd(bytes: &[u8], buffer: &mut Vec<u8>) -> Result<usize, Flaw> {
     ZSTD.with_borrow_mut(|kept| {
         let decompressor = match kept {

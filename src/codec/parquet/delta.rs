@@ -1,7 +1,7 @@
 //! The headers of delta-encoded numbers in Parquet pages: how many numbers they claim, and where they end.
 //!
-//! The parquet crate takes memory for as many lengths of strings as such a header claims. So the claim is compared with
-//! the page first. The numbers themselves are not decoded here.
+//! The parquet crate reserves memory for the number of string lengths that such a header claims. So the claim is
+//! compared with the page first. The numbers themselves are not decoded here.
 //!
 //! Source: parquet-format `Encodings.md`, "Delta Encoding".
 
@@ -9,10 +9,10 @@ use super::thrift::Flaw;
 
 const EARLY: Flaw = "its delta-encoded numbers end early";
 
-/// Numbers that may stand in a byte, at most. A block of 128 equal numbers takes five bytes.
+/// The most numbers in a byte. A block of 128 equal numbers takes five bytes.
 const NUMBERS_PER_BYTE: u64 = 64;
 
-/// Numbers that a page may hold whatever its size.
+/// The number of numbers that a page of any size may hold.
 const ALWAYS_ALLOWED: u64 = 1 << 20;
 
 /// `Encoding` of strings with delta-encoded lengths.
@@ -24,7 +24,7 @@ pub(crate) const DELTA_BYTE_ARRAY: i64 = 7;
 /// Checks the numbers of strings that a page with one of the two encodings claims, given its values without levels.
 ///
 /// # Errors
-/// A flaw if it claims more strings than the page has values, or more than its bytes can mean.
+/// A flaw if it claims more strings than the page has values, or more than its bytes can hold.
 pub(crate) fn check_lengths(encoding: i64, values: &[u8], page_values: i64) -> Result<(), Flaw> {
     if values.is_empty() {
         return Ok(());
@@ -47,9 +47,9 @@ pub(crate) fn check_lengths(encoding: i64, values: &[u8], page_values: i64) -> R
 
 struct DeltaHeader {
     mini_blocks: u64,
-    /// Numbers of a mini-block.
+    /// The number of numbers in a mini-block.
     mini_block: u64,
-    /// All numbers, with the first, which is in the header.
+    /// The number of all numbers, including the first, which is in the header.
     count: u64,
 }
 
@@ -83,7 +83,7 @@ impl DeltaCursor<'_> {
         }
     }
 
-    /// Goes behind the numbers of a header.
+    /// Skips the numbers of a header.
     fn skip_blocks(&mut self, header: &DeltaHeader) -> Result<(), Flaw> {
         let mut left = header.count.saturating_sub(1);
         while left > 0 {
@@ -92,7 +92,7 @@ impl DeltaCursor<'_> {
                 self.at..usize::try_from(header.mini_blocks).ok().and_then(|n| self.at.checked_add(n)).ok_or(EARLY)?;
             self.at = widths.end;
             for width in self.bytes.get(widths).ok_or(EARLY)? {
-                // The widths of mini-blocks without numbers mean nothing.
+                // The widths of mini-blocks without numbers have no meaning.
                 if left > 0 {
                     let bytes = (u64::from(*width) * header.mini_block).div_ceil(8);
                     self.at = usize::try_from(bytes).ok().and_then(|n| self.at.checked_add(n)).ok_or(EARLY)?;
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn prefixes_and_suffixes_are_as_many() {
-        // One mini-block of width 3: 32 numbers in 12 bytes. The widths of the others mean nothing.
+        // One mini-block of width 3: 32 numbers in 12 bytes. The widths of the others have no meaning.
         let prefixes = numbers(3, &[&[0, 3, 9, 9, 9][..], &[0; 12]].concat());
         let page = |suffixes: u64| [prefixes.clone(), numbers(suffixes, &[0; 5])].concat();
         assert_eq!(check_lengths(DELTA_BYTE_ARRAY, &page(3), 3), Ok(()));

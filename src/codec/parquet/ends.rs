@@ -10,8 +10,8 @@ use parquet::file::statistics::Statistics;
 
 use super::known_writers::WriterFaults;
 
-/// Whether minimum and maximum of a leaf column are in the order of its type. The deprecated ones, and those of files
-/// that do not state their order, compare bytes as signed numbers.
+/// Whether minimum and maximum of a leaf column are in the order of its type. Deprecated ends compare bytes as signed
+/// numbers. So do the ends of files that do not state their order.
 pub(crate) fn is_ordered(file: &FileMetaData, leaf: usize, deprecated: bool) -> bool {
     let Some(column) = file.schema_descr().columns().get(leaf) else { return false };
     let signed = match column.physical_type() {
@@ -31,8 +31,9 @@ pub(crate) fn is_ordered(file: &FileMetaData, leaf: usize, deprecated: bool) -> 
     }
 }
 
-/// Whether minimum and maximum of a leaf column in a row group are its least and its greatest value, or around them.
-/// Deprecated ends that are equal are, in any order. Like Java, this suspects files without a writer of PARQUET-251.
+/// Whether minimum and maximum of a leaf column in a row group are its least and greatest value, or lie around them.
+/// Deprecated ends that are equal are valid in any order. Like Java, this suspects files without a writer of
+/// PARQUET-251.
 pub(crate) fn are_believed(file: &FileMetaData, leaf: usize, statistics: &Statistics) -> bool {
     let deprecated = statistics.is_min_max_deprecated();
     let equal = || {

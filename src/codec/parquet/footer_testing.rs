@@ -1,4 +1,4 @@
-//! Parquet files with footers that no right writer makes, for tests. Thrift structures are values here.
+//! Parquet files with footers that no correct writer makes, for tests. Thrift structures are values here.
 
 use std::collections::BTreeMap;
 

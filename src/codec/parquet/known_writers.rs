@@ -1,10 +1,10 @@
 //! Writers with known faults, by the text `created_by` of a Parquet footer. The one place for such rules.
 //!
-//! A fault that the file itself shows needs no rule: statistics that contradict each other, floats with NaN as a bound
-//! (PARQUET-1246), bytes ordered as signed numbers (PARQUET-686: such files state no order), counts of all values as
-//! nulls where a least value is given.
+//! A fault that the file itself shows needs no rule. Examples are statistics that contradict each other, and floats
+//! with NaN as a bound (PARQUET-1246). Other examples are counts of all values as nulls although a least value is
+//! given, and bytes ordered as signed numbers (PARQUET-686). Files with the last fault state no order.
 
-/// What may be wrong in a file of a writer.
+/// The possible faults in files of one writer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WriterFaults {
     /// Least and greatest values of bytes and text are wrong.
@@ -59,7 +59,7 @@ const RULES: [WriterRule; 5] = [
 ];
 
 impl WriterFaults {
-    /// The known faults of the writer that calls itself so. A text without a version is taken for an old one.
+    /// The known faults of the writer with this text. A text without a version counts as an old version.
     pub(crate) fn of(created_by: Option<&str>) -> WriterFaults {
         let Some(text) = created_by else { return WriterFaults::default() };
         let name = text.split(' ').next().unwrap_or_default();
@@ -76,7 +76,7 @@ impl WriterFaults {
     }
 }
 
-/// The numbers behind the word `version`.
+/// The numbers after the word `version`.
 fn version_in(text: &str) -> Option<[u32; 3]> {
     let (_, rest) = text.split_once("version ")?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());

@@ -13,10 +13,10 @@ use super::thrift::Flaw;
 
 const EARLY: Flaw = "its numbers end early";
 
-/// Numbers to come.
+/// The number of numbers to come.
 #[derive(Debug)]
 pub(crate) struct PackedRuns {
-    /// Bytes behind the current run.
+    /// The offset after the current run.
     rest: Range<usize>,
     /// Bits of a number, at most 32.
     width: u32,
@@ -29,7 +29,7 @@ enum PackedRun {
         value: u32,
         left: usize,
     },
-    /// Numbers `left` of those that are packed from byte `start` on.
+    /// `left` packed numbers, from byte `start` on.
     Packed {
         start: usize,
         left: Range<usize>,
@@ -37,7 +37,7 @@ enum PackedRun {
 }
 
 impl PackedRuns {
-    /// Those in these bytes of a page.
+    /// The numbers in these bytes of a page.
     pub(crate) fn new(bytes: Range<usize>, width: u32) -> Result<PackedRuns, Flaw> {
         match width <= u32::BITS {
             true => Ok(PackedRuns { rest: bytes, width, current: PackedRun::Repeated { value: 0, left: 0 } }),
@@ -45,7 +45,7 @@ impl PackedRuns {
         }
     }
 
-    /// Takes the next `count` numbers.
+    /// Reads the next `count` numbers.
     pub(crate) fn take(&mut self, page: &[u8], mut count: usize, out: &mut Vec<u32>) -> Result<(), Flaw> {
         out.reserve(count);
         while count > 0 {
@@ -70,7 +70,7 @@ impl PackedRuns {
         Ok(())
     }
 
-    /// Passes over the next `count` numbers.
+    /// Skips the next `count` numbers.
     pub(crate) fn skip(&mut self, page: &[u8], mut count: usize) -> Result<(), Flaw> {
         while count > 0 {
             self.load(page)?;
@@ -84,7 +84,7 @@ impl PackedRuns {
         Ok(())
     }
 
-    /// Takes the next `count` numbers of one bit each.
+    /// Reads the next `count` numbers of one bit each.
     pub(crate) fn take_bits(
         &mut self,
         page: &[u8],
@@ -113,7 +113,7 @@ impl PackedRuns {
         Ok(())
     }
 
-    /// Passes over the next `count` numbers if a glance tells that all of them are 1.
+    /// Skips the next `count` numbers if a quick check shows that all of them are 1.
     pub(crate) fn pass_ones(&mut self, page: &[u8], count: usize) -> Result<bool, Flaw> {
         if count > 0 {
             self.load(page)?;
@@ -127,7 +127,7 @@ impl PackedRuns {
         }
     }
 
-    /// Numbers left of the current run.
+    /// The number of numbers left in the current run.
     fn left(&self) -> usize {
         match &self.current {
             PackedRun::Repeated { left, .. } => *left,
@@ -135,7 +135,7 @@ impl PackedRuns {
         }
     }
 
-    /// Goes to the next run that has numbers, if the current one has none left.
+    /// Goes to the next run with numbers, if the current one has none left.
     fn load(&mut self, page: &[u8]) -> Result<(), Flaw> {
         while self.left() == 0 {
             let header = self.header(page)?;
@@ -144,7 +144,7 @@ impl PackedRuns {
                 0 => PackedRun::Repeated { value: self.repeated(page)?, left: count },
                 _ => {
                     let start = self.rest.start;
-                    // Writers may leave out what fills up the last group.
+                    // Writers may omit the padding of the last group.
                     let (bits, width) = (self.rest.len() * 8, self.width as usize);
                     let held = bits.checked_div(width).unwrap_or(usize::MAX).min(count * 8);
                     if held == 0 && count > 0 {
@@ -185,7 +185,7 @@ impl PackedRuns {
     }
 }
 
-/// The numbers `which` of those that are packed in these bytes, from the lowest bit of each byte up.
+/// The numbers `which` of those packed in these bytes, from the lowest bit of each byte up.
 fn unpack(packed: &[u8], which: Range<usize>, width: u32, out: &mut Vec<u32>) {
     let (bits, mask) = (width as usize, (1u64 << width) - 1);
     let one = |index: usize| (word(packed, index * bits / 8) >> (index * bits % 8) & mask) as u32;
@@ -196,7 +196,7 @@ fn unpack(packed: &[u8], which: Range<usize>, width: u32, out: &mut Vec<u32>) {
     let first_group = which.start.next_multiple_of(8).min(which.end);
     out.extend((which.start..first_group).map(one));
     let groups = (which.end - first_group) / 8;
-    // Four numbers fit a word, whether it starts with them or half a byte before.
+    // Four numbers fit a word that begins with them or half a byte before them.
     let half = 4 * bits;
     for group in 0..groups {
         let start = (first_group / 8 + group) * bits;
@@ -216,7 +216,7 @@ fn unpack(packed: &[u8], which: Range<usize>, width: u32, out: &mut Vec<u32>) {
     out.extend((first_group + groups * 8..which.end).map(one));
 }
 
-/// The eight bytes from here on, with zeros behind the end.
+/// The next eight bytes, with zeros after the end.
 fn word(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();
     match rest.first_chunk::<8>() {
@@ -294,7 +294,7 @@ mod tests {
             }
             decoder.take(&page, numbers.len() - at, &mut found).unwrap();
             prop_assert_eq!(&found, &numbers);
-            // Behind the last number there is nothing, or what fills up a group.
+            // After the last number is nothing, or padding of the last group.
             prop_assert!(decoder.take(&page, 1, &mut found).is_err());
         }
 

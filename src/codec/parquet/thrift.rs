@@ -1,8 +1,8 @@
 //! Checks Parquet's Thrift structures before the parquet crate decodes them.
 //!
-//! The crate reserves memory for as many items as a list claims, and recurses as deep as a schema claims. A damaged or
-//! hostile file could so abort the process, and no error handling could catch that. This module proves first that every
-//! length fits the bytes of the file.
+//! The crate reserves memory for the number of items that a list claims, and recurses as deep as a schema claims. So a
+//! damaged or hostile file could abort the process, and no error handling could catch that. This module first proves
+//! that every length fits the bytes of the file.
 //!
 //! Source: Thrift compact protocol specification; parquet-format `parquet.thrift` for the field numbers.
 
@@ -10,13 +10,13 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Deepest nesting of Thrift structures; Parquet's own need less than ten.
+/// The deepest nesting of Thrift structures. Parquet's own need less than ten.
 const MAX_DEPTH: u32 = 32;
 
-/// Deepest nesting of schema elements. A list takes two elements, a map three.
+/// The deepest nesting of schema elements. A list takes two elements, a map three.
 const MAX_SCHEMA_DEPTH: usize = 320;
 
-/// What is wrong with the bytes.
+/// The fault of the bytes.
 pub(crate) type Flaw = &'static str;
 
 type ThriftWalk<T> = std::result::Result<T, Flaw>;
@@ -41,14 +41,14 @@ const STATISTICS: FieldTypes = &[0, 8, 8, 6, 6, 8, 8];
 /// The last `ConvertedType` that the format knows. Old versions of Arrow had one more, for columns of nulls.
 const LAST_CONVERTED_TYPE: i64 = 21;
 
-/// A footer that was checked.
+/// A checked footer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CheckedFooter<'a> {
     /// Its bytes, without fields that have another type than the format gives them. Readers have to skip such fields,
-    /// but the parquet crate loses its place. Dremio wrote fields of its own with numbers that the format gave out
+    /// but the parquet crate loses its place. Dremio wrote its own fields under numbers that the format assigned
     /// later.
     pub bytes: Cow<'a, [u8]>,
-    /// A least or greatest value has not the width of its column's type.
+    /// Whether a least or greatest value has another width than its column's type.
     pub odd_statistics: bool,
     /// The leaf columns that are encrypted in some row group.
     pub encrypted: BTreeSet<usize>,
@@ -72,7 +72,7 @@ pub(crate) fn check_footer(bytes: &[u8]) -> ThriftWalk<CheckedFooter<'_>> {
     Ok(CheckedFooter { bytes: cursor.edited(), odd_statistics, encrypted })
 }
 
-/// What is noted of column chunks: those that are encrypted, and whether some statistics are odd.
+/// Notes on column chunks: those that are encrypted, and whether some statistics are odd.
 type ChunkNotes<'n> = (&'n mut BTreeSet<usize>, &'n mut bool);
 
 fn check_row_group(cursor: &mut ThriftCursor<'_>, (encrypted, odd): ChunkNotes<'_>) -> ThriftWalk<()> {
@@ -99,7 +99,8 @@ fn check_chunk(cursor: &mut ThriftCursor<'_>, leaf: usize, (encrypted, odd): Chu
     })
 }
 
-/// Checks a `ColumnMetaData`. Negative numbers of nulls, as some writers put where they did not count, are left out.
+/// Checks a `ColumnMetaData`. Some writers put negative numbers of nulls where they did not count. Such numbers are
+/// left out.
 fn check_column(cursor: &mut ThriftCursor<'_>, odd: &mut bool) -> ThriftWalk<()> {
     let mut width = None;
     cursor.known_fields(COLUMN_META_DATA, &mut |cursor, id, kind| {
@@ -142,7 +143,7 @@ fn check_schema(cursor: &mut ThriftCursor<'_>) -> ThriftWalk<()> {
     if kind != STRUCT {
         return Err("the schema is not a list of structures");
     }
-    // Children still to come of each open group.
+    // The number of children still to come of each open group.
     let mut open: Vec<usize> = Vec::new();
     for index in 0..count {
         let mut children = 0i64;
@@ -177,25 +178,25 @@ pub(crate) const DICTIONARY_PAGE: i64 = 2;
 /// The parts of a page header that decide how much memory the page takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PageHeader {
-    /// Bytes of the header itself.
+    /// The size of the header itself.
     pub length: usize,
     /// `PageType`: 0 data, 1 index, 2 dictionary, 3 data v2.
     pub kind: i64,
-    /// Bytes of the page behind the header.
+    /// The size of the page after the header.
     pub compressed: i64,
-    /// Bytes after decompression.
+    /// The size after decompression.
     pub uncompressed: i64,
-    /// Values, nulls included.
+    /// The number of values, including nulls.
     pub values: i64,
     /// `Encoding` of the values.
     pub encoding: i64,
     /// `Encoding` of the definition levels; those of pages v2 have only one.
     pub level_encoding: i64,
-    /// Bytes of the repetition and of the definition levels in a page v2.
+    /// The sizes of the repetition and of the definition levels in a page v2.
     pub level_bytes: [i64; 2],
-    /// The byte of the header that says of a page v2 that its values are not compressed, if it does.
+    /// The byte of the header that says that the values of a page v2 are not compressed, if it has one.
     pub plain_at: Option<usize>,
-    /// The checksum of the bytes behind the header.
+    /// The checksum of the bytes after the header.
     pub crc: Option<i64>,
 }
 
@@ -216,7 +217,7 @@ pub(crate) fn page_header(bytes: &[u8]) -> ThriftWalk<PageHeader> {
         (8, STRUCT) => cursor.fields(&mut |cursor, id, kind| match (id, kind) {
             (5, 5) => cursor.zigzag().map(|v| header.level_bytes[1] = v),
             (6, 5) => cursor.zigzag().map(|v| header.level_bytes[0] = v),
-            // Booleans are in the type, which shares its byte with the step from the field before, or stands before the
+            // Booleans are in the type. The type shares its byte with the step from the field before, or precedes the
             // field's number.
             (7, 2) => {
                 let last = cursor.at.saturating_sub(1);
@@ -229,7 +230,7 @@ pub(crate) fn page_header(bytes: &[u8]) -> ThriftWalk<PageHeader> {
         _ => cursor.skip(kind, MAX_DEPTH),
     })?;
     header.length = cursor.at;
-    // The format has 32 bits for them; decoders rely on it.
+    // The format has 32 bits for them, and decoders rely on it.
     let counts = [header.uncompressed, header.compressed, header.values, header.level_bytes[0], header.level_bytes[1]];
     if counts.iter().any(|n| i32::try_from(*n).is_err()) {
         return Err("a page header has a number that is out of range");
@@ -237,7 +238,7 @@ pub(crate) fn page_header(bytes: &[u8]) -> ThriftWalk<PageHeader> {
     Ok(header)
 }
 
-/// Changes the headers of pages, one after the other, so that pages v2 are said to be compressed.
+/// Changes the headers of pages, one after the other, so that they mark pages v2 as compressed.
 pub(crate) fn mark_compressed(mut bytes: &mut [u8]) -> ThriftWalk<()> {
     while !bytes.is_empty() {
         let header = page_header(bytes)?;
@@ -268,7 +269,7 @@ fn page_counts(
 struct ThriftCursor<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// What stands instead of some bytes without the fields that are left out; ascending.
+    /// Replacements of some byte ranges, without the fields that are left out; ascending.
     edits: Vec<(Range<usize>, Vec<u8>)>,
 }
 
@@ -292,8 +293,9 @@ impl<'a> ThriftCursor<'a> {
         Cow::Owned(out)
     }
 
-    /// Calls `f` for every field of a structure that has the type which the format gives it, and for fields that the
-    /// format does not know. `f` consumes the value, and says whether the field stays. Leaves all others out.
+    /// Calls `f` for each field of a structure that has the type that the format gives it. Also calls it for fields
+    /// that the format does not know. `f` consumes the value, and returns whether the field stays. All other fields
+    /// are left out.
     fn known_fields(
         &mut self,
         types: FieldTypes,
@@ -312,7 +314,7 @@ impl<'a> ThriftCursor<'a> {
             };
             let kind = header & 0x0f;
             if left_out {
-                // The number is a step from the field before, which is not there any more.
+                // The number is a step from the field before, which was left out.
                 let mut long = vec![kind];
                 put_zigzag(id, &mut long);
                 self.edits.push((start..self.at, long));
@@ -331,7 +333,7 @@ impl<'a> ThriftCursor<'a> {
         }
     }
 
-    /// Skips a structure without looking into its fields.
+    /// Skips a structure without reading its fields.
     fn skip_known(&mut self, types: FieldTypes) -> ThriftWalk<()> {
         self.known_fields(types, &mut |cursor, _, kind| cursor.skip(kind, MAX_DEPTH).map(|()| true))
     }
@@ -371,7 +373,8 @@ impl<'a> ThriftCursor<'a> {
         Ok((raw >> 1) as i64 ^ -((raw & 1) as i64))
     }
 
-    /// Calls `f` for every field of a structure; `f` consumes the value. Booleans have none: theirs is in the type.
+    /// Calls `f` for every field of a structure; `f` consumes the value. Booleans have no value bytes: their value is
+    /// in the type.
     fn fields(&mut self, f: &mut dyn FnMut(&mut Self, i16, u8) -> ThriftWalk<()>) -> ThriftWalk<()> {
         let mut last = 0i16;
         loop {
@@ -388,7 +391,7 @@ impl<'a> ThriftCursor<'a> {
         }
     }
 
-    /// Element type and length of a list, whose elements take a byte each at least.
+    /// Element type and length of a list. Its elements take at least a byte each.
     fn list_header(&mut self) -> ThriftWalk<(u8, usize)> {
         let header = self.byte()?;
         let count = match header >> 4 {
@@ -450,7 +453,7 @@ impl<'a> ThriftCursor<'a> {
     }
 }
 
-/// The number as the format has numbers of fields that stand on their own.
+/// The number in the form of field numbers without a step.
 fn put_zigzag(id: i16, out: &mut Vec<u8>) {
     let mut rest = (id << 1 ^ id >> 15) as u16;
     while rest >= 0x80 {
@@ -504,7 +507,7 @@ mod tests {
         assert!(check_footer(&footer[..footer.len() - 3]).is_err());
     }
 
-    /// Version, a number instead of the schema, the same of a field that no structure has, and rows.
+    /// Version, a number instead of the schema, a number in a field that no structure has, and rows.
     #[test]
     fn fields_of_other_types_are_left_out() {
         let without = |footer: &[u8]| check_footer(footer).unwrap().bytes.into_owned();
@@ -514,13 +517,13 @@ mod tests {
         // A key with a number as its value, and one without.
         let pair = |value: &[u8]| [&[0x59, 0x2c, 0x18, 1, b'k'], value, &[0, 0x18, 1, b'l', 0, 0]].concat();
         assert_eq!(without(&pair(&[0x15, 8])), pair(&[]));
-        // An element of a type that the format does not know any more.
+        // An element of a type that the format no longer knows.
         let element = |converted: &[u8]| [&[0x29, 0x1c, 0x48, 1, b'e'], converted, &[0, 0]].concat();
         assert_eq!(without(&element(&[0x25, 48])), element(&[]));
         assert_eq!(without(&element(&[0x25, 42])), element(&[0x25, 42]));
     }
 
-    /// A page v2 that says that it is not compressed, with the number of the field in the same byte and on its own.
+    /// A page v2 that is marked as not compressed, with the field's number in the same byte and separately.
     #[test]
     fn pages_can_be_marked_as_compressed() {
         let head = [0x15, 6, 0x15, 4, 0x15, 4, 0x5c, 0x15, 2, 0x15, 0, 0x15, 2, 0x15, 0, 0x15, 0, 0x15, 0];

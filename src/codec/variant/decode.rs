@@ -11,7 +11,7 @@ fn damaged(what: &str) -> Error {
     Error::corrupt(format!("a variant is damaged: {what}"))
 }
 
-/// The little-endian number in `bytes`, which are four at most.
+/// The little-endian number in `bytes`, which has at most four bytes.
 fn number(bytes: &[u8]) -> usize {
     bytes.iter().rev().fold(0, |n, byte| n << 8 | usize::from(*byte))
 }
@@ -30,7 +30,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// Takes bytes off the front.
+/// Reads bytes from the front.
 struct VariantReader<'a>(&'a [u8]);
 
 impl<'a> VariantReader<'a> {
@@ -66,7 +66,7 @@ pub struct Metadata<'a> {
 }
 
 impl<'a> Metadata<'a> {
-    /// Reads a dictionary. Bytes after it are left alone.
+    /// Reads a dictionary. Ignores bytes after it.
     ///
     /// # Errors
     /// `CorruptTable` if it is cut off or a name is not UTF-8; `Unsupported` for versions other than 1.
@@ -121,13 +121,13 @@ impl<'a> Metadata<'a> {
 pub struct Decimal {
     /// The digits.
     pub unscaled: i128,
-    /// Digits behind the point, 38 at most.
+    /// Digits after the point, 38 at most.
     pub scale: u8,
     /// Bytes it is stored in: 4, 8 or 16.
     pub width: u8,
 }
 
-/// One value; containers are not looked into.
+/// One value. The contents of containers are not read.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum VariantValue<'a> {
@@ -163,14 +163,14 @@ pub enum VariantValue<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct VariantContainer<'a> {
     count: usize,
-    /// Numbers of names; of an array, none.
+    /// The numbers of names. An array has none.
     ids: Numbers<'a>,
     offsets: Numbers<'a>,
     data: &'a [u8],
 }
 
 impl<'a> VariantValue<'a> {
-    /// Reads the value at the front of `bytes` and says how many bytes it has.
+    /// Reads the value at the front of `bytes`. Also returns its number of bytes.
     ///
     /// # Errors
     /// `CorruptTable` if it is cut off, or text is not UTF-8; `Unsupported` for types that version 1 does not have.
@@ -257,7 +257,7 @@ impl<'a> VariantContainer<'a> {
         self.count == 0
     }
 
-    /// The number of a member's name in the dictionary; of elements of arrays, 0.
+    /// The number of a member's name in the dictionary. Elements of arrays have 0.
     pub fn name_id(&self, i: usize) -> usize {
         self.ids.get(i).unwrap_or_default()
     }
@@ -293,12 +293,12 @@ fn member_name<'a>(metadata: &Metadata<'a>, object: &VariantContainer<'a>, i: us
     metadata.name(object.name_id(i)).ok_or_else(|| damaged("a name is not in its dictionary"))
 }
 
-/// Looks at every byte of the value at the front of `bytes` and says how many bytes it has. After that no function of
+/// Checks every byte of the value at the front of `bytes` and returns its number of bytes. After that no function of
 /// this module fails on it.
 ///
 /// # Errors
-/// As [`VariantValue::parse`]; `CorruptTable` for what nests deeper than [`MAX_DEPTH`], members that share bytes and
-/// objects that have a name twice or one that is not in the dictionary.
+/// As [`VariantValue::parse`]. `CorruptTable` for values that nest deeper than [`MAX_DEPTH`], and for members that
+/// share bytes. Also for objects that have a name twice, or one that is not in the dictionary.
 pub fn check(metadata: &Metadata<'_>, bytes: &[u8]) -> Result<usize> {
     let (value, size) = VariantValue::parse(bytes)?;
     check_members(metadata, &value, 1)?;
@@ -320,7 +320,7 @@ fn check_members(metadata: &Metadata<'_>, value: &VariantValue<'_>, depth: usize
     let mut taken = 0usize;
     for i in 0..container.len() {
         let (member, size) = VariantValue::parse(container.rest(i)?)?;
-        // Were it not for this, few bytes could nest to values without end.
+        // Without this check, a few bytes could nest to endless values.
         taken = taken.saturating_add(size);
         if taken > container.data.len() {
             return Err(damaged("values share bytes"));
@@ -346,5 +346,5 @@ fn check_names(metadata: &Metadata<'_>, object: &VariantContainer<'_>) -> Result
     if unique { Ok(()) } else { Err(damaged("an object has a name twice")) }
 }
 
-/// How deep values may nest.
+/// The deepest nesting of values.
 pub const MAX_DEPTH: usize = 500;

@@ -69,7 +69,7 @@ fn word(n: usize) -> Result<u32> {
     u32::try_from(n).map_err(|e| Error::invalid("a variant would have more than 4 GiB").because(e))
 }
 
-/// The bytes that the number takes, from 1 to 4.
+/// The number of bytes that the number takes, from 1 to 4.
 fn width(n: u32) -> u8 {
     (4 - n.leading_zeros() / 8).max(1) as u8
 }
@@ -78,7 +78,8 @@ fn put_number(n: u32, width: u8, out: &mut Vec<u8>) {
     out.extend(n.to_le_bytes().into_iter().take(width.into()));
 }
 
-/// Makes an array of what was written since `start`; `elements` says where in `out` each element begins.
+/// Makes an array of the values written since `start`; `elements` are the positions in `out` where each element
+/// begins.
 ///
 /// # Errors
 /// `InvalidInput` if it has more than 4 GiB.
@@ -95,8 +96,8 @@ pub fn wrap_array(elements: &[usize], start: usize, out: &mut Vec<u8>) -> Result
     Ok(())
 }
 
-/// Makes an object of what was written since `start`; `members` are each member's name, the name's number in the
-/// dictionary, and where in `out` the member begins. They are sorted by name.
+/// Makes an object of the values written since `start`. `members` has each member's name, the name's number in the
+/// dictionary, and the member's position in `out`. They are sorted by name.
 ///
 /// # Errors
 /// `InvalidInput` if it has more than 4 GiB.

@@ -1,8 +1,8 @@
 //! Variants: values that carry their own type.
 //!
-//! A variant is two byte strings: *metadata*, the dictionary of field names, and the *value*, which may nest and refers
-//! to names by number. [`Metadata::parse`] and [`VariantValue::parse`] look at one level, [`check`] at all of them;
-//! [`json`] writes text; [`encode`] puts values together.
+//! A variant is two byte strings: *metadata*, the dictionary of field names, and the *value*, which may nest and
+//! refers to names by number. [`Metadata::parse`] and [`VariantValue::parse`] read one level, and [`check`] reads all
+//! levels. [`json`] writes text; [`encode`] puts values together.
 //!
 //! ```
 //! use frazil::codec::variant::{Metadata, json};
@@ -13,8 +13,9 @@
 //! assert_eq!(json::to_text(&metadata, &value)?, r#"{"a":7}"#);
 //! # Ok::<(), frazil::error::Error>(())
 //! ```
-//! Source: Parquet format, "Variant Binary Encoding", version 1. Bytes may come from anywhere: nothing is trusted,
-//! depth is bounded by [`MAX_DEPTH`], and work by the number of bytes, since values that share bytes are refused.
+//! Source: Parquet format, "Variant Binary Encoding", version 1. Bytes may come from anywhere, so nothing is trusted.
+//! The depth is bounded by [`MAX_DEPTH`]. The work is bounded by the number of bytes, since values that share bytes
+//! are refused.
 
 mod decode;
 pub mod encode;

@@ -149,7 +149,8 @@ pub(crate) fn put_buckets(
     Ok(())
 }
 
-/// Reads what [`put_buckets`] added. `added` are the message's files, and `files_of` decodes those under a key.
+/// Reads the members that [`put_buckets`] added. `added` are the message's files, and `files_of` decodes those under
+/// a key.
 pub(crate) fn buckets_of(
     j: JsonMembers<'_>,
     added: &[DataFile],

@@ -174,7 +174,7 @@ fn change_object(change: &TaskChange, form: TaskForm) -> Result<Json> {
     }))
 }
 
-/// What the commits of these tasks did, each commit once.
+/// The changes of the commits of these tasks, each commit once.
 fn commits_of(tasks: &[ScanTask]) -> BTreeMap<i64, &CommitChanges> {
     let changes = tasks.iter().filter_map(|t| t.change.as_ref());
     changes.filter_map(|c| Some((c.commit_snapshot_id, c.commit.as_deref()?))).collect()
@@ -355,8 +355,8 @@ fn guava_capacity(entries: usize) -> usize {
     (entries * 4).div_ceil(3).max(entries + 1)
 }
 
-/// The entries as a `java.util.HashMap` made for `capacity` of them has them, so that the text is the one that Java
-/// writes: ascending by the low bits of the hash, else in the order of the manifest.
+/// The entries in the order of a `java.util.HashMap` that was made for `capacity` entries, so that the text is the
+/// same as Java's. They ascend by the low bits of the hash, and otherwise keep the order of the manifest.
 fn in_java_order<T, V>(map: &FieldMap<T>, capacity: usize, value: impl Fn(&T) -> V) -> KeysAndValues<V> {
     let slot = |id: FieldId| (id as u32 ^ (id as u32 >> 16)) as usize & (capacity.next_power_of_two() - 1);
     let mut entries: Vec<_> = map.iter().collect();

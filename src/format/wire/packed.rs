@@ -1,9 +1,10 @@
-//! Tasks of very many splits in a compact form. Each split can be read alone. Texts are similar, so they are compressed
-//! in chunks; reading one split decompresses only its chunk. Plain tasks are small: compressing them took more time
-//! than writing them.
+//! Tasks of very many splits in a compact form. Each split can be read alone. Texts are similar, so they are
+//! compressed in chunks. Reading one split decompresses only its chunk. Plain tasks are small: compressing them took
+//! more time than writing them.
 //!
 //! ```text
-//! pack:  magic, CRC-32 of what follows up to the first chunk, number of chunks, a place for each chunk, the chunks
+//! pack:  magic, CRC-32 of the bytes between it and the first chunk, number of chunks, a place for each chunk, the
+//!        chunks
 //! place: number of splits up to the chunk's end, bytes of its content, where the chunk ends (eight bytes)
 //! chunk: a zstandard frame, with a checksum, of the content; of plain tasks, for which the place says 0 bytes, the
 //!        content and its CRC-32
@@ -53,7 +54,7 @@ const MOST_RATIO: usize = 65_536;
 /// The tasks of splits of one scan, for [`packed_tasks_at`].
 ///
 /// # Errors
-/// `Internal` if they belong to several scans; as [`super::task::tasks_to_json`]; a cancellation.
+/// `Internal` if they belong to several scans; errors of [`super::task::tasks_to_json`]; a cancellation.
 pub fn pack_tasks(splits: &[Arc<Split>]) -> Result<Vec<u8>> {
     check_scan(splits)?;
     pack_with(splits, |chunk, split| chunk.add(split))
@@ -62,7 +63,7 @@ pub fn pack_tasks(splits: &[Arc<Split>]) -> Result<Vec<u8>> {
 /// The same for splits of plain tasks.
 ///
 /// # Errors
-/// As [`PlainTask::file`] and [`PlainTask::partition`]; a cancellation.
+/// Errors of [`PlainTask::file`] and [`PlainTask::partition`]; a cancellation.
 pub fn pack_plain_tasks<'a, T: PlainTask<'a> + Copy + Sync>(splits: &'a [Vec<T>]) -> Result<Vec<u8>> {
     pack_with(splits, |chunk, tasks| chunk.add_plain(tasks.iter().copied()))
 }

@@ -42,7 +42,7 @@ fn many(count: usize) -> Vec<Arc<Split>> {
     (0..count).map(|i| with_tasks(vec![task(i)], &context)).collect()
 }
 
-/// The same of plain tasks, whose chunks are not compressed; partitions and residuals take turns.
+/// The same of plain tasks, whose chunks are not compressed. Partitions and residuals alternate.
 fn many_plain(count: usize) -> Vec<Arc<Split>> {
     let context = one_split().context;
     let residual = |text: &str| Arc::new(bind(&crate::expr::parse(text).unwrap(), &context.schema, true).unwrap());
@@ -145,7 +145,7 @@ fn damage_is_found(splits: &[Arc<Split>]) {
         for bit in [1, 4, 0x80, 0xff] {
             let mut bytes = packed.clone();
             bytes[at] ^= bit;
-            // A bit of the frame's header is not used; what is read is never something else.
+            // One bit of the frame's header is not used. No change makes the reader return another split.
             match read(&bytes, 2) {
                 Ok(split) => assert_eq!(split, *splits[2], "{at}"),
                 Err(e) => assert_eq!(e.kind(), ErrorKind::InvalidInput, "{at}"),
@@ -170,7 +170,8 @@ fn splits_of_several_scans_are_refused() {
     assert_eq!(stopped.unwrap_err().message(), "stopped");
 }
 
-/// Partition specs have the same types in all tasks of a split, as texts of splits can say no other.
+/// Partition specs have the same types in all tasks of a split, because the text of a split can't express anything
+/// else.
 fn any_task() -> impl Strategy<Value = ScanTask> {
     let values = prop_oneof![
         any::<Option<i64>>().prop_map(|v| of_spec(1, PrimitiveType::Long, v.map(Value::Long))),

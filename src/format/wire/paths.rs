@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 const TEXT: usize = 36;
 const BINARY: usize = 16;
 
-/// What follows a head.
+/// The kinds of parts that follow a head.
 const NOTHING: i64 = 0;
 const NEW_UUID: i64 = 1;
 const NEW_UUID_AND_TAIL: i64 = 2;

@@ -30,9 +30,9 @@ const TWO: &str = "s3://b/t/data/day=1/00001-1-4d49f838-f141-79a3-486d-f1963ed66
 #[test]
 fn a_uuid_takes_sixteen_bytes() {
     let first = comes_back(&[ONE]);
-    // How many bytes are shared takes two, and there are no others.
+    // The number of shared bytes takes two bytes. No other bytes of the path are written.
     assert_eq!(comes_back(&[ONE, TWO]) - first, 2 + 1 + BINARY);
-    // The same UUID takes none, as does the same tail.
+    // The same UUID takes no bytes. Neither does the same tail.
     assert_eq!(comes_back(&[ONE, ONE]) - first, 2 + 1);
     let tail = "-00002.parquet";
     assert_eq!(comes_back(&[ONE, &ONE.replace("-00001.parquet", tail)]) - first, 2 + 1 + 1 + tail.len());
@@ -42,9 +42,9 @@ fn a_uuid_takes_sixteen_bytes() {
 fn odd_paths_come_back() {
     let zeros = "00000000-0000-0000-0000-000000000000";
     comes_back(&["", zeros, "", "a", &format!("{zeros}-x"), ONE, "s3://b/t/data", TWO, TWO, "é", "è", "/"]);
-    // Not as UUIDs are written: in capitals, too short, with a hyphen elsewhere, in the folder.
+    // Other forms than those of UUIDs: in capitals, too short, with a hyphen elsewhere, in the folder.
     comes_back(&[&ONE.to_uppercase(), &ONE[..ONE.len() - 20], &ONE.replace("-1cd8", "1-cd8"), &format!("{ONE}/x")]);
-    // Several, and more digits around it.
+    // Several UUIDs, and more digits around one.
     comes_back(&[&format!("{zeros}{zeros}"), &format!("f{zeros}{zeros}f"), &format!("a/{zeros}/{zeros}"), zeros]);
 }
 
@@ -76,7 +76,7 @@ fn long_texts_are_not_shared() {
     let (head, tail) = (format!("{long}{ONE}"), format!("{ONE}{long}"));
     let alone = comes_back(&[&head, &tail]);
     assert!(comes_back(&[&head, &head, &tail, &tail]) > alone + MOST_SHARED + long.len());
-    // Few bytes can't ask for it either.
+    // A few bytes can't ask for it either.
     for path in [head, tail] {
         let mut bytes = written(std::slice::from_ref(&path));
         put_long(&mut bytes, (long.len() as i64 * i64::from(path.starts_with('x'))) << KIND_SHIFT | SAME_UUID);

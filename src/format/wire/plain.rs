@@ -168,7 +168,7 @@ pub(crate) fn is_plain(task: &ScanTask) -> bool {
 
 // ---- writing
 
-/// What the plain tasks of a chunk share, each with its number.
+/// The data that plain tasks of a chunk share, each with its number.
 #[derive(Default)]
 pub(crate) struct Shared<'a> {
     files: HashMap<(usize, usize), (i64, i64)>,

@@ -104,7 +104,7 @@ fn residuals_are_told_apart_by_what_they_say() {
     let file = Arc::new(plain_file("x"));
     let with = |residual: Arc<BoundPredicate>| ScanTask { residual, ..task(&file, 0, 1) };
     let shared = residual("id > 5");
-    // Each of the middle ones is gone before the next is made, unless the writer keeps it.
+    // Each of the middle ones is dropped before the next is made, unless the writer keeps it.
     struct Fleeting<'a>(&'a ScanTask, i64);
     impl<'a> PlainTask<'a> for Fleeting<'a> {
         fn file_key(&self) -> (usize, usize) {
@@ -186,10 +186,10 @@ fn what_is_as_before_takes_no_bytes() {
     let (tasks, shared) = written(&whole);
     assert_eq!(tasks, [0, 0, 0]);
     let bytes = |of: &[ScanTask]| written(of).1.files.len();
-    // What a file is like, what its path shares (two bytes) and no more, a UUID, its partition, rows and bytes.
+    // The head of a file, two bytes for the shared part of its path, a UUID, its partition, rows and bytes.
     assert_eq!(bytes(&whole) - bytes(&whole[..2]), 2 + 2 + 1 + 16 + 1 + 1 + 1);
     assert_eq!(plain_split(&tasks, &sections(&shared), &split().context).unwrap().tasks, whole);
-    // From the middle to the end, and a part.
+    // A range from the middle to the end, and a part.
     comes_back(&[of(vec![task(&files[1], 50, 150), task(&files[0], 50, 149), task(&files[0], 0, 201)])]);
 }
 
@@ -219,7 +219,7 @@ fn a_few_bytes_share_only_a_few_offsets() {
     };
     assert_eq!(bytes(0), bytes(MOST_SAME_OFFSETS));
     assert!(bytes(MOST_SAME_OFFSETS + 1) > MOST_SAME_OFFSETS);
-    // What says so all the same is refused, as are offsets of no file, and formats that there are not.
+    // A head that still claims to share them is refused. So are offsets of no file, and unknown formats.
     let (rows, long) = written(&[with(MOST_SAME_OFFSETS + 1), with(MOST_SAME_OFFSETS + 1)]);
     let second = written(&[with(MOST_SAME_OFFSETS + 1)]).1.files.len();
     for head in
@@ -232,7 +232,7 @@ fn a_few_bytes_share_only_a_few_offsets() {
     }
 }
 
-/// Mostly what files have in common, so that all ways to say so occur.
+/// Files with mostly the same values, so that all forms of sharing occur.
 fn any_task() -> impl Strategy<Value = ScanTask> {
     fn number() -> impl Strategy<Value = Option<i64>> {
         prop_oneof![4 => prop::option::of(0..2i64), 1 => any::<Option<i64>>()]

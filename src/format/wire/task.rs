@@ -42,7 +42,7 @@ pub fn task_to_json(task: &ScanTask, schema: &Schema) -> Result<String> {
     text(&FileScanTask { schema: schema_to_json(schema), task: TaskObject::new(task, TaskForm::Specification)? })
 }
 
-/// Reads what [`task_to_json`] or Java wrote. Sequence numbers are not part of that form.
+/// Reads the JSON that [`task_to_json`] or Java wrote. Sequence numbers are not part of that form.
 ///
 /// # Errors
 /// `InvalidInput` if the text is something else.
@@ -91,7 +91,7 @@ pub(crate) fn check_scan(splits: &[Arc<Split>]) -> Result<()> {
     }
 }
 
-/// Reads what [`tasks_to_json`] wrote.
+/// Reads the JSON that [`tasks_to_json`] wrote.
 ///
 /// # Errors
 /// `InvalidInput` if the text is something else.
@@ -117,7 +117,7 @@ pub fn context_to_json(c: &ReadContext) -> Json {
     })
 }
 
-/// Reads what [`split_to_json`] wrote.
+/// Reads the JSON that [`split_to_json`] wrote.
 ///
 /// # Errors
 /// `InvalidInput` if the text is something else.
@@ -146,7 +146,7 @@ pub(crate) fn split_of(json: &Json, mut specs: BTreeMap<i32, SpecShape>, context
     Ok(Split { context, tasks })
 }
 
-/// Reads what [`context_to_json`] wrote.
+/// Reads the JSON that [`context_to_json`] wrote.
 ///
 /// # Errors
 /// `InvalidInput` if the text is something else.
@@ -208,7 +208,7 @@ pub fn message_to_json(message: &CommitMessage) -> Result<String> {
     Ok(out.to_string())
 }
 
-/// Reads what [`message_to_json`] wrote.
+/// Reads the JSON that [`message_to_json`] wrote.
 ///
 /// # Errors
 /// `InvalidInput` if the text is something else.

@@ -78,7 +78,7 @@ fn splits_and_messages_survive_the_journey() {
     let at = WrittenAt { sequence_number: 7, time_ms: 1_700_000_000_000 };
     let m = CommitMessage { rewrites: Some(3), ..CommitMessage::new("u", vec![file()], Some(at)) };
     assert_eq!(message_from_json(&message_to_json(&m).unwrap()).unwrap(), m);
-    // One of an earlier version of the library.
+    // A message of an earlier version of the library.
     let m = CommitMessage::new("u", vec![file()], None);
     assert_eq!(message_from_json(&message_to_json(&m).unwrap()).unwrap(), m);
 }
@@ -152,7 +152,7 @@ fn tasks_have_the_specifications_members() {
     assert_eq!(*task.data_file, unnumbered);
 }
 
-/// Java Iceberg 1.12 wrote those of an equality delete file with columns 9, 10 and 13 as 9, 13, 10.
+/// Java Iceberg 1.12 wrote the ids of an equality delete file with columns 9, 10 and 13 as 9, 13, 10.
 #[test]
 fn metrics_are_in_javas_order() {
     let counts = Some(FieldMap::from([(9, 3), (10, 3), (13, 3)]));
@@ -165,7 +165,8 @@ fn metrics_are_in_javas_order() {
     assert_eq!(keys(&of_deletes), json!([9, 13, 10]));
 }
 
-/// A partition column that became wider and was dropped then: files have the type that their manifest was written with.
+/// A partition column that became wider and was then dropped: files have the type that their manifest was written
+/// with.
 #[test]
 fn values_of_one_spec_may_be_of_several_types() {
     let of = |ty, value| {

@@ -43,7 +43,7 @@ pub struct BaseVersion<'a> {
 /// Publishes `metadata` as version `version` of the table at `table_location`. `base` is the version it replaces.
 /// Returns the path of the new file.
 ///
-/// A plain and a compressed file with the same number are the same version, but the store checks only one name when it
+/// A plain and a compressed file with the same number are the same version. But the store checks only one name when it
 /// creates a file. So all writers that build on one base use one name: the base's properties decide about compression.
 /// A changed property counts from the next version on. The first version is never compressed.
 ///
@@ -55,11 +55,11 @@ pub struct BaseVersion<'a> {
 /// once the file exists.
 ///
 /// # Errors
-/// - `CommitConflict` if the version exists already, or the base is no longer the version before: load the table again,
-///   rebuild on it and publish the next version. Nothing was published.
+/// - `CommitConflict` if the version exists already, or the base is no longer the version before. Load the table
+///   again, rebuild on it and publish the next version. Nothing was published.
 /// - `InvalidInput` for a version below 1 or an unknown compression codec.
 /// - `CommitStateUnknown` if another writer published the version at the same time under another name, or replaced the
-///   base. [`is_disputed`] tells it from a lost reply of the store.
+///   base. [`is_disputed`] distinguishes it from a lost reply of the store.
 /// - A store error means that nothing was published.
 pub fn publish(
     store: &dyn Store,
@@ -167,7 +167,7 @@ pub(super) fn encoded(metadata: &TableMetadata) -> Result<(&'static str, Vec<u8>
 /// Whether this metadata is the version of the table, and no other file disputes it.
 ///
 /// # Errors
-/// Errors of the store; those of [`read_metadata`].
+/// Errors of the store and of [`read_metadata`].
 pub(super) fn is_published(
     store: &dyn Store,
     table_location: &str,
@@ -181,8 +181,8 @@ pub(super) fn is_published(
         && disputed_by(store, &folder, version, &path, metadata, Some(base))?.is_none())
 }
 
-/// Finds a file that leaves open whether `published` is the version of the table: another file of the same version, or
-/// one that replaced the base.
+/// Finds a file that makes it unclear whether `published` is the version of the table. It is another file of the same
+/// version, or one that replaced the base.
 fn disputed_by(
     store: &dyn Store,
     folder: &str,
@@ -198,9 +198,9 @@ fn disputed_by(
     }
 }
 
-/// Finds a file that shows that `base` is no longer the version before `version`: another file of that number which
-/// readers take first, or a later version if that number has no file. Commits delete old versions, which frees their
-/// names. A later version that was built on `published` shows nothing.
+/// Finds a file that shows that `base` is no longer the version before `version`. This is another file of that number
+/// which readers take first, or a later version if that number has no file. Commits delete old versions, which frees
+/// their names. A later version that was built on `published` shows nothing.
 fn replaced_by(
     store: &dyn Store,
     folder: &str,
@@ -479,8 +479,8 @@ impl FilesystemCatalog {
     /// Deletes a table's folder with all its data and metadata. Files outside the folder stay.
     ///
     /// # Errors
-    /// `NotFound` if the table does not exist. `Unsupported` if another catalog tracks the table, or if a folder on the
-    /// way to the table, or inside it, is a symbolic link; then nothing is deleted.
+    /// `NotFound` if the table does not exist. `Unsupported` if another catalog tracks the table. Also if a folder on
+    /// the way to the table, or inside it, is a symbolic link. Then nothing is deleted.
     pub fn drop_table(&self, ident: &TableIdent) -> Result<()> {
         let location = self.table_location(ident)?;
         if !self.is_table(&location)? {

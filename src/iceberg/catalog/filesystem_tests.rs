@@ -67,7 +67,7 @@ fn the_newest_version_is_found_whatever_the_hint_says() {
         &[b'1'; 5000],
     ];
     for hint in hints {
-        // Version 3 to 9 are gone, as if they had left the log.
+        // Versions 3 to 9 are gone, as if they had left the log.
         let table = Table::new().with("v1.metadata.json", 1).with("v2.metadata.json", 2).with("v10.metadata.json", 10);
         let table = table.with("v11.metadata.json", 11).with("v12.metadata.json", 12).file("version-hint.text", hint);
         assert_eq!(table.load().unwrap(), (12, Some(12)), "{}", hint.escape_ascii());
@@ -88,7 +88,7 @@ fn a_version_that_was_published_is_not_undone_by_losing_its_file() {
         assert!(text.contains(&format!("version {hint} is missing; the newest version is 2")), "{text}");
         assert!(text.contains(&format!("v{hint}.metadata.json")) && text.contains("version-hint.text"), "{text}");
     }
-    // A hint below the newest is only behind, even if its own file is gone.
+    // A hint below the newest version is only outdated, even if its own file is gone.
     let table = table.with("v7.metadata.json", 7).file("version-hint.text", b"5");
     assert_eq!(table.load().unwrap(), (7, Some(7)));
     // Other catalogs' tables have no versions.
@@ -105,7 +105,7 @@ fn names_and_content_need_not_agree_on_compression() {
     let (metadata, found) = load(&LocalStore, &format!("file://{file}")).unwrap();
     assert_eq!((metadata.last_sequence_number, found.version), (2, Some(2)));
     assert_eq!(found.metadata_location, format!("file://{file}"));
-    // Plain before compressed, as the reference looks.
+    // The plain file comes before the compressed one, as in the reference.
     let table = Table::new().with("v1.metadata.json", 1).file("v1.gz.metadata.json", &gzipped(7));
     assert_eq!(table.load().unwrap(), (1, Some(1)));
 }
@@ -115,7 +115,7 @@ fn tables_of_other_catalogs() {
     let table = Table::new().with("00001-aaaa.metadata.json", 1).with("00010-bbbb.metadata.json", 10);
     let table = table.with("00009-cccc.metadata.json", 9);
     assert_eq!(table.load().unwrap(), (10, None));
-    // Of one number the one updated last, though its name comes first.
+    // If two files have the same number, the one updated last counts, though its name comes first.
     let table = table.with("00010-aaaa.metadata.json", 30).file("00010-cccc.metadata.json", b"torn");
     assert_eq!(table.load().unwrap(), (30, None));
     let table = table.file("version-hint.text", b"00009-cccc");
@@ -167,7 +167,7 @@ fn on<'a>(metadata: &'a TableMetadata, path: &'a str) -> BaseVersion<'a> {
     BaseVersion { metadata, path }
 }
 
-/// Appends to the table until it holds, as a commit loop does.
+/// Appends to the table until an append succeeds, as a commit loop does.
 fn append(store: &dyn Store, location: &str, id: i64) {
     loop {
         let (base, found) = load(store, location).unwrap();
@@ -206,7 +206,7 @@ fn racing_publishers_lose_nothing() {
     }
 }
 
-/// A base so old that its successors were deleted: their names are free, and yet nothing may be published there.
+/// A base so old that its successors were deleted. Their names are free, but nothing may be published there.
 #[test]
 fn a_version_out_of_turn_is_not_published() {
     let dir = tempfile::tempdir().unwrap();
@@ -237,7 +237,7 @@ fn snapshot_on(base: &TableMetadata, id: i64) -> TableMetadata {
     base.add_snapshot(snapshot, "main", 3_000).unwrap()
 }
 
-/// Writers of one version that want different codecs: they share a name, so exactly one of them wins.
+/// Writers of one version that want different codecs. They share a name, so exactly one of them wins.
 #[test]
 fn racing_publishers_of_different_codecs() {
     for version in [1, 2].repeat(10) {
@@ -446,8 +446,8 @@ impl<F: Fn(&str) + Send + Sync> Hooks for Between<F> {
     }
 }
 
-/// Three writers: we publish a version, a second one (Java, which changes the codec) publishes the same version under
-/// its own name, and a third builds on one of the two. Whatever the order, both files and the third commit stay.
+/// Three writers. We publish a version. A second one (Java, which changes the codec) publishes the same version under
+/// its own name. A third builds on one of the two. In any order, both files and the third commit stay.
 #[test]
 fn a_version_that_a_third_writer_built_on_is_never_withdrawn() {
     for (before, third_on) in
@@ -488,7 +488,7 @@ fn a_version_that_a_third_writer_built_on_is_never_withdrawn() {
         let (newest, found) = load(&LocalStore, &location).unwrap();
         assert_eq!(found.version, Some(if third_on.is_some() { 3 } else { 2 }));
         assert!(newest.snapshot_by_id(if third_on.is_some() { 8 } else { 9 }).is_some());
-        // A third writer of ours that read the second file learns that it is not the version before.
+        // A third writer of ours that read the second file learns that it is no longer the version before.
         if third_on.is_none() {
             let e =
                 publish(&LocalStore, &location, 3, &snapshot_on(&theirs, 8), Some(on(&theirs, &second))).unwrap_err();
@@ -498,7 +498,8 @@ fn a_version_that_a_third_writer_built_on_is_never_withdrawn() {
     }
 }
 
-/// A third writer that already built on the second writer's file when ours appeared: its commit stays, and it is told.
+/// A third writer that had already built on the second writer's file when ours appeared. Its commit stays, and it is
+/// told.
 #[test]
 fn a_base_that_is_replaced_during_the_publication_is_told() {
     let dir = tempfile::tempdir().unwrap();
@@ -518,8 +519,8 @@ fn a_base_that_is_replaced_during_the_publication_is_told() {
     assert!(load(&LocalStore, &location).unwrap().0.snapshot_by_id(8).is_some());
 }
 
-/// While we publish on a version, others commit so often that its file is deleted. Java may build on our late version
-/// by a stale hint. So it stays, and the newest version is still found.
+/// While we publish on a version, others commit often enough that its file is deleted. Java may build on our late
+/// version by an outdated hint. So it stays, and the newest version is still found.
 #[test]
 fn a_version_out_of_turn_is_not_withdrawn() {
     let dir = tempfile::tempdir().unwrap();
@@ -535,7 +536,7 @@ fn a_version_out_of_turn_is_not_withdrawn() {
     assert_eq!((metadata.snapshots.len(), found.version), (5, Some(6)));
 }
 
-/// Two writers of one table: the second, as Java does, publishes under a name that only it uses.
+/// Two writers of one table. The second one publishes under a name that only it uses, as Java does.
 #[test]
 fn a_version_that_another_name_has_is_a_conflict() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! The types of catalogs, and what each needs.
+//! The types of catalogs, and the properties that each needs.
 //!
-//! The embedded default is the file-system catalog, laid out as Java's `HadoopCatalog`: a namespace is a folder of the
-//! warehouse, a table a folder in it. SQL catalogs share their database with Java's `JdbcCatalog` and PyIceberg's
-//! `SqlCatalog`. REST catalogs are services with Iceberg's open API.
+//! The embedded default is the file-system catalog, laid out as Java's `HadoopCatalog`. A namespace is a folder of the
+//! warehouse, and a table is a folder in it. SQL catalogs share their database with Java's `JdbcCatalog` and
+//! PyIceberg's `SqlCatalog`. REST catalogs are services with Iceberg's open API.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,8 @@ pub fn has_folders(properties: &BTreeMap<String, String>) -> bool {
 /// A catalog of the type that `properties` name. It is not asked for anything yet.
 ///
 /// # Errors
-/// `InvalidInput` without what the type needs; `Unsupported` for other types of catalogs, databases or storage.
+/// `InvalidInput` if a property is missing that the type needs. `Unsupported` for other types of catalogs, databases
+/// or storage.
 pub fn of_type(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
     of_type_with(name, properties, None)
 }

@@ -32,9 +32,9 @@ pub struct FoundMetadata {
 /// The listing of the folder decides. A hint that is missing, malformed or stale changes nothing.
 ///
 /// # Errors
-/// `CorruptTable` if the hint names a version after the newest, or if the folder holds two tables and their times do
-/// not tell which one is current. `NotFound` if there is no table; the error's hint tells what the location holds
-/// instead. `InvalidInput` for a file of another kind.
+/// `CorruptTable` if the hint names a version after the newest. Also if the folder holds two tables and their times do
+/// not tell which one is current. `NotFound` if there is no table. The error's hint describes the contents of the
+/// location. `InvalidInput` for a file of another kind.
 pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata> {
     let name = file_name(location);
     // Skip the request if the name shows that the location is a folder.
@@ -59,7 +59,7 @@ fn found(metadata_location: String) -> FoundMetadata {
     FoundMetadata { metadata_location, version }
 }
 
-/// The error for a location without metadata. Its hint tells what the location holds instead.
+/// The error for a location without metadata. Its hint describes the contents of the location.
 fn no_table(store: &dyn Store, location: &str) -> Error {
     let error = Error::not_found("there is no table").with("path", location);
     let folders = store.list_folders(location).unwrap_or_default();

@@ -3,16 +3,16 @@
 //! - `filesystem`: tables in folders, without a service: the layout of Java's Hadoop tables and Hadoop
 //!   catalog
 //! - `interface`: the interface of every catalog, and its implementation by the file-system catalog
-//! - `kinds`: the types of catalogs, and what each needs
-//! - `memory`: A register in memory
+//! - `kinds`: the types of catalogs, and the properties that each needs
+//! - `memory`: a register in memory
 //! - `metadata_files`: finding the newest metadata file of a table in a file system
 //! - `metadata_names`: names of metadata files, and the files of a version
 //! - `metadata_pointer`: the pointer to a table's current version
-//! - `newest_metadata`: which metadata file of a folder is current
+//! - `newest_metadata`: finds the current metadata file of a folder
 //! - `reachable`: the files that a table's metadata leads to
 //! - `registered`: catalogs that keep a register of names: SQL catalogs and those in memory
 //! - `rest`: catalogs behind Iceberg's REST API
-//! - `sql`: A register in a SQL database
+//! - `sql`: a register in a SQL database
 
 pub mod filesystem;
 pub mod interface;

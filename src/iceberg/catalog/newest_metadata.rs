@@ -1,4 +1,4 @@
-//! Which metadata file of a folder is current.
+//! Finds the current metadata file of a folder.
 //!
 //! A folder may hold two lines of files: `v<N>`, which commits to the folder make, and `<N>-<uuid>`, which catalogs
 //! make. The numbers of the two lines say nothing about each other. A folder may also hold files of a dropped table.
@@ -6,8 +6,8 @@
 //! the last.
 //!
 //! - Within a line of one table the highest number is current. The hint only decides between equal numbers.
-//! - Between two lines of one table the later one is current: the one whose log names the other, else the one with the
-//!   higher sequence number, else the one that was updated later.
+//! - Between two lines of one table the later one is current. This is the one whose log names the other, else the one
+//!   with the higher sequence number, else the one that was updated later.
 //! - A hint that names the last file of the only line settles the matter at once. A local store then looks at no other
 //!   file, so that opening a table with a long history stays fast.
 //! - Of two tables (`table-uuid`) the later one is current if it began after the last update of the other.
@@ -28,8 +28,8 @@ use crate::types::temporal::format_instant;
 /// Finds the current metadata file of a metadata folder. Returns `None` for a folder without metadata files.
 ///
 /// # Errors
-/// `CorruptTable` if the hint names a later version than the folder has, or the folder holds two tables or two
-/// histories of one, and nothing tells which is current. Errors of the store; those of reading metadata.
+/// `CorruptTable` if the hint names a later version than the folder has. Also if the folder holds two tables or two
+/// histories of one, and nothing tells which is current. Errors of the store and of reading metadata.
 pub(super) fn newest(store: &dyn Store, folder: &str) -> Result<Option<String>> {
     let (hint, files) = match store.is_remote() {
         true => hint_and_files(store, folder)?,
@@ -67,7 +67,7 @@ impl Named {
     }
 }
 
-/// What the version hint names.
+/// The version that the hint names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Hint {
     /// A number, `v<N>`, or the file name of a version.
@@ -218,7 +218,7 @@ impl Choice<'_> {
         Ok(current.path)
     }
 
-    /// Files besides the last ones that may show another table: the hinted file, and the one that was written last.
+    /// Other files than the last ones that may show another table: the hinted file, and the one that was written last.
     fn witnesses(&self, named: &[Named], tops: &[Named]) -> Vec<Named> {
         let is_top = |file: &Named| tops.iter().any(|top| top.path == file.path || top.name == file.name);
         let written = |file: &Named| named.iter().find(|n| n.path == file.path).map_or(i64::MAX, |n| n.modified_ms);
@@ -353,7 +353,7 @@ fn is_fork(later: &TableMetadata, earlier: &TableMetadata) -> bool {
     !knows && later.snapshots.iter().any(|s| s.timestamp_ms < current.timestamp_ms)
 }
 
-/// The earliest time that the metadata tells of.
+/// The earliest time in the metadata.
 fn began_ms(metadata: &TableMetadata) -> i64 {
     let files = metadata.metadata_log.iter().map(|entry| entry.timestamp_ms);
     let snapshots = metadata.snapshots.iter().map(|snapshot| snapshot.timestamp_ms);

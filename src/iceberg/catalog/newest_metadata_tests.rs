@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A folder of metadata files.
 struct Folder(tempfile::TempDir);
 
-/// What a test decides of a metadata file. The sequence number tells which file was opened.
+/// A metadata file of a test. The sequence number tells which file was opened.
 #[derive(Clone, Copy)]
 struct Version<'a> {
     name: &'a str,
@@ -137,7 +137,7 @@ fn a_table_that_a_catalog_took_over_is_read_at_its_newest_version() {
     folder.put(of_catalog);
     folder.put(Version { name: "v1.metadata.json", ..of_catalog });
     assert_eq!(folder.open().unwrap(), (9, Some(1)));
-    // The other way round: registered from the catalog's file, and continued in the folder.
+    // The reverse: registered from the catalog's file, and continued in the folder.
     let folder = Folder::of(&[("00007-aaaa.metadata.json", 7), ("v1.metadata.json", 7)]);
     assert_eq!(folder.open().unwrap(), (7, Some(1)));
     folder.put(version("v2.metadata.json", "a", 8));
@@ -189,7 +189,7 @@ fn of_two_tables_the_later_one_is_opened_or_an_error_names_both() {
     folder.put(Version { updated_ms: 9_000_001, ..version("00001-e.metadata.json", "new", 7) });
     assert_eq!(folder.open().unwrap(), (7, None));
 
-    // It began while the other one was still written to.
+    // It began while the other one was still being written.
     let folder = Folder::new();
     old(&folder);
     let overlapping = Version { updated_ms: 9_000_000, ..version("00000-d.metadata.json", "new", 0) };
@@ -227,7 +227,7 @@ fn a_right_hint_spares_a_look_at_each_file() {
     folder.put(Version { updated_ms: 9_000_000, ..version("v1.metadata.json", "a", 1) });
     assert_eq!(folder.hint("3").open().unwrap(), (4, Some(3)));
     assert_eq!(hinted_last(&LocalStore, &join(&folder.location(), "metadata"), Some(&Hint::Version(2))).unwrap(), None);
-    // A catalog's file of another table is seen whatever the hint says.
+    // A catalog's file of another table is noticed with any hint.
     folder.put(Version { updated_ms: 9_000_001, ..version("00000-a.metadata.json", "new", 0) });
     assert_eq!(hinted_last(&LocalStore, &join(&folder.location(), "metadata"), Some(&Hint::Version(3))).unwrap(), None);
     assert!(folder.open().unwrap_err().to_string().contains("two tables"));

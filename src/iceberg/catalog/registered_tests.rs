@@ -1,4 +1,4 @@
-//! Commits to tables of a register that fails: known, certainly not, or unknown.
+//! Failing commits to tables of a register: known, certainly not, or unknown.
 
 use std::sync::Mutex;
 
@@ -12,19 +12,19 @@ use crate::types::{Field, PrimitiveType, Schema};
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,
-    /// It is done, and the reply gets lost.
+    /// The change is made, and the reply is lost.
     LostReply,
-    /// It is not done, and nobody knows.
+    /// The change is not made, and nobody knows.
     Timeout,
-    /// It is done, the reply gets lost, and another writer goes on from it.
+    /// The change is made, the reply is lost, and another writer builds on it.
     LostReplyThenOther,
-    /// Another writer is first, and the reply that says so gets lost.
+    /// Another writer is first, and the reply that says so is lost.
     LostRace,
-    /// It certainly is not done.
+    /// The change certainly is not made.
     Refused,
 }
 
-/// A register in memory; the next change of a table goes wrong.
+/// A register in memory, with a fault at the next change of a table.
 #[derive(Debug)]
 struct Faulty {
     names: MemoryNames,
@@ -130,7 +130,7 @@ impl TableRegister for Faulty {
     }
 }
 
-/// Where a commit is that was published.
+/// The metadata file of a published commit.
 fn committed(publication: Publication) -> FoundMetadata {
     match publication {
         Publication::Committed(version) => version.found,
@@ -191,7 +191,7 @@ impl Setup {
         table.versions.publish(&base, &MetadataCommit::between(&base.metadata, next))
     }
 
-    /// Metadata files that are there.
+    /// The number of metadata files.
     fn files(&self) -> usize {
         std::fs::read_dir(self.folder.path().join("db/t/metadata")).map_or(0, Iterator::count)
     }

@@ -28,7 +28,7 @@ const INSERT_PROPERTY: &str = "INSERT INTO iceberg_namespace_properties \
 pub struct SqlLayout {
     /// Create missing tables.
     pub create: bool,
-    /// Add the column that tells tables from views if an old catalog does not have it.
+    /// Add the column that distinguishes tables from views if an old catalog does not have it.
     pub upgrade: bool,
 }
 

@@ -23,7 +23,7 @@ pub fn apply(base: &TableMetadata, updates: &[MetadataUpdate], now_ms: i64) -> R
     Ok(state.next)
 }
 
-/// Metadata on the way from one version to the next.
+/// Metadata between one version and the next.
 struct UpdateState {
     next: TableMetadata,
     /// Snapshots that this commit added.

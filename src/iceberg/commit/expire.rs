@@ -16,7 +16,7 @@ use crate::iceberg::spec::snapshot::SnapshotRef;
 /// The property with the maximum age of snapshots, and its default: five days in milliseconds.
 const MAX_SNAPSHOT_AGE_MS: (&str, i64) = ("history.expire.max-snapshot-age-ms", 5 * 24 * 60 * 60 * 1000);
 
-/// The property with the number of snapshots that a branch keeps whatever their age.
+/// The property with the number of snapshots that a branch keeps at any age.
 const MIN_SNAPSHOTS_TO_KEEP: (&str, i64) = ("history.expire.min-snapshots-to-keep", 1);
 
 /// The property with the maximum age of references, in milliseconds.
@@ -65,8 +65,8 @@ impl Rules {
 /// `base` if nothing has expired.
 ///
 /// # Errors
-/// `InvalidInput` if a snapshot to remove has a reference that stays, if fewer than one snapshot would be kept, or if a
-/// property is not a number.
+/// `InvalidInput` if a snapshot to remove has a reference that stays, if no snapshot would be kept, or if a property
+/// is not a number.
 pub fn expire(base: &TableMetadata, expiry: &Expiry, now_ms: i64) -> Result<TableMetadata> {
     let rules = Rules::of(base, expiry, now_ms)?;
     let kept_refs: BTreeMap<String, SnapshotRef> = (base.refs.iter())

@@ -57,11 +57,11 @@ fn older_than(day: i64) -> Expiry {
 #[test]
 fn branches_keep_heads_and_tags_their_snapshot() {
     let names = vec!["audit".to_owned(), "main".to_owned(), "tag".to_owned()];
-    // Five days by default: everything but what references need.
+    // Five days by default: everything except the snapshots that references need.
     assert_eq!(kept(&table(), &Expiry::default()), (vec![2, 5, 6], names.clone()));
     assert_eq!(kept(&table(), &older_than(0)), ((1..=7).collect(), names.clone()));
     assert_eq!(kept(&table(), &older_than(40)), (vec![2, 4, 5, 6, 7], names.clone()));
-    // Not older is not made before: snapshot 7 was made on day 70.
+    // A snapshot made exactly at that time is not older: snapshot 7 was made on day 70.
     assert_eq!(kept(&table(), &older_than(70)), (vec![2, 5, 6, 7], names));
 }
 
@@ -88,7 +88,7 @@ fn references_age_but_not_main() {
     m.refs.get_mut("main").unwrap().max_ref_age_ms = Some(1);
     m.refs.get_mut("tag").unwrap().max_ref_age_ms = Some(80 * DAY);
     assert_eq!(kept(&m, &older_than(100)), (vec![2, 6], vec!["main".into(), "tag".into()]));
-    // What led to a branch that is gone is on its own.
+    // Snapshots of a removed branch are kept only by their own age.
     assert_eq!(kept(&m, &older_than(50)).0, [2, 5, 6, 7]);
 }
 
@@ -116,7 +116,7 @@ fn logs_and_statistics_follow() {
     assert!(next.is_err());
     m.refs.remove("tag");
     let next = expire(&m, &Expiry { snapshot_ids: vec![2], ..older_than(20) }, NOW).unwrap();
-    // The log has 1, 2, 3, 6: what lies before the hole is gone too.
+    // The log has 1, 2, 3, 6: the entries before the hole are gone too.
     assert_eq!(next.snapshot_log.iter().map(|e| e.snapshot_id).collect::<Vec<_>>(), [3, 6]);
     assert_eq!(next.snapshots.iter().map(|s| s.id).collect::<Vec<_>>(), [3, 4, 5, 6, 7]);
     assert_eq!(next.statistics.iter().map(|s| s.snapshot_id).collect::<Vec<_>>(), [6]);

@@ -41,7 +41,7 @@ impl MetadataCommit {
         commit
     }
 
-    /// The commit that creates a table with this metadata. `next` is what its updates produce, so every catalog
+    /// The commit that creates a table with this metadata. `next` is the result of its updates, so every catalog
     /// creates the same table. The log of metadata files and unknown members are left out.
     ///
     /// # Errors

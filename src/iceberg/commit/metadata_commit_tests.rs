@@ -1,4 +1,4 @@
-//! Commits taken apart into updates and put together again.
+//! Commits split into updates and rebuilt from them.
 
 use super::*;
 use crate::error::ErrorKind;
@@ -13,7 +13,7 @@ use crate::iceberg::spec::partition_by::parse_partition_by;
 use crate::iceberg::spec::sort_order::parse_sort_by;
 use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder, Type};
 
-/// What a catalog makes of the commit's updates is the commit's version, and both survive JSON.
+/// A catalog that applies the commit's updates gets the commit's version, and both survive JSON.
 pub(crate) fn check_replay(base: &TableMetadata, commit: &MetadataCommit) {
     let next = &commit.next;
     let replayed = apply(base, &commit.updates, next.last_updated_ms);
@@ -31,7 +31,7 @@ fn table(version: u8) -> TableMetadata {
     new_table(&schema, &PartitionSpec::default(), &SortOrder::default(), "/t", &BTreeMap::new(), version, 1).unwrap()
 }
 
-/// Numbers that look random and are the same each time.
+/// Numbers that look random but are the same each time.
 struct Numbers(u64);
 
 impl Numbers {
@@ -57,7 +57,7 @@ fn snapshot(base: &TableMetadata, id: i64, now_ms: i64) -> Snapshot {
     }
 }
 
-/// One change at random, as operations make it.
+/// One random change, as operations make it.
 fn change(base: &TableMetadata, numbers: &mut Numbers, id: i64, now_ms: i64) -> TableMetadata {
     let any = base.snapshots.get(numbers.below(base.snapshots.len().max(1) as u64) as usize).map(|s| s.id);
     let mut next = base.clone();
@@ -131,7 +131,7 @@ fn metadata_of_other_writers_is_created_and_replayed() {
 }
 
 impl TableMetadata {
-    /// With what creation does not carry over: the log of files, members that are not known, and ids given before.
+    /// With parts that creation does not carry over: the log of files, unknown members, and ids given before.
     fn schemas_of(self, other: &TableMetadata) -> TableMetadata {
         TableMetadata {
             metadata_log: other.metadata_log.clone(),

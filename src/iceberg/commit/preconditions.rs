@@ -48,8 +48,8 @@ pub struct Preconditions {
     pub no_new_data: bool,
     /// Fails if another commit added delete files that may match or that apply to data files which this change removes.
     pub no_new_deletes: bool,
-    /// Fails if another commit added deletes that apply to the data files which this change removes, whatever the
-    /// filter. Equality deletes count unless
+    /// Fails if another commit added deletes that apply to the data files which this change removes. The filter does
+    /// not matter. Equality deletes count unless
     /// [`SnapshotProducer::data_sequence_number`](super::producer::SnapshotProducer::data_sequence_number) keeps them
     /// applied to the added files.
     pub no_new_deletes_of_removed: bool,

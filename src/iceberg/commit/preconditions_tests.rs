@@ -31,7 +31,7 @@ fn in_p(p: i32) -> Arc<Partition> {
     partition(&spec(), &schema(), &[Some(Value::Int(p))])
 }
 
-/// Of ids in a range, none of them null.
+/// Metrics of ids in a range, without nulls.
 fn metrics(least: i32, greatest: i32) -> Option<FileMetrics> {
     let bound = |v: i32| Some([(1, encode_bound(ValueRef::Int(v)))].into_iter().collect());
     let count = |n: i64| Some([(1, n)].into_iter().collect());
@@ -85,7 +85,7 @@ impl Setup {
         Ok(())
     }
 
-    /// The clause that a change with these preconditions breaks on; it replaces file a.
+    /// The clause on which a change with these preconditions fails. The change replaces file a.
     fn broken(&mut self, preconditions: Preconditions) -> Option<String> {
         let change = self.change(Operation::Overwrite).add_files([data("new", 1)]).remove_files([data("a", 1)]);
         let outcome = self.commit(change.with_preconditions(Preconditions { since: self.since, ..preconditions }));
@@ -231,10 +231,10 @@ fn rows_that_move_to_another_spec_are_out_of_reach_of_deletes_of_partitions() {
     let unpartitioned = PartitionSpec { id: 1, fields: vec![] };
     let global = partition(&unpartitioned, &schema(), &[]);
     let everywhere = DataFile { partition: global.clone(), ..equality("d", 1, 5) };
-    // The delete, and where the rewrite of file a puts its rows.
+    // The delete, and the place where the rewrite of file a puts its rows.
     for (delete, moves, broken) in [
         (equality("d", 1, 5), true, Some("no new equality deletes of partitions")),
-        // Whether bounds of the new files tell that no row is deleted, nobody knows any more.
+        // It is no longer known whether bounds of the new files prove that no row is deleted.
         (equality("d", 2, 5), true, Some("no new equality deletes of partitions")),
         (everywhere, true, None),
         (equality("d", 1, 5), false, None),

@@ -1,4 +1,4 @@
-//! Random sequences of changes against a model of the live files: what was written is decoded and compared.
+//! Random sequences of changes against a model of the live files: the written files are decoded and compared.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn specs() -> Vec<PartitionSpec> {
     vec![PartitionSpec { id: 0, fields: vec![by_p] }, PartitionSpec { id: 1, fields: vec![] }]
 }
 
-/// What the model knows of a live file.
+/// A live file in the model.
 #[derive(Clone, Debug, PartialEq)]
 struct Live {
     file: DataFile,
@@ -53,7 +53,7 @@ impl Model {
         SnapshotProducer::new(self.store.clone(), operation)
     }
 
-    /// A new data file; every fifth is of the unpartitioned spec.
+    /// A new data file. Every fifth file is of the unpartitioned spec.
     fn data(&mut self, p: i32) -> DataFile {
         self.next_file += 1;
         let specs = specs();
@@ -96,7 +96,7 @@ impl Model {
         self.take_in(&change);
     }
 
-    /// Brings the model to what the change should have done.
+    /// Applies the change to the model.
     fn take_in(&mut self, change: &SnapshotProducer) {
         let snapshot = self.metadata.current_snapshot().unwrap().clone();
         assert_eq!(snapshot.id, change.snapshot_id());
@@ -122,7 +122,7 @@ impl Model {
         }
     }
 
-    /// Delete files older than all data may have gone, where their manifest was opened anyhow.
+    /// Delete files older than all data may be gone, if their manifest was opened for another reason.
     fn drop_older_deletes(&mut self) {
         let all = self.entries();
         let entries = all.iter().flat_map(|(_, entries)| entries.iter().filter(|e| e.status != DELETED));
@@ -147,7 +147,7 @@ impl Model {
         manifests.into_iter().map(read).collect()
     }
 
-    /// Compares what was written with the model.
+    /// Compares the written files with the model.
     fn check(&mut self) {
         let snapshot = self.metadata.current_snapshot().unwrap().clone();
         let all = self.entries();
@@ -195,7 +195,7 @@ impl Model {
         }
     }
 
-    /// Row ids are unique and given out by the table.
+    /// Row ids are unique and assigned by the table.
     fn check_rows(&self) {
         let data = self.live.values().filter(|l| l.file.content == FileContent::Data);
         let mut ranges: Vec<_> =
@@ -219,7 +219,7 @@ impl Model {
         assert_eq!(total("total-files-size"), self.live.values().map(size).sum::<i64>());
     }
 
-    /// Nothing is left behind, nothing is missing.
+    /// No file is left over, and no file is missing.
     fn check_orphans(&self) {
         let mut used = HashSet::new();
         for snapshot in &self.metadata.snapshots {
@@ -232,7 +232,7 @@ impl Model {
     }
 }
 
-/// A live file as a plan gives it.
+/// A live file as a plan returns it.
 fn as_planned(live: &Live) -> DataFile {
     DataFile {
         sequence_number: Some(live.sequence_number),

@@ -81,7 +81,7 @@ pub struct ManifestPath {
     pub path: String,
     /// Whether it may have live files, by the counts in the manifest list.
     pub may_be_live: bool,
-    /// What the manifest list records about its size.
+    /// The size that the manifest list records.
     pub size: ListedSize,
 }
 

@@ -166,7 +166,7 @@ impl FileRemoval {
         });
     }
 
-    /// Whether it removes whatever partitions or filters hold, not only named files.
+    /// Whether it removes all files of partitions or filters, not only named files.
     pub(super) fn is_open(&self) -> bool {
         !self.partitions.is_empty() || self.filter.is_some()
     }

@@ -21,7 +21,7 @@ use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::in_parallel;
 
-/// The most entries in memory, besides those of one new manifest and of one old manifest for each thread.
+/// The most entries in memory, in addition to those of one new manifest and of one old manifest for each thread.
 const WAVE: u64 = if cfg!(test) { 4 } else { 100_000 };
 
 /// The manifests to rewrite, and those that earlier attempts wrote.

@@ -98,7 +98,7 @@ impl SummaryCounts {
     }
 }
 
-/// Counts what a snapshot adds and removes.
+/// Counts the additions and removals of a snapshot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Summary {
     all: SummaryCounts,

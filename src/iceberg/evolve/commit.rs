@@ -46,8 +46,8 @@ impl IcebergTable {
     /// version. Returns the table at that version. Changes without an effect are not committed.
     ///
     /// # Errors
-    /// `CommitConflict` if another commit changed the same part of the table since this version; `InvalidInput` and
-    /// others for changes that the specification does not allow; `CommitStateUnknown` if it can't be told whether the
+    /// `CommitConflict` if another commit changed the same part of the table since this version. `InvalidInput` and
+    /// others for changes that the specification does not allow. `CommitStateUnknown` if it is not known whether the
     /// commit happened.
     pub fn evolve(&self, evolutions: &[Evolution]) -> Result<IcebergTable> {
         committing::commit(self, vec![self.evolution(evolutions)?]).into_result()

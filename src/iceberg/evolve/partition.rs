@@ -195,7 +195,7 @@ impl Pending<'_> {
             let all = self.metadata.partition_specs.iter().rev().flat_map(|s| &s.fields);
             let same = all.filter(|f| f.source_id == source_id && f.transform == transform);
             let same: Vec<_> = same.filter(|f| name.is_none_or(|name| f.name == name)).collect();
-            // Of several equal fields, the newest one with a free name is preferred.
+            // If several fields are equal, the newest one with a free name is preferred.
             if let Some(field) = same.iter().find(|f| self.is_free(&f.name)).or(same.first()) {
                 return Ok((*field).clone());
             }

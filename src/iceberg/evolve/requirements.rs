@@ -42,7 +42,7 @@ impl Requirements {
     /// Makes sure that all requirements are still met.
     ///
     /// # Errors
-    /// `CommitConflict` naming what another commit changed.
+    /// `CommitConflict` that names the change of another commit.
     pub fn check(&self, newest: &TableMetadata) -> Result<()> {
         if let Some((schema, column)) = self.schema {
             unchanged("current schema id", schema, newest.current_schema_id)?;

@@ -18,7 +18,7 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::metadata_columns::LAST_USER_FIELD_ID;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type};
 
-/// The id that stands for the table itself where the id of a struct is needed.
+/// The id of the table itself where the id of a struct is needed.
 pub(super) const ROOT: FieldId = -1;
 
 /// A move of a field within its struct.

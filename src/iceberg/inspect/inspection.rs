@@ -1,4 +1,4 @@
-//! What the readers of all metadata tables share: the table, its metadata and the version to show.
+//! The data that the readers of all metadata tables share: the table, its metadata and the version to show.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::iceberg::manifest::walk::MetadataWalk;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::IcebergTable;
 
-/// What the fillers of tables share.
+/// The data that the fillers of tables share.
 pub(crate) struct Inspection<'a> {
     pub(crate) table: &'a IcebergTable,
     pub(crate) walk: MetadataWalk<'a>,
     pub(crate) snapshot: Option<Arc<Snapshot>>,
-    /// The columns of the table asked for.
+    /// The requested columns of the table.
     pub(crate) schema: SchemaRef,
 }
 
 impl Inspection<'_> {
-    /// The manifests of the version, or each that any snapshot has.
+    /// The manifests of the version, or all manifests of all snapshots.
     pub(crate) fn manifests(&self, all: bool) -> Result<Vec<ManifestFile>> {
         match &self.snapshot {
             _ if all => self.walk.reachable(),

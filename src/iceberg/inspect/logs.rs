@@ -19,10 +19,10 @@ pub(crate) fn timestamps(ms: impl Iterator<Item = Option<i64>>) -> ArrayRef {
     Arc::new(micros.with_timezone("UTC"))
 }
 
-/// The snapshots in the order recorded.
+/// The snapshots in the recorded order.
 pub(crate) fn snapshots(of: &Inspection<'_>) -> Result<RecordBatch> {
     let all = || of.walk.metadata.snapshots.iter();
-    // The operation has a column of its own; without one there was no summary.
+    // The operation has a column of its own. Without an operation there was no summary.
     let summary = |s: &Arc<Snapshot>| s.operation().map(|_| s.summary.len() - 1);
     let members = || all().flat_map(|s| s.summary.iter()).filter(|(key, _)| *key != "operation");
     let (keys, values): (Vec<&str>, Vec<&str>) = members().map(|(k, v)| (k.as_str(), v.as_str())).unzip();
@@ -95,6 +95,6 @@ pub(crate) fn metadata_log(of: &Inspection<'_>) -> Result<RecordBatch> {
 /// The id in the snapshot log for a time, even if the snapshot has expired.
 fn current_at(metadata: &TableMetadata, ms: i64) -> Option<i64> {
     let until = metadata.snapshot_log.iter().filter(|e| e.timestamp_ms <= ms);
-    // Of entries with one timestamp the first counts, as in time travel.
+    // If several entries have the same timestamp, the first one counts, as in time travel.
     until.reduce(|best, e| if e.timestamp_ms > best.timestamp_ms { e } else { best }).map(|e| e.snapshot_id)
 }

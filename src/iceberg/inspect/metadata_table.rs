@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::iceberg::manifest::list::ManifestContent;
 
-/// A metadata table. `all` means of every remaining snapshot, not of one.
+/// A metadata table. With `all` it covers every remaining snapshot, otherwise one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetadataTable {
     /// The snapshots that the table still has.
@@ -16,19 +16,19 @@ pub enum MetadataTable {
     MetadataLogEntries,
     /// Manifests as manifest lists describe them.
     Manifests {
-        /// With the snapshot that lists them.
+        /// Whether it covers all snapshots, with the snapshot that lists each manifest.
         all: bool,
     },
     /// Manifest entries, including those of deleted files.
     Entries {
-        /// Of all snapshots, each manifest once.
+        /// Whether it shows the entries of all snapshots, each manifest once.
         all: bool,
     },
     /// Live files.
     Files {
-        /// Of all snapshots, each manifest once.
+        /// Whether it shows the files of all snapshots, each manifest once.
         all: bool,
-        /// Of data or delete manifests only.
+        /// The kind of manifests to read; `None` for both.
         content: Option<ManifestContent>,
     },
     /// One row for each partition with live files.
@@ -41,7 +41,7 @@ pub(crate) const DATA: Option<ManifestContent> = Some(ManifestContent::Data);
 
 pub(crate) const DELETES: Option<ManifestContent> = Some(ManifestContent::Deletes);
 
-/// By the names that Java Iceberg gives them, and one short form.
+/// Metadata tables by the names that Java Iceberg gives them, and one short form.
 pub(crate) const NAMES: &[(&str, MetadataTable)] = &[
     ("snapshots", MetadataTable::Snapshots),
     ("history", MetadataTable::History),

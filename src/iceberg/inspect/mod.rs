@@ -5,7 +5,7 @@
 //! - `files`: `entries`, `files` and similar tables: the data of manifest entries, one batch for each part of
 //!   a manifest
 //! - `human`: partition values as readable text, in the reference's form
-//! - `inspection`: what the readers of all metadata tables share: the table, its metadata and the version to
+//! - `inspection`: the data that the readers of all metadata tables share: the table, its metadata and the version to
 //!   show
 //! - `logs`: `snapshots`, `history`, `refs` and `metadata_log_entries`: from the metadata file alone
 //! - `manifests`: `manifests` and `all_manifests`: the contents of manifest lists

@@ -62,10 +62,10 @@ impl PartitionCounts {
     }
 }
 
-/// Which entries are counted, and how partitions are told apart.
+/// The entries that are counted, and how partitions are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
-    /// Live files; tuples of several specs are one partition if they are equal.
+    /// Live files. Tuples of several specs are one partition if they are equal.
     Live,
     /// As in a partition statistics file: each spec has its own partitions, and removed files count for the time of the
     /// last change.
@@ -177,7 +177,7 @@ pub(crate) fn longs(rows: &[(Partition, PartitionCounts)], count: fn(&PartitionC
 /// A column of numbers of files.
 ///
 /// # Errors
-/// `Unsupported` for more than fit into 32 bits.
+/// `Unsupported` if a number does not fit 32 bits.
 pub(crate) fn ints(rows: &[(Partition, PartitionCounts)], count: fn(&PartitionCounts) -> i64) -> Result<ArrayRef> {
     let bad = |e| Error::unsupported("a partition has more files than fit into 32 bits").because(e);
     let counts = rows.iter().map(|(_, c)| i32::try_from(count(c)).map_err(bad)).collect::<Result<Vec<_>>>()?;

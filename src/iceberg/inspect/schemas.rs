@@ -37,7 +37,7 @@ fn map(key_id: FieldId, key: P, value_id: FieldId, value: P) -> Type {
 /// The schema of a metadata table.
 ///
 /// # Errors
-/// As [`partition_type`]'s.
+/// Errors of [`partition_type`].
 pub(crate) fn schema(kind: MetadataTable, metadata: &TableMetadata) -> Result<Schema> {
     let fields = match kind {
         MetadataTable::Snapshots => vec![
@@ -125,7 +125,7 @@ fn entry_fields(metadata: &TableMetadata) -> Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// `data_file`; without `partition` where no spec partitions.
+/// The columns of `data_file`. It has no `partition` if no spec partitions.
 fn file_fields(partition: Vec<Field>) -> Vec<Field> {
     let mut fields = vec![
         optional(134, "content", Int),
@@ -176,7 +176,7 @@ fn partition_fields(partition: Vec<Field>) -> Vec<Field> {
     fields
 }
 
-/// What a position delete file has: the data file, the position in it, and perhaps the row.
+/// The columns of a position delete file: the data file, the position in it, and perhaps the row.
 pub(crate) fn deleted_columns(metadata: &TableMetadata) -> Result<Vec<Field>> {
     let row = Type::Struct(metadata.schema()?.fields.iter().map(shown).collect());
     Ok(vec![
@@ -201,7 +201,7 @@ fn position_delete_fields(metadata: &TableMetadata) -> Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// A column of a deleted row. Any member may be null, since the row may be; types that Arrow lacks become bytes.
+/// A column of a deleted row. Any member may be null, since the row may be. Types that Arrow lacks become bytes.
 fn shown(field: &Field) -> Field {
     let key = |field: &Arc<Field>| Arc::new(Field { required: true, ..shown(field) });
     let ty = match &field.ty {
@@ -237,8 +237,8 @@ pub(crate) fn leaves(metadata: &TableMetadata) -> Result<Vec<Leaf>> {
     Ok(out)
 }
 
-/// The type in which bounds of a column are shown: bytes where a bound may be shorter than the type requires, or has
-/// its own form.
+/// The type in which bounds of a column are shown. It is bytes where a bound may be shorter than the type requires, or
+/// has its own form.
 pub(crate) fn bound_type(ty: &P) -> P {
     match ty {
         P::Fixed(_) | P::Variant | P::Geometry { .. } | P::Geography { .. } => Binary,

@@ -19,8 +19,8 @@ use crate::rows::metadata_rows::MetadataRows;
 /// schema and of all specs, as in Java.
 ///
 /// # Errors
-/// `InvalidInput` for `at` with a table about all versions; `NotFound` for an unknown version; `CorruptTable`,
-/// `Unsupported` or the store's, naming the file.
+/// `InvalidInput` for `at` with a table about all versions; `NotFound` for an unknown version. `CorruptTable`,
+/// `Unsupported` or an error of the store, naming the file.
 pub fn inspect(table: &IcebergTable, kind: MetadataTable, at: Option<&At>) -> Result<MetadataRows> {
     if at.is_some() && !kind.is_of_one_version() {
         return Err(Error::invalid("this metadata table is about all versions of the table").hint("Leave out at="));

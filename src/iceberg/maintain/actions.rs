@@ -5,7 +5,7 @@ use crate::format::maintenance::{Maintained, Maintenance};
 use crate::iceberg::state::IcebergTable;
 
 impl IcebergTable {
-    /// Runs one action. Returns the table at its newest version, and what was done.
+    /// Runs one action. Returns the table at its newest version, and the action's result.
     ///
     /// # Errors
     /// `Unsupported` for compactions by the options of the table; otherwise the errors of the action.

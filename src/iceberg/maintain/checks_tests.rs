@@ -1,4 +1,4 @@
-//! What is deleted when commits end in odd ways.
+//! The files that are deleted when commits end in odd ways.
 
 use super::*;
 use crate::error::ErrorKind;
@@ -79,7 +79,7 @@ fn manifests_are_rewritten_in_waves_and_again_after_a_lost_race() {
         let options = ManifestOptions { target_bytes: Some(target_bytes), ..ManifestOptions::default() };
         let (table, done) = setup.table.rewrite_manifests(&options).unwrap();
         let versions = 1 + usize::from(fault == Fault::LostRace);
-        // A list and the manifests: what the attempt that lost wrote is used or gone.
+        // A list and the manifests. The files of the attempt that lost are used or gone.
         assert_eq!(setup.files("metadata"), before + versions + 1 + done.added.len(), "{fault:?}");
         assert_eq!((done.rewritten.len(), done.added.is_empty()), (11, false));
         if target_bytes == i64::MAX {

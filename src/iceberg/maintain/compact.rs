@@ -35,10 +35,10 @@ impl IcebergTable {
     ///
     /// # Errors
     /// `InvalidInput` for a filter that does not fit or for impossible file sizes; `NotFound` for an unknown branch;
-    /// `Unsupported` for columns that can't be written; `CommitConflict` if another commit removed a file or deleted
-    /// its rows by position, or after the last retry; `CommitStateUnknown` if it can't be told whether the commit
-    /// happened; the store's; a cancellation. With several commits, the first commit's error is returned once more
-    /// commits fail than are allowed. The other commits stay in the table.
+    /// `Unsupported` for columns that can't be written. `CommitConflict` if another commit removed a file or deleted
+    /// its rows by position, or after the last retry. `CommitStateUnknown` if it is not known whether the commit
+    /// happened. Errors of the store; a cancellation. With several commits, the first commit's error is returned once
+    /// more commits fail than are allowed. The other commits stay in the table.
     pub fn compact(&self, options: &CompactOptions) -> Result<(IcebergTable, Compacted)> {
         let PlannedCompaction { table: newest, scan, sizes, order, groups } = self.plan_compaction(options)?;
         let mut done = Compacted { groups: groups.len(), ..Compacted::default() };
@@ -96,7 +96,7 @@ impl IcebergTable {
 pub(crate) struct PlannedCompaction {
     /// The newest version.
     pub table: IcebergTable,
-    /// What is compacted.
+    /// The scan of the files to compact.
     pub scan: IcebergScan,
     pub sizes: Sizes,
     pub order: RowOrder,
@@ -209,7 +209,7 @@ impl CompactionRows {
         Ok(CompactionRows { reader, written: all })
     }
 
-    /// What readers of the rows need to know.
+    /// The data that readers of the rows need.
     pub(crate) fn context(&self) -> &Arc<ReadContext> {
         &self.reader.context
     }

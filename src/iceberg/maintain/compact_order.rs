@@ -9,11 +9,11 @@ use crate::iceberg::state::IcebergTable;
 use crate::types::{FieldId, Transform};
 
 impl FileOrder {
-    /// For the rows of a table.
+    /// The order of the rows of a table.
     ///
     /// # Errors
-    /// `InvalidInput` for texts that are not an order of the table's columns, for the own order of an unsorted table,
-    /// and for a curve through columns that are constant in each partition.
+    /// `InvalidInput` for texts that are not an order of the table's columns, and for the own order of an unsorted
+    /// table. Also for a curve through columns that are constant in each partition.
     pub(crate) fn rows(&self, table: &IcebergTable) -> Result<RowOrder> {
         match self {
             FileOrder::AsRead => Ok(RowOrder::Any),

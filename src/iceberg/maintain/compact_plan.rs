@@ -185,7 +185,7 @@ impl Sizes {
     }
 }
 
-/// Files of older specs are grouped whatever their partition, because rewriting partitions them by the new spec.
+/// Files of older specs are grouped across partitions, because rewriting partitions them by the new spec.
 fn key(partition: &Partition, spec_id: i32) -> String {
     if partition.spec_id == spec_id { format!("={}", partition.path()) } else { String::new() }
 }

@@ -71,7 +71,7 @@ fn deletes_by_position_and_removed_files_are_conflicts() {
             let (setup, done) = race(version, |table| delete(table, filter));
             assert_eq!(done.unwrap_err().kind(), ErrorKind::CommitConflict, "{version} {filter}");
             let table = setup.table.refresh().unwrap();
-            // The new file is gone again; a delete file is the third.
+            // The new file is removed again. The third file is a delete file.
             assert_eq!((ids(&table), setup.files("data")), (left, files), "{version} {filter}");
         }
     }
@@ -88,8 +88,8 @@ fn a_compaction_of_which_nobody_knows_keeps_all_files() {
     assert_eq!((e.kind(), setup.files("data")), (ErrorKind::CommitStateUnknown, 4));
 }
 
-/// Equality deletes reach the new files as they reached the old ones; but not those that have become positions
-/// meanwhile.
+/// Equality deletes apply to the new files as to the old ones. Deletes that were converted to positions meanwhile do
+/// not.
 #[test]
 fn equality_deletes_are_no_conflict_unless_they_become_positions() {
     let delete = |table: &IcebergTable| {
@@ -117,12 +117,12 @@ fn an_upgrade_meanwhile_is_a_conflict() {
     assert_eq!((ids(&setup.table.refresh().unwrap()), setup.files("data")), (20, 2));
 }
 
-/// Four files of one row, compacted one by one; the store fails at the first commit.
+/// Four files of one row, compacted one by one. The store fails at the first commit.
 fn in_parts(fault: Fault, max_failed_commits: Option<usize>) -> (Setup, Result<(IcebergTable, Compacted)>) {
     let setup = Setup::new();
     (0..4).for_each(|_| drop(setup.append(Fault::None).unwrap()));
     *setup.store.fault.lock().unwrap() = fault;
-    // One file to a group, and so to a commit.
+    // One file in a group, and so in a commit.
     let rules = CompactRules { rewrite_all: true, max_group_bytes: 1, ..CompactRules::default() };
     let options = CompactOptions { rules, max_commits: Some(4), max_failed_commits, ..CompactOptions::default() };
     let done = setup.table.compact(&options);
@@ -131,7 +131,7 @@ fn in_parts(fault: Fault, max_failed_commits: Option<usize>) -> (Setup, Result<(
 
 #[test]
 fn parts_that_fail_do_not_keep_the_others() {
-    // Files afterwards: eight of four rewrites, less the new one of a commit that certainly failed.
+    // Files afterwards: eight of four rewrites, minus the new one of a commit that certainly failed.
     for (fault, files) in [(Fault::Refused, 7), (Fault::Timeout, 8)] {
         let (setup, done) = in_parts(fault, None);
         let (table, done) = done.unwrap();

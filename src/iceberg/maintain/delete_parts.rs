@@ -16,7 +16,7 @@ use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::IcebergTable;
 
 impl IcebergTable {
-    /// Plans what [`IcebergTable::rewrite_position_deletes`] does. Returns the newest version too.
+    /// Plans the work of [`IcebergTable::rewrite_position_deletes`]. Returns the newest version too.
     ///
     /// # Errors
     /// As [`IcebergTable::rewrite_position_deletes`].

@@ -34,10 +34,10 @@ impl IcebergTable {
     /// partition are put together. In version 3, all become deletion vectors. Returns the table at its new version.
     ///
     /// # Errors
-    /// `InvalidInput` for impossible file sizes and a filter that does not fit; `NotFound` for an unknown branch;
-    /// `CommitConflict` if another commit removed one of the files, or (version 3) deleted rows of the same data files;
-    /// `CommitStateUnknown` if it can't be told whether the commit happened; `Unsupported` for a data file that is
-    /// listed more than once, with different deletes each time; the store's; a cancellation.
+    /// `InvalidInput` for impossible file sizes and a filter that does not fit; `NotFound` for an unknown branch.
+    /// `CommitConflict` if another commit removed one of the files, or (version 3) deleted rows of the same data
+    /// files. `CommitStateUnknown` if it is not known whether the commit happened. `Unsupported` for a data file that
+    /// is listed more than once, with different deletes each time. Errors of the store; a cancellation.
     pub fn rewrite_position_deletes(&self, options: &DeleteOptions) -> Result<(IcebergTable, RewrittenDeletes)> {
         match self.plan_delete_rewrite(options)? {
             (newest, None) => Ok((newest, RewrittenDeletes::default())),
@@ -187,7 +187,7 @@ pub(crate) fn rewrite_group(
     let mut writer = PositionDeleteWriter::new(table.inner.store.clone(), context, form)?;
     found.into_values().try_for_each(|(data_file, positions)| writer.delete(data_file, positions))?;
     let files = writer.finish()?.into_iter();
-    // As old as the newest file that it replaces; vectors get the commit's number.
+    // It is as old as the newest file that it replaces. Vectors get the commit's number.
     let sequence_number = group.iter().map(number).max();
     let aged = |f: DataFile| match form {
         DeleteForm::Files => DataFile { sequence_number, ..f },

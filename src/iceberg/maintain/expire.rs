@@ -1,4 +1,4 @@
-//! Expiring snapshots, and deleting what only they led to.
+//! Expiring snapshots, and deleting the files that only they led to.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ use crate::iceberg::state::IcebergTable;
 use crate::store::Store;
 
 impl Expired {
-    /// In the order of deletion: no remaining file leads to a deleted one.
+    /// The order of deletion: no remaining file leads to a deleted one.
     fn paths(&self) -> impl Iterator<Item = &str> {
         let content = [&self.data_files, &self.position_delete_files, &self.equality_delete_files];
         let metadata = [&self.manifests, &self.manifest_lists, &self.statistics_files];
@@ -29,8 +29,8 @@ impl Expired {
     }
 }
 
-/// Expiry as a change of the table. Compared with the version that the last attempt started from, it shows what was
-/// removed.
+/// Expiry as a change of the table. A comparison with the version that the last attempt started from shows the removed
+/// snapshots.
 struct Expire {
     expiry: Expiry,
     now_ms: i64,
@@ -58,10 +58,10 @@ impl IcebergTable {
     /// new version. Nothing is committed if nothing has expired.
     ///
     /// # Errors
-    /// `InvalidInput` for a snapshot that a branch or tag points to, fewer than one snapshot to retain, or if the
-    /// property `gc.enabled` is false; `NotFound` for an unknown snapshot id; `CommitConflict` after the last retry;
-    /// `CommitStateUnknown` if it can't be told whether the commit happened: no file is deleted then; `CorruptTable` or
-    /// the store's if metadata can't be read, after the commit and before any file is deleted; a cancellation.
+    /// `InvalidInput` for a snapshot that a branch or tag points to, if no snapshot would be retained, or if the
+    /// property `gc.enabled` is false. `NotFound` for an unknown snapshot id; `CommitConflict` after the last retry.
+    /// `CommitStateUnknown` if it is not known whether the commit happened: no file is deleted then. `CorruptTable` or
+    /// errors of the store if metadata can't be read, after the commit and before any file is deleted. A cancellation.
     pub fn expire_snapshots(&self, options: &ExpireOptions) -> Result<(IcebergTable, Expired)> {
         self.writable_location()?;
         let (now_ms, newest) = (now_ms(), self.refresh()?);
@@ -103,7 +103,7 @@ impl IcebergTable {
     }
 }
 
-/// What was removed between the two versions, without files.
+/// The snapshots and references that were removed between the two versions, without files.
 fn gone(before: &TableMetadata, after: &TableMetadata) -> Expired {
     let refs = before.refs.keys().filter(|name| !after.refs.contains_key(*name));
     Expired {

@@ -8,7 +8,7 @@ use crate::parallel::check_cancelled;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 
-/// What to list.
+/// The folder to list, and how.
 pub(crate) struct Listing<'a> {
     pub store: &'a dyn Store,
     pub root: String,
@@ -22,7 +22,7 @@ impl Listing<'_> {
     /// Passes each file to `see`, in any order. Hidden names, links and folders of other tables are left out.
     ///
     /// # Errors
-    /// The store's; a cancellation.
+    /// Errors of the store; a cancellation.
     pub(crate) fn each(&self, see: &(dyn Fn(&str) + Sync)) -> Result<()> {
         self.below(vec![self.root.clone()], usize::MAX, see).map(drop)
     }

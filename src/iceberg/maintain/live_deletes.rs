@@ -35,7 +35,7 @@ impl LiveFiles {
     /// The files of a branch; `None` if it has no snapshot.
     ///
     /// # Errors
-    /// `NotFound` for an unknown branch; of the store; `CorruptTable` for a corrupt manifest; a cancellation.
+    /// `NotFound` for an unknown branch; errors of the store; `CorruptTable` for a corrupt manifest; a cancellation.
     pub(crate) fn read(table: &IcebergTable, commit: &CommitOptions) -> Result<Option<LiveFiles>> {
         let at = commit.branch.clone().map(At::Ref);
         let scan = table.scan(ScanRequest { at, ..ScanRequest::default() })?;
@@ -57,7 +57,7 @@ impl LiveFiles {
         Ok(Some(LiveFiles::of(table, scan, since, all.into_iter().flatten())))
     }
 
-    /// As if the snapshot had only these files.
+    /// The live files of a snapshot that has only these files.
     pub(crate) fn of(
         table: &IcebergTable,
         scan: IcebergScan,
@@ -166,7 +166,7 @@ impl LiveFiles {
 }
 
 /// Whether a position delete file or deletion vector that names this data file applies to it. A delete file of this
-/// data file alone does, whatever partition it is recorded in.
+/// data file alone does, even if it is recorded in another partition.
 fn reaches(delete: &DataFile, data: &DataFile) -> bool {
     let here =
         delete.referenced_data_file.is_some() || partition_key(&data.partition) == partition_key(&delete.partition);

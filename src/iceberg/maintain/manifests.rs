@@ -19,8 +19,8 @@ impl IcebergTable {
     /// for a single manifest that is not too large.
     ///
     /// # Errors
-    /// `InvalidInput` for an unknown spec or a target below 1; `NotFound` for an unknown branch; `CommitConflict` after
-    /// the last retry; `CommitStateUnknown` if it can't be told whether the commit happened; the store's;
+    /// `InvalidInput` for an unknown spec or a target below 1; `NotFound` for an unknown branch; `CommitConflict`
+    /// after the last retry. `CommitStateUnknown` if it is not known whether the commit happened. Errors of the store;
     /// `CorruptTable` for a corrupt manifest.
     pub fn rewrite_manifests(&self, options: &ManifestOptions) -> Result<(IcebergTable, RewrittenManifests)> {
         self.writable_location()?;

@@ -9,7 +9,7 @@
 //! - `compact_plan`: which data files to rewrite together
 //! - `delete_parts`: position delete files rewritten in parts
 //! - `deletes`: rewriting delete files, and removing those that no longer delete anything
-//! - `expire`: expiring snapshots, and deleting what only they led to
+//! - `expire`: expiring snapshots, and deleting the files that only they led to
 //! - `listing`: lists the files below a folder, without hidden ones
 //! - `live_deletes`: the data and delete files of a snapshot, and which delete files apply to its data
 //! - `manifests`: rewriting manifests

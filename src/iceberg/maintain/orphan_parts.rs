@@ -111,7 +111,7 @@ impl IcebergTable {
     }
 }
 
-/// Checks that no manifest was cut off: the parts that read them do not know what the manifest lists record.
+/// Checks that no manifest was cut off. The parts that read them do not know the sizes that the manifest lists record.
 fn check_whole(store: &dyn Store, manifests: &[ManifestPath]) -> Result<()> {
     in_parallel(store, manifests.len(), |i| {
         check_cancelled()?;

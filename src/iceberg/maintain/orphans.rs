@@ -30,9 +30,9 @@ impl IcebergTable {
     /// alone.
     ///
     /// # Errors
-    /// `InvalidInput` if the property `gc.enabled` is false, for a folder that is not the table's, or files that are
-    /// recorded with another scheme or authority; `CorruptTable` or the store's if any metadata can't be read; a
-    /// cancellation. Nothing is deleted then.
+    /// `InvalidInput` if the property `gc.enabled` is false, or for a folder that is not the table's. Also for files
+    /// that are recorded with another scheme or authority. `CorruptTable` or errors of the store if any metadata can't
+    /// be read; a cancellation. Nothing is deleted then.
     pub fn remove_orphan_files(&self, options: &OrphanOptions) -> Result<(IcebergTable, Orphans)> {
         let listing = self.orphan_listing(options)?;
         let opened = &self.inner;
@@ -68,10 +68,10 @@ impl IcebergTable {
         Ok((newest, Orphans { files, deletion }))
     }
 
-    /// What is listed to find orphans.
+    /// The listing to find orphans.
     ///
     /// # Errors
-    /// `InvalidInput` for a folder that is not the table's; as [`IcebergTable::writable_location`].
+    /// `InvalidInput` for a folder that is not the table's; errors of [`IcebergTable::writable_location`].
     pub(crate) fn orphan_listing(&self, options: &OrphanOptions) -> Result<Listing<'_>> {
         self.writable_location()?;
         let root = options.location.clone().unwrap_or_else(|| self.location().to_owned());
@@ -85,7 +85,7 @@ impl IcebergTable {
     }
 }
 
-/// Properties that name folders of the table's own outside of its location.
+/// Properties that name the table's own folders outside its location.
 const OWN_FOLDERS: [&str; 4] =
     ["write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path"];
 
@@ -150,7 +150,7 @@ pub(crate) struct Spelling {
 }
 
 impl Spelling {
-    /// For files listed below `root`.
+    /// Creates the matcher for files listed below `root`.
     pub(crate) fn new(options: &OrphanOptions, root: &str) -> Spelling {
         let mut schemes = flat(&BTreeMap::from([("s3n,s3a".to_owned(), "s3".to_owned())]));
         schemes.extend(flat(&options.equal_schemes));

@@ -35,9 +35,9 @@ impl IcebergTable {
     /// its new version. A snapshot without files has no such statistics.
     ///
     /// # Errors
-    /// `InvalidInput` for a table that was never partitioned; `NotFound` for an unknown snapshot; `CommitConflict` if
-    /// the snapshot has expired meanwhile, or after the last retry; `CommitStateUnknown` if it can't be told whether
-    /// the commit happened; the store's; `CorruptTable` for a corrupt manifest; a cancellation.
+    /// `InvalidInput` for a table that was never partitioned; `NotFound` for an unknown snapshot. `CommitConflict` if
+    /// the snapshot has expired meanwhile, or after the last retry. `CommitStateUnknown` if it is not known whether
+    /// the commit happened. Errors of the store; `CorruptTable` for a corrupt manifest; a cancellation.
     pub fn compute_partition_statistics(
         &self,
         snapshot_id: Option<i64>,

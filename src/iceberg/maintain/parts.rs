@@ -46,7 +46,7 @@ fn check_job(job: &str) -> Result<()> {
 }
 
 impl IcebergTable {
-    /// Plans what [`IcebergTable::compact`] does. Also returns the newest version: parts and commits must use it.
+    /// Plans the work of [`IcebergTable::compact`]. Also returns the newest version: parts and commits must use it.
     ///
     /// # Errors
     /// As [`IcebergTable::compact`].
@@ -126,8 +126,8 @@ impl IcebergTable {
     /// Don't call it while a commit of unknown outcome may still add the files. Returns their paths.
     ///
     /// # Errors
-    /// `InvalidInput` for a bad job name; the store's; as [`IcebergTable::refresh`]. Files that could be deleted are
-    /// deleted even then.
+    /// `InvalidInput` for a bad job name; errors of the store and of [`IcebergTable::refresh`]. Files that could be
+    /// deleted are deleted even then.
     pub fn remove_files_of(&self, job: &str) -> Result<(IcebergTable, Vec<String>)> {
         check_job(job)?;
         let newest = self.refresh()?;

@@ -38,9 +38,9 @@ impl IcebergTable {
     /// at its new version. A table without snapshots has no statistics.
     ///
     /// # Errors
-    /// `InvalidInput` for unknown columns, or columns that are not primitive or are inside lists and maps; `NotFound`
-    /// for an unknown snapshot; `CommitConflict` if it has expired meanwhile, or after the last retry;
-    /// `CommitStateUnknown` if it can't be told whether the commit happened; those of reading; a cancellation.
+    /// `InvalidInput` for unknown columns, or columns that are not primitive or are inside lists and maps. `NotFound`
+    /// for an unknown snapshot; `CommitConflict` if it has expired meanwhile, or after the last retry.
+    /// `CommitStateUnknown` if it is not known whether the commit happened. Errors of reading; a cancellation.
     pub fn compute_statistics(
         &self,
         options: &StatisticsOptions,

@@ -53,7 +53,7 @@ impl<'a> Manifest<'a> {
     /// Reads the header and finds the blocks.
     ///
     /// # Errors
-    /// `CorruptTable` if the bytes are not a complete manifest; `Unsupported` for an unknown codec or content, or for
+    /// `CorruptTable` if the bytes are not a complete manifest. `Unsupported` for an unknown codec or content, or for
     /// partition values of a type that Iceberg does not have.
     pub fn parse(bytes: &'a [u8]) -> Result<Manifest<'a>> {
         Manifest::parse_like(bytes, None)
@@ -129,8 +129,8 @@ impl<'a> Manifest<'a> {
     /// Java.
     ///
     /// # Errors
-    /// `CorruptTable` with the number of the block if its bytes are invalid; `Unsupported` for an unknown file format
-    /// or content; `InvalidInput` if a block does not exist.
+    /// `CorruptTable` with the number of the block if its bytes are invalid. `Unsupported` for an unknown file format
+    /// or content. `InvalidInput` if a block does not exist.
     pub fn decode(&self, blocks: Range<usize>, request: &EntryRequest, inherited: &Inherited) -> Result<EntryColumns> {
         self.decode_with(&mut Inflater::default(), blocks, request, inherited)
     }

@@ -43,7 +43,7 @@ fn java_metrics(f: &Json) -> ColumnMetrics {
     }
 }
 
-/// Java wrote these manifests, and said itself what is in them.
+/// Java wrote these manifests, and also the expected contents.
 #[test]
 fn reads_what_java_wrote() {
     let expected: Json = serde_json::from_slice(&fixture("expected.json")).unwrap();
@@ -161,7 +161,7 @@ fn manifests_with_the_same_header_share_its_layout() {
     assert!(!Arc::ptr_eq(first.layout(), other.layout()));
 }
 
-/// A manifest of four fields and more, whose entries the test writes itself.
+/// A manifest with four fields and others. The test writes its entries itself.
 fn small(extra_entry: &str, extra_file: &str, spec: &str, records: &[Vec<u8>]) -> Vec<u8> {
     let schema = format!(
         r#"{{"type":"record","name":"manifest_entry","fields":[{{"name":"status","type":"int","field-id":0}},{extra_entry}
@@ -303,7 +303,7 @@ fn partition_fields_meet_by_id_and_tuples_are_shared() {
     assert_eq!(columns.partitions[0], [text("x"), Some(Value::Int(3)), None, None]);
     assert_eq!(columns.partitions[2], [text("y"), None, None, None]);
 
-    // Under the table's spec of now: another order, a promoted type, a dropped source.
+    // Under the table's current spec: another order, a promoted type, a dropped source.
     let field = |id: i32, source_id: i32, name: &str, transform: Transform| PartitionField {
         source_id,
         field_id: id,
@@ -418,7 +418,7 @@ fn torn_files_are_refused() {
         let bytes = fixture(name);
         for cut in 0..bytes.len() {
             let read = Manifest::parse(&bytes[..cut]).and_then(|m| decode_all(&m, &all(), &Inherited::default()));
-            // A file that ends right behind its header is whole and empty.
+            // A file that ends directly after its header is whole and empty.
             assert!(read.map_or(true, |c| c.is_empty()), "{name} {cut}");
         }
     }
@@ -444,8 +444,8 @@ fn flipped_bytes_never_panic() {
     }
 }
 
-/// Java Iceberg 1.12 writes partition values of type fixed as bytes with a length, against its own schema of the file,
-/// and reads them back.
+/// Java Iceberg 1.12 writes and reads partition values of type fixed as bytes with a length. This contradicts its own
+/// schema of the file.
 #[test]
 fn fixed_partition_values_may_have_a_length() {
     let partition = r#"{"name":"partition","field-id":102,"type":{"type":"record","name":"r102","fields":[
@@ -473,7 +473,7 @@ fn fixed_partition_values_may_have_a_length() {
         let tuples: Vec<_> = found.partition.iter().map(|n| found.partitions[*n as usize][0].clone()).collect();
         assert_eq!(tuples, values.map(|value| value.map(|bytes| Value::Bytes(bytes.to_vec()))));
     }
-    // What follows neither form is damaged.
+    // Data in neither form is damaged.
     let torn = small("", partition, spec, &[vec![2, 2, 2, 7]]);
     assert!(decode_all(&Manifest::parse(&torn).unwrap(), &all(), &Inherited::default()).is_err());
 }

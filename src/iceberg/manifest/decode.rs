@@ -1,7 +1,7 @@
 //! The hot path: decodes manifest entries from Avro bytes directly into columns.
 //!
 //! The writer's schema and the request are compiled to one list of steps, which runs once for each entry. Unwanted
-//! values are skipped. Decoding an entry allocates only what stays in the columns.
+//! values are skipped. Decoding an entry allocates only the memory that stays in the columns.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -200,7 +200,7 @@ pub(crate) fn decode(
     Ok(sink.columns)
 }
 
-/// The pass over one block. The cursor is passed by value, so that it stays in registers.
+/// Decodes one block. The cursor is passed by value, so that it stays in registers.
 struct Walk<'a, 'p> {
     program: &'p Program,
     metrics: Vec<FieldMetrics<'a>>,

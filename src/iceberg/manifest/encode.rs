@@ -47,8 +47,8 @@ pub struct EncodedManifest {
     pub added_rows_count: i64,
     pub existing_rows_count: i64,
     pub deleted_rows_count: i64,
-    /// One summary for each field of the spec. `None` if no summary is right for every reader: Java orders UUIDs as
-    /// pairs of signed numbers, other readers order them as unsigned bytes, and the bounds of these values differ.
+    /// One summary for each field of the spec. `None` if no summary is right for every reader. Java orders UUIDs as
+    /// pairs of signed numbers, other readers as unsigned bytes, and the bounds of these values differ.
     pub partitions: Option<Vec<FieldSummary>>,
     /// The lowest data sequence number of live entries. `None` if every entry inherits it.
     pub min_sequence_number: Option<i64>,
@@ -57,8 +57,8 @@ pub struct EncodedManifest {
 /// Writes a manifest.
 ///
 /// # Errors
-/// `InvalidInput` if an entry lacks a value that the format version requires, can't be in this manifest, or has a
-/// partition value of the wrong type; `Unsupported` for an unknown format version.
+/// `InvalidInput` if an entry lacks a value that the format version requires. Also if it can't be in this manifest, or
+/// has a partition value of the wrong type. `Unsupported` for an unknown format version.
 pub fn encode_manifest(entries: &[ManifestEntry], header: &ManifestHeader<'_>) -> Result<EncodedManifest> {
     let version = header.format_version;
     if !(1..=3).contains(&version) {

@@ -144,7 +144,7 @@ fn header<'a>(schema: &'a Schema, spec: &'a PartitionSpec, format_version: u8) -
     ManifestHeader { format_version, schema, spec, content, codec: AvroCodec::Deflate, compression_level: None }
 }
 
-/// As a kind of delete file has it.
+/// The fields that each kind of delete file has.
 fn as_delete(mut entry: ManifestEntry, kind: u8, numbers: (i64, i64), ids: Vec<i32>) -> ManifestEntry {
     let f = &mut entry.file;
     f.first_row_id = None;
@@ -203,7 +203,7 @@ proptest! {
         prop_assert_eq!(oracle.len(), entries.len());
         let live = entries.iter().filter(|e| e.status != DELETED);
         prop_assert_eq!(out.min_sequence_number, live.filter_map(|e| e.sequence_number).min());
-        // Metrics kept as they are in the file decode to the same.
+        // Metrics kept in their file form decode to the same.
         let request = EntryRequest { encoded_metrics: true, deleted_too: true, ..Default::default() };
         for (a, b) in read_back_as(&out.bytes, &schema, &spec, &request).iter().zip(&entries) {
             prop_assert_eq!(&a.file, &b.file);
@@ -239,7 +239,7 @@ proptest! {
         let one = Some(FieldMap::from([(1, 3)]));
         let bound = Some(FieldMap::from([(1, vec![0; 8]), (2, vec![])]));
         let m = ColumnMetrics { value_counts: one, lower_bounds: bound, ..Default::default() };
-        // Null but for the value counts and the lower bounds.
+        // Null except for the value counts and the lower bounds.
         let mut written = vec![0];
         put_optional(&mut written, m.value_counts.as_ref(), |out, map| {
             put_items(out, map.iter(), |out, (id, n)| {

@@ -99,7 +99,7 @@ pub struct EntryColumns {
     pub(crate) layout: Option<Arc<EntryLayout>>,
     /// Only with [`EntryRequest::unknown_members`], else nulls.
     pub(crate) unknown: BytesColumn,
-    /// What the unknown members are.
+    /// The names and types of the unknown members.
     pub(crate) unknown_members: Option<Arc<UnknownMembers>>,
 }
 

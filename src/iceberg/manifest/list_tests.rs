@@ -15,7 +15,7 @@ fn expected() -> Json {
     serde_json::from_slice(&fixture("expected.json")).unwrap()
 }
 
-/// Java wrote these lists, and said itself what is in them.
+/// Java wrote these lists, and also the expected contents.
 #[test]
 fn reads_what_java_wrote() {
     let expected = expected();
@@ -48,7 +48,7 @@ fn reads_what_java_wrote() {
             let summaries = j["partitions"].as_array().unwrap().iter().map(summary).collect();
             assert_eq!(m.partitions, Some(summaries));
         }
-        // Written again it has the schema text that Java wrote, and the same content.
+        // Written again, it has the schema text that Java wrote and the same content.
         let header = ManifestListHeader { format_version: version, first_row_id: Some(0), ..Default::default() };
         let encoded = encode_manifest_list(&list, &header).unwrap();
         assert_eq!(decode_manifest_list(&encoded).unwrap(), list);
@@ -57,7 +57,7 @@ fn reads_what_java_wrote() {
     }
 }
 
-/// A list of one manifest with just these fields, written by the oracle.
+/// A list of one manifest with only these fields, written by the oracle.
 fn list_of(fields: &[(&str, Option<i32>, Json, A)]) -> Vec<u8> {
     let members = fields.iter().map(|(name, id, ty, _)| {
         let mut f = serde_json::json!({"name": name, "type": ty});
@@ -87,13 +87,13 @@ fn old_lists_lack_most_columns() {
     let m = &decode_manifest_list(&list_of(&plain(true))).unwrap()[0];
     let bare = ManifestFile { path: "m".into(), length_bytes: 9, ..Default::default() };
     assert_eq!(*m, bare);
-    // Without ids names count, the old ones of counts too.
+    // Without ids the names decide, and counts may have their old names.
     let mut fields = plain(false);
     fields.push(("added_data_files_count", None, "int".into(), A::Int(4)));
     fields.push(("deleted_data_files_count", None, "int".into(), A::Int(-1)));
     let m = &decode_manifest_list(&list_of(&fields)).unwrap()[0];
     assert_eq!((m.added_files_count, m.deleted_files_count), (Some(4), None));
-    // With ids names do not count.
+    // With ids the names do not matter.
     let mut fields = plain(true);
     fields.push(("added_files_count", Some(999), "int".into(), A::Int(4)));
     fields.push(("anything", Some(505), "int".into(), A::Int(5)));

@@ -28,10 +28,10 @@ pub struct ManifestEntry {
     pub unknown: Option<UnknownValues>,
 }
 
-/// What v1 readers are told of block sizes, as Java does.
+/// The block size that v1 readers get, as Java writes it.
 const V1_BLOCK_SIZE: i64 = 64 << 20;
 
-/// An entry, and what was looked up for it.
+/// An entry, and the values that were looked up for it.
 pub(super) struct EntryRecord<'a> {
     pub version: u8,
     pub entry: &'a ManifestEntry,

@@ -190,7 +190,7 @@ fn number_rows(columns: &mut EntryColumns, first: Option<i64>) -> Result<Option<
 /// `partition`.
 ///
 /// A field has its name in the newest spec. If several fields have one name, that of the newest spec keeps it, and the
-/// others get their ids behind it. Fields with a dropped source column are left out, as in Java. Values of unknown
+/// others get their ids after it. Fields with a dropped source column are left out, as in Java. Values of unknown
 /// transforms are text.
 ///
 /// # Errors
@@ -263,7 +263,7 @@ mod tests {
     }
 
     proptest! {
-        /// Numbering a manifest stretch by stretch gives what numbering it at once gives.
+        /// Numbering a manifest section by section gives the same ids as numbering it at once.
         #[test]
         fn row_ids_count_on_over_stretches(
             rows in prop::collection::vec(

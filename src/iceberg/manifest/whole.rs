@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::types::{PartitionSpec, Schema, Transform};
 
-/// What the manifest list records about the size of a manifest.
+/// The size of a manifest, as the manifest list records it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListedSize {
     /// 0 if it is not known.
@@ -30,7 +30,7 @@ impl ListedSize {
         self.length_bytes <= 0 || bytes >= self.length_bytes.unsigned_abs()
     }
 
-    /// Compares a manifest of `bytes` bytes with what is recorded.
+    /// Compares a manifest of `bytes` bytes with the recorded size.
     ///
     /// # Errors
     /// `CorruptTable` if it is only a part of the recorded one.
@@ -52,7 +52,7 @@ impl ListedSize {
 }
 
 impl ManifestFile {
-    /// What the list records about the manifest's size.
+    /// The manifest's size, as the list records it.
     pub fn size(&self) -> ListedSize {
         let counts = [self.added_files_count, self.existing_files_count, self.deleted_files_count];
         let entries = counts.into_iter().try_fold(0i64, |sum, n| sum.checked_add(n?));
@@ -105,7 +105,7 @@ pub fn decode_list_of(bytes: &[u8], snapshot: &Snapshot) -> Result<Vec<ManifestF
         Error::corrupt(format!("the manifest list has {} manifests, but {said}", manifests.len()))
             .hint("The file was cut off or replaced. Restore it, or go back to an older snapshot")
     };
-    // Totals are carried along and often wrong. These counts are of the snapshot's own commit.
+    // Totals are copied from snapshot to snapshot and often wrong. These counts are of the snapshot's own commit.
     if let (Some(created), Some(kept)) = (count("manifests-created"), count("manifests-kept"))
         && created.saturating_add(kept) > manifests.len() as u64
     {

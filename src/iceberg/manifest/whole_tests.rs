@@ -53,7 +53,7 @@ fn a_manifest_that_was_cut_off_is_refused() {
 
 #[test]
 fn one_wrong_figure_does_not_refuse_a_manifest() {
-    // The length is wrong in tables whose paths were rewritten, the counts in those of some writers.
+    // Tables whose paths were rewritten have wrong lengths. Some writers record wrong counts.
     let mut table = table();
     table.manifests[0].length_bytes += 7;
     assert_eq!(rows(&table).unwrap(), 2);

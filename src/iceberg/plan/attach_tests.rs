@@ -1,4 +1,4 @@
-//! Very many deletes for each file: what is held stays bounded, and the work can be stopped.
+//! Very many deletes for each file: memory stays bounded, and the work can be stopped.
 
 use crate::expr::BoundPredicate;
 use crate::format::task::{ColumnMetrics, DataFile, FieldMap, FileContent};
@@ -23,7 +23,7 @@ fn ids(low: i64, high: i64) -> ColumnMetrics {
 }
 
 /// `files` data files and `deletes` equality deletes of all partitions. The `k`-th file ends at id `k` if
-/// `told_apart`, and the `d`-th delete begins at `d`, so that the file has the deletes up to `k`.
+/// `told_apart`, and the `d`-th delete begins at `d`. So the file has the deletes up to `k`.
 fn table(files: i64, deletes: i64, told_apart: bool) -> TestTable {
     let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
     let spec = PartitionSpec::default();
@@ -84,7 +84,7 @@ fn the_index_and_its_look_ups_can_be_stopped() {
     let batches = batches_of(input()).unwrap();
     let deletes = || {
         let only = table.manifests[1].clone();
-        // As data would be planned: the deletes' own entries.
+        // The deletes' own entries, planned like data.
         let mut counters = crate::iceberg::plan::planned::PlanCounters::default();
         let scoped = PlanInput { entries: EntryScope::Live, ..input() };
         RunningPlan::index_deletes(scoped, [&only], &mut counters).unwrap().unwrap()

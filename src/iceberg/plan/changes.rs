@@ -1,6 +1,6 @@
 //! The changes between two snapshots: appended files, and the changelog of rows.
 //!
-//! A commit's manifests record what it did: entries that it added or deleted have its id. Together with the unchanged
+//! A commit's manifests record its changes: entries that it added or deleted have its id. Together with the unchanged
 //! entries they also describe the files and deletes before the commit. The parent snapshot is therefore not needed and
 //! may have expired. The rows of the changelog are:
 //! - An added file inserts the rows that are live after the commit.

@@ -1,5 +1,4 @@
-//! Random histories written as manifests: the changelog must be the difference of what ordinary plans of the versions
-//! give.
+//! Random histories written as manifests. The changelog must be the difference between ordinary plans of the versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +18,7 @@ use crate::store::local::LocalStore;
 use crate::store::{Location, Store};
 use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder, Transform};
 
-/// One thing that a commit does; numbers choose among what there is.
+/// One action of a commit. Numbers choose among the existing files.
 #[derive(Clone, Debug)]
 enum Act {
     Add { cat: u8, low: i32, size: i32 },
@@ -38,7 +37,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A manifest as written, and what is in it.
+/// A manifest as written, and its entries.
 #[derive(Clone)]
 struct Written {
     file: ManifestFile,
@@ -75,7 +74,7 @@ impl World {
         let place = dir.path().display().to_string();
         let mut metadata = new_table(&schema, &spec, &order, &place, &BTreeMap::new(), 2, 0).unwrap();
         metadata.partition_specs.push(Arc::new(PartitionSpec { id: 1, fields: vec![] }));
-        // As of a table that was upgraded: it has deletion vectors, and rows without ids.
+        // As in an upgraded table: it has deletion vectors, and rows without ids.
         metadata.format_version = 3;
         World { dir, metadata, manifests: Vec::new(), files: 0 }
     }
@@ -296,7 +295,7 @@ fn names(deletes: &[DeleteRef]) -> BTreeSet<String> {
     deletes.iter().map(|d| d.file.path.clone()).collect()
 }
 
-/// What a task says: operation, file, deletes, and those on the other side.
+/// The facts of a task: operation, file, deletes, and those on the other side.
 type Told = (ChangeOperation, String, BTreeSet<String>, Option<BTreeSet<String>>);
 
 fn told(task: &ScanTask) -> Told {
@@ -350,7 +349,7 @@ proptest! {
             for snapshot in &snapshots {
                 let after = world.version(Some(snapshot), filter);
                 let want = if snapshot.operation() == Some("replace") { Vec::new() } else { difference(&before, &after) };
-                // Alone, without what an earlier commit left to it, and with it.
+                // Alone, without the state that an earlier commit left, and with it.
                 let alone = world.changes(filter, std::slice::from_ref(snapshot));
                 let of_all = |t: &&ScanTask| t.change.as_ref().is_some_and(|c| c.commit_snapshot_id == snapshot.id);
                 for tasks in [alone, all.iter().filter(of_all).cloned().collect()] {
@@ -362,7 +361,7 @@ proptest! {
                 ordinal += i32::from(snapshot.operation() != Some("replace"));
                 before = after;
             }
-            // What is estimated is enough.
+            // The estimated budget is enough.
             let estimate =
                 crate::iceberg::plan::estimate::estimate_changes(&world.input(None, filter), &snapshots).unwrap();
             prop_assert!(estimate.data_files.unwrap() >= all.len() as u64);
@@ -453,8 +452,8 @@ fn a_budget_bounds_all_that_is_read() {
         while plan.next_batch()?.is_some() {}
         Ok::<_, Error>(())
     };
-    // The second commit's deletes are looked at for what it added, what was there before it and what is there after it,
-    // and the data once more for the files that they reach.
+    // The second commit's deletes are read three times: for the deletes that it added, for those before it and for
+    // those after it. The data is read once more for the files that they reach.
     let total = 2 * data + 3 * deletes;
     run(total).unwrap();
     let error = run(total - 1).unwrap_err();

@@ -164,8 +164,8 @@ impl DeleteIndex {
     /// key columns.
     ///
     /// # Errors
-    /// `CorruptTable` for a deletion vector without a data file, two deletion vectors for one data file, an equality
-    /// delete file without key columns, or a data file in a delete manifest; cancellation.
+    /// `CorruptTable` for a deletion vector without a data file, or two deletion vectors for one data file. Also for
+    /// an equality delete file without key columns, or a data file in a delete manifest. A cancellation.
     pub fn new(batches: Vec<KeptEntries>, schema: &Schema, metadata: &TableMetadata) -> Result<DeleteIndex> {
         let (mut index, mut named) = (DeleteIndex::default(), Vec::new());
         for (b, batch) in batches.iter().enumerate() {
@@ -273,8 +273,8 @@ impl DeleteIndex {
 
     /// Returns the path if the file's deletes are all for one data file, for [`DeleteIndex::positions_by_path`].
     ///
-    /// Other bounds of paths are not used, as in Java: some writers take them from the first and last row of files
-    /// that are not sorted. Deleted rows would come back.
+    /// Other bounds of paths are not used, as in Java. Some writers take them from the first and last row of files
+    /// that are not sorted, so deleted rows would come back.
     fn add_positions<'c>(&mut self, file: u32, columns: &'c EntryColumns, row: usize) -> Option<(&'c [u8], i64, u32)> {
         let paths = columns.metrics.iter().find(|m| m.field_id == DELETE_FILE_PATH);
         let (lower, upper) = (paths.and_then(|m| m.lower.get(row)), paths.and_then(|m| m.upper.get(row)));
@@ -344,7 +344,7 @@ impl DeleteIndex {
     ///
     /// # Errors
     /// `CorruptTable` if a deletion vector, or a position delete for one path, has another partition than its data
-    /// file; also if a deletion vector is older than its data file; cancellation.
+    /// file. Also if a deletion vector is older than its data file. A cancellation.
     pub fn attach(self: &Arc<Self>, batch: &KeptEntries) -> Result<AttachedDeletes> {
         self.attach_some(batch, usize::MAX)
     }
@@ -434,7 +434,7 @@ impl EqualityDelete {
     }
 }
 
-/// The data sequence number of an entry. Without it, nobody knows which deletes apply to which rows.
+/// The data sequence number of an entry. Without it, it is not known which deletes apply to which rows.
 fn sequence_number(columns: &EntryColumns, row: usize) -> Result<i64> {
     columns.sequence_number.get(row).copied().flatten().ok_or_else(|| {
         let path = columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default();

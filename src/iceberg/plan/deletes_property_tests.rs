@@ -87,7 +87,8 @@ fn common() -> impl Strategy<Value = Common> {
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// Of these data files, if they are of its partition: paths known by name, bounds, cut bounds, or not at all.
+    /// Deletes rows of these data files, if they are of its partition. Its paths are known by name, by bounds, by cut
+    /// bounds, or not at all.
     Positions(Vec<usize>, u8),
     Vector(usize),
     Equality(Vec<FieldId>, Vec<Row>),
@@ -158,7 +159,7 @@ fn together(a: &Common, b: &Common) -> bool {
     a.spec == b.spec && tuple(a) == tuple(b)
 }
 
-/// What a position delete file tells of the paths in it: one name, or a range.
+/// The recorded paths of a position delete file: one name, or a range.
 enum Paths {
     One(String),
     Range(Option<String>, Option<String>),
@@ -171,7 +172,7 @@ fn paths(of: &[usize], form: u8) -> Paths {
     let (first, last) = (all[0].clone(), all[all.len() - 1].clone());
     match form {
         0 | 1 if all.len() == 1 => Paths::One(first),
-        // Cut behind the last common letter and rounded up.
+        // Cut after the last common letter and rounded up.
         2 => Paths::Range(Some("/t/data/".into()), Some("/t/data0".into())),
         3 => Paths::Range(None, None),
         4 => Paths::Range(Some(first), None),
@@ -213,7 +214,7 @@ fn delete_file(n: usize, d: &Delete) -> DataFile {
     out
 }
 
-/// (What must be attached, what may be) by the specification alone.
+/// The deletes that must be attached and those that may be, by the specification alone.
 fn model(
     n: usize,
     data: &[(Common, Vec<Row>)],
@@ -234,10 +235,10 @@ fn model(
             Kind::Positions(of, form) => {
                 let named = match paths(of, *form) {
                     Paths::One(p) => p == path(n),
-                    // Ranges are not believed, as in Java.
+                    // Ranges are not used, as in Java.
                     Paths::Range(..) => true,
                 };
-                // Exact: no more and no less than the scope says.
+                // Exactly the deletes in scope.
                 if named && !has_vector && together(c, &d.common) && c.sequence_number <= d.common.sequence_number {
                     must.insert(i);
                 }
@@ -264,7 +265,7 @@ fn cases() -> impl Strategy<Value = Case> {
     let data = prop::collection::vec((common(), prop::collection::vec(row(), 1..4)), 1..8);
     let deletes = prop::collection::vec(delete(), 0..12);
     (data, deletes, 0..FILTERS.len(), any::<bool>()).prop_map(|(data, mut deletes, filter, split)| {
-        // Broken metadata is refused, which other tests look at: deletes that name a file follow it.
+        // Broken metadata is refused, which other tests check: deletes that name a file have its partition.
         let mut vectors = BTreeSet::new();
         deletes.retain_mut(|d| {
             let named: Option<usize> = match &d.kind {

@@ -178,7 +178,7 @@ fn without_a_sequence_number_nobody_knows_what_a_delete_reaches() {
     assert_eq!(one(vec![equality("e", i64::MIN, 0, Some("a"))], 0, Some("a")), [""; 0]);
 }
 
-/// Each would walk over all newer ones of its path.
+/// Each search would visit all newer ones of its path.
 #[test]
 fn many_position_deletes_of_one_file_are_indexed_quickly_in_any_order() {
     let named = |i: i64| DataFile { referenced_data_file: Some("d".into()), ..position("p", 100_000 - i) };
@@ -228,7 +228,7 @@ fn key_ranges_and_null_counts_narrow_equality_deletes() {
     assert!(touches(keyed(5, 7, 0), (7, 9), 0));
     assert!(!touches(keyed(5, 7, 0), (8, 9), 0));
     assert!(!touches(keyed(5, 7, 0), (1, 4), 0));
-    // Null deletes null, whatever the ranges are.
+    // Null deletes null, with any ranges.
     assert!(touches(keyed(5, 7, 1), (8, 9), 1));
     assert!(!touches(keyed(5, 7, 2), (8, 9), 0));
     assert!(touches(keyed(5, 7, 2), (8, 9), 1));

@@ -107,9 +107,9 @@ fn bounds_of_other_widths_and_empty_ones() {
     assert_eq!(torn.verdict("< 1", &PrimitiveType::Int), Maybe);
 }
 
-/// Zeros of either sign may hide behind the other (trap 5), NaN spoils bounds (trap 6), and a truncated bound is no
-/// minimum or maximum (trap 7).
-/// A bound that can't be read is a value, so counts that say all null or all NaN are wrong.
+/// Zeros of either sign may hide behind the other (trap 5), and NaN spoils bounds (trap 6). A truncated bound is no
+/// minimum or maximum (trap 7). A bound that can't be read is a value, so counts that say all null or all NaN are
+/// wrong.
 #[test]
 fn unreadable_bounds_contradict_counts_of_all() {
     let odd = |nulls, nans| File {
@@ -140,7 +140,8 @@ fn doubtful_bounds() {
     assert_eq!(bounded(text("abc"), text("abd")).verdict("like 'ab%'", &PrimitiveType::String), Always);
 }
 
-/// Java compared uuids as signed numbers: bounds astride the sign are crossed, and half a pair can't be judged.
+/// Java compared uuids as signed numbers. Bounds on both sides of the sign are in the wrong order, and half a pair
+/// can't be judged.
 #[test]
 fn signed_uuid_bounds() {
     use Verdict::*;
@@ -151,7 +152,7 @@ fn signed_uuid_bounds() {
     assert_eq!(bounded(Value::Uuid(2), Value::Uuid(2)).verdict(one, &uuid), Never);
     let half = File { upper: None, ..bounded(Value::Uuid(1 << 127), Value::Uuid(5)) };
     assert_eq!(half.verdict(one, &uuid), Maybe);
-    // Row groups [00, 40] and [40, ff] are summed up as [00, 40] by signed numbers: several row groups prove nothing.
+    // By signed numbers, row groups [00, 40] and [40, ff] together give [00, 40]. So several row groups prove nothing.
     let filter = bind(
         &parse(&format!("\"{}\" = 'ffffffff-ffff-ffff-ffff-ffffffffffff'", NAME.replace('"', "\"\""))).unwrap(),
         &oracle::schema(&uuid),

@@ -50,7 +50,7 @@ fn manifest(path: &str, spec_id: i32, sequence_numbers: (i64, i64), partitions: 
     ManifestFile { path: path.into(), spec_id, sequence_number, min_sequence_number, partitions, ..Default::default() }
 }
 
-/// Which of the delete manifests stay with this data.
+/// The delete manifests that stay with this data.
 fn kept(data: &[ManifestFile], deletes: &[ManifestFile]) -> Vec<String> {
     let group = with_deletes(data.to_vec(), deletes, &specs()).unwrap();
     group.deletes.into_iter().map(|m| m.path).collect()
@@ -99,14 +99,14 @@ fn nulls_and_nans_meet_only_their_like() {
     let meets = |d: &FieldSummary, f: &FieldSummary| !kept(&data, &[of(d.clone(), f.clone())]).is_empty();
     assert!(meets(&only_null, &only_nan));
     assert!(meets(&FieldSummary { contains_null: true, ..days(1, 1) }, &doubles(0.0, 1.0, Some(true))));
-    // Not known: possible.
+    // The values are not known, so a match is possible.
     assert!(meets(&only_null, &doubles(0.0, 1.0, None)));
     assert!(!meets(&days(1, 1), &only_nan));
     assert!(!meets(&only_null, &doubles(0.0, 1.0, Some(false))));
     assert!(!meets(&only_null, &FieldSummary { contains_nan: Some(false), ..only_null.clone() }));
 }
 
-/// Of nulls and NaNs alone there are no bounds, and an old writer does not say that there are NaNs.
+/// Nulls and NaNs alone have no bounds, and an old writer does not record NaNs.
 #[test]
 fn values_of_unknown_type_may_be_any() {
     let of = |spec_id: i32, summary: &FieldSummary| manifest("d", spec_id, (1, 1), vec![summary.clone()]);
@@ -178,7 +178,7 @@ proptest! {
         let found = !kept(&data, &[of(&deletes)]).is_empty();
         prop_assert!(found || !shared);
         if data.len() == 1 && !shared {
-            // One manifest is told apart wherever its range is.
+            // If one of them has no range, a single manifest is excluded unless both have nulls.
             let range = |s: &FieldSummary| (s.lower.clone(), s.upper.clone());
             let (a, b) = (summary_of(&data[0]), summary(&deletes));
             let disjoint = range(&a).0.is_none() || range(&b).0.is_none();

@@ -21,7 +21,7 @@ pub struct PartitionBounds<'p> {
 
 impl<'p> PartitionBounds<'p> {
     /// Takes the fields of the file's own spec, the types of their values (`Unknown` if the source column was dropped)
-    /// and the values, all in the order of the spec. A field without a value proves nothing.
+    /// and the values. All are in the order of the spec. A field without a value proves nothing.
     pub fn new(fields: &'p [PartitionField], types: &'p [PrimitiveType], values: &'p [Option<Value>]) -> Self {
         PartitionBounds { fields, types, values }
     }
@@ -77,7 +77,7 @@ pub struct SummaryBounds<'p> {
 
 impl<'p> SummaryBounds<'p> {
     /// Takes the fields of the manifest's spec, the types of their values (`Unknown` if the source column was dropped)
-    /// and their summaries, all in the order of the spec. A missing or undecodable summary proves nothing.
+    /// and their summaries. All are in the order of the spec. A missing or undecodable summary proves nothing.
     pub fn new(fields: &'p [PartitionField], types: &'p [PrimitiveType], summaries: &'p [FieldSummary]) -> Self {
         SummaryBounds { fields, types, summaries }
     }

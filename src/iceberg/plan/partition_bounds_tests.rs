@@ -95,7 +95,7 @@ fn prefixes_against_the_width() {
         ("x > 'abzz'", "ab", Maybe),
         ("starts_with(x, 'ab')", "a", Never),
         ("x = 'é\u{10ffff}x'", "é\u{10ffff}", Maybe),
-        // Longer than the width: no writer makes that, and nothing follows from it.
+        // Text longer than the width: no writer makes it, and it proves nothing.
         ("x = 'zz'", "abc", Maybe),
     ] {
         assert_eq!(on(text, value), want, "{text} in {value}");
@@ -176,7 +176,7 @@ fn uuid_summaries() {
     assert_eq!(on(uuid, 1 << 64 | 5, 1 << 64 | 5), Always);
 }
 
-/// A dropped source column leaves the type unknown, a re-used id another kind of column (trap 16 and surprise 9).
+/// A dropped source column leaves the type unknown. A re-used id is another kind of column (trap 16 and surprise 9).
 #[test]
 fn lost_sources_tell_nothing() {
     let fields = [field(Transform::Identity), field(Transform::Void)];
@@ -233,7 +233,7 @@ fn tuple(fields: &[PartitionField], row: Option<&Value>, ty: &PrimitiveType) -> 
     fields.iter().map(|f| row.and_then(|v| f.transform.apply(v.as_ref(), ty))).collect()
 }
 
-/// As the specification has a manifest list summarise the tuples' values.
+/// Summarises the tuples' values as the specification describes it for manifest lists.
 fn summarise(values: &[Option<Value>], nan_known: bool) -> FieldSummary {
     let mut ordinary: Vec<&Value> = values.iter().flatten().filter(|v| !v.as_ref().is_nan()).collect();
     ordinary.sort_by(|a, b| a.sql_cmp(b).unwrap());

@@ -284,13 +284,13 @@ impl RunningPlan {
         let prepare = |i: usize| -> Result<Vec<Range<usize>>> {
             check_cancelled()?;
             if self.judge.input.cache.is_some() {
-                // One piece, which finds out itself what to read.
+                // One piece, because the cached plan itself finds out which parts to read.
                 return Ok(even_pieces(1));
             }
             let path = &wave[i].path;
             let bytes = self.judge.input.store.get(&self.judge.input.location.resolve(path)?).with("manifest", path)?;
             let bytes = loaded[i].get_or_init(|| bytes);
-            // Most manifests of a table have the same header. They share what the first one compiled.
+            // Most manifests of a table have the same header. They share the layout that the first one compiled.
             let manifest = Manifest::parse_listed(bytes, wave[i].size(), self.judge.layout.get());
             let manifest = manifest.with("path", found(path))?;
             self.judge.layout.get_or_init(|| manifest.layout().clone());

@@ -1,5 +1,5 @@
-//! Whole tables at random, planned and compared with a walk over their rows: columns of all types, promoted and inside
-//! structs, several specs, metrics and summaries as writers make them, filters on several columns.
+//! Random tables, planned and compared with a walk over their rows. They have columns of all types, promoted and
+//! inside structs, and several specs. Metrics and summaries are as writers make them. Filters use several columns.
 
 use std::collections::HashMap;
 
@@ -73,7 +73,7 @@ fn specs(cols: &[Col]) -> BoxedStrategy<Vec<PartitionSpec>> {
             Transform::Hour,
             Transform::Void,
         ];
-        // A date's bucket is another one than its midnight's, so promotion is not allowed then; a decimal near the
+        // The bucket of a date differs from that of its midnight, so promotion is not allowed then. A decimal near the
         // limit of its precision is cut to a number beyond it, which can't be written.
         let fits = |t: &&Transform| match (t, &cols[i].old) {
             (Transform::Bucket(_), PrimitiveType::Date) => false,
@@ -85,7 +85,7 @@ fn specs(cols: &[Col]) -> BoxedStrategy<Vec<PartitionSpec>> {
     });
     prop::collection::vec(prop::collection::vec(field, 0..3), 1..4)
         .prop_map(|specs| {
-            // As writers do, a field that a former spec had keeps its id.
+            // A field that a former spec had keeps its id, as in real writers.
             let mut ids: HashMap<(usize, String), i32> = HashMap::new();
             let spec = |(id_, fields): (usize, Vec<(usize, Transform)>)| {
                 let mut out: Vec<PartitionField> = Vec::new();
@@ -108,7 +108,7 @@ fn specs(cols: &[Col]) -> BoxedStrategy<Vec<PartitionSpec>> {
         .boxed()
 }
 
-/// A row has a cell for each column; where the struct is null, so are its members.
+/// A row has a cell for each column. Where the struct is null, its members are null too.
 type Row = Vec<Option<Value>>;
 
 /// How a file and its metrics are written.
@@ -116,7 +116,7 @@ type Row = Vec<Option<Value>>;
 struct Style {
     spec: Index,
     old: bool,
-    /// Bounds of text and bytes are cut to so much.
+    /// Bounds of text and bytes are cut to this length.
     cut: usize,
     /// Members of null structs are not counted (ORC).
     uncounted: bool,
@@ -160,9 +160,9 @@ fn rows(cols: &[Col]) -> BoxedStrategy<(Vec<Row>, Vec<bool>)> {
 #[derive(Clone, Debug)]
 struct File {
     style: Style,
-    /// As written, all of one partition.
+    /// Rows as written, all of one partition.
     rows: Vec<Row>,
-    /// Where the struct is null.
+    /// The rows in which the struct is null.
     null_structs: Vec<bool>,
 }
 
@@ -175,7 +175,7 @@ struct Case {
     list_knows: [bool; 3],
 }
 
-/// A filter on one column, made of one on the oracle's.
+/// A filter on one column, made from one on the oracle's column.
 fn on_column(p: &BoundPredicate, i: usize, col: &Col) -> BoundPredicate {
     let all = |parts: &[BoundPredicate]| parts.iter().map(|p| on_column(p, i, col)).collect::<Vec<_>>();
     match p {
@@ -227,7 +227,7 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// The value of a cell that a file of that age has, and as a reader sees it now.
+/// The value of a cell in a file of that age, as a reader sees it now.
 fn now(col: &Col, cell: &Option<Value>) -> Option<Value> {
     cell.as_ref().map(|v| promote(v.as_ref(), &col.now).unwrap().to_owned())
 }
@@ -245,12 +245,12 @@ fn tuple(spec: &PartitionSpec, cols: &[Col], row: &Row, old: bool) -> Vec<Option
     spec.fields.iter().map(value).collect()
 }
 
-/// Equal with NaNs alike; zeros of either sign are two partitions.
+/// NaNs are equal. Zeros of either sign are two partitions.
 fn alike(a: &[Option<Value>], b: &[Option<Value>]) -> bool {
     a.iter().zip(b).all(|(a, b)| format!("{a:?}") == format!("{b:?}"))
 }
 
-/// Cut text or bytes; an upper bound is the next one of at most that length, or none.
+/// Cut text or bytes. An upper bound is the next text of at most that length, or missing.
 fn cut(v: &Value, length: usize, upper: bool) -> Option<Value> {
     let raise = |c: &char| if *c == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(*c as u32 + 1) };
     match v {
@@ -289,7 +289,7 @@ fn metrics(cols: &[Col], f: &File) -> ColumnMetrics {
         let some: Vec<&Value> = cells.iter().flatten().collect();
         let mut ordinary: Vec<&Value> = some.iter().copied().filter(|v| !v.as_ref().is_nan()).collect();
         ordinary.sort_by(|a, b| a.sql_cmp(b).unwrap());
-        // A writer that leaves rows out says how many it counted.
+        // A writer that leaves rows out records how many it counted.
         if values || (nulls && col.nested && f.style.uncounted) {
             counts(&mut m.value_counts, i, cells.len());
         }
@@ -414,7 +414,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(50))]
 
-    /// From the cache a plan has the same tasks, empty as it is at first and filled.
+    /// A plan from the cache has the same tasks, with an empty cache and with a filled one.
     #[test]
     fn cached_plans_are_the_same(case in cases()) {
         let table = build(&case);

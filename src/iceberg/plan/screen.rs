@@ -86,7 +86,7 @@ impl Check {
         }
     }
 
-    /// Whether the counts leave room for the values that the bounds are.
+    /// Whether the counts leave room for the values of the bounds.
     #[inline]
     fn is_believable(&self, m: &MetricColumn, columns: &EntryColumns, row: usize) -> bool {
         match believable_counts(m, columns, row) {

@@ -100,7 +100,7 @@ impl TestTable {
         TestTable { store: Arc::new(MemoryStore::default()), metadata, manifests: Vec::new() }
     }
 
-    /// Writes a manifest under the schema of its time; the caller may change what the list says of it.
+    /// Writes a manifest under the schema of its time. The caller may change its entry in the list.
     pub(crate) fn add(
         &mut self,
         content: ManifestContent,
@@ -182,7 +182,7 @@ impl TestTable {
         }
     }
 
-    /// All batches of the plan of what the store has.
+    /// All batches of the plan of the store's table.
     pub(crate) fn batches(&self, filter: BoundPredicate) -> Result<Vec<PlannedBatch>> {
         batches_of(self.input(filter))
     }

@@ -1,5 +1,5 @@
-//! The mistakes that readers of Iceberg are known to make, one test each; numbers are those of the project's list. A
-//! table is written as the writer in question would, and planned. More on each kind stands with its module.
+//! The known mistakes of readers of Iceberg, one test each. Numbers are those of the project's list. A table is
+//! written as the writer in question would, and planned. Modules have more tests of each kind.
 
 use std::sync::Arc;
 
@@ -177,13 +177,13 @@ fn trap_07_cut_bounds_are_no_minimum_and_maximum() {
         assert_eq!(table.paths(filter).len(), found, "{filter}");
     }
     assert_eq!(residual(&table, "x like 'abc%'"), "starts_with(x, 'abc')");
-    // No upper bound at all, since nothing is above the last code point.
+    // It has no upper bound, since nothing is above the last code point.
     let mut open = bounds(ValueRef::String("b"), ValueRef::String(""));
     open.upper_bounds = None;
     assert_eq!(measured(P::String, vec![open]).paths("x > 'zzz'").len(), 1);
 }
 
-/// The specification's table of truncation, and its edges.
+/// The specification's table of truncation, and its limits.
 #[test]
 fn trap_08_truncation() {
     let cut = |w, v: Value, ty: P| Transform::Truncate(w).apply(v.as_ref(), &ty).unwrap();
@@ -226,7 +226,7 @@ fn trap_10_zero_and_empty_are_values() {
     let zero = bounds(ValueRef::Int(0), ValueRef::Int(0));
     assert!(measured(P::Int, vec![zero.clone()]).paths("x > 0").is_empty());
     assert!(measured(P::Int, vec![zero]).paths("x < 0").is_empty());
-    // A sequence number of 0 is one: a delete of 1 is younger.
+    // The sequence number 0 is a number like others: a delete with 1 is younger.
     let (schema, unpartitioned) = (schema(P::Int), PartitionSpec::default());
     let nowhere = partition(&unpartitioned, &schema, &[]);
     let mut table = TestTable::new(2, std::slice::from_ref(&schema), &[unpartitioned]);
@@ -291,7 +291,7 @@ fn trap_13_residuals_follow_the_files_own_spec() {
     assert_eq!(left("x is not nan")[1..], [pair("five", "true"), pair("null", "true")]);
 }
 
-/// A file older than the column has no metrics of it; what its rows are reading decides.
+/// A file older than the column has no metrics of it. The value that its rows are read with decides.
 #[test]
 fn trap_14_a_column_that_the_file_lacks() {
     let table = measured(P::Int, vec![ColumnMetrics::default()]);
@@ -313,7 +313,7 @@ fn traps_16_17_dropped_sources_and_unknown_transforms_part_but_do_not_prune() {
     table.add(DELETES, &before, 0, &[added(equality("ea", &a, &[2]), 2), added(positions("pc", &c), 2)]);
     assert_eq!(table.paths("id = 5").len(), 3);
     assert_eq!(deletes_of(&table, "id = 5"), [vec!["ea"], vec![], vec!["pc"]]);
-    // Other readers may write and read the spec again: it is still there.
+    // Other readers may write and read the spec again, so it still exists.
     assert_eq!(table.plan("true").unwrap()[0].data_file.partition.values.len(), 2);
 }
 
@@ -448,18 +448,18 @@ fn traps_25_26_null_keys_extra_columns_and_dropped_keys() {
     let deletes = [
         added(with(equality("no null", &nowhere, &[1]), high(0)), 2),
         added(with(equality("null", &nowhere, &[1]), high(1)), 2),
-        // `x` is only carried along: its range says nothing.
+        // `x` is not a key, so its range proves nothing.
         added(with(equality("extra", &nowhere, &[2]), high(0)), 2),
         added(equality("dropped", &nowhere, &[3]), 2),
     ];
     table.add(DELETES, &before, 0, &deletes);
     assert_eq!(deletes_of(&table, "true"), [["null", "extra", "dropped"]]);
-    // Under a filter on keys, files that delete other keys are not needed; nulls are keys too.
+    // Under a filter on keys, files that delete other keys are not needed. Nulls are keys too.
     assert_eq!(deletes_of(&table, "x is null"), [["null", "extra", "dropped"]]);
     assert_eq!(deletes_of(&table, "x = 5"), [["extra", "dropped"]]);
 }
 
-/// A member of a struct is null where the struct is, required or not, and ORC does not count it there.
+/// A member of a struct is null where the struct is null, required or not. ORC does not count it there.
 #[test]
 fn trap_25_a_required_key_in_a_null_struct() {
     let members = vec![Field::new(5, "m", true, P::Int)];
@@ -579,7 +579,7 @@ fn traps_33_36_refs_operations_and_summaries_may_be_odd() {
     }
 }
 
-/// Nothing that counts files or sizes is believed where it would cost a row.
+/// No count of files or sizes is used where it could lose a row.
 #[test]
 fn trap_41_informational_numbers_are_not_believed() {
     let mut table = measured(P::Int, vec![bounds(ValueRef::Int(1), ValueRef::Int(2))]);
@@ -589,7 +589,7 @@ fn trap_41_informational_numbers_are_not_believed() {
     assert_eq!(table.paths("x = 1").len(), 1);
 }
 
-/// Whatever is wrong is found, with the path and the snapshot in the message.
+/// Every fault is found, with the path and the snapshot in the message.
 #[test]
 fn broken_manifests_are_refused_by_name() {
     let fresh = || partitioned(P::Int, Transform::Identity, &[Some(Value::Int(1)), None]);
@@ -628,8 +628,8 @@ fn files_torn_at_any_byte_are_refused_by_name() {
             table.store.put(path, &whole[..keep]).unwrap();
             // The table's own list is not written again.
             let Err(error) = table.batches(crate::expr::BoundPredicate::True) else {
-                // A list cut between blocks would be one of fewer manifests; these have one block, cut behind the
-                // header.
+                // A list that is cut between blocks would be a list of fewer manifests. These have one block, cut
+                // after the header.
                 assert_eq!(keep, header_length(&whole), "{path} cut at {keep}");
                 continue;
             };

@@ -74,7 +74,7 @@ pub struct FileVerdicts {
     pub stages: Vec<Stage>,
     /// Whether the plan is about each entry. A plan of appends, for example, skips files that other commits added.
     pub in_scope: Vec<bool>,
-    /// By [`EntryColumns::partition`]: why the tuple excludes the filter; empty if it does not.
+    /// By [`EntryColumns::partition`]: the reason why the tuple excludes the filter. Empty if it does not.
     pub tuple_reasons: Vec<String>,
     /// For entries that their metrics exclude, in order: the entry and the reason.
     pub metric_reasons: Vec<(u32, String)>,

@@ -50,7 +50,7 @@ impl Hits {
 /// Applies `patch` to the hits.
 ///
 /// # Errors
-/// Errors of reading and writing; those of `patch`; a cancellation.
+/// Errors of reading, of writing and of `patch`; a cancellation.
 pub(crate) fn apply(view: &View, mode: Mode, hits: Vec<Hits>, patch: &dyn Patch) -> Result<Effect> {
     let mut effect = Effect::none(view);
     let (whole, hits): (Vec<Hits>, Vec<Hits>) =
@@ -116,7 +116,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// `seen` counts the hits of the file.
+    /// Applies `patch` to the hits among these rows. `seen` counts the hits of the file.
     fn of(placed: Placed, hits: &Hits, seen: &mut usize, patch: &dyn Patch) -> Result<Batch> {
         let hit = are_in(&placed.positions, &hits.positions);
         let count = hit.count_set_bits();

@@ -31,7 +31,7 @@ impl RowChange {
         !matches!(self, RowChange::Delete(_) | RowChange::Update(..))
     }
 
-    /// The change of files for a version; `None` if it changes nothing and read nothing.
+    /// The change of files for a version. `None` if it changes nothing and read nothing.
     fn plan(&self, view: &View, rows: Option<RowReader>) -> Result<Option<SnapshotProducer>> {
         let rows = || rows.ok_or_else(|| Error::invalid("the operation needs rows"));
         match self {
@@ -50,7 +50,7 @@ impl RowChange {
         }
     }
 
-    /// As [`RowChange::plan`], where the rows are in files already.
+    /// As [`RowChange::plan`], for rows that are already in files.
     fn plan_written(&self, view: &View, files: Vec<DataFile>) -> Result<Option<SnapshotProducer>> {
         match self {
             RowChange::Overwrite(filter) => {
@@ -76,9 +76,9 @@ impl IcebergTable {
     /// `rows` are the new rows of an overwrite or merge. If the commit certainly failed, the written files are removed.
     ///
     /// # Errors
-    /// `InvalidInput` for filters, columns and rows that do not fit the schema; `CommitConflict` if another commit
-    /// changed something this one depends on (`write.delete.isolation-level` and the like), or after the last retry;
-    /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's; a cancellation.
+    /// `InvalidInput` for filters, columns and rows that do not fit the schema. `CommitConflict` if another commit
+    /// changed something this one depends on (`write.delete.isolation-level` and the like), or after the last retry.
+    /// `CommitStateUnknown` if it is not known whether the commit happened. Errors of the store; a cancellation.
     pub fn change_rows(
         &self,
         change: &RowChange,
@@ -102,8 +102,7 @@ impl IcebergTable {
     /// Overwrites with rows that are already in these files. The commit is planned on this version and identified by
     /// `fingerprint`. The files stay even if the commit fails. Returns the table at its new version.
     ///
-    /// As [`IcebergTable::change_rows`]; `InvalidInput` for changes other than overwrites.
-    /// As [`IcebergTable::change_rows`]; `InvalidInput` for changes that are not an overwrite.
+    /// Errors of [`IcebergTable::change_rows`]; `InvalidInput` for changes that are not an overwrite.
     pub(crate) fn overwrite_by_files(
         &self,
         change: &RowChange,

@@ -16,7 +16,7 @@ use crate::iceberg::rows::effect::Effect;
 use crate::parallel::{check_cancelled, in_parallel};
 use crate::rows::row_changes::patch::Remove;
 
-/// What is to be removed.
+/// The files and rows to remove.
 pub(crate) enum RowRemoval {
     /// The number of files that match as a whole now. The commit finds the actual files.
     Whole(usize),
@@ -37,7 +37,7 @@ pub(crate) fn delete(view: &View, filter: &Predicate) -> Result<Option<SnapshotP
     }
 }
 
-/// What a filter matches.
+/// The files and rows that a filter matches.
 ///
 /// Where only whole files match, the commit finds them, so the change also applies to later commits of other writers.
 /// Under snapshot isolation it must not reach later files, so the files are named.

@@ -1,4 +1,4 @@
-//! What a change of rows does to files, as plain data.
+//! The changes of files by a change of rows, as plain data.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,7 +10,7 @@ use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::rows::view::{Command, View};
 
-/// How many rows a change touched.
+/// The numbers of rows that a change touched.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RowCounts {
     pub updated: u64,
@@ -18,7 +18,7 @@ pub(crate) struct RowCounts {
     pub inserted: u64,
 }
 
-/// What a change does to files.
+/// The changes of files by a change of rows.
 pub(crate) struct Effect {
     pub added: NewFiles,
     pub removed: Vec<DataFile>,

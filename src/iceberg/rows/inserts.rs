@@ -20,7 +20,7 @@ pub(crate) struct Inserts<'m> {
 }
 
 impl<'m> Inserts<'m> {
-    /// `None` if the merge inserts nothing. `source` names the columns; `task` numbers the writers of one job.
+    /// `None` if the merge inserts nothing. `source` names the columns. `task` numbers the writers of one job.
     ///
     /// # Errors
     /// `InvalidInput` if the columns do not fit.

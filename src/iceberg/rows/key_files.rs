@@ -20,7 +20,7 @@ use crate::rows::row_changes::key_ranges::{KeyRanges, KeyTuples};
 use crate::types::{PartitionSpec, PrimitiveType, Schema, Transform};
 
 impl KeyRanges {
-    /// For keys in these columns of the table.
+    /// Creates the ranges of keys in these columns of the table.
     ///
     /// # Errors
     /// As [`Partitioner::split`].

@@ -12,7 +12,7 @@ use crate::rows::row_changes::placed::{Placed, PlacedRows, placed, without_ids};
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, POS, metadata_column};
 use crate::types::{Field, Schema};
 
-/// An id that no row has, far enough below 0 that ids counted from it are below 0 too.
+/// An id that no row has. It is so far below 0 that ids counted from it are below 0 too.
 const NO_ROW_ID: i64 = i64::MIN / 2;
 
 /// Reads rows that no delete file names.
@@ -24,7 +24,8 @@ pub(crate) struct LiveRows<'v> {
 }
 
 impl<'v> LiveRows<'v> {
-    /// These columns of the table. Where a row's identity must be kept, the lineage columns follow.
+    /// Creates a reader of these columns of the table. Where a row's identity must be kept, the lineage columns
+    /// follow.
     ///
     /// # Errors
     /// `Unsupported` if the table has a column with the name of one of lineage.

@@ -33,8 +33,8 @@ const NAMES: [&str; 3] = ["frazil file", "frazil position", "frazil missing"];
 /// Applies the merge to matching rows and inserts the others. `filter` is true for all rows that match.
 ///
 /// # Errors
-/// `InvalidInput` for other columns, and if a row of the table matches several rows of the source, unless all matches
-/// are deleted; as the merge itself.
+/// `InvalidInput` for other columns. Also if a row of the table matches several rows of the source, unless all matches
+/// are deleted. Errors of the merge itself.
 pub(crate) fn matches(view: &View, merge: &Merge, filter: &Predicate, rows: RowReader, task: u64) -> Result<Effect> {
     let schema = source_schema(&rows.schema())?;
     let mode = view.mode(Command::Merge)?;

@@ -41,7 +41,7 @@ pub(crate) fn merge(view: &View, rows: RowReader, merge: &Merge) -> Result<Optio
     let matcher = Matcher::new(view.table.schema(), merge, source, keys, &key_batches)?;
     check_insert(view.table.schema(), merge, matcher.source())?;
     let plan = MergePlan { view, merge, matcher };
-    // What the merge read: rows with such keys, or all.
+    // The rows that the merge read: rows with such keys, or all.
     let filter = if merge.delete_missing.is_some() { Predicate::True } else { ranges.filter()? };
     let files = match (plan.matcher.source().batches.is_empty(), &merge.delete_missing) {
         (true, None) => Vec::new(),

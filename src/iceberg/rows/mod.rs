@@ -4,7 +4,7 @@
 //! - `change_rows`: changes of rows: delete, overwrite, update, upsert and merge, each in one commit or as a
 //!   part of a transaction
 //! - `delete`: deleting the rows that match a filter
-//! - `effect`: what a change of rows does to files, as plain data
+//! - `effect`: the changes of files by a change of rows, as plain data
 //! - `inserts`: writes the rows that a merge inserts, where another engine has found the matches
 //! - `key_files`: finds the files that can hold a row with one of the source's keys
 //! - `live`: the current rows of data files, with their positions
@@ -13,7 +13,7 @@
 //! - `new_files`: rewriting rows of data files
 //! - `overwrite`: replacing rows: those that match a filter, or those of the same partitions
 //! - `parts`: changes of rows in parts: several processes do a part each, and one commits them all
-//! - `plan`: which files a filter touches
+//! - `plan`: the files that a filter touches
 //! - `positions`: naming deleted rows in delete files
 //! - `row_delta`: row deltas: deletes that are written without reading the rows that they delete
 //! - `settle`: converting equality deletes into deletes by position, which readers apply faster

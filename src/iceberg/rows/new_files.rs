@@ -29,7 +29,7 @@ impl NewFiles {
         &self.files
     }
 
-    /// Takes over those of another.
+    /// Takes over the files of another.
     pub(crate) fn join(&mut self, other: NewFiles) {
         self.files.extend(other.take());
     }
@@ -69,11 +69,11 @@ impl Drop for NewFiles {
     }
 }
 
-/// Distributes items to a few writers, one for each thread. Returns what they wrote, and the results of `work` in the
-/// order of the items. After an error, all written files are deleted.
+/// Distributes items to a few writers, one for each thread. Returns the written files, and the results of `work` in
+/// the order of the items. After an error, all written files are deleted.
 ///
 /// # Errors
-/// Those of `work` and of the writers; a cancellation.
+/// Errors of `work` and of the writers; a cancellation.
 pub(crate) fn write_each<I: Sync, T: Send>(
     view: &View,
     items: &[I],

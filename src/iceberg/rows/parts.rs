@@ -30,7 +30,8 @@ impl IcebergTable {
     /// The files that a delete or update touches at this version.
     ///
     /// # Errors
-    /// `InvalidInput` for other changes, and if the change does not fit the schema; of planning; a cancellation.
+    /// `InvalidInput` for other changes, and if the change does not fit the schema; errors of planning; a
+    /// cancellation.
     pub fn change_files(&self, change: &RowChange, branch: Option<&str>) -> Result<ChangeFiles> {
         self.writable_location()?;
         let view = View::new(self.clone(), branch)?;

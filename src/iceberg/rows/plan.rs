@@ -1,4 +1,4 @@
-//! Which files a filter touches.
+//! The files that a filter touches.
 
 use std::collections::HashSet;
 

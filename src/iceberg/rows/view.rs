@@ -15,7 +15,7 @@ use crate::iceberg::scan::handle::IcebergScan;
 use crate::iceberg::state::IcebergTable;
 use crate::store::Store;
 
-/// Which properties control an operation: `write.<command>.mode` and `write.<command>.isolation-level`.
+/// The command whose properties control an operation: `write.<command>.mode` and `write.<command>.isolation-level`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Delete,
@@ -42,7 +42,7 @@ pub(crate) enum Mode {
     MergeOnRead,
 }
 
-/// What concurrent commits must not change.
+/// The rows that concurrent commits must not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Isolation {
     /// Any rows that the operation would have read.
@@ -61,7 +61,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// For a committed version.
+    /// Creates the view of a committed version.
     ///
     /// # Errors
     /// `InvalidInput` for a branch that is a tag.
@@ -78,7 +78,7 @@ impl View {
         Ok(view)
     }
 
-    /// For the state of a transaction. `own` are its snapshots; it began on `since`.
+    /// Creates the view of a transaction's state. `own` are its snapshots; it began on `since`.
     ///
     /// # Errors
     /// As [`View::new`].
@@ -129,7 +129,7 @@ impl View {
         }
     }
 
-    /// What concurrent commits must not change.
+    /// The rows that concurrent commits must not change.
     ///
     /// # Errors
     /// `InvalidInput` for a property with an unknown isolation level.

@@ -1,4 +1,4 @@
-//! How many rows of a planned file match a filter, as far as metadata tells.
+//! The number of rows of a planned file that match a filter, as far as metadata tells.
 
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;

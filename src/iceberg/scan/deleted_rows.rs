@@ -12,7 +12,7 @@ use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result};
 use crate::rows::native_read::deleted_schema;
 
-/// Bits of the number that 64 rows have in their file, where it is packed with the file's number.
+/// Bits of the number that 64 rows have in their file. It is packed with the file's number.
 pub const WORD_BITS: u32 = 34;
 
 /// Rows of a word, as a power of two.
@@ -65,7 +65,7 @@ impl DeletedRows {
     /// All rows, in the schema [`deleted_schema`].
     ///
     /// # Errors
-    /// None that can be expected.
+    /// No error is expected.
     pub(crate) fn into_batch(self) -> Result<RecordBatch> {
         let columns = [self.words, self.masks].map(|column| Arc::new(Int64Array::from(column)) as _);
         RecordBatch::try_new(deleted_schema(), columns.into())

@@ -1,5 +1,5 @@
-//! Explains a scan: the pruning funnel, the effect of each clause of the filter, the verdict on every manifest and
-//! file, and the cost of planning.
+//! Explains a scan: the pruning funnel, the effect of each clause, the verdict on every manifest and file, and the
+//! cost of planning.
 
 use std::time::Instant;
 

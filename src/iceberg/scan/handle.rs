@@ -1,4 +1,4 @@
-//! Scans: immutable descriptions of what to read, planned and read lazily.
+//! Scans: immutable descriptions of reads, planned and read lazily.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ use crate::store::credentials::current_options;
 use crate::store::{Store, open_store};
 use crate::types::{Schema, select};
 
-/// What to read of a table. Immutable and cheap to clone; does nothing until planned or read.
+/// The description of a read of a table. Immutable and cheap to clone; does nothing until planned or read.
 #[derive(Clone, Debug)]
 pub struct IcebergScan {
     table: IcebergTable,
@@ -55,8 +55,8 @@ impl IcebergTable {
     /// A lazy scan.
     ///
     /// # Errors
-    /// `NotFound` for a version that does not exist; `InvalidInput` for a wrong filter, column or option, or if `at` is
-    /// not a descendant of `since`.
+    /// `NotFound` for a version that does not exist. `InvalidInput` for a wrong filter, column or option, or if `at`
+    /// is not a descendant of `since`.
     pub fn scan(&self, request: ScanRequest) -> Result<IcebergScan> {
         IcebergScan::new(self, request)
     }
@@ -300,7 +300,7 @@ impl IcebergScan {
     /// a few batches ahead.
     ///
     /// # Errors
-    /// As [`RunningPlan::start`] and `read_task`.
+    /// Errors of [`RunningPlan::start`] and `read_task`.
     pub fn read(&self, request: StreamRequest) -> Result<BatchStream> {
         let mut tasks = self.tasks(false)?;
         BatchStream::new(self.scan_reader(), Box::new(move || tasks.next_task()), request, self.shape.limit)

@@ -16,14 +16,14 @@ use crate::rows::change_columns::{with_columns, with_fields};
 use crate::types::Schema;
 use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, PARTITION, metadata_column, row_columns};
 
-/// What a scan covers in addition to a version.
+/// The part of the history that a scan covers in addition to a version.
 #[derive(Clone, Debug)]
 pub(crate) enum History {
     /// Nothing: the version itself.
     None,
-    /// What these snapshots appended.
+    /// The files that these snapshots appended.
     Appends(Arc<[Arc<Snapshot>]>),
-    /// What these snapshots changed.
+    /// The changes of these snapshots.
     Changes(Arc<[Arc<Snapshot>]>),
 }
 

@@ -1,18 +1,18 @@
 //! Scans: planning, explaining and reading through Arrow.
 //!
 //! - `column_statistics`: combines the metrics of files into statistics of one column
-//! - `coverage`: how many rows of a planned file match a filter, as far as metadata tells
+//! - `coverage`: the number of rows of a planned file that match a filter, as far as metadata tells
 //! - `deleted_rows`: deleted rows in a form for engines to look up: one number for 64 rows of a file, with a
 //!   bit for each row
-//! - `explain`: explains a scan: the pruning funnel, the effect of each clause of the filter, the verdict on
-//!   every manifest and file, and the cost of planning
+//! - `explain`: explains a scan: the pruning funnel, the effect of each clause, the verdict on every manifest and
+//!   file, and the cost of planning
 //! - `explain_changes`: explains a changelog: the funnel over all commits, and the effect of each commit
 //! - `explain_clauses`: the effect of each clause of a filter: the stages at which it can prune, and why it
 //!   can't at others
 //! - `explain_facts`: the figures of an explanation: the table, the filter, and how much each pruning stage
 //!   kept
 //! - `explain_files`: verdicts on manifests and files as Arrow columns
-//! - `handle`: scans: immutable descriptions of what to read, planned and read lazily
+//! - `handle`: scans: immutable descriptions of reads, planned and read lazily
 //! - `history`: scans of the changes between two versions: the snapshots that they cover, and their columns
 //! - `native_read`: decides which files of a scan an engine's own Parquet reader can read
 //! - `packed_splits`: A scan's splits, packed as they are planned without an object for each file

@@ -54,7 +54,7 @@ impl IcebergScan {
     /// engine.
     ///
     /// # Errors
-    /// As [`IcebergScan::splits`] and [`DeleteFilter::load`]; the store's.
+    /// Errors of [`IcebergScan::splits`], [`DeleteFilter::load`] and the store.
     pub fn native_read(&self, request: &NativeReadRequest, packing: SplitRequest) -> Result<NativeRead> {
         let packing = self.split_plan(packing)?;
         let planned = self.planned(request.pack_from)?;
@@ -120,7 +120,7 @@ impl<'a> Assigner<'a> {
         Assigner { scan, request, wanted, deletes: DeleteCache::default(), repeated: HashSet::new() }
     }
 
-    /// Why no file of the scan, with this number of files, can go to the engine.
+    /// The reason why no file of the scan, with this number of files, can go to the engine.
     fn refusal(&self, files: usize) -> Option<String> {
         let most = self.request.most_files;
         if files > most {
@@ -174,7 +174,7 @@ impl<'a> Assigner<'a> {
         }
     }
 
-    /// Why the task's file can't go to the engine, whatever its contents.
+    /// The reason why the task's file can't go to the engine, for any contents.
     fn place_refusal(&self, task: &ScanTask, path: &str) -> Option<String> {
         let file = &task.data_file;
         if task.merge.is_some() || file.bucket_file.is_some() {
@@ -241,7 +241,7 @@ impl<'a> Assigner<'a> {
     }
 }
 
-/// Why a filter can't be written in SQL.
+/// The reason why a filter can't be written in SQL.
 fn unsayable(filter: &BoundPredicate) -> Option<String> {
     let mut reason = None;
     filter.for_each_leaf(&mut |leaf| {

@@ -54,7 +54,7 @@ fn each(found: &NativeRead) -> &[crate::format::task::Split] {
     splits
 }
 
-/// Why files of the scan stay here, in the words of the first.
+/// The reason of the first file of the scan that does not go to the engine.
 fn reason(found: &NativeRead) -> String {
     match &found.reasons {
         Reasons::Everywhere(reason) => reason.clone(),

@@ -55,7 +55,7 @@ impl IcebergScan {
         self.pack_planned(self.planned(pack_from)?, &plan, pack_from)
     }
 
-    /// Plans. Batches are kept only while all of them can be packed: with many deletes they are large.
+    /// Plans the files. Batches are kept only while all of them can be packed: with many deletes they are large.
     pub(crate) fn planned(&self, pack_from: usize) -> Result<PlannedReads> {
         let mut plan = self.plan(false)?;
         let (mut plain, mut tasks) = ((pack_from < usize::MAX).then(Vec::new), Vec::new());
@@ -70,7 +70,7 @@ impl IcebergScan {
         Ok(plain.map_or(PlannedReads::Tasks(tasks), PlannedReads::Plain))
     }
 
-    /// Splits of what was planned.
+    /// Splits of the planned files.
     pub(crate) fn pack_planned(&self, planned: PlannedReads, plan: &SplitPlan, pack_from: usize) -> Result<Splits> {
         if let PlannedReads::Plain(batches) = &planned {
             let splits = splits::pack(batches.iter().flat_map(PlannedRow::all).collect(), plan)?;

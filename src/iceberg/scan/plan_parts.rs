@@ -47,7 +47,8 @@ pub(in crate::iceberg) struct PartScan {
     pub(in crate::iceberg) read: Arc<ReadContext>,
     pub(in crate::iceberg) filter: Arc<BoundPredicate>,
     pub(in crate::iceberg) snapshot_id: i64,
-    /// The schema of the scan, then those with columns that it lacks: specs and equality deletes may name them.
+    /// The schema of the scan, then schemas with columns that it lacks. Specs and equality deletes may name these
+    /// columns.
     pub(in crate::iceberg) schemas: Vec<Arc<Schema>>,
     pub(in crate::iceberg) specs: Vec<Arc<PartitionSpec>>,
     pub(in crate::iceberg) packing: SplitPlan,
@@ -55,12 +56,12 @@ pub(in crate::iceberg) struct PartScan {
 
 impl IcebergScan {
     /// The plan in parts of about `part_bytes` bytes of data manifests, oldest first. It is a single part if the data
-    /// manifests that may hold matching files have at most `whole_bytes`. Reads the manifest list only. Where the scan
-    /// limits how much is read, a delete manifest counts once for each part that reads it.
+    /// manifests that may hold matching files have at most `whole_bytes`. Reads the manifest list only. If the scan
+    /// limits the bytes to read, a delete manifest counts once for each part that reads it.
     ///
     /// # Errors
-    /// `InvalidInput` for split sizes that are not positive, or if planning would read more than the scan allows;
-    /// `Unsupported` for scans of changes between versions; as [`group_manifests`].
+    /// `InvalidInput` for split sizes that are not positive, or if planning would read more than the scan allows.
+    /// `Unsupported` for scans of changes between versions. Errors of [`group_manifests`].
     pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<IcebergPlanPart>> {
         let input = self.version_input()?;
         let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };

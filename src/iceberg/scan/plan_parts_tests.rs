@@ -90,7 +90,7 @@ fn the_parts_together_are_the_plan() {
         assert_eq!(all.plan_parts(1, u64::MAX).unwrap().len(), 1);
         let first = &all.plan_parts(1, 0).unwrap()[0];
         assert_eq!((first.most_files(), first.manifest_counts()), (2, (1, 0)));
-        // The manifests with p1 and, since the other partition is `all`, those with p2.
+        // The manifests with p1, and those with p2, since the other partition is `all`.
         assert_eq!(in_parts(&scan(&table, Some(parse("p = 'p1'").unwrap())), 1).0, 4);
     }
 }
@@ -156,7 +156,7 @@ fn the_parts_together_are_the_plan_in_the_whole_corpus() {
             let Ok(tasks) = scan.plan_files().and_then(Iterator::collect::<Result<Vec<_>>>) else { continue };
             for part_bytes in [1, 15_000] {
                 let (parts, found) = in_parts(&scan, part_bytes);
-                // As text: NaN is not an equal of itself.
+                // Compared as text, because NaN does not equal itself.
                 assert_eq!(format!("{found:?}"), format!("{tasks:?}"), "{place}: {}", scan.filter_text());
                 many += usize::from(parts > 1);
             }

@@ -1,4 +1,4 @@
-//! Planned batches as Arrow columns. Small ones are joined: a record batch is a dozen arrays, however few rows it has.
+//! Planned batches as Arrow columns. Small ones are joined, because each record batch has a dozen arrays.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ struct PlanColumns {
 }
 
 impl PlanEncoder {
-    /// For the plan of a version, or of a changelog.
+    /// Creates an encoder for the plan of a version, or of a changelog.
     pub(crate) fn new(of_changes: bool) -> PlanEncoder {
         let schema = if of_changes { schema_of_changes() } else { schema() };
         PlanEncoder { schema, columns: PlanColumns::default() }
@@ -83,7 +83,7 @@ impl PlanEncoder {
     }
 }
 
-/// One batch of planned files as Arrow; of [`schema_of_changes`] in a changelog.
+/// One batch of planned files as Arrow. Its schema is [`schema_of_changes`] in a changelog.
 ///
 /// # Errors
 /// As [`PlanEncoder::push`].

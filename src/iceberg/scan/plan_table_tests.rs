@@ -10,7 +10,7 @@ use crate::iceberg::plan::testing::{TestTable, added, file, partition, tasks_of}
 use crate::rows::plan_table::encode_tasks;
 use crate::types::{Field, PartitionField, PartitionSpec, PrimitiveType as P, Schema, Transform, Value};
 
-/// Data files in each manifest: how many, and whether the filter keeps them.
+/// The number of data files in each manifest, and whether the filter keeps them.
 const MANIFESTS: [(i64, bool); 10] = [
     (3, true),
     (2, false),
@@ -37,7 +37,7 @@ fn metrics(low: i64, high: i64) -> ColumnMetrics {
     }
 }
 
-/// Manifests in turn without partitions and with the partitions `a` to `d`; equality deletes for all files.
+/// Manifests alternately without partitions and with the partitions `a` to `d`. Equality deletes apply to all files.
 fn table() -> TestTable {
     let fields = vec![Field::new(1, "id", false, P::Long), Field::new(2, "p", false, P::String)];
     let schema = Schema::new(0, fields, vec![]);

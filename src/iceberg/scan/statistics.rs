@@ -17,8 +17,8 @@ use crate::rows::column_statistics::{ColumnFold, Coverage, asked_columns};
 use crate::rows::statistics::{Fact, Statistics};
 
 impl IcebergScan {
-    /// Counts and bounds of these columns (dotted paths; a struct stands for its members), of all columns selected if
-    /// none are named. Columns inside lists and maps have none.
+    /// Counts and bounds of these columns (dotted paths; a struct stands for its members). Without names, these are
+    /// all selected columns. Columns inside lists and maps have none.
     ///
     /// # Errors
     /// `InvalidInput` for a column that does not exist or lies in a list or map; as [`RunningPlan::start`].

@@ -1,4 +1,4 @@
-//! Counters of a table's metadata: the next ids and numbers, checked against what the table has and against overflow.
+//! Counters of a table's metadata: the next ids and numbers, checked against the used ones and against overflow.
 //!
 //! Other writers leave counters that are too low. A number that is assigned twice mixes up columns, partition fields or
 //! rows. So the next number is above both the counter and everything that has one already.

@@ -145,7 +145,8 @@ fn fresh_sort_order(order: &SortOrder, fresh: &FreshSchema) -> Result<SortOrder>
 }
 
 impl TableMetadata {
-    /// A copy with the update time `now_ms`. The time never goes backwards, whatever the clocks of other machines say.
+    /// A copy with the update time `now_ms`. The time never goes backwards, even if the clocks of other machines
+    /// differ.
     fn updated(&self, now_ms: i64) -> TableMetadata {
         TableMetadata { last_updated_ms: now_ms.max(self.last_updated_ms), ..self.clone() }
     }
@@ -156,7 +157,7 @@ impl TableMetadata {
     /// entry if that is later. Readers reject logs that go backwards in time.
     ///
     /// # Errors
-    /// - `CommitConflict` if the snapshot's sequence number or first row id is already behind the table's: rebuild the
+    /// - `CommitConflict` if the snapshot's sequence number or first row id is already below the table's: rebuild the
     ///   snapshot on this metadata and try again.
     /// - `InvalidInput` if its id is taken, `branch` is a tag, or the snapshot does not fit the format version.
     pub fn add_snapshot(&self, snapshot: Snapshot, branch: &str, now_ms: i64) -> Result<TableMetadata> {

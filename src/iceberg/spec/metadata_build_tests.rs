@@ -43,7 +43,7 @@ fn new_tables_are_those_java_makes() {
     }
 }
 
-/// From each version to the next as Java went: an append to a v1, v2 and v3 table, an upgrade to v2 and to v3.
+/// The same steps between versions as in Java: an append to a v1, v2 and v3 table, an upgrade to v2 and to v3.
 #[test]
 fn commits_and_upgrades_are_those_java_makes() {
     for (before, after) in [
@@ -67,8 +67,8 @@ fn commits_and_upgrades_are_those_java_makes() {
     }
 }
 
-/// Every commit of the corpus that added one snapshot and changed nothing else. Needs tables as the interop corpus
-/// generator makes them, in the folder that FRAZIL_CORPUS names.
+/// Every commit of the corpus that added one snapshot and changed nothing else. The test needs the tables of the
+/// interop corpus generator, in the folder that FRAZIL_CORPUS names.
 #[test]
 #[ignore = "needs the interop corpus: set FRAZIL_CORPUS"]
 fn commits_are_those_java_makes_in_the_whole_corpus() {
@@ -132,7 +132,7 @@ fn branches_and_tags() {
     assert_eq!(kind(Snapshot { manifest_list: None, ..s }, "main"), ErrorKind::InvalidInput);
 }
 
-/// Java refuses a log that runs back by more than a minute, so a slow clock must not write one.
+/// Java refuses a log that goes back by more than a minute, so a slow clock must not write one.
 #[test]
 fn a_slow_clock_does_not_break_the_logs() {
     let m = parsed("history.v11");
@@ -214,7 +214,7 @@ fn new_tables_are_checked() {
 }
 
 proptest! {
-    /// Whatever snapshots come, on whatever branch and clock, the result is metadata that reads back.
+    /// Any sequence of snapshots, on any branch and clock, results in metadata that can be read back.
     #[test]
     fn every_new_version_is_valid(
         version in 1..=3u8,
@@ -236,7 +236,7 @@ proptest! {
     }
 }
 
-/// Of each kind a snapshot has one file, the newest, and only an existing snapshot has any.
+/// A snapshot has one file of each kind, the newest, and only an existing snapshot has any.
 #[test]
 fn statistics_are_those_of_a_snapshot_of_the_table() {
     let java = parsed("stats_v2.v4");

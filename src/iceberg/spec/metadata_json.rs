@@ -220,7 +220,7 @@ fn schemas(m: &mut OwnedMembers, version: u8, recorded: &mut Recorded) -> Result
     Ok((out, current))
 }
 
-/// Reads a schema. Java refuses a name that two columns have: what a filter on it means is undefined.
+/// Reads a schema. Java refuses a name that two columns have: the meaning of a filter on it is undefined.
 fn checked_schema(json: &Json) -> Result<Schema> {
     let schema = schema_from_json(json)?;
     match schema.twin_name() {

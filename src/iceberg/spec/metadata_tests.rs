@@ -66,7 +66,7 @@ fn what_java_wrote_is_written_the_same() {
     }
 }
 
-/// Needs tables as the interop corpus generator makes them, in the folder that FRAZIL_CORPUS names.
+/// Needs the tables of the interop corpus generator, in the folder that FRAZIL_CORPUS names.
 #[test]
 #[ignore = "needs the interop corpus: set FRAZIL_CORPUS"]
 fn what_java_wrote_is_written_the_same_in_the_whole_corpus() {
@@ -84,7 +84,7 @@ fn what_java_wrote_is_written_the_same_in_the_whole_corpus() {
                 assert_eq!(parse_metadata(&written).unwrap(), metadata, "{}", entry.display());
                 let mut plain = std::process::Command::new("gzip");
                 let plain = plain.arg("-dcf").arg(&entry).output().unwrap().stdout;
-                // Edited by hand to the oldest form, which is not written any more.
+                // Edited by hand to the oldest form, which is no longer written.
                 if !entry.to_str().unwrap().contains("v1_inline_manifests/metadata/v4") {
                     assert_eq!(as_json(&written), as_json(&plain), "{}", entry.display());
                 }
@@ -168,7 +168,8 @@ fn v1_defaults() {
     assert_eq!(parse_metadata(&encode_metadata(&m)).unwrap(), m);
 }
 
-/// As the reference: the greatest timestamp up to the time asked for, of equal ones the first, wherever they are.
+/// As in the reference: the greatest timestamp up to the requested time. If several are equal, the first one counts,
+/// wherever they are.
 #[test]
 fn time_travel_does_not_need_an_ordered_log() {
     let mut m = parsed("history.v11");
@@ -245,7 +246,7 @@ fn odd_but_harmless_forms_are_read() {
     j["snapshots"][0]["summary"] = json!({"operation": "append", "n": 7, "b": true, "null": null});
     let summary = &from_json(&j).unwrap().snapshots[0].summary;
     assert_eq!((summary["n"].as_str(), summary["b"].as_str(), summary.len()), ("7", "true", 3));
-    // An old spec may come from a column that is gone.
+    // An old spec may use a dropped column.
     j["partition-specs"].as_array_mut().unwrap().push(json!({"spec-id": 9, "fields": [
         {"name": "gone", "transform": "identity", "source-id": 99, "field-id": 1009}]}));
     assert!(from_json(&j).is_ok());
@@ -333,7 +334,8 @@ fn contradictions_are_corrupt() {
     }
 }
 
-/// Every member at every depth replaced by values of every other kind: an answer or the right error, never a panic.
+/// Replaces every member at every depth by values of every other kind. The result is an answer or the right error,
+/// never a panic.
 #[test]
 fn wrong_types_anywhere() {
     let values = [

@@ -1,6 +1,6 @@
 //! The terms of the specification: metadata, schemas, snapshots, partition specs, sort orders.
 //!
-//! - `counters`: the next ids and numbers, checked against what the table has and against overflow
+//! - `counters`: the next ids and numbers, checked against the used ones and against overflow
 //! - `defaults`: default values of columns: checks them and converts them to the form of table metadata
 //! - `metadata`: table metadata: one version of a table, as its metadata file describes it
 //! - `metadata_build`: new versions of table metadata: new tables and the changes that commits make

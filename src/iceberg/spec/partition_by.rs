@@ -202,8 +202,8 @@ pub fn check_source(field: &Field, transform: &Transform, schema: &Schema) -> Re
 ///
 /// # Errors
 /// `InvalidInput` if a text is not a partition field, or a column is missing or of the wrong type. Also if another
-/// field or column has the name, or two fields of one column are redundant (identity twice, or two of year, month, day
-/// and hour).
+/// field or column has the name. Also if two fields of one column are redundant: identity twice, or two of year,
+/// month, day and hour.
 pub fn parse_partition_by<T: AsRef<str>>(texts: &[T], schema: &Schema) -> Result<PartitionSpec> {
     let mut spec = PartitionSpec::default();
     for text in texts {

@@ -1,6 +1,6 @@
 //! Schemas of new tables: checking them and numbering their columns.
 //!
-//! Source: Iceberg specification, "Schemas and Data Types", "Identifier Field IDs", "Appendix E" (what v3 added).
+//! Source: Iceberg specification, "Schemas and Data Types", "Identifier Field IDs", "Appendix E" (additions of v3).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -94,7 +94,7 @@ pub fn check_schema(schema: &Schema, format_version: u8) -> Result<()> {
     schema.identifier_field_ids.iter().try_for_each(|id| check_identifier(schema, *id))
 }
 
-/// How deep types are in one another.
+/// The depth of nesting of types.
 fn depth_of(ty: &Type) -> usize {
     ty.children().into_iter().map(|child| depth_of(&child.ty).saturating_add(1)).max().unwrap_or(0)
 }
@@ -209,7 +209,7 @@ mod tests {
         assert!(assign_fresh_ids(&clash).is_err());
     }
 
-    /// What is created can be opened, and deeper columns are refused before anything is written.
+    /// Every created table can be opened, and deeper columns are refused before anything is written.
     #[test]
     fn types_nest_as_deep_as_they_can_be_read() {
         let column = |depth: usize| {
@@ -222,7 +222,7 @@ mod tests {
         check_schema(&column(MAX_NEW_DEPTH), 2).unwrap();
         let e = check_schema(&column(MAX_NEW_DEPTH + 1), 2).unwrap_err();
         assert!(e.to_string().contains("nests deeper than 100"), "{e}");
-        // Others make deeper ones, as far as Java's library for JSON reads them.
+        // Other tools make deeper columns, as deep as Java's JSON library can read them.
         for depth in [MAX_NEW_DEPTH, 120] {
             let text = schema_to_json(&column(depth)).to_string();
             let read = schema_from_json(&crate::types::json_text::parse(text.as_bytes()).unwrap()).unwrap();

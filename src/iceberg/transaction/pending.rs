@@ -273,8 +273,8 @@ impl IcebergTransaction {
     /// Commits the changes in their order. Returns the table at its new version; without changes, the table as it is.
     ///
     /// # Errors
-    /// `CommitConflict` if a change is no longer possible, or after the last retry; `CommitStateUnknown` if it can't be
-    /// told whether the commit happened; the store's.
+    /// `CommitConflict` if a change is no longer possible, or after the last retry. `CommitStateUnknown` if it is not
+    /// known whether the commit happened. Errors of the store.
     pub(crate) fn commit(mut self) -> Result<IcebergTable> {
         self.close_append()?;
         if self.changes.iter().all(|c| c.only_checks()) {
@@ -296,8 +296,8 @@ impl IcebergTable {
     /// moved since, it is set to that snapshot.
     ///
     /// # Errors
-    /// `NotFound` for an unknown snapshot; `InvalidInput` if it is published already, or can't be published on top of
-    /// other commits; `CommitConflict` if the partitions that it replaces have changed since.
+    /// `NotFound` for an unknown snapshot. `InvalidInput` if it is published already, or can't be published on top of
+    /// other commits. `CommitConflict` if the partitions that it replaces have changed since.
     pub fn cherry_pick(&self, snapshot_id: i64) -> Result<IcebergTable> {
         let mut transaction = IcebergTransaction::begin(self, None)?;
         transaction.cherry_pick(snapshot_id)?;

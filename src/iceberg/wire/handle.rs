@@ -34,7 +34,7 @@ impl IcebergTable {
     pub(crate) fn from_json(json: &Json) -> Result<IcebergTable> {
         let j = members(json);
         let (location, options) = (j.string("metadata-location")?, j.texts("storage-options")?);
-        // A catalog may not tell where its metadata files are.
+        // A catalog may not say where its metadata files are.
         if let (Some(kept), true) = (j.get("catalog").map(members), location.is_empty()) {
             let catalog = of_type(kept.string("name")?, &kept.texts("properties")?)?;
             return IcebergTable::of_catalog(catalog.load(&TableIdent::parse(kept.string("identifier")?)?)?);

@@ -1,4 +1,5 @@
-//! What only this format sends to other processes, as JSON. What all formats send is in [`crate::format::wire`].
+//! Data that only this format sends to other processes, as JSON. The data that all formats send is in
+//! [`crate::format::wire`].
 //!
 //! - `handle`: the handle of a table as JSON
 //! - `plan_part`: parts of a plan as JSON, for the processes that plan them

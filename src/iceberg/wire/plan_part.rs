@@ -38,7 +38,7 @@ impl IcebergPlanPart {
         .to_string()
     }
 
-    /// Reads what [`IcebergPlanPart::to_json`] wrote.
+    /// Reads the JSON that [`IcebergPlanPart::to_json`] wrote.
     ///
     /// # Errors
     /// `InvalidInput` for any other text.

@@ -20,7 +20,7 @@ use crate::parallel::in_parallel;
 use crate::store::location;
 use crate::types::name_mapping::NameMapping;
 
-/// The table property that tells how to read files without field ids.
+/// The table property that says how to read files without field ids.
 const NAME_MAPPING: &str = "schema.name-mapping.default";
 
 impl IcebergTable {

@@ -18,8 +18,8 @@ impl IcebergTable {
     /// the written files are removed.
     ///
     /// # Errors
-    /// `InvalidInput` for rows that do not fit the schema; `CommitConflict` after the last retry;
-    /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's.
+    /// `InvalidInput` for rows that do not fit the schema; `CommitConflict` after the last retry. `CommitStateUnknown`
+    /// if it is not known whether the commit happened. Errors of the store.
     pub fn append(&self, rows: Box<dyn RecordBatchReader + Send>) -> Result<IcebergTable> {
         self.append_with(rows, &WriteOptions::default(), &CommitOptions::default())
     }

@@ -23,13 +23,14 @@ use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::IcebergTable;
 
 impl IcebergTable {
-    /// Commits the files of writers as one append. With deletes among them it is one row delta: they apply to earlier
+    /// Commits the files of writers as one append. With deletes it is one row delta: the deletes apply to earlier
     /// commits, not to the rows that come with them. Without any files nothing is committed. The same messages are
     /// committed to a branch only once.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table, of rewritten rows, with missing files, or partly committed before;
-    /// `CommitConflict` if a data file whose rows are deleted by position was removed; as [`IcebergTable::append`].
+    /// `InvalidInput` for messages of another table, of rewritten rows, with missing files, or partly committed
+    /// before. `CommitConflict` if a data file whose rows are deleted by position was removed. Errors of
+    /// [`IcebergTable::append`].
     pub fn commit(&self, mut messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<IcebergTable> {
         self.check_messages(&messages)?;
         if messages.iter().any(|m| m.delta.as_ref().is_some_and(|d| d.part.is_some())) {
@@ -65,13 +66,14 @@ impl IcebergTable {
     }
 
     /// Replaces data files by those of messages. These hold the same rows, without those that were deleted. Delete
-    /// files can be replaced likewise. `at` is the version at which the rows were read, by default this one. Added data
-    /// files get its sequence number, so that later equality deletes still apply to their rows.
+    /// files can be replaced in the same way. `at` is the version at which the rows were read, by default this one.
+    /// Added data files get its sequence number, so that later equality deletes still apply to their rows.
     ///
     /// # Errors
-    /// `InvalidInput` in these cases: nothing is replaced; the number of rows differs (where equality deletes apply to
-    /// the replaced files: grows); rows lack their ids; a delete file is replaced that applies to remaining data files.
-    /// `CommitConflict` if a replaced file was removed, or rows of it were deleted since; as [`IcebergTable::commit`].
+    /// `InvalidInput` if nothing is replaced, or rows lack their ids. Also if the number of rows differs (where
+    /// equality deletes apply to the replaced files: grows). Also if a delete file is replaced that applies to
+    /// remaining data files. `CommitConflict` if a replaced file was removed, or rows of it were deleted since. Errors
+    /// of [`IcebergTable::commit`].
     pub fn commit_rewrite(
         &self,
         replaced: Vec<DataFile>,
@@ -104,7 +106,8 @@ impl IcebergTable {
     /// Deletes the files of writers whose job was abandoned, unless a snapshot of the table has one of them.
     ///
     /// # Errors
-    /// `InvalidInput` if a file is in use: then nothing is deleted; as [`IcebergTable::refresh`] and the store's.
+    /// `InvalidInput` if a file is in use: then nothing is deleted. Errors of [`IcebergTable::refresh`] and of the
+    /// store.
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
         let own = messages.iter().filter(|m| m.table_uuid == self.uuid());
         let paths: BTreeSet<&str> = own.flat_map(|m| &m.files).map(|f| f.path.as_str()).collect();
@@ -180,7 +183,7 @@ impl IcebergTable {
     }
 }
 
-/// The identity of a commit of messages: its files or, without files, what it removes.
+/// The identity of a commit of messages: its files or, without files, the files that it removes.
 pub(crate) fn fingerprint(messages: &[CommitMessage]) -> CommitFingerprint {
     let mut out = CommitFingerprint::default();
     for message in messages {
@@ -265,8 +268,8 @@ pub(crate) fn row_delta(table: &IcebergTable, messages: Vec<CommitMessage>) -> S
     change.remove_files(removed.into_iter().cloned()).add_files(files)
 }
 
-/// The files to remove. A file that several writers name counts once; one that the table lists several times counts as
-/// often.
+/// The files to remove. A file that several writers name counts once. A file that the table lists several times counts
+/// as often.
 fn removed(deltas: &[RowDelta]) -> Vec<&DataFile> {
     let mut all: BTreeMap<FileId, Vec<&DataFile>> = BTreeMap::new();
     for delta in deltas {

@@ -1,4 +1,4 @@
-//! How rows of a table are written: columns, sort order, locations.
+//! The columns, sort order and locations with which rows of a table are written.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::iceberg::state::IcebergTable;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::{Field, Schema, SortOrder};
 
-/// Names the key of an encrypted table.
+/// The property with the key of an encrypted table.
 const TABLE_KEY: &str = "encryption.key-id";
 
 /// The table's columns, followed by the columns of row lineage where it has them.
@@ -52,7 +52,8 @@ impl IcebergTable {
         Ok(SortOrder { id, ..order })
     }
 
-    /// For rows that keep their identity: with their lineage, where the table has it.
+    /// As [`IcebergTable::write_context`], for rows that keep their identity. The rows have their lineage, where the
+    /// table has it.
     ///
     /// # Errors
     /// As [`IcebergTable::write_context`]; `Unsupported` if the table has a column with the name of a lineage column.

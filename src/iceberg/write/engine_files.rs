@@ -33,13 +33,13 @@ impl IcebergTable {
         Ok(FileLocations::new(&metadata.location, &metadata.properties)?.job_folder(id))
     }
 
-    /// The Parquet files in the folder of a successful job, as one message. `sorted`: each file's rows have the table's
-    /// sort order. Files without rows, and other files than Parquet, are deleted.
+    /// The Parquet files in the folder of a successful job, as one message. With `sorted`, each file's rows have the
+    /// table's sort order. Files without rows, and other files than Parquet, are deleted.
     ///
     /// # Errors
     /// `InvalidInput` for files that differ from those of Iceberg's writers, belong to another partition than their
-    /// folder, or have null in a required column; `NotFound` if the job of an unpartitioned table left no file, since
-    /// engines write one even without rows; as [`IcebergTable::write`].
+    /// folder, or have null in a required column. `NotFound` if the job of an unpartitioned table left no file, since
+    /// engines write one even without rows. Errors of [`IcebergTable::write`].
     pub fn collect_job(&self, folder: &str, sorted: bool) -> Result<CommitMessage> {
         self.writable_location()?;
         check_folder(folder)?;
@@ -78,7 +78,7 @@ impl IcebergTable {
     /// Deletes the folder of a job with all its files.
     ///
     /// # Errors
-    /// `InvalidInput` for another folder; the store's.
+    /// `InvalidInput` for another folder; errors of the store.
     pub fn sweep_job(&self, folder: &str) -> Result<()> {
         self.writable_location()?;
         check_folder(folder)?;

@@ -19,14 +19,14 @@ use crate::parallel::in_parallel;
 use crate::types::Schema;
 use crate::types::metadata_columns::{LAST_UPDATED, LINEAGE_COLUMNS, ROW_ID, metadata_column};
 
-/// Stands for a missing id or number in a file. It is so far below 0 that values counted from it stay below 0.
+/// The mark of a missing id or number in a file. It is so far below 0 that values counted from it stay below 0.
 const NONE: i64 = i64::MIN / 2;
 
 /// Checks the rows that replace those of `tasks`, read at the snapshot with this sequence number.
 ///
 /// # Errors
-/// `InvalidInput` for ids that are null, unknown to the replaced rows or used twice, and for rows with a missing change
-/// or one after the snapshot; of reading.
+/// `InvalidInput` for ids that are null, unknown to the replaced rows or used twice. Also for rows with a missing
+/// change or one after the snapshot. Errors of reading.
 pub(crate) fn check(
     table: &IcebergTable,
     scan: &IcebergScan,

@@ -4,7 +4,7 @@
 //! - `append`: appending rows: new files are written and committed at once, or only written
 //! - `commit_messages`: messages of writers, perhaps in other processes: committed together as one append,
 //!   row delta or rewrite, or abandoned
-//! - `contexts`: how rows of a table are written: columns, sort order, locations
+//! - `contexts`: the columns, sort order and locations with which rows of a table are written
 //! - `engine_files`: files that an engine's own Parquet writer made for a table, in the folder of one job, as
 //!   a message
 //! - `message_lineage`: checks the row ids of rewritten rows: each row keeps its id, and no row gets another

@@ -21,8 +21,8 @@ use crate::parallel::in_parallel;
 /// returned as often as the table lists it, even if it is named more often: tasks may share a file.
 ///
 /// # Errors
-/// `InvalidInput` for rows that differ from those left in the replaced files, as far as counts and row ids tell, for
-/// files of another version, and for delete files that apply to remaining data files; of reading.
+/// `InvalidInput` for rows that differ from those left in the replaced files, as far as counts and row ids tell. Also
+/// for files of another version, and for delete files that apply to remaining data files. Errors of reading.
 pub(crate) fn check(
     table: &IcebergTable,
     scan: &IcebergScan,

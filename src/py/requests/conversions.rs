@@ -32,7 +32,7 @@ impl<'py, T: IntoPyObject<'py>> IntoPyObject<'py> for Pairs<T> {
     }
 }
 
-/// What `__reduce__` returns: a class's `unpickle`, and the kind and members of an object.
+/// The result of `__reduce__`: a class's `unpickle`, and the kind and members of an object.
 pub(super) type PickledVariant<'py> = (Bound<'py, PyAny>, (String, Bound<'py, PyTuple>));
 
 /// Pickles an object of a class that is an enum in Rust. Its `unpickle` must be [`variant`].

@@ -64,7 +64,7 @@ impl PyRowChange {
         pickle_variant::<Self>(slf)
     }
 
-    /// Builds a change from its kind and members: what a pickle holds.
+    /// Builds a change from its kind and members, as a pickle holds them.
     #[classmethod]
     fn unpickle<'py>(
         cls: &Bound<'py, pyo3::types::PyType>,
@@ -81,7 +81,7 @@ impl PyAssigned {
         pickle_variant::<Self>(slf)
     }
 
-    /// Builds a value from its kind and members: what a pickle holds.
+    /// Builds a value from its kind and members, as a pickle holds them.
     #[classmethod]
     fn unpickle<'py>(
         cls: &Bound<'py, pyo3::types::PyType>,

@@ -1,10 +1,10 @@
-//! Which rows a commit brings.
+//! The rows that a commit brings.
 
 use pyo3::prelude::*;
 
 use crate::format::commit_rows::CommitRows;
 
-/// Which rows the commits with one schema bring.
+/// The rows that the commits with one schema bring.
 #[pyclass(name = "CommitRows", frozen, eq, module = "frazil._core")]
 #[derive(PartialEq)]
 pub(in crate::py) struct PyCommitRows {

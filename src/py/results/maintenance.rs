@@ -17,7 +17,7 @@ pub(in crate::py) enum PyMaintained {
     Statistics(Option<PyComputedStatistics>),
 }
 
-/// What expired, and the files that nothing refers to any more.
+/// The expired snapshots, and the files that nothing refers to any more.
 #[pyclass(name = "ExpiredSnapshots", frozen, get_all, module = "frazil._core")]
 pub(in crate::py) struct PyExpiredSnapshots {
     snapshots: Vec<i64>,
@@ -48,7 +48,7 @@ pub(in crate::py) struct PyRewrittenManifests {
     added: Vec<String>,
 }
 
-/// What a compaction rewrote.
+/// The result of a compaction.
 #[pyclass(name = "Compacted", frozen, get_all, module = "frazil._core")]
 pub(in crate::py) struct PyCompacted {
     groups: usize,

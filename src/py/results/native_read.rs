@@ -21,7 +21,7 @@ pub(in crate::py) struct PyNativeRead {
     groups: Vec<Py<PyNativeGroup>>,
     /// Deleted rows of these files.
     deleted: Py<PyBatches>,
-    /// Why the engine does not read the other files: one reason for all, or a reason for each.
+    /// The reasons why the engine does not read the other files: one reason for all, or a reason for each.
     refused: Py<PyAny>,
     /// The splits of the other files.
     rest: Py<PyAny>,
@@ -70,7 +70,7 @@ impl PyNativeRead {
     /// Makes objects for Python.
     ///
     /// # Errors
-    /// Those of Python.
+    /// Errors of Python.
     pub(in crate::py) fn new(py: Python<'_>, found: native_read::NativeRead) -> PyResult<PyNativeRead> {
         let groups = found.groups.into_iter().map(|group| Py::new(py, PyNativeGroup::new(py, group)?));
         let reasons = match found.reasons {

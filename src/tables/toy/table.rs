@@ -34,7 +34,7 @@ pub(crate) struct ToyTable {
     pub(super) store: Arc<dyn Store>,
     pub(super) root: String,
     pub(super) schema: Arc<Schema>,
-    /// 0 before the first commit.
+    /// The number of the version; 0 before the first commit.
     pub(super) version: i64,
     pub(super) files: Vec<Arc<DataFile>>,
     time_ms: i64,

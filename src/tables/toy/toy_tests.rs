@@ -1,4 +1,4 @@
-//! A table of the toy format, used as any other.
+//! A table of the toy format, used like any other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -90,7 +90,7 @@ class ChangeJob:
 
 @dataclass
 class Changed(WriterCommitMessage):
-    """What one Spark task did."""
+    """The result of one Spark task."""
 
     messages: list[CommitMessage]
 

@@ -2,8 +2,8 @@
 
 Spark aggregates the source's keys, which shows which files of the table can match. Only the key columns and the places
 of the rows are read from these files, and joined with the source. Each match goes to the task of its data file, so one
-task has all matches of a file. The task reads what it needs of the old rows. It writes delete files or rewrites the
-files, and writes the inserted rows. The driver sees no row.
+task has all matches of a file. The task reads the columns that it needs of the old rows. It writes delete files or
+rewrites the files, and writes the inserted rows. The driver sees no row.
 """
 
 from __future__ import annotations

@@ -44,12 +44,12 @@ _ARROW = pa.schema(
 
 @dataclass
 class PartsJob:
-    """What the parts of one commit have in common.
+    """The common data of the parts of one commit.
 
     Attributes:
         spark: The session.
         table: The table at the version that was planned.
-        step: What executors do with a part: a step of `frazil.requests.maintenance.do_part`.
+        step: The work of executors on a part: a step of `frazil.requests.maintenance.do_part`.
         name: The job's name, which is part of the names of its files.
     """
 
@@ -82,12 +82,12 @@ class PartsJob:
         return []
 
     def give_up(self) -> None:
-        """Deletes what the parts wrote without a commit. Files that can't be deleted become orphans."""
+        """Deletes the files that the parts wrote without a commit. Files that can't be deleted become orphans."""
         with contextlib.suppress(FrazilError):
             remove_files_of(self.table, self.name)
 
     def committed(self) -> None:
-        """After the commit: deletes the files of attempts that died or were overtaken."""
+        """Deletes the files of attempts that died or were overtaken. Call it after the commit."""
         if self._retried:
             self.give_up()
 

@@ -105,7 +105,7 @@ def _nothing(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class ReadTasks:
-    """Runs on executors: reads rows of encoded tasks, which are in the only column. `reader` has what they share."""
+    """Runs on executors: reads rows of encoded tasks, which are in the only column. `reader` has their shared data."""
 
     def __init__(self, reader: Split) -> None:
         self._reader = reader
@@ -196,8 +196,8 @@ def _broadcast(spark: SparkSession, value: bytes) -> Any:
 def _tasks_connect(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
     """The task list.
 
-    Connect knows the size of a local relation and would broadcast what is made of it. It knows nothing about a data
-    source.
+    Connect knows the size of a local relation and would broadcast a DataFrame made of it. It knows nothing about a
+    data source.
     """
     packed = base64.b64encode(zlib.compress(pickle.dumps(payloads), 1)).decode("ascii")
     spark.dataSource.register(SplitSource)

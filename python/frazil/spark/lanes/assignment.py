@@ -116,7 +116,7 @@ def assign_lanes(
 
     Args:
         spark: The session.
-        scan: What is read.
+        scan: The scan.
         engine: Who may read.
         places: Whether rows must come with their file and position. Spark's reader has both at no cost, but Frazil's
             sends a text for each row.
@@ -170,7 +170,7 @@ def assign_lanes(
 
 
 def _group(schemes: Mapping[str, str], found: NativeGroup) -> Group:
-    """A group, from what the core says."""
+    """A group, from the core's description."""
     files = tuple(
         File(file.path, file.size_bytes, file.record_count, file.number, spellings(schemes, file.path))
         for file in found.files

@@ -184,7 +184,7 @@ class PlanOnExecutors:
     """Runs on executors: plans pickled parts, with a row for each packed split. Spark's `explain` shows the name."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows of `split`: the tasks of a split without what all splits have in common."""
+        """Rows of `split`: the tasks of a split without the data that all splits share."""
         for part in _parts(batches):
             payloads = [text.encode() for text in part._core.splits(_core.Split.tasks_to_json)]
             yield pa.record_batch([pa.array(payloads, pa.binary())], schema=_SPLIT_ARROW)

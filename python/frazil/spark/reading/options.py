@@ -18,7 +18,7 @@ __all__ = ["CHANGES", "KNOWN", "PACKING", "VERSIONS", "integer", "scan_of"]
 VERSIONS = ("snapshot-id", "branch", "tag", "as-of-timestamp")
 """Options that name a version to read."""
 CHANGES = ("start-snapshot-id", "end-snapshot-id")
-"""Options for what was appended after the first version, up to and including the second."""
+"""Options for rows that were appended after the first version, up to and including the second."""
 PACKING = ("split-size", "lookback", "file-open-cost")
 _SCAN = ("max-plan-bytes", "plan-cache", "plan-cache-bytes", "batch-rows", "case-sensitive")
 KNOWN = ("columns", "filter", *VERSIONS, *CHANGES, *PACKING, *_SCAN)

@@ -1,4 +1,4 @@
-"""What Spark would push down into Parquet files, read from the text of its plans.
+"""The filters and columns that Spark would push down into Parquet files, read from the text of its plans.
 
 `pushed_of` reads the nodes `Scan parquet` of `EXPLAIN FORMATTED`. Filters look like `PushedFilters: [IsNotNull(id),
 Or(EqualTo(country,NO),LessThan(id,5))]`, with strings unquoted. Only two kinds of literals are accepted. The first are
@@ -58,7 +58,7 @@ _LITERAL = {
 
 @dataclass(frozen=True)
 class Pushed:
-    """What a scan of a table's files would read."""
+    """The columns and rows that a scan of a table's files would read."""
 
     location: str
     columns: tuple[str, ...]

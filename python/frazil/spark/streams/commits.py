@@ -1,7 +1,7 @@
 """The commits of a table, in the order in which a stream reads them.
 
-A query first reads the table as it is, then what each later snapshot appends. If snapshots are numbered and the table
-has a primary key, it reads the rows that are inserted or updated.
+A query first reads the table as it is, then the rows that each later snapshot appends. If snapshots are numbered and
+the table has a primary key, it reads the rows that are inserted or updated.
 """
 
 from __future__ import annotations

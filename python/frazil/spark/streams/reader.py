@@ -144,7 +144,7 @@ class _Reader(DataSourceStreamReader):
         return self._commits.offset(line[-1]) if line else self._empty()
 
     def _empty(self) -> dict[str, str]:
-        """The offset before everything. With a start time, the table's first snapshot counts as what it appended."""
+        """The offset before everything. With a start time, the first snapshot counts by the rows that it appended."""
         return {"snapshot-id": NOTHING if self._from_ms is None or not self._commits.numbered else BEGINNING}
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:

@@ -64,7 +64,7 @@ def stream_writer(table: Table, options: Mapping[str, str], job: WriteJob) -> Da
 
 @dataclass
 class _StreamWritten(Written):
-    """What one task of a batch wrote, and the id of its query."""
+    """The files that one task of a batch wrote, and the id of its query."""
 
     query: str | None
 

@@ -1,1 +1,1 @@
-"""Spark's Python workers: what runs in them, and the errors that they raise."""
+"""Spark's Python workers: the code that runs in them, and the errors that they raise."""

@@ -1,4 +1,4 @@
-"""What PySpark's workers do between two tasks, and how to avoid most of it: 0.1 s of 0.11 s for each task.
+"""The work of PySpark's workers between two tasks, and how to avoid most of it: 0.1 s of 0.11 s for each task.
 
 At the start of a task, PySpark calls `importlib.invalidate_caches()`, in case files were added meanwhile. Up to Python
 3.12, every finder of modules in a zip file then reads the file's directory again, in Python. A worker has about twenty

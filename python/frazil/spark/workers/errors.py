@@ -1,4 +1,4 @@
-"""Frazil's errors in Spark's Python workers, raised again as what they were."""
+"""Frazil's errors in Spark's Python workers, raised again with their own classes."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Operation = Literal["append", "overwrite", "overwrite-partitions"]
 
 @dataclass(frozen=True, kw_only=True)
 class WriteJob(Job):
-    """A job that writes rows, and what the rows replace."""
+    """A job that writes rows, and the rows that they replace."""
 
     operation: Operation = "append"
     where: str | None = None
@@ -45,7 +45,7 @@ class WriteJob(Job):
         return rows.hidden_until_compacted and not rows.buckets_postponed
 
     def commit(self, table: Table, messages: list[CommitMessage], members: Mapping[str, str] | None = None) -> None:
-        """Commits what the tasks wrote.
+        """Commits the files that the tasks wrote.
 
         The files are deleted if the commit certainly failed. They stay if the outcome is unknown.
         """
@@ -58,7 +58,7 @@ class WriteJob(Job):
                 table.commit(messages, members, self.branch)
 
     def check(self, table: Table) -> None:
-        """Refuses what can't be committed, before anything is written.
+        """Refuses jobs that can't be committed, before anything is written.
 
         Raises:
             InvalidInputError: The filter of an overwrite does not fit the table.

@@ -5,8 +5,8 @@ of each partition into their own folders. The core takes the partition values fr
 against bounds. If Spark would not write files like those of Iceberg's writers, Frazil's writer on the executors writes
 them.
 
-A job's folder contains what committed attempts wrote: Spark's file committer moves it there when the job ends. Files of
-failed attempts are deleted. If the driver died, `remove_orphan_files` finds them.
+A job's folder contains the files of committed attempts: Spark's file committer moves them there when the job ends.
+Files of failed attempts are deleted. If the driver died, `remove_orphan_files` finds them.
 """
 
 from __future__ import annotations

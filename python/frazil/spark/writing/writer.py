@@ -20,7 +20,7 @@ __all__ = ["FrazilWriter", "Written", "commit_once", "messages_of", "write_rows"
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What one Spark task wrote. `message` is None if the task had no rows."""
+    """The files that one Spark task wrote. `message` is None if the task had no rows."""
 
     message: CommitMessage | None
 
@@ -61,7 +61,7 @@ def write_rows(table: Table, rows: Iterator[pa.RecordBatch], job: WriteJob) -> C
 
 
 def messages_of(messages: list[WriterCommitMessage | None]) -> list[CommitMessage]:
-    """What tasks wrote, without tasks that failed or had no rows."""
+    """The messages of tasks, without tasks that failed or had no rows."""
     return [m.message for m in messages if isinstance(m, Written) and m.message is not None]
 
 

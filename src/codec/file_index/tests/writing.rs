@@ -1,4 +1,4 @@
-//! Written indexes equal those of Java byte by byte. Where Java's bytes depend on chance, the answers are the same.
+//! Written indexes equal those of Java byte by byte. Where Java's bytes are random, the answers are the same.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ fn bloom_filters_are_those_of_java() {
     for theirs in &java.indexes {
         let column = columns.iter().find(|c| c.name == theirs.column).unwrap();
         let (theirs, mut found) = (theirs.bytes.unwrap(), false);
-        // The file does not say what it was made for.
+        // The file does not record the options that it was made with.
         for items in 1..200 {
             let options = IndexOptions { items, false_positives: 0.1, ..IndexOptions::default() };
             found |= written(column, &IndexKind::Bloom, options.clone()).unwrap() == theirs;

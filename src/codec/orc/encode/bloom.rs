@@ -1,14 +1,14 @@
 //! Bloom filters of the values of a column in a group of rows, as readers ask them for `=` and `in`.
 //!
 //! A value is hashed to 64 bits; sums of the halves say which bits are set. Numbers are hashed as longs or as the bits
-//! of a double, timestamps as milliseconds of UTC, decimals as their shortest text, strings and byte strings by their
-//! bytes.
+//! of a double, and timestamps as milliseconds of UTC. Decimals are hashed as their shortest text, strings and byte
+//! strings by their bytes.
 //!
-//! Source: ORC specification v1, "Bloom Filter Index"; sizes and hashes as Java's `BloomFilter` has them.
+//! Source: ORC specification v1, "Bloom Filter Index"; sizes and hashes as in Java's `BloomFilter`.
 
 use super::message::Message;
 
-/// What strings are hashed from.
+/// The seed of hashes of strings.
 const SEED: u64 = 104_729;
 
 /// The longest filter in bits, a multiple of 64: readers count bits in a signed number of 32 bits.
@@ -27,7 +27,7 @@ impl BloomFilter {
         let values = values.max(1);
         let ln2 = std::f64::consts::LN_2;
         let needed = ((-(values as f64) * fpp.ln() / (ln2 * ln2)) as u64).min(MOST_BITS);
-        // Java adds a word even if none would be cut.
+        // Java adds a word even if the bits already fill whole words.
         let bits = (needed + 64 - needed % 64).min(MOST_BITS);
         let hashes = ((bits as f64 / values as f64 * ln2).round() as u32).max(1);
         BloomFilter { words: vec![0; (bits / 64) as usize], hashes }
@@ -62,18 +62,18 @@ impl BloomFilter {
         self.add(hash_bytes(v));
     }
 
-    /// Adds a decimal with `scale` digits behind the point.
+    /// Adds a decimal with `scale` digits after the point.
     pub fn add_decimal(&mut self, unscaled: i128, scale: u8) {
         self.add_bytes(shortest_text(unscaled, scale).as_bytes());
     }
 
-    /// The filter as it is, which is empty then.
+    /// Returns the filter and empties it.
     pub fn take(&mut self) -> BloomFilter {
         let empty = BloomFilter { words: vec![0; self.words.len()], hashes: self.hashes };
         std::mem::replace(self, empty)
     }
 
-    /// Bytes held.
+    /// The number of bytes in memory.
     pub fn held(&self) -> usize {
         self.words.len() * 8
     }
@@ -102,7 +102,7 @@ fn hash_long(v: i64) -> u64 {
     v.wrapping_add(v << 31) as u64
 }
 
-/// A hash of 64 bits made from Murmur3's of 128.
+/// A hash of 64 bits made from the 128 bits of Murmur3.
 fn hash_bytes(bytes: &[u8]) -> u64 {
     let mix = |k: u64| k.wrapping_mul(0x87c3_7b91_1142_53d5).rotate_left(31).wrapping_mul(0x4cf5_ad43_2745_937f);
     let (words, tail) = bytes.as_chunks::<8>();
@@ -110,7 +110,7 @@ fn hash_bytes(bytes: &[u8]) -> u64 {
         (h ^ mix(u64::from_le_bytes(*w))).rotate_left(27).wrapping_mul(5).wrapping_add(0x52dc_e729)
     };
     let h = words.iter().fold(SEED, word);
-    // Nothing mixes to nothing.
+    // Zero is mixed to zero.
     let h = h ^ mix(tail.iter().rev().fold(0, |k, b| k << 8 | u64::from(*b)));
     let h = h ^ bytes.len() as u64;
     let h = (h ^ (h >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// Java: 10,000 values with 5 % of mistakes.
+    /// Java: 10,000 values with 5 % of false positives.
     #[test]
     fn sizes_are_javas() {
         let usual = BloomFilter::new(10_000, 0.05);

@@ -81,7 +81,7 @@ impl BitWriter {
         BitWriter { bytes: ByteRunWriter::new(compressor), current: 0, used: 0 }
     }
 
-    /// Appends a bit. The first of a byte is its highest.
+    /// Appends a bit. The first bit of a byte is its highest.
     #[inline]
     pub fn push(&mut self, bit: bool) {
         self.current |= u8::from(bit) << (7 - self.used);
@@ -105,7 +105,7 @@ impl BitWriter {
         }
     }
 
-    /// Where the next bit will be: the byte's place, and the bits before it there.
+    /// Appends the position of the next bit: that of its byte, then the number of bits before it in the byte.
     pub fn position(&self, out: &mut Vec<u64>) {
         self.bytes.position(out);
         out.push(u64::from(self.used));

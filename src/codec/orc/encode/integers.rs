@@ -1,14 +1,15 @@
-//! Encodes runs of integers, version 2: repeated values, constant steps, monotonic steps, and all others by their bits.
+//! Encodes runs of integers, version 2: repeated values, constant steps, monotonic steps, and all others by their
+//! bits.
 
 use super::stream::{Compressor, StreamWriter};
 
-/// The most that a run holds.
+/// The most numbers of a run.
 const MAX_RUN: usize = 512;
 
-/// The most that a run of one value in the short form holds, and the least.
+/// The most and the least numbers of a run of one value in the short form.
 const SHORT_RUN: std::ops::RangeInclusive<usize> = 3..=10;
 
-/// A run of constant steps inside of other values is worth its header from this length on.
+/// A run of constant steps between other values is worth its header from this length on.
 const WORTHWHILE: usize = 10;
 
 /// Encodes integers.
@@ -34,18 +35,18 @@ impl IntegerWriter {
         }
     }
 
-    /// Where the next number will be: the run's place, and how many numbers of runs from there on come before.
+    /// Appends the position of the next number: that of its run, then the number of numbers before it from there on.
     pub fn position(&self, out: &mut Vec<u64>) {
         self.stream.position(out);
         out.push(self.waiting.len() as u64);
     }
 
-    /// Bytes held, about.
+    /// The approximate number of bytes in memory.
     pub fn held(&self) -> usize {
         self.stream.held() + self.waiting.len()
     }
 
-    /// The stream's bytes; it is empty then.
+    /// Returns the stream's bytes and empties the stream.
     pub fn take(&mut self) -> Vec<u8> {
         self.encode();
         self.stream.take()
@@ -92,7 +93,7 @@ impl IntegerWriter {
         }
     }
 
-    /// The two bytes that most runs begin with: the kind, the code of the width, and the length.
+    /// The first two bytes of most runs: the kind, the code of the width, and the length.
     fn header(&mut self, kind: u8, width_code: u8, length: usize) {
         let length = length - 1;
         self.stream.push(kind << 6 | width_code << 1 | (length >> 8) as u8);
@@ -106,9 +107,9 @@ impl IntegerWriter {
         let widest = values.iter().fold(0, |widest, v| widest | self.bits(*v));
         let (code, width) = width_of(widest);
         if let Some((first, second, steps)) = monotonic(values) {
-            // Here the code of one bit stands for none.
+            // In this case alone the code of one bit means no bits.
             let (step_code, step_width) = width_of(steps.iter().fold(2, |widest, step| widest | step));
-            // The two numbers in front take ten bytes each at most.
+            // The two numbers in front take at most ten bytes each.
             if steps.len() * step_width as usize + 128 < values.len() * width as usize {
                 self.header(3, step_code, values.len());
                 self.stream.varint(self.bits(first).into());
@@ -121,7 +122,7 @@ impl IntegerWriter {
         self.pack(values.iter().map(|v| if signed { zigzag(*v) } else { *v as u64 }), width);
     }
 
-    /// Appends numbers of `width` bits each, which begin and end at whole bytes together.
+    /// Appends numbers of `width` bits each. The first begins and the last ends at a whole byte.
     fn pack(&mut self, values: impl Iterator<Item = u64>, width: u32) {
         let mut packed = Vec::with_capacity(MAX_RUN * 8);
         let (mut held, mut bits) = (0u128, 0);
@@ -145,7 +146,7 @@ pub(super) fn zigzag(v: i64) -> u64 {
     (v << 1 ^ v >> 63) as u64
 }
 
-/// How many of the first values have the same step between them, and that step.
+/// The number of first values that have the same step between them, and that step.
 fn constant_steps(values: &[i64]) -> (usize, i64) {
     let [first, second, ..] = values else { return (values.len(), 0) };
     let Some(step) = second.checked_sub(*first) else { return (1, 0) };
@@ -165,7 +166,7 @@ fn monotonic(values: &[i64]) -> Option<(i64, i64, Vec<u64>)> {
     Some((*first, *second, steps?))
 }
 
-/// Code and bits of the least width that holds these bits.
+/// Code and bits of the least width that holds this number of bits.
 fn width_of(bits: u64) -> (u8, u32) {
     let needed = (64 - bits.leading_zeros()).max(1);
     match needed {

@@ -10,17 +10,17 @@ use crate::codec::orc::tail::{MAGIC, OrcKind, StreamKind, StripeInfo};
 /// Version 0.12 of the format.
 const VERSION: [u64; 2] = [0, 12];
 
-/// What writers that have no number of their own call themselves: readers then take every fix of old mistakes for
-/// granted.
+/// The number of writers that have no number of their own. Readers then assume that the writer has every fix of old
+/// mistakes.
 const WRITER: u64 = u32::MAX as u64;
 
 /// The version of the last such fix.
 const WRITER_VERSION: u64 = 9;
 
-/// Days are counted as Java Iceberg counts them, which names this calendar and never converts.
+/// Days are counted as in Java Iceberg, which names this calendar and never converts.
 const CALENDAR: u64 = 1;
 
-/// Bloom filters are of strings in UTF-8 and timestamps in UTC.
+/// Bloom filters have strings in UTF-8 and timestamps in UTC.
 const UTF8_UTC: u64 = 1;
 
 impl OrcKind {
@@ -53,15 +53,15 @@ impl OrcKind {
 /// A column's type, as an entry of the list of all types.
 #[derive(Clone, Debug)]
 pub struct TypeOut {
-    /// What it is.
+    /// The kind of the type.
     pub kind: OrcKind,
-    /// Where the types below it are in the list.
+    /// The numbers of its child types in the list.
     pub children: Vec<usize>,
     /// The names of a struct's members.
     pub names: Vec<String>,
     /// Precision and scale of a decimal.
     pub digits: Option<(u8, u8)>,
-    /// What is noted of it.
+    /// Attributes of the type.
     pub attributes: Vec<(&'static str, String)>,
 }
 
@@ -88,16 +88,16 @@ impl TypeOut {
 /// A stream of a stripe.
 #[derive(Clone, Debug)]
 pub struct StreamOut {
-    /// What it is for; `None` for row indexes.
+    /// The use of the stream; `None` for row indexes.
     pub kind: Option<StreamKind>,
     /// The number of its column.
     pub column: usize,
-    /// Its bytes.
+    /// The number of its bytes.
     pub bytes: Vec<u8>,
 }
 
 impl StreamOut {
-    /// Whether it stands before the data.
+    /// Whether it is before the data.
     pub fn is_index(&self) -> bool {
         matches!(self.kind, None | Some(StreamKind::BloomFilter))
     }
@@ -118,25 +118,25 @@ impl StreamOut {
 /// How a column is encoded in a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodingOut {
-    /// Without integers.
+    /// For columns without integers.
     Direct,
     /// With integers as runs of version 2.
     DirectV2,
-    /// By numbers of entries of a dictionary with this number of entries.
+    /// With values as numbers of the entries of a dictionary with this number of entries.
     DictionaryV2(usize),
 }
 
-/// What the footer of a stripe says.
+/// The contents of a stripe's footer.
 #[derive(Debug, Default)]
 pub struct StripeParts {
     /// Row indexes, then data, in the order of the file.
     pub streams: Vec<StreamOut>,
-    /// Of each column.
+    /// The encoding of each column.
     pub encodings: Vec<EncodingOut>,
 }
 
 impl StripeParts {
-    /// The stripe's footer. Timestamps are those of UTC.
+    /// The message of the stripe's footer. Timestamps are in UTC.
     pub fn footer(&self) -> Vec<u8> {
         let mut out = Message::default();
         for stream in &self.streams {
@@ -168,12 +168,12 @@ impl StripeParts {
     }
 }
 
-/// Where a group of rows begins in the streams of a column, and what it holds.
+/// The position of a group of rows in the streams of a column, and the group's statistics.
 #[derive(Clone, Debug)]
 pub struct RowIndexEntry {
-    /// In the order of the streams.
+    /// Positions in the order of the streams.
     pub positions: Vec<u64>,
-    /// Of the group.
+    /// The statistics of the group.
     pub statistics: OrcColumnStatistics,
 }
 
@@ -198,18 +198,18 @@ pub fn stripe_statistics(stripes: &[Vec<OrcColumnStatistics>]) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// What the footer of a file says.
+/// The contents of a file's footer.
 #[derive(Debug)]
 pub struct FooterParts<'a> {
-    /// All types; a column's number is its place here.
+    /// All types. A column's number is its place here.
     pub types: &'a [TypeOut],
-    /// In the order of their rows.
+    /// The stripes in the order of their rows.
     pub stripes: &'a [StripeInfo],
-    /// What the writer notes.
+    /// The writer's metadata.
     pub metadata: &'a [(String, String)],
-    /// Of each column: statistics and bytes in the file.
+    /// The statistics of each column, and its bytes in the file.
     pub statistics: &'a [(OrcColumnStatistics, u64)],
-    /// Rows of a group of a row index.
+    /// The rows of a group in row indexes.
     pub group_rows: u64,
 }
 
@@ -245,7 +245,7 @@ impl FooterParts<'_> {
         out.into_bytes()
     }
 
-    /// The postscript behind a footer and metadata of these lengths, with the byte that says how long it is.
+    /// The postscript for a footer and metadata of these lengths, and the byte with the postscript's length.
     pub fn postscript(compression: Compression, footer_length: u64, metadata_length: u64) -> Vec<u8> {
         let mut out = Message::default();
         out.number(1, footer_length);
@@ -265,7 +265,7 @@ impl FooterParts<'_> {
         out.number(6, WRITER_VERSION);
         out.bytes(8000, MAGIC);
         let mut out = out.into_bytes();
-        // A handful of numbers: far less than 256 bytes.
+        // A few numbers: far less than 256 bytes.
         out.push(out.len() as u8);
         out
     }

@@ -1,8 +1,8 @@
-//! Writes what [`super`] reads: streams, statistics and tails as bytes.
+//! Writes the files that [`super`] reads: streams, statistics and tails as bytes.
 //!
-//! A [`StreamWriter`] compresses what is put into it, chunk by chunk. [`IntegerWriter`], [`ByteRunWriter`] and
-//! [`BitWriter`] encode for it. Each knows its position, which row indexes record. The types that describe messages
-//! also write them: [`FooterParts`], [`StripeParts`], `OrcColumnStatistics`.
+//! A [`StreamWriter`] compresses its input, chunk by chunk. [`IntegerWriter`], [`ByteRunWriter`] and [`BitWriter`]
+//! encode for it. Each knows its position, which row indexes record. The types that describe messages also write them:
+//! [`FooterParts`], [`StripeParts`], `OrcColumnStatistics`.
 //!
 //! Everything is version 0.12 of the format, with integers as runs of version 2.
 //!
@@ -12,7 +12,7 @@
 //! - `integers`: encodes runs of integers, version 2: repeated values, constant steps, monotonic steps, and
 //!   all others by their bits
 //! - `message`: encodes the fields of a Protocol Buffers message
-//! - `messages`: protocol Buffers messages: the tail of a file, the footers and indexes of its stripes
+//! - `messages`: Protocol Buffers messages: the tail of a file, the footers and indexes of its stripes
 //! - `statistics`: statistics of the values of a column, in a file, a stripe or a group of rows
 //! - `stream`: compresses streams
 

@@ -11,9 +11,9 @@ const MAX_TEXT: usize = 1024;
 pub struct OrcColumnStatistics {
     /// Values that are not null.
     pub values: u64,
-    /// Whether there is a null where what is around the column is not null.
+    /// Whether a value is null although its parent is not.
     pub has_null: bool,
-    /// What depends on the column's type.
+    /// The statistics that depend on the column's type.
     pub kind: KindStatistics,
 }
 
@@ -29,13 +29,13 @@ impl Cut {
         Cut { bytes: text.get(..MAX_TEXT).unwrap_or(text).to_vec(), is_cut: text.len() > MAX_TEXT }
     }
 
-    /// The text, if it is whole.
+    /// The text, if it was not cut.
     pub fn whole(&self) -> Option<&str> {
         if self.is_cut { None } else { std::str::from_utf8(&self.bytes).ok() }
     }
 }
 
-/// The least and the greatest value, if there is any.
+/// The least and the greatest value, if there are values.
 pub(super) type Range<T> = Option<(T, T)>;
 
 /// Statistics by type.
@@ -51,7 +51,7 @@ pub enum KindStatistics {
         range: Range<i64>,
         sum: Option<i64>,
     },
-    /// The range is that of values other than NaN, -0.0 being less than 0.0.
+    /// The range is that of values other than NaN. -0.0 is less than 0.0.
     Double {
         range: Range<f64>,
         sum: f64,
@@ -71,7 +71,7 @@ pub enum KindStatistics {
     Binary {
         bytes: u64,
     },
-    /// In units; a second has `per_second` of them.
+    /// The range in units. A second has `per_second` units.
     Timestamp {
         range: Range<i64>,
         per_second: i64,
@@ -83,7 +83,7 @@ pub enum KindStatistics {
     },
 }
 
-/// Makes a range wide enough for a value.
+/// Extends a range to include a value.
 #[inline]
 fn widen<T: PartialOrd + Copy>(range: &mut Range<T>, v: T) {
     match range {
@@ -121,7 +121,7 @@ fn merge_range<T: PartialOrd + Copy>(range: &mut Range<T>, other: &Range<T>) {
 }
 
 impl KindStatistics {
-    /// Of no values.
+    /// The statistics of no values, of the same kind.
     fn emptied(&self) -> KindStatistics {
         use KindStatistics as K;
         match self {
@@ -138,7 +138,7 @@ impl KindStatistics {
         }
     }
 
-    /// Takes an integer, a number of days or a timestamp in.
+    /// Adds an integer, a number of days or a timestamp.
     #[inline]
     pub fn add_integer(&mut self, v: i64) {
         match self {
@@ -152,7 +152,7 @@ impl KindStatistics {
         }
     }
 
-    /// Takes a floating-point number in.
+    /// Adds a floating-point number.
     #[inline]
     pub fn add_double(&mut self, v: f64) {
         if let KindStatistics::Double { range, sum, nans } = self {
@@ -165,7 +165,7 @@ impl KindStatistics {
         }
     }
 
-    /// Takes text or bytes in.
+    /// Adds text or bytes.
     pub fn add_bytes(&mut self, v: &[u8]) {
         match self {
             KindStatistics::Binary { bytes } => *bytes += v.len() as u64,
@@ -188,21 +188,21 @@ impl KindStatistics {
         }
     }
 
-    /// Takes an unscaled decimal in.
+    /// Adds an unscaled decimal.
     pub fn add_decimal(&mut self, v: i128) {
         if let KindStatistics::Decimal { range, .. } = self {
             widen(range, v);
         }
     }
 
-    /// Takes a boolean in.
+    /// Adds a boolean.
     pub fn add_boolean(&mut self, v: bool) {
         if let KindStatistics::Boolean { true_count } = self {
             *true_count += u64::from(v);
         }
     }
 
-    /// Takes the number of entries of a list or map in.
+    /// Adds the number of entries of a list or map.
     pub fn add_entries(&mut self, n: u64) {
         if let KindStatistics::Collection { range, total } = self {
             widen(range, n);
@@ -258,7 +258,7 @@ impl KindStatistics {
                     m.signed(3, *sum);
                 }
             }),
-            // Readers that compare can't know that there are NaN outside the range.
+            // Readers that compare values can't know that NaNs are outside the range.
             K::Double { range: Some((low, high)), sum, nans: 0 } => out.message(3, |m| {
                 m.double(1, *low);
                 m.double(2, *high);
@@ -267,8 +267,8 @@ impl KindStatistics {
             K::Double { .. } => {}
             K::Text { range, bytes } => {
                 let ends = range.as_ref().map(|(low, high)| (low.whole(), high.whole()));
-                // Without both ends Java takes it that there are no values, and passes the rows over: then nothing is
-                // said.
+                // If one end is missing, Java assumes that there are no values and skips the rows. So nothing is
+                // written then.
                 if let Some((Some(low), Some(high))) = ends {
                     out.message(4, |m| {
                         m.text(1, low);
@@ -307,7 +307,7 @@ impl KindStatistics {
     }
 }
 
-/// Writes the least and the greatest instant, each as [`millis`] gives it.
+/// Writes the least and the greatest instant, each in the form that [`millis`] returns.
 fn put_instants(m: &mut Message, (low, low_nanos): (i64, u64), (high, high_nanos): (i64, u64)) {
     m.signed(3, low);
     m.signed(4, high);
@@ -328,20 +328,20 @@ impl OrcColumnStatistics {
         OrcColumnStatistics { values: 0, has_null: false, kind: kind.emptied() }
     }
 
-    /// Takes those of other rows in.
+    /// Adds the statistics of other rows.
     pub fn merge(&mut self, other: &OrcColumnStatistics) {
         self.values += other.values;
         self.has_null |= other.has_null;
         self.kind.merge(&other.kind);
     }
 
-    /// What was gathered so far, leaving those of no values.
+    /// Returns the statistics so far. Statistics of no values remain.
     pub fn take(&mut self) -> OrcColumnStatistics {
         let empty = OrcColumnStatistics::new(self.kind.emptied());
         std::mem::replace(self, empty)
     }
 
-    /// As a message, with the bytes that the column takes in the file if they are known.
+    /// The message of the statistics, with the bytes that the column takes in the file if they are known.
     pub(super) fn message(&self, bytes_on_disk: Option<u64>) -> Vec<u8> {
         let mut out = Message::default();
         out.number(1, self.values);

@@ -31,7 +31,7 @@ impl std::fmt::Debug for Compressor {
 }
 
 impl Compressor {
-    /// A compressor of a codec; `small` for the sake of size rather than of speed.
+    /// A compressor of a codec. With `small` it prefers size to speed.
     ///
     /// # Errors
     /// `Unsupported` for LZ4.
@@ -56,7 +56,7 @@ impl Compressor {
         Ok(Compressor { compression, state: Arc::new(Mutex::new(state)) })
     }
 
-    /// How readers decompress.
+    /// The compression that readers need.
     pub fn compression(&self) -> Compression {
         self.compression
     }
@@ -65,7 +65,7 @@ impl Compressor {
         self.compression.codec == OrcCodec::None
     }
 
-    /// Appends a chunk with its header. One that does not get smaller is stored as it is.
+    /// Appends a chunk with its header. A chunk that does not get smaller is stored unchanged.
     fn chunk(&self, block: &[u8], out: &mut Vec<u8>) {
         let at = out.len();
         let room = block.len().saturating_sub(1);
@@ -75,7 +75,7 @@ impl Compressor {
         let length = match &mut *state {
             StreamState::None => None,
             StreamState::Zlib(compressor) => compressor.deflate_compress(block, target).ok(),
-            // Snappy wants room for the worst case.
+            // Snappy needs room for the worst case.
             StreamState::Snappy(encoder) => encoder.compress_vec(block).ok().and_then(|bytes| {
                 target.get_mut(..bytes.len())?.copy_from_slice(&bytes);
                 Some(bytes.len())
@@ -108,7 +108,7 @@ impl Compressor {
     }
 }
 
-/// Takes the bytes of a stream.
+/// Compresses the bytes of a stream.
 #[derive(Debug)]
 pub struct StreamWriter {
     compressor: Compressor,
@@ -161,7 +161,8 @@ impl StreamWriter {
         }
     }
 
-    /// Where the next byte will be: the chunk's place and the place in it, or one number if there are no chunks.
+    /// Appends the position of the next byte: that of its chunk and its place in the chunk, or one number without
+    /// chunks.
     pub fn position(&self, out: &mut Vec<u64>) {
         let (done, block) = (self.done.len() as u64, self.block.len() as u64);
         match self.compressor.is_none() {
@@ -170,12 +171,12 @@ impl StreamWriter {
         }
     }
 
-    /// Bytes held.
+    /// The number of bytes in memory.
     pub fn held(&self) -> usize {
         self.done.len() + self.block.len()
     }
 
-    /// The stream's bytes; it is empty then.
+    /// Returns the stream's bytes and empties the stream.
     pub fn take(&mut self) -> Vec<u8> {
         self.end_block();
         std::mem::take(&mut self.done)

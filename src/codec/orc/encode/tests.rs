@@ -14,7 +14,7 @@ fn stream(bytes: Vec<u8>, compressor: &Compressor) -> Stream {
     stream_from(bytes, compressor, &mut [0, 0].into_iter())
 }
 
-/// The rest of a stream after a position. It takes those numbers of the position that belong to the stream.
+/// The rest of a stream after a position. Consumes the numbers of the position that belong to the stream.
 fn stream_from(bytes: Vec<u8>, compressor: &Compressor, position: &mut impl Iterator<Item = u64>) -> Stream {
     let (length, start) = (bytes.len(), position.next().unwrap() as usize);
     let mut stream = Stream::new(Arc::new(bytes), start, length, compressor.compression());
@@ -24,7 +24,7 @@ fn stream_from(bytes: Vec<u8>, compressor: &Compressor, position: &mut impl Iter
     stream
 }
 
-/// Parts of every shape that runs have.
+/// Parts of every shape of runs.
 fn numbers() -> impl Strategy<Value = Vec<i64>> {
     let part = prop_oneof![
         (any::<i64>(), 1usize..40).prop_map(|(v, n)| vec![v; n]),
@@ -67,7 +67,7 @@ proptest! {
         prop_assert_eq!(writer.held(), 0);
     }
 
-    /// Readers that jump to a position find what was put in after it.
+    /// Readers that jump to a position find the values that were written after it.
     #[test]
     fn positions_lead_to_what_follows(values in numbers(), at in any::<prop::sample::Index>(), codec in codec()) {
         let compressor = Compressor::new(codec, false).unwrap();
@@ -116,7 +116,7 @@ proptest! {
     }
 }
 
-/// Values of the specification's examples are encoded to its bytes, where runs are chosen alike.
+/// Values of the specification's examples are encoded to its bytes, where the choice of runs is the same.
 #[test]
 fn examples() {
     let compressor = Compressor::new(OrcCodec::None, false).unwrap();
@@ -132,7 +132,7 @@ fn examples() {
     assert_eq!(encode(&[5; 300]), [0xc1, 0x2b, 5, 0]);
 }
 
-/// Blocks of every size around the limit, and what cannot be compressed.
+/// Blocks of every size around the limit, and blocks that cannot be compressed.
 #[test]
 fn bytes_come_back() {
     let noise: Vec<u8> = (0u64..1 << 20).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();

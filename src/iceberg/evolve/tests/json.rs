@@ -1,7 +1,7 @@
-//! Evolutions as JSON, which is the shortest way to write the cases down.
+//! Evolutions as JSON, which is the shortest form for the cases.
 //!
-//! A list of objects, each with `change` for its kind. Operations of an update have `do` for theirs. A column's path
-//! is a list of names or one dotted text; a type is a text or the specification's JSON.
+//! A list of objects, each with `change` for its kind. Operations of an update have `do` for their kind. A column's
+//! path is a list of names or one dotted text. A type is a text or the specification's JSON.
 
 use serde_json::Value as Json;
 
@@ -21,14 +21,14 @@ use crate::types::type_text::parse_type;
 /// Reads a list of evolutions.
 ///
 /// # Errors
-/// `InvalidInput` if the text is not that.
+/// `InvalidInput` if the text has another form.
 pub(super) fn parse_evolutions(text: &str) -> Result<Vec<Evolution>> {
     let json: Json = serde_json::from_str(text).map_err(|e| Error::invalid("a change is not JSON").because(e))?;
     let list = json.as_array().ok_or_else(|| Error::invalid("changes must be a list"))?;
     list.iter().map(|json| evolution(&Object(json))).collect()
 }
 
-/// An object whose members are asked for by name; null is absent.
+/// An object with members that are read by name. Null counts as absent.
 struct Object<'a>(&'a Json);
 
 impl<'a> Object<'a> {

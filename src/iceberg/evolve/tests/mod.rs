@@ -1,4 +1,4 @@
-//! The rules of evolution, case by case. What is expected is what the specification says and Java Iceberg 1.12 does.
+//! The rules of evolution, case by case. The expected results are those of the specification and of Java Iceberg 1.12.
 
 mod json;
 mod partitions;
@@ -24,8 +24,8 @@ use json::parse_evolutions;
 
 const NOW: i64 = 1_700_000_000_000;
 
-/// A table with columns of every shape, ids as Java gives them:
-/// id 1, data 2, dt 3, p 4 (lat 9, long 10), l 5 (element 11: k 12), m 6 (key 13: a 15, value 14: v 16), d 7, f 8.
+/// A table with columns of every shape. The ids are those that Java gives: id 1, data 2, dt 3, p 4 (lat 9, long 10), l
+/// 5 (element 11: k 12), m 6 (key 13: a 15, value 14: v 16), d 7, f 8.
 fn table(version: u8, partition_by: &[&str], sort_by: &[&str]) -> TableMetadata {
     let field = |id: i32, name: &str, required: bool, ty: Json| json!({"id": id, "name": name, "required": required, "type": ty});
     let of = |fields: Json| json!({"type": "struct", "fields": fields});
@@ -51,7 +51,7 @@ fn table(version: u8, partition_by: &[&str], sort_by: &[&str]) -> TableMetadata 
 fn evolve(base: &TableMetadata, changes: Json) -> Result<TableMetadata> {
     let next = apply(base, &parse_evolutions(&changes.to_string())?, NOW + 1)?;
     assert_eq!(parse_metadata(&encode_metadata(&next)).unwrap(), next);
-    // Which checks that the updates lead there too.
+    // Also checks that the updates give the same result.
     Ok(MetadataCommit::between(base, next).next)
 }
 

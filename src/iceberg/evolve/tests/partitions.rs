@@ -63,7 +63,7 @@ fn version_1_keeps_the_places_of_removed_fields() {
     let base = table(1, &["id", "bucket(4, data)"], &[]);
     let next = evolve(&base, update(json!([remove("id"), add("day(dt)")]))).unwrap();
     assert_eq!(fields(&next), ["1000 id void(1)", "1001 data_bucket bucket[4](2)", "1002 dt_day day(3)"]);
-    // The void field makes way for one of its name.
+    // The void field is renamed for a new field of its name.
     let restored = evolve(&next, update(json!([add("id")]))).unwrap();
     assert_eq!(fields(&restored)[0], "1000 id_1000 void(1)");
     assert_eq!(fields(&restored)[3], "1003 id identity(1)");
@@ -80,10 +80,10 @@ fn version_2_drops_fields_and_gives_their_ids_back() {
     let restored = evolve(&next, update(json!([add("id"), remove("dt_day")]))).unwrap();
     assert_eq!(fields(&restored), ["1001 data_bucket bucket[4](2)", "1000 id identity(1)"]);
     assert_eq!((restored.default_spec_id, restored.last_partition_id), (2, 1002));
-    // Under another name it is another field, unless an older spec knew it under that one.
+    // Under another name it is another field, unless an older spec had it under that name.
     let named = evolve(&next, update(json!([{"do": "add", "source": "id", "name": "key"}]))).unwrap();
     assert_eq!(fields(&named)[2], "1003 key identity(1)");
-    // The very spec of before is that spec.
+    // A spec that the table had before is used again.
     let before =
         evolve(&next, update(json!([remove("dt_day"), remove("data_bucket"), add("id"), add("bucket(4, data)")])))
             .unwrap();

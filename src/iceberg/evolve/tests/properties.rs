@@ -87,7 +87,7 @@ fn name_mappings_get_new_names_and_keep_old_ones() {
         {"field-id": 20, "names": ["id"], "fields": [{"field-id": 21, "names": ["a"]}]},
     ]);
     assert_eq!(got, want);
-    // As with the reference, a mapping that can't be read stands in the way of nothing.
+    // An unreadable mapping prevents no change, as in the reference.
     let broken = evolve(&table(2, &[], &[]), set("no mapping".into())).unwrap();
     assert_eq!(evolve(&broken, update).unwrap().properties[MAPPING], "no mapping");
 }

@@ -49,7 +49,7 @@ fn references_are_made_moved_and_dropped() {
     assert_eq!(next.refs["old"], SnapshotRef { max_ref_age_ms: Some(5), ..SnapshotRef::new(1, RefKind::Tag) });
     let dev = &next.refs["dev"];
     assert_eq!((dev.kind, dev.min_snapshots_to_keep, dev.max_snapshot_age_ms), (RefKind::Branch, Some(2), Some(7)));
-    // Retention stays where it is not said.
+    // Retention that is not given stays.
     let kept = evolve(&next, json!([{"change": "set-retention", "name": "dev", "max-ref-age-ms": 9}, {"change": "replace-ref", "name": "dev", "snapshot_id": 1}])).unwrap();
     assert_eq!(
         (kept.refs["dev"].min_snapshots_to_keep, kept.refs["dev"].max_ref_age_ms, at(&kept, "dev")),

@@ -66,7 +66,7 @@ fn additions_that_clash_are_refused() {
     let upper = json!([{"change": "update-schema", "case-sensitive": false, "operations": [{"do": "add", "path": "ID", "type": "int"}]}]);
     assert!(refused(&base, upper).contains("already"));
     assert_eq!(names(&evolve(&base, add(json!("ID"))).unwrap()).last().unwrap(), "ID");
-    // A name freed by a drop in the same update is free; the new column is another one.
+    // A name freed by a drop in the same update is free. The new column is another one.
     let operations = json!([{"do": "drop", "path": "data"}, {"do": "add", "path": "data", "type": "int"}]);
     let next = evolve(&base, update(operations)).unwrap();
     assert_eq!(id_of(&next, "data"), Some(17));
@@ -187,7 +187,7 @@ fn renames_keep_ids_and_merge_with_other_changes() {
     {
         refused(&base, update(json!([{"do": "rename", "path": path, "name": name}])));
     }
-    // Names can be swapped, since they are those from before the update.
+    // Names can be swapped, since operations use the names from before the update.
     let swap = json!([{"do": "rename", "path": "id", "name": "data"}, {"do": "rename", "path": "data", "name": "id"}]);
     assert_eq!(names(&evolve(&base, update(swap)).unwrap())[..2], ["data", "id"]);
 }
@@ -349,7 +349,7 @@ fn identifier_fields_follow_the_specification_s_rules() {
     }
     let known = evolve(&base, update(json!([identify(json!(["id"]))]))).unwrap();
     assert_eq!((known.schema().unwrap().identifier_field_ids.clone(), known.current_schema_id), (vec![1], 1));
-    // A rename keeps them; a drop and a null do not go with them.
+    // A rename keeps the identifier fields. An identifier field can't be dropped or become optional.
     let renamed = evolve(&known, update(json!([{"do": "rename", "path": "id", "name": "key"}]))).unwrap();
     assert_eq!(renamed.schema().unwrap().identifier_field_ids, [1]);
     assert!(refused(&known, update(json!([{"do": "drop", "path": "id"}]))).contains("identifier"));
@@ -358,7 +358,7 @@ fn identifier_fields_follow_the_specification_s_rules() {
     );
     let dropped = evolve(&known, update(json!([identify(json!([])), {"do": "drop", "path": "id"}]))).unwrap();
     assert!(dropped.schema().unwrap().identifier_field_ids.is_empty());
-    // Of the update's own columns, by new and by old names.
+    // Identifier fields may be the update's own columns, by new and by old names.
     let added = json!([{"do": "add", "path": "k", "type": "long", "required": true}, {"do": "rename", "path": "id", "name": "key"}, identify(json!(["k", "key", "id"]))]);
     assert_eq!(evolve(&base, incompatible(added)).unwrap().schema().unwrap().identifier_field_ids, [17, 1]);
 }
@@ -403,7 +403,7 @@ fn equal_schemas_are_used_again() {
     let there = evolve(&base, update(json!([{"do": "rename", "path": "data", "name": "x"}]))).unwrap();
     let back = evolve(&there, update(json!([{"do": "rename", "path": "x", "name": "data"}]))).unwrap();
     assert_eq!((there.current_schema_id, back.current_schema_id, back.schemas.len()), (1, 0, 2));
-    // A column that comes back under its old name is new.
+    // A column that is added under the name of a dropped one is new.
     let dropped = evolve(&base, update(json!([{"do": "drop", "path": "data"}]))).unwrap();
     let restored =
         evolve(&dropped, update(json!([{"do": "add", "path": "data", "type": "string", "after": "id"}]))).unwrap();

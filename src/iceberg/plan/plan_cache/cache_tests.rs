@@ -1,4 +1,4 @@
-//! Section by section; whole plans are compared in `tests/python/test_plan_cache.py`.
+//! Tests of single sections. `tests/python/test_plan_cache.py` compares whole plans.
 
 use proptest::prelude::*;
 
@@ -221,7 +221,7 @@ fn a_plan_that_nobody_ends_keeps_the_bound_too() {
     let at = partition(&spec, &schema, &[]);
     for i in 0..8 {
         let entry = added(data_file(&format!("f{i}"), &at), 1);
-        // Manifests of such a length that each is read in a wave of its own.
+        // Manifests that are long enough for a wave each.
         table.add(ManifestContent::Data, &schema, 0, &[entry]).length_bytes = 1 << 30;
     }
     table.write_list(2);

@@ -273,7 +273,7 @@ impl CachedSections {
         }
     }
 
-    /// Reads what [`CachedSections::encode`] wrote.
+    /// Reads the bytes that [`CachedSections::encode`] wrote.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes have another form.

@@ -3,7 +3,7 @@
 //! The time does not depend on the size of the table. An equality delete applies to earlier commits, in the partition
 //! that it is written to. One of an unpartitioned spec applies to the whole table. The keys are written for every spec
 //! that data files have, where the key tells the partition. Otherwise they are written once for the whole table. So all
-//! rows with a key are deleted, whatever specs the table has had.
+//! rows with a key are deleted, under all specs that the table has had.
 //!
 //! Source: Iceberg specification, "Equality Delete Files" and "Scan Planning".
 
@@ -34,8 +34,8 @@ use crate::types::{Field, PartitionSpec, Transform};
 /// ordinary key without `insert`, and refused with it.
 ///
 /// # Errors
-/// `Unsupported` for version 1, members of structs and types that can't be keys; `InvalidInput` for unknown columns and
-/// for keys that don't tell the partition of rows. For rows to insert, also for null keys and repeated keys.
+/// `Unsupported` for version 1, members of structs and types that can't be keys. `InvalidInput` for unknown columns
+/// and for keys that don't tell the partition of rows. For rows to insert, also for null keys and repeated keys.
 pub(crate) fn by_key(view: &View, rows: RowReader, on: &[String], insert: bool, task: u64) -> Result<Delta> {
     DeleteForm::of_version(view.table.format_version())?;
     let keys = KeyColumns::new(view.table.schema(), on)?;
@@ -61,13 +61,13 @@ pub(crate) fn by_key(view: &View, rows: RowReader, on: &[String], insert: bool, 
 /// The specs that equality deletes are written for.
 struct DeleteSpecs {
     written: Vec<Arc<PartitionSpec>>,
-    /// Those whose data files they reach; `None` if all.
+    /// The specs whose data files the deletes apply to; `None` if all.
     only: Option<BTreeSet<i32>>,
 }
 
 impl DeleteSpecs {
-    /// The specs whose equality deletes apply to all rows with such keys: those of data files, and the current one,
-    /// since other writers may append meanwhile.
+    /// Returns specs whose equality deletes together apply to all rows with such keys. These are the specs of data
+    /// files, and the current spec, since other writers may append meanwhile.
     fn reached(view: &View, keys: &[Field]) -> Result<DeleteSpecs> {
         let metadata = &view.table.inner.metadata;
         let mut ids = specs_with_data(view)?;

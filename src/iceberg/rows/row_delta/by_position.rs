@@ -28,8 +28,8 @@ const NAMES: [[&str; 2]; 2] = [["file_path", "pos"], ["_file", "_pos"]];
 /// Deletes the rows that `rows` name by their data file and position.
 ///
 /// # Errors
-/// `Unsupported` for version 1, and (version 3) for a data file that is listed twice with different deletes;
-/// `InvalidInput` for other columns, positions beyond the end of a file, and files that the table never had;
+/// `Unsupported` for version 1, and (version 3) for a data file that is listed twice with different deletes.
+/// `InvalidInput` for other columns, positions beyond the end of a file, and files that the table never had.
 /// `CommitConflict` for files that it no longer has.
 pub(crate) fn by_position(view: &View, rows: RowReader) -> Result<Delta> {
     let form = DeleteForm::of_version(view.table.format_version())?;
