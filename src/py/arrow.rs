@@ -41,8 +41,30 @@ fn from_arrow(error: ArrowError) -> Error {
     Error::invalid("the Arrow data can't be used").because(error)
 }
 
+/// Checks that all names can be passed to other libraries, whose texts end with NUL.
+///
+/// # Errors
+/// `Unsupported` for a name with a NUL character.
+fn check_names(fields: &Fields) -> Result<()> {
+    fields.iter().try_for_each(|field| {
+        if field.name().contains('\0') {
+            return Err(Error::unsupported("a column's name has a NUL character, which Arrow can't pass on")
+                .with("column", field.name().escape_default())
+                .hint("Rename the column, or select others"));
+        }
+        match field.data_type() {
+            DataType::Struct(fields) => check_names(fields),
+            DataType::List(item) | DataType::LargeList(item) | DataType::Map(item, _) => {
+                check_names(&Fields::from(vec![item.clone()]))
+            }
+            _ => Ok(()),
+        }
+    })
+}
+
 /// A schema capsule.
 pub(super) fn schema_capsule<'py>(py: Python<'py>, schema: &ArrowSchema) -> PyResult<Bound<'py, PyCapsule>> {
+    check_names(schema.fields()).map_err(|e| to_exception(py, &e))?;
     let exported = FFI_ArrowSchema::try_from(schema).map_err(|e| to_exception(py, &from_arrow(e)))?;
     PyCapsule::new_with_value(py, exported, SCHEMA)
 }
@@ -69,6 +91,7 @@ fn consumed(what: &str) -> Error {
 }
 
 fn stream_capsule(py: Python<'_>, reader: Reader) -> PyResult<Bound<'_, PyCapsule>> {
+    check_names(reader.schema().fields()).map_err(|e| to_exception(py, &e))?;
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
 }
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from rest_cases import ids
 
 
 @dataclass
@@ -103,6 +102,10 @@ def newest(site: Site, tmp_path: pathlib.Path) -> str:
     return f"{site.url}/{file.relative_to(tmp_path / 'wh').as_posix()}"
 
 
+def ids(table: fz.Table) -> list[int]:
+    return sorted(table.scan().to_arrow()["id"].to_pylist())
+
+
 def test_tables_are_read(site: Site, tmp_path: pathlib.Path) -> None:
     table = fz.open_table(newest(site, tmp_path), moved=True)
     assert table.scan("id = 1").to_arrow()["text"].to_pylist() == ["one"]
@@ -121,7 +124,8 @@ def test_few_bytes_are_asked_for(site: Site, tmp_path: pathlib.Path) -> None:
 
 def test_servers_without_ranges(site: Site, tmp_path: pathlib.Path) -> None:
     site.has_ranges = False
-    assert len(ids(fz.open_table(newest(site, tmp_path), moved=True))) == 50_001
+    with pytest.raises(fz.UnsupportedError, match=r"Range request not supported"):
+        ids(fz.open_table(newest(site, tmp_path), moved=True))
 
 
 def test_failures_are_retried(site: Site, tmp_path: pathlib.Path) -> None:
@@ -131,9 +135,9 @@ def test_failures_are_retried(site: Site, tmp_path: pathlib.Path) -> None:
 
 def test_nothing_is_written(site: Site, tmp_path: pathlib.Path) -> None:
     table = fz.open_table(newest(site, tmp_path), moved=True)
-    with pytest.raises(fz.UnsupportedError, match="HTTP"):
+    with pytest.raises(fz.InvalidInputError, match="read-only"):
         table.append(pa.table({"id": pa.array([3], pa.int64()), "text": ["three"]}))
-    with pytest.raises(fz.UnsupportedError, match="HTTP"):
+    with pytest.raises(fz.UnsupportedError, match="can only be read"):
         fz.catalog("c", type="filesystem", warehouse=site.url).create_namespace("db")
     assert {method for method, _, _ in site.requests} <= {"GET", "HEAD"}
 

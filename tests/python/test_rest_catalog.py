@@ -6,7 +6,6 @@ import datetime as dt
 import pathlib
 import pickle
 import threading
-import time
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -198,28 +197,6 @@ def test_a_table_that_was_replaced_is_not_committed_to(catalog: fz.Catalog) -> N
         table.append(one(1))
 
 
-def test_several_tables_commit_at_once(server: RestServer, catalog: fz.Catalog) -> None:
-    left, right = (catalog.create_table(f"db.{name}", SCHEMA) for name in ("left", "right"))
-    with catalog.transaction() as tx:
-        tx.table("db.left").append(one(1))
-        tx.table("db.right").append(one(2))
-        assert (ids(left), ids(right)) == ([], [])
-    assert (ids(left), ids(right)) == ([1], [2])
-    assert server.counts()["commitTransaction"] == 1
-    assert "updateTable" not in server.counts()
-
-
-def test_several_tables_or_none(catalog: fz.Catalog) -> None:
-    left, right = (catalog.create_table(f"db.{name}", SCHEMA).append(one(0)) for name in ("left", "right"))
-    tx = catalog.transaction()
-    tx.table("db.left").append(one(1))
-    tx.table("db.right").delete("id = 0")
-    right.delete("id = 0")
-    with pytest.raises(fz.CommitConflictError):
-        tx.commit()
-    assert (ids(left), ids(right)) == ([0], [])
-
-
 def test_a_name_is_enough(server: RestServer, catalog: fz.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog.create_table("db.t", SCHEMA).append(one(5))
     monkeypatch.setenv("PYICEBERG_CATALOG__PROD__TYPE", "rest")
@@ -300,15 +277,3 @@ def test_commits_say_what_they_require(server: RestServer, catalog: fz.Catalog) 
     body = asked(server, "updateTable")[-1].body
     assert {requirement["type"] for requirement in body["requirements"]} == {"assert-table-uuid"}
     assert [update["action"] for update in body["updates"]] == ["set-properties"]
-
-
-def test_metrics_are_reported(server: RestServer, catalog: fz.Catalog) -> None:
-    table = catalog.create_table("db.t", SCHEMA).append(one(1))
-    table.scan("id > 0").to_arrow()
-    end = time.monotonic() + 10
-    while len(server.service.reports) < 2 and time.monotonic() < end:
-        time.sleep(0.05)
-    kinds = [report["report-type"] for report in server.service.reports]
-    assert sorted(kinds) == ["commit-report", "scan-report"]
-    scan = next(report for report in server.service.reports if report["report-type"] == "scan-report")
-    assert (scan["table-name"], scan["projected-field-names"]) == ("prod.db.t", ["id"])

@@ -179,13 +179,3 @@ def test_a_decoy_of_a_signer_is_not_asked(server: RestServer, gate: Gate) -> Non
     server.switches.change({"vending": Vending(), "decoy_signer": True, "unknown_config_keys": True})
     assert ids(prepared(server).append(one(1))) == [1]
     assert asked(server, "signRequest") == []
-
-
-def test_keys_of_a_plan(server: RestServer, gate: Gate) -> None:
-    server.switches.change({"vending": Vending(), "planning_mode": "server"})
-    table = prepared(server).append(one(1))
-    server.switches.vending = Vending(seconds=4)
-    loaded = opened(server).load_table("db.t")
-    assert loaded.scan().to_arrow().num_rows == 1
-    assert asked(server, "planTableScan")
-    assert ids(table) == [1]

@@ -149,28 +149,6 @@ def test_row_changes_of_four_writers(server: RestServer, kind: str, when: str) -
             assert row not in found
 
 
-@pytest.mark.parametrize("when", WHENS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_transactions_over_tables_of_four_writers(server: RestServer, kind: str, when: str) -> None:
-    catalog = opened(server)
-    catalog.create_namespace("db")
-    for name in ("t", "u"):
-        catalog.create_table(f"db.{name}", SCHEMA, properties={"commit.retry.num-retries": "50"})
-    faults = [server.fault("commitTransaction", kind, when, nth=nth, seconds=SECONDS) for nth in (2, 5, 6)]
-    catalogs = {thread: opened(server, f"x{thread}") for thread in range(WRITERS)}
-
-    def both(table: fz.Table, row: int) -> fz.Table:
-        with catalogs[row // 100].transaction() as tx:
-            tx.table("db.t").append(one(row))
-            tx.table("db.u").append(one(row))
-        return table.refresh()
-
-    outcome = race(server, both)
-    assert sum(fault.done for fault in faults) >= 1
-    check(server, outcome, set())
-    assert committed(server, "t") == committed(server, "u")
-
-
 # ---------------------------------------------------------------- one after the other
 
 
@@ -248,12 +226,6 @@ MUTATIONS = {
             lambda c: c.table_exists("db.r"),
         ),
         Mutation(
-            "unregisterTable",
-            _table,
-            lambda c: c.unregister_table("db.t"),
-            lambda c: not c.table_exists("db.t"),
-        ),
-        Mutation(
             "createView",
             lambda c: None,
             _view,
@@ -298,6 +270,7 @@ def test_what_is_said_is_so(server: RestServer, operation: str, when: str, kind:
     mutation = MUTATIONS[operation]
     mutation.prepare(catalog)
     before = {p for p in pathlib.Path(server.service.warehouse).rglob("*") if p.is_file()}
+    earlier = len(asked(server, operation))
     server.fault(operation, kind, when, seconds=SECONDS)
     error: fz.FrazilError | None = None
     try:
@@ -310,9 +283,11 @@ def test_what_is_said_is_so(server: RestServer, operation: str, when: str, kind:
     elif not isinstance(error, fz.CommitStateUnknownError):
         assert not is_done, f"it was done, but the error does not say so: {error!r}"
     assert not isinstance(error, fz.InternalError)
-    attempts = asked(server, operation)
+    attempts = asked(server, operation)[earlier:]
     if keys == "plain":
-        assert len(attempts) <= 1 + (operation in ("createNamespace", "createTable")), "a mutation is sent once"
+        # A commit that was certainly refused is a new commit on the newest version.
+        retried = operation == "updateTable" and kind in ("409", "429")
+        assert len(attempts) <= 1 + retried, "a mutation is sent once"
     else:
         assert len({request.headers.get("idempotency-key") for request in attempts[-2:]}) == 1
     # Nothing was deleted, whatever was answered.
@@ -371,7 +346,7 @@ def test_a_recheck_that_fails_too(server: RestServer) -> None:
     catalog.create_namespace("db")
     table = catalog.create_table("db.t", SCHEMA)
     server.fault("updateTable", "502", "after")
-    server.fault("loadTable", "503", times=50)
+    server.fault("loadTable", "503", nth=2, times=50)
     with pytest.raises(fz.CommitStateUnknownError) as raised:
         table.append(one(1))
     server.service.faults.clear()

@@ -78,6 +78,7 @@ def rest(folder: Path, uri: str | None = None, **switches: str) -> Server:
         "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
         "uri": uri or f"jdbc:sqlite:{folder}/rest.db",
         "jdbc.schema-version": "V1",
+        "jdbc.strict-mode": "true",
         "warehouse": f"file://{warehouse}",
         **switches,
     }

@@ -48,7 +48,13 @@ pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata>
         return Ok(found(location.to_owned()));
     }
     let folder = join(location, METADATA_FOLDER);
-    newest(store, &folder)?.map(found).ok_or_else(|| no_table(store, location))
+    match newest(store, &folder) {
+        // A store without listings can't have looked for a folder of this name.
+        Err(e) if e.kind() == ErrorKind::Unsupported && name.ends_with(".json") => {
+            Err(Error::not_found("there is no metadata file").with("path", location).because(e))
+        }
+        newest => newest?.map(found).ok_or_else(|| no_table(store, location)),
+    }
 }
 
 fn found(metadata_location: String) -> FoundMetadata {

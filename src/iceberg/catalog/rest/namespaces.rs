@@ -64,7 +64,7 @@ impl RestServer {
         let endpoint = Endpoint::DropNamespace;
         let request = self.request(endpoint, RouteTarget::Namespace(namespace), &[])?;
         match self.change("drop the namespace", endpoint, &request) {
-            ChangeVerdict::InTheWay(e) => Err(not_empty(namespace, e)),
+            ChangeVerdict::InTheWay(e) if e.kind() != ErrorKind::CommitConflict => Err(not_empty(namespace, e)),
             ChangeVerdict::Refused(said, e) if said.is("namespacenotempty") => Err(not_empty(namespace, e)),
             verdict => verdict.settled(|| Ok(!self.has_namespace(namespace)?)).map(drop),
         }

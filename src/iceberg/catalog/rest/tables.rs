@@ -7,7 +7,7 @@ use super::endpoints::Endpoint;
 use super::names::RouteTarget;
 use super::server::RestServer;
 use super::verdict::{ChangeVerdict, unknown};
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::spec::metadata::TableMetadata;
@@ -118,8 +118,9 @@ impl RestServer {
                 Err(e) => e,
             },
             ChangeVerdict::Unknown(e) => e,
-            ChangeVerdict::Refused(_, e) | ChangeVerdict::InTheWay(e) => return Err(e),
-            ChangeVerdict::Later(e, _) => {
+            ChangeVerdict::InTheWay(e) if e.kind() != ErrorKind::CommitConflict => return Err(e),
+            ChangeVerdict::Refused(_, e) => return Err(e),
+            ChangeVerdict::InTheWay(e) | ChangeVerdict::Later(e, _) => {
                 return match self.load_table(ident, None) {
                     Ok(LoadedTable::Table(table)) if is_like(&table.metadata, &commit.next) => Ok(*table),
                     _ => Err(e),

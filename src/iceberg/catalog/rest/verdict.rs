@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::errors::ServerError;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::store::http::HttpAnswer;
 
 /// What became of a change that was sent.
@@ -30,6 +30,11 @@ impl ChangeVerdict {
     pub(super) fn settled(self, is_done: impl FnOnce() -> Result<bool>) -> Result<Option<HttpAnswer>> {
         match self {
             ChangeVerdict::Done(answer) => Ok(Some(answer)),
+            // A conflict may be one with the change itself, which a proxy sent twice.
+            ChangeVerdict::InTheWay(e) if e.kind() == ErrorKind::CommitConflict => match is_done() {
+                Ok(true) => Ok(None),
+                _ => Err(e),
+            },
             ChangeVerdict::Refused(_, e) | ChangeVerdict::InTheWay(e) => Err(e),
             ChangeVerdict::Later(e, _) => match is_done() {
                 Ok(true) => Ok(None),
