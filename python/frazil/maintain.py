@@ -413,15 +413,15 @@ class Maintain:
                 zorder_var_length_contribution=zorder_var_length_contribution,
             ),
             filter=None if where is None else str(where),
-            rules=RewriteRules(
+            rules=_rewrite_rules(
                 target_file_size_bytes=target_file_size_bytes,
                 min_file_size_bytes=min_file_size_bytes,
                 max_file_size_bytes=max_file_size_bytes,
-                min_input_files=arguments.count("min_input_files", min_input_files),
+                min_input_files=min_input_files,
                 delete_file_threshold=delete_file_threshold,
                 delete_ratio_threshold=delete_ratio_threshold,
                 rewrite_all=rewrite_all,
-                max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
+                max_group_size_bytes=max_group_size_bytes,
             ),
             max_commits=max_commits,
             max_failed_commits=max_failed_commits,
@@ -513,13 +513,13 @@ class Maintain:
         """
         action = Maintenance.RewritePositionDeletes(
             filter=None if where is None else str(where),
-            rules=RewriteRules(
+            rules=_rewrite_rules(
                 target_file_size_bytes=target_file_size_bytes,
                 min_file_size_bytes=min_file_size_bytes,
                 max_file_size_bytes=max_file_size_bytes,
-                min_input_files=arguments.count("min_input_files", min_input_files),
+                min_input_files=min_input_files,
                 rewrite_all=rewrite_all,
-                max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
+                max_group_size_bytes=max_group_size_bytes,
             ),
             dry_run=dry_run,
             branch=branch,
@@ -636,6 +636,30 @@ class Maintain:
         )
         self._table._core, done = self._table._core.maintain(action)
         return None if done is None else result(PartitionStatistics, done)
+
+
+def _rewrite_rules(
+    *,
+    target_file_size_bytes: int | None,
+    min_file_size_bytes: int | None,
+    max_file_size_bytes: int | None,
+    min_input_files: int,
+    rewrite_all: bool,
+    max_group_size_bytes: int,
+    delete_file_threshold: int | None = None,
+    delete_ratio_threshold: float | None = None,
+) -> RewriteRules:
+    """Says which files are rewritten, after a check of the counts."""
+    return RewriteRules(
+        target_file_size_bytes=target_file_size_bytes,
+        min_file_size_bytes=min_file_size_bytes,
+        max_file_size_bytes=max_file_size_bytes,
+        min_input_files=arguments.count("min_input_files", min_input_files),
+        delete_file_threshold=delete_file_threshold,
+        delete_ratio_threshold=delete_ratio_threshold,
+        rewrite_all=rewrite_all,
+        max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
+    )
 
 
 def _refuse_table_options(strategy: str | None, options: Mapping[str, object] | None) -> None:

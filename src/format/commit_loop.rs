@@ -116,7 +116,7 @@ pub trait CommitAttempt {
     ///
     /// # Errors
     /// Errors of the store.
-    fn went_through(&mut self, newest: &Self::Base, base: &Self::Base, next: &Self::Next) -> Result<bool>;
+    fn was_published(&mut self, newest: &Self::Base, base: &Self::Base, next: &Self::Next) -> Result<bool>;
 
     /// The result for a version that contains the commit.
     ///
@@ -174,7 +174,7 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOu
             Err(e) => e,
         };
         let certain = attempts.is_certain(&error);
-        let found = attempts.newest().and_then(|newest| Ok((attempts.went_through(&newest, &base, &next)?, newest)));
+        let found = attempts.newest().and_then(|newest| Ok((attempts.was_published(&newest, &base, &next)?, newest)));
         base = match found {
             // The version was published although the reply was an error.
             Ok((true, newest)) => return reopened(attempts, newest),

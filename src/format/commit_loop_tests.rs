@@ -39,7 +39,7 @@ impl CommitAttempt for Unlucky {
         Err(Error::conflict("another writer was first"))
     }
 
-    fn went_through(&mut self, _: &(), _: &(), _: &()) -> Result<bool> {
+    fn was_published(&mut self, _: &(), _: &(), _: &()) -> Result<bool> {
         Ok(false)
     }
 

@@ -224,7 +224,7 @@ fn tried_with_one_snapshot(table: &IcebergTable, changes: &mut Vec<Box<dyn Table
 
 fn tried(table: &IcebergTable, changes: &mut [Box<dyn TableChange>]) -> IcebergOutcome {
     match policy_of(table, changes) {
-        Ok(policy) => commit_loop::run(&mut ChangeAttempts { table, changes, ended: Ended::Open }, &policy),
+        Ok(policy) => commit_loop::run(&mut ChangeAttempt { table, changes, ended: Ended::Open }, &policy),
         Err(e) => IcebergOutcome::Failed(e),
     }
 }
@@ -275,8 +275,8 @@ fn policy_of(table: &IcebergTable, changes: &[Box<dyn TableChange>]) -> Result<R
     }
 }
 
-/// The attempts to make changes.
-struct ChangeAttempts<'a> {
+/// An attempt to make changes.
+struct ChangeAttempt<'a> {
     table: &'a IcebergTable,
     changes: &'a mut [Box<dyn TableChange>],
     /// How the last publication ended.
@@ -294,7 +294,7 @@ enum Ended {
     Disputed,
 }
 
-impl CommitAttempt for ChangeAttempts<'_> {
+impl CommitAttempt for ChangeAttempt<'_> {
     type Base = TableVersion;
     type Next = MetadataCommit;
     type Done = IcebergTable;
@@ -332,7 +332,7 @@ impl CommitAttempt for ChangeAttempts<'_> {
         }
     }
 
-    fn went_through(&mut self, newest: &TableVersion, base: &TableVersion, commit: &MetadataCommit) -> Result<bool> {
+    fn was_published(&mut self, newest: &TableVersion, base: &TableVersion, commit: &MetadataCommit) -> Result<bool> {
         let marked = self.changes.iter().any(|c| c.is_marked_in(&newest.metadata));
         if self.ended == Ended::Disputed {
             // A commit that was built on the other file may still come.

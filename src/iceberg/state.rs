@@ -10,7 +10,7 @@ use crate::format::table_format::{Behaviour, TableFormat};
 use crate::format::task::WrittenAt;
 use crate::iceberg::catalog::interface::OpenedTable;
 use crate::iceberg::catalog::metadata_files::{self, FoundMetadata};
-use crate::iceberg::catalog::metadata_pointer::{FolderVersions, MetadataPointer, TableVersion};
+use crate::iceberg::catalog::metadata_pointer::{FolderPointer, MetadataPointer, TableVersion};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::{self, Location, Store, location};
@@ -101,7 +101,7 @@ impl IcebergTable {
         storage_options: BTreeMap<String, String>,
         moved: bool,
     ) -> Result<IcebergTable> {
-        let versions = Arc::new(FolderVersions::of(store.clone(), &found.metadata_location));
+        let versions = Arc::new(FolderPointer::of(store.clone(), &found.metadata_location));
         IcebergTable::build(store, versions, metadata, found, storage_options, moved)
     }
 

@@ -20,6 +20,21 @@ pub fn scheme(location: &str) -> Option<&str> {
     ok.then_some(scheme)
 }
 
+/// The authority and the path of a URI: `b` and `/k` of `s3://b/k`. `None` for plain paths, and without `//`.
+pub fn authority_and_path(location: &str) -> Option<(&str, &str)> {
+    let rest = location[scheme(location)?.len()..].strip_prefix("://")?;
+    Some(rest.split_at(rest.find('/').unwrap_or(rest.len())))
+}
+
+/// A location without the slashes at its end. Those of a location that is only a scheme belong to it.
+pub fn without_slashes(location: &str) -> &str {
+    let mut out = location;
+    while let Some(shorter) = out.strip_suffix('/').filter(|_| !out.ends_with("://")) {
+        out = shorter;
+    }
+    out
+}
+
 /// The local path of a plain path or a `file:` URI (`file:/a`, `file:///a`). Nothing is percent-decoded: Java records
 /// file names as they are.
 ///
@@ -32,18 +47,13 @@ pub fn local_path(location: &str) -> Result<PathBuf> {
     match scheme(location) {
         None => Ok(PathBuf::from(location)),
         Some(scheme) if is_file(scheme) => {
-            let rest = &location["file:".len()..];
-            let path = match rest.strip_prefix("//") {
-                None => rest,
-                Some(host_and_path) => {
-                    let slash = host_and_path.find('/').unwrap_or(host_and_path.len());
-                    match &host_and_path[..slash] {
-                        "" | "localhost" => &host_and_path[slash..],
-                        host => {
-                            return Err(Error::invalid(format!("the file URI names another host, '{host}'"))
-                                .with("path", location));
-                        }
-                    }
+            let path = match authority_and_path(location) {
+                None => &location["file:".len()..],
+                Some(("" | "localhost", path)) => path,
+                Some((host, _)) => {
+                    return Err(
+                        Error::invalid(format!("the file URI names another host, '{host}'")).with("path", location)
+                    );
                 }
             };
             Ok(PathBuf::from(path))
@@ -105,9 +115,8 @@ fn normalised_object(scheme: &str, location: &str) -> String {
         "s3a" | "s3n" => format!("s3{rest}"),
         "gcs" => format!("gs{rest}"),
         "abfss" | "abfs" | "wasb" | "wasbs" => {
-            let (authority, key) = rest.trim_start_matches("://").split_once('/').unwrap_or((rest, ""));
-            let authority = authority.trim_start_matches("://").replace(".blob.", ".dfs.");
-            format!("abfss://{authority}{}{key}", if key.is_empty() { "" } else { "/" })
+            let (authority, path) = authority_and_path(location).unwrap_or((rest, ""));
+            format!("abfss://{}{}", authority.replace(".blob.", ".dfs."), path.trim_end_matches('/'))
         }
         scheme => format!("{scheme}{rest}"),
     }
@@ -196,11 +205,9 @@ fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
 /// A location as scheme with authority (`None` if it has no authority), and path.
 fn divided(location: &str) -> (Option<&str>, &str) {
     let Some(scheme) = scheme(location) else { return (None, location) };
-    let rest = &location[scheme.len() + 1..];
-    let Some(rest) = rest.strip_prefix("//") else { return (None, rest) };
-    let authority = rest.find('/').unwrap_or(rest.len());
-    let place = &location[..location.len() - rest.len() + authority];
-    ((authority > 0).then_some(place), &rest[authority..])
+    let Some((authority, path)) = authority_and_path(location) else { return (None, &location[scheme.len() + 1..]) };
+    let place = &location[..location.len() - path.len()];
+    ((!authority.is_empty()).then_some(place), path)
 }
 
 /// The first name of a path, and what is behind it.

@@ -2,7 +2,7 @@
 
 use object_store::path::Path;
 
-use super::location::scheme;
+use super::location::{authority_and_path, scheme};
 use crate::error::{Error, Result};
 
 /// A kind of object store.
@@ -84,9 +84,10 @@ pub(super) struct Place {
 /// `InvalidInput` for other texts; `Unsupported` for keys that can't be requested: with empty parts, `.` or `..`.
 pub(super) fn place(uri: &str) -> Result<Place> {
     let wrong = |why: &str| Error::invalid(format!("the URI {why}")).with("path", uri);
-    let service = scheme(uri).and_then(Service::of_scheme).ok_or_else(|| wrong("is not one of an object store"))?;
-    let (scheme, rest) = uri.split_once("://").ok_or_else(|| wrong("lacks '//' after its scheme"))?;
-    let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
+    let known = scheme(uri).and_then(|scheme| Some((scheme, Service::of_scheme(scheme)?)));
+    let (scheme, service) = known.ok_or_else(|| wrong("is not one of an object store"))?;
+    let (authority, path) = authority_and_path(uri).ok_or_else(|| wrong("lacks '//' after its scheme"))?;
+    let key = path.strip_prefix('/').unwrap_or_default();
     if service == Service::Web {
         return web_place(scheme, authority, key).map_err(|e| e.with("path", uri));
     }

@@ -28,7 +28,8 @@ pub struct OpenFile<B = Vec<u8>> {
 #[derive(Debug)]
 struct KeptFile {
     blocks: Vec<OnceLock<Box<[u8]>>>,
-    asked_again: AtomicBool,
+    /// Whether a second round asks for the file.
+    is_reused: AtomicBool,
     room: Arc<CacheRoom>,
     /// The number of bytes that this file takes in the cache.
     bytes: AtomicUsize,
@@ -82,7 +83,7 @@ impl<B: AsRef<[u8]>> OpenFile<B> {
         let block = inflater.inflate(self.codec, data)?;
         if let (Some(kept), Some(place)) = (&self.kept, place)
             && self.codec != AvroCodec::Null
-            && kept.asked_again.load(Ordering::Relaxed)
+            && kept.is_reused.load(Ordering::Relaxed)
             && kept.takes(block.len())
             && place.set(block.into()).is_err()
         {
@@ -192,7 +193,7 @@ impl ManifestCache {
         let found = self.with(|files| {
             files.get_mut(path).map(|(file, last)| {
                 if *last != round {
-                    file.kept.iter().for_each(|kept| kept.asked_again.store(true, Ordering::Relaxed));
+                    file.kept.iter().for_each(|kept| kept.is_reused.store(true, Ordering::Relaxed));
                 }
                 *last = round;
                 file.clone()
@@ -205,8 +206,8 @@ impl ManifestCache {
         let size = file.bytes.len();
         if self.room.takes(size) {
             let blocks = file.blocks.iter().map(|_| OnceLock::new()).collect();
-            let asked_again = AtomicBool::new(false);
-            file.kept = Some(KeptFile { blocks, asked_again, room: self.room.clone(), bytes: AtomicUsize::new(size) });
+            let is_reused = AtomicBool::new(false);
+            file.kept = Some(KeptFile { blocks, is_reused, room: self.room.clone(), bytes: AtomicUsize::new(size) });
             let file = Arc::new(file);
             // Another thread may have been faster.
             let kept = self.with(|files| files.entry(path.into()).or_insert_with(|| (file.clone(), round)).0.clone());

@@ -57,6 +57,14 @@ pub(crate) fn arrow_field(field: &Field, path: &str) -> Result<FieldRef> {
     Ok(Arc::new(ArrowField::new(&field.name, data_type, !field.required).with_metadata(metadata)))
 }
 
+/// The members of a struct field, by position. Other fields have none.
+pub(crate) fn struct_members(field: &ArrowField) -> &[FieldRef] {
+    match field.data_type() {
+        DataType::Struct(fields) => fields,
+        _ => &[],
+    }
+}
+
 fn arrow_type(ty: &Type, path: &str) -> Result<DataType> {
     let child = |f: &Field| arrow_field(f, &format!("{path}.{}", f.name));
     Ok(match ty {

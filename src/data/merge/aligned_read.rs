@@ -27,8 +27,7 @@ use crate::types::{Field, FieldId};
 /// The errors of [`live_rows`]; `CorruptTable` if the files have different numbers of rows; `Unsupported` for deletes.
 pub(crate) fn read_aligned(reading: MergeInput<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
     let context = reading.context;
-    let buckets =
-        context.buckets.as_deref().ok_or_else(|| Error::internal("only files of Paimon tables are aligned"))?;
+    let buckets = context.buckets.as_deref().ok_or_else(|| Error::internal("only files in buckets are aligned"))?;
     let mut files: Vec<&ScanTask> = section.runs.iter().flatten().collect();
     files.sort_by_key(|file| Reverse(file.data_file.bucket_file.as_ref().map_or(0, |f| f.max_sequence_number)));
     if files.iter().any(|file| !file.deletes.is_empty()) {
@@ -84,7 +83,7 @@ fn owner(buckets: &BucketContext, files: &[&ScanTask], id: FieldId) -> Result<us
     }
     for (index, file) in files.iter().enumerate() {
         let bucket_file = file.data_file.bucket_file.as_ref();
-        let bucket_file = bucket_file.ok_or_else(|| Error::internal("a file of a Paimon table has no schema"))?;
+        let bucket_file = bucket_file.ok_or_else(|| Error::internal("a file in a bucket has no schema"))?;
         if columns_of(buckets, bucket_file)?.iter().any(|f| f.id == id) {
             return Ok(index);
         }

@@ -109,7 +109,7 @@ impl SectionMerge {
         has_kind: bool,
     ) -> Result<SectionMerge> {
         let buckets = context.buckets.as_deref();
-        let buckets = buckets.ok_or_else(|| Error::internal("only files of Paimon tables are merged"))?;
+        let buckets = buckets.ok_or_else(|| Error::internal("only files in buckets are merged"))?;
         let options = Options(&buckets.options);
         let schema = &context.schema;
         let rules = MergeRules::new(&options, schema)?;

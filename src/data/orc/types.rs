@@ -8,6 +8,10 @@ use crate::data::declared_types::stored::{ExactLeaf, ExactTypes};
 use crate::error::{Error, Result};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
+/// The hint for columns and values that ORC files do not have.
+pub(super) const ANOTHER_FORMAT: &str =
+    "Set the table's format of files, write.format.default or file.format, to parquet or avro";
+
 /// A column of a file that is written, with those below it.
 #[derive(Clone, Debug)]
 pub(crate) struct OrcType {
@@ -121,8 +125,9 @@ fn primitive(ty: &PrimitiveType, note: &mut impl FnMut(&'static str, &str)) -> R
         }
         P::Decimal { .. } => OrcKind::Decimal,
         P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. } => {
-            return Err(Error::unsupported(format!("columns of type {ty} can't be written to ORC files"))
-                .hint("Set write.format.default, or file.format of an Apache Paimon table, to parquet or avro"));
+            return Err(
+                Error::unsupported(format!("columns of type {ty} can't be written to ORC files")).hint(ANOTHER_FORMAT)
+            );
         }
     })
 }

@@ -13,7 +13,7 @@ use super::bloom::{Filter, FilteredColumns};
 use super::parts::ColumnParts;
 use super::strings::{ColumnStreams, TextEncoder};
 use super::time::stored_timestamp;
-use super::types::{OrcType, per_second, statistics_of};
+use super::types::{ANOTHER_FORMAT, OrcType, per_second, statistics_of};
 use crate::codec::orc::StreamKind;
 use crate::codec::orc::encode::{
     BitWriter, ByteRunWriter, Compressor, EncodingOut, IntegerWriter, KindStatistics, OrcColumnStatistics, StreamOut,
@@ -209,8 +209,7 @@ impl OrcValueEncoder {
 
 #[cold]
 fn last_second() -> Error {
-    Error::unsupported("ORC has no timestamps in the last second before 1970")
-        .hint("Set write.format.default, or file.format of an Apache Paimon table, to parquet or avro")
+    Error::unsupported("ORC has no timestamps in the last second before 1970").hint(ANOTHER_FORMAT)
 }
 
 fn each_boolean(array: &ArrayRef, nulls: Option<&NullBuffer>, mut put: impl FnMut(bool)) -> Result<()> {

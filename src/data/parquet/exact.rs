@@ -97,6 +97,6 @@ fn leaf(p: &PrimitiveType, stored: ExactLeaf) -> Result<(Physical, Option<Logica
         P::Boolean | P::Int | P::Long | P::Float | P::Double | P::Decimal { .. } | P::Date | P::String | P::Binary => {
             return plain_leaf(p);
         }
-        _ => return Err(Error::unsupported(format!("Paimon has no columns of type {p}"))),
+        _ => return Err(Error::unsupported(format!("files with exact types have no columns of type {p}"))),
     })
 }

@@ -25,7 +25,7 @@ use super::conform_leaf;
 use super::conform_leaf::Rule;
 use super::refusal::{Refusal, rebase, too_large};
 use crate::data::arrow::geoarrow;
-use crate::data::arrow::schema::{EXTENSION_KEY, EXTENSION_METADATA_KEY, to_arrow};
+use crate::data::arrow::schema::{EXTENSION_KEY, EXTENSION_METADATA_KEY, struct_members, to_arrow};
 use crate::data::read::defaults;
 use crate::error::{Error, Result};
 use crate::types::suggest::suggest;
@@ -196,7 +196,7 @@ fn plan_kind(field: &Field, target: &FieldRef, found: &DataType, path: &str) -> 
             ConformKind::List(only(e, target, list_element(found).ok_or_else(misfit)?)?)
         }
         (Type::Map(k, v), D::Map(entries, _), D::Map(input, _)) => {
-            let (targets, input) = (struct_fields(entries), struct_fields(input));
+            let (targets, input) = (struct_members(entries), struct_members(input));
             match (targets, input) {
                 ([kt, vt], [kf, vf]) => ConformKind::Map(only(k, kt, kf)?, only(v, vt, vf)?),
                 _ => return Err(misfit()),
@@ -204,13 +204,6 @@ fn plan_kind(field: &Field, target: &FieldRef, found: &DataType, path: &str) -> 
         }
         _ => return Err(misfit()),
     })
-}
-
-fn struct_fields(field: &ArrowField) -> &[FieldRef] {
-    match field.data_type() {
-        DataType::Struct(fields) => fields,
-        _ => &[],
-    }
 }
 
 fn list_element(ty: &DataType) -> Option<&FieldRef> {

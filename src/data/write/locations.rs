@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::format::task::Partition;
-use crate::store::location;
+use crate::store::location::{self, without_slashes};
 use crate::types::Transform;
 use crate::types::hash::murmur3_bytes;
 
@@ -126,19 +126,10 @@ impl FileLocations {
     }
 }
 
-/// Slashes at the end belong to a location only if it consists of a scheme alone.
-fn without_slashes(location: &str) -> &str {
-    let mut out = location;
-    while let Some(shorter) = out.strip_suffix('/').filter(|_| !out.ends_with("://")) {
-        out = shorter;
-    }
-    out
-}
-
 /// `db/table` of `s3://bucket/warehouse/db/table`.
 fn last_two_parts(location: &str) -> String {
-    let path = match location.split_once("://") {
-        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+    let path = match location::authority_and_path(location) {
+        Some((_, path)) => path,
         None => location.strip_prefix("file:").unwrap_or(location),
     };
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();

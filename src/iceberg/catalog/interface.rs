@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::filesystem::FilesystemCatalog;
 use super::metadata_files::FoundMetadata;
-use super::metadata_pointer::{FolderVersions, MetadataPointer};
+use super::metadata_pointer::{FolderPointer, MetadataPointer};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::format::view::{NewView, ViewInfo};
@@ -183,7 +183,7 @@ pub trait ViewCatalog {
 impl FilesystemCatalog {
     fn opened(&self, metadata: TableMetadata, found: FoundMetadata) -> OpenedTable {
         let store = self.store().clone();
-        let versions = Arc::new(FolderVersions::of(store.clone(), &found.metadata_location));
+        let versions = Arc::new(FolderPointer::of(store.clone(), &found.metadata_location));
         OpenedTable { store, metadata, found, versions }
     }
 }
@@ -249,7 +249,7 @@ impl TableCatalog for FilesystemCatalog {
 
     fn versions(&self, ident: &TableIdent, store: &Arc<dyn Store>) -> Result<Arc<dyn MetadataPointer>> {
         let (_, found) = self.load_table(ident)?;
-        Ok(Arc::new(FolderVersions::of(store.clone(), &found.metadata_location)))
+        Ok(Arc::new(FolderPointer::of(store.clone(), &found.metadata_location)))
     }
 
     fn create(&self, ident: &TableIdent, commit: MetadataCommit, _: Option<&str>) -> Result<OpenedTable> {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use super::filesystem::FilesystemCatalog;
 use super::interface::TableCatalog;
-use super::memory::MemoryNames;
+use super::memory::MemoryRegister;
 use super::registered::NamedCatalog;
 use super::rest::RestCatalog;
-use super::sql::{SqlLayout, SqlNames};
+use super::sql::{SqlLayout, SqlRegister};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::register::{TableRegister, library_register};
 use crate::store::database::open_database;
@@ -116,17 +116,17 @@ fn sql(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn Tabl
             Some(_) => return Err(Error::invalid("schema_version must be v0 or v1").with("catalog", name)),
         },
     };
-    named(Arc::new(SqlNames::new(database, name, layout)), name, properties, text(properties, "warehouse"))
+    named(Arc::new(SqlRegister::new(database, name, layout)), name, properties, text(properties, "warehouse"))
 }
 
 /// The tables of a catalog in memory.
 fn memory(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
     match text(properties, "warehouse") {
-        Some(warehouse) => named(Arc::new(MemoryNames::new(None)), name, properties, Some(warehouse)),
+        Some(warehouse) => named(Arc::new(MemoryRegister::new(None)), name, properties, Some(warehouse)),
         None => {
             let folder = TemporaryFolder::new()?;
             let warehouse = folder.path().to_string_lossy().into_owned();
-            named(Arc::new(MemoryNames::new(Some(folder))), name, properties, Some(&warehouse))
+            named(Arc::new(MemoryRegister::new(Some(folder))), name, properties, Some(&warehouse))
         }
     }
 }

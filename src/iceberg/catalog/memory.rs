@@ -10,7 +10,7 @@ use crate::store::local::TemporaryFolder;
 
 /// The tables and namespaces of one process.
 #[derive(Debug)]
-pub struct MemoryNames {
+pub struct MemoryRegister {
     process: u32,
     state: Mutex<State>,
     /// The folder of the tables' files, if it is deleted together with the register.
@@ -23,10 +23,10 @@ struct State {
     namespaces: BTreeMap<Vec<String>, BTreeMap<String, String>>,
 }
 
-impl MemoryNames {
+impl MemoryRegister {
     /// Creates an empty register. It keeps the temporary folder until it is dropped.
-    pub fn new(folder: Option<TemporaryFolder>) -> MemoryNames {
-        MemoryNames { process: std::process::id(), state: Mutex::default(), _folder: folder }
+    pub fn new(folder: Option<TemporaryFolder>) -> MemoryRegister {
+        MemoryRegister { process: std::process::id(), state: Mutex::default(), _folder: folder }
     }
 
     /// Locks the state. Fails in a forked process, which has a private copy of the state.
@@ -39,7 +39,7 @@ impl MemoryNames {
     }
 }
 
-impl TableRegister for MemoryNames {
+impl TableRegister for MemoryRegister {
     fn location(&self, table: &TableIdent) -> Result<Option<String>> {
         Ok(self.state()?.tables.get(table).cloned())
     }

@@ -110,19 +110,19 @@ pub struct KeptBy<'a> {
 
 /// A table whose folder determines its newest version.
 #[derive(Debug)]
-pub struct FolderVersions {
+pub struct FolderPointer {
     store: Arc<dyn Store>,
     root: String,
 }
 
-impl FolderVersions {
+impl FolderPointer {
     /// Creates the pointer for the table that a metadata file belongs to.
-    pub fn of(store: Arc<dyn Store>, metadata_location: &str) -> FolderVersions {
-        FolderVersions { store, root: root_of(metadata_location) }
+    pub fn of(store: Arc<dyn Store>, metadata_location: &str) -> FolderPointer {
+        FolderPointer { store, root: root_of(metadata_location) }
     }
 }
 
-impl MetadataPointer for FolderVersions {
+impl MetadataPointer for FolderPointer {
     fn load(&self) -> Result<TableVersion> {
         let (metadata, found) = load(self.store.as_ref(), &self.root)?;
         Ok(TableVersion { metadata, found })

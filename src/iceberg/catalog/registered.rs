@@ -73,7 +73,7 @@ impl NamedCatalog {
     }
 
     fn opened(&self, ident: &TableIdent, store: Arc<dyn Store>, metadata: TableMetadata, path: String) -> OpenedTable {
-        let versions = Arc::new(Kept { catalog: self.clone(), ident: ident.clone(), store: store.clone() });
+        let versions = Arc::new(CatalogPointer { catalog: self.clone(), ident: ident.clone(), store: store.clone() });
         OpenedTable { store, metadata, found: found_at(path), versions }
     }
 
@@ -233,7 +233,7 @@ impl TableCatalog for NamedCatalog {
     }
 
     fn versions(&self, ident: &TableIdent, store: &Arc<dyn Store>) -> Result<Arc<dyn MetadataPointer>> {
-        Ok(Arc::new(Kept { catalog: self.clone(), ident: ident.clone(), store: store.clone() }))
+        Ok(Arc::new(CatalogPointer { catalog: self.clone(), ident: ident.clone(), store: store.clone() }))
     }
 
     fn create(&self, ident: &TableIdent, commit: MetadataCommit, _: Option<&str>) -> Result<OpenedTable> {
@@ -303,13 +303,13 @@ fn forget(store: &dyn Store, path: &str, error: &Error) {
 
 /// A table whose current version is in the register.
 #[derive(Debug)]
-struct Kept {
+struct CatalogPointer {
     catalog: NamedCatalog,
     ident: TableIdent,
     store: Arc<dyn Store>,
 }
 
-impl Kept {
+impl CatalogPointer {
     /// Switches the register to a new file.
     fn swap(&self, from: &str, to: &str) -> Result<()> {
         let names = &self.catalog.names;
@@ -344,7 +344,7 @@ impl Kept {
     }
 }
 
-impl MetadataPointer for Kept {
+impl MetadataPointer for CatalogPointer {
     fn load(&self) -> Result<TableVersion> {
         let path = self.catalog.current(&self.ident)?;
         let metadata = read_metadata(self.store.as_ref(), &path).with("table", &self.ident)?;

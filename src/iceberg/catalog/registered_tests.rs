@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::iceberg::catalog::memory::MemoryNames;
+use crate::iceberg::catalog::memory::MemoryRegister;
 use crate::iceberg::spec::metadata_build::new_table;
 use crate::iceberg::spec::partition_by::parse_partition_by;
 use crate::iceberg::spec::sort_order::parse_sort_by;
@@ -27,7 +27,7 @@ enum Fault {
 /// A register in memory, with a fault at the next change of a table.
 #[derive(Debug)]
 struct Faulty {
-    names: MemoryNames,
+    names: MemoryRegister,
     fault: Mutex<Fault>,
 }
 
@@ -42,7 +42,7 @@ fn lost() -> Error {
 }
 
 /// Another writer's version after `from`; returns its file.
-fn other_version(names: &MemoryNames, table: &TableIdent, from: &str) -> String {
+fn other_version(names: &MemoryRegister, table: &TableIdent, from: &str) -> String {
     let store = open_store(from, &Default::default()).unwrap();
     let base = read_metadata(store.as_ref(), from).unwrap();
     let next = base.with_metadata_log(from, base.last_updated_ms).unwrap();
@@ -164,7 +164,7 @@ struct Setup {
 impl Setup {
     fn new() -> Setup {
         let folder = tempfile::tempdir().unwrap();
-        let names = Arc::new(Faulty { names: MemoryNames::new(None), fault: Mutex::new(Fault::None) });
+        let names = Arc::new(Faulty { names: MemoryRegister::new(None), fault: Mutex::new(Fault::None) });
         let catalog = NamedCatalog::new(names.clone(), "c", BTreeMap::new(), folder.path().to_str()).unwrap();
         catalog.create_namespace(&["db".to_owned()], &BTreeMap::new()).unwrap();
         Setup { folder, names, catalog, ident: TableIdent::parse("db.t").unwrap() }

@@ -34,17 +34,17 @@ pub struct SqlLayout {
 
 /// The rows of one catalog in a database.
 #[derive(Debug)]
-pub struct SqlNames {
+pub struct SqlRegister {
     database: Arc<dyn Database>,
     catalog: String,
     layout: SqlLayout,
     only_tables: OnceLock<&'static str>,
 }
 
-impl SqlNames {
+impl SqlRegister {
     /// Creates the register of the catalog `name`. The database is opened at the first use.
-    pub fn new(database: Arc<dyn Database>, name: &str, layout: SqlLayout) -> SqlNames {
-        SqlNames { database, catalog: name.to_owned(), layout, only_tables: OnceLock::new() }
+    pub fn new(database: Arc<dyn Database>, name: &str, layout: SqlLayout) -> SqlRegister {
+        SqlRegister { database, catalog: name.to_owned(), layout, only_tables: OnceLock::new() }
     }
 
     /// The SQL condition that a row is a table, not a view. Empty for databases of the first layout, which has no
@@ -112,7 +112,7 @@ fn first(row: TextRow) -> String {
     row.into_iter().next().flatten().unwrap_or_default()
 }
 
-impl TableRegister for SqlNames {
+impl TableRegister for SqlRegister {
     fn location(&self, table: &TableIdent) -> Result<Option<String>> {
         let text = format!(
             "SELECT metadata_location FROM iceberg_tables \

@@ -10,7 +10,7 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema};
 
-use crate::data::arrow::schema::arrow_primitive;
+use crate::data::arrow::schema::{arrow_primitive, struct_members};
 use crate::error::{Error, Result};
 use crate::format::task::FieldMap;
 use crate::types::{PrimitiveType as P, ValueRef};
@@ -113,17 +113,9 @@ fn fixed(values: Vec<Option<Vec<u8>>>, length: u32) -> Result<ArrayRef> {
     Ok(Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(values.into_iter(), length).map_err(wrong)?))
 }
 
-/// The members of a struct field, by position.
-pub(crate) fn members(field: &Field) -> &[Arc<Field>] {
-    match field.data_type() {
-        DataType::Struct(fields) => fields,
-        _ => &[],
-    }
-}
-
 /// A struct without nulls of its own.
 pub(crate) fn structs(field: &Field, columns: Vec<ArrayRef>, rows: usize) -> Result<ArrayRef> {
-    let fields = members(field).to_vec().into();
+    let fields = struct_members(field).to_vec().into();
     Ok(Arc::new(StructArray::try_new_with_length(fields, columns, None, rows).map_err(bad)?))
 }
 
@@ -155,7 +147,8 @@ pub(crate) fn maps(
     let DataType::Map(entry, _) = field.data_type() else { return Err(Error::internal("no map column")) };
     let (offsets, valid) = spans(lengths)?;
     let rows = keys.len();
-    let entries = StructArray::try_new_with_length(members(entry).to_vec().into(), vec![keys, values], None, rows);
+    let entries =
+        StructArray::try_new_with_length(struct_members(entry).to_vec().into(), vec![keys, values], None, rows);
     Ok(Arc::new(MapArray::try_new(entry.clone(), offsets, entries.map_err(bad)?, Some(valid), false).map_err(bad)?))
 }
 

@@ -6,9 +6,10 @@ use arrow::array::{ArrayRef, Int32Array, Int64Array, StringArray};
 use arrow::datatypes::Field;
 use arrow::record_batch::RecordBatch;
 
-use super::arrays::{bound_maps, bytes, count_maps, field, lists, longs, members, structs, texts, values};
+use super::arrays::{bound_maps, bytes, count_maps, field, lists, longs, structs, texts, values};
 use super::metrics::readable_metrics;
 use super::schemas::{Leaf, READABLE_METRICS, leaves};
+use crate::data::arrow::schema::struct_members;
 use crate::error::{Error, Result};
 use crate::format::task::{ColumnMetrics, Partition, PartitionValue};
 use crate::iceberg::inspect::inspection::Inspection;
@@ -31,7 +32,7 @@ pub(crate) fn entries(of: &Inspection<'_>, all: bool) -> Result<Vec<RecordBatch>
             longs(c.snapshot_id.iter().copied()),
             longs(c.sequence_number.iter().copied()),
             longs(c.file_sequence_number.iter().copied()),
-            structs(file, files.columns(&batch, members(file))?, c.len())?,
+            structs(file, files.columns(&batch, struct_members(file))?, c.len())?,
             readable_metrics(metrics, &files.leaves, &c.all_metrics)?,
         ];
         of.batch(columns)

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array};
 use arrow::datatypes::Field;
 
-use super::arrays::{members, structs, values};
+use super::arrays::{structs, values};
 use super::schemas::{Leaf, bound_type};
+use crate::data::arrow::schema::struct_members;
 use crate::error::Result;
 use crate::format::task::{ColumnMetrics, FieldMap};
 use crate::types::value::decode_bound;
@@ -14,7 +15,7 @@ use crate::types::{PrimitiveType as P, ValueRef};
 
 /// One struct for each column. Missing metrics are null, as are bounds that can't be values of the column.
 pub(crate) fn readable_metrics(field: &Field, leaves: &[Leaf], of: &[ColumnMetrics]) -> Result<ArrayRef> {
-    let columns = leaves.iter().zip(members(field)).map(|(leaf, column)| readable(column, leaf, of));
+    let columns = leaves.iter().zip(struct_members(field)).map(|(leaf, column)| readable(column, leaf, of));
     structs(field, columns.collect::<Result<Vec<_>>>()?, of.len())
 }
 

@@ -16,6 +16,7 @@ use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef,
 use super::sort_order::{sort_order_from_json, sort_order_to_json};
 use crate::error::{Error, Result};
 use crate::format::evolution::RefKind;
+use crate::store::location::without_slashes;
 use crate::types::json_members::OwnedMembers;
 use crate::types::schema_json::schema_from_json;
 use crate::types::{PartitionSpec, Schema, SortOrder, json_text};
@@ -111,7 +112,7 @@ pub fn metadata_from_json(json: Json) -> Result<TableMetadata> {
     Ok(TableMetadata {
         format_version: version,
         table_uuid,
-        location: strip_slashes(m.required_string("location")?),
+        location: used_location(&m.required_string("location")?),
         last_sequence_number,
         last_updated_ms: m.required_long("last-updated-ms")?,
         last_column_id: m.required_int("last-column-id")?,
@@ -170,11 +171,12 @@ fn log<T>(
     Ok(out)
 }
 
-fn strip_slashes(mut location: String) -> String {
-    while location.len() > 1 && location.ends_with('/') && !location.ends_with("://") {
-        location.pop();
+/// A table's location as it is used: only that of the root folder ends with a slash.
+fn used_location(recorded: &str) -> String {
+    match without_slashes(recorded) {
+        "" if !recorded.is_empty() => "/".to_owned(),
+        location => location.to_owned(),
     }
-    location
 }
 
 fn format_version(m: &mut OwnedMembers) -> Result<u8> {

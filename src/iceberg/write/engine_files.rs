@@ -17,7 +17,7 @@ use crate::types::value::unhex;
 use crate::types::{PrimitiveType, Transform, Value};
 
 /// The prefix of partition folders, followed by the number of the partition field.
-pub(crate) const PARTITION_FOLDER: &str = "frazil_";
+const PARTITION_FOLDER: &str = "frazil_";
 /// How such a folder writes null.
 pub(crate) const NULL_PARTITION: &str = "null";
 

@@ -424,7 +424,7 @@ impl CommitAttempt for SnapshotAttempt<'_> {
         Ok(Some(next.snapshot.clone()))
     }
 
-    fn went_through(&mut self, newest: &AttemptBase, _: &AttemptBase, next: &Next) -> Result<bool> {
+    fn was_published(&mut self, newest: &AttemptBase, _: &AttemptBase, next: &Next) -> Result<bool> {
         let id = next.snapshot.id;
         if std::mem::take(&mut self.is_lost) || newest.latest.as_ref().is_none_or(|s| s.id < id) {
             return Ok(false);

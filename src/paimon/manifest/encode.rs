@@ -37,24 +37,27 @@ pub(super) const FILE_MEMBER: &str = "_FILE";
 const FILE: &str = "record__FILE";
 
 /// The schema of a kind of file, made once.
-struct Kept {
+struct DeclaredSchema {
     schema: AvroSchema,
     text: String,
 }
 
-fn kept(place: &'static OnceLock<Kept>, make: fn() -> Result<AvroSchema>) -> Result<&'static Kept> {
-    if let Some(kept) = place.get() {
-        return Ok(kept);
+fn declared(
+    place: &'static OnceLock<DeclaredSchema>,
+    make: fn() -> Result<AvroSchema>,
+) -> Result<&'static DeclaredSchema> {
+    if let Some(declared) = place.get() {
+        return Ok(declared);
     }
     let schema = make()?;
     let text = declare::text(&schema, Zones::ByName)?;
-    Ok(place.get_or_init(|| Kept { schema, text }))
+    Ok(place.get_or_init(|| DeclaredSchema { schema, text }))
 }
 
-static LIST: OnceLock<Kept> = OnceLock::new();
-static NEWER_LIST: OnceLock<Kept> = OnceLock::new();
-static MANIFEST: OnceLock<Kept> = OnceLock::new();
-static INDEX: OnceLock<Kept> = OnceLock::new();
+static LIST: OnceLock<DeclaredSchema> = OnceLock::new();
+static NEWER_LIST: OnceLock<DeclaredSchema> = OnceLock::new();
+static MANIFEST: OnceLock<DeclaredSchema> = OnceLock::new();
+static INDEX: OnceLock<DeclaredSchema> = OnceLock::new();
 
 fn required(name: &str, ty: AvroSchema) -> Result<RecordField> {
     Ok(field(name, ty))
@@ -193,8 +196,8 @@ pub fn encode_manifest_list(manifests: &[PaimonManifestFile], codec: AvroCodec) 
     let unknown = || manifests.iter().map(|m| m.unknown.as_ref());
     let is_newer =
         manifests.iter().any(|m| m.total_buckets.is_some() || m.extra_files.is_some() || m.unknown.is_some());
-    let kept = if is_newer { kept(&NEWER_LIST, newer_list_schema)? } else { kept(&LIST, list_schema)? };
-    let (mut out, encoder, extended) = extended_writer(kept, codec, None, unknown())?;
+    let declared = if is_newer { declared(&NEWER_LIST, newer_list_schema)? } else { declared(&LIST, list_schema)? };
+    let (mut out, encoder, extended) = extended_writer(declared, codec, None, unknown())?;
     for m in manifests {
         let unknown = extended.as_ref().map(|e| e.bytes_of(m.unknown.as_ref())).transpose()?.unwrap_or_default();
         out.append_extended(&encoder, &ListRecord { manifest: m, is_newer }, &unknown)?;
@@ -239,15 +242,15 @@ type ExtendedWriter = (ContainerWriter, RecordEncoder<'static>, Option<ExtendedS
 /// A file being written, for records that may have members of later versions. The level of zstandard is Java's
 /// default.
 fn extended_writer<'v>(
-    kept: &'static Kept,
+    declared: &'static DeclaredSchema,
     codec: AvroCodec,
     inner: Option<&str>,
     records: impl Iterator<Item = Option<&'v UnknownValues>>,
 ) -> Result<ExtendedWriter> {
-    let extended = ExtendedSchema::of(&kept.text, inner, records);
-    let text = extended.as_ref().map_or(&kept.text, |e| &e.text);
+    let extended = ExtendedSchema::of(&declared.text, inner, records);
+    let text = extended.as_ref().map_or(&declared.text, |e| &e.text);
     let container = ContainerWriter::new(text, &[], codec).with_level((codec == AvroCodec::Zstd).then_some(1));
-    Ok((container, RecordEncoder::new(&kept.schema)?, extended))
+    Ok((container, RecordEncoder::new(&declared.schema)?, extended))
 }
 
 /// Builds a manifest, entry by entry.
@@ -265,8 +268,8 @@ impl PaimonManifestWriter {
     /// `Internal` if the schema of manifests is not an Avro schema.
     pub fn new<'e>(codec: AvroCodec, entries: impl IntoIterator<Item = &'e FileEntry>) -> Result<PaimonManifestWriter> {
         let unknown = entries.into_iter().map(|e| e.unknown.as_ref());
-        let kept = kept(&MANIFEST, manifest_schema)?;
-        let (writer, encoder, extended) = extended_writer(kept, codec, Some(FILE_MEMBER), unknown)?;
+        let declared = declared(&MANIFEST, manifest_schema)?;
+        let (writer, encoder, extended) = extended_writer(declared, codec, Some(FILE_MEMBER), unknown)?;
         Ok(PaimonManifestWriter { writer, encoder, extended, bytes: Vec::new() })
     }
 
@@ -361,7 +364,7 @@ impl Serialize for FileRecord<'_> {
 /// `InvalidInput` for a deletion vector beyond 2 GiB of its file; `Internal` if the codec fails.
 pub fn encode_index_manifest(entries: &[IndexEntry], codec: AvroCodec) -> Result<Vec<u8>> {
     let unknown = entries.iter().map(|e| e.unknown.as_ref());
-    let (mut out, encoder, extended) = extended_writer(kept(&INDEX, index_schema)?, codec, None, unknown)?;
+    let (mut out, encoder, extended) = extended_writer(declared(&INDEX, index_schema)?, codec, None, unknown)?;
     for e in entries {
         let unknown = extended.as_ref().map(|x| x.bytes_of(e.unknown.as_ref())).transpose()?.unwrap_or_default();
         let ranges = e.deletion_vectors.as_deref();

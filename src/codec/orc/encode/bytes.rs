@@ -1,5 +1,6 @@
 //! Encodes runs of bytes, and bits.
 
+use super::runs::{RunEncoder, RunWriter};
 use super::stream::{Compressor, StreamWriter};
 
 /// The most literals of a run, and the most repetitions of a byte in one.
@@ -9,61 +10,38 @@ const MAX_LITERALS: usize = 128;
 const MIN_RUN: usize = 3;
 
 /// Encodes bytes.
-#[derive(Debug)]
-pub struct ByteRunWriter {
-    stream: StreamWriter,
-    waiting: Vec<u8>,
-}
+pub type ByteRunWriter = RunWriter<ByteRunEncoder>;
 
 impl ByteRunWriter {
     /// An empty stream.
     pub fn new(compressor: &Compressor) -> Self {
-        ByteRunWriter { stream: StreamWriter::new(compressor), waiting: Vec::with_capacity(MAX_LITERALS) }
+        RunWriter::of(ByteRunEncoder, compressor)
     }
+}
 
-    /// Appends a byte.
-    pub fn push(&mut self, byte: u8) {
-        self.waiting.push(byte);
-        if self.waiting.len() >= MAX_LITERALS {
-            self.encode();
-        }
-    }
+/// How bytes become runs.
+#[derive(Debug)]
+pub struct ByteRunEncoder;
 
-    fn encode(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        let mut rest = waiting.as_slice();
+impl RunEncoder for ByteRunEncoder {
+    type Value = u8;
+    const MAX_VALUES: usize = MAX_LITERALS;
+
+    fn encode(&self, values: &[u8], out: &mut StreamWriter) {
+        let mut rest = values;
         while let Some(first) = rest.first() {
             let run = rest.iter().take_while(|b| *b == first).count();
             if run >= MIN_RUN {
-                self.stream.extend(&[(run - MIN_RUN) as u8, *first]);
+                out.extend(&[(run - MIN_RUN) as u8, *first]);
                 rest = rest.get(run..).unwrap_or_default();
                 continue;
             }
             let next_run = rest.windows(MIN_RUN).position(|w| w.iter().all(|b| Some(b) == w.first()));
             let (literals, later) = rest.split_at(next_run.unwrap_or(rest.len()));
-            self.stream.push((literals.len() as u8).wrapping_neg());
-            self.stream.extend(literals);
+            out.push((literals.len() as u8).wrapping_neg());
+            out.extend(literals);
             rest = later;
         }
-        self.waiting = waiting;
-        self.waiting.clear();
-    }
-
-    /// Appends the position of the next byte: that of its run, then the number of bytes before it in the run.
-    pub fn position(&self, out: &mut Vec<u64>) {
-        self.stream.position(out);
-        out.push(self.waiting.len() as u64);
-    }
-
-    /// The number of bytes in memory.
-    pub fn held(&self) -> usize {
-        self.stream.held() + self.waiting.len()
-    }
-
-    /// Returns the stream's bytes and empties the stream.
-    pub fn take(&mut self) -> Vec<u8> {
-        self.encode();
-        self.stream.take()
     }
 }
 

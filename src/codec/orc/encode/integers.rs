@@ -1,6 +1,7 @@
 //! Encodes runs of integers, version 2: repeated values, constant steps, monotonic steps, and all others by their
 //! bits.
 
+use super::runs::{RunEncoder, RunWriter};
 use super::stream::{Compressor, StreamWriter};
 
 /// The most numbers of a run.
@@ -13,55 +14,34 @@ const SHORT_RUN: std::ops::RangeInclusive<usize> = 3..=10;
 const WORTHWHILE: usize = 10;
 
 /// Encodes integers.
-#[derive(Debug)]
-pub struct IntegerWriter {
-    stream: StreamWriter,
-    signed: bool,
-    waiting: Vec<i64>,
-}
+pub type IntegerWriter = RunWriter<IntegerRunEncoder>;
 
 impl IntegerWriter {
     /// An empty stream of numbers that may be negative, or of unsigned ones.
     pub fn new(compressor: &Compressor, signed: bool) -> Self {
-        IntegerWriter { stream: StreamWriter::new(compressor), signed, waiting: Vec::with_capacity(MAX_RUN) }
+        RunWriter::of(IntegerRunEncoder { signed }, compressor)
     }
+}
 
-    /// Appends a number.
-    #[inline]
-    pub fn push(&mut self, value: i64) {
-        self.waiting.push(value);
-        if self.waiting.len() >= MAX_RUN {
-            self.encode();
-        }
-    }
+/// How integers become runs.
+#[derive(Debug)]
+pub struct IntegerRunEncoder {
+    signed: bool,
+}
 
-    /// Appends the position of the next number: that of its run, then the number of numbers before it from there on.
-    pub fn position(&self, out: &mut Vec<u64>) {
-        self.stream.position(out);
-        out.push(self.waiting.len() as u64);
-    }
+impl RunEncoder for IntegerRunEncoder {
+    type Value = i64;
+    const MAX_VALUES: usize = MAX_RUN;
 
-    /// The approximate number of bytes in memory.
-    pub fn held(&self) -> usize {
-        self.stream.held() + self.waiting.len()
-    }
-
-    /// Returns the stream's bytes and empties the stream.
-    pub fn take(&mut self) -> Vec<u8> {
-        self.encode();
-        self.stream.take()
-    }
-
-    fn encode(&mut self) {
-        let values = std::mem::take(&mut self.waiting);
+    fn encode(&self, values: &[i64], out: &mut StreamWriter) {
         let (mut literals, mut at) = (0, 0);
         while at < values.len() {
             let rest = values.get(at..).unwrap_or_default();
             let (length, step) = constant_steps(rest);
             let is_alone = at == literals && length == rest.len();
             if length >= WORTHWHILE || (is_alone && step == 0 && SHORT_RUN.contains(&length)) {
-                self.literals(values.get(literals..at).unwrap_or_default());
-                self.constant(rest.first().copied().unwrap_or_default(), step, length);
+                self.literals(values.get(literals..at).unwrap_or_default(), out);
+                self.constant(rest.first().copied().unwrap_or_default(), step, length, out);
                 at += length;
                 literals = at;
             } else {
@@ -69,38 +49,31 @@ impl IntegerWriter {
                 at += (length - 1).max(1);
             }
         }
-        self.literals(values.get(literals..).unwrap_or_default());
-        self.waiting = values;
-        self.waiting.clear();
+        self.literals(values.get(literals..).unwrap_or_default(), out);
     }
+}
 
+impl IntegerRunEncoder {
     /// The number as it is stored.
     #[inline]
     fn bits(&self, value: i64) -> u64 {
         if self.signed { zigzag(value) } else { value as u64 }
     }
 
-    fn constant(&mut self, first: i64, step: i64, length: usize) {
+    fn constant(&self, first: i64, step: i64, length: usize, out: &mut StreamWriter) {
         if step == 0 && SHORT_RUN.contains(&length) {
             let bits = self.bits(first);
             let bytes = (8 - bits.leading_zeros() as usize / 8).max(1);
-            self.stream.push(((bytes - 1) << 3 | (length - SHORT_RUN.start())) as u8);
-            self.stream.extend(bits.to_be_bytes().get(8 - bytes..).unwrap_or_default());
+            out.push(((bytes - 1) << 3 | (length - SHORT_RUN.start())) as u8);
+            out.extend(bits.to_be_bytes().get(8 - bytes..).unwrap_or_default());
         } else {
-            self.header(3, 0, length);
-            self.stream.varint(self.bits(first).into());
-            self.stream.varint(zigzag(step).into());
+            header(3, 0, length, out);
+            out.varint(self.bits(first).into());
+            out.varint(zigzag(step).into());
         }
     }
 
-    /// The first two bytes of most runs: the kind, the code of the width, and the length.
-    fn header(&mut self, kind: u8, width_code: u8, length: usize) {
-        let length = length - 1;
-        self.stream.push(kind << 6 | width_code << 1 | (length >> 8) as u8);
-        self.stream.push(length as u8);
-    }
-
-    fn literals(&mut self, values: &[i64]) {
+    fn literals(&self, values: &[i64], out: &mut StreamWriter) {
         if values.is_empty() {
             return;
         }
@@ -111,34 +84,40 @@ impl IntegerWriter {
             let (step_code, step_width) = width_of(steps.iter().fold(2, |widest, step| widest | step));
             // The two numbers in front take at most ten bytes each.
             if steps.len() * step_width as usize + 128 < values.len() * width as usize {
-                self.header(3, step_code, values.len());
-                self.stream.varint(self.bits(first).into());
-                self.stream.varint(zigzag(second.wrapping_sub(first)).into());
-                return self.pack(steps.into_iter(), step_width);
+                header(3, step_code, values.len(), out);
+                out.varint(self.bits(first).into());
+                out.varint(zigzag(second.wrapping_sub(first)).into());
+                return pack(steps.into_iter(), step_width, out);
             }
         }
-        self.header(1, code, values.len());
-        let signed = self.signed;
-        self.pack(values.iter().map(|v| if signed { zigzag(*v) } else { *v as u64 }), width);
+        header(1, code, values.len(), out);
+        pack(values.iter().map(|v| self.bits(*v)), width, out);
     }
+}
 
-    /// Appends numbers of `width` bits each. The first begins and the last ends at a whole byte.
-    fn pack(&mut self, values: impl Iterator<Item = u64>, width: u32) {
-        let mut packed = Vec::with_capacity(MAX_RUN * 8);
-        let (mut held, mut bits) = (0u128, 0);
-        for value in values {
-            held = held << width | u128::from(value);
-            bits += width;
-            while bits >= 8 {
-                bits -= 8;
-                packed.push((held >> bits) as u8);
-            }
+/// The first two bytes of most runs: the kind, the code of the width, and the length.
+fn header(kind: u8, width_code: u8, length: usize, out: &mut StreamWriter) {
+    let length = length - 1;
+    out.push(kind << 6 | width_code << 1 | (length >> 8) as u8);
+    out.push(length as u8);
+}
+
+/// Appends numbers of `width` bits each. The first begins and the last ends at a whole byte.
+fn pack(values: impl Iterator<Item = u64>, width: u32, out: &mut StreamWriter) {
+    let mut packed = Vec::with_capacity(MAX_RUN * 8);
+    let (mut held, mut bits) = (0u128, 0);
+    for value in values {
+        held = held << width | u128::from(value);
+        bits += width;
+        while bits >= 8 {
+            bits -= 8;
+            packed.push((held >> bits) as u8);
         }
-        if bits > 0 {
-            packed.push((held << (8 - bits)) as u8);
-        }
-        self.stream.extend(&packed);
     }
+    if bits > 0 {
+        packed.push((held << (8 - bits)) as u8);
+    }
+    out.extend(&packed);
 }
 
 /// The sign in the lowest bit.

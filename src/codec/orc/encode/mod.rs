@@ -13,6 +13,7 @@
 //!   all others by their bits
 //! - `message`: encodes the fields of a Protocol Buffers message
 //! - `messages`: Protocol Buffers messages: the tail of a file, the footers and indexes of its stripes
+//! - `runs`: collects values until they are encoded as runs
 //! - `statistics`: statistics of the values of a column, in a file, a stripe or a group of rows
 //! - `stream`: compresses streams
 
@@ -21,6 +22,7 @@ mod bytes;
 mod integers;
 mod message;
 mod messages;
+mod runs;
 mod statistics;
 mod stream;
 
