@@ -61,6 +61,7 @@ __all__ = [
     "Table",
     "TaskStream",
     "Transaction",
+    "View",
     "__version__",
     "check_filter",
     "is_plain_path",
