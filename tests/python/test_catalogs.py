@@ -461,8 +461,7 @@ def test_postgresql(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("properties", "error", "match"),
     [
-        ({"type": "hive", "uri": "thrift://localhost"}, fz.UnsupportedError, "filesystem, sql, rest, memory"),
-        ({"uri": "thrift://localhost"}, fz.UnsupportedError, "'hive'"),
+        ({"type": "nothing"}, fz.UnsupportedError, "filesystem, sql, rest, memory"),
         ({"type": "rest"}, fz.InvalidInputError, "uri"),
         ({"uri": "http://127.0.0.1:1", "rest.client.max-retries": "0"}, fz.StoreError, "cannot connect"),
         ({"uri": "odd:thing"}, fz.InvalidInputError, "type"),

@@ -139,8 +139,7 @@ def test_a_web_server_is_only_read(folder: Path, web: str) -> None:
     assert split.to_arrow().num_rows == 3
     with pytest.raises(fz.UnsupportedError, match="only be read"):
         fz.catalog("w", warehouse=f"{web}/db").create_namespace("n")
-    # It may be a folder, which a web server does not list.
-    with pytest.raises(fz.UnsupportedError, match="newest metadata file"):
+    with pytest.raises(fz.NotFoundError, match="no metadata file"):
         fz.open_table(f"{web}/db/t/metadata/none.metadata.json")
     with pytest.raises(fz.InvalidInputError, match="query"):
         fz.open_table(f"{web}/db/t/v1.metadata.json?X-Amz-Signature=hush")

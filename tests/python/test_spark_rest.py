@@ -58,7 +58,8 @@ def server(port: int, gate: Gate) -> Iterator[RestServer]:
 @pytest.fixture
 def catalog(server: RestServer) -> fz.Catalog:
     uri = f"{server.url}/token"
-    found = opened(server, credential="me:catalog-sesame", **{"oauth2-server-uri": uri})
+    renewing = {"oauth2-server-uri": uri, "frazil.executors-may-renew": "true"}
+    found = opened(server, credential="me:catalog-sesame", **renewing)
     found.create_namespace("db")
     return found
 
@@ -71,12 +72,15 @@ def named(spark: SparkSession, server: RestServer) -> Iterator[SparkSession]:
         "uri": server.url,
         "credential": "me:catalog-sesame",
         "oauth2-server-uri": f"{server.url}/token",
+        "frazil.executors-may-renew": "true",
     }
     for key, value in conf.items():
         spark.conf.set(f"spark.frazil.catalog.prod.{key}", value)
+    fz.spark.register(spark)
     yield spark
     for key in conf:
         spark.conf.unset(f"spark.frazil.catalog.prod.{key}")
+    fz.spark.register(spark)
 
 
 def test_tables_by_name(named: SparkSession, catalog: fz.Catalog) -> None:

@@ -44,9 +44,9 @@ def test_catalog(catalog: fz.Catalog, tmp_path: Path) -> None:
     assert catalog.properties["warehouse"] == os.fspath(tmp_path / "warehouse")
 
 
-def test_other_catalogs_come_later(tmp_path: Path) -> None:
-    with pytest.raises(fz.UnsupportedError, match="rest"):
-        fz.catalog(type="rest", uri="http://localhost")
+def test_catalogs_that_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(fz.StoreError, match="cannot connect"):
+        fz.catalog(type="rest", uri="http://127.0.0.1:1", **{"rest.client.max-retries": "0"})
     with pytest.raises(fz.FrazilError):
         fz.catalog(type="no such type", warehouse=tmp_path)
     with pytest.raises(fz.InvalidInputError, match="warehouse"):

@@ -63,6 +63,15 @@ def _values(argument: str, value: Any) -> Any:
     return {arguments.text(argument, name): new for name, new in value.items()}
 
 
+def _queries(argument: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Mapping):
+        message = f"{argument} must be a text or a dictionary of dialects and texts, not {arguments.shown(value)}"
+        raise InvalidInputError(message)
+    return {arguments.text(argument, dialect): arguments.text(argument, text) for dialect, text in value.items()}
+
+
 def _catalogs(argument: str, value: Any) -> Any:
     if value is None:
         return None
@@ -124,7 +133,10 @@ CHECKS: dict[str, _Check] = {
     # The method itself checks these.
     "int | dt.timedelta | None": _as_is,
     "dt.datetime | dt.timedelta | None": _as_is,
+    "str | Mapping[str, str]": _queries,
     "Any": _as_is,
+    "Any | None": _as_is,
+    "CredentialProvider | None": _as_is,
     "object": _as_is,
     "Planning": _as_is,
 }

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 import pickle
-import uuid
 from typing import Any
 
 from frazil.exceptions import InvalidInputError
@@ -30,7 +30,7 @@ def text_of(thing: object) -> str:
         text = base64.b64encode(_pickled(thing)).decode("ascii")
     except Exception as error:
         # Some objects hold locks or connections. They serve this process.
-        text = f"{_ONLY_HERE}{uuid.uuid4()}:{type(error).__name__}: {error}"
+        text = f"{_ONLY_HERE}{os.urandom(16).hex()}:{type(error).__name__}: {error}"
     _HERE.setdefault(text, thing)
     return text
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import datetime as dt
 import os
-import threading
 import time
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,7 +17,8 @@ __all__ = ["Files", "files", "opened"]
 
 # File systems that can make a file only if nobody else has.
 _EXCLUSIVE = {"file", "local", "memory"}
-_MEMORY = threading.Lock()
+# `threading` takes long to load, and importing Frazil loads this module.
+_MEMORY = _thread.allocate_lock()
 _TIMES = ("mtime", "modified", "last_modified", "LastModified", "created", "updated")
 
 Found: TypeAlias = list[tuple[str, int, int]]
@@ -72,7 +72,7 @@ class Files:
             return
         file = Path(plain)
         file.parent.mkdir(parents=True, exist_ok=True)
-        hidden = file.parent / f".{file.name}.{uuid.uuid4()}"
+        hidden = file.parent / f".{file.name}.{os.urandom(16).hex()}"
         with hidden.open("xb") as out:
             out.write(content)
             out.flush()

@@ -7,9 +7,9 @@ such catalogs.
 
 from __future__ import annotations
 
+import _thread
 import copy
 import functools
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -82,17 +82,17 @@ def open_register(name: str, properties: Mapping[str, str]) -> Register:
         from pyiceberg.catalog import load_catalog
 
         opened = load_catalog(name, **given)
-    except ImportError as error:
+    except Exception as error:
+        if not isinstance(error, ImportError) and type(error).__name__ != "NotInstalledError":
+            raise InvalidInputError(
+                f"PyIceberg can't open the catalog: {_said(error, properties)}", {"catalog": name}
+            ) from None
         kind = properties.get("type", CUSTOM)
         raise UnsupportedError(
             f"catalogs of type '{kind}' need PyIceberg: {error}",
             {"catalog": name},
             f"Install it: pip install 'pyiceberg[{kind}]'",
         ) from error
-    except Exception as error:
-        raise InvalidInputError(
-            f"PyIceberg can't open the catalog: {_said(error, properties)}", {"catalog": name}
-        ) from None
     return Register(opened)
 
 
@@ -134,7 +134,7 @@ class Register:
     def __init__(self, catalog: Any) -> None:
         self._catalog = catalog
         # Some catalogs have one connection, which one thread at a time can use.
-        self.turns = threading.RLock()
+        self.turns = _thread.RLock()
         in_memory = str(catalog.properties.get("uri", "")).startswith("sqlite:///:memory:")
         self.is_of_this_process: bool = in_memory or type(catalog).__name__ == "InMemoryCatalog"
 
