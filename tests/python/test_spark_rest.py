@@ -41,14 +41,14 @@ def gate(port: int) -> Iterator[Gate]:
 
 @pytest.fixture
 def server(port: int, gate: Gate) -> Iterator[RestServer]:
-    """Tables are in a bucket that only keys of the server open, for five seconds."""
+    """Tables are in a bucket that only keys of the server open, for five seconds. Tokens of the catalog live longer."""
     import boto3
 
     behind, bucket = f"http://127.0.0.1:{port}", f"spark-{next(BUCKETS)}"
     keys = {"aws_access_key_id": OWN["key"], "aws_secret_access_key": OWN["secret"], "region_name": "us-east-1"}
     boto3.client("s3", endpoint_url=behind, **keys).create_bucket(Bucket=bucket)
     store = {"endpoint": behind, "region": "us-east-1", **OWN}
-    auth = Auth(secret="me:catalog-sesame", seconds=LIFE)
+    auth = Auth(secret="me:catalog-sesame", seconds=600)
     with serving(f"s3://{bucket}/wh", store, defaults={"s3.endpoint": gate.url}, auth=auth) as server:
         server.switches.vending = Vending(seconds=LIFE)
         gate.service = server.service

@@ -65,7 +65,7 @@ def _values(argument: str, value: Any) -> Any:
 
 def _queries(argument: str, value: Any) -> Any:
     if isinstance(value, str):
-        return value
+        return arguments.text(argument, value)
     if not isinstance(value, Mapping):
         message = f"{argument} must be a text or a dictionary of dialects and texts, not {arguments.shown(value)}"
         raise InvalidInputError(message)
