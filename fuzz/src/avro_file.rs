@@ -2,18 +2,7 @@
 //! unions, with counts and lengths that are sometimes wrong.
 
 use crate::choices::Choices;
-
-/// A number as Avro writes it.
-fn long(n: i64) -> Vec<u8> {
-    let mut n = ((n << 1) ^ (n >> 63)) as u64;
-    let mut out = Vec::new();
-    while n > 127 {
-        out.push((n & 127) as u8 | 128);
-        n >>= 7;
-    }
-    out.push(n as u8);
-    out
-}
+use crate::numbers::zigzag as long;
 
 fn text(choices: &mut Choices<'_>, content: &[u8]) -> Vec<u8> {
     [long(choices.number(content.len() as i64)), content.to_vec()].concat()

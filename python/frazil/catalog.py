@@ -452,22 +452,21 @@ def load_table(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | N
         >>> fz.load_table("prod.db.events")  # doctest: +SKIP
     """
     given = {name.lower(): (name, arguments.texts(properties)) for name, properties in (catalogs or {}).items()}
-    configured = configuration.known_catalogs()
-    first, _, rest = identifier.partition(".")
-    if "." in rest and first.lower() in {*given, *configured}:
-        name, properties = given.get(first.lower(), (first, {}))
-        return _kept(name, tuple(sorted(configuration.merged(name, properties).items()))).load_table(rest)
-    default = configuration.default_catalog()
-    if default.lower() not in {*given, *configured}:
-        known = ", ".join(sorted({*given, *configured}))
+    read = configuration.configured()
+    known = {*given, *configuration.known_catalogs(read)}
+    named, _, rest = identifier.partition(".")
+    if "." not in rest or named.lower() not in known:
+        named, rest = configuration.default_catalog(read), identifier
+    if named.lower() not in known:
+        first = identifier.partition(".")[0]
         raise InvalidInputError(
             "no catalog of this name is known",
-            {"identifier": identifier, "catalogs": known or "none"},
+            {"identifier": identifier, "catalogs": ", ".join(sorted(known)) or "none"},
             "Write catalog.namespace.table, and describe the catalog in .pyiceberg.yaml or by environment variables "
             f"(PYICEBERG_CATALOG__{first.upper()}__URI=…). Open a folder with frazil.open_table",
         )
-    name, properties = given.get(default.lower(), (default, {}))
-    return _kept(name, tuple(sorted(configuration.merged(name, properties).items()))).load_table(identifier)
+    name, properties = given.get(named.lower(), (named, {}))
+    return _kept(name, tuple(sorted(configuration.merged(name, properties, read).items()))).load_table(rest)
 
 
 @lru_cache(maxsize=32)

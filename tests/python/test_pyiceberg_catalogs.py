@@ -187,6 +187,31 @@ class TestGlue:
         assert catalog.load_table("db.events").scan().count() == 3
         assert list(place.rglob("*.parquet"))
 
+    def test_a_creation_without_an_answer_keeps_its_file(
+        self, glue: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        catalog = fz.catalog("g", **glue)
+        catalog.create_namespace("db")
+        register, find, broken = GlueCatalog.register_table, GlueCatalog._get_glue_table, False
+
+        def lost(self: Any, *arguments: Any) -> None:
+            nonlocal broken
+            register(self, *arguments)
+            broken = True
+            raise ConnectionError("reset")
+
+        def down(self: Any, *arguments: Any, **named: Any) -> Any:
+            if broken:
+                raise ConnectionError("down")
+            return find(self, *arguments, **named)
+
+        monkeypatch.setattr(GlueCatalog, "register_table", lost)
+        monkeypatch.setattr(GlueCatalog, "_get_glue_table", down)
+        with pytest.raises(fz.CommitStateUnknownError):
+            catalog.create_table("db.events", ROWS.schema)
+        monkeypatch.undo()
+        assert catalog.load_table("db.events").scan().count() == 0
+
     def test_a_service_that_fails_is_an_error_without_secrets(
         self, glue: dict[str, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:

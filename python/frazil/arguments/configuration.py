@@ -20,23 +20,23 @@ _PREFIX = "pyiceberg_"
 _USER_INFO = re.compile(r"(?<=:)[^:@/]*(?=@)|(?<=password=)[^&]*", re.IGNORECASE)
 
 
-def default_catalog() -> str:
-    """The name of the default catalog."""
-    name = _configuration().get("default-catalog") or "default"
+def default_catalog(read: Mapping[str, Any] | None = None) -> str:
+    """The name of the default catalog. `read` is what `configured` returned before."""
+    name = (configured() if read is None else read).get("default-catalog") or "default"
     if not isinstance(name, str):
         raise InvalidInputError("default-catalog in PyIceberg's configuration must be text", {"found": repr(name)})
     return name
 
 
-def known_catalogs() -> list[str]:
+def known_catalogs(read: Mapping[str, Any]) -> list[str]:
     """The names of the catalogs that the configuration describes, in lower case."""
-    catalogs = _configuration().get("catalog")
+    catalogs = read.get("catalog")
     return sorted(catalogs) if isinstance(catalogs, dict) else []
 
 
-def merged(name: str, given: Mapping[str, str]) -> dict[str, str]:
+def merged(name: str, given: Mapping[str, str], read: Mapping[str, Any] | None = None) -> dict[str, str]:
     """The properties of a catalog: the given ones, then those of the configuration. The result always has a type."""
-    catalogs = _configuration().get("catalog") or {}
+    catalogs = (configured() if read is None else read).get("catalog") or {}
     section = catalogs.get(name.lower()) if isinstance(catalogs, dict) else catalogs
     if not isinstance(section, dict | None):
         raise InvalidInputError(
@@ -81,7 +81,7 @@ def _type_of(name: str, uri: str | None) -> str:
     raise InvalidInputError("the catalog's type can't be derived from its uri", {"catalog": name}, "Give type='sql'")
 
 
-def _configuration() -> dict[str, Any]:
+def configured() -> dict[str, Any]:
     """The file's properties, overridden by the environment. Keys are in lower case."""
     config = _file()
     for variable, value in os.environ.items():

@@ -179,10 +179,17 @@ class Register:
         try:
             self._catalog.register_table(tuple(table), location)
         except Exception as error:
-            if type(error).__name__ in _KINDS or self.location(table) not in (None, location):
+            if type(error).__name__ in _KINDS:
                 raise
-            if self.location(table) is None:
+            try:
+                found = self.location(table)
+            except FrazilError:
+                found = None
+            # Without an answer the catalog may have the table, so its metadata file must stay.
+            if found is None:
                 raise self._unknown(error) from None
+            if found != location:
+                raise
 
     @_translated
     def swap(self, table: Sequence[str], before: str, after: str) -> bool:

@@ -1,8 +1,7 @@
 //! The sources and signers of this process, by the names that options carry.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::foreign;
 use super::super::options::StoreOptions;
@@ -13,9 +12,7 @@ use super::names::{EXECUTORS_MAY_RENEW, PREFIXES, PROVIDER, RENEW_TOKEN, RENEW_U
 use super::renewal::Renewal;
 use super::signing::RequestSigner;
 use crate::error::{Error, Result};
-
-/// The longest wait for a lock. After that, its holder is assumed to be lost in a fork.
-const PATIENCE: Duration = Duration::from_secs(1);
+use crate::parallel::lock_in_any_process;
 
 static SOURCES: Registered<dyn CredentialSource> = Registered::new();
 static SIGNERS: Registered<dyn RequestSigner> = Registered::new();
@@ -36,15 +33,7 @@ impl<T: ?Sized> Registered<T> {
 
     /// `None` if the lock is lost in a fork.
     fn with<R>(&self, work: impl FnOnce(&mut BTreeMap<String, Arc<T>>) -> R) -> Option<R> {
-        let began = Instant::now();
-        loop {
-            match self.0.try_lock() {
-                Ok(mut map) => return Some(work(&mut map)),
-                Err(TryLockError::Poisoned(map)) => return Some(work(&mut map.into_inner())),
-                Err(TryLockError::WouldBlock) if began.elapsed() > PATIENCE => return None,
-                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
-            }
-        }
+        lock_in_any_process(&self.0).map(|mut map| work(&mut map))
     }
 
     fn put(&self, name: &str, value: Arc<T>) {

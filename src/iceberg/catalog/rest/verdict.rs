@@ -30,13 +30,10 @@ impl ChangeVerdict {
     pub(super) fn settled(self, is_done: impl FnOnce() -> Result<bool>) -> Result<Option<HttpAnswer>> {
         match self {
             ChangeVerdict::Done(answer) => Ok(Some(answer)),
+            ChangeVerdict::Refused(_, e) => Err(e),
             // A conflict may be one with the change itself, which a proxy sent twice.
-            ChangeVerdict::InTheWay(e) if e.kind() == ErrorKind::CommitConflict => match is_done() {
-                Ok(true) => Ok(None),
-                _ => Err(e),
-            },
-            ChangeVerdict::Refused(_, e) | ChangeVerdict::InTheWay(e) => Err(e),
-            ChangeVerdict::Later(e, _) => match is_done() {
+            ChangeVerdict::InTheWay(e) if e.kind() != ErrorKind::CommitConflict => Err(e),
+            ChangeVerdict::InTheWay(e) | ChangeVerdict::Later(e, _) => match is_done() {
                 Ok(true) => Ok(None),
                 _ => Err(e),
             },
