@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::format::catalog::NewTable;
-use crate::format::commit::now_ms;
 use crate::format::ident::TableIdent;
 use crate::format::register::TableRegister;
 use crate::format::table_format::TableFormat;
@@ -23,6 +22,7 @@ use crate::rows::seam;
 use crate::store;
 use crate::store::http::auth::HeaderProvider;
 use crate::types::Schema;
+use crate::types::clock::now_ms;
 use crate::types::select::column_hint;
 
 /// The format version of new tables unless the property `format-version` says otherwise.

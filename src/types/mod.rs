@@ -1,5 +1,6 @@
 //! The vocabulary: schemas, values, decimals, points in time, hashes, transforms. No I/O, no Arrow.
 //!
+//! - `clock`: the time by this machine's clock
 //! - `decimal`: decimals as unscaled 128-bit integers: text and minimal big-endian bytes
 //! - `hash`: 32-bit Murmur3 (x86) of single values by the crate `murmur3`, and Iceberg's hash of each type
 //!   (seed 0)
@@ -24,6 +25,7 @@
 //! - `value`: single values: owned (`Value`) and borrowed (`ValueRef`), their order, and their binary form in
 //!   bounds
 
+pub(crate) mod clock;
 pub mod decimal;
 pub mod hash;
 pub mod hash_kernels;

@@ -14,7 +14,6 @@ use super::index::combined;
 use super::manifests::{ManifestLayout, MetadataFiles};
 use super::merge::ManifestMerger;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::commit::now_ms;
 use crate::format::commit_loop::CommitAttempt;
 use crate::paimon::manifest::entries::{ADD, DELETE};
 use crate::paimon::manifest::file_entry::FileEntry;
@@ -26,6 +25,7 @@ use crate::paimon::spec::snapshot::{CURRENT_VERSION, PaimonSnapshot};
 use crate::parallel::{Cancellation, check_cancelled};
 use crate::store::in_parallel;
 use crate::store::location::join;
+use crate::types::clock::now_ms;
 use crate::types::json_text;
 
 /// Hint for a written file that no longer exists.

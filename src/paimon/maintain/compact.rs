@@ -21,7 +21,6 @@ use crate::codec::bitmap::PositionSet;
 use crate::data::deletes::cache::DeleteCache;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
-use crate::format::commit::now_ms;
 use crate::format::maintenance::{BucketCompaction, Compacted};
 use crate::format::request::ScanRequest;
 use crate::format::task::ReadContext;
@@ -34,6 +33,7 @@ use crate::paimon::state::PaimonTable;
 use crate::paimon::write::bucket_writer::BucketPlace;
 use crate::parallel::{check_cancelled, in_parallel, threads};
 use crate::types::Schema;
+use crate::types::clock::now_ms;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::options::Options;
 

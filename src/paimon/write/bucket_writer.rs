@@ -21,11 +21,11 @@ use crate::data::arrow::schema::to_arrow;
 use crate::data::write::file_write::FileSettings;
 use crate::data::write::new_file::{NewFile, Written};
 use crate::error::{Error, Result};
-use crate::format::commit::now_ms;
 use crate::format::task::{BucketFile, DataFile, FileContent, FileFormat, FileSource, NewBucketFile, Partition};
 use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::store::Store;
+use crate::types::clock::now_ms;
 use crate::types::options::Options;
 
 /// Rows are written in parts of this number; the size of the file is checked in between.
