@@ -22,8 +22,8 @@ use crate::rows::seam;
 use crate::store;
 use crate::store::http::auth::HeaderProvider;
 use crate::types::Schema;
-use crate::types::clock::now_ms;
 use crate::types::select::column_hint;
+use crate::types::temporal::now_ms;
 
 /// The format version of new tables unless the property `format-version` says otherwise.
 const DEFAULT_FORMAT_VERSION: u8 = 2;

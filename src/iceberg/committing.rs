@@ -16,7 +16,7 @@ use crate::iceberg::commit::summary::WAP_ID;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::{IcebergTable, check_same_table};
 use crate::parallel::Cancellation;
-use crate::types::clock::now_ms;
+use crate::types::temporal::now_ms;
 
 /// `commit.retry.*`, with the names and units of Java. By default there are more retries than Java's 4, and shorter
 /// pauses than its minute. An attempt on a file system costs milliseconds, and all of many concurrent writers should

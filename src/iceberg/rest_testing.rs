@@ -17,8 +17,8 @@ use crate::iceberg::spec::metadata_json::parse_metadata;
 use crate::iceberg::spec::partition::spec_from_json;
 use crate::iceberg::spec::sort_order::sort_order_from_json;
 use crate::store::http::testing::{SeenRequest, TestAnswer, TestServer};
-use crate::types::clock::now_ms;
 use crate::types::schema_json::schema_from_json;
+use crate::types::temporal::now_ms;
 
 /// The fault of the next change.
 #[derive(Clone, Debug)]

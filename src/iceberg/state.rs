@@ -224,7 +224,10 @@ impl IcebergTable {
 
     /// The current version, in the form that messages use.
     pub(crate) fn written_now(&self) -> WrittenAt {
-        WrittenAt { sequence_number: self.inner.metadata.last_sequence_number, time_ms: crate::types::clock::now_ms() }
+        WrittenAt {
+            sequence_number: self.inner.metadata.last_sequence_number,
+            time_ms: crate::types::temporal::now_ms(),
+        }
     }
 
     /// The root folder that commits go to.

@@ -19,7 +19,7 @@ use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::rows::seam;
 use crate::store::{self, Store, StoreOptions};
 use crate::types::Schema;
-use crate::types::clock::now_ms;
+use crate::types::temporal::now_ms;
 
 /// The tables of Paimon in a warehouse.
 #[derive(Clone)]

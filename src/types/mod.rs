@@ -1,6 +1,5 @@
 //! The vocabulary: schemas, values, decimals, points in time, hashes, transforms. No I/O, no Arrow.
 //!
-//! - `clock`: the time by this machine's clock
 //! - `decimal`: decimals as unscaled 128-bit integers: text and minimal big-endian bytes
 //! - `hash`: 32-bit Murmur3 (x86) of single values by the crate `murmur3`, and Iceberg's hash of each type
 //!   (seed 0)
@@ -18,14 +17,13 @@
 //! - `schema_json`: schemas as JSON
 //! - `select`: selecting columns: a schema pruned to dotted paths
 //! - `suggest`: suggests similar names for a name that does not exist
-//! - `temporal`: dates, times and timestamps as integers from the epoch, and their ISO text
+//! - `temporal`: dates, times and timestamps as integers from the epoch, their ISO text, and the clock
 //! - `transform`: partition transforms: functions from a column's value to a partition value
 //! - `type_text`: types as text: `long`, `decimal(9, 2)`, `list<string>`, `map<string, long>`, `struct<a:
 //!   int, b: required date>`
 //! - `value`: single values: owned (`Value`) and borrowed (`ValueRef`), their order, and their binary form in
 //!   bounds
 
-pub(crate) mod clock;
 pub mod decimal;
 pub mod hash;
 pub mod hash_kernels;

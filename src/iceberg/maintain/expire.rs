@@ -18,7 +18,7 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
 use crate::iceberg::state::IcebergTable;
 use crate::store::Store;
-use crate::types::clock::now_ms;
+use crate::types::temporal::now_ms;
 
 impl Expired {
     /// The order of deletion: no remaining file leads to a deleted one.

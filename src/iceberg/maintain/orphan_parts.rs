@@ -17,7 +17,7 @@ use crate::iceberg::manifest::whole::ListedSize;
 use crate::iceberg::state::IcebergTable;
 use crate::parallel::check_cancelled;
 use crate::store::{Store, in_parallel};
-use crate::types::clock::now_ms;
+use crate::types::temporal::now_ms;
 
 /// About the number of folders that become parts. The planner lists the folders above them.
 const FOLDERS: usize = 256;

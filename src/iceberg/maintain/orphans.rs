@@ -18,7 +18,7 @@ use crate::iceberg::state::IcebergTable;
 use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
 use crate::store::location::{join, normalise, scheme};
-use crate::types::clock::now_ms;
+use crate::types::temporal::now_ms;
 
 /// The default age: younger files stay, as their writers may still commit them. Three days in milliseconds.
 const DEFAULT_AGE_MS: i64 = 3 * 24 * 60 * 60 * 1000;

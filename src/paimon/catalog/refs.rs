@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::paimon::catalog::tag_times::{tag_file, trimmed};
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::store::location::join;
-use crate::types::clock::now_ms;
+use crate::types::temporal::now_ms;
 
 /// The target of a rollback.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
-use crate::types::clock::now_ms;
+use crate::types::temporal::now_ms;
 
 /// The suffix of a database's folder.
 const DATABASE: &str = ".db";

@@ -25,8 +25,8 @@ use crate::paimon::spec::snapshot::{CURRENT_VERSION, PaimonSnapshot};
 use crate::parallel::{Cancellation, check_cancelled};
 use crate::store::in_parallel;
 use crate::store::location::join;
-use crate::types::clock::now_ms;
 use crate::types::json_text;
+use crate::types::temporal::now_ms;
 
 /// Hint for a written file that no longer exists.
 const GONE: &str = "Its message was aborted, or it was committed and the file has since been compacted and expired. Check whether \
@@ -436,7 +436,7 @@ impl CommitAttempt for SnapshotAttempt<'_> {
 
     fn done(&mut self, _: AttemptBase) -> Result<Option<PaimonSnapshot>> {
         match self.found.take() {
-            None if !self.is_void => Err(Error::internal("a commit is in no snapshot")),
+            None if !self.is_void => Err(Error::internal("no snapshot contains the commit")),
             found => Ok(found),
         }
     }

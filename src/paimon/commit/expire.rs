@@ -26,7 +26,7 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
-use crate::types::clock::now_ms;
+use crate::types::temporal::now_ms;
 
 /// The result of an expiry: removed snapshots, changelogs, tags and files. Paths are in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -23,7 +23,7 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::check_cancelled;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
-use crate::types::clock::now_ms;
+use crate::types::temporal::now_ms;
 
 /// By default, files younger than this stay: a day, in milliseconds. Their writers may not have committed yet.
 const DEFAULT_AGE_MS: i64 = 24 * 60 * 60 * 1000;

@@ -33,9 +33,9 @@ use crate::paimon::state::PaimonTable;
 use crate::paimon::write::bucket_writer::BucketPlace;
 use crate::parallel::{check_cancelled, in_parallel, threads};
 use crate::types::Schema;
-use crate::types::clock::now_ms;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::options::Options;
+use crate::types::temporal::now_ms;
 
 impl PaimonTable {
     /// Compacts files of a branch, in one commit. Returns the table at its new version.

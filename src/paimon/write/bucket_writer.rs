@@ -25,8 +25,8 @@ use crate::format::task::{BucketFile, DataFile, FileContent, FileFormat, FileSou
 use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::store::Store;
-use crate::types::clock::now_ms;
 use crate::types::options::Options;
+use crate::types::temporal::now_ms;
 
 /// Rows are written in parts of this number; the size of the file is checked in between.
 const ROWS_AT_ONCE: usize = 8192;

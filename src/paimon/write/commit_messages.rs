@@ -15,8 +15,8 @@ use crate::paimon::commit::orphans::files_in_use;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::rows::stream::RowReader;
-use crate::types::clock::now_ms;
 use crate::types::hash::murmur3_seeded;
+use crate::types::temporal::now_ms;
 
 impl PaimonTable {
     /// Writes the stream's rows into new files without committing. [`PaimonTable::commit`] takes the message. With

@@ -8,7 +8,7 @@ use super::written::{WrittenBuckets, no_sequence_numbers, partition_row};
 use crate::error::{Error, Result};
 use crate::format::task::{BucketFile, DataFile, FileSource, NewBucketFile};
 use crate::paimon::spec::schema::TableSchema;
-use crate::types::clock::now_ms;
+use crate::types::temporal::now_ms;
 
 /// The level of new files.
 pub(crate) const LEVEL: i32 = 0;

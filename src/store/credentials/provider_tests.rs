@@ -11,7 +11,7 @@ use super::super::names::{RENEW_TOKEN, RENEW_URL, SOURCE};
 use super::super::{CredentialSource, Lending, LentCredentials, PrefixConfig, current_options, lend, renewals_of};
 use super::*;
 use crate::error::ErrorKind;
-use crate::types::clock::now_ms;
+use crate::types::temporal::now_ms;
 
 fn map(given: &[(&str, String)]) -> BTreeMap<String, String> {
     given.iter().map(|(k, v)| (k.to_string(), v.clone())).collect()

@@ -8,7 +8,7 @@ use super::super::place::Service;
 use super::lent::{CredentialSource, LentCredentials};
 use super::names::{EXECUTORS_MAY_RENEW, is_expiry};
 use crate::error::{Error, Result, is_secret_option};
-use crate::types::clock::now_ms;
+use crate::types::temporal::now_ms;
 
 /// Credentials are renewed this long before they expire.
 const EARLY_MS: i64 = 5 * 60 * 1000;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::types::clock::now;
-use crate::types::temporal::{days_of_civil, parse_time};
+use crate::types::temporal::{days_of_civil, now, parse_time};
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 

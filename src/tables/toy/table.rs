@@ -19,8 +19,8 @@ use crate::rows::stream::RowReader;
 use crate::store::location::{absolute, join};
 use crate::store::{self, Store};
 use crate::types::Schema;
-use crate::types::clock::now_ms;
 use crate::types::schema_json::{schema_from_json, schema_to_json};
+use crate::types::temporal::now_ms;
 
 pub(super) static TOY: TableFormat = TableFormat {
     id: "toy",

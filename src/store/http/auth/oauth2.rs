@@ -22,7 +22,7 @@ use super::traits::{AUTHORIZATION, Authorizer};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::store::runtime::PerProcess;
-use crate::types::clock::now;
+use crate::types::temporal::now;
 
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
