@@ -209,7 +209,9 @@ pub(crate) fn commit(table: &IcebergTable, mut changes: Vec<Box<dyn TableChange>
     match &outcome {
         IcebergOutcome::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
         // Cleans up even after an interrupt, which was already reported.
-        IcebergOutcome::Failed(_) => Cancellation::none().scope(|| changes.iter_mut().for_each(|c| c.clean_up())),
+        IcebergOutcome::Failed(_) => {
+            Cancellation::none().scope(|| changes.iter_mut().rev().for_each(|c| c.clean_up()));
+        }
         IcebergOutcome::Unknown(_) => {}
     }
     outcome

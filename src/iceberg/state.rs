@@ -115,7 +115,8 @@ impl IcebergTable {
     /// The same table at another version.
     pub(crate) fn at(&self, metadata: TableMetadata, found: FoundMetadata) -> Result<IcebergTable> {
         let IcebergTableInner { store, versions, storage_options, moved, .. } = self.inner.as_ref();
-        IcebergTable::build(store.clone(), versions.clone(), metadata, found, storage_options.clone(), *moved)
+        let versions = versions.lasting().unwrap_or_else(|| versions.clone());
+        IcebergTable::build(store.clone(), versions, metadata, found, storage_options.clone(), *moved)
     }
 
     fn build(

@@ -88,6 +88,11 @@ pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// The pointer that tables at later versions use, if it is another one.
+    fn lasting(&self) -> Option<Arc<dyn MetadataPointer>> {
+        None
+    }
+
     /// Labels that the catalog gives the table.
     fn labels(&self) -> TableLabels {
         TableLabels::default()
@@ -120,6 +125,11 @@ impl FolderPointer {
     pub fn of(store: Arc<dyn Store>, metadata_location: &str) -> FolderPointer {
         FolderPointer { store, root: root_of(metadata_location) }
     }
+
+    /// Creates the pointer for a table at a folder, which need not exist.
+    pub fn at(store: Arc<dyn Store>, root: &str) -> FolderPointer {
+        FolderPointer { store, root: root.to_owned() }
+    }
 }
 
 impl MetadataPointer for FolderPointer {
@@ -130,13 +140,14 @@ impl MetadataPointer for FolderPointer {
 
     /// After an error the outcome is unknown: the file may have been created before the error.
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
-        let version = match next_version(&base.found) {
+        let version = match if commit.creates() { Ok(1) } else { next_version(&base.found) } {
             Ok(version) => version,
             Err(e) => return Publication::Refused(e),
         };
         let published = || -> Result<FoundMetadata> {
             let base = BaseVersion { metadata: &base.metadata, path: &base.found.metadata_location };
-            let path = filesystem::publish(self.store.as_ref(), &self.root, version, &commit.next, Some(base))?;
+            let base = Some(base).filter(|_| !commit.creates());
+            let path = filesystem::publish(self.store.as_ref(), &self.root, version, &commit.next, base)?;
             Ok(FoundMetadata { metadata_location: path, version: Some(version) })
         };
         Publication::of(commit, published(), |_| false)

@@ -313,6 +313,6 @@ impl Drop for IcebergTransaction {
         if let Some((_, files)) = self.appended.take() {
             SnapshotProducer::append(self.table.inner.store.clone(), files).owning_files().clean_up();
         }
-        self.changes.iter_mut().for_each(|c| c.clean_up());
+        self.changes.iter_mut().rev().for_each(|c| c.clean_up());
     }
 }

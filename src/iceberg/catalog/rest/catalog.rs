@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::commit::RestPointer;
+use super::endpoints::Endpoint;
 use super::session::{RestSession, SharedSession};
 use super::tables::LoadedTable;
 use crate::error::{Error, Result, ResultExt};
@@ -128,9 +129,20 @@ impl TableCatalog for RestCatalog {
         RestPointer::opened(&self.session, ident, table)
     }
 
-    fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<OpenedTable> {
-        let table = self.session.server()?.register_table(ident, metadata_location)?;
+    fn stage(&self, ident: &TableIdent, commit: MetadataCommit, location: Option<&str>) -> Result<OpenedTable> {
+        let server = self.session.server()?;
+        server.check(Endpoint::CommitTable).with("table", ident)?;
+        let table = server.stage_table(ident, &commit, location)?;
         RestPointer::opened(&self.session, ident, table)
+    }
+
+    fn register(&self, ident: &TableIdent, metadata_location: &str, overwrite: bool) -> Result<OpenedTable> {
+        let table = self.session.server()?.register_table(ident, metadata_location, overwrite)?;
+        RestPointer::opened(&self.session, ident, table)
+    }
+
+    fn unregister(&self, ident: &TableIdent) -> Result<String> {
+        self.session.server()?.unregister_table(ident)
     }
 
     fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {

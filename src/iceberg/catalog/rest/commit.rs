@@ -209,6 +209,10 @@ impl RestPointer {
     fn looked_for(&self, base: &TableVersion, commit: &MetadataCommit, e: Error, asked: bool) -> Publication {
         let newest = match self.load() {
             Ok(newest) => newest,
+            // The commit was to create the table.
+            Err(why) if asked && commit.creates() && why.kind() == ErrorKind::NotFound => {
+                return Publication::Unknown(conflict(e));
+            }
             Err(why) => return Publication::Unknown(undecided(e.with("looked", why.message()))),
         };
         Publication::Unknown(match seen(&newest.metadata, &base.metadata, commit) {
