@@ -54,8 +54,12 @@ impl RestServer {
     /// the answer with its file was lost; the server's refusal.
     pub(super) fn unregister_table(&self, ident: &TableIdent) -> Result<String> {
         let endpoint = Endpoint::UnregisterTable;
-        let offered = self.check(endpoint).with("table", ident);
-        offered.hint("drop_table() without purge removes the name too, if this server keeps the files then")?;
+        if !self.has(endpoint) {
+            return Err(Error::unsupported("the catalog's server does not offer to unregister tables")
+                .with("table", ident)
+                .with("endpoint", endpoint.text())
+                .hint("drop_table() without purge removes the name too. Ask whether this server keeps the files then"));
+        }
         // The file is known before its name is given up.
         let before = match self.load_table(ident, None)? {
             LoadedTable::Table(table) => table.metadata_location.unwrap_or_default(),
