@@ -267,6 +267,11 @@ impl SnapshotProducer {
         self
     }
 
+    /// Whether it adds files.
+    pub(crate) fn adds_files(&self) -> bool {
+        self.input.added().next().is_some()
+    }
+
     /// Checks that this change and a later one can become one snapshot that means the same as the two.
     ///
     /// # Errors
@@ -281,7 +286,7 @@ impl SnapshotProducer {
             "one of them rewrites files or commits messages"
         } else if self.input.target != later.input.target {
             "they go to different branches"
-        } else if is_open && self.input.added().next().is_some() {
+        } else if is_open && self.adds_files() {
             "the second removes files that the first may have added"
         } else if !self.input.preconditions.fits(&later.input.preconditions) {
             "they were planned on different snapshots"
