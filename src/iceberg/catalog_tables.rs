@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::format::catalog::NewTable;
-use crate::format::commit::now_ms;
 use crate::format::ident::TableIdent;
 use crate::format::register::TableRegister;
 use crate::format::table_format::TableFormat;
@@ -26,6 +25,7 @@ use crate::store;
 use crate::store::http::auth::HeaderProvider;
 use crate::types::Schema;
 use crate::types::select::column_hint;
+use crate::types::temporal::now_ms;
 
 /// The format version of new tables unless the property `format-version` says otherwise.
 const DEFAULT_FORMAT_VERSION: u8 = 2;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::commit::{CommitOptions, now_ms};
+use crate::format::commit::CommitOptions;
 use crate::format::commit_loop::{self, CommitAttempt, RetryPolicy, unknown};
 use crate::iceberg::catalog::metadata_pointer::{Publication, TableVersion};
 use crate::iceberg::commit::cherry_pick::CherryPick;
@@ -16,6 +16,7 @@ use crate::iceberg::commit::summary::WAP_ID;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::{IcebergTable, check_same_table};
 use crate::parallel::Cancellation;
+use crate::types::temporal::now_ms;
 
 /// `commit.retry.*`, with the names and units of Java. By default there are more retries than Java's 4, and shorter
 /// pauses than its minute. An attempt on a file system costs milliseconds, and all of many concurrent writers should

@@ -227,7 +227,7 @@ impl IcebergTable {
     pub(crate) fn written_now(&self) -> WrittenAt {
         WrittenAt {
             sequence_number: self.inner.metadata.last_sequence_number,
-            time_ms: crate::format::commit::now_ms(),
+            time_ms: crate::types::temporal::now_ms(),
         }
     }
 

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checks::check_may_delete;
 use crate::error::{Error, Result, ResultExt};
-use crate::format::commit::now_ms;
 use crate::format::deletion::Deletion;
 use crate::format::maintenance::{ExpireOptions, Expired, Expiry};
 use crate::format::task::FileContent;
@@ -19,6 +18,7 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
 use crate::iceberg::state::IcebergTable;
 use crate::store::Store;
+use crate::types::temporal::now_ms;
 
 impl Expired {
     /// The order of deletion: no remaining file leads to a deleted one.

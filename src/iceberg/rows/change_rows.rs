@@ -64,9 +64,10 @@ impl RowChange {
     }
 
     fn check(&self, rows: Option<&RowReader>) -> Result<()> {
-        match self.needs_rows() == rows.is_some() {
-            true => Ok(()),
-            false => Err(Error::invalid("the operation needs rows, or takes none")),
+        match (self.needs_rows(), rows.is_some()) {
+            (true, false) => Err(Error::invalid("the operation needs rows")),
+            (false, true) => Err(Error::invalid("the operation takes no rows")),
+            _ => Ok(()),
         }
     }
 }

@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result, ResultExt};
-use crate::format::commit::now_ms;
 use crate::format::deletion::{NotDeleted, OutsideLocations, OwnFolders};
 use crate::paimon::catalog::expiry_roots::{HeldPart, Root, half_expired, kept_changelogs, roots};
 use crate::paimon::catalog::filesystem::TableFolder;
@@ -27,6 +26,7 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
+use crate::types::temporal::now_ms;
 
 /// The result of an expiry: removed snapshots, changelogs, tags and files. Paths are in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -88,7 +88,7 @@ struct ChangedRows {
 struct Rewriter {
     reader: ScanReader,
     writer: PaimonWriter,
-    /// For tables that track rows: the number of columns without those of the ids, and the names of all.
+    /// Set if the table tracks rows: the number of data columns, and the names of all columns.
     tracked: Option<(usize, Vec<String>)>,
 }
 
