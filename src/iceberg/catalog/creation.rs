@@ -30,7 +30,9 @@ impl CreatingPointer {
     /// A staged table, and the pointer that creates it. The first commit tells the table's identity.
     pub fn of(ident: &TableIdent, staged: OpenedTable) -> (Arc<CreatingPointer>, OpenedTable) {
         let OpenedTable { store, mut metadata, found, versions } = staged;
-        metadata.table_uuid.get_or_insert_with(|| uuid::Uuid::new_v4().to_string());
+        if metadata.table_uuid.is_none() {
+            Arc::make_mut(&mut metadata).table_uuid = Some(uuid::Uuid::new_v4().to_string());
+        }
         let version = TableVersion { metadata: metadata.clone(), found: found.clone() };
         let pointer = Arc::new(CreatingPointer {
             ident: ident.clone(),

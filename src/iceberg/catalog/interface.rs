@@ -19,7 +19,7 @@ pub struct OpenedTable {
     /// The store of its files.
     pub store: Arc<dyn Store>,
     /// Its newest version.
-    pub metadata: TableMetadata,
+    pub metadata: Arc<TableMetadata>,
     /// The metadata file of that version.
     pub found: FoundMetadata,
     /// The pointer to its current version.
@@ -200,7 +200,7 @@ impl FilesystemCatalog {
     fn opened(&self, metadata: TableMetadata, found: FoundMetadata) -> OpenedTable {
         let store = self.store().clone();
         let versions = Arc::new(FolderPointer::of(store.clone(), &found.metadata_location));
-        OpenedTable { store, metadata, found, versions }
+        OpenedTable { store, metadata: Arc::new(metadata), found, versions }
     }
 }
 
@@ -283,7 +283,7 @@ impl TableCatalog for FilesystemCatalog {
         let location = self.free_location(ident, &commit.next)?;
         let versions = Arc::new(FolderPointer::at(self.store().clone(), &location));
         let found = FoundMetadata { metadata_location: String::new(), version: None };
-        Ok(OpenedTable { store: self.store().clone(), metadata: commit.next, found, versions })
+        Ok(OpenedTable { store: self.store().clone(), metadata: Arc::new(commit.next), found, versions })
     }
 
     fn register(&self, ident: &TableIdent, metadata_location: &str, overwrite: bool) -> Result<OpenedTable> {

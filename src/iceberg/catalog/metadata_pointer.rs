@@ -20,7 +20,7 @@ use crate::store::location::join;
 #[derive(Clone, Debug)]
 pub struct TableVersion {
     /// The metadata.
-    pub metadata: TableMetadata,
+    pub metadata: Arc<TableMetadata>,
     /// The metadata's file.
     pub found: FoundMetadata,
 }
@@ -49,7 +49,9 @@ impl Publication {
         is_certain: impl Fn(&Error) -> bool,
     ) -> Publication {
         match published {
-            Ok(found) => Publication::Committed(Box::new(TableVersion { metadata: commit.next.clone(), found })),
+            Ok(found) => {
+                Publication::Committed(Box::new(TableVersion { metadata: Arc::new(commit.next.clone()), found }))
+            }
             Err(e) if is_certain(&e) => Publication::Refused(e),
             Err(e) if filesystem::is_disputed(&e) => Publication::Disputed(e),
             Err(e) => Publication::Unknown(e),
@@ -64,6 +66,19 @@ pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// `NotFound` if the table no longer exists; errors of reading metadata; errors of the store or catalog.
     fn load(&self) -> Result<TableVersion>;
+
+    /// The newest version, with the snapshots that the catalog opens tables with.
+    ///
+    /// # Errors
+    /// As [`MetadataPointer::load`].
+    fn load_as_opened(&self) -> Result<TableVersion> {
+        self.load()
+    }
+
+    /// Whether the table was opened with all snapshots, not only those of branches and tags.
+    fn opens_with_all_snapshots(&self) -> bool {
+        true
+    }
 
     /// Publishes the commit as the version after `base`. The commit was built on `base`.
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication;
@@ -135,7 +150,7 @@ impl FolderPointer {
 impl MetadataPointer for FolderPointer {
     fn load(&self) -> Result<TableVersion> {
         let (metadata, found) = load(self.store.as_ref(), &self.root)?;
-        Ok(TableVersion { metadata, found })
+        Ok(TableVersion { metadata: Arc::new(metadata), found })
     }
 
     /// After an error the outcome is unknown: the file may have been created before the error.

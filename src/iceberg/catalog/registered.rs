@@ -75,7 +75,7 @@ impl NamedCatalog {
 
     fn opened(&self, ident: &TableIdent, store: Arc<dyn Store>, metadata: TableMetadata, path: String) -> OpenedTable {
         let versions = Arc::new(CatalogPointer { catalog: self.clone(), ident: ident.clone(), store: store.clone() });
-        OpenedTable { store, metadata, found: found_at(path), versions }
+        OpenedTable { store, metadata: Arc::new(metadata), found: found_at(path), versions }
     }
 
     /// The store of a location.
@@ -394,7 +394,7 @@ impl MetadataPointer for CatalogPointer {
     fn load(&self) -> Result<TableVersion> {
         let path = self.catalog.current(&self.ident)?;
         let metadata = read_metadata(self.store.as_ref(), &path).with("table", &self.ident)?;
-        Ok(TableVersion { metadata, found: found_at(path) })
+        Ok(TableVersion { metadata: Arc::new(metadata), found: found_at(path) })
     }
 
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {

@@ -99,6 +99,9 @@ struct Tree {
     replaced: usize,
 }
 
+/// Why deletes by keys can't follow new rows in one snapshot.
+pub(crate) const NOT_REACHED: &str = "the second deletes by keys, which reach no rows of the same snapshot";
+
 impl SnapshotProducer {
     /// Creates an empty change of branch `main`. The store writes its files.
     pub fn new(store: Arc<dyn Store>, operation: Operation) -> SnapshotProducer {
@@ -288,6 +291,8 @@ impl SnapshotProducer {
             "they go to different branches"
         } else if is_open && self.adds_files() {
             "the second removes files that the first may have added"
+        } else if self.adds_files() && later.input.added().any(|file| file.content == FileContent::EqualityDeletes) {
+            NOT_REACHED
         } else if !self.input.preconditions.fits(&later.input.preconditions) {
             "they were planned on different snapshots"
         } else {

@@ -140,7 +140,7 @@ impl IcebergTransaction {
         // Refused before anything is written.
         self.check_options(options)?;
         let mut view = View::of_transaction(table, branch.as_deref(), since, self.own().collect())?;
-        view.names_removed_files = self.names_removed_files();
+        view.follows_added_files = self.follows_added_files();
         match change.plan(&view, rows)? {
             Some(change) => self.add_snapshot(change, options),
             None => Ok(()),

@@ -142,8 +142,8 @@ impl IcebergTransaction {
         earlier.try_for_each(|before| before.check_joinable(change)).hint(ONE_SNAPSHOT)
     }
 
-    /// Whether a change may only remove files that it names. A filter would remove files of the same snapshot.
-    pub(crate) fn names_removed_files(&self) -> bool {
+    /// Whether the next change becomes one snapshot with earlier ones that add files.
+    pub(crate) fn follows_added_files(&self) -> bool {
         let adds = |change: &Box<dyn TableChange>| change.as_snapshot().is_some_and(SnapshotProducer::adds_files);
         self.takes_one_snapshot() && self.changes.iter().any(adds)
     }

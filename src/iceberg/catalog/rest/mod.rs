@@ -20,6 +20,7 @@
 //! - `registration`: requests that add a table by its metadata file, or take it out of the catalog
 //! - `server`: a server that has told its configuration, and requests to it
 //! - `session`: the connection of a catalog, which begins at the first use
+//! - `snapshots`: which snapshots a load of a table asks for
 //! - `tables`: requests about tables
 //! - `verdict`: what became of a change
 //! - `views`: requests about views
@@ -38,6 +39,7 @@ mod pages;
 mod registration;
 mod server;
 mod session;
+mod snapshots;
 mod tables;
 mod verdict;
 mod views;

@@ -58,7 +58,9 @@ impl RestServer {
             return Err(Error::unsupported("the catalog's server does not offer to unregister tables")
                 .with("table", ident)
                 .with("endpoint", endpoint.text())
-                .hint("drop_table() without purge removes the name too. Ask whether this server keeps the files then"));
+                .hint(
+                    "drop_table() without purge removes the name too. Ask whether this server keeps the files then",
+                ));
         }
         // The file is known before its name is given up.
         let before = match self.load_table(ident, None)? {

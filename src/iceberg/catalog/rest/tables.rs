@@ -6,6 +6,7 @@ use super::answers::DescribedTable;
 use super::endpoints::Endpoint;
 use super::names::RouteTarget;
 use super::server::RestServer;
+use super::snapshots::Snapshots;
 use super::verdict::{ChangeVerdict, unknown};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::TableIdent;
@@ -30,14 +31,19 @@ pub(super) fn ident_json(ident: &TableIdent) -> Json {
 }
 
 impl RestServer {
-    /// Loads a table, unless `etag` is the mark of its newest version.
+    /// Loads a table, unless `etag` is the mark of its newest version. A mark belongs to a load of the same snapshots.
     ///
     /// # Errors
     /// `NotFound`; as [`RestServer::read`].
-    pub(super) fn load_table(&self, ident: &TableIdent, etag: Option<&str>) -> Result<LoadedTable> {
+    pub(super) fn load_with(
+        &self,
+        ident: &TableIdent,
+        etag: Option<&str>,
+        snapshots: Snapshots,
+    ) -> Result<LoadedTable> {
         let endpoint = Endpoint::LoadTable;
-        let mut request =
-            self.with_delegation(self.request(endpoint, RouteTarget::Table(ident), &[("snapshots", "all")])?);
+        let request = self.request(endpoint, RouteTarget::Table(ident), &[snapshots.query()])?;
+        let mut request = self.with_delegation(request);
         if let Some(etag) = etag {
             request = request.header("If-None-Match", etag);
         }
@@ -46,7 +52,15 @@ impl RestServer {
             return Ok(LoadedTable::Unchanged);
         }
         let table = self.parsed(endpoint, &request, || DescribedTable::of(&answer)).with("table", ident)?;
-        Ok(LoadedTable::Table(Box::new(table)))
+        Ok(LoadedTable::Table(Box::new(DescribedTable { snapshots, ..table })))
+    }
+
+    /// Loads a table with all its snapshots, unless `etag` is the mark of its newest version.
+    ///
+    /// # Errors
+    /// As [`RestServer::load_with`].
+    pub(super) fn load_table(&self, ident: &TableIdent, etag: Option<&str>) -> Result<LoadedTable> {
+        self.load_with(ident, etag, Snapshots::All)
     }
 
     /// Whether a table exists.
@@ -57,7 +71,7 @@ impl RestServer {
         let (endpoint, query) = match self.has(Endpoint::TableExists) {
             true => (Endpoint::TableExists, vec![]),
             // The fewest snapshots are enough.
-            false => (Endpoint::LoadTable, vec![("snapshots", "refs")]),
+            false => (Endpoint::LoadTable, vec![Snapshots::OfRefs.query()]),
         };
         let request = self.request(endpoint, RouteTarget::Table(ident), &query)?;
         self.exists("look for the table", endpoint, &request).with("table", ident)
