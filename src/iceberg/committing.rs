@@ -74,6 +74,11 @@ pub(crate) trait TableChange: Send {
         false
     }
 
+    /// The new snapshot that it makes, if it makes one and nothing else.
+    fn as_snapshot(&self) -> Option<&SnapshotProducer> {
+        None
+    }
+
     /// The new snapshot that it makes, if it makes one. Otherwise the change itself.
     fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>>;
 
@@ -102,6 +107,10 @@ impl TableChange for SnapshotProducer {
 
     fn only_checks(&self) -> bool {
         SnapshotProducer::only_checks(self)
+    }
+
+    fn as_snapshot(&self) -> Option<&SnapshotProducer> {
+        (!SnapshotProducer::only_checks(self)).then_some(self)
     }
 
     fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>> {
@@ -210,7 +219,9 @@ pub(crate) fn commit(table: &IcebergTable, mut changes: Vec<Box<dyn TableChange>
     match &outcome {
         IcebergOutcome::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
         // Cleans up even after an interrupt, which was already reported.
-        IcebergOutcome::Failed(_) => Cancellation::none().scope(|| changes.iter_mut().for_each(|c| c.clean_up())),
+        IcebergOutcome::Failed(_) => {
+            Cancellation::none().scope(|| changes.iter_mut().rev().for_each(|c| c.clean_up()));
+        }
         IcebergOutcome::Unknown(_) => {}
     }
     outcome
@@ -263,9 +274,12 @@ fn join_snapshots(changes: &mut Vec<Box<dyn TableChange>>) -> Result<()> {
         out.insert(at, Box::new(snapshot));
     }
     *changes = out;
-    let hint = "The catalog's server takes one new snapshot in a commit: commit the changes one after another";
-    refused.map_or(Ok(()), |e| Err(e.hint(hint)))
+    refused.map_or(Ok(()), |e| Err(e.hint(ONE_SNAPSHOT)))
 }
+
+/// The hint for changes that a catalog does not take in one commit.
+pub(crate) const ONE_SNAPSHOT: &str =
+    "The catalog's server takes one new snapshot in a commit: commit the changes one after another";
 
 /// How often to retry, by the table's properties. A commit that may correct invalid properties does not fail because of
 /// them.

@@ -139,7 +139,8 @@ impl IcebergTransaction {
         let table = self.table()?;
         // Refused before anything is written.
         self.check_options(options)?;
-        let view = View::of_transaction(table, branch.as_deref(), since, self.own().collect())?;
+        let mut view = View::of_transaction(table, branch.as_deref(), since, self.own().collect())?;
+        view.follows_added_files = self.follows_added_files();
         match change.plan(&view, rows)? {
             Some(change) => self.add_snapshot(change, options),
             None => Ok(()),

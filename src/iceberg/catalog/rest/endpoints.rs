@@ -22,6 +22,7 @@ pub(super) enum Endpoint {
     CommitTable,
     DropTable,
     RegisterTable,
+    UnregisterTable,
     RenameTable,
     ListViews,
     CreateView,
@@ -42,7 +43,7 @@ const TABLE: &str = "/v1/{prefix}/namespaces/{namespace}/tables/{table}";
 
 impl Endpoint {
     /// All endpoints that are known here.
-    const ALL: [Endpoint; 23] = [
+    const ALL: [Endpoint; 24] = [
         Endpoint::ListNamespaces,
         Endpoint::CreateNamespace,
         Endpoint::LoadNamespace,
@@ -57,6 +58,7 @@ impl Endpoint {
         Endpoint::CommitTable,
         Endpoint::DropTable,
         Endpoint::RegisterTable,
+        Endpoint::UnregisterTable,
         Endpoint::RenameTable,
         Endpoint::ListViews,
         Endpoint::CreateView,
@@ -87,6 +89,7 @@ impl Endpoint {
             E::CommitTable => (Post, TABLE),
             E::DropTable => (Delete, TABLE),
             E::RegisterTable => (Post, "/v1/{prefix}/namespaces/{namespace}/register"),
+            E::UnregisterTable => (Post, "/v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister"),
             E::RenameTable => (Post, "/v1/{prefix}/tables/rename"),
             E::ListViews => (Get, VIEWS),
             E::CreateView => (Post, VIEWS),
@@ -109,7 +112,8 @@ impl Endpoint {
     fn is_default(self, has_views: bool) -> bool {
         use Endpoint as E;
         match self {
-            E::NamespaceExists | E::TableExists | E::ViewExists | E::RegisterView | E::LoadCredentials => false,
+            E::NamespaceExists | E::TableExists | E::ViewExists | E::RegisterView => false,
+            E::LoadCredentials | E::UnregisterTable => false,
             E::ListViews | E::CreateView | E::LoadView | E::ReplaceView | E::DropView | E::RenameView => has_views,
             _ => true,
         }

@@ -17,8 +17,10 @@
 //! - `names`: names of namespaces and tables in URLs
 //! - `namespaces`: requests about namespaces
 //! - `pages`: lists that come in pages
+//! - `registration`: requests that add a table by its metadata file, or take it out of the catalog
 //! - `server`: a server that has told its configuration, and requests to it
 //! - `session`: the connection of a catalog, which begins at the first use
+//! - `snapshots`: which snapshots a load of a table asks for
 //! - `tables`: requests about tables
 //! - `verdict`: what became of a change
 //! - `views`: requests about views
@@ -34,8 +36,10 @@ mod errors;
 mod names;
 mod namespaces;
 mod pages;
+mod registration;
 mod server;
 mod session;
+mod snapshots;
 mod tables;
 mod verdict;
 mod views;

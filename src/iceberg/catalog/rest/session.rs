@@ -7,6 +7,7 @@ use super::answers::{DescribedTable, looks_like_html};
 use super::authorization;
 use super::errors::ServerError;
 use super::server::{RestServer, ServerConfig, config_request, headers};
+use super::snapshots::Snapshots;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::parallel::lock_in_any_process;
@@ -69,6 +70,7 @@ impl RestSession {
         let uri = uri_of(given)?;
         // Typing errors are reported before the first request.
         StoreOptions::of_catalog(given)?;
+        Snapshots::of_properties(given)?;
         authorization::authorizer(given, &uri, &http_settings(given)?)?;
         let (name, given) = (name.to_owned(), given.clone());
         let id = uuid::Uuid::new_v4().to_string();
@@ -151,7 +153,8 @@ impl RestSession {
             }
         };
         let storage = config.storage(&self.given)?;
-        Ok(RestServer::new(client, uri, &config, properties, storage))
+        let snapshots = Snapshots::of_properties(&properties)?;
+        Ok(RestServer::new(client, uri, &config, properties, storage, snapshots))
     }
 }
 

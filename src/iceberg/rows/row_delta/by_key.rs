@@ -40,6 +40,7 @@ pub(crate) fn by_key(view: &View, rows: RowReader, on: &[String], insert: bool, 
     DeleteForm::of_version(view.table.format_version())?;
     let keys = KeyColumns::new(view.table.schema(), on)?;
     keys.check_deletable()?;
+    view.check_deletes_by_key()?;
     let specs = DeleteSpecs::reached(view, &keys.flat().fields)?;
     let mut writers = Writers::new(view, &keys, &specs, insert, task)?;
     let empty = RecordBatch::new_empty(rows.schema());
