@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::format::catalog::TableLabels;
 use crate::format::ident::TableIdent;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::plan::served::planner::ScanPlanner;
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::store::Store;
 use crate::store::location::join;
@@ -91,6 +92,14 @@ pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
     /// Labels that the catalog gives the table.
     fn labels(&self) -> TableLabels {
         TableLabels::default()
+    }
+
+    /// Plans scans of the table, if the catalog's server is to do it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the server is to do it but does not offer it; errors of the catalog.
+    fn planner(&self) -> Result<Option<Arc<dyn ScanPlanner>>> {
+        Ok(None)
     }
 
     /// The catalog that another process has to open, with its name, its properties and the table's identifier.

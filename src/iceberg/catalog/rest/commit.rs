@@ -3,6 +3,7 @@
 //! A commit is one request. Without a clear answer, the newest version is looked at: it shows the commit's snapshot, or
 //! the outcome stays unknown. Nothing is deleted then.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ use super::effects::{Seen, added_snapshots, has_effects, seen};
 use super::endpoints::Endpoint;
 use super::errors::ServerError;
 use super::names::RouteTarget;
+use super::planning::RestPlanner;
+use super::planning::mode::PlanningMode;
 use super::server::RestServer;
 use super::session::SharedSession;
 use super::tables::{LoadedTable, ident_json};
@@ -23,6 +26,7 @@ use crate::iceberg::catalog::interface::OpenedTable;
 use crate::iceberg::catalog::metadata_files::FoundMetadata;
 use crate::iceberg::catalog::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::plan::served::planner::ScanPlanner;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::parallel::lock_in_any_process;
 use crate::store::http::wait;
@@ -37,6 +41,8 @@ struct KeptVersion {
     etag: Option<String>,
     version: TableVersion,
     labels: TableLabels,
+    /// What the server says about the table.
+    config: Arc<BTreeMap<String, String>>,
 }
 
 /// A table of a REST catalog.
@@ -67,13 +73,15 @@ impl RestPointer {
 
     /// Remembers a version, to ask later whether it changed.
     fn keep(&self, table: DescribedTable) -> TableVersion {
-        let DescribedTable { metadata_location, metadata, etag, labels, .. } = table;
+        let DescribedTable { metadata_location, metadata, etag, labels, config, .. } = table;
         let found = FoundMetadata { metadata_location: metadata_location.unwrap_or_default(), version: None };
         let version = TableVersion { metadata, found };
         if let Some(mut kept) = lock_in_any_process(&self.kept) {
-            // The answer to a commit has no labels.
-            let known = kept.take().map(|before| before.labels).filter(|_| labels == TableLabels::default());
-            *kept = Some(KeptVersion { etag, version: version.clone(), labels: known.unwrap_or(labels) });
+            // The answer to a commit has no labels and no configuration.
+            let before = kept.take().map(|before| (before.labels, before.config)).unwrap_or_default();
+            let labels = if labels == TableLabels::default() { before.0 } else { labels };
+            let config = if config.is_empty() { before.1 } else { Arc::new(config) };
+            *kept = Some(KeptVersion { etag, version: version.clone(), labels, config });
         }
         version
     }
@@ -190,6 +198,25 @@ impl MetadataPointer for RestPointer {
 
     fn labels(&self) -> TableLabels {
         self.kept().map(|kept| kept.labels).unwrap_or_default()
+    }
+
+    fn planner(&self) -> Result<Option<Arc<dyn ScanPlanner>>> {
+        let server = self.session.server()?;
+        // A pointer from another process has not seen the server's configuration of the table.
+        if self.kept().is_none() && server.has(Endpoint::PlanScan) {
+            self.load()?;
+        }
+        let kept = self.kept();
+        let (config, location) = match &kept {
+            Some(kept) => (kept.config.clone(), kept.version.metadata.location.clone()),
+            None => (Arc::default(), String::new()),
+        };
+        if PlanningMode::of_table(&config, &server.properties).with("table", &self.ident)? == PlanningMode::Client {
+            return Ok(None);
+        }
+        server.check(Endpoint::PlanScan).with("table", &self.ident)?;
+        let (session, ident) = (self.session.clone(), self.ident.clone());
+        Ok(Some(Arc::new(RestPlanner { session, ident, location, config })))
     }
 
     fn takes_one_snapshot(&self) -> bool {

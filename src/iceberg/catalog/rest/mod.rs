@@ -17,6 +17,7 @@
 //! - `names`: names of namespaces and tables in URLs
 //! - `namespaces`: requests about namespaces
 //! - `pages`: lists that come in pages
+//! - `planning`: scans that the server plans
 //! - `server`: a server that has told its configuration, and requests to it
 //! - `session`: the connection of a catalog, which begins at the first use
 //! - `tables`: requests about tables
@@ -34,6 +35,7 @@ mod errors;
 mod names;
 mod namespaces;
 mod pages;
+mod planning;
 mod server;
 mod session;
 mod tables;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::answers::{DescribedTable, looks_like_html};
 use super::authorization;
 use super::errors::ServerError;
+use super::planning::mode::{PlanningMode, time_limit};
 use super::server::{RestServer, ServerConfig, config_request, headers};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
@@ -70,6 +71,8 @@ impl RestSession {
         // Typing errors are reported before the first request.
         StoreOptions::of_catalog(given)?;
         authorization::authorizer(given, &uri, &http_settings(given)?)?;
+        PlanningMode::of(given)?;
+        time_limit(given)?;
         let (name, given) = (name.to_owned(), given.clone());
         let id = uuid::Uuid::new_v4().to_string();
         Ok(RestSession { id, name, given, headers, uri, server: OnceLock::new(), loaded: Mutex::default() })
