@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::filesystem::{self, BaseVersion};
 use super::metadata_files::{FoundMetadata, load};
+use super::reports::MetricsReport;
 use crate::error::{Error, Result};
 use crate::format::catalog::TableLabels;
 use crate::format::ident::TableIdent;
@@ -101,6 +102,14 @@ pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
     fn planner(&self) -> Result<Option<Arc<dyn ScanPlanner>>> {
         Ok(None)
     }
+
+    /// Whether the catalog wants reports.
+    fn takes_reports(&self) -> bool {
+        false
+    }
+
+    /// Gives the catalog a report. Returns at once, and a failure is nobody's concern.
+    fn report(&self, _: &MetricsReport) {}
 
     /// The catalog that another process has to open, with its name, its properties and the table's identifier.
     fn catalog(&self) -> Option<KeptBy<'_>>;

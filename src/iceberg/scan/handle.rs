@@ -180,7 +180,7 @@ impl IcebergScan {
     pub(crate) fn begun(&self, column_metrics: bool, min_rows: Option<u64>) -> Result<(IcebergScan, AnyPlan)> {
         match self.served(column_metrics, min_rows)? {
             Some(begun) => Ok((begun.scan, AnyPlan::Served(Box::new(begun.plan)))),
-            None => Ok((self.clone(), self.own_plan(column_metrics)?)),
+            None => Ok((self.clone(), self.reported(self.own_plan(column_metrics)?))),
         }
     }
 

@@ -1,12 +1,15 @@
 //! Scans that the catalog's server plans.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::error::Result;
 use crate::format::task::ReadContext;
-use crate::iceberg::plan::changes::AnyPlan;
+use crate::iceberg::catalog::reports::{MetricsReport, ScanReport};
+use crate::iceberg::plan::changes::{AnyPlan, ReportedPlan};
 use crate::iceberg::plan::input::PlanInput;
+use crate::iceberg::plan::planned::PlanCounters;
 use crate::iceberg::plan::served::plan::ServedPlan;
 use crate::iceberg::plan::served::planner::{ScanPlanner, ServedFiles, ServedPages, ServedScan};
 use crate::iceberg::scan::explain_files::{encode_manifests, encode_served};
@@ -47,7 +50,7 @@ impl IcebergScan {
         let began = Instant::now();
         let input = PlanInput { column_metrics, ..self.plan_input() };
         let read = self.read_columns();
-        let select = names(&input.schema, &read);
+        let select: Vec<String> = leaves(&input.schema, &read).into_iter().map(|(_, name)| name).collect();
         let scan = ServedScan {
             files,
             filter: input.filter.clone(),
@@ -92,6 +95,24 @@ impl IcebergScan {
         ids
     }
 
+    /// A plan of this process, whose end is reported to the catalog if it wants to know.
+    pub(crate) fn reported(&self, plan: AnyPlan) -> AnyPlan {
+        let versions = &self.table().inner.versions;
+        let (History::None, Some(snapshot_id), true) = (self.history(), self.snapshot_id(), versions.takes_reports())
+        else {
+            return plan;
+        };
+        let schema = self.context().schema.clone();
+        let (columns, schema_id) = (leaves(&schema, &self.read_columns()), schema.id);
+        let (filter, versions) = (self.bound_filter().clone(), versions.clone());
+        let at_end = move |counters: &PlanCounters| {
+            let counters = counters.clone();
+            let report = ScanReport { snapshot_id, schema_id, filter, columns, counters };
+            versions.report(&MetricsReport::Scan(Box::new(report)));
+        };
+        AnyPlan::Reported(Box::new(ReportedPlan::new(plan, Box::new(at_end))))
+    }
+
     /// Explains a plan of the server: only its files are known, and what was left out of them here.
     pub(crate) fn explain_served(&self, begun: BegunPlan, files: bool, began: Instant) -> Result<Explained> {
         let input = self.plan_input();
@@ -131,16 +152,16 @@ impl IcebergScan {
     }
 }
 
-/// The full names of columns without members, for a request. Metadata columns are left out.
-fn names(schema: &Schema, ids: &[FieldId]) -> Vec<String> {
+/// The columns without members among these, by id and full name. Metadata columns are left out.
+fn leaves(schema: &Schema, ids: &[FieldId]) -> Vec<(FieldId, String)> {
     let leaf = |id: &FieldId| {
         let path = schema.path(*id)?;
         let is_leaf = matches!(path.last()?.ty, Type::Primitive(_));
         let is_of_table = !is_metadata(path.first()?.id);
-        (is_leaf && is_of_table).then(|| path.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join("."))
+        (is_leaf && is_of_table).then(|| (*id, path.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(".")))
     };
-    let mut out: Vec<String> = ids.iter().filter_map(leaf).collect();
-    let mut seen = std::collections::HashSet::new();
-    out.retain(|name| seen.insert(name.clone()));
+    let mut out: Vec<(FieldId, String)> = ids.iter().filter_map(leaf).collect();
+    let mut seen = HashSet::new();
+    out.retain(|(id, _)| seen.insert(*id));
     out
 }

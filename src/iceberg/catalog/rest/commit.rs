@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use super::answers::DescribedTable;
 use super::credentials::table_options;
-use super::effects::{Seen, added_snapshots, has_effects, seen};
+use super::effects::{Seen, has_effects, seen};
 use super::endpoints::Endpoint;
 use super::errors::ServerError;
 use super::names::RouteTarget;
 use super::planning::RestPlanner;
 use super::planning::mode::PlanningMode;
+use super::reports::send::{send, takes_reports};
 use super::server::RestServer;
 use super::session::SharedSession;
 use super::tables::{LoadedTable, ident_json};
@@ -25,6 +26,7 @@ use crate::format::ident::TableIdent;
 use crate::iceberg::catalog::interface::OpenedTable;
 use crate::iceberg::catalog::metadata_files::FoundMetadata;
 use crate::iceberg::catalog::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
+use crate::iceberg::catalog::reports::MetricsReport;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::plan::served::planner::ScanPlanner;
 use crate::iceberg::spec::metadata::TableMetadata;
@@ -118,7 +120,7 @@ enum Sent {
 
 /// Why a commit is refused before it is sent.
 fn check_sendable(server: &RestServer, commit: &MetadataCommit) -> Result<()> {
-    match added_snapshots(commit).count() > 1 && server.takes_one_snapshot() {
+    match commit.added_snapshots().count() > 1 && server.takes_one_snapshot() {
         true => Err(one_snapshot(commit)),
         false => Ok(()),
     }
@@ -128,11 +130,11 @@ fn check_sendable(server: &RestServer, commit: &MetadataCommit) -> Result<()> {
 fn is_about_snapshots(said: &ServerError, commit: &MetadataCommit) -> bool {
     let message = said.message.to_ascii_lowercase();
     let counts = ["one snapshot", "single snapshot", "multiple snapshots", "more than one snapshot", "1 snapshot"];
-    added_snapshots(commit).count() > 1 && counts.iter().any(|text| message.contains(text))
+    commit.added_snapshots().count() > 1 && counts.iter().any(|text| message.contains(text))
 }
 
 fn one_snapshot(commit: &MetadataCommit) -> Error {
-    let count = added_snapshots(commit).count();
+    let count = commit.added_snapshots().count();
     Error::unsupported(format!("the catalog's server takes one new snapshot in a commit, and this commit has {count}"))
         .hint("Commit the changes one after another")
 }
@@ -217,6 +219,14 @@ impl MetadataPointer for RestPointer {
         server.check(Endpoint::PlanScan).with("table", &self.ident)?;
         let (session, ident) = (self.session.clone(), self.ident.clone());
         Ok(Some(Arc::new(RestPlanner { session, ident, location, config })))
+    }
+
+    fn takes_reports(&self) -> bool {
+        takes_reports(&self.session)
+    }
+
+    fn report(&self, report: &MetricsReport) {
+        send(&self.session, &self.ident, report);
     }
 
     fn takes_one_snapshot(&self) -> bool {

@@ -18,6 +18,7 @@
 //! - `namespaces`: requests about namespaces
 //! - `pages`: lists that come in pages
 //! - `planning`: scans that the server plans
+//! - `reports`: reports of scans and commits for the server
 //! - `server`: a server that has told its configuration, and requests to it
 //! - `session`: the connection of a catalog, which begins at the first use
 //! - `tables`: requests about tables
@@ -36,6 +37,7 @@ mod names;
 mod namespaces;
 mod pages;
 mod planning;
+mod reports;
 mod server;
 mod session;
 mod tables;
