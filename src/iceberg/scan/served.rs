@@ -69,7 +69,11 @@ impl IcebergScan {
     fn asked_planner(&self) -> Result<Option<(Arc<dyn ScanPlanner>, ServedFiles)>> {
         let Some(files) = self.served_files() else { return Ok(None) };
         let planner = self.table().inner.versions.planner()?;
-        Ok(planner.map(|planner| (planner, files)))
+        let is_planned = |planner: &Arc<dyn ScanPlanner>| match files {
+            ServedFiles::Version(_) => true,
+            ServedFiles::Appended { .. } => planner.plans_appends(),
+        };
+        Ok(planner.filter(is_planned).map(|planner| (planner, files)))
     }
 
     /// The files that a server would be asked for. `None` for scans that it can't plan: changes of rows, columns of the

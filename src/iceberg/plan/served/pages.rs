@@ -38,6 +38,14 @@ struct FileRows {
     known: HashMap<(i32, String), u32>,
 }
 
+/// The delete files of a page.
+#[derive(Default)]
+struct PageDeletes {
+    files: KeptEntries,
+    /// Places of deletion vectors by their data file.
+    vectors: HashMap<String, u32>,
+}
+
 impl PageReader {
     /// The planned files of a page. A file whose partition has no matching row is left out.
     ///
@@ -56,7 +64,7 @@ impl PageReader {
             if file.content != FileContent::Data {
                 return Err(Error::corrupt("a task in the server's plan reads a delete file").with("path", file.path));
             }
-            let list = references(&mut m, &file, &deletes.columns)?;
+            let list = references(&mut m, &file, &deletes)?;
             if self.add(&mut rows, file, &self.filter, ManifestContent::Data)? {
                 lists.push(list);
             }
@@ -64,7 +72,7 @@ impl PageReader {
         let mut seen = PlanCounters::default();
         let mut batch = PlannedBatch::of(rows.kept);
         count(&batch, &mut seen);
-        let of_deletes = PlannedBatch::of(deletes);
+        let of_deletes = PlannedBatch::of(deletes.files);
         count_deletes(&of_deletes, &mut seen);
         batch.deletes = AttachedDeletes::given(Arc::new(DeleteIndex::listed(of_deletes.entries)), lists)?;
         batch.is_attached = true;
@@ -73,8 +81,9 @@ impl PageReader {
         Ok(batch)
     }
 
-    fn deletes(&self, files: Vec<Json>) -> Result<KeptEntries> {
-        let (mut rows, everything) = (FileRows::default(), Arc::new(BoundPredicate::True));
+    fn deletes(&self, files: Vec<Json>) -> Result<PageDeletes> {
+        let (mut rows, mut vectors) = (FileRows::default(), HashMap::new());
+        let everything = Arc::new(BoundPredicate::True);
         for (number, json) in files.into_iter().enumerate() {
             if number % FILES_BETWEEN == 0 {
                 check_cancelled()?;
@@ -96,9 +105,12 @@ impl PageReader {
             if let Some(problem) = problem {
                 return Err(Error::corrupt(problem).with("path", file.path));
             }
+            if let Some(of) = file.referenced_data_file.clone().filter(|_| file.format == FileFormat::Puffin) {
+                vectors.insert(of, number as u32);
+            }
             self.add(&mut rows, file, &everything, ManifestContent::Deletes)?;
         }
-        Ok(rows.kept)
+        Ok(PageDeletes { files: rows.kept, vectors })
     }
 
     /// Adds a file. Returns whether it is kept.
@@ -153,25 +165,37 @@ fn partition_of(spec: &SpecContext, tuple: &[Option<Value>]) -> Partition {
 }
 
 /// The places of a task's delete files.
-fn references(m: &mut OwnedMembers, file: &ServedFile, deletes: &EntryColumns) -> Result<Vec<u32>> {
+fn references(m: &mut OwnedMembers, file: &ServedFile, deletes: &PageDeletes) -> Result<Vec<u32>> {
     let key = "delete-file-references";
     let mut out = Vec::new();
     for json in m.list(key)?.unwrap_or_default() {
         let place = json.as_u64().and_then(|place| u32::try_from(place).ok());
         let place = place.ok_or_else(|| m.error(key, "has a value that is not a whole number from 0 up"))?;
-        if place as usize >= deletes.len() {
-            let problem = format!("names the delete file {place}, but the page has {} of them", deletes.len());
+        let count = deletes.files.columns.len();
+        if place as usize >= count {
+            let problem = format!("names the delete file {place}, but the page has {count} of them");
             return Err(m.error(key, &problem).with("path", &file.path));
         }
-        let of = deletes.referenced_data_file.get(place as usize);
-        if of.is_some_and(|of| of != file.path.as_bytes()) {
-            return Err(m.error(key, "names a delete file of another data file").with("path", &file.path));
-        }
+        let Some(place) = deletes.meant(place, file) else {
+            return Err(m.error(key, "names a deletion vector of another data file").with("path", &file.path));
+        };
         if !out.contains(&place) {
             out.push(place);
         }
     }
     Ok(out)
+}
+
+impl PageDeletes {
+    /// The place of the delete file that a task means. Java 1.11 names the last vector of a Puffin file where it means
+    /// another one of the file. `None` if the task's data file has no vector in the page.
+    fn meant(&self, place: u32, file: &ServedFile) -> Option<u32> {
+        let columns = &self.files.columns;
+        let is_vector = columns.format.get(place as usize) == Some(&FileFormat::Puffin);
+        let is_of_file = columns.referenced_data_file.get(place as usize) == Some(file.path.as_bytes());
+        // Other delete files have the path in each row.
+        if is_vector && !is_of_file { self.vectors.get(&file.path).copied() } else { Some(place) }
+    }
 }
 
 fn push(columns: &mut EntryColumns, file: ServedFile, group: u32, with_metrics: bool) -> Result<()> {

@@ -51,6 +51,9 @@ pub struct TaskPage {
 
 /// Plans scans of one table.
 pub trait ScanPlanner: Send + Sync + Debug {
+    /// Whether it plans scans of appended files.
+    fn plans_appends(&self) -> bool;
+
     /// Asks for a plan. Returns when the server has made it.
     ///
     /// # Errors

@@ -12,6 +12,9 @@ const MODE: &str = "scan-planning-mode";
 const TIME_LIMIT: &str = "rest-scan-planning.poll-timeout-ms";
 const DEFAULT_LIMIT: Duration = Duration::from_secs(300);
 
+/// Whether the server plans scans of appended files, too.
+const APPENDS: &str = "rest-scan-planning.appends";
+
 /// Who plans the scans of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum PlanningMode {
@@ -51,6 +54,12 @@ impl PlanningMode {
         };
         Ok(said.unwrap_or(PlanningMode::Client))
     }
+}
+
+/// Whether the server plans scans of appended files. By default it does not: Java's server, other than the
+/// specification says, takes the first snapshot for one of those that appended.
+pub(super) fn plans_appends(properties: &BTreeMap<String, String>) -> bool {
+    properties.get(APPENDS).is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
 /// How long the server may work on a plan.

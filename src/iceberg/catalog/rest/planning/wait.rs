@@ -10,7 +10,7 @@ use super::super::names::RouteTarget;
 use super::super::server::RestServer;
 use super::super::session::SharedSession;
 use super::answer::PlanState;
-use super::mode::time_limit;
+use super::mode::{plans_appends, time_limit};
 use super::parts::ServerPlan;
 use super::plan_store::plan_options;
 use super::request::body;
@@ -58,6 +58,10 @@ impl Drop for KeptPlan {
 }
 
 impl ScanPlanner for RestPlanner {
+    fn plans_appends(&self) -> bool {
+        self.session.server().is_ok_and(|server| plans_appends(&server.properties))
+    }
+
     fn plan(&self, scan: &ServedScan) -> Result<Box<dyn ServedPages>> {
         let server = self.session.server()?;
         self.asked(server, scan).with("table", &self.ident)
