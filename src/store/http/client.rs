@@ -116,7 +116,7 @@ impl HttpClient {
     }
 
     /// Sends a request once.
-    fn once(&self, request: &HttpRequest, proof: &[(String, String)]) -> Result<HttpAnswer> {
+    pub(super) fn once(&self, request: &HttpRequest, proof: &[(String, String)]) -> Result<HttpAnswer> {
         let client = self.connections.get(|| connections(&self.settings))?;
         let built = built(&client, request, proof)?;
         let most = self.settings.most_bytes;
