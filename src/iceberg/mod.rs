@@ -21,6 +21,7 @@
 pub mod catalog;
 pub mod catalog_tables;
 pub mod commit;
+pub(crate) mod commit_attempt;
 pub mod committing;
 pub mod evolve;
 pub mod inspect;

@@ -40,7 +40,7 @@ fn provider(callable: Py<PyAny>) -> HeaderProvider {
 /// A catalog; `frazil.Catalog` wraps it.
 #[pyclass(name = "Catalog", frozen, module = "frazil._core")]
 pub(super) struct PyCatalog {
-    inner: Arc<dyn seam::Catalog>,
+    pub(super) inner: Arc<dyn seam::Catalog>,
 }
 
 #[pymethods]

@@ -20,6 +20,7 @@ pub(super) enum Endpoint {
     LoadCredentials,
     TableExists,
     CommitTable,
+    CommitTransaction,
     DropTable,
     RegisterTable,
     RenameTable,
@@ -42,7 +43,7 @@ const TABLE: &str = "/v1/{prefix}/namespaces/{namespace}/tables/{table}";
 
 impl Endpoint {
     /// All endpoints that are known here.
-    const ALL: [Endpoint; 23] = [
+    const ALL: [Endpoint; 24] = [
         Endpoint::ListNamespaces,
         Endpoint::CreateNamespace,
         Endpoint::LoadNamespace,
@@ -55,6 +56,7 @@ impl Endpoint {
         Endpoint::LoadCredentials,
         Endpoint::TableExists,
         Endpoint::CommitTable,
+        Endpoint::CommitTransaction,
         Endpoint::DropTable,
         Endpoint::RegisterTable,
         Endpoint::RenameTable,
@@ -85,6 +87,7 @@ impl Endpoint {
             E::LoadCredentials => (Get, "/v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials"),
             E::TableExists => (Head, TABLE),
             E::CommitTable => (Post, TABLE),
+            E::CommitTransaction => (Post, "/v1/{prefix}/transactions/commit"),
             E::DropTable => (Delete, TABLE),
             E::RegisterTable => (Post, "/v1/{prefix}/namespaces/{namespace}/register"),
             E::RenameTable => (Post, "/v1/{prefix}/tables/rename"),
