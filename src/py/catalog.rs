@@ -48,7 +48,7 @@ fn format_of(id: &str) -> Result<&'static TableFormat> {
 /// A catalog; `frazil.Catalog` wraps it.
 #[pyclass(name = "Catalog", frozen, module = "frazil._core")]
 pub(super) struct PyCatalog {
-    inner: Arc<dyn seam::Catalog>,
+    pub(super) inner: Arc<dyn seam::Catalog>,
 }
 
 #[pymethods]

@@ -11,6 +11,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::format::view::{NewView, ViewInfo};
 use crate::iceberg::catalog::interface::{OpenedTable, TableCatalog, ViewCatalog};
+use crate::iceberg::catalog::joint_publication::JointPublisher;
 use crate::iceberg::catalog::metadata_pointer::MetadataPointer;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::store::Store;
@@ -19,7 +20,7 @@ use crate::store::http::auth::HeaderProvider;
 /// A catalog behind Iceberg's REST API.
 #[derive(Clone, Debug)]
 pub(crate) struct RestCatalog {
-    session: SharedSession,
+    pub(super) session: SharedSession,
 }
 
 impl RestCatalog {
@@ -152,6 +153,10 @@ impl TableCatalog for RestCatalog {
 
     fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()> {
         self.session.server()?.drop_table(ident, purge)
+    }
+
+    fn joint_commits(&self) -> Option<&dyn JointPublisher> {
+        Some(self)
     }
 
     fn views(&self) -> Option<&dyn ViewCatalog> {

@@ -14,6 +14,7 @@
 //! - `effects`: whether a version has the effects of a commit
 //! - `endpoints`: what a server can do
 //! - `errors`: refusals of a server
+//! - `joint_commit`: commits to several tables in one request
 //! - `names`: names of namespaces and tables in URLs
 //! - `namespaces`: requests about namespaces
 //! - `pages`: lists that come in pages
@@ -35,6 +36,7 @@ mod credentials;
 mod effects;
 mod endpoints;
 mod errors;
+mod joint_commit;
 mod names;
 mod namespaces;
 mod pages;
