@@ -4,11 +4,13 @@
 //! removed).
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit::CommitOptions;
 use crate::format::commit_loop::{self, CommitAttempt, RetryPolicy, unknown};
 use crate::iceberg::catalog::metadata_pointer::{Publication, TableVersion};
+use crate::iceberg::catalog::reports::{CommitReport, MetricsReport};
 use crate::iceberg::commit::cherry_pick::CherryPick;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::commit::producer::SnapshotProducer;
@@ -236,7 +238,15 @@ fn tried_with_one_snapshot(table: &IcebergTable, changes: &mut Vec<Box<dyn Table
 
 fn tried(table: &IcebergTable, changes: &mut [Box<dyn TableChange>]) -> IcebergOutcome {
     match policy_of(table, changes) {
-        Ok(policy) => commit_loop::run(&mut ChangeAttempt { table, changes, ended: Ended::Open }, &policy),
+        Ok(policy) => {
+            let began = Instant::now();
+            let mut attempt = ChangeAttempt { table, changes, ended: Ended::Open, attempts: 0, added: Vec::new() };
+            let outcome = commit_loop::run(&mut attempt, &policy);
+            if let IcebergOutcome::Committed(next) = &outcome {
+                attempt.report(next, began);
+            }
+            outcome
+        }
         Err(e) => IcebergOutcome::Failed(e),
     }
 }
@@ -296,6 +306,9 @@ struct ChangeAttempt<'a> {
     changes: &'a mut [Box<dyn TableChange>],
     /// How the last publication ended.
     ended: Ended,
+    attempts: u32,
+    /// The snapshots that the last attempt adds.
+    added: Vec<i64>,
 }
 
 /// How a publication ended, if it did not succeed.
@@ -307,6 +320,25 @@ enum Ended {
     Failed,
     /// Another writer published the same version. Only a later version decides.
     Disputed,
+}
+
+impl ChangeAttempt<'_> {
+    /// Tells the catalog about a commit that succeeded.
+    fn report(&self, next: &IcebergTable, began: Instant) {
+        let versions = &self.table.inner.versions;
+        if self.added.is_empty() || !versions.takes_reports() {
+            return;
+        }
+        for snapshot in self.added.iter().filter_map(|id| next.inner.metadata.snapshot_by_id(*id)) {
+            versions.report(&MetricsReport::Commit(Box::new(CommitReport {
+                snapshot_id: snapshot.id,
+                sequence_number: snapshot.sequence_number,
+                summary: snapshot.summary.clone(),
+                attempts: self.attempts,
+                duration: began.elapsed(),
+            })));
+        }
+    }
 }
 
 impl CommitAttempt for ChangeAttempt<'_> {
@@ -333,6 +365,8 @@ impl CommitAttempt for ChangeAttempt<'_> {
 
     fn publish(&mut self, base: &TableVersion, commit: &MetadataCommit) -> Result<IcebergTable> {
         self.ended = Ended::Open;
+        self.attempts += 1;
+        self.added = commit.added_snapshots().collect();
         match self.table.inner.versions.publish(base, commit) {
             Publication::Committed(version) => self.table.at(version.metadata, version.found).map_err(unknown),
             Publication::Refused(e) => {

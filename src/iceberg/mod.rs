@@ -11,7 +11,7 @@
 //! The upper half has the verbs, with Arrow. `state` is the handle of a table and knows none of them. `history`
 //! completes a handle that has only some of the snapshots:
 //!
-//! 6. `scan`: plan, explain, read
+//! 6. `committing`: commits of producers through the handle; `scan`: plan, explain, read
 //! 7. `write`: rows to files, files to snapshots
 //! 8. `rows`: delete, update, upsert, merge
 //! 9. `evolve`, `maintain`, `inspect`: change the table, maintain it, read its metadata

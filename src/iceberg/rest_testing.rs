@@ -72,8 +72,13 @@ impl FakeCatalog {
     }
 
     pub(crate) fn properties(&self) -> BTreeMap<String, String> {
-        let given =
-            [("type", "rest".to_owned()), ("uri", self.server.url()), ("rest.client.max-retries", "1".to_owned())];
+        let given = [
+            ("type", "rest".to_owned()),
+            ("uri", self.server.url()),
+            ("rest.client.max-retries", "1".to_owned()),
+            // Tests count requests.
+            ("rest-metrics-reporting-enabled", "false".to_owned()),
+        ];
         given.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
     }
 

@@ -483,6 +483,10 @@ impl seam::PartedPlans for IcebergScan {
         IcebergScan::is_of_version(self)
     }
 
+    fn is_served(&self) -> Result<bool> {
+        IcebergScan::is_served(self)
+    }
+
     fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<Box<dyn seam::PlanPart>>> {
         let parts = IcebergScan::plan_parts(self, part_bytes, whole_bytes)?;
         Ok(parts.into_iter().map(|part| Box::new(part) as Box<dyn seam::PlanPart>).collect())

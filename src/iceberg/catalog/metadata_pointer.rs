@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use super::filesystem::{self, BaseVersion};
 use super::metadata_files::{FoundMetadata, load};
+use super::reports::MetricsReport;
 use crate::error::{Error, Result};
 use crate::format::catalog::TableLabels;
 use crate::format::ident::TableIdent;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::plan::served::planner::ScanPlanner;
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::store::Store;
 use crate::store::location::join;
@@ -112,6 +114,22 @@ pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
     fn labels(&self) -> TableLabels {
         TableLabels::default()
     }
+
+    /// Plans scans of the table, if the catalog's server is to do it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the server is to do it but does not offer it; errors of the catalog.
+    fn planner(&self) -> Result<Option<Arc<dyn ScanPlanner>>> {
+        Ok(None)
+    }
+
+    /// Whether the catalog wants reports.
+    fn takes_reports(&self) -> bool {
+        false
+    }
+
+    /// Gives the catalog a report. Returns at once, and a failure is nobody's concern.
+    fn report(&self, _: &MetricsReport) {}
 
     /// The catalog that another process has to open, with its name, its properties and the table's identifier.
     fn catalog(&self) -> Option<KeptBy<'_>>;

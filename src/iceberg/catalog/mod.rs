@@ -12,6 +12,7 @@
 //! - `newest_metadata`: finds the current metadata file of a folder
 //! - `reachable`: the files that a table's metadata leads to
 //! - `registered`: catalogs that keep a register of names: SQL catalogs and those in memory
+//! - `reports`: what a catalog is told about scans and commits
 //! - `rest`: catalogs behind Iceberg's REST API
 //! - `sql`: a register in a SQL database
 
@@ -26,5 +27,6 @@ pub mod metadata_pointer;
 mod newest_metadata;
 mod reachable;
 pub mod registered;
+pub mod reports;
 mod rest;
 pub mod sql;

@@ -300,10 +300,7 @@ fn rows(entries: &[FileEntry]) -> i64 {
 /// # Errors
 /// `InvalidInput` if the largest number is used.
 fn id_after(latest: Option<&PaimonSnapshot>) -> Result<i64> {
-    latest.map_or(0, |s| s.id).checked_add(1).ok_or_else(|| {
-        Error::invalid("the table has no snapshot numbers left: the largest possible number is used")
-            .hint("Create a new table and append the rows to it")
-    })
+    latest.map_or(0, |s| s.id).checked_add(1).ok_or_else(|| Error::used_up("snapshot numbers"))
 }
 
 impl CommitAttempt for SnapshotAttempt<'_> {

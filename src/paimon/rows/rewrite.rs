@@ -25,7 +25,7 @@ use crate::paimon::state::PaimonTable;
 use crate::paimon::write::write_plan::WriteKind;
 use crate::paimon::write::writer::PaimonWriter;
 use crate::parallel::check_cancelled;
-use crate::rows::row_changes::placed::{Placed, are_in, placed};
+use crate::rows::row_changes::placed::{Placed, found_among, placed};
 use crate::types::Field;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 
@@ -131,7 +131,7 @@ impl Rewriter {
     fn after(&self, placed: &Placed, hit: &FileHits, fate: Fate<'_>) -> Result<RecordBatch> {
         let rows = &placed.rows;
         let Some(positions) = &hit.positions else { return self.patched(fate, rows).map(|patched| patched.rows) };
-        let changed = are_in(&placed.positions, positions);
+        let changed = found_among(&placed.positions, positions);
         if changed.count_set_bits() == 0 {
             return Ok(rows.clone());
         }

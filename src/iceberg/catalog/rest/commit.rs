@@ -3,15 +3,19 @@
 //! A commit is one request. Without a clear answer, the newest version is looked at: it shows the commit's snapshot, or
 //! the outcome stays unknown. Nothing is deleted then.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::answers::DescribedTable;
 use super::credentials::table_options;
-use super::effects::{Seen, added_snapshots, has_effects, seen};
+use super::effects::{Seen, has_effects, seen};
 use super::endpoints::Endpoint;
 use super::errors::ServerError;
 use super::names::RouteTarget;
+use super::planning::RestPlanner;
+use super::planning::mode::PlanningMode;
+use super::reports::send::{send, takes_reports};
 use super::server::RestServer;
 use super::session::SharedSession;
 use super::snapshots::Snapshots;
@@ -23,7 +27,9 @@ use crate::format::ident::TableIdent;
 use crate::iceberg::catalog::interface::OpenedTable;
 use crate::iceberg::catalog::metadata_files::FoundMetadata;
 use crate::iceberg::catalog::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
+use crate::iceberg::catalog::reports::MetricsReport;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::plan::served::planner::ScanPlanner;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::parallel::lock_in_any_process;
 use crate::store::http::wait;
@@ -39,6 +45,12 @@ struct KeptVersion {
     version: TableVersion,
 }
 
+impl KeptVersion {
+    fn location(&self) -> String {
+        self.version.metadata.location.clone()
+    }
+}
+
 /// What was loaded last.
 #[derive(Debug, Default)]
 struct Kept {
@@ -47,9 +59,16 @@ struct Kept {
     /// The version with those of branches and tags. No commit starts from it.
     of_refs: Option<KeptVersion>,
     labels: TableLabels,
+    /// What the server says about the table.
+    config: Arc<BTreeMap<String, String>>,
 }
 
 impl Kept {
+    /// A version, with all snapshots or not.
+    fn any(&self) -> Option<&KeptVersion> {
+        self.whole.as_ref().or(self.of_refs.as_ref())
+    }
+
     fn slot(&mut self, snapshots: Snapshots) -> &mut Option<KeptVersion> {
         match snapshots {
             Snapshots::All => &mut self.whole,
@@ -88,11 +107,13 @@ impl RestPointer {
     fn keep(&self, table: &DescribedTable) -> TableVersion {
         if let Some(mut kept) = lock_in_any_process(&self.kept) {
             kept.labels = table.labels.clone();
+            kept.config = Arc::new(table.config.clone());
         }
         self.keep_version(table)
     }
 
-    /// Remembers a version, to ask later whether it changed. The answer to a commit has no labels.
+    /// Remembers a version, to ask later whether it changed. The answer to a commit has neither labels nor a
+    /// configuration.
     fn keep_version(&self, table: &DescribedTable) -> TableVersion {
         let metadata_location = table.metadata_location.clone().unwrap_or_default();
         let found = FoundMetadata { metadata_location, version: None };
@@ -147,7 +168,7 @@ enum Sent {
 
 /// Why a commit is refused before it is sent.
 fn check_sendable(server: &RestServer, commit: &MetadataCommit) -> Result<()> {
-    match added_snapshots(commit).count() > 1 && server.takes_one_snapshot() {
+    match commit.added_snapshots().count() > 1 && server.takes_one_snapshot() {
         true => Err(one_snapshot(commit)),
         false => Ok(()),
     }
@@ -157,11 +178,11 @@ fn check_sendable(server: &RestServer, commit: &MetadataCommit) -> Result<()> {
 fn is_about_snapshots(said: &ServerError, commit: &MetadataCommit) -> bool {
     let message = said.message.to_ascii_lowercase();
     let counts = ["one snapshot", "single snapshot", "multiple snapshots", "more than one snapshot", "1 snapshot"];
-    added_snapshots(commit).count() > 1 && counts.iter().any(|text| message.contains(text))
+    commit.added_snapshots().count() > 1 && counts.iter().any(|text| message.contains(text))
 }
 
 fn one_snapshot(commit: &MetadataCommit) -> Error {
-    let count = added_snapshots(commit).count();
+    let count = commit.added_snapshots().count();
     Error::unsupported(format!("the catalog's server takes one new snapshot in a commit, and this commit has {count}"))
         .hint("Commit the changes one after another")
 }
@@ -228,6 +249,31 @@ impl MetadataPointer for RestPointer {
 
     fn labels(&self) -> TableLabels {
         lock_in_any_process(&self.kept).map(|kept| kept.labels.clone()).unwrap_or_default()
+    }
+
+    fn planner(&self) -> Result<Option<Arc<dyn ScanPlanner>>> {
+        let server = self.session.server()?;
+        // A pointer from another process has not seen the server's configuration of the table.
+        if server.has(Endpoint::PlanScan) && lock_in_any_process(&self.kept).is_some_and(|kept| kept.any().is_none()) {
+            self.load_as_opened()?;
+        }
+        let known =
+            lock_in_any_process(&self.kept).and_then(|kept| Some((kept.config.clone(), kept.any()?.location())));
+        let (config, location) = known.unwrap_or_default();
+        if PlanningMode::of_table(&config, &server.properties).with("table", &self.ident)? == PlanningMode::Client {
+            return Ok(None);
+        }
+        server.check(Endpoint::PlanScan).with("table", &self.ident)?;
+        let (session, ident) = (self.session.clone(), self.ident.clone());
+        Ok(Some(Arc::new(RestPlanner { session, ident, location, config })))
+    }
+
+    fn takes_reports(&self) -> bool {
+        takes_reports(&self.session)
+    }
+
+    fn report(&self, report: &MetricsReport) {
+        send(&self.session, &self.ident, report);
     }
 
     fn takes_one_snapshot(&self) -> bool {

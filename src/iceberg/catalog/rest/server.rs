@@ -13,7 +13,7 @@ use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::store::StoreOptions;
 use crate::store::credentials::RemoteRenewal;
-use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, encoded_path, is_unsent, pairs};
+use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, LaterAnswer, encoded_path, is_unsent, pairs};
 use crate::types::json_members::OwnedMembers;
 
 /// The prefix of properties that are headers of every request.
@@ -238,6 +238,16 @@ impl RestServer {
             true => Ok(answer),
             false => Err(self.refusal(doing, endpoint, request, &ServerError::of(&answer))),
         }
+    }
+
+    /// Sends a request whose answer matters to nobody.
+    pub(super) fn send_later(&self, request: HttpRequest) -> LaterAnswer {
+        self.client.send_later(request)
+    }
+
+    /// A text of the server without secrets.
+    pub(super) fn public(&self, text: String) -> String {
+        self.client.public(text)
     }
 
     /// Whether something exists, by an answer without a body.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::answers::{DescribedTable, looks_like_html};
 use super::authorization;
 use super::errors::ServerError;
+use super::planning::mode::{PlanningMode, time_limit};
 use super::server::{RestServer, ServerConfig, config_request, headers};
 use super::snapshots::Snapshots;
 use crate::error::{Error, Result, ResultExt};
@@ -72,6 +73,8 @@ impl RestSession {
         StoreOptions::of_catalog(given)?;
         Snapshots::of_properties(given)?;
         authorization::authorizer(given, &uri, &http_settings(given)?)?;
+        PlanningMode::of(given)?;
+        time_limit(given)?;
         let (name, given) = (name.to_owned(), given.clone());
         let id = uuid::Uuid::new_v4().to_string();
         Ok(RestSession { id, name, given, headers, uri, server: OnceLock::new(), loaded: Mutex::default() })
