@@ -306,9 +306,7 @@ class Catalog:
             NotFoundError: The namespace does not exist.
             InvalidInputError: The schema, a partition field or a sort field is wrong.
         """
-        core, given = _new_table(
-            schema, partition_by, sort_by, properties, location, format, identifier_fields
-        )
+        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         return Table(self._core.create_table(identifier, core, **given))
 
     def create_table_transaction(
@@ -346,13 +344,11 @@ class Catalog:
             InvalidInputError: The schema, a partition field or a sort field is wrong.
             UnsupportedError: The catalog or the format can't do this.
         """
-        core, given = _new_table(
-            schema, partition_by, sort_by, properties, location, format, identifier_fields
-        )
+        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         begun = self._core.begin_table(identifier, core, **given)
         return Transaction._of(Table(begun.table()), begun)
 
-    def drop_table(self, identifier: str, purge: bool = False) -> None:
+    def drop_table(self, identifier: str, purge: bool = False, outside_locations: Sequence[str] | None = None) -> None:
         """Removes a table. A file-system catalog deletes all files in its folder; other catalogs leave the files.
 
         Args:
@@ -360,11 +356,16 @@ class Catalog:
             purge: Delete every file that the table's metadata names, if it is in the table's location or in a folder
                 that its properties name. If the property `gc.enabled` is false, data files stay. In a file-system
                 catalog this concerns only those outside the table's folder.
+            outside_locations: With `purge`, folders outside of the table's own in which files are deleted too, such as
+                those of files that `add_files` made part of the table. Files that other tables use are lost to them.
+                A REST catalog's server decides about the files itself.
 
         Raises:
             NotFoundError: The table does not exist.
+            InvalidInputError: `outside_locations` is given without `purge`, or has a folder that is not absolute.
+            UnsupportedError: The catalog can't take `outside_locations` into account.
         """
-        self._core.drop_table(identifier, purge)
+        self._core.drop_table(identifier, purge, arguments.outside_folders(outside_locations))
 
     def register_table(
         self, identifier: str, metadata_location: str | os.PathLike[str], overwrite: bool = False

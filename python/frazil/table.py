@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -85,13 +84,12 @@ class Table(TableHandle, RowChanges):
         return {"table": table, "columns": columns}
 
     @property
-    def catalog_members(self) -> dict[str, Any]:
-        """Members of a REST catalog's answer that have no meaning for Frazil, by name.
+    def catalog_members(self) -> dict[str, str]:
+        """Members of a REST catalog's answer that have no meaning for Frazil: JSON texts by name.
 
         Values whose names are those of secrets are hidden.
         """
-        found: dict[str, Any] = json.loads(self._core.catalog_members)
-        return found
+        return self._core.catalog_members
 
     @property
     def metadata_location(self) -> str:

@@ -13,6 +13,7 @@ use super::table::PyTable;
 use super::transaction::PyTransaction;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::catalog::NewTable;
+use crate::format::deletion::OutsideLocations;
 use crate::format::ident::{TableIdent, parse_namespace};
 use crate::format::table_format::TableFormat;
 use crate::rows::seam;
@@ -192,8 +193,20 @@ impl PyCatalog {
         .into())
     }
 
-    fn drop_table(&self, py: Python<'_>, identifier: &str, purge: bool) -> PyResult<()> {
-        run(py, || self.inner.drop_table(&TableIdent::parse(identifier)?, purge))
+    fn drop_table(
+        &self,
+        py: Python<'_>,
+        identifier: &str,
+        purge: bool,
+        outside_locations: Vec<String>,
+    ) -> PyResult<()> {
+        run(py, || {
+            if !purge && !outside_locations.is_empty() {
+                return Err(Error::invalid("outside_locations= needs purge=True: otherwise no file is deleted"));
+            }
+            let outside = OutsideLocations::new(outside_locations)?;
+            self.inner.drop_table(&TableIdent::parse(identifier)?, purge.then_some(&outside))
+        })
     }
 
     fn register_table(

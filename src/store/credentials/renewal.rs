@@ -1,13 +1,14 @@
 //! Keeps credentials and renews them in time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 
 use super::super::options::StoreOptions;
 use super::super::place::Service;
 use super::lent::{CredentialSource, LentCredentials};
 use super::names::{EXECUTORS_MAY_RENEW, is_expiry};
 use crate::error::{Error, Result, is_secret_option};
+use crate::parallel::locked;
 use crate::types::temporal::now_ms;
 
 /// Credentials are renewed this long before they expire.
@@ -59,11 +60,6 @@ impl std::fmt::Debug for Renewal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Renewal").field("source", &self.source).finish_non_exhaustive()
     }
-}
-
-/// A lock, also after a panic elsewhere.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Renewal {

@@ -92,7 +92,7 @@ impl DescribedTable {
             snapshots: Snapshots::All,
         };
         let others = m.rest().into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| {
-            let shown = public_member(&name, &value);
+            let shown = public_member(&name, &value).to_string();
             (name, shown)
         });
         let others = others.collect();
