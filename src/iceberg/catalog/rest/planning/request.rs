@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(sent("id > 5").get("min-rows-requested"), None);
         // What the server can't decide is left out, and rows are checked here.
         assert_eq!(filter("id > 5 and _file = 'a'"), Some(id.clone()));
-        assert_eq!(filter("id > 5 and raw = x'00' and score > 'NaN' and score = 0"), Some(id));
+        assert_eq!(filter("id > 5 and raw = x'00' and score = 0"), Some(id));
         assert_eq!(filter("id > 5 or _file = 'a'"), None);
         assert_eq!(filter("key = 'f79c3e09-677c-4bbd-a479-3f349cb785e7'"), None);
         let null = json!({"type": "is-null", "term": "key"});
