@@ -42,7 +42,7 @@ fn sendable(filter: &BoundPredicate) -> BoundPredicate {
         BoundPredicate::False => BoundPredicate::False,
         BoundPredicate::And(parts) => BoundPredicate::all(parts.iter().map(sendable)),
         BoundPredicate::Or(parts) => BoundPredicate::any(parts.iter().map(sendable)),
-        BoundPredicate::Leaf(leaf) if is_sendable(leaf) => with_nans(leaf),
+        BoundPredicate::Leaf(leaf) if is_sendable(leaf) => understood(leaf),
         BoundPredicate::Leaf(_) => BoundPredicate::True,
     }
 }
@@ -68,17 +68,28 @@ fn is_same_everywhere(value: &Value) -> bool {
     }
 }
 
-/// A comparison that also keeps NaN if it is greater than all numbers here. For a server it is no number.
-fn with_nans(leaf: &BoundLeaf) -> BoundPredicate {
+/// A comparison in the server's words. Here NaN is greater than all numbers, and for a server it is none. Java fails at
+/// prefixes where a partition is null, so a prefix becomes a range.
+fn understood(leaf: &BoundLeaf) -> BoundPredicate {
     let own = BoundPredicate::Leaf(leaf.clone());
+    let other = |op, values| BoundPredicate::Leaf(BoundLeaf { term: leaf.term.clone(), op, values });
     let is_float = leaf.term.source_primitive().is_some_and(PrimitiveType::is_float);
-    match leaf.op {
-        Op::Gt | Op::GtEq if is_float => {
-            let nan = BoundLeaf { term: leaf.term.clone(), op: Op::IsNan, values: Vec::new() };
-            BoundPredicate::any([own, BoundPredicate::Leaf(nan)])
+    match (leaf.op, leaf.values.as_slice()) {
+        (Op::Gt | Op::GtEq, _) if is_float => BoundPredicate::any([own, other(Op::IsNan, Vec::new())]),
+        (Op::StartsWith, [Value::String(prefix)]) => {
+            let above = after_prefix(prefix).map(|end| other(Op::Lt, vec![Value::String(end)]));
+            BoundPredicate::all(std::iter::once(other(Op::GtEq, leaf.values.clone())).chain(above))
         }
+        (Op::StartsWith | Op::NotStartsWith, _) => BoundPredicate::True,
         _ => own,
     }
+}
+
+/// The least text above all texts with this prefix. `None` if it is not easily found.
+fn after_prefix(prefix: &str) -> Option<String> {
+    let last = prefix.chars().next_back()?;
+    let next = char::from_u32(u32::from(last) + 1)?;
+    Some(format!("{}{next}", prefix.strip_suffix(last)?))
 }
 
 #[cfg(test)]
@@ -98,6 +109,7 @@ mod tests {
             field(3, "raw", PrimitiveType::Binary),
             field(4, "key", PrimitiveType::Uuid),
             field(5, "ts", PrimitiveType::Timestamp),
+            field(6, "name", PrimitiveType::String),
         ];
         fields.extend(metadata_column(FILE));
         let schema = Schema::new(0, fields, Vec::new());
@@ -131,6 +143,10 @@ mod tests {
         let nan = json!({"type": "or", "left": {"type": "gt", "term": "score", "value": 1.5},
             "right": {"type": "is-nan", "term": "score"}});
         assert_eq!(filter("score > 1.5"), Some(nan));
+        let prefix = json!({"type": "and", "left": {"type": "gt-eq", "term": "name", "value": "ab"},
+            "right": {"type": "lt", "term": "name", "value": "ac"}});
+        assert_eq!(filter("name like 'ab%'"), Some(prefix));
+        assert_eq!(filter("not starts_with(name, 'ab')"), None);
         assert_eq!(filter("day(ts) < '2024-05-01'"), None);
         let before = json!({"type": "lt", "term": "ts", "value": "2024-05-01T00:00:00"});
         assert_eq!(filter("ts < '2024-05-01T00:00:00'"), Some(before));
