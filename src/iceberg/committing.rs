@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::commit::{CommitOptions, now_ms};
+use crate::format::commit::CommitOptions;
 use crate::format::commit_loop::{self, CommitAttempt, RetryPolicy, unknown};
 use crate::iceberg::catalog::metadata_pointer::{Publication, TableVersion};
 use crate::iceberg::catalog::reports::{CommitReport, MetricsReport};
@@ -18,6 +18,7 @@ use crate::iceberg::commit::summary::WAP_ID;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::{IcebergTable, check_same_table};
 use crate::parallel::Cancellation;
+use crate::types::temporal::now_ms;
 
 /// `commit.retry.*`, with the names and units of Java. By default there are more retries than Java's 4, and shorter
 /// pauses than its minute. An attempt on a file system costs milliseconds, and all of many concurrent writers should
@@ -75,6 +76,11 @@ pub(crate) trait TableChange: Send {
         false
     }
 
+    /// The new snapshot that it makes, if it makes one and nothing else.
+    fn as_snapshot(&self) -> Option<&SnapshotProducer> {
+        None
+    }
+
     /// The new snapshot that it makes, if it makes one. Otherwise the change itself.
     fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>>;
 
@@ -103,6 +109,10 @@ impl TableChange for SnapshotProducer {
 
     fn only_checks(&self) -> bool {
         SnapshotProducer::only_checks(self)
+    }
+
+    fn as_snapshot(&self) -> Option<&SnapshotProducer> {
+        (!SnapshotProducer::only_checks(self)).then_some(self)
     }
 
     fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>> {
@@ -211,7 +221,9 @@ pub(crate) fn commit(table: &IcebergTable, mut changes: Vec<Box<dyn TableChange>
     match &outcome {
         IcebergOutcome::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
         // Cleans up even after an interrupt, which was already reported.
-        IcebergOutcome::Failed(_) => Cancellation::none().scope(|| changes.iter_mut().for_each(|c| c.clean_up())),
+        IcebergOutcome::Failed(_) => {
+            Cancellation::none().scope(|| changes.iter_mut().rev().for_each(|c| c.clean_up()));
+        }
         IcebergOutcome::Unknown(_) => {}
     }
     outcome
@@ -272,9 +284,12 @@ fn join_snapshots(changes: &mut Vec<Box<dyn TableChange>>) -> Result<()> {
         out.insert(at, Box::new(snapshot));
     }
     *changes = out;
-    let hint = "The catalog's server takes one new snapshot in a commit: commit the changes one after another";
-    refused.map_or(Ok(()), |e| Err(e.hint(hint)))
+    refused.map_or(Ok(()), |e| Err(e.hint(ONE_SNAPSHOT)))
 }
+
+/// The hint for changes that a catalog does not take in one commit.
+pub(crate) const ONE_SNAPSHOT: &str =
+    "The catalog's server takes one new snapshot in a commit: commit the changes one after another";
 
 /// How often to retry, by the table's properties. A commit that may correct invalid properties does not fail because of
 /// them.

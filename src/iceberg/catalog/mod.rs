@@ -1,5 +1,6 @@
 //! Catalogs: they find tables by name and publish commits.
 //!
+//! - `creation`: tables that are created together with their first commit
 //! - `filesystem`: tables in folders, without a service: the layout of Java's Hadoop tables and Hadoop
 //!   catalog
 //! - `interface`: the interface of every catalog, and its implementation by the file-system catalog
@@ -15,6 +16,7 @@
 //! - `rest`: catalogs behind Iceberg's REST API
 //! - `sql`: a register in a SQL database
 
+pub mod creation;
 pub mod filesystem;
 pub mod interface;
 pub mod kinds;

@@ -71,6 +71,11 @@ impl MetadataCommit {
         Ok(MetadataCommit { requirements: vec![MetadataRequirement::AssertCreate], updates, next })
     }
 
+    /// Whether it creates the table.
+    pub fn creates(&self) -> bool {
+        self.requirements.contains(&MetadataRequirement::AssertCreate)
+    }
+
     /// The body of a REST catalog's request, without the table's identifier.
     pub fn to_json(&self) -> Json {
         let requirements: Vec<Json> = self.requirements.iter().map(MetadataRequirement::to_json).collect();

@@ -200,7 +200,7 @@ impl<'a> Assigner<'a> {
         }
         let scheme = location::scheme(path).unwrap_or("file");
         if !self.request.schemes.iter().any(|s| s == scheme) {
-            return Some(format!("the engine is not said to read from '{scheme}:'"));
+            return Some(format!("the engine is not configured to read from '{scheme}:'"));
         }
         if !is_plain_path(path) {
             return Some("engines spell its path in another way".into());

@@ -144,7 +144,7 @@ pub(crate) fn signer(options: &StoreOptions) -> Result<Option<Arc<dyn RequestSig
     }
 }
 
-/// The credentials of the options, if they expire or somebody lends them.
+/// The credentials of the options, if they expire or come from a provider.
 ///
 /// # Errors
 /// `InvalidInput` for options that nobody wrote; errors of the user's provider.

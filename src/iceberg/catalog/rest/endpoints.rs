@@ -22,6 +22,7 @@ pub(super) enum Endpoint {
     CommitTable,
     DropTable,
     RegisterTable,
+    UnregisterTable,
     RenameTable,
     ListViews,
     CreateView,
@@ -48,7 +49,7 @@ const PLAN: &str = "/v1/{prefix}/namespaces/{namespace}/tables/{table}/plan/{pla
 
 impl Endpoint {
     /// All endpoints that are known here.
-    const ALL: [Endpoint; 28] = [
+    const ALL: [Endpoint; 29] = [
         Endpoint::ListNamespaces,
         Endpoint::CreateNamespace,
         Endpoint::LoadNamespace,
@@ -63,6 +64,7 @@ impl Endpoint {
         Endpoint::CommitTable,
         Endpoint::DropTable,
         Endpoint::RegisterTable,
+        Endpoint::UnregisterTable,
         Endpoint::RenameTable,
         Endpoint::ListViews,
         Endpoint::CreateView,
@@ -98,6 +100,7 @@ impl Endpoint {
             E::CommitTable => (Post, TABLE),
             E::DropTable => (Delete, TABLE),
             E::RegisterTable => (Post, "/v1/{prefix}/namespaces/{namespace}/register"),
+            E::UnregisterTable => (Post, "/v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister"),
             E::RenameTable => (Post, "/v1/{prefix}/tables/rename"),
             E::ListViews => (Get, VIEWS),
             E::CreateView => (Post, VIEWS),
@@ -125,7 +128,8 @@ impl Endpoint {
     fn is_default(self, has_views: bool) -> bool {
         use Endpoint as E;
         match self {
-            E::NamespaceExists | E::TableExists | E::ViewExists | E::RegisterView | E::LoadCredentials => false,
+            E::NamespaceExists | E::TableExists | E::ViewExists | E::RegisterView => false,
+            E::LoadCredentials | E::UnregisterTable => false,
             E::PlanScan | E::FetchPlan | E::CancelPlan | E::FetchTasks => false,
             E::ListViews | E::CreateView | E::LoadView | E::ReplaceView | E::DropView | E::RenameView => has_views,
             _ => true,

@@ -8,6 +8,7 @@ use super::authorization;
 use super::errors::ServerError;
 use super::planning::mode::{PlanningMode, time_limit};
 use super::server::{RestServer, ServerConfig, config_request, headers};
+use super::snapshots::Snapshots;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::parallel::lock_in_any_process;
@@ -70,6 +71,7 @@ impl RestSession {
         let uri = uri_of(given)?;
         // Typing errors are reported before the first request.
         StoreOptions::of_catalog(given)?;
+        Snapshots::of_properties(given)?;
         authorization::authorizer(given, &uri, &http_settings(given)?)?;
         PlanningMode::of(given)?;
         time_limit(given)?;
@@ -154,7 +156,8 @@ impl RestSession {
             }
         };
         let storage = config.storage(&self.given)?;
-        Ok(RestServer::new(client, uri, &config, properties, storage))
+        let snapshots = Snapshots::of_properties(&properties)?;
+        Ok(RestServer::new(client, uri, &config, properties, storage, snapshots))
     }
 }
 

@@ -6,9 +6,9 @@ use super::super::endpoints::Endpoint;
 use super::super::names::RouteTarget;
 use super::super::session::RestSession;
 use super::text::report_json;
-use crate::format::commit::now_ms;
 use crate::format::ident::TableIdent;
 use crate::iceberg::catalog::reports::MetricsReport;
+use crate::types::temporal::now_ms;
 
 /// The property that switches reports off.
 const ENABLED: &str = "rest-metrics-reporting-enabled";
