@@ -58,7 +58,7 @@ fn is_sendable(leaf: &BoundLeaf) -> bool {
     is_column && !is_uuid && leaf.values.iter().all(is_same_everywhere)
 }
 
-/// Whether a literal means the same for a server. Java reads no bytes and no NaN from JSON. For it, the two zeros differ.
+/// Whether a literal means the same for a server. Java reads no bytes and no NaN from JSON, and its two zeros differ.
 fn is_same_everywhere(value: &Value) -> bool {
     match value {
         Value::Bytes(_) => false,
@@ -68,7 +68,7 @@ fn is_same_everywhere(value: &Value) -> bool {
     }
 }
 
-/// A comparison in the server's words. Here NaN is greater than all numbers, and for a server it is none. Java fails at
+/// A comparison in the server's words. Here NaN is greater than all numbers, unlike on a server. Java fails at
 /// prefixes where a partition is null, so a prefix becomes a range.
 fn understood(leaf: &BoundLeaf) -> BoundPredicate {
     let own = BoundPredicate::Leaf(leaf.clone());
