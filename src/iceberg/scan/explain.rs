@@ -36,7 +36,7 @@ impl IcebergScan {
         let began = Instant::now();
         let explained = match self.history() {
             History::Changes(snapshots) => self.explain_changes(&self.plan_input(), snapshots, files),
-            _ => match self.planned_scan(false).served(None) {
+            _ => match self.planned_scan(false).served() {
                 Ok(None) => self.explain_files(files, began),
                 Ok(Some(begun)) => self.explain_served(begun, files, began),
                 Err(e) => Err(e),

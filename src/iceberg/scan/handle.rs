@@ -156,14 +156,13 @@ impl IcebergScan {
 
     /// The plan, by the catalog's server if it plans the table's scans.
     pub(crate) fn plan(&self, column_metrics: bool) -> Result<AnyPlan> {
-        Ok(self.begun(column_metrics, None)?.1)
+        Ok(self.begun(column_metrics)?.1)
     }
 
-    /// The plan as [`IcebergScan::plan`] makes it, and the scan that reads its files. `min_rows` is the number of rows
-    /// that are enough.
-    pub(crate) fn begun(&self, column_metrics: bool, min_rows: Option<u64>) -> Result<(IcebergScan, AnyPlan)> {
+    /// The plan as [`IcebergScan::plan`] makes it, and the scan that reads its files.
+    pub(crate) fn begun(&self, column_metrics: bool) -> Result<(IcebergScan, AnyPlan)> {
         let planned = self.planned_scan(column_metrics);
-        match planned.served(min_rows)? {
+        match planned.served()? {
             Some(begun) => Ok((self.with_lent(begun.lent), AnyPlan::Served(Box::new(begun.plan)))),
             None => Ok((self.clone(), planned.reported(self.own_plan(column_metrics)?))),
         }
@@ -316,7 +315,7 @@ impl IcebergScan {
     /// `InvalidInput` for sizes that are not positive; as [`RunningPlan::start`].
     pub fn splits(&self, request: SplitRequest) -> Result<Vec<Split>> {
         let packing = self.split_plan(request)?;
-        let (scan, plan) = self.begun(false, None)?;
+        let (scan, plan) = self.begun(false)?;
         scan.pack(IcebergTaskStream::of(plan).collect_all()?, &packing)
     }
 
@@ -339,7 +338,7 @@ impl IcebergScan {
     /// # Errors
     /// Errors of [`RunningPlan::start`] and `read_task`.
     pub fn read(&self, request: StreamRequest) -> Result<BatchStream> {
-        let (scan, plan) = self.begun(false, self.row_limit())?;
+        let (scan, plan) = self.begun(false)?;
         let mut tasks = IcebergTaskStream::of(plan);
         BatchStream::new(scan.scan_reader(), Box::new(move || tasks.next_task()), request, self.shape.limit)
     }
@@ -354,7 +353,7 @@ impl IcebergScan {
     /// # Errors
     /// As [`IcebergScan::read`]; a cancellation.
     pub fn count(&self) -> Result<u64> {
-        let (scan, plan) = self.begun(false, self.row_limit())?;
+        let (scan, plan) = self.begun(false)?;
         let nothing = Arc::new(Schema::new(scan.shape.context.schema.id, Vec::new(), Vec::new()));
         let context = Arc::new(ReadContext { projection: nothing, ..scan.shape.context.as_ref().clone() });
         let most = self.shape.limit.map_or(u64::MAX, |l| l as u64);

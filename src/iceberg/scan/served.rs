@@ -46,11 +46,11 @@ impl PlannedScan<'_> {
     }
 
     /// Asks the server for a plan. `None` if the scan is planned here: the table is not planned by a server, or the
-    /// server can't plan such scans. `min_rows` is the number of rows that are enough.
+    /// server can't plan such scans.
     ///
     /// # Errors
     /// Those of the pointer to the table's version; as [`ScanPlanner::plan`].
-    pub(crate) fn served(&self, min_rows: Option<u64>) -> Result<Option<BegunPlan>> {
+    pub(crate) fn served(&self) -> Result<Option<BegunPlan>> {
         let Some((planner, files)) = self.asked_planner()? else { return Ok(None) };
         let (began, input) = (Instant::now(), &self.input);
         let columns = leaves(&input.schema, &self.read_columns());
@@ -61,7 +61,6 @@ impl PlannedScan<'_> {
             is_of_snapshot_schema: input.schema.id != input.metadata.current_schema_id,
             metrics: if input.column_metrics { select.clone() } else { Vec::new() },
             select,
-            min_rows,
         })?;
         let plan_id = pages.plan_id().unwrap_or_default().to_owned();
         let lent = self.lent(pages.as_ref())?;

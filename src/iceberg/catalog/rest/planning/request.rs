@@ -8,7 +8,8 @@ use crate::iceberg::plan::served::planner::{ServedFiles, ServedScan};
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{PrimitiveType, Transform, Value};
 
-/// The body of a request for a plan.
+/// The body of a request for a plan. It never has `min-rows-requested`: Java's server then stops after that number of files, and
+/// all their rows may be deleted.
 pub(super) fn body(scan: &ServedScan) -> Json {
     let mut out = json!({"case-sensitive": true, "use-snapshot-schema": scan.is_of_snapshot_schema});
     match scan.files {
@@ -27,10 +28,6 @@ pub(super) fn body(scan: &ServedScan) -> Json {
     }
     if !scan.metrics.is_empty() {
         out["stats-fields"] = json!(scan.metrics);
-    }
-    // With a filter, the server does not know how many rows pass.
-    if let Some(rows) = scan.min_rows.filter(|_| *scan.filter == BoundPredicate::True) {
-        out["min-rows-requested"] = json!(rows);
     }
     out
 }
@@ -120,19 +117,16 @@ mod tests {
             is_of_snapshot_schema: false,
             select: vec!["id".to_owned()],
             metrics: Vec::new(),
-            min_rows: Some(3),
         })
     }
 
     #[test]
     fn a_request_has_what_the_server_understands() {
-        let all = json!({"case-sensitive": true, "use-snapshot-schema": false, "snapshot-id": 7, "select": ["id"],
-            "min-rows-requested": 3});
+        let all = json!({"case-sensitive": true, "use-snapshot-schema": false, "snapshot-id": 7, "select": ["id"]});
         assert_eq!(sent("true"), all);
         let filter = |text: &str| sent(text).get("filter").cloned();
         let id = json!({"type": "gt", "term": "id", "value": 5});
         assert_eq!(filter("id > 5"), Some(id.clone()));
-        assert_eq!(sent("id > 5").get("min-rows-requested"), None);
         // What the server can't decide is left out, and rows are checked here.
         assert_eq!(filter("id > 5 and _file = 'a'"), Some(id.clone()));
         assert_eq!(filter("id > 5 and raw = x'00' and score = 0"), Some(id));
