@@ -8,8 +8,8 @@ use crate::iceberg::plan::served::planner::{ServedFiles, ServedScan};
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{PrimitiveType, Transform, Value};
 
-/// The body of a request for a plan. It never has `min-rows-requested`: Java's server then stops after that number of files, and
-/// all their rows may be deleted.
+/// The body of a request for a plan. It never has `min-rows-requested`: Java's server then stops after that number of
+/// files, and all their rows may be deleted.
 pub(super) fn body(scan: &ServedScan) -> Json {
     let mut out = json!({"case-sensitive": true, "use-snapshot-schema": scan.is_of_snapshot_schema});
     match scan.files {
