@@ -158,3 +158,20 @@ def test_a_stream_that_outlives_its_credentials(
         query.stop()
     assert ids(sink) == list(range(turn))
     assert gate.refused == []
+
+
+def test_the_server_plans_for_spark(named: SparkSession, catalog: fz.Catalog, server: RestServer) -> None:
+    """Executors read the server's plan with the plan's keys."""
+    properties = {"format-version": "3", "write.delete.mode": "merge-on-read"}
+    table = catalog.create_table("db.t", SCHEMA, properties=properties)
+    for value in range(4):
+        table = table.append(one(value, value + 10))
+    table.refresh().delete("id = 12")
+    server.switches.change({"planning_mode": "server", "files_in_a_task": 1})
+    server.reset()
+    found = fz.spark.read(named, "prod.db.t", filter="id > 1")
+    assert sorted(row["id"] for row in found.collect()) == [2, 3, 10, 11, 13]
+    assert asked(server, "planTableScan")[0].body["filter"] == {"type": "gt", "term": "id", "value": 1}
+    assert named.read.format("frazil").load("prod.db.t").count() == 7
+    with pytest.raises(fz.UnsupportedError, match="server plans"):
+        fz.spark.read(named, "prod.db.t", planning="executors")
