@@ -50,7 +50,7 @@ mod runtime;
 pub(crate) mod testing;
 
 pub use files::{Fetching, FileInfo, Store, StoreWriter, in_parallel};
-pub use foreign::{ForeignMakers, set_makers};
+pub use foreign::{ForeignMakers, GivenHeaders, set_makers};
 pub use limits::LONGEST_HINT;
 pub use location::{Location, Relocation};
 pub use open::open_store;

@@ -7,7 +7,6 @@
 //! PyIceberg.
 //!
 //! - `answers`: answers of a server as JSON
-//! - `authorization`: which proof of identity the properties ask for
 //! - `catalog`: the catalog
 //! - `commit`: the pointer to a table's current version, and how a commit is published
 //! - `credentials`: the options of a table's store, by the server's credentials
@@ -24,7 +23,6 @@
 //! - `views`: requests about views
 
 mod answers;
-mod authorization;
 mod catalog;
 mod commit;
 mod credentials;
