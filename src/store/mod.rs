@@ -49,7 +49,7 @@ mod runtime;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use files::{Fetching, FileInfo, Store, StoreWriter, in_parallel};
+pub use files::{Fetching, FileInfo, FilesAhead, Store, StoreWriter, in_parallel};
 pub use foreign::{ForeignMakers, GivenHeaders, set_makers};
 pub use limits::LONGEST_HINT;
 pub use location::{Location, Relocation};
