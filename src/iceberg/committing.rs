@@ -4,11 +4,13 @@
 //! removed).
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::commit::{CommitOptions, now_ms};
+use crate::format::commit::CommitOptions;
 use crate::format::commit_loop::{self, CommitAttempt, RetryPolicy, unknown};
 use crate::iceberg::catalog::metadata_pointer::{Publication, TableVersion};
+use crate::iceberg::catalog::reports::{CommitReport, MetricsReport};
 use crate::iceberg::commit::cherry_pick::CherryPick;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::commit::producer::SnapshotProducer;
@@ -16,6 +18,7 @@ use crate::iceberg::commit::summary::WAP_ID;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::{IcebergTable, check_same_table};
 use crate::parallel::Cancellation;
+use crate::types::temporal::now_ms;
 
 /// `commit.retry.*`, with the names and units of Java. By default there are more retries than Java's 4, and shorter
 /// pauses than its minute. An attempt on a file system costs milliseconds, and all of many concurrent writers should
@@ -73,6 +76,11 @@ pub(crate) trait TableChange: Send {
         false
     }
 
+    /// The new snapshot that it makes, if it makes one and nothing else.
+    fn as_snapshot(&self) -> Option<&SnapshotProducer> {
+        None
+    }
+
     /// The new snapshot that it makes, if it makes one. Otherwise the change itself.
     fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>>;
 
@@ -101,6 +109,10 @@ impl TableChange for SnapshotProducer {
 
     fn only_checks(&self) -> bool {
         SnapshotProducer::only_checks(self)
+    }
+
+    fn as_snapshot(&self) -> Option<&SnapshotProducer> {
+        (!SnapshotProducer::only_checks(self)).then_some(self)
     }
 
     fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>> {
@@ -209,7 +221,9 @@ pub(crate) fn commit(table: &IcebergTable, mut changes: Vec<Box<dyn TableChange>
     match &outcome {
         IcebergOutcome::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
         // Cleans up even after an interrupt, which was already reported.
-        IcebergOutcome::Failed(_) => Cancellation::none().scope(|| changes.iter_mut().for_each(|c| c.clean_up())),
+        IcebergOutcome::Failed(_) => {
+            Cancellation::none().scope(|| changes.iter_mut().rev().for_each(|c| c.clean_up()));
+        }
         IcebergOutcome::Unknown(_) => {}
     }
     outcome
@@ -224,7 +238,15 @@ fn tried_with_one_snapshot(table: &IcebergTable, changes: &mut Vec<Box<dyn Table
 
 fn tried(table: &IcebergTable, changes: &mut [Box<dyn TableChange>]) -> IcebergOutcome {
     match policy_of(table, changes) {
-        Ok(policy) => commit_loop::run(&mut ChangeAttempt { table, changes, ended: Ended::Open }, &policy),
+        Ok(policy) => {
+            let began = Instant::now();
+            let mut attempt = ChangeAttempt { table, changes, ended: Ended::Open, attempts: 0, added: Vec::new() };
+            let outcome = commit_loop::run(&mut attempt, &policy);
+            if let IcebergOutcome::Committed(next) = &outcome {
+                attempt.report(next, began);
+            }
+            outcome
+        }
         Err(e) => IcebergOutcome::Failed(e),
     }
 }
@@ -262,9 +284,12 @@ fn join_snapshots(changes: &mut Vec<Box<dyn TableChange>>) -> Result<()> {
         out.insert(at, Box::new(snapshot));
     }
     *changes = out;
-    let hint = "The catalog's server takes one new snapshot in a commit: commit the changes one after another";
-    refused.map_or(Ok(()), |e| Err(e.hint(hint)))
+    refused.map_or(Ok(()), |e| Err(e.hint(ONE_SNAPSHOT)))
 }
+
+/// The hint for changes that a catalog does not take in one commit.
+pub(crate) const ONE_SNAPSHOT: &str =
+    "The catalog's server takes one new snapshot in a commit: commit the changes one after another";
 
 /// How often to retry, by the table's properties. A commit that may correct invalid properties does not fail because of
 /// them.
@@ -281,6 +306,9 @@ struct ChangeAttempt<'a> {
     changes: &'a mut [Box<dyn TableChange>],
     /// How the last publication ended.
     ended: Ended,
+    attempts: u32,
+    /// The snapshots that the last attempt adds.
+    added: Vec<i64>,
 }
 
 /// How a publication ended, if it did not succeed.
@@ -292,6 +320,25 @@ enum Ended {
     Failed,
     /// Another writer published the same version. Only a later version decides.
     Disputed,
+}
+
+impl ChangeAttempt<'_> {
+    /// Tells the catalog about a commit that succeeded.
+    fn report(&self, next: &IcebergTable, began: Instant) {
+        let versions = &self.table.inner.versions;
+        if self.added.is_empty() || !versions.takes_reports() {
+            return;
+        }
+        for snapshot in self.added.iter().filter_map(|id| next.inner.metadata.snapshot_by_id(*id)) {
+            versions.report(&MetricsReport::Commit(Box::new(CommitReport {
+                snapshot_id: snapshot.id,
+                sequence_number: snapshot.sequence_number,
+                summary: snapshot.summary.clone(),
+                attempts: self.attempts,
+                duration: began.elapsed(),
+            })));
+        }
+    }
 }
 
 impl CommitAttempt for ChangeAttempt<'_> {
@@ -318,6 +365,8 @@ impl CommitAttempt for ChangeAttempt<'_> {
 
     fn publish(&mut self, base: &TableVersion, commit: &MetadataCommit) -> Result<IcebergTable> {
         self.ended = Ended::Open;
+        self.attempts += 1;
+        self.added = commit.added_snapshots().collect();
         match self.table.inner.versions.publish(base, commit) {
             Publication::Committed(version) => self.table.at(version.metadata, version.found).map_err(unknown),
             Publication::Refused(e) => {

@@ -31,7 +31,7 @@ pub(crate) use handover::carried_properties;
 pub use handover::{CarriedLogin, Handover, RemoteRenewal};
 pub use lent::{CredentialSource, LentCredentials, PrefixConfig, longest_prefix};
 pub use names::FILES;
-pub use registry::{Lending, current_options, hand_over_by, lend, renewals_of, sign_by};
+pub use registry::{Lending, current_options, forget, hand_over_by, lend, renewals_of, sign_by};
 pub(super) use registry::{live, prefixes, signer};
 pub(super) use renewal::Renewal;
 pub(super) use signing::SigningConnector;

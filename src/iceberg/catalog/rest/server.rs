@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::answers::members;
 use super::endpoints::{Endpoint, Endpoints, has_views};
 use super::errors::ServerError;
 use super::names::{RouteTarget, separator};
+use super::snapshots::Snapshots;
 use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::store::StoreOptions;
 use crate::store::credentials::{CarriedLogin, RemoteRenewal, carried_properties};
-use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, encoded_path, is_unsent, pairs};
+use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, LaterAnswer, encoded_path, is_unsent, pairs};
 use crate::types::json_members::OwnedMembers;
+use crate::types::temporal::now_ms;
 
 /// The prefix of properties that are headers of every request.
 const HEADER: &str = "header.";
@@ -86,6 +87,8 @@ pub(super) struct RestServer {
     headers: Vec<(String, String)>,
     delegation: String,
     one_snapshot: AtomicBool,
+    /// The snapshots that opening a table asks for.
+    pub(super) snapshots: Snapshots,
     /// The catalog's properties, with those of the server.
     pub(super) properties: BTreeMap<String, String>,
     /// The options of the tables' stores, without those of a single table.
@@ -106,6 +109,7 @@ impl RestServer {
         config: &ServerConfig,
         properties: BTreeMap<String, String>,
         storage: StoreOptions,
+        snapshots: Snapshots,
     ) -> RestServer {
         let text = |key: &str| properties.get(key).map(String::as_str).filter(|v| !v.is_empty());
         let prefix = text("prefix").map(|prefix| encoded_path(prefix.trim_matches('/')));
@@ -129,6 +133,7 @@ impl RestServer {
             headers,
             delegation,
             one_snapshot: AtomicBool::new(text(ONE_SNAPSHOT).is_some_and(|v| v.eq_ignore_ascii_case("true"))),
+            snapshots,
             properties,
             storage,
         }
@@ -171,9 +176,9 @@ impl RestServer {
         if token.is_some() {
             headers.extend(others);
         }
-        let end = authorizer.life().filter(|_| token.is_some()).map(|(_, end)| SystemTime::now() + end);
-        let since = end.and_then(|end| end.duration_since(UNIX_EPOCH).ok());
-        let token_expires_at_ms = since.and_then(|since| i64::try_from(since.as_millis()).ok());
+        let left = authorizer.life().filter(|_| token.is_some()).map(|(_, left)| left.as_millis());
+        let left = left.and_then(|left| i64::try_from(left).ok());
+        let token_expires_at_ms = left.map(|left| now_ms().saturating_add(left));
         Ok(Some(RemoteRenewal { url, token, token_expires_at_ms, headers, properties, ..RemoteRenewal::default() }))
     }
 
@@ -246,6 +251,16 @@ impl RestServer {
             true => Ok(answer),
             false => Err(self.refusal(doing, endpoint, request, &ServerError::of(&answer))),
         }
+    }
+
+    /// Sends a request whose answer matters to nobody.
+    pub(super) fn send_later(&self, request: HttpRequest) -> LaterAnswer {
+        self.client.send_later(request)
+    }
+
+    /// A text of the server without secrets.
+    pub(super) fn public(&self, text: String) -> String {
+        self.client.public(text)
     }
 
     /// Whether something exists, by an answer without a body.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::super::settings::HttpSettings;
 use super::aws::{AwsKeys, AwsSignatures};
@@ -14,6 +14,8 @@ use super::provided::{ProvidedHeaders, TokenOfTheMoment};
 use super::traits::Authorizer;
 use crate::error::{Error, Result, is_secret_option};
 use crate::store::foreign;
+use crate::types::options::truth;
+use crate::types::temporal::now_ms;
 
 /// Properties that decide about the proof, by their beginnings.
 const DECIDING: [&str; 14] = [
@@ -70,12 +72,8 @@ impl<'a> Given<'a> {
     }
 
     fn flag(self, key: &str, default: bool) -> Result<bool> {
-        match self.text(key).map(str::to_ascii_lowercase).as_deref() {
-            None => Ok(default),
-            Some("true" | "1" | "yes") => Ok(true),
-            Some("false" | "0" | "no") => Ok(false),
-            Some(_) => Err(Error::invalid(format!("the property {key} must be true or false"))),
-        }
+        let Some(value) = self.text(key) else { return Ok(default) };
+        truth(value).ok_or_else(|| Error::invalid(format!("the property {key} must be true or false")))
     }
 }
 
@@ -182,8 +180,7 @@ pub(crate) fn of_others(
         let mut all = properties.clone();
         all.insert("token".to_owned(), token.to_owned());
         if let Some(at) = expires_at_ms {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-            let left = at.saturating_sub(i64::try_from(now).unwrap_or(i64::MAX));
+            let left = at.saturating_sub(now_ms());
             all.insert("token-expires-in-ms".to_owned(), left.max(1).to_string());
         }
         return authorizer(&all, "", http);

@@ -25,6 +25,10 @@ impl Authorizer for ProvidedHeaders {
         (self.0)()
     }
 
+    fn is_of_caller(&self) -> bool {
+        true
+    }
+
     /// The provider may have a new token now.
     fn renew(&self, refused: &[(String, String)]) -> Result<bool> {
         Ok((self.0)()? != refused)
@@ -64,6 +68,10 @@ impl Authorizer for TokenOfTheMoment {
             Some(next) => next.authorize(request),
             None => Ok(vec![(AUTHORIZATION.to_owned(), format!("Bearer {}", self.token.0))]),
         }
+    }
+
+    fn is_of_caller(&self) -> bool {
+        self.next().is_some_and(|next| next.is_of_caller())
     }
 
     fn renew(&self, refused: &[(String, String)]) -> Result<bool> {
