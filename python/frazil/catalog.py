@@ -215,9 +215,7 @@ class Catalog:
             NotFoundError: The namespace does not exist.
             InvalidInputError: The schema, a partition field or a sort field is wrong.
         """
-        core, given = _new_table(
-            schema, partition_by, sort_by, properties, location, format, identifier_fields
-        )
+        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         return Table(self._core.create_table(identifier, core, **given))
 
     def create_table_transaction(
@@ -255,9 +253,7 @@ class Catalog:
             InvalidInputError: The schema, a partition field or a sort field is wrong.
             UnsupportedError: The catalog or the format can't do this.
         """
-        core, given = _new_table(
-            schema, partition_by, sort_by, properties, location, format, identifier_fields
-        )
+        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         begun = self._core.begin_table(identifier, core, **given)
         return Transaction._of(Table(begun.table()), begun)
 

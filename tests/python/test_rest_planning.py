@@ -301,6 +301,7 @@ def test_plans_that_make_no_sense(server: RestServer, table: fz.Table) -> None:
     refused(of_task("delete-file-references", [1]), "names the delete file 1")
     refused(of_task("delete-file-references", [-1]), "from 0 up")
     refused(of_task("delete-file-references", [2**40]), "from 0 up")
+
     def of_another(body: Any) -> None:
         body["file-scan-tasks"][0]["delete-file-references"] = [0]
         body["delete-files"][0]["referenced-data-file"] = "elsewhere"

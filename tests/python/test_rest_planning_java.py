@@ -157,7 +157,9 @@ def test_the_rows_are_those_of_own_plans(catalog: fz.Catalog, spec: list[str], v
     before = table.snapshots[1].id
     assert seen(table.scan(at=before)) == seen(here.scan(at=before))
     since = table.snapshots[0].id
-    assert seen(table.scan(since=since, at=table.snapshots[2].id)) == seen(here.scan(since=since, at=table.snapshots[2].id))
+    assert seen(table.scan(since=since, at=table.snapshots[2].id)) == seen(
+        here.scan(since=since, at=table.snapshots[2].id)
+    )
 
 
 def test_evolution(catalog: fz.Catalog) -> None:

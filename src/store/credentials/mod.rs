@@ -26,6 +26,7 @@ mod registry;
 mod renewal;
 mod signing;
 
+pub(crate) use endpoint::read_any_endpoint;
 pub use endpoint::{EndpointSigner, EndpointSource};
 pub(crate) use handover::carried_properties;
 pub use handover::{CarriedLogin, Handover, RemoteRenewal};

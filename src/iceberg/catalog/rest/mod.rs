@@ -6,6 +6,7 @@
 //! Source: `open-api/rest-catalog-open-api.yaml` of apache/iceberg. Names of properties are those of Java and
 //! PyIceberg.
 //!
+//! - `any_answer`: any bytes as each answer of a server, for programs that try bad input
 //! - `answers`: answers of a server as JSON
 //! - `catalog`: the catalog
 //! - `commit`: the pointer to a table's current version, and how a commit is published
@@ -27,6 +28,7 @@
 //! - `views`: requests about views
 
 mod answers;
+mod any_answer;
 mod catalog;
 mod commit;
 mod credentials;
@@ -46,4 +48,5 @@ mod tables;
 mod verdict;
 mod views;
 
+pub use any_answer::read_any_answer;
 pub(super) use catalog::RestCatalog;
