@@ -2,7 +2,7 @@
 
     python benches/planning/far.py [--manifests 1000] [--latency-ms 20] [--megabytes-per-second 100] [--rounds 5]
 
-Each round opens the catalog and the table anew in a fresh process. It prints how long a plan takes, as a multiple of
+Each round opens the catalog and the table in a fresh process. It prints how long a plan takes, as a multiple of
 what the bytes and four round trips need, and how many requests were on their way at once.
 """
 

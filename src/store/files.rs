@@ -168,12 +168,12 @@ pub struct FilesAhead<'a> {
     store: &'a dyn Store,
     /// Paths and sizes. `None` for a file that is not read here.
     files: Vec<Option<(String, u64)>>,
-    ahead: Mutex<Ahead>,
+    ahead: Mutex<FilesOnTheWay>,
 }
 
 /// What is on its way.
 #[derive(Default)]
-struct Ahead {
+struct FilesOnTheWay {
     /// The first file that was not started.
     next: usize,
     started: Vec<Option<Box<dyn Fetching>>>,
@@ -185,10 +185,10 @@ impl<'a> FilesAhead<'a> {
     /// Files by their paths and sizes. Nothing is requested yet.
     pub fn new(store: &'a dyn Store, files: Vec<Option<(String, u64)>>) -> FilesAhead<'a> {
         let started = files.iter().map(|_| None).collect();
-        FilesAhead { store, files, ahead: Mutex::new(Ahead { started, ..Ahead::default() }) }
+        FilesAhead { store, files, ahead: Mutex::new(FilesOnTheWay { started, ..FilesOnTheWay::default() }) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ahead> {
+    fn lock(&self) -> MutexGuard<'_, FilesOnTheWay> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -215,8 +215,14 @@ impl<'a> FilesAhead<'a> {
         found?.pop().ok_or_else(|| Error::internal("the store gave no bytes for a file").with("path", path))
     }
 
+    /// The number of files that are on their way, or arrived and wait to be read.
+    #[cfg(test)]
+    pub(super) fn on_the_way(&self) -> usize {
+        self.lock().count
+    }
+
     /// Starts files as long as there is room.
-    fn start(&self, ahead: &mut Ahead) {
+    fn start(&self, ahead: &mut FilesOnTheWay) {
         while let Some(file) = self.files.get(ahead.next) {
             let is_full = |size: u64| ahead.count >= MOST_AHEAD || ahead.bytes.saturating_add(size) > MOST_BYTES_AHEAD;
             let Some((path, size)) = file else {
