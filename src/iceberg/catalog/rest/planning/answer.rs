@@ -88,6 +88,11 @@ impl PlanState {
     }
 }
 
+/// Reads an answer as each kind of answer about a plan. Returns how many kinds could read it.
+pub(in super::super) fn read_any_plan(answer: &HttpAnswer) -> usize {
+    usize::from(PlanState::of(answer).is_ok()) + usize::from(PlanPart::of(answer).is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -22,4 +22,5 @@ mod plan_store;
 mod request;
 mod wait;
 
+pub(super) use answer::read_any_plan;
 pub(super) use wait::RestPlanner;
