@@ -86,6 +86,22 @@ pub fn check_cancelled() -> Result<()> {
     Cancellation::current().check()
 }
 
+/// Waits for this long.
+///
+/// # Errors
+/// The error of a cancellation, which ends the wait.
+pub(crate) fn pause(time: Duration) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        check_cancelled()?;
+        let left = time.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(POLL_INTERVAL));
+    }
+}
+
 /// The longest wait for a lock. After that, its holder is assumed to be lost in a fork.
 const PATIENCE: Duration = Duration::from_secs(1);
 

@@ -306,23 +306,51 @@ class Catalog:
             NotFoundError: The namespace does not exist.
             InvalidInputError: The schema, a partition field or a sort field is wrong.
         """
-        if format not in TABLE_FORMATS:
-            message = f"'{format}' is not a table format"
-            known = " or ".join(f"format='{known}'" for known in TABLE_FORMATS)
-            raise InvalidInputError(message, {"format": str(format)}, f"Use {known}")
-        core = core_schema("schema", schema)
-        return Table(
-            self._core.create_table(
-                identifier,
-                core,
-                partition_by=list(_terms("partition_by", partition_by)),
-                sort_by=list(_terms("sort_by", sort_by)),
-                properties=arguments.texts(properties),
-                location=None if location is None else os.fspath(location),
-                identifier_fields=None if identifier_fields is None else list(arguments.columns(identifier_fields)),
-                format=format,
-            )
+        core, given = _new_table(
+            schema, partition_by, sort_by, properties, location, format, identifier_fields
         )
+        return Table(self._core.create_table(identifier, core, **given))
+
+    def create_table_transaction(
+        self,
+        identifier: str,
+        schema: Any,
+        partition_by: Sequence[str] = (),
+        sort_by: Sequence[str] = (),
+        properties: Mapping[str, object] | None = None,
+        location: str | os.PathLike[str] | None = None,
+        format: str = "iceberg",
+        identifier_fields: Sequence[str] | None = None,
+    ) -> Transaction:
+        """Creates a table together with its first rows and other changes, in one commit.
+
+        Nothing exists before the commit, and nothing is left if the transaction is given up:
+        `with catalog.create_table_transaction("db.events", schema) as tx: tx.append(rows)`.
+
+        Args:
+            identifier: As for `create_table`, like the other arguments.
+            schema: The columns.
+            partition_by: How rows are grouped into files.
+            sort_by: How rows are sorted in files.
+            properties: Table properties.
+            location: A new folder for its files.
+            format: `iceberg`. Tables of Paimon can't be created this way.
+            identifier_fields: The columns that together identify a row.
+
+        Returns:
+            The transaction. Its `commit` returns the table.
+
+        Raises:
+            AlreadyExistsError: The table exists. If another client creates it meanwhile, the commit raises this.
+            NotFoundError: The namespace does not exist.
+            InvalidInputError: The schema, a partition field or a sort field is wrong.
+            UnsupportedError: The catalog or the format can't do this.
+        """
+        core, given = _new_table(
+            schema, partition_by, sort_by, properties, location, format, identifier_fields
+        )
+        begun = self._core.begin_table(identifier, core, **given)
+        return Transaction._of(Table(begun.table()), begun)
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
         """Removes a table. A file-system catalog deletes all files in its folder; other catalogs leave the files.
@@ -338,7 +366,9 @@ class Catalog:
         """
         self._core.drop_table(identifier, purge)
 
-    def register_table(self, identifier: str, metadata_location: str | os.PathLike[str]) -> Table:
+    def register_table(
+        self, identifier: str, metadata_location: str | os.PathLike[str], overwrite: bool = False
+    ) -> Table:
         """Adds a table by its metadata file, which another catalog wrote.
 
         A file-system catalog can only have a table that is in the folder of its name.
@@ -346,12 +376,28 @@ class Catalog:
         Args:
             identifier: The namespace and name for the table.
             metadata_location: The metadata file.
+            overwrite: If a table of this name exists, make the file its current version. The files of the version
+                before stay.
 
         Raises:
-            AlreadyExistsError: The table exists.
-            UnsupportedError: The table is in another place.
+            AlreadyExistsError: The table exists, and `overwrite` is not set.
+            CommitConflictError: Another client changed the table at the same time.
+            UnsupportedError: The table is in another place, or the catalog can't overwrite tables.
         """
-        return Table(self._core.register_table(identifier, os.fspath(metadata_location)))
+        return Table(self._core.register_table(identifier, os.fspath(metadata_location), overwrite))
+
+    def unregister_table(self, identifier: str) -> str:
+        """Removes a table from the catalog and leaves all its files. It can be registered again, in any catalog.
+
+        Returns:
+            The newest metadata file, for `register_table`.
+
+        Raises:
+            NotFoundError: The table does not exist.
+            UnsupportedError: The catalog is a file-system catalog, or its server does not offer this.
+            CommitStateUnknownError: The server's answer was lost. The error says what is known.
+        """
+        return self._core.unregister_table(identifier)
 
     def rename_table(self, identifier: str, to: str) -> None:
         """Gives a table another name. Its files stay where they are.
@@ -605,6 +651,30 @@ def _queries(sql: str | Mapping[str, str], dialect: str) -> list[tuple[str, str]
     if not queries or not all(isinstance(text, str) for pair in queries.items() for text in pair):
         raise InvalidInputError("sql must be a query, or a mapping from dialects to queries", {"found": repr(sql)})
     return list(queries.items())
+
+
+def _new_table(
+    schema: Any,
+    partition_by: Sequence[str],
+    sort_by: Sequence[str],
+    properties: Mapping[str, object] | None,
+    location: str | os.PathLike[str] | None,
+    format: str,
+    identifier_fields: Sequence[str] | None,
+) -> tuple[_core.Schema, dict[str, Any]]:
+    """The schema and the other arguments of a new table, as the core takes them."""
+    if format not in TABLE_FORMATS:
+        message = f"'{format}' is not a table format"
+        known = " or ".join(f"format='{known}'" for known in TABLE_FORMATS)
+        raise InvalidInputError(message, {"format": str(format)}, f"Use {known}")
+    return core_schema("schema", schema), {
+        "partition_by": list(_terms("partition_by", partition_by)),
+        "sort_by": list(_terms("sort_by", sort_by)),
+        "properties": arguments.texts(properties),
+        "location": None if location is None else os.fspath(location),
+        "identifier_fields": None if identifier_fields is None else list(arguments.columns(identifier_fields)),
+        "format": format,
+    }
 
 
 def _terms(argument: str, terms: Sequence[str]) -> Sequence[str]:

@@ -76,6 +76,9 @@ class Explain:
 
         `filesystem`: present and True if the files are read through a file system that was given as `filesystem=`.
 
+        `server_plan`: present if the catalog's server made the plan: the plan's name, or an empty text if the server
+        gave none. The only stage of such a plan is `server plan`, and there are no manifests.
+
         `rows`: the rows in the files kept. `time_ms`: the time of the whole planning.
         """
         facts = self._facts
@@ -126,6 +129,9 @@ class Explain:
         lines += textwrap.wrap(_deletes(facts), _WIDTH, initial_indent="  ", subsequent_indent="  ")
         lines += textwrap.wrap(cache_text(facts["cache"]), _WIDTH, initial_indent="  ", subsequent_indent="  ")
         lines.append(f"  {rows_kept(facts)}")
+        if "server_plan" in facts:
+            named = f" (plan {plain(facts['server_plan'])})" if facts["server_plan"] else ""
+            lines.append(f"  planned by the catalog's server{named}")
         if facts.get("filesystem"):
             lines.append(
                 "  files are read one call at a time through filesystem=, which is slower than Frazil's own stores"

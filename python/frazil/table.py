@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -82,6 +83,15 @@ class Table(TableHandle, RowChanges):
         """Labels that a REST catalog gives the table: those of the `table`, and of `columns` by field id."""
         table, columns = self._core.labels
         return {"table": table, "columns": columns}
+
+    @property
+    def catalog_members(self) -> dict[str, Any]:
+        """Members of a REST catalog's answer that have no meaning for Frazil, by name.
+
+        Values whose names are those of secrets are hidden.
+        """
+        found: dict[str, Any] = json.loads(self._core.catalog_members)
+        return found
 
     @property
     def metadata_location(self) -> str:

@@ -63,7 +63,7 @@ class DryRun(NamedTuple):
 class Transaction(RowChanges):
     """Changes that are committed together. The table's next version has all of them or none.
 
-    `Table.transaction` makes one. A context manager commits at the end of its block, unless the transaction was
+    `Table.transaction` makes one, and `Catalog.create_table_transaction` one that creates its table. A context manager commits at the end of its block, unless the transaction was
     committed before. If an exception leaves the block, all changes are given up. This also happens to a transaction
     that is collected without a commit. Data files are written as soon as a change is added. Readers see nothing before
     the commit.
@@ -72,6 +72,13 @@ class Transaction(RowChanges):
     def __init__(self, table: Table, branch: str | None = None) -> None:
         self._table = table
         self._core = _core.Transaction.begin(table._core, branch)
+
+    @classmethod
+    def _of(cls, table: Table, core: _core.Transaction) -> Transaction:
+        """A transaction that has begun."""
+        made = cls.__new__(cls)
+        made._table, made._core = table, core
+        return made
 
     def append(
         self,

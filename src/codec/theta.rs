@@ -159,7 +159,7 @@ impl ThetaSketch {
         // Free places of a table hold zero.
         let hashes: Vec<u64> = (longs.max(1)..end).filter_map(long).filter(|h| !is_table || *h != 0).collect();
         if theta > ALL || hashes.iter().any(|h| *h == 0 || *h > ALL) {
-            return Err(Error::corrupt("a theta sketch has hashes that there can't be"));
+            return Err(Error::corrupt("a theta sketch has impossible hashes"));
         }
         Ok(ThetaSketch::of(hashes, theta))
     }

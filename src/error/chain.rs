@@ -49,6 +49,12 @@ impl Error {
         denied => PermissionDenied, store => Store, internal => Internal,
     }
 
+    /// The error for a counter of a table that has reached its end.
+    pub(crate) fn used_up(what: &str) -> Self {
+        Error::invalid(format!("the table has no {what} left: the largest possible number is used"))
+            .hint("Create a new table and append the rows to it")
+    }
+
     /// Adds where it happened: `("path", …)`, `("snapshot", …)`, `("column", …)`. The first value of a key stays.
     pub fn with(mut self, key: &'static str, value: impl fmt::Display) -> Self {
         if !self.0.context.iter().any(|(k, _)| *k == key) {

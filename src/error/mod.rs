@@ -1,5 +1,5 @@
-//! One error for the whole crate: what failed ([`Error::message`]), on what ([`Error::context`]), what to do
-//! ([`Error::hint`]), and why underneath ([`std::error::Error::source`]).
+//! The crate has one error type. It says what failed ([`Error::message`]), where ([`Error::context`]), and what to do
+//! ([`Error::hint`]). Its cause is its [`std::error::Error::source`].
 //!
 //! Errors never show secrets, and their length is bounded ([`public_text`]).
 //!

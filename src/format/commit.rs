@@ -1,7 +1,6 @@
-//! Options of a commit, and the clock of commits.
+//! Options of a commit, and what a commit would change.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The branch of a commit, and extra entries for its snapshot.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,11 +10,6 @@ pub struct CommitOptions {
     /// Entries for the snapshot's summary. With `wap.id`, a table whose property `write.wap.enabled` is true only
     /// stages the snapshot, on no branch.
     pub snapshot_properties: BTreeMap<String, String>,
-}
-
-/// The time by this machine's clock, milliseconds since the epoch.
-pub(crate) fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
 
 /// The changes that a transaction would make.

@@ -221,7 +221,9 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOu
         if attempt >= policy.retries || spent_ms >= policy.total_ms {
             return CommitOutcome::Failed(policy.lost(error, attempt + 1, spent_ms));
         }
-        std::thread::sleep(policy.wait(attempt));
+        if let Err(stop) = parallel::pause(policy.wait(attempt)) {
+            return CommitOutcome::Failed(stop);
+        }
         attempt += 1;
     }
 }

@@ -1,7 +1,7 @@
 //! Types that all table formats share: tasks, splits, commits, catalogs. No format is named here.
 //!
 //! - `catalog`: the definition of a new table, and a catalog's entry of a table
-//! - `commit`: options of a commit, and the clock of commits
+//! - `commit`: options of a commit, and what a commit would change
 //! - `commit_loop`: the one loop of commits: prepare on the newest version, publish, and after a lost race
 //!   prepare again
 //! - `commit_rows`: the rows that a commit brings, where the options of a table decide it

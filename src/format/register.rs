@@ -58,6 +58,12 @@ pub trait TableRegister: Send + Sync + std::fmt::Debug {
     /// Removes a table. Returns whether it existed.
     fn remove(&self, table: &TableIdent) -> Result<bool>;
 
+    /// Removes a table if `at` is its current metadata file. Returns whether it did. A register that can't compare and
+    /// remove in one step compares first.
+    fn remove_at(&self, table: &TableIdent, at: &str) -> Result<bool> {
+        Ok(self.location(table)?.as_deref() == Some(at) && self.remove(table)?)
+    }
+
     /// Renames a table. Returns whether it existed.
     ///
     /// # Errors

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::format::catalog::NewTable;
-use crate::format::commit::now_ms;
 use crate::format::ident::TableIdent;
 use crate::format::register::TableRegister;
 use crate::format::table_format::TableFormat;
 use crate::format::view::{NewView, ViewInfo};
+use crate::iceberg::catalog::creation::CreatingPointer;
 use crate::iceberg::catalog::interface::{TableCatalog, ViewCatalog};
 use crate::iceberg::catalog::kinds::{of_register, of_type_with};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
@@ -19,12 +19,14 @@ use crate::iceberg::spec::metadata_build::new_table;
 use crate::iceberg::spec::partition_by::parse_partition_by;
 use crate::iceberg::spec::sort_order::parse_sort_by;
 use crate::iceberg::state::{ICEBERG, IcebergTable};
+use crate::iceberg::transaction::pending::IcebergTransaction;
 use crate::iceberg::transaction::several_tables::JointIcebergTransaction;
 use crate::rows::seam;
 use crate::store;
 use crate::store::http::auth::HeaderProvider;
 use crate::types::Schema;
 use crate::types::select::column_hint;
+use crate::types::temporal::now_ms;
 
 /// The format version of new tables unless the property `format-version` says otherwise.
 const DEFAULT_FORMAT_VERSION: u8 = 2;
@@ -137,6 +139,56 @@ impl seam::Catalog for IcebergCatalog {
         request: NewTable,
         format: &TableFormat,
     ) -> Result<Arc<dyn seam::Table>> {
+        let (commit, chosen) = self.first_commit(ident, schema, request, format)?;
+        let opened = self.tables.create(ident, commit, chosen.as_deref())?;
+        Ok(Arc::new(IcebergTable::of_catalog(opened)?))
+    }
+
+    /// A file-system catalog always removes the files in the table's folder.
+    fn drop_table(&self, ident: &TableIdent, purge: bool) -> Result<()> {
+        self.tables.remove(ident, purge)
+    }
+
+    fn namespace_properties(&self) -> Option<&dyn seam::NamespaceProperties> {
+        Some(self)
+    }
+
+    fn registration(&self) -> Option<&dyn seam::Registration> {
+        Some(self)
+    }
+
+    fn renames(&self) -> Option<&dyn seam::Renames> {
+        Some(self)
+    }
+
+    fn creations(&self) -> Option<&dyn seam::Creations> {
+        Some(self)
+    }
+
+    fn views(&self) -> Option<&dyn seam::Views> {
+        self.tables.views().map(|_| self as &dyn seam::Views)
+    }
+
+    fn joint_transactions(&self) -> Option<&dyn seam::JointTransactions> {
+        self.tables.joint_commits().map(|_| self as &dyn seam::JointTransactions)
+    }
+}
+
+impl seam::JointTransactions for IcebergCatalog {
+    fn begin(&self) -> Result<Box<dyn seam::JointTransaction>> {
+        Ok(Box::new(JointIcebergTransaction::begin(&self.tables)?))
+    }
+}
+
+impl IcebergCatalog {
+    /// The commit that creates a table, and the location that the caller or the catalog chose.
+    fn first_commit(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+    ) -> Result<(MetadataCommit, Option<String>)> {
         if format.id != ICEBERG.id {
             return Err(seam::other_format(self, format));
         }
@@ -159,43 +211,9 @@ impl seam::Catalog for IcebergCatalog {
         let now = now_ms();
         check_values(&request.properties, &BTreeMap::new())?;
         let metadata = new_table(schema, &spec, &order, location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
-        let opened = self.tables.create(ident, MetadataCommit::creating(&metadata)?, chosen.as_deref())?;
-        Ok(Arc::new(IcebergTable::of_catalog(opened)?))
+        Ok((MetadataCommit::creating(&metadata)?, chosen))
     }
 
-    /// A file-system catalog always removes the files in the table's folder.
-    fn drop_table(&self, ident: &TableIdent, purge: bool) -> Result<()> {
-        self.tables.remove(ident, purge)
-    }
-
-    fn namespace_properties(&self) -> Option<&dyn seam::NamespaceProperties> {
-        Some(self)
-    }
-
-    fn registration(&self) -> Option<&dyn seam::Registration> {
-        Some(self)
-    }
-
-    fn renames(&self) -> Option<&dyn seam::Renames> {
-        Some(self)
-    }
-
-    fn views(&self) -> Option<&dyn seam::Views> {
-        self.tables.views().map(|_| self as &dyn seam::Views)
-    }
-
-    fn joint_transactions(&self) -> Option<&dyn seam::JointTransactions> {
-        self.tables.joint_commits().map(|_| self as &dyn seam::JointTransactions)
-    }
-}
-
-impl seam::JointTransactions for IcebergCatalog {
-    fn begin(&self) -> Result<Box<dyn seam::JointTransaction>> {
-        Ok(Box::new(JointIcebergTransaction::begin(&self.tables)?))
-    }
-}
-
-impl IcebergCatalog {
     fn of_views(&self) -> Result<&dyn ViewCatalog> {
         self.tables.views().ok_or_else(|| Error::unsupported("this catalog has no views").with("catalog", &self.name))
     }
@@ -246,10 +264,34 @@ impl seam::NamespaceProperties for IcebergCatalog {
 }
 
 impl seam::Registration for IcebergCatalog {
-    fn register_table(&self, ident: &TableIdent, metadata_location: &str) -> Result<Arc<dyn seam::Table>> {
+    fn register_table(
+        &self,
+        ident: &TableIdent,
+        metadata_location: &str,
+        overwrite: bool,
+    ) -> Result<Arc<dyn seam::Table>> {
         self.tables.check_parent(&ident.namespace)?;
-        let opened = self.tables.register(ident, &store::location::absolute(metadata_location)?)?;
+        let opened = self.tables.register(ident, &store::location::absolute(metadata_location)?, overwrite)?;
         Ok(Arc::new(IcebergTable::of_catalog(opened)?))
+    }
+
+    fn unregister_table(&self, ident: &TableIdent) -> Result<String> {
+        self.tables.unregister(ident)
+    }
+}
+
+impl seam::Creations for IcebergCatalog {
+    fn begin_table(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+    ) -> Result<Box<dyn seam::Transaction>> {
+        let (commit, chosen) = self.first_commit(ident, schema, request, format)?;
+        let staged = self.tables.stage(ident, commit, chosen.as_deref())?;
+        let (pointer, staged) = CreatingPointer::of(ident, staged);
+        Ok(Box::new(IcebergTransaction::creating(&IcebergTable::of_catalog(staged)?, pointer)?))
     }
 }
 

@@ -1,16 +1,16 @@
 //! The attempts of a commit to one table, or to several tables of a catalog.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit_loop::{CommitAttempt, unknown};
 use crate::iceberg::catalog::joint_publication::{JointPublisher, TableCommit};
 use crate::iceberg::catalog::metadata_pointer::{Publication, TableVersion};
+use crate::iceberg::catalog::reports::{CommitReport, MetricsReport};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
-use crate::iceberg::commit::update::MetadataUpdate;
 use crate::iceberg::committing::{TableChanges, names, reload};
 use crate::iceberg::state::IcebergTable;
-use crate::store::http::wait;
+use crate::parallel::pause;
 
 /// How often to look again at tables of which some have the commit.
 const LOOKS: u32 = 3;
@@ -27,6 +27,7 @@ pub(crate) struct ChangeAttempt<'a> {
     ended: Ended,
     /// The new snapshots of each table, in the last publication.
     sent: Vec<Vec<i64>>,
+    attempts: u32,
 }
 
 /// How a publication ended, if it did not succeed.
@@ -42,7 +43,26 @@ enum Ended {
 
 impl<'a> ChangeAttempt<'a> {
     pub(crate) fn new(tables: &'a mut [TableChanges], publisher: Option<&'a dyn JointPublisher>) -> ChangeAttempt<'a> {
-        ChangeAttempt { tables, publisher, ended: Ended::Open, sent: Vec::new() }
+        ChangeAttempt { tables, publisher, ended: Ended::Open, sent: Vec::new(), attempts: 0 }
+    }
+
+    /// Tells the catalog about a commit that succeeded.
+    pub(crate) fn report(&self, made: &[IcebergTable], began: Instant) {
+        for (sent, table) in self.sent.iter().zip(made) {
+            let versions = &table.inner.versions;
+            if sent.is_empty() || !versions.takes_reports() {
+                continue;
+            }
+            for snapshot in sent.iter().filter_map(|id| table.inner.metadata.snapshot_by_id(*id)) {
+                versions.report(&MetricsReport::Commit(Box::new(CommitReport {
+                    snapshot_id: snapshot.id,
+                    sequence_number: snapshot.sequence_number,
+                    summary: snapshot.summary.clone(),
+                    attempts: self.attempts,
+                    duration: began.elapsed(),
+                })));
+            }
+        }
     }
 
     /// The newest version of each table. An error says so if a table has the last publication already.
@@ -117,15 +137,6 @@ fn partly_made() -> Error {
     Error::state_unknown("only some of the tables have their part of the commit")
 }
 
-/// The snapshots that a commit adds.
-fn added(commit: &MetadataCommit) -> Vec<i64> {
-    let added = commit.updates.iter().filter_map(|update| match update {
-        MetadataUpdate::AddSnapshot(snapshot) => Some(snapshot.id),
-        _ => None,
-    });
-    added.collect()
-}
-
 impl CommitAttempt for ChangeAttempt<'_> {
     type Base = Vec<TableVersion>;
     type Next = Vec<MetadataCommit>;
@@ -138,7 +149,7 @@ impl CommitAttempt for ChangeAttempt<'_> {
             if !self.is_partly_made(&newest) {
                 break;
             }
-            let again = wait(PAUSE).and_then(|()| self.reloaded());
+            let again = pause(PAUSE).and_then(|()| self.reloaded());
             newest = again.map_err(|e| partly_made().because(e))?;
         }
         Ok(newest)
@@ -170,12 +181,11 @@ impl CommitAttempt for ChangeAttempt<'_> {
 
     fn publish(&mut self, base: &Vec<TableVersion>, commits: &Vec<MetadataCommit>) -> Result<Vec<IcebergTable>> {
         self.ended = Ended::Open;
+        self.attempts += 1;
+        self.sent = commits.iter().map(|commit| commit.added_snapshots().collect()).collect();
         let publication = match (&*self.tables, &base[..], &commits[..]) {
             ([one], [base], [commit]) => one.table.inner.versions.publish(base, commit).map(|version| vec![*version]),
-            _ => {
-                self.sent = commits.iter().map(added).collect();
-                self.publish_all(base, commits)
-            }
+            _ => self.publish_all(base, commits),
         };
         match publication {
             Publication::Committed(versions) => self.at(versions).map_err(unknown),
@@ -210,7 +220,7 @@ impl CommitAttempt for ChangeAttempt<'_> {
             return Ok(true);
         }
         // Only a snapshot proves it. Another writer may have set the same property.
-        let some = made.iter().zip(commits).any(|(made, commit)| *made == Some(true) && !added(commit).is_empty());
+        let some = made.iter().zip(commits).any(|(made, commit)| *made == Some(true) && commit.added_snapshots().next().is_some());
         match some {
             true => Err(partly_made()
                 .with("made", names(self.tables, |at| made.get(at) == Some(&Some(true))))

@@ -4,9 +4,10 @@
 //! removed).
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::commit::{CommitOptions, now_ms};
+use crate::format::commit::CommitOptions;
 use crate::format::commit_loop::{self, CommitOutcome, RetryPolicy};
 use crate::format::ident::TableIdent;
 use crate::iceberg::catalog::joint_publication::JointPublisher;
@@ -19,6 +20,7 @@ use crate::iceberg::commit_attempt::ChangeAttempt;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::state::{IcebergTable, check_same_table};
 use crate::parallel::Cancellation;
+use crate::types::temporal::now_ms;
 
 /// `commit.retry.*`, with the names and units of Java. By default there are more retries than Java's 4, and shorter
 /// pauses than its minute. An attempt on a file system costs milliseconds, and all of many concurrent writers should
@@ -76,6 +78,11 @@ pub(crate) trait TableChange: Send {
         false
     }
 
+    /// The new snapshot that it makes, if it makes one and nothing else.
+    fn as_snapshot(&self) -> Option<&SnapshotProducer> {
+        None
+    }
+
     /// The new snapshot that it makes, if it makes one. Otherwise the change itself.
     fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>>;
 
@@ -104,6 +111,10 @@ impl TableChange for SnapshotProducer {
 
     fn only_checks(&self) -> bool {
         SnapshotProducer::only_checks(self)
+    }
+
+    fn as_snapshot(&self) -> Option<&SnapshotProducer> {
+        (!SnapshotProducer::only_checks(self)).then_some(self)
     }
 
     fn into_snapshot(self: Box<Self>) -> std::result::Result<SnapshotProducer, Box<dyn TableChange>> {
@@ -266,7 +277,7 @@ pub(crate) fn commit_all(
         }
         // Cleans up even after an interrupt, which was already reported.
         CommitOutcome::Failed(_) => {
-            Cancellation::none().scope(|| tables.iter_mut().flat_map(|t| &mut t.changes).for_each(|c| c.clean_up()));
+            Cancellation::none().scope(|| tables.iter_mut().flat_map(|t| t.changes.iter_mut().rev()).for_each(|c| c.clean_up()));
         }
         CommitOutcome::Unknown(_) => {}
     }
@@ -287,7 +298,15 @@ fn tried(tables: &mut [TableChanges], publisher: Option<&dyn JointPublisher>) ->
     let joined = limited.try_for_each(|t| join_snapshots(&mut t.changes));
     match joined.and_then(|()| tables.iter().map(TableChanges::policy).collect::<Result<Vec<_>>>()) {
         Ok(policies) => match policies.into_iter().reduce(RetryPolicy::stricter) {
-            Some(policy) => commit_loop::run(&mut ChangeAttempt::new(tables, publisher), &policy),
+            Some(policy) => {
+                let began = Instant::now();
+                let mut attempt = ChangeAttempt::new(tables, publisher);
+                let outcome = commit_loop::run(&mut attempt, &policy);
+                if let CommitOutcome::Committed(made) = &outcome {
+                    attempt.report(made, began);
+                }
+                outcome
+            }
             None => CommitOutcome::Committed(Vec::new()),
         },
         Err(e) => CommitOutcome::Failed(e),
@@ -327,9 +346,12 @@ fn join_snapshots(changes: &mut Vec<Box<dyn TableChange>>) -> Result<()> {
         out.insert(at, Box::new(snapshot));
     }
     *changes = out;
-    let hint = "The catalog's server takes one new snapshot in a commit: commit the changes one after another";
-    refused.map_or(Ok(()), |e| Err(e.hint(hint)))
+    refused.map_or(Ok(()), |e| Err(e.hint(ONE_SNAPSHOT)))
 }
+
+/// The hint for changes that a catalog does not take in one commit.
+pub(crate) const ONE_SNAPSHOT: &str =
+    "The catalog's server takes one new snapshot in a commit: commit the changes one after another";
 
 /// The version after `base`, with all changes that it does not have yet.
 pub(crate) fn apply_all(changes: &mut [Box<dyn TableChange>], base: &TableVersion) -> Result<TableMetadata> {

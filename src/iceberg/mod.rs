@@ -8,9 +8,10 @@
 //! 4. `commit`: snapshots, and the requirements and updates of a commit
 //! 5. `catalog`: who keeps the current version of a table
 //!
-//! The upper half has the verbs, with Arrow. `state` is the handle of a table and knows none of them:
+//! The upper half has the verbs, with Arrow. `state` is the handle of a table and knows none of them. `history`
+//! completes a handle that has only some of the snapshots:
 //!
-//! 6. `scan`: plan, explain, read
+//! 6. `committing`: commits of producers through the handle; `scan`: plan, explain, read
 //! 7. `write`: rows to files, files to snapshots
 //! 8. `rows`: delete, update, upsert, merge
 //! 9. `evolve`, `maintain`, `inspect`: change the table, maintain it, read its metadata
@@ -24,6 +25,7 @@ pub mod commit;
 pub(crate) mod commit_attempt;
 pub mod committing;
 pub mod evolve;
+mod history;
 pub mod inspect;
 pub mod maintain;
 pub mod manifest;

@@ -143,7 +143,7 @@ fn names_tables_and_namespaces() {
     assert_eq!(catalog.tables.namespace_properties(&db).unwrap(), set);
     let path = loaded(&catalog, "db.b").metadata_location().to_owned();
     catalog.drop_table(&ident("db.b"), false).unwrap();
-    let registered = catalog.tables.register(&ident("db.r"), &path).unwrap();
+    let registered = catalog.tables.register(&ident("db.r"), &path, false).unwrap();
     assert_eq!(registered.found.metadata_location, path);
     catalog.create_namespace(&["empty".to_owned()], &BTreeMap::new()).unwrap();
     catalog.drop_namespace(&["empty".to_owned()]).unwrap();

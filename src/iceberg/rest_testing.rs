@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::format::commit::now_ms;
 use crate::iceberg::commit::apply_updates::apply;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::commit::requirement::MetadataRequirement;
@@ -19,6 +18,7 @@ use crate::iceberg::spec::partition::spec_from_json;
 use crate::iceberg::spec::sort_order::sort_order_from_json;
 use crate::store::http::testing::{SeenRequest, TestAnswer, TestServer};
 use crate::types::schema_json::schema_from_json;
+use crate::types::temporal::now_ms;
 
 /// The fault of the next change.
 #[derive(Clone, Debug)]
@@ -72,8 +72,13 @@ impl FakeCatalog {
     }
 
     pub(crate) fn properties(&self) -> BTreeMap<String, String> {
-        let given =
-            [("type", "rest".to_owned()), ("uri", self.server.url()), ("rest.client.max-retries", "1".to_owned())];
+        let given = [
+            ("type", "rest".to_owned()),
+            ("uri", self.server.url()),
+            ("rest.client.max-retries", "1".to_owned()),
+            // Tests count requests.
+            ("rest-metrics-reporting-enabled", "false".to_owned()),
+        ];
         given.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
     }
 

@@ -1,7 +1,7 @@
 //! The handle of a table: opening it and reading its properties.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::evolution::{RefKind, Retention};
@@ -11,6 +11,7 @@ use crate::format::task::WrittenAt;
 use crate::iceberg::catalog::interface::OpenedTable;
 use crate::iceberg::catalog::metadata_files::{self, FoundMetadata};
 use crate::iceberg::catalog::metadata_pointer::{FolderPointer, MetadataPointer, TableVersion};
+use crate::iceberg::history::History;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::{self, Location, Store, location};
@@ -68,6 +69,8 @@ pub(crate) struct IcebergTableInner {
     pub(crate) spec: Arc<PartitionSpec>,
     pub(crate) sort_order: Arc<SortOrder>,
     pub(in crate::iceberg) moved: bool,
+    /// Which snapshots `metadata` has.
+    pub(in crate::iceberg) history: History,
 }
 
 impl IcebergTable {
@@ -102,29 +105,53 @@ impl IcebergTable {
         moved: bool,
     ) -> Result<IcebergTable> {
         let versions = Arc::new(FolderPointer::of(store.clone(), &found.metadata_location));
-        IcebergTable::build(store, versions, metadata, found, storage_options, moved)
+        IcebergTable::build(store, versions, Arc::new(metadata), found, storage_options, moved, History::Whole)
     }
 
     /// A table as a catalog opened it.
     pub(crate) fn of_catalog(opened: OpenedTable) -> Result<IcebergTable> {
         let OpenedTable { store, metadata, found, versions } = opened;
         let options = store.options();
-        IcebergTable::build(store, versions, metadata, found, options, false)
+        let history = match versions.opens_with_all_snapshots() {
+            true => History::Whole,
+            false => History::OfRefs(OnceLock::new()),
+        };
+        IcebergTable::build(store, versions, metadata, found, options, false, history)
     }
 
-    /// The same table at another version.
-    pub(crate) fn at(&self, metadata: TableMetadata, found: FoundMetadata) -> Result<IcebergTable> {
+    /// The same table at another version, whose metadata has all snapshots.
+    pub(crate) fn at(&self, metadata: impl Into<Arc<TableMetadata>>, found: FoundMetadata) -> Result<IcebergTable> {
+        self.with_version(metadata.into(), found, History::Whole)
+    }
+
+    /// The same table at another version, whose metadata may have only the snapshots of branches and tags.
+    pub(in crate::iceberg) fn at_refs(
+        &self,
+        metadata: Arc<TableMetadata>,
+        found: FoundMetadata,
+    ) -> Result<IcebergTable> {
+        self.with_version(metadata, found, History::OfRefs(OnceLock::new()))
+    }
+
+    fn with_version(
+        &self,
+        metadata: Arc<TableMetadata>,
+        found: FoundMetadata,
+        history: History,
+    ) -> Result<IcebergTable> {
         let IcebergTableInner { store, versions, storage_options, moved, .. } = self.inner.as_ref();
-        IcebergTable::build(store.clone(), versions.clone(), metadata, found, storage_options.clone(), *moved)
+        let versions = versions.lasting().unwrap_or_else(|| versions.clone());
+        IcebergTable::build(store.clone(), versions, metadata, found, storage_options.clone(), *moved, history)
     }
 
     fn build(
         store: Arc<dyn Store>,
         versions: Arc<dyn MetadataPointer>,
-        metadata: TableMetadata,
+        metadata: Arc<TableMetadata>,
         found: FoundMetadata,
         storage_options: BTreeMap<String, String>,
         moved: bool,
+        history: History,
     ) -> Result<IcebergTable> {
         let root = versions.root(&metadata, &found);
         let location = if moved { Location::moved(&metadata.location, &root) } else { Location::recorded() };
@@ -138,8 +165,9 @@ impl IcebergTable {
             schema: metadata.schema()?.clone(),
             spec: metadata.spec()?.clone(),
             sort_order: metadata.sort_order()?.clone(),
-            metadata: Arc::new(metadata),
+            metadata,
             moved,
+            history,
         };
         Ok(IcebergTable { inner: Arc::new(inner) })
     }
@@ -226,7 +254,7 @@ impl IcebergTable {
     pub(crate) fn written_now(&self) -> WrittenAt {
         WrittenAt {
             sequence_number: self.inner.metadata.last_sequence_number,
-            time_ms: crate::format::commit::now_ms(),
+            time_ms: crate::types::temporal::now_ms(),
         }
     }
 

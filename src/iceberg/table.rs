@@ -92,7 +92,7 @@ impl seam::Table for IcebergTable {
     }
 
     fn snapshots(&self) -> Result<Vec<SnapshotInfo>> {
-        Ok(IcebergTable::snapshots(self))
+        Ok(self.whole()?.snapshots())
     }
 
     fn refs(&self) -> Result<Vec<RefInfo>> {
@@ -100,7 +100,7 @@ impl seam::Table for IcebergTable {
     }
 
     fn refresh(&self) -> Result<Arc<dyn seam::Table>> {
-        IcebergTable::refresh(self).map(shared)
+        self.refresh_as_opened().map(shared)
     }
 
     fn writable_location(&self) -> Result<&str> {
@@ -112,11 +112,11 @@ impl seam::Table for IcebergTable {
     }
 
     fn scan(&self, request: ScanRequest) -> Result<Box<dyn seam::Scan>> {
-        Ok(Box::new(IcebergTable::scan(self, request)?))
+        Ok(Box::new(IcebergTable::scan(&self.for_scan(&request)?, request)?))
     }
 
     fn inspect(&self, name: &str, at: Option<&At>) -> Result<MetadataRows> {
-        inspect(self, MetadataTable::parse(name)?, at)
+        inspect(&self.whole()?, MetadataTable::parse(name)?, at)
     }
 
     fn append(&self, rows: RowReader, options: &WriteOptions, commit: &CommitOptions) -> Result<Arc<dyn seam::Table>> {
@@ -134,11 +134,11 @@ impl seam::Table for IcebergTable {
         branch: Option<&str>,
         task: u64,
     ) -> Result<CommitMessage> {
-        IcebergTable::write_delta(self, change, rows, branch, task)
+        self.whole()?.write_delta(change, rows, branch, task)
     }
 
     fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<Arc<dyn seam::Table>> {
-        IcebergTable::commit(self, messages, options).map(shared)
+        self.whole()?.commit(messages, options).map(shared)
     }
 
     fn commit_overwrite(
@@ -147,7 +147,7 @@ impl seam::Table for IcebergTable {
         messages: Vec<CommitMessage>,
         options: &CommitOptions,
     ) -> Result<Arc<dyn seam::Table>> {
-        IcebergTable::commit_overwrite(self, change, messages, options).map(shared)
+        self.whole()?.commit_overwrite(change, messages, options).map(shared)
     }
 
     fn check_overwrite(&self, change: &RowChange) -> Result<()> {
@@ -167,15 +167,16 @@ impl seam::Table for IcebergTable {
         rows: Option<RowReader>,
         options: &CommitOptions,
     ) -> Result<Arc<dyn seam::Table>> {
+        // It begins at the newest version.
         IcebergTable::change_rows(self, change, rows, options).map(shared)
     }
 
     fn evolve(&self, evolutions: &[Evolution]) -> Result<Arc<dyn seam::Table>> {
-        IcebergTable::evolve(self, evolutions).map(shared)
+        self.whole()?.evolve(evolutions).map(shared)
     }
 
     fn maintain(&self, action: &Maintenance) -> Result<(Arc<dyn seam::Table>, Maintained)> {
-        IcebergTable::maintain(self, action).map(|(table, done)| (shared(table), done))
+        self.whole()?.maintain(action).map(|(table, done)| (shared(table), done))
     }
 
     fn transactions(&self) -> Option<&dyn seam::Transactions> {
@@ -266,7 +267,7 @@ impl seam::ForeignFiles for IcebergTable {
     }
 
     fn collect_job(&self, folder: &str, in_order: bool) -> Result<CommitMessage> {
-        IcebergTable::collect_job(self, folder, in_order)
+        self.whole()?.collect_job(folder, in_order)
     }
 
     fn sweep_job(&self, folder: &str) -> Result<()> {
@@ -276,7 +277,7 @@ impl seam::ForeignFiles for IcebergTable {
 
 impl seam::ChangesInParts for IcebergTable {
     fn change_files(&self, change: &RowChange, branch: Option<&str>) -> Result<ChangeFiles> {
-        IcebergTable::change_files(self, change, branch)
+        self.whole()?.change_files(change, branch)
     }
 
     fn write_part(
@@ -286,7 +287,7 @@ impl seam::ChangesInParts for IcebergTable {
         branch: Option<&str>,
         task: u64,
     ) -> Result<CommitMessage> {
-        IcebergTable::write_part(self, part, rows, branch, task)
+        self.whole()?.write_part(part, rows, branch, task)
     }
 
     fn commit_parts(
@@ -296,13 +297,13 @@ impl seam::ChangesInParts for IcebergTable {
         messages: Vec<CommitMessage>,
         options: &CommitOptions,
     ) -> Result<Arc<dyn seam::Table>> {
-        IcebergTable::commit_parts(self, change, filter, messages, options).map(shared)
+        self.whole()?.commit_parts(change, filter, messages, options).map(shared)
     }
 }
 
 impl seam::MaintenanceInParts for IcebergTable {
     fn plan_compaction(&self, options: &CompactOptions) -> Result<(Arc<dyn seam::Table>, PartedCompaction)> {
-        IcebergTable::compact_in_parts(self, options).map(|(table, planned)| (shared(table), planned))
+        self.whole()?.compact_in_parts(options).map(|(table, planned)| (shared(table), planned))
     }
 
     fn compact_part(
@@ -316,15 +317,15 @@ impl seam::MaintenanceInParts for IcebergTable {
     }
 
     fn commit_compaction(&self, done: PartsDone, options: &CommitOptions) -> Result<(Arc<dyn seam::Table>, Compacted)> {
-        IcebergTable::commit_compacted_parts(self, done, options).map(|(table, done)| (shared(table), done))
+        self.whole()?.commit_compacted_parts(done, options).map(|(table, done)| (shared(table), done))
     }
 
     fn plan_delete_rewrite(&self, options: &DeleteOptions) -> Result<(Arc<dyn seam::Table>, PartedDeletes)> {
-        IcebergTable::deletes_in_parts(self, options).map(|(table, planned)| (shared(table), planned))
+        self.whole()?.deletes_in_parts(options).map(|(table, planned)| (shared(table), planned))
     }
 
     fn rewrite_deletes_part(&self, since: i64, part: DeletePart, writer: &PartWriter) -> Result<CommitMessage> {
-        IcebergTable::deletes_part(self, since, part, writer)
+        self.whole()?.deletes_part(since, part, writer)
     }
 
     fn commit_delete_rewrite(
@@ -332,11 +333,11 @@ impl seam::MaintenanceInParts for IcebergTable {
         done: PartsDone,
         options: &CommitOptions,
     ) -> Result<(Arc<dyn seam::Table>, RewrittenDeletes)> {
-        IcebergTable::commit_delete_parts(self, done, options).map(|(table, done)| (shared(table), done))
+        self.whole()?.commit_delete_parts(done, options).map(|(table, done)| (shared(table), done))
     }
 
     fn plan_listing(&self, options: &OrphanOptions) -> Result<PartedListing> {
-        IcebergTable::orphans_to_list(self, options)
+        self.whole()?.orphans_to_list(options)
     }
 
     fn list_part(&self, options: &OrphanOptions, folders: Vec<String>) -> Result<Vec<Listed>> {
@@ -344,11 +345,11 @@ impl seam::MaintenanceInParts for IcebergTable {
     }
 
     fn plan_reachable(&self, options: &OrphanOptions) -> Result<(Arc<dyn seam::Table>, PartedMetadata)> {
-        IcebergTable::reachable_to_read(self, options).map(|(table, planned)| (shared(table), planned))
+        self.whole()?.reachable_to_read(options).map(|(table, planned)| (shared(table), planned))
     }
 
     fn reachable_part(&self, options: &OrphanOptions, manifests: &[String]) -> Result<Vec<Reachable>> {
-        IcebergTable::reachable_part(self, options, manifests)
+        self.whole()?.reachable_part(options, manifests)
     }
 
     fn delete_orphans(
@@ -357,12 +358,12 @@ impl seam::MaintenanceInParts for IcebergTable {
         conflicts: &BTreeSet<String>,
         files: Vec<String>,
     ) -> Result<Orphans> {
-        let deletion = IcebergTable::delete_orphans(self, options, conflicts, &files)?;
+        let deletion = self.whole()?.delete_orphans(options, conflicts, &files)?;
         Ok(Orphans { files, deletion })
     }
 
     fn remove_files_of(&self, job: &str) -> Result<(Arc<dyn seam::Table>, Vec<String>)> {
-        IcebergTable::remove_files_of(self, job).map(|(table, removed)| (shared(table), removed))
+        self.whole()?.remove_files_of(job).map(|(table, removed)| (shared(table), removed))
     }
 }
 
@@ -380,7 +381,7 @@ impl seam::FileRewrites for IcebergTable {
         at: Option<At>,
         options: &CommitOptions,
     ) -> Result<Arc<dyn seam::Table>> {
-        IcebergTable::commit_rewrite(self, replaced, messages, at, options).map(shared)
+        self.whole()?.commit_rewrite(replaced, messages, at, options).map(shared)
     }
 }
 
@@ -480,6 +481,10 @@ impl seam::NativeReads for IcebergScan {
 impl seam::PartedPlans for IcebergScan {
     fn is_of_version(&self) -> bool {
         IcebergScan::is_of_version(self)
+    }
+
+    fn is_served(&self) -> Result<bool> {
+        IcebergScan::is_served(self)
     }
 
     fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<Box<dyn seam::PlanPart>>> {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::catalog::NewTable;
-use crate::format::commit::now_ms;
 use crate::format::ident::TableIdent;
 use crate::format::table_format::TableFormat;
 use crate::paimon::catalog::new_schema::first_schema;
@@ -20,6 +19,7 @@ use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::rows::seam;
 use crate::store::{self, Store, StoreOptions};
 use crate::types::Schema;
+use crate::types::temporal::now_ms;
 
 /// The tables of Paimon in a warehouse.
 #[derive(Clone)]

@@ -10,9 +10,11 @@ use super::requests::register::PyRegister;
 use super::results::view::{PyView, new_view};
 use super::schema::PySchema;
 use super::table::PyTable;
+use super::transaction::PyTransaction;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::catalog::NewTable;
 use crate::format::ident::{TableIdent, parse_namespace};
+use crate::format::table_format::TableFormat;
 use crate::rows::seam;
 use crate::store::http::auth::HeaderProvider;
 use crate::tables::catalog::{self, FORMATS};
@@ -35,6 +37,12 @@ fn provider(callable: Py<PyAny>) -> HeaderProvider {
         })?;
         Ok(headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect())
     })
+}
+
+/// The table format of an id.
+fn format_of(id: &str) -> Result<&'static TableFormat> {
+    let unknown = || Error::invalid(format!("'{id}' is not a table format"));
+    FORMATS.into_iter().find(|known| known.id == id).ok_or_else(unknown)
 }
 
 /// A catalog; `frazil.Catalog` wraps it.
@@ -156,10 +164,30 @@ impl PyCatalog {
     ) -> PyResult<PyTable> {
         let schema = &schema.get().inner;
         let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
+        Ok(run(py, || self.inner.create_table(&TableIdent::parse(identifier)?, schema, request, format_of(format)?))?
+            .into())
+    }
+
+    /// A transaction that creates a table.
+    #[pyo3(signature = (identifier, schema, *, partition_by, sort_by, properties, location, identifier_fields, format))]
+    #[allow(clippy::too_many_arguments)]
+    fn begin_table(
+        &self,
+        py: Python<'_>,
+        identifier: &str,
+        schema: &Bound<'_, PySchema>,
+        partition_by: Vec<String>,
+        sort_by: Vec<String>,
+        properties: BTreeMap<String, String>,
+        location: Option<String>,
+        identifier_fields: Option<Vec<String>>,
+        format: &str,
+    ) -> PyResult<PyTransaction> {
+        let schema = &schema.get().inner;
+        let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
         Ok(run(py, || {
-            let unknown = || Error::invalid(format!("'{format}' is not a table format"));
-            let format = FORMATS.into_iter().find(|known| known.id == format).ok_or_else(unknown)?;
-            self.inner.create_table(&TableIdent::parse(identifier)?, schema, request, format)
+            let creations = self.inner.required("create_table_transaction", self.inner.creations())?;
+            creations.begin_table(&TableIdent::parse(identifier)?, schema, request, format_of(format)?)
         })?
         .into())
     }
@@ -168,12 +196,25 @@ impl PyCatalog {
         run(py, || self.inner.drop_table(&TableIdent::parse(identifier)?, purge))
     }
 
-    fn register_table(&self, py: Python<'_>, identifier: &str, metadata_location: &str) -> PyResult<PyTable> {
+    fn register_table(
+        &self,
+        py: Python<'_>,
+        identifier: &str,
+        metadata_location: &str,
+        overwrite: bool,
+    ) -> PyResult<PyTable> {
         Ok(run(py, || {
             let registration = self.inner.required("register_table", self.inner.registration())?;
-            registration.register_table(&TableIdent::parse(identifier)?, metadata_location)
+            registration.register_table(&TableIdent::parse(identifier)?, metadata_location, overwrite)
         })?
         .into())
+    }
+
+    fn unregister_table(&self, py: Python<'_>, identifier: &str) -> PyResult<String> {
+        run(py, || {
+            let registration = self.inner.required("unregister_table", self.inner.registration())?;
+            registration.unregister_table(&TableIdent::parse(identifier)?)
+        })
     }
 
     fn list_views(&self, py: Python<'_>, namespace: &str) -> PyResult<Vec<String>> {

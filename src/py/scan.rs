@@ -148,6 +148,11 @@ impl PyScan {
     }
 
     #[getter]
+    fn is_planned_by_server(&self, py: Python<'_>) -> PyResult<bool> {
+        run(py, || self.inner.parted_plans().map_or(Ok(false), |plans| plans.is_served()))
+    }
+
+    #[getter]
     fn is_of_version(&self) -> bool {
         self.inner.parted_plans().is_some_and(|plans| plans.is_of_version())
     }

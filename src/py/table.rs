@@ -107,6 +107,12 @@ impl PyTable {
         (labels.table, labels.columns)
     }
 
+    /// Other members of the catalog's answer, as JSON.
+    #[getter]
+    fn catalog_members(&self) -> String {
+        serde_json::Value::from_iter(self.inner.labels().others).to_string()
+    }
+
     #[getter]
     fn uuid(&self) -> &str {
         self.inner.uuid()

@@ -85,6 +85,8 @@ pub struct Explain {
     pub commits: Vec<CommitFacts>,
     /// The plan cache, if the scan has one.
     pub cache: Option<CacheFacts>,
+    /// The name of the plan, if the catalog's server made it. Empty if the server gave no name.
+    pub server_plan: Option<String>,
     /// Rows in the files kept.
     pub rows: u64,
     /// Wall time of planning, milliseconds.

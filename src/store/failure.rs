@@ -43,7 +43,7 @@ impl Failure {
 
 /// The combined information of the parts of an error.
 #[derive(Debug, Default)]
-struct Told {
+struct ErrorParts {
     /// Of the answer, if there was one.
     status: Option<u16>,
     /// That of the connection.
@@ -51,32 +51,32 @@ struct Told {
     text: String,
 }
 
-fn told(e: &StoreError) -> Told {
-    let mut told = Told::default();
+fn parts_of(e: &StoreError) -> ErrorParts {
+    let mut parts = ErrorParts::default();
     let mut cause: Option<&dyn StdError> = Some(e);
     let mut deepest = String::new();
     while let Some(this) = cause {
         if let Some(http) = this.downcast_ref::<HttpError>() {
-            told.http = Some(http.kind());
+            parts.http = Some(http.kind());
         }
         deepest = this.to_string();
-        if told.status.is_none() {
-            told.status = status_in(&deepest);
+        if parts.status.is_none() {
+            parts.status = status_in(&deepest);
         }
         if let Some(answer) = answer_in(&deepest) {
-            told.text = answer;
+            parts.text = answer;
         }
         cause = this.source();
     }
-    if told.text.is_empty() {
-        told.text = match told.status {
+    if parts.text.is_empty() {
+        parts.text = match parts.status {
             Some(status) => format!("status {status}"),
             None => deepest,
         };
-    } else if let Some(status) = told.status {
-        told.text = format!("{}: {}", status, told.text);
+    } else if let Some(status) = parts.status {
+        parts.text = format!("{}: {}", status, parts.text);
     }
-    told
+    parts
 }
 
 /// A text without secrets, and not longer than [`MOST_TEXT`].
@@ -140,8 +140,8 @@ pub(super) fn failure(action: &str, path: &str, e: StoreError, secrets: &Secrets
     if let Some(own) = own_error(&e) {
         return carried(own, path, secrets);
     }
-    let told = told(&e);
-    let kind = match (&e, told.status) {
+    let parts = parts_of(&e);
+    let kind = match (&e, parts.status) {
         (StoreError::NotFound { .. }, _) | (_, Some(404)) => ErrorKind::NotFound,
         (StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. }, _) | (_, Some(401 | 403)) => {
             ErrorKind::PermissionDenied
@@ -151,13 +151,13 @@ pub(super) fn failure(action: &str, path: &str, e: StoreError, secrets: &Secrets
         (StoreError::NotImplemented { .. } | StoreError::NotSupported { .. }, _) => ErrorKind::Unsupported,
         _ => ErrorKind::Store,
     };
-    let unsent = told.http == Some(HttpErrorKind::Connect);
+    let unsent = parts.http == Some(HttpErrorKind::Connect);
     let is_setting = matches!(kind, ErrorKind::InvalidInput | ErrorKind::Unsupported);
     // A request that came too late (408) may have been carried out.
     let refused = unsent
         || is_setting
-        || told.status.is_some_and(|s| (400..500).contains(&s) && s != 408 && s != 409 && s != 412);
-    let text = public(told.text, secrets);
+        || parts.status.is_some_and(|s| (400..500).contains(&s) && s != 408 && s != 409 && s != 412);
+    let text = public(parts.text, secrets);
     let no_bucket = text.contains("NoSuchBucket") || text.contains("ContainerNotFound");
     let message = match no_bucket {
         true => format!("cannot {action} the object: there is no such bucket"),
@@ -180,7 +180,7 @@ pub(super) fn failure(action: &str, path: &str, e: StoreError, secrets: &Secrets
 
 /// The status of the answer in an error.
 pub(super) fn status(e: &StoreError) -> Option<u16> {
-    told(e).status
+    parts_of(e).status
 }
 
 /// Whether an error says that the store could not be reached.

@@ -14,6 +14,7 @@ use super::credentials::azure_text;
 use super::credentials::names;
 use super::place::Service;
 use crate::error::{Error, Result, is_secret_option};
+use crate::types::options::truth;
 use crate::types::suggest::suggest;
 
 /// The default of the option `max_retries`.
@@ -442,11 +443,7 @@ fn seconds(name: &str, value: &str) -> Result<Duration> {
 /// # Errors
 /// `InvalidInput` if the value is not valid.
 pub(super) fn flag(name: &str, value: &str) -> Result<bool> {
-    match value.to_ascii_lowercase().as_str() {
-        "true" | "1" | "yes" | "on" | "t" | "y" => Ok(true),
-        "false" | "0" | "no" | "off" | "f" | "n" => Ok(false),
-        _ => Err(wrong(name, value, "true or false")),
-    }
+    truth(value).ok_or_else(|| wrong(name, value, "true or false"))
 }
 
 fn wrong(name: &str, value: &str, what: &str) -> Error {

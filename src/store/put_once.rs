@@ -37,7 +37,7 @@ pub(super) fn put_once(object: &Object, bytes: &[u8]) -> Result<()> {
                 if is_certain && !in_doubt {
                     return Err(taken(object));
                 }
-                match there(object)? {
+                match read_existing(object)? {
                     Some(found) if in_doubt && found == bytes => return Ok(()),
                     Some(_) => return Err(taken(object)),
                     None => {
@@ -77,7 +77,7 @@ fn put(object: &Object, payload: PutPayload) -> Result<Result<(), StoreError>> {
 }
 
 /// The object that is stored.
-fn there(object: &Object) -> Result<Option<Vec<u8>>> {
+fn read_existing(object: &Object) -> Result<Option<Vec<u8>>> {
     match object.ask("read", |store, key| async move { collect(store.get(&key).await?).await }) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),

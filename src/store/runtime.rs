@@ -92,6 +92,14 @@ pub(super) fn wait<T: Send + 'static>(work: impl Future<Output = T> + Send + 'st
     start(work)?.wait()
 }
 
+/// Runs blocking work for which nobody waits.
+///
+/// # Errors
+/// `Store` if the runtime's threads can't be started.
+pub(super) fn detach(work: impl FnOnce() + Send + 'static) -> Result<()> {
+    RUNTIME.get(make).map(|runtime| drop(runtime.spawn_blocking(work)))
+}
+
 fn make() -> Result<Arc<Runtime>> {
     let runtime = Builder::new_multi_thread().worker_threads(THREADS).thread_name("frazil-io").enable_all().build();
     Ok(Arc::new(runtime.map_err(|e| Error::store("no threads can be started for the network").because(e))?))

@@ -10,7 +10,7 @@ use crate::format::table_format::TableFormat;
 use crate::iceberg::catalog_tables::IcebergCatalog;
 use crate::paimon::catalog_tables::PaimonCatalog;
 use crate::paimon::state::PAIMON;
-use crate::rows::seam::{Catalog, NamespaceProperties, Registration, Renames, Table};
+use crate::rows::seam::{Catalog, Creations, NamespaceProperties, Registration, Renames, Table, Transaction};
 use crate::types::Schema;
 
 /// A file-system catalog. Its namespaces are Iceberg's folders and Paimon's databases, in folders `<database>.db`. A
@@ -143,12 +143,41 @@ impl Catalog for SharedWarehouse {
     fn renames(&self) -> Option<&dyn Renames> {
         Some(self)
     }
+
+    fn creations(&self) -> Option<&dyn Creations> {
+        Some(self)
+    }
 }
 
 impl Registration for SharedWarehouse {
-    fn register_table(&self, ident: &TableIdent, metadata_location: &str) -> Result<Arc<dyn Table>> {
+    fn register_table(&self, ident: &TableIdent, metadata_location: &str, overwrite: bool) -> Result<Arc<dyn Table>> {
         SharedWarehouse::check_free(&self.paimon, ident)?;
-        self.iceberg.register_table(ident, metadata_location)
+        self.iceberg.register_table(ident, metadata_location, overwrite)
+    }
+
+    /// The table of either format is looked for first, so that a missing one is said to be missing.
+    fn unregister_table(&self, ident: &TableIdent) -> Result<String> {
+        self.load_table(ident)?;
+        self.iceberg.unregister_table(ident)
+    }
+}
+
+impl Creations for SharedWarehouse {
+    fn begin_table(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+    ) -> Result<Box<dyn Transaction>> {
+        if format.id == PAIMON.id {
+            return Err(format
+                .lacks("create_table_transaction")
+                .with("table", ident)
+                .hint("Create the table with create_table(), then append rows"));
+        }
+        SharedWarehouse::check_free(&self.paimon, ident)?;
+        self.iceberg.begin_table(ident, schema, request, format)
     }
 }
 

@@ -17,7 +17,7 @@
 //! - `schema_json`: schemas as JSON
 //! - `select`: selecting columns: a schema pruned to dotted paths
 //! - `suggest`: suggests similar names for a name that does not exist
-//! - `temporal`: dates, times and timestamps as integers from the epoch, and their ISO text
+//! - `temporal`: dates, times and timestamps as integers from the epoch, their ISO text, and the clock
 //! - `transform`: partition transforms: functions from a column's value to a partition value
 //! - `type_text`: types as text: `long`, `decimal(9, 2)`, `list<string>`, `map<string, long>`, `struct<a:
 //!   int, b: required date>`

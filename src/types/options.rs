@@ -118,6 +118,16 @@ fn column_key(column: &str, name: &str) -> String {
     format!("fields.{column}.{name}")
 }
 
+/// A flag as users of Python and of Spark write it: `true`, `1`, `yes`, `on`, `t`, `y`, or their opposites, in any
+/// case. `None` for other texts.
+pub(crate) fn truth(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" | "t" | "y" => Some(true),
+        "false" | "0" | "no" | "off" | "f" | "n" => Some(false),
+        _ => None,
+    }
+}
+
 /// Splits at commas and removes surrounding blanks.
 pub fn split_names(names: &str) -> Vec<&str> {
     names.split(',').map(str::trim).collect()

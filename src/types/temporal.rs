@@ -1,9 +1,23 @@
 //! Dates, times and timestamps as integers from the epoch, and their ISO text. Proleptic Gregorian, any year.
+//!
+//! Here is also the only clock.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Microseconds of a day.
 pub const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// Microseconds of an hour.
 pub const MICROS_PER_HOUR: i64 = 3_600_000_000;
+
+/// The time since the epoch by this machine's clock. Zero if the clock stands before it.
+pub(crate) fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The time in milliseconds since the epoch.
+pub(crate) fn now_ms() -> i64 {
+    i64::try_from(now().as_millis()).unwrap_or(i64::MAX)
+}
 
 /// Year, month (1..=12) and day (1..=31) of a day counted from 1970-01-01.
 ///

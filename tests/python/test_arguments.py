@@ -129,6 +129,8 @@ class Good:
             "create_table": {"identifier": "db.t", "schema": SCHEMA},
             "drop_table": {"identifier": "db.none"},
             "register_table": {"identifier": "db.none", "metadata_location": t.metadata_location},
+            "unregister_table": {"identifier": "db.none"},
+            "create_table_transaction": {"identifier": "db.none", "schema": SCHEMA},
             "rename_table": {"identifier": "db.none", "to": "db.none2"},
             "create_view": {"identifier": "db.v", "sql": "select 1", "schema": ROWS.schema},
             "replace_view": {"identifier": "db.v", "sql": "select 1", "schema": ROWS.schema},

@@ -179,3 +179,39 @@ def test_a_decoy_of_a_signer_is_not_asked(server: RestServer, gate: Gate) -> Non
     server.switches.change({"vending": Vending(), "decoy_signer": True, "unknown_config_keys": True})
     assert ids(prepared(server).append(one(1))) == [1]
     assert asked(server, "signRequest") == []
+
+
+def test_keys_of_a_plan(server: RestServer, gate: Gate) -> None:
+    server.switches.change({"vending": Vending(), "planning_mode": "server"})
+    table = prepared(server).append(one(1))
+    server.switches.vending = Vending(seconds=4)
+    loaded = opened(server).load_table("db.t")
+    assert loaded.scan().to_arrow().num_rows == 1
+    assert asked(server, "planTableScan")
+    assert ids(table) == [1]
+
+
+def test_keys_of_a_plan_are_in_its_splits(server: RestServer, gate: Gate) -> None:
+    server.switches.change({"vending": Vending(key="AKIDTABLE"), "planning_mode": "server"})
+    prepared(server).append(one(1)).append(one(2))
+    loaded = opened(server).load_table("db.t")
+    # From now on, plans have other keys than the table.
+    server.switches.vending = Vending(key="AKIDPLAN")
+    splits = loaded.scan().plan()
+    assert all(b"AKIDPLAN" in pickle.dumps(split) and b"AKIDTABLE" not in pickle.dumps(split) for split in splits)
+    rows = [row for split in pickle.loads(pickle.dumps(splits)) for row in split.to_arrow()["id"].to_pylist()]
+    assert sorted(rows) == [1, 2]
+    assert gate.refused == []
+
+
+def test_keys_of_a_plan_are_renewed(server: RestServer, gate: Gate) -> None:
+    server.switches.change({"vending": Vending(seconds=2), "planning_mode": "server"})
+    prepared(server).append(one(1)).append(one(2))
+    splits = opened(server).load_table("db.t").scan().plan()
+    server.reset()
+    time.sleep(2.5)
+    rows = [row for split in splits for row in split.to_arrow()["id"].to_pylist()]
+    assert sorted(rows) == [1, 2]
+    named = {request.query.get("planId") for request in asked(server, "loadCredentials")}
+    assert named
+    assert None not in named

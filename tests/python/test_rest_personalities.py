@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -335,3 +335,79 @@ def test_loads_that_changed_nothing(server: RestServer) -> None:
     assert again.metadata_location == first.metadata_location
     first.append(one(1))
     assert ids(catalog.load_table("db.t")) == [1]
+
+
+# ---------------------------------------------------------------- one snapshot a commit, in good time
+
+
+def parquet(server: RestServer) -> set[str]:
+    return {str(path) for path in pathlib.Path(server.service.warehouse).rglob("*.parquet")}
+
+
+REFUSED: dict[str, Callable[[fz.Transaction, pathlib.Path], Any]] = {
+    "overwrite": lambda tx, file: tx.overwrite(one(8), "id < 100"),
+    "overwrite_all": lambda tx, file: tx.overwrite(one(8)),
+    "overwrite_partitions": lambda tx, file: tx.overwrite_partitions(one(8)),
+    "delete_files": lambda tx, file: tx.delete_files("id < 100"),
+    "cherry_pick": lambda tx, file: tx.cherry_pick(next(s.id for s in tx._table.snapshots)),
+}
+
+
+@pytest.mark.parametrize("verb", REFUSED)
+def test_what_can_t_be_one_snapshot_writes_nothing(
+    server: RestServer, catalog: fz.Catalog, tmp_path: pathlib.Path, verb: str
+) -> None:
+    catalog.create_table("db.t", SCHEMA).append(one(1)).append(one(2))
+    limited = opened(server, **{"rest.one-snapshot-commits": "true"})
+    server.switches.one_snapshot = True
+    table = limited.load_table("db.t")
+    tx = table.transaction()
+    tx.append(one(3))
+    before = {str(p) for p in pathlib.Path(server.service.warehouse).rglob("*") if p.is_file()}
+    with pytest.raises(fz.UnsupportedError, match="one new snapshot in a commit"):
+        REFUSED[verb](tx, tmp_path)
+    after = {str(p) for p in pathlib.Path(server.service.warehouse).rglob("*") if p.is_file()}
+    # Neither data files nor, before the commit, manifests of the refused change.
+    assert {name for name in after - before if name.endswith(".parquet")} == set()
+    # The transaction goes on without it.
+    tx.commit()
+    assert ids(table) == [1, 2, 3]
+    assert "updateTable" in server.counts()
+
+
+def test_what_can_be_one_snapshot_still_is(server: RestServer, catalog: fz.Catalog) -> None:
+    properties = {"format-version": "2", "write.delete.mode": "merge-on-read"}
+    catalog.create_table("db.t", SCHEMA, properties=properties).append(one(1, 2, 3))
+    server.switches.one_snapshot = True
+    table = opened(server, **{"rest.one-snapshot-commits": "true"}).load_table("db.t")
+    with table.transaction() as tx:
+        tx.delete("id = 1")
+        tx.append(one(4, 5))
+        tx.delete("id = 4")
+        tx.upsert(one(2, 6), on=["id"])
+    assert ids(table) == [2, 3, 5, 6]
+    assert len(table.refresh().snapshots) == 2
+    with table.refresh().transaction() as tx:
+        tx.overwrite(one(7), "id = 2")
+        tx.append(one(8))
+    assert ids(table) == [3, 5, 6, 7, 8]
+
+
+def test_deletes_by_keys_don_t_follow_new_rows(server: RestServer, catalog: fz.Catalog) -> None:
+    """Deletes by keys don't reach files of their own snapshot."""
+    catalog.create_table("db.t", SCHEMA, properties={"format-version": "2"}).append(one(1, 2))
+    server.switches.one_snapshot = True
+    table = opened(server, **{"rest.one-snapshot-commits": "true"}).load_table("db.t")
+    tx = table.transaction()
+    tx.append(one(3, 4))
+    before = parquet(server)
+    with pytest.raises(fz.UnsupportedError, match="reach no rows of the same snapshot"):
+        tx.delete_keys(one(1, 3), on=["id"])
+    assert parquet(server) == before
+    tx.commit()
+    assert ids(table) == [1, 2, 3, 4]
+    # The other way round means the same in one snapshot.
+    with table.refresh().transaction() as tx:
+        tx.delete_keys(one(1, 3), on=["id"])
+        tx.append(one(3))
+    assert ids(table) == [2, 3, 4]

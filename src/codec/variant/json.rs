@@ -3,6 +3,8 @@
 //! Numbers of every kind are JSON numbers with all their digits. NaN and infinities are strings. Dates, times and
 //! timestamps are ISO 8601 text; those with a zone end in `+00:00`. UUIDs are text, and bytes are Base64.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+
 use super::{Metadata, VariantValue, check, members};
 use crate::error::{Error, Result};
 use crate::types::decimal::format_decimal;
@@ -79,7 +81,7 @@ fn plain(value: &VariantValue<'_>) -> String {
         VariantValue::TimestampNs(nanos) => format_timestamp(*nanos, NANOS),
         VariantValue::TimestamptzNs(nanos) => format_timestamp(*nanos, NANOS) + "+00:00",
         VariantValue::Uuid(uuid) => uuid::Uuid::from_u128(*uuid).to_string(),
-        VariantValue::Binary(bytes) => base64(bytes),
+        VariantValue::Binary(bytes) => BASE64_STANDARD.encode(bytes),
         _ => String::new(),
     }
 }
@@ -98,18 +100,4 @@ fn quoted(text: &str) -> Result<String> {
 
 fn formless(e: serde_json::Error) -> Error {
     Error::internal("a value of a variant has no JSON form").because(e)
-}
-
-/// Base64 with padding (RFC 4648, section 4).
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = (0..3).fold(0u32, |word, i| word << 8 | u32::from(chunk.get(i).copied().unwrap_or(0)));
-        for i in 0..4 {
-            let digit = DIGITS.get((word >> (18 - 6 * i) & 63) as usize).copied().unwrap_or(b'=');
-            out.push(if i <= chunk.len() { digit.into() } else { '=' });
-        }
-    }
-    out
 }

@@ -162,7 +162,7 @@ impl Label {
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.ids.len());
         for id in &self.columns.ids {
             arrays.push(match *id {
-                id if id > LAST_USER_FIELD_ID => self.said(id, &rows, &types)?,
+                id if id > LAST_USER_FIELD_ID => self.change_column(id, &rows, &types)?,
                 _ => own.next().cloned().ok_or_else(|| Error::internal("a column was not read"))?,
             });
         }
@@ -174,14 +174,14 @@ impl Label {
             return Ok(RawRows { batch, ..rows });
         }
         let asked: Result<HashMap<FieldId, ArrayRef>> =
-            filter.field_ids().into_iter().map(|id| Ok((id, self.said(id, &rows, &types)?))).collect();
+            filter.field_ids().into_iter().map(|id| Ok((id, self.change_column(id, &rows, &types)?))).collect();
         let asked = asked?;
         let kept = matches(filter, count, &|id| asked.get(&id).cloned())?;
         select(RawRows { batch, ..rows }, kept)
     }
 
     /// The values of the rows in one of the columns that are not the table's.
-    fn said(&self, id: FieldId, rows: &RawRows, types: &[&str]) -> Result<ArrayRef> {
+    fn change_column(&self, id: FieldId, rows: &RawRows, types: &[&str]) -> Result<ArrayRef> {
         Ok(match id {
             CHANGE_TYPE => Arc::new(StringArray::from_iter_values(types)),
             CHANGE_ORDINAL => Arc::new(Int32Array::from_value(self.change.ordinal, types.len())),
@@ -199,7 +199,7 @@ impl Label {
         let nothing = unplaced(RecordBatch::new_empty(self.columns.schema.clone()));
         let types = [self.change.operation.as_str()];
         let arrays: Result<HashMap<FieldId, ArrayRef>> =
-            CHANGE_COLUMNS.into_iter().map(|id| Ok((id, self.said(id, &nothing, &types)?))).collect();
+            CHANGE_COLUMNS.into_iter().map(|id| Ok((id, self.change_column(id, &nothing, &types)?))).collect();
         let arrays = arrays?;
         Ok(matches(filter, 1, &|id| arrays.get(&id).cloned())?.count_set_bits() == 0)
     }

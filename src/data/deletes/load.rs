@@ -18,9 +18,11 @@ impl DeleteFilter {
     /// Reads the deletes of a data file, or takes them from `cache` if another task of the scan has read them.
     ///
     /// # Errors
-    /// `Unsupported` for encrypted delete files and columns that deletes can't be keyed on; `CorruptTable` for damaged
-    /// files; for two deletion vectors; for a vector of another data file, or with another number of positions than
-    /// recorded; for key columns that no schema of the table has; the store's errors. All name the delete file.
+    /// All name the delete file.
+    /// - `Unsupported`: the delete file is encrypted, or a column can't be a key of deletes.
+    /// - `CorruptTable`: the file is damaged. Or there are two deletion vectors, or one of another data file. Or it has
+    ///   another number of positions than recorded. Or no schema of the table has a key column.
+    /// - The store's errors.
     pub fn load(
         store: &Arc<dyn Store>,
         context: &Arc<ReadContext>,

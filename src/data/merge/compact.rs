@@ -563,7 +563,7 @@ impl CompactedRows<'_> {
         if let (None, Some((_, above))) = (high, above) {
             if vectors {
                 let path = self.paths.get(runs.tag(*above, self.tag_column()) as usize);
-                let path = path.ok_or_else(|| Error::internal("a row is of no file"))?.clone();
+                let path = path.ok_or_else(|| Error::internal("a row has no source file"))?.clone();
                 self.deleted.push((path, position(runs, *above, self.tag_column() + 1)?));
             }
             high = self.plan.needs_values().then_some(*above);

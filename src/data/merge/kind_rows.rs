@@ -103,7 +103,7 @@ impl Label {
         let types = self.types(kinds)?;
         let mut own = own.iter();
         let column = |id: &FieldId| match CHANGE_COLUMNS.contains(id) {
-            true => self.said(*id, &types),
+            true => self.change_column(*id, &types),
             false => own.next().cloned().ok_or_else(|| Error::internal("a column was not read")),
         };
         let columns = self.ids.iter().map(column).collect::<Result<Vec<_>>>()?;
@@ -113,7 +113,7 @@ impl Label {
         if *self.filter == BoundPredicate::True {
             return Ok(labelled);
         }
-        let asked = self.filter.field_ids().into_iter().map(|id| Ok((id, self.said(id, &types)?)));
+        let asked = self.filter.field_ids().into_iter().map(|id| Ok((id, self.change_column(id, &types)?)));
         let asked: HashMap<FieldId, ArrayRef> = asked.collect::<Result<_>>()?;
         let kept = matches(&self.filter, count, &|id| asked.get(&id).cloned())?;
         filter_record_batch(&labelled, &BooleanArray::new(kept, None))
@@ -139,7 +139,7 @@ impl Label {
         kinds.iter().map(of).collect()
     }
 
-    fn said(&self, id: FieldId, types: &[&'static str]) -> Result<ArrayRef> {
+    fn change_column(&self, id: FieldId, types: &[&'static str]) -> Result<ArrayRef> {
         Ok(match id {
             CHANGE_TYPE => Arc::new(StringArray::from_iter_values(types)),
             CHANGE_ORDINAL => Arc::new(Int32Array::from_value(self.change.ordinal, types.len())),

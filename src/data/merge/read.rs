@@ -259,8 +259,8 @@ fn optional(field: &Field) -> Field {
     Field { required: false, ..field.clone() }
 }
 
-/// The columns that merging needs: those of the projection, those of the filter, and those that decide the merge. Rows
-/// that delete others may lack any of them.
+/// The columns that a merge reads: columns of the projection, of the filter and of the merge's rules. Rows that delete
+/// others may lack any of them.
 fn needed_fields(
     context: &ReadContext,
     task: &ScanTask,

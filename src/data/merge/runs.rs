@@ -39,7 +39,7 @@ pub(crate) fn is_added(kind: i32) -> bool {
     matches!(kind, 0 | 2)
 }
 
-/// The kind of rows that delete others for good.
+/// The row kind `-D`: the row is deleted.
 pub(crate) const DELETE: i32 = 3;
 
 /// The kind of rows that exist.

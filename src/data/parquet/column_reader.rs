@@ -180,7 +180,7 @@ impl Side {
                 Some(mut column) => column.continue_with(chunk.compression(), pages).map(|()| column),
                 None => FlatColumn::new(flat.kind.clone(), flat.optional, chunk.compression(), pages),
             });
-            self.columns.push(column.ok_or_else(|| Error::internal("a codec is not known any more"))?);
+            self.columns.push(column.ok_or_else(|| Error::internal("a known codec became unknown"))?);
         }
         Ok(row_bytes)
     }

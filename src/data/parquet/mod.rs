@@ -3,7 +3,8 @@
 //! `source` is the entry to reading. `file` opens a file and fetches its bytes. `checks` has the checks and repairs
 //! that come first. `plan` says which row groups, rows and columns are decoded. `row_groups` and `bloom_filters` leave
 //! out rows that the filter rules out. Flat columns are decoded here: `column_reader` reads the pages that
-//! `page_selection` names, with `column_chunk` and `values`. `read` leaves all other columns to the parquet crate.
+//! `page_selection` names, with `column_chunk` and `values`. `int96` decodes timestamps of 96 bits. `groups_ahead`
+//! fetches the next row groups. `read` leaves all other columns to the parquet crate.
 //!
 //! `write` is the entry to writing. `schema` gives the Parquet schema, and `exact` gives that of Paimon's files.
 //! `properties` and `dictionary` say how columns are encoded.

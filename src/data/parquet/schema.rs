@@ -177,7 +177,9 @@ pub(crate) fn leaf(p: &PrimitiveType) -> Result<(Physical, Option<LogicalType>)>
             };
             (Physical::BYTE_ARRAY, Some(LogicalType::geography(crs.clone(), edges)))
         }
-        P::Unknown | P::Variant => return Err(Error::unsupported(format!("columns of type {p} have no column"))),
+        P::Unknown | P::Variant => {
+            return Err(Error::unsupported(format!("columns of type {p} can't be written to Parquet")));
+        }
     })
 }
 

@@ -169,7 +169,9 @@ impl NewParquetFile {
                 .and_then(|writer| RowWriter::new(writer, settings.arrow.clone(), has_int96));
             self.writer = Some(writer.map_err(|e| write_error(&self.path, e))?);
         }
-        self.writer.as_mut().ok_or_else(|| Error::internal("the file could not be begun").with("path", &self.path))
+        self.writer
+            .as_mut()
+            .ok_or_else(|| Error::internal("the Parquet file can't be started").with("path", &self.path))
     }
 }
 

@@ -87,8 +87,10 @@ impl Conformer {
     /// `first_row` is the number of the batch's first row, for messages only.
     ///
     /// # Errors
-    /// `InvalidInput`, naming the column, if the batch has a column that the table lacks; if it lacks a required one;
-    /// if a type can't become the table's without loss; if a value is null or too large (then with its row).
+    /// `InvalidInput`, naming the column:
+    /// - the batch has a column that the table lacks, or lacks a required one;
+    /// - a type can't become the table's without loss;
+    /// - a value is null or too large. This error names the row, too.
     pub fn conform(&mut self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
         let input = batch.schema();
         if self.plan.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, &input) && known.fields() != input.fields()) {

@@ -201,8 +201,8 @@ impl DataWriter {
     /// files. Null is a key like others.
     ///
     /// # Errors
-    /// The errors of [`DataWriter::new`]; `InvalidInput` for no columns, and for columns that can't be keys: those that
-    /// the schema lacks, those inside lists and maps, and those of type float or double.
+    /// The errors of [`DataWriter::new`]. `InvalidInput` without columns, and for columns that can't be keys: missing
+    /// in the schema, nested in lists or maps, or of type float or double.
     pub fn of_equality_deletes(store: Arc<dyn Store>, context: WriteContext, ids: Vec<FieldId>) -> Result<Self> {
         let format = format_of(&context.properties, true)?;
         let target_bytes = size_property(&context.properties, DELETE_TARGET, DELETE_TARGET_BYTES)?;

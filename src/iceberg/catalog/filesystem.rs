@@ -407,21 +407,29 @@ impl FilesystemCatalog {
     /// `AlreadyExists` if a table has this name, also if another writer creates it at the same time; `InvalidInput` if
     /// the metadata has another location.
     pub fn create_table(&self, ident: &TableIdent, metadata: &TableMetadata) -> Result<FoundMetadata> {
+        let location = self.free_location(ident, metadata)?;
+        let taken = || Error::already_exists(format!("the table '{ident}' already exists")).with("path", &location);
+        match publish(&*self.store, &location, 1, metadata, None) {
+            Ok(metadata_location) => Ok(FoundMetadata { metadata_location, version: Some(1) }),
+            Err(e) if e.kind() == ErrorKind::CommitConflict => Err(taken()),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The folder of a new table, which holds no table yet.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if it holds one; `InvalidInput` if the metadata has another location.
+    pub(super) fn free_location(&self, ident: &TableIdent, metadata: &TableMetadata) -> Result<String> {
         let location = self.table_location(ident)?;
         if normalise(&metadata.location) != normalise(&location) {
             return Err(Error::invalid("a table of a file-system catalog must be in the folder of its name")
                 .with("location", &metadata.location)
                 .hint(format!("Leave out the location; the table's folder is {location}")));
         }
-        let taken = || Error::already_exists(format!("the table '{ident}' already exists")).with("path", &location);
         match find_metadata(&*self.store, &location) {
-            Ok(_) => return Err(taken()),
-            Err(e) if e.kind() == ErrorKind::NotFound => {}
-            Err(e) => return Err(e),
-        }
-        match publish(&*self.store, &location, 1, metadata, None) {
-            Ok(metadata_location) => Ok(FoundMetadata { metadata_location, version: Some(1) }),
-            Err(e) if e.kind() == ErrorKind::CommitConflict => Err(taken()),
+            Ok(_) => Err(Error::already_exists(format!("the table '{ident}' already exists")).with("path", &location)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(location),
             Err(e) => Err(e),
         }
     }

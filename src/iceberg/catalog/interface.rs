@@ -7,7 +7,7 @@ use super::filesystem::FilesystemCatalog;
 use super::joint_publication::JointPublisher;
 use super::metadata_files::FoundMetadata;
 use super::metadata_pointer::{FolderPointer, MetadataPointer};
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::format::view::{NewView, ViewInfo};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
@@ -20,7 +20,7 @@ pub struct OpenedTable {
     /// The store of its files.
     pub store: Arc<dyn Store>,
     /// Its newest version.
-    pub metadata: TableMetadata,
+    pub metadata: Arc<TableMetadata>,
     /// The metadata file of that version.
     pub found: FoundMetadata,
     /// The pointer to its current version.
@@ -126,11 +126,27 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
     /// `AlreadyExists`; `InvalidInput` if the catalog can't have a table at this location.
     fn create(&self, ident: &TableIdent, commit: MetadataCommit, location: Option<&str>) -> Result<OpenedTable>;
 
-    /// Registers an existing table by its metadata file.
+    /// Opens a table that does not exist yet, with the metadata of its first version. Nothing is created. The first
+    /// commit to its pointer creates it: one that [`MetadataCommit::creating`] made. `location` is as for
+    /// [`TableCatalog::create`].
     ///
     /// # Errors
-    /// `AlreadyExists`; `Unsupported` if the catalog can't have the table.
-    fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<OpenedTable>;
+    /// As [`TableCatalog::create`].
+    fn stage(&self, ident: &TableIdent, commit: MetadataCommit, location: Option<&str>) -> Result<OpenedTable>;
+
+    /// Registers an existing table by its metadata file. With `overwrite`, a table of this name gets the file's
+    /// version.
+    ///
+    /// # Errors
+    /// `AlreadyExists` without `overwrite`; `Unsupported` if the catalog can't have or overwrite the table;
+    /// `CommitConflict` if another client changed the table meanwhile.
+    fn register(&self, ident: &TableIdent, metadata_location: &str, overwrite: bool) -> Result<OpenedTable>;
+
+    /// Removes a table and leaves all its files. Returns its newest metadata file.
+    ///
+    /// # Errors
+    /// `NotFound`; `Unsupported` if the catalog can't do it; `CommitStateUnknown` if an answer was lost.
+    fn unregister(&self, ident: &TableIdent) -> Result<String>;
 
     /// Renames a table.
     ///
@@ -190,8 +206,14 @@ impl FilesystemCatalog {
     fn opened(&self, metadata: TableMetadata, found: FoundMetadata) -> OpenedTable {
         let store = self.store().clone();
         let versions = Arc::new(FolderPointer::of(store.clone(), &found.metadata_location));
-        OpenedTable { store, metadata, found, versions }
+        OpenedTable { store, metadata: Arc::new(metadata), found, versions }
     }
+}
+
+/// The error for changes of a table's entry, which a file-system catalog doesn't have.
+fn folder_decides(ident: &TableIdent, doing: &str) -> Error {
+    Error::unsupported(format!("a file-system catalog can't {doing} tables: a table is the content of its folder"))
+        .with("table", ident)
 }
 
 /// The error for properties of a namespace in a file-system catalog.
@@ -263,9 +285,27 @@ impl TableCatalog for FilesystemCatalog {
         Ok(self.opened(commit.next, found))
     }
 
-    fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<OpenedTable> {
-        let (metadata, found) = self.register_table(ident, metadata_location)?;
-        Ok(self.opened(metadata, found))
+    fn stage(&self, ident: &TableIdent, commit: MetadataCommit, _: Option<&str>) -> Result<OpenedTable> {
+        let location = self.free_location(ident, &commit.next)?;
+        let versions = Arc::new(FolderPointer::at(self.store().clone(), &location));
+        let found = FoundMetadata { metadata_location: String::new(), version: None };
+        Ok(OpenedTable { store: self.store().clone(), metadata: Arc::new(commit.next), found, versions })
+    }
+
+    fn register(&self, ident: &TableIdent, metadata_location: &str, overwrite: bool) -> Result<OpenedTable> {
+        match self.register_table(ident, metadata_location) {
+            Ok((metadata, found)) => Ok(self.opened(metadata, found)),
+            Err(e) if overwrite && e.kind() == ErrorKind::AlreadyExists => Err(folder_decides(ident, "overwrite")
+                .because(e)
+                .hint("Go back to an earlier snapshot with table.refs, or use a catalog of another type")),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn unregister(&self, ident: &TableIdent) -> Result<String> {
+        self.load_table(ident)?;
+        Err(folder_decides(ident, "unregister")
+            .hint("Use a catalog of another type. Its tables have names of their own"))
     }
 
     fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {

@@ -27,11 +27,17 @@ impl JointPublisher for NamedCatalog {
 impl NamedCatalog {
     fn published(&self, commits: &[TableCommit<'_>]) -> Result<Vec<TableVersion>> {
         let mut written: Written<'_> = Vec::with_capacity(commits.len());
-        let done = commits
-            .iter()
-            .try_for_each(|commit| Ok(written.push((*commit, written_by(commit).with("table", commit.ident)?))))
-            .and_then(|()| self.switch_all(&written));
-        if let Err(e) = done {
+        let mut written_all = Ok(());
+        for commit in commits {
+            match written_by(commit).with("table", commit.ident) {
+                Ok(path) => written.push((*commit, path)),
+                Err(e) => {
+                    written_all = Err(e);
+                    break;
+                }
+            }
+        }
+        if let Err(e) = written_all.and_then(|()| self.switch_all(&written)) {
             for (commit, path) in &written {
                 path.iter().for_each(|path| forget(commit.store.as_ref(), path, &e));
             }
@@ -103,5 +109,5 @@ fn version_of(commit: TableCommit<'_>, path: Option<String>) -> TableVersion {
     let Some(path) = path else { return commit.base.clone() };
     let next = &commit.commit.next;
     delete_old_files(commit.store.as_ref(), &metadata_folder(next), next, Some(&commit.base.metadata));
-    TableVersion { metadata: next.clone(), found: found_at(path) }
+    TableVersion { metadata: Arc::new(next.clone()), found: found_at(path) }
 }

@@ -19,6 +19,7 @@ use crate::store::database::open_database;
 use crate::store::http::auth::HeaderProvider;
 use crate::store::local::TemporaryFolder;
 use crate::store::{self, StoreOptions};
+use crate::types::options::truth;
 
 /// PyIceberg's property with the class of a catalog. It is the type too if no other type is given.
 const CUSTOM: &str = "py-catalog-impl";
@@ -146,9 +147,6 @@ fn text<'a>(properties: &'a BTreeMap<String, String>, key: &str) -> Option<&'a s
 }
 
 fn flag(key: &'static str, value: &str) -> Result<bool> {
-    match value.to_ascii_lowercase().as_str() {
-        "true" | "1" | "yes" | "on" | "t" | "y" => Ok(true),
-        "false" | "0" | "no" | "off" | "f" | "n" => Ok(false),
-        _ => Err(Error::invalid(format!("the property {key} must be true or false")).with("value", value)),
-    }
+    let wrong = || Error::invalid(format!("the property {key} must be true or false")).with("value", value);
+    truth(value).ok_or_else(wrong)
 }

@@ -73,6 +73,12 @@ impl TableRegister for MemoryRegister {
         Ok(self.state()?.tables.remove(table).is_some())
     }
 
+    fn remove_at(&self, table: &TableIdent, at: &str) -> Result<bool> {
+        let mut state = self.state()?;
+        let is_there = state.tables.get(table).is_some_and(|current| current == at);
+        Ok(is_there && state.tables.remove(table).is_some())
+    }
+
     fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<bool> {
         let mut state = self.state()?;
         if state.tables.contains_key(to) {

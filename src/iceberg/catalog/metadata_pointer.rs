@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use super::filesystem::{self, BaseVersion};
 use super::metadata_files::{FoundMetadata, load};
+use super::reports::MetricsReport;
 use crate::error::{Error, Result};
 use crate::format::catalog::TableLabels;
 use crate::format::ident::TableIdent;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::plan::served::planner::ScanPlanner;
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::store::Store;
 use crate::store::location::join;
@@ -20,7 +22,7 @@ use crate::store::location::join;
 #[derive(Clone, Debug)]
 pub struct TableVersion {
     /// The metadata.
-    pub metadata: TableMetadata,
+    pub metadata: Arc<TableMetadata>,
     /// The metadata's file.
     pub found: FoundMetadata,
 }
@@ -49,7 +51,9 @@ impl Publication {
         is_certain: impl Fn(&Error) -> bool,
     ) -> Publication {
         match published {
-            Ok(found) => Publication::Committed(Box::new(TableVersion { metadata: commit.next.clone(), found })),
+            Ok(found) => {
+                Publication::Committed(Box::new(TableVersion { metadata: Arc::new(commit.next.clone()), found }))
+            }
             Err(e) if is_certain(&e) => Publication::Refused(e),
             Err(e) if filesystem::is_disputed(&e) => Publication::Disputed(e),
             Err(e) => Publication::Unknown(e),
@@ -77,6 +81,19 @@ pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
     /// `NotFound` if the table no longer exists; errors of reading metadata; errors of the store or catalog.
     fn load(&self) -> Result<TableVersion>;
 
+    /// The newest version, with the snapshots that the catalog opens tables with.
+    ///
+    /// # Errors
+    /// As [`MetadataPointer::load`].
+    fn load_as_opened(&self) -> Result<TableVersion> {
+        self.load()
+    }
+
+    /// Whether the table was opened with all snapshots, not only those of branches and tags.
+    fn opens_with_all_snapshots(&self) -> bool {
+        true
+    }
+
     /// Publishes the commit as the version after `base`. The commit was built on `base`.
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication;
 
@@ -100,10 +117,31 @@ pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// The pointer that tables at later versions use, if it is another one.
+    fn lasting(&self) -> Option<Arc<dyn MetadataPointer>> {
+        None
+    }
+
     /// Labels that the catalog gives the table.
     fn labels(&self) -> TableLabels {
         TableLabels::default()
     }
+
+    /// Plans scans of the table, if the catalog's server is to do it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the server is to do it but does not offer it; errors of the catalog.
+    fn planner(&self) -> Result<Option<Arc<dyn ScanPlanner>>> {
+        Ok(None)
+    }
+
+    /// Whether the catalog wants reports.
+    fn takes_reports(&self) -> bool {
+        false
+    }
+
+    /// Gives the catalog a report. Returns at once, and a failure is nobody's concern.
+    fn report(&self, _: &MetricsReport) {}
 
     /// The catalog that another process has to open, with its name, its properties and the table's identifier.
     fn catalog(&self) -> Option<KeptBy<'_>>;
@@ -132,23 +170,29 @@ impl FolderPointer {
     pub fn of(store: Arc<dyn Store>, metadata_location: &str) -> FolderPointer {
         FolderPointer { store, root: root_of(metadata_location) }
     }
+
+    /// Creates the pointer for a table at a folder, which need not exist.
+    pub fn at(store: Arc<dyn Store>, root: &str) -> FolderPointer {
+        FolderPointer { store, root: root.to_owned() }
+    }
 }
 
 impl MetadataPointer for FolderPointer {
     fn load(&self) -> Result<TableVersion> {
         let (metadata, found) = load(self.store.as_ref(), &self.root)?;
-        Ok(TableVersion { metadata, found })
+        Ok(TableVersion { metadata: Arc::new(metadata), found })
     }
 
     /// After an error the outcome is unknown: the file may have been created before the error.
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
-        let version = match next_version(&base.found) {
+        let version = match if commit.creates() { Ok(1) } else { next_version(&base.found) } {
             Ok(version) => version,
             Err(e) => return Publication::Refused(e),
         };
         let published = || -> Result<FoundMetadata> {
             let base = BaseVersion { metadata: &base.metadata, path: &base.found.metadata_location };
-            let path = filesystem::publish(self.store.as_ref(), &self.root, version, &commit.next, Some(base))?;
+            let base = Some(base).filter(|_| !commit.creates());
+            let path = filesystem::publish(self.store.as_ref(), &self.root, version, &commit.next, base)?;
             Ok(FoundMetadata { metadata_location: path, version: Some(version) })
         };
         Publication::of(commit, published(), |_| false)

@@ -1,5 +1,6 @@
 //! Catalogs: they find tables by name and publish commits.
 //!
+//! - `creation`: tables that are created together with their first commit
 //! - `filesystem`: tables in folders, without a service: the layout of Java's Hadoop tables and Hadoop
 //!   catalog
 //! - `interface`: the interface of every catalog, and its implementation by the file-system catalog
@@ -13,9 +14,11 @@
 //! - `newest_metadata`: finds the current metadata file of a folder
 //! - `reachable`: the files that a table's metadata leads to
 //! - `registered`: catalogs that keep a register of names: SQL catalogs and those in memory
+//! - `reports`: what a catalog is told about scans and commits
 //! - `rest`: catalogs behind Iceberg's REST API
 //! - `sql`: a register in a SQL database
 
+pub mod creation;
 pub mod filesystem;
 pub mod interface;
 pub mod joint_publication;
@@ -28,5 +31,6 @@ pub mod metadata_pointer;
 mod newest_metadata;
 mod reachable;
 pub mod registered;
+pub mod reports;
 mod rest;
 pub mod sql;

@@ -20,6 +20,7 @@ use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::commit::own_folders::own_folders;
 use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::spec::metadata::TableMetadata;
+use crate::parallel::check_cancelled;
 use crate::store::location::{absolute, join};
 use crate::store::{Store, StoreOptions, in_parallel, open_store};
 
@@ -75,7 +76,7 @@ impl NamedCatalog {
 
     fn opened(&self, ident: &TableIdent, store: Arc<dyn Store>, metadata: TableMetadata, path: String) -> OpenedTable {
         let versions = Arc::new(CatalogPointer { catalog: self.clone(), ident: ident.clone(), store: store.clone() });
-        OpenedTable { store, metadata, found: found_at(path), versions }
+        OpenedTable { store, metadata: Arc::new(metadata), found: found_at(path), versions }
     }
 
     /// The store of a location.
@@ -102,6 +103,34 @@ impl NamedCatalog {
             ErrorKind::AlreadyExists => taken(ident),
             _ => e.with("table", ident),
         })
+    }
+
+    /// Checks that a new table can have a name.
+    fn check_free(&self, ident: &TableIdent) -> Result<()> {
+        check_name(&ident.name)?;
+        match self.names.location(ident)? {
+            None => Ok(()),
+            Some(_) => Err(taken(ident)),
+        }
+    }
+
+    /// Makes another file the current version of a table, if `from` is still the current one.
+    fn replace(&self, ident: &TableIdent, from: &str, to: &str) -> Result<()> {
+        let swapped = match from == to {
+            true => Ok(true),
+            false => self.names.swap(ident, from, to),
+        };
+        match swapped.with("table", ident) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::conflict("another client changed the table meanwhile")
+                .with("table", ident)
+                .hint("Look at the table, then register the file again")),
+            Err(e) if e.kind() == ErrorKind::CommitStateUnknown => match self.names.location(ident) {
+                Ok(Some(there)) if there == to => Ok(()),
+                _ => Err(e),
+            },
+            Err(e) => Err(e),
+        }
     }
 
     /// The folder of a namespace's tables, if the namespace or the warehouse gives one.
@@ -238,10 +267,7 @@ impl TableCatalog for NamedCatalog {
     }
 
     fn create(&self, ident: &TableIdent, commit: MetadataCommit, _: Option<&str>) -> Result<OpenedTable> {
-        check_name(&ident.name)?;
-        if self.names.location(ident)?.is_some() {
-            return Err(taken(ident));
-        }
+        self.check_free(ident)?;
         let metadata = commit.next;
         let store = self.store(&metadata_folder(&metadata))?;
         let path = write_metadata(store.as_ref(), &metadata, 0)?;
@@ -249,11 +275,31 @@ impl TableCatalog for NamedCatalog {
         Ok(self.opened(ident, store, metadata, path))
     }
 
-    fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<OpenedTable> {
+    fn stage(&self, ident: &TableIdent, commit: MetadataCommit, _: Option<&str>) -> Result<OpenedTable> {
+        self.check_free(ident)?;
+        let store = self.store(&metadata_folder(&commit.next))?;
+        Ok(self.opened(ident, store, commit.next, String::new()))
+    }
+
+    fn register(&self, ident: &TableIdent, metadata_location: &str, overwrite: bool) -> Result<OpenedTable> {
         let store = self.store(metadata_location)?;
         let metadata = read_metadata(store.as_ref(), metadata_location)?;
-        self.insert(ident, metadata_location)?;
+        match if overwrite { self.names.location(ident)? } else { None } {
+            None => self.insert(ident, metadata_location)?,
+            Some(current) => self.replace(ident, &current, metadata_location)?,
+        }
         Ok(self.opened(ident, store, metadata, metadata_location.to_owned()))
+    }
+
+    /// The register removes only the version that was read just before, so no commit is missing in the file.
+    fn unregister(&self, ident: &TableIdent) -> Result<String> {
+        loop {
+            let current = self.current(ident)?;
+            if self.names.remove_at(ident, &current).with("table", ident).with("metadata", &current)? {
+                return Ok(current);
+            }
+            check_cancelled()?;
+        }
     }
 
     fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
@@ -353,11 +399,14 @@ impl MetadataPointer for CatalogPointer {
     fn load(&self) -> Result<TableVersion> {
         let path = self.catalog.current(&self.ident)?;
         let metadata = read_metadata(self.store.as_ref(), &path).with("table", &self.ident)?;
-        Ok(TableVersion { metadata, found: found_at(path) })
+        Ok(TableVersion { metadata: Arc::new(metadata), found: found_at(path) })
     }
 
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
         let published = || -> Result<FoundMetadata> {
+            if commit.creates() {
+                return Ok(self.catalog.create(&self.ident, commit.clone(), None)?.found);
+            }
             let (store, from, next) = (self.store.as_ref(), &base.found.metadata_location, &commit.next);
             let number = number_of(from).map_or(0, |n| n.saturating_add(1));
             let path = write_metadata(store, next, number)?;

@@ -364,7 +364,9 @@ fn what_may_happen_yet_is_unknown_and_keeps_its_file() {
 fn a_log_that_forgot_the_base_tells_nothing() {
     let setup = Setup::new();
     let mut table = setup.create().unwrap();
-    table.metadata.properties.insert("write.metadata.previous-versions-max".to_owned(), "1".to_owned());
+    Arc::make_mut(&mut table.metadata)
+        .properties
+        .insert("write.metadata.previous-versions-max".to_owned(), "1".to_owned());
     table.found = committed(setup.publish(&table));
     setup.fail(Fault::LostRace);
     assert_eq!(unknown(setup.publish(&table)).kind(), ErrorKind::CommitStateUnknown);

@@ -189,6 +189,15 @@ impl TableRegister for SqlRegister {
         Ok(self.run(text, &[&self.catalog, &dotted(&table.namespace), &table.name])? > 0)
     }
 
+    fn remove_at(&self, table: &TableIdent, at: &str) -> Result<bool> {
+        let text = format!(
+            "DELETE FROM iceberg_tables WHERE catalog_name = ?1 AND table_namespace = ?2 AND table_name = ?3 \
+             AND metadata_location = ?4{}",
+            self.only_tables()?
+        );
+        Ok(self.run(text, &[&self.catalog, &dotted(&table.namespace), &table.name, at])? > 0)
+    }
+
     fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<bool> {
         let text = format!(
             "UPDATE iceberg_tables SET table_namespace = ?1, table_name = ?2 \

@@ -32,6 +32,14 @@ pub struct MetadataCommit {
 }
 
 impl MetadataCommit {
+    /// The snapshots that the commit adds.
+    pub fn added_snapshots(&self) -> impl Iterator<Item = i64> + '_ {
+        self.updates.iter().filter_map(|update| match update {
+            MetadataUpdate::AddSnapshot(snapshot) => Some(snapshot.id),
+            _ => None,
+        })
+    }
+
     /// The commit that turns `base` into `next`.
     pub fn between(base: &TableMetadata, next: TableMetadata) -> MetadataCommit {
         let updates = updates(base, &next);
@@ -72,6 +80,11 @@ impl MetadataCommit {
             self.requirements.push(held);
         }
         self
+    }
+
+    /// Whether it creates the table.
+    pub fn creates(&self) -> bool {
+        self.requirements.contains(&MetadataRequirement::AssertCreate)
     }
 
     /// The body of a REST catalog's request, without the table's identifier.

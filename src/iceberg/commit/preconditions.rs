@@ -226,11 +226,11 @@ impl Check<'_> {
         let own: Vec<ManifestFile> = manifests.into_iter().filter(|m| is_by(m, snapshot.id)).collect();
         let by = || Arc::new(HashSet::from([snapshot.id]));
         if adds {
-            let clause = format!("no new data files that may match {}", self.what());
+            let clause = format!("no new data files that may match {}", self.filter_text());
             self.no_files(snapshot, &own, EntryScope::AddedBy(by()), "added data", &clause)?;
         }
         if removes {
-            let clause = format!("no removed data files that may match {}", self.what());
+            let clause = format!("no removed data files that may match {}", self.filter_text());
             self.no_files(snapshot, &own, EntryScope::RemovedBy(by()), "removed data", &clause)?;
         }
         if requires {
@@ -248,7 +248,7 @@ impl Check<'_> {
     }
 
     /// The rows that the change read, as text.
-    fn what(&self) -> String {
+    fn filter_text(&self) -> String {
         let partitions = self.preconditions.partitions.iter().flatten();
         let paths: Vec<String> = partitions.map(|p| p.path()).take(5).collect();
         match &self.preconditions.partitions {
@@ -363,7 +363,7 @@ impl Check<'_> {
             let everywhere = file.content == FileContent::EqualityDeletes && file.partition.values.is_empty();
             if everywhere || self.in_partitions(&file.partition) {
                 let what = "another commit added deletes that conflict with this change";
-                let clause = format!("no new delete files that may match {}", self.what());
+                let clause = format!("no new delete files that may match {}", self.filter_text());
                 return Err(conflict(what, snapshot, &file.path, &file.partition, &clause));
             }
         }

@@ -99,6 +99,9 @@ struct Tree {
     replaced: usize,
 }
 
+/// Why deletes by keys can't follow new rows in one snapshot.
+pub(crate) const NOT_REACHED: &str = "the second deletes by keys, which reach no rows of the same snapshot";
+
 impl SnapshotProducer {
     /// Creates an empty change of branch `main`. The store writes its files.
     pub fn new(store: Arc<dyn Store>, operation: Operation) -> SnapshotProducer {
@@ -267,6 +270,11 @@ impl SnapshotProducer {
         self
     }
 
+    /// Whether it adds files.
+    pub(crate) fn adds_files(&self) -> bool {
+        self.input.added().next().is_some()
+    }
+
     /// Checks that this change and a later one can become one snapshot that means the same as the two.
     ///
     /// # Errors
@@ -281,8 +289,10 @@ impl SnapshotProducer {
             "one of them rewrites files or commits messages"
         } else if self.input.target != later.input.target {
             "they go to different branches"
-        } else if is_open && self.input.added().next().is_some() {
+        } else if is_open && self.adds_files() {
             "the second removes files that the first may have added"
+        } else if self.adds_files() && later.input.added().any(|file| file.content == FileContent::EqualityDeletes) {
+            NOT_REACHED
         } else if !self.input.preconditions.fits(&later.input.preconditions) {
             "they were planned on different snapshots"
         } else {

@@ -1,4 +1,4 @@
-//! Committing evolutions of a table: see [`crate::iceberg::evolve`].
+//! Commits changes of a table's metadata as one new version.
 
 use crate::error::{Error, Result};
 use crate::format::evolution::Evolution;

@@ -1,32 +1,20 @@
 //! Partition values as readable text, in the reference's form.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+
 use crate::types::transform::format_partition_value;
 use crate::types::{PrimitiveType as P, Transform, ValueRef};
-
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// The text of a partition value: dates and times in ISO 8601, bytes in base 64, floating-point numbers as Java writes
 /// them, and `null`.
 pub(crate) fn human(value: Option<ValueRef<'_>>, transform: &Transform, ty: &P) -> String {
     match value {
-        Some(ValueRef::Bytes(bytes)) => base64(bytes),
+        Some(ValueRef::Bytes(bytes)) => BASE64_STANDARD.encode(bytes),
         Some(ValueRef::Float(v)) => float(f64::from(v), &format!("{v:e}")),
         Some(ValueRef::Double(v)) => float(v, &format!("{v:e}")),
         Some(ValueRef::Long(micros)) if *ty == P::Time => time(micros),
         value => format_partition_value(value, transform, ty),
     }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().fold(0u32, |bits, b| bits << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let digit = BASE64[(bits >> (18 - 6 * place)) as usize & 63];
-            out.push(if place <= chunk.len() { digit as char } else { '=' });
-        }
-    }
-    out
 }
 
 /// Plain between 0.001 and 10 million, else with an exponent: `1.0E10`. `shortest` has the digits, as in `1.25e10`.

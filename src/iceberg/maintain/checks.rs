@@ -1,5 +1,4 @@
-//! Keeping tables small and fast: expiring snapshots, removing orphan files, rewriting manifests and files, and
-//! computing statistics.
+//! Checks that files of a table may be deleted.
 //!
 //! Every action keeps one order. The commit comes first. Only when it is certainly in the table, files are deleted that
 //! no snapshot of the committed version leads to. A failure between the two leaves extra files, but never removes

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checks::check_may_delete;
 use crate::error::{Error, Result, ResultExt};
-use crate::format::commit::now_ms;
 use crate::format::deletion::Deletion;
 use crate::format::maintenance::{ExpireOptions, Expired, Expiry};
 use crate::format::task::FileContent;
@@ -19,6 +18,7 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
 use crate::iceberg::state::IcebergTable;
 use crate::store::Store;
+use crate::types::temporal::now_ms;
 
 impl Expired {
     /// The order of deletion: no remaining file leads to a deleted one.
@@ -91,7 +91,7 @@ impl IcebergTable {
         };
         let after = &table.inner.metadata;
         if options.keep_files {
-            return Ok((table.clone(), gone(&before, after)));
+            return Ok((table.clone(), expired_between(&before, after)));
         }
         let mut expired = expired(store.as_ref(), &before, after)
             .hint("The snapshots have expired, but no file was deleted: remove_orphan_files finds them later")?;
@@ -104,7 +104,7 @@ impl IcebergTable {
 }
 
 /// The snapshots and references that were removed between the two versions, without files.
-fn gone(before: &TableMetadata, after: &TableMetadata) -> Expired {
+fn expired_between(before: &TableMetadata, after: &TableMetadata) -> Expired {
     let refs = before.refs.keys().filter(|name| !after.refs.contains_key(*name));
     Expired {
         snapshots: snapshots_gone(before, after).iter().map(|s| s.id).collect(),
@@ -121,7 +121,7 @@ fn snapshots_gone(before: &TableMetadata, after: &TableMetadata) -> Vec<Arc<Snap
 fn expired(store: &dyn Store, before: &TableMetadata, after: &TableMetadata) -> Result<Expired> {
     let keys = PathKeys::new(store);
     let files = only_in(&keys, &snapshots_gone(before, after), after)?;
-    let mut out = gone(before, after);
+    let mut out = expired_between(before, after);
     for (path, content) in files.files {
         match content {
             FileContent::Data => out.data_files.push(path),

@@ -9,7 +9,6 @@ use super::checks::check_may_delete;
 use super::listing::Listing;
 use super::orphans::{Spelling, metadata_paths};
 use crate::error::{Result, ResultExt};
-use crate::format::commit::now_ms;
 use crate::format::deletion::{Deletion, OwnFolders};
 use crate::format::maintenance::OrphanOptions;
 use crate::format::maintenance_parts::{Listed, PartedListing, PartedMetadata, Reachable};
@@ -18,6 +17,7 @@ use crate::iceberg::manifest::whole::ListedSize;
 use crate::iceberg::state::IcebergTable;
 use crate::parallel::check_cancelled;
 use crate::store::{Store, in_parallel};
+use crate::types::temporal::now_ms;
 
 /// About the number of folders that become parts. The planner lists the folders above them.
 const FOLDERS: usize = 256;

@@ -10,7 +10,6 @@ use std::sync::{Mutex, PoisonError};
 use super::checks::check_may_delete;
 use super::listing::Listing;
 use crate::error::{Error, Result};
-use crate::format::commit::now_ms;
 use crate::format::deletion::{Deletion, OwnFolders};
 use crate::format::maintenance::{OrphanOptions, Orphans, PrefixMismatch};
 use crate::iceberg::commit::reachable::{Marked, Missing, PathKeys, each_live_file, manifests_of};
@@ -19,6 +18,7 @@ use crate::iceberg::state::IcebergTable;
 use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
 use crate::store::location::{join, normalise, scheme};
+use crate::types::temporal::now_ms;
 
 /// The default age: younger files stay, as their writers may still commit them. Three days in milliseconds.
 const DEFAULT_AGE_MS: i64 = 3 * 24 * 60 * 60 * 1000;

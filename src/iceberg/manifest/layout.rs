@@ -148,7 +148,7 @@ fn partition_with_lengths(node: &Node) -> Node {
     Node { shape, ..node.clone() }
 }
 
-/// A type with bytes that have a length in place of those that have none.
+/// Replaces fixed types by bytes with a length.
 fn with_lengths(node: &Node) -> Node {
     let shape = match &node.shape {
         Shape::Fixed(_) if node.logical == Logical::None => {

@@ -26,6 +26,7 @@ use crate::iceberg::plan::input::{EntryScope, PlanInput};
 use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::planned::{BatchChange, PlanCounters, PlannedBatch};
 use crate::iceberg::plan::planner::RunningPlan;
+use crate::iceberg::plan::served::plan::ServedPlan;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::check_cancelled;
@@ -114,6 +115,10 @@ pub enum AnyPlan {
     Files(Box<RunningPlan>),
     /// A changelog.
     Changes(Box<ChangesPlan>),
+    /// A plan that the catalog's server made.
+    Served(Box<ServedPlan>),
+    /// Another plan whose end is reported.
+    Reported(Box<ReportedPlan>),
 }
 
 impl AnyPlan {
@@ -125,6 +130,8 @@ impl AnyPlan {
         match self {
             AnyPlan::Files(plan) => plan.next_batch(),
             AnyPlan::Changes(plan) => plan.next_batch(),
+            AnyPlan::Served(plan) => plan.next_batch(),
+            AnyPlan::Reported(plan) => plan.next_batch(),
         }
     }
 
@@ -133,7 +140,35 @@ impl AnyPlan {
         match self {
             AnyPlan::Files(plan) => plan.counters(),
             AnyPlan::Changes(plan) => &plan.counters,
+            AnyPlan::Served(plan) => plan.counters(),
+            AnyPlan::Reported(plan) => plan.plan.counters(),
         }
+    }
+}
+
+/// What is done when a plan has ended.
+type AtEnd = Box<dyn FnOnce(&PlanCounters) + Send>;
+
+/// A plan whose end is reported.
+pub struct ReportedPlan {
+    plan: AnyPlan,
+    at_end: Option<AtEnd>,
+}
+
+impl ReportedPlan {
+    /// The plan. `at_end` is called once, when all batches were taken.
+    pub(crate) fn new(plan: AnyPlan, at_end: AtEnd) -> ReportedPlan {
+        ReportedPlan { plan, at_end: Some(at_end) }
+    }
+
+    fn next_batch(&mut self) -> Result<Option<PlannedBatch>> {
+        let batch = self.plan.next_batch().inspect_err(|_| self.at_end = None)?;
+        if batch.is_none()
+            && let Some(at_end) = self.at_end.take()
+        {
+            at_end(self.plan.counters());
+        }
+        Ok(batch)
     }
 }
 

@@ -159,7 +159,38 @@ impl AttachedDeletes {
     }
 }
 
+impl AttachedDeletes {
+    /// Deletes that somebody else has matched: for each kept file, places among the delete files of `index`.
+    ///
+    /// # Errors
+    /// `Unsupported` for 4 Gi places.
+    pub(crate) fn given(index: Arc<DeleteIndex>, lists: Vec<Vec<u32>>) -> Result<AttachedDeletes> {
+        let (mut out, mut known) = (AttachedDeletes::default(), HashMap::new());
+        for list in lists {
+            let start = out.files.len();
+            out.files.extend(list);
+            let range = u32::try_from(start).ok().zip(u32::try_from(out.files.len()).ok());
+            out.push(range.ok_or_else(too_many)?, &mut known);
+        }
+        out.index = (!out.files.is_empty()).then_some(index);
+        Ok(out)
+    }
+}
+
+#[cold]
+fn too_many() -> Error {
+    Error::unsupported("a manifest's files have 4 Gi delete files")
+}
+
 impl DeleteIndex {
+    /// Delete files that somebody else has matched.
+    pub(crate) fn listed(batch: KeptEntries) -> DeleteIndex {
+        let file =
+            |place| DeleteFile { batch: 0, place, sequence_number: 0, partition: u32::MAX, object: OnceLock::new() };
+        let files = (0..batch.rows.len() as u32).map(file).collect();
+        DeleteIndex { batches: vec![batch], files, ..DeleteIndex::default() }
+    }
+
     /// Indexes the kept entries of delete manifests. Their columns hold the metrics of [`DELETE_FILE_PATH`] and of all
     /// key columns.
     ///
@@ -370,7 +401,7 @@ impl DeleteIndex {
             let group = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
             self.deletes_of(batch, row, partitions.get(group).copied().flatten(), &mut out.files)?;
             let range = u32::try_from(start).ok().zip(u32::try_from(out.files.len()).ok());
-            let range = range.ok_or_else(|| Error::unsupported("a manifest's files have 4 Gi delete files"))?;
+            let range = range.ok_or_else(too_many)?;
             out.push(range, &mut known);
         }
         out.index = (!out.files.is_empty()).then(|| self.clone());

@@ -19,6 +19,7 @@
 //!   them, and the counters
 //! - `planner`: planning: manifest list → manifests → kept entries, column by column
 //! - `screen`: A fast check of single columns' metrics, before the general evaluator checks a file
+//! - `served`: plans that a catalog's server makes
 //! - `specs`: the partition specs of a table in a scan
 //! - `testing`: for tests: a table in memory whose manifests are written as a writer would, and its plan
 //! - `why`: explains why planning kept or dropped each file of a snapshot: the stage, the clause and the
@@ -42,6 +43,7 @@ pub mod plan_cache;
 pub(crate) mod planned;
 pub mod planner;
 pub(crate) mod screen;
+pub mod served;
 pub(crate) mod specs;
 #[cfg(test)]
 pub(crate) mod testing;

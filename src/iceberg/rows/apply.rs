@@ -19,7 +19,7 @@ use crate::format::task::{FileContent, FileFormat, ScanTask};
 use crate::iceberg::rows::effect::{Effect, RowCounts};
 use crate::parallel::check_cancelled;
 use crate::rows::row_changes::patch::{Patch, Patched};
-use crate::rows::row_changes::placed::{Placed, are_in};
+use crate::rows::row_changes::placed::{Placed, found_among};
 use crate::rows::row_changes::source::rows_of;
 
 /// Rows of a data file.
@@ -118,12 +118,12 @@ struct Batch {
 impl Batch {
     /// Applies `patch` to the hits among these rows. `seen` counts the hits of the file.
     fn of(placed: Placed, hits: &Hits, seen: &mut usize, patch: &dyn Patch) -> Result<Batch> {
-        let hit = are_in(&placed.positions, &hits.positions);
+        let hit = found_among(&placed.positions, &hits.positions);
         let count = hit.count_set_bits();
         let sources = hits.sources.get(*seen..).map_or(&[][..], |left| left.get(..count).unwrap_or_default());
         *seen += count;
         let patched = match count {
-            0 => Patched::gone(0),
+            0 => Patched::all_removed(0),
             _ => patch.patch(&rows_of(&placed.rows, hit.clone())?, sources)?,
         };
         if patched.same.len() != count || patched.replaced.len() != count {

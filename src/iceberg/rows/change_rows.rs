@@ -64,9 +64,10 @@ impl RowChange {
     }
 
     fn check(&self, rows: Option<&RowReader>) -> Result<()> {
-        match self.needs_rows() == rows.is_some() {
-            true => Ok(()),
-            false => Err(Error::invalid("the operation needs rows, or takes none")),
+        match (self.needs_rows(), rows.is_some()) {
+            (true, false) => Err(Error::invalid("the operation needs rows")),
+            (false, true) => Err(Error::invalid("the operation takes no rows")),
+            _ => Ok(()),
         }
     }
 }
@@ -138,7 +139,8 @@ impl IcebergTransaction {
         let table = self.table()?;
         // Refused before anything is written.
         self.check_options(options)?;
-        let view = View::of_transaction(table, branch.as_deref(), since, self.own().collect())?;
+        let mut view = View::of_transaction(table, branch.as_deref(), since, self.own().collect())?;
+        view.follows_added_files = self.follows_added_files();
         match change.plan(&view, rows)? {
             Some(change) => self.add_snapshot(change, options),
             None => Ok(()),

@@ -55,6 +55,9 @@ impl Brought {
 
 pub(crate) fn overwrite(view: &View, rows: NewRows, filter: &Predicate) -> Result<Option<SnapshotProducer>> {
     let removal = find(view, filter, Mode::CopyOnWrite)?;
+    if let RowRemoval::Whole(_) = removal {
+        view.check_open_removal()?;
+    }
     let brought = Brought::of(view, rows)?;
     match removal {
         RowRemoval::Whole(0) if brought.is_empty() => {
@@ -75,6 +78,7 @@ pub(crate) fn overwrite(view: &View, rows: NewRows, filter: &Predicate) -> Resul
 }
 
 pub(crate) fn overwrite_partitions(view: &View, rows: NewRows) -> Result<Option<SnapshotProducer>> {
+    view.check_open_removal()?;
     let brought = Brought::of(view, rows)?;
     if brought.is_empty() {
         return Ok(None);

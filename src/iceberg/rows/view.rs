@@ -9,8 +9,9 @@ use crate::format::evolution::RefKind;
 use crate::format::request::{At, ScanRequest};
 use crate::format::task::DataFile;
 use crate::iceberg::commit::preconditions::Preconditions;
-use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::iceberg::commit::producer::{NOT_REACHED, SnapshotProducer};
 use crate::iceberg::commit::snapshot_input::Operation;
+use crate::iceberg::committing::ONE_SNAPSHOT;
 use crate::iceberg::scan::handle::IcebergScan;
 use crate::iceberg::state::IcebergTable;
 use crate::store::Store;
@@ -58,6 +59,8 @@ pub(crate) struct View {
     pub since: Option<i64>,
     /// Uncommitted snapshots of the transaction. They may still get other sequence numbers and row ids.
     own: HashSet<i64>,
+    /// Whether the change becomes one snapshot with earlier ones that add files.
+    pub follows_added_files: bool,
 }
 
 impl View {
@@ -73,7 +76,7 @@ impl View {
         }
         // A new branch begins at the current snapshot.
         let branch = branch.filter(|name| refs.contains_key(*name)).map(str::to_owned);
-        let mut view = View { table, branch, since: None, own: HashSet::new() };
+        let mut view = View { table, branch, since: None, own: HashSet::new(), follows_added_files: false };
         view.since = view.scan(Predicate::True)?.snapshot_id();
         Ok(view)
     }
@@ -89,6 +92,32 @@ impl View {
         own: HashSet<i64>,
     ) -> Result<View> {
         Ok(View { since, own, ..View::new(table, branch)? })
+    }
+
+    /// Checks that a change may remove all files of a filter or of partitions. No file is written before.
+    ///
+    /// # Errors
+    /// `Unsupported` if earlier changes of the same snapshot added files.
+    pub(crate) fn check_open_removal(&self) -> Result<()> {
+        self.check_alone("the second removes files that the first may have added")
+    }
+
+    /// Checks that a change may delete rows by their keys. No file is written before.
+    ///
+    /// # Errors
+    /// `Unsupported` if earlier changes of the same snapshot added files. Deletes by keys don't reach these.
+    pub(crate) fn check_deletes_by_key(&self) -> Result<()> {
+        self.check_alone(NOT_REACHED)
+    }
+
+    fn check_alone(&self, why: &str) -> Result<()> {
+        match self.follows_added_files {
+            false => Ok(()),
+            true => {
+                let message = format!("two changes can't become one snapshot: {why}");
+                Err(Error::unsupported(message).hint(ONE_SNAPSHOT))
+            }
+        }
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {

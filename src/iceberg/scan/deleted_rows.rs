@@ -73,7 +73,7 @@ impl DeletedRows {
     }
 }
 
-/// The file's number and that of 64 of its rows in one integer, which is not negative.
+/// Packs the number of a file and the number of a group of 64 rows into one integer, which is not negative.
 fn packed(number: usize, word: u64) -> Result<i64> {
     let number = i64::try_from(number).ok().filter(|n| *n < 1 << (i64::BITS - 1 - WORD_BITS));
     let word = i64::try_from(word).ok().filter(|w| *w < 1 << WORD_BITS);

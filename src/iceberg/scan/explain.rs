@@ -25,7 +25,8 @@ use crate::rows::explanation::{CommitFacts, Explained};
 impl IcebergScan {
     /// Explains planning: it plans and keeps only the counts. With `files` it also opens the excluded manifests, and
     /// tells for every file why it was kept or dropped. For a changelog, figures are sums over its commits. Unchanged
-    /// files are listed only where their rows changed, and delete files are not listed.
+    /// files are listed only where their rows changed, and delete files are not listed. If the catalog's server plans,
+    /// only the files of its plan are known.
     ///
     /// # Errors
     /// As [`RunningPlan::start`].
@@ -33,7 +34,11 @@ impl IcebergScan {
         let began = Instant::now();
         let explained = match self.history() {
             History::Changes(snapshots) => self.explain_changes(&self.plan_input(), snapshots, files),
-            _ => self.explain_files(files, began),
+            _ => match self.served(false, None) {
+                Ok(None) => self.explain_files(files, began),
+                Ok(Some(begun)) => self.explain_served(begun, files, began),
+                Err(e) => Err(e),
+            },
         };
         explained.map_err(|e| self.snapshot_id().into_iter().fold(e, |e, id| e.with("snapshot", id)))
     }
@@ -71,6 +76,10 @@ impl IcebergScan {
     pub fn estimate(&self) -> Result<Estimate> {
         if let History::Changes(snapshots) = self.history() {
             return estimate_changes(&self.plan_input(), snapshots);
+        }
+        // The server's plan costs no manifest.
+        if self.is_served()? {
+            return Ok(Estimate::default());
         }
         let (input, listed) = self.listed()?;
         let judge = ReasonJudge::new(&input);

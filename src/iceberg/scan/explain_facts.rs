@@ -48,6 +48,7 @@ impl IcebergScan {
                 read: counters.to_open().iter().map(|m| m.manifests).sum(),
                 trouble: cache.trouble(),
             }),
+            server_plan: None,
             rows: counters.rows_kept,
             time_ms: 0.0,
         }

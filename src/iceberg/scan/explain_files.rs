@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, 
 
 use crate::error::{Error, Result};
 use crate::iceberg::manifest::list::ManifestContent;
+use crate::iceberg::plan::planned::PlannedBatch;
 use crate::iceberg::plan::why::{FileVerdicts, ManifestVerdict, Stage};
 use crate::rows::judged_files::{Texts, batch, coded, content_of, counted, file_schema, left_of, manifest_schema};
 
@@ -77,4 +78,39 @@ pub(crate) fn encode_files(verdict: &ManifestVerdict, files: &FileVerdicts, dele
         coded(rows().map(|_| verdict.manifest.path.as_str()))?,
     ];
     batch(file_schema(), out)
+}
+
+/// The files of a batch that a server planned.
+pub(crate) fn encode_served(batch_of: &PlannedBatch) -> Result<RecordBatch> {
+    let (mut paths, mut reasons) = (Texts::default(), Texts::default());
+    let (mut partitions, mut specs, mut deletes) = (Vec::new(), Vec::new(), Vec::new());
+    let rows: Vec<usize> = batch_of.rows.iter().map(|row| *row as usize).collect();
+    for (k, row) in rows.iter().enumerate() {
+        let path = batch_of.columns.path.get(*row).and_then(|p| std::str::from_utf8(p).ok());
+        paths.push(path.ok_or_else(|| Error::corrupt("a file's path is missing or not UTF-8"))?)?;
+        let (left, count) = (left_of(&*batch_of.residual(*row)?), batch_of.deletes.count(k) as u32);
+        let reason = if count == 0 { left } else { format!("{left}; {}", counted(count, "delete file")) };
+        reasons.push(&reason)?;
+        let partition = &batch_of.group(*row)?.partition;
+        partitions.push(partition.path());
+        specs.push(partition.spec_id);
+        deletes.push(count);
+    }
+    let longs = |column: &[i64]| -> ArrayRef {
+        Arc::new(rows.iter().filter_map(|row| column.get(*row).copied()).map(Some).collect::<Int64Array>())
+    };
+    let columns: Vec<ArrayRef> = vec![
+        coded(rows.iter().map(|_| "data"))?,
+        paths.array(),
+        Arc::new(BooleanArray::from(vec![true; rows.len()])),
+        coded(rows.iter().map(|_| Stage::Kept.as_str()))?,
+        reasons.array(),
+        coded(partitions.iter().map(String::as_str))?,
+        Arc::new(Int32Array::from(specs)),
+        longs(&batch_of.columns.record_count),
+        longs(&batch_of.columns.size_bytes),
+        Arc::new(UInt32Array::from(deletes)),
+        coded(rows.iter().map(|_| ""))?,
+    ];
+    batch(file_schema(), columns)
 }

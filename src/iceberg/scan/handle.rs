@@ -49,6 +49,8 @@ pub struct IcebergScan {
     plan_cache: Option<Arc<PlanCache>>,
     /// Whether tasks have all deletes of their files, not only those that the filter may reach.
     all_deletes: bool,
+    /// The store of the files, if it is not that of the table.
+    lent: Option<Arc<dyn Store>>,
 }
 
 impl IcebergTable {
@@ -94,6 +96,7 @@ impl IcebergScan {
             max_plan_bytes: options.max_plan_bytes,
             plan_cache: options.plan_cache.map(plan_cache).transpose()?,
             all_deletes: false,
+            lent: None,
         })
     }
 
@@ -150,7 +153,39 @@ impl IcebergScan {
         self.snapshot.as_ref().map(|s| s.id)
     }
 
+    /// The table.
+    pub(crate) fn table(&self) -> &IcebergTable {
+        &self.table
+    }
+
+    /// Whether tasks have all deletes of their files.
+    pub(crate) fn has_all_deletes(&self) -> bool {
+        self.all_deletes
+    }
+
+    /// The scan that reads files from this store.
+    pub(crate) fn with_store(&self, store: Arc<dyn Store>, context: ReadContext) -> IcebergScan {
+        let mut scan = IcebergScan { lent: Some(store), ..self.clone() };
+        scan.shape.context = Arc::new(context);
+        scan
+    }
+
+    /// The plan, by the catalog's server if it plans the table's scans.
     pub(crate) fn plan(&self, column_metrics: bool) -> Result<AnyPlan> {
+        Ok(self.begun(column_metrics, None)?.1)
+    }
+
+    /// The plan as [`IcebergScan::plan`] makes it, and the scan that reads its files. `min_rows` is the number of rows
+    /// that are enough.
+    pub(crate) fn begun(&self, column_metrics: bool, min_rows: Option<u64>) -> Result<(IcebergScan, AnyPlan)> {
+        match self.served(column_metrics, min_rows)? {
+            Some(begun) => Ok((begun.scan, AnyPlan::Served(Box::new(begun.plan)))),
+            None => Ok((self.clone(), self.reported(self.own_plan(column_metrics)?))),
+        }
+    }
+
+    /// The plan that this process makes.
+    fn own_plan(&self, column_metrics: bool) -> Result<AnyPlan> {
         let input = PlanInput { column_metrics, ..self.plan_input() };
         Ok(match &self.history {
             History::None => AnyPlan::Files(Box::new(RunningPlan::start(input)?)),
@@ -221,7 +256,7 @@ impl IcebergScan {
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
-        &self.table.inner.store
+        self.lent.as_ref().unwrap_or(&self.table.inner.store)
     }
 
     /// Tasks, one for each file, in deterministic order. Their files have column metrics.
@@ -279,8 +314,9 @@ impl IcebergScan {
     /// # Errors
     /// `InvalidInput` for sizes that are not positive; as [`RunningPlan::start`].
     pub fn splits(&self, request: SplitRequest) -> Result<Vec<Split>> {
-        let plan = self.split_plan(request)?;
-        self.pack(self.tasks(false)?.collect_all()?, &plan)
+        let packing = self.split_plan(request)?;
+        let (scan, plan) = self.begun(false, None)?;
+        scan.pack(IcebergTaskStream::of(plan).collect_all()?, &packing)
     }
 
     /// Splits of these tasks.
@@ -302,8 +338,9 @@ impl IcebergScan {
     /// # Errors
     /// Errors of [`RunningPlan::start`] and `read_task`.
     pub fn read(&self, request: StreamRequest) -> Result<BatchStream> {
-        let mut tasks = self.tasks(false)?;
-        BatchStream::new(self.scan_reader(), Box::new(move || tasks.next_task()), request, self.shape.limit)
+        let (scan, plan) = self.begun(false, self.row_limit())?;
+        let mut tasks = IcebergTaskStream::of(plan);
+        BatchStream::new(scan.scan_reader(), Box::new(move || tasks.next_task()), request, self.shape.limit)
     }
 
     fn scan_reader(&self) -> ScanReader {
@@ -316,12 +353,12 @@ impl IcebergScan {
     /// # Errors
     /// As [`IcebergScan::read`]; a cancellation.
     pub fn count(&self) -> Result<u64> {
-        let nothing = Arc::new(Schema::new(self.shape.context.schema.id, Vec::new(), Vec::new()));
-        let context = Arc::new(ReadContext { projection: nothing, ..self.shape.context.as_ref().clone() });
+        let (scan, plan) = self.begun(false, self.row_limit())?;
+        let nothing = Arc::new(Schema::new(scan.shape.context.schema.id, Vec::new(), Vec::new()));
+        let context = Arc::new(ReadContext { projection: nothing, ..scan.shape.context.as_ref().clone() });
         let most = self.shape.limit.map_or(u64::MAX, |l| l as u64);
-        let reader = ScanReader { context: context.clone(), ..self.scan_reader() };
+        let reader = ScanReader { context: context.clone(), ..scan.scan_reader() };
         let counted = Arc::new(AtomicU64::new(0));
-        let plan = self.plan(false)?;
         let mut rest =
             Uncounted { plan, context, batch: PlannedBatch::default(), next: 0, counted: counted.clone(), most };
         let Some(first) = rest.next_task()? else { return Ok(counted.load(Ordering::Relaxed).min(most)) };

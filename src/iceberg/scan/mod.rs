@@ -19,6 +19,7 @@
 //! - `plan_parts`: planning in parts, by many processes: each part has some of a snapshot's manifests, and is
 //!   planned alone
 //! - `plan_table`: planned batches as Arrow columns. Small ones are joined
+//! - `served`: scans that the catalog's server plans
 //! - `statistics`: row counts and column statistics of a scan, from metadata alone: manifests are read, data
 //!   files are not
 //! - `survivors`: the files that a plan keeps, counted for an explanation
@@ -38,6 +39,7 @@ pub mod native_read;
 pub mod packed_splits;
 pub mod plan_parts;
 pub mod plan_table;
+pub(crate) mod served;
 pub mod statistics;
 pub(crate) mod survivors;
 pub(crate) mod version;

@@ -57,14 +57,14 @@ impl IcebergScan {
     /// Errors of [`IcebergScan::splits`], [`DeleteFilter::load`] and the store.
     pub fn native_read(&self, request: &NativeReadRequest, packing: SplitRequest) -> Result<NativeRead> {
         let packing = self.split_plan(packing)?;
-        let planned = self.planned(request.pack_from)?;
-        let mut assigner = Assigner::new(self, request);
+        let (scan, planned) = self.planned(request.pack_from)?;
+        let mut assigner = Assigner::new(&scan, request);
         let mut out = AssignedFiles::default();
         let (rest, reasons) = match assigner.refusal(planned.len()) {
-            Some(reason) => (self.pack_planned(planned, &packing, request.pack_from)?, Reasons::Everywhere(reason)),
+            Some(reason) => (scan.pack_planned(planned, &packing, request.pack_from)?, Reasons::Everywhere(reason)),
             None => {
                 assigner.assign(planned.into_tasks()?, &mut out)?;
-                let rest = Splits::Each(self.pack(out.rest, &packing)?);
+                let rest = Splits::Each(scan.pack(out.rest, &packing)?);
                 (rest, Reasons::Each(reasons_batch(&out.reasons)?))
             }
         };
@@ -200,7 +200,7 @@ impl<'a> Assigner<'a> {
         }
         let scheme = location::scheme(path).unwrap_or("file");
         if !self.request.schemes.iter().any(|s| s == scheme) {
-            return Some(format!("the engine is not said to read from '{scheme}:'"));
+            return Some(format!("the engine is not configured to read from '{scheme}:'"));
         }
         if !is_plain_path(path) {
             return Some("engines spell its path in another way".into());

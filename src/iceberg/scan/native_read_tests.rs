@@ -77,7 +77,7 @@ fn files_go_where_they_may() {
 
     let path = all.groups[0].files[0].path.clone();
     let others = [
-        (NativeReadRequest { schemes: vec![], ..request() }, 2, "not said to read from 'file:'"),
+        (NativeReadRequest { schemes: vec![], ..request() }, 2, "not configured to read from 'file:'"),
         (NativeReadRequest { most_files: 1, ..request() }, 2, "more than 1"),
         (
             NativeReadRequest { refused: HashMap::from([(path, "not asked for".into())]), ..request() },

@@ -51,13 +51,15 @@ impl IcebergScan {
     /// # Errors
     /// As [`IcebergScan::splits`].
     pub fn splits_or_packed(&self, request: SplitRequest, pack_from: usize) -> Result<Splits> {
-        let plan = self.split_plan(request)?;
-        self.pack_planned(self.planned(pack_from)?, &plan, pack_from)
+        let packing = self.split_plan(request)?;
+        let (scan, planned) = self.planned(pack_from)?;
+        scan.pack_planned(planned, &packing, pack_from)
     }
 
-    /// Plans the files. Batches are kept only while all of them can be packed: with many deletes they are large.
-    pub(crate) fn planned(&self, pack_from: usize) -> Result<PlannedReads> {
-        let mut plan = self.plan(false)?;
+    /// Plans the files, and returns the scan that reads them. Batches are kept only while all of them can be packed:
+    /// with many deletes they are large.
+    pub(crate) fn planned(&self, pack_from: usize) -> Result<(IcebergScan, PlannedReads)> {
+        let (scan, mut plan) = self.begun(false, None)?;
         let (mut plain, mut tasks) = ((pack_from < usize::MAX).then(Vec::new), Vec::new());
         while let Some(batch) = plan.next_batch()? {
             if let Some(batches) = plain.as_mut().filter(|_| is_plain(&batch)) {
@@ -67,7 +69,7 @@ impl IcebergScan {
             let before = plain.take().unwrap_or_default();
             before.into_iter().chain([batch]).try_for_each(|batch| add_tasks(&batch, &mut tasks))?;
         }
-        Ok(plain.map_or(PlannedReads::Tasks(tasks), PlannedReads::Plain))
+        Ok((scan, plain.map_or(PlannedReads::Tasks(tasks), PlannedReads::Plain)))
     }
 
     /// Splits of the planned files.

@@ -64,6 +64,13 @@ impl IcebergScan {
     /// `Unsupported` for scans of changes between versions. Errors of [`group_manifests`].
     pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<IcebergPlanPart>> {
         let input = self.version_input()?;
+        if self.is_served()? {
+            return Err(Error::unsupported(
+                "the catalog's server plans scans of this table, so they have no plan in parts",
+            )
+            .with("table", &input.metadata.location)
+            .hint("plan() gives the tasks of the server's plan"));
+        }
         let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
         let scan = Arc::new(PartScan {
             read: self.context().clone(),

@@ -12,17 +12,11 @@ use super::partition::FIRST_PARTITION_FIELD_ID;
 use crate::error::{Error, Result};
 use crate::types::FieldId;
 
-/// The error for a counter that has reached its end.
-fn used_up(what: &str) -> Error {
-    Error::invalid(format!("the table has no {what} left: the largest possible number is used"))
-        .hint("Create a new table and append the rows to it")
-}
-
 /// The number after the highest of `ids`; `first` without any.
 fn after(ids: impl Iterator<Item = i32>, first: i32, what: &str) -> Result<i32> {
     match ids.max() {
         None => Ok(first),
-        Some(highest) => highest.checked_add(1).map(|id| id.max(first)).ok_or_else(|| used_up(what)),
+        Some(highest) => highest.checked_add(1).map(|id| id.max(first)).ok_or_else(|| Error::used_up(what)),
     }
 }
 
@@ -71,7 +65,7 @@ impl TableMetadata {
             return Ok(0);
         }
         let last = manifests.max().unwrap_or(0).max(self.last_sequence_number);
-        last.checked_add(1).ok_or_else(|| used_up("sequence numbers"))
+        last.checked_add(1).ok_or_else(|| Error::used_up("sequence numbers"))
     }
 
     /// The first row id of the next snapshot (v3): `next-row-id`, unless snapshots have that id already.

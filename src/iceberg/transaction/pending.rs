@@ -15,7 +15,9 @@ use crate::format::task::DataFile;
 use crate::iceberg::commit::cherry_pick::CherryPick;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
-use crate::iceberg::committing::{TableChange, TableChanges, apply_all, apply_each, commit_one, reload};
+use crate::iceberg::committing::{
+    ONE_SNAPSHOT, TableChange, TableChanges, apply_all, apply_each, commit_one, reload,
+};
 use crate::iceberg::manifest::list::ManifestFile;
 use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
@@ -106,7 +108,8 @@ impl IcebergTransaction {
     /// As [`CommitOptions::apply`].
     pub(crate) fn add_snapshot(&mut self, change: SnapshotProducer, options: &CommitOptions) -> Result<()> {
         self.close_append()?;
-        let change = self.options(options).apply(change, &self.table)?.after(self.own.iter().copied());
+        let mut change = self.options(options).apply(change, &self.table)?.after(self.own.iter().copied());
+        self.check_joinable(&change).inspect_err(|_| change.clean_up())?;
         self.own.push(change.snapshot_id());
         self.changes.push(Box::new(change));
         Ok(())
@@ -117,12 +120,40 @@ impl IcebergTransaction {
         CommitOptions { branch: self.branch.clone(), ..options.clone() }
     }
 
-    /// Makes sure that a snapshot can be committed with these options.
+    /// Makes sure that a snapshot can be committed with these options, before files are written for it.
     ///
     /// # Errors
-    /// As [`CommitOptions::check`].
+    /// As [`CommitOptions::check`]; `Unsupported` if the catalog takes no further snapshot in this commit.
     pub(crate) fn check_options(&self, options: &CommitOptions) -> Result<()> {
-        self.options(options).check(&self.table).map(drop)
+        self.options(options).check(&self.table)?;
+        self.check_room()
+    }
+
+    fn takes_one_snapshot(&self) -> bool {
+        self.table.inner.versions.takes_one_snapshot()
+    }
+
+    /// Checks that a further snapshot can become one with the earlier ones, if the catalog takes only one.
+    fn check_room(&self) -> Result<()> {
+        match self.takes_one_snapshot() && !self.picks.is_empty() {
+            false => Ok(()),
+            true => Err(Error::unsupported("rows can't be changed in the transaction that publishes a snapshot")
+                .hint(ONE_SNAPSHOT)),
+        }
+    }
+
+    fn check_joinable(&self, change: &SnapshotProducer) -> Result<()> {
+        if !self.takes_one_snapshot() || change.only_checks() {
+            return Ok(());
+        }
+        let mut earlier = self.changes.iter().filter_map(|c| c.as_snapshot());
+        earlier.try_for_each(|before| before.check_joinable(change)).hint(ONE_SNAPSHOT)
+    }
+
+    /// Whether the next change becomes one snapshot with earlier ones that add files.
+    pub(crate) fn follows_added_files(&self) -> bool {
+        let adds = |change: &Box<dyn TableChange>| change.as_snapshot().is_some_and(SnapshotProducer::adds_files);
+        self.takes_one_snapshot() && self.changes.iter().any(adds)
     }
 
     /// The snapshots that the transaction makes.
@@ -185,6 +216,12 @@ impl IcebergTransaction {
     pub(crate) fn cherry_pick(&mut self, snapshot_id: i64) -> Result<()> {
         let missing = || Error::not_found("the table has no such snapshot").with("snapshot", snapshot_id);
         self.table.inner.metadata.snapshot_by_id(snapshot_id).ok_or_else(missing)?;
+        self.close_append()?;
+        if self.takes_one_snapshot() && self.own().next().is_some() {
+            return Err(Error::unsupported("a snapshot can't be published together with other changes of rows")
+                .with("snapshot", snapshot_id)
+                .hint(ONE_SNAPSHOT));
+        }
         let pick = CherryPick::new(self.table.inner.store.clone(), snapshot_id);
         self.own.extend(pick.snapshot_ids());
         self.picks.push(pick.snapshot_ids());
@@ -204,6 +241,7 @@ impl IcebergTransaction {
         self.check_process()?;
         let options = self.options(&CommitOptions { branch: None, snapshot_properties });
         options.check(&self.table)?;
+        self.check_room()?;
         let files = self.now()?.write_with(rows, write_options)?.files;
         if let Some((_, pending)) = self.appended.as_mut().filter(|(same, _)| *same == options) {
             pending.extend(files);
@@ -339,6 +377,6 @@ impl Drop for IcebergTransaction {
         if let Some((_, files)) = self.appended.take() {
             SnapshotProducer::append(self.table.inner.store.clone(), files).owning_files().clean_up();
         }
-        self.changes.iter_mut().for_each(|c| c.clean_up());
+        self.changes.iter_mut().rev().for_each(|c| c.clean_up());
     }
 }

@@ -45,7 +45,7 @@ impl IcebergTable {
         let store = table.inner.store.clone();
         let catalog = of_type(kept.string("name")?, &properties)?;
         let versions = catalog.versions(&TableIdent::parse(kept.string("identifier")?)?, &store)?;
-        let (metadata, found) = (table.inner.metadata.as_ref().clone(), table.inner.found.clone());
+        let (metadata, found) = (table.inner.metadata.clone(), table.inner.found.clone());
         IcebergTable::of_catalog(OpenedTable { store, metadata, found, versions })
     }
 }

@@ -39,8 +39,8 @@ pub(crate) fn check(
         return Ok(());
     }
     let next = table.inner.metadata.next_row_id.unwrap_or(i64::MAX);
-    let told = Told { next, sequence_number, nulls: tasks.iter().any(|t| t.data_file.first_row_id.is_none()) };
-    added.iter().try_for_each(|file| told.by_bounds(file).with("path", &file.path))?;
+    let facts = ReplacedRows { next, sequence_number, nulls: tasks.iter().any(|t| t.data_file.first_row_id.is_none()) };
+    added.iter().try_for_each(|file| facts.by_bounds(file).with("path", &file.path))?;
     let reader = reader(table, scan);
     let left = in_parallel(tasks.len(), |i| {
         let task = ScanTask { residual: Arc::new(BoundPredicate::True), ..tasks[i].clone() };
@@ -52,7 +52,7 @@ pub(crate) fn check(
     })?;
     let mut replaced = PositionSet::default();
     left.iter().for_each(|ids| replaced.unite(ids));
-    let kept = in_parallel(added.len(), |i| told.ids(&reader, added[i]).with("path", &added[i].path))?;
+    let kept = in_parallel(added.len(), |i| facts.ids(&reader, added[i]).with("path", &added[i].path))?;
     let mut all = PositionSet::default();
     for (ids, file) in kept.iter().zip(added) {
         if let Some(id) = first(ids, |id| !replaced.contains(id)) {
@@ -68,7 +68,7 @@ pub(crate) fn check(
 }
 
 /// The known facts about the replaced rows.
-struct Told {
+struct ReplacedRows {
     /// The lowest id that no row of the table has.
     next: i64,
     sequence_number: i64,
@@ -76,7 +76,7 @@ struct Told {
     nulls: bool,
 }
 
-impl Told {
+impl ReplacedRows {
     /// Checks the metrics of a file before it is read.
     fn by_bounds(&self, file: &DataFile) -> Result<()> {
         let Some(metrics) = &file.metrics else { return Ok(()) };

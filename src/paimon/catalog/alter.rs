@@ -8,12 +8,12 @@ use super::named_columns;
 use super::new_schema::checked;
 use super::warehouse::put_schema;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::commit::now_ms;
 use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
 use crate::paimon::spec::data_type::{DataField, DataType, TypeKind};
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::types::options::Options;
+use crate::types::temporal::now_ms;
 
 /// How often a new schema is tried while other writers make schemas too.
 ///

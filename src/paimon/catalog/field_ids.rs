@@ -53,12 +53,7 @@ fn highest_in(ty: &DataType) -> FieldId {
 /// # Errors
 /// `InvalidInput` if the largest number is used.
 pub(super) fn next_schema_id(id: i64) -> Result<i64> {
-    id.checked_add(1).ok_or_else(|| used_up("schema ids"))
-}
-
-fn used_up(what: &str) -> Error {
-    Error::invalid(format!("the table has no {what} left: the largest possible number is used"))
-        .hint("Create a new table and append the rows to it")
+    id.checked_add(1).ok_or_else(|| Error::used_up("schema ids"))
 }
 
 /// Gives a field and the fields in it the next ids.
@@ -69,7 +64,7 @@ pub(super) fn renumbered(field: &DataField, next: &mut FieldId) -> Result<DataFi
     let id = *next;
     // Higher ids are those of key columns in files.
     if id >= STORED_KEY_BASE {
-        return Err(used_up("column ids"));
+        return Err(Error::used_up("column ids"));
     }
     *next += 1;
     Ok(DataField { id, ty: renumbered_type(&field.ty, next)?, ..field.clone() })

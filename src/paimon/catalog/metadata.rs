@@ -74,8 +74,8 @@ impl PaimonTableMetadata {
             .hint("Open it again")
     }
 
-    /// The identity of the table among those that were or will be in the same folder: its location, and the time of
-    /// its first schema.
+    /// Identifies the table by its location and the time of its first schema. Another table in the same folder has
+    /// another time.
     pub fn identity(&self) -> String {
         format!("{}@{}", self.folder.root(), self.made_at_ms())
     }

@@ -209,7 +209,7 @@ impl<'a> SnapshotReader<'a> {
 
     /// Whether all files with the changes of a commit exist: its changelog, or without a producer the files it added.
     /// If these were removed under a former producer, the changelog is enough.
-    pub(crate) fn is_told(&self, snapshot: &PaimonSnapshot, by_delta: bool) -> Result<bool> {
+    pub(crate) fn has_changes(&self, snapshot: &PaimonSnapshot, by_delta: bool) -> Result<bool> {
         let log = &snapshot.changelog_manifest_list;
         if let Some(list) = log
             && !self.is_whole(list, snapshot.changelog_manifest_list_size, MadeBy::Any)?

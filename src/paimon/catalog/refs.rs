@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use super::filesystem::{MAIN_BRANCH, TableFolder};
 use super::warehouse::remove_below;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::commit::now_ms;
 use crate::paimon::catalog::tag_times::{tag_file, trimmed};
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::store::location::join;
+use crate::types::temporal::now_ms;
 
 /// The target of a rollback.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::filesystem::{TableFolder, given_name, is_table};
 use super::new_schema::first_schema;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::commit::now_ms;
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
+use crate::types::temporal::now_ms;
 
 /// The suffix of a database's folder.
 const DATABASE: &str = ".db";

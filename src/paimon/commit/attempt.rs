@@ -14,7 +14,6 @@ use super::index::combined;
 use super::manifests::{ManifestLayout, MetadataFiles};
 use super::merge::ManifestMerger;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::commit::now_ms;
 use crate::format::commit_loop::CommitAttempt;
 use crate::paimon::manifest::entries::{ADD, DELETE};
 use crate::paimon::manifest::file_entry::FileEntry;
@@ -27,6 +26,7 @@ use crate::parallel::{Cancellation, check_cancelled};
 use crate::store::in_parallel;
 use crate::store::location::join;
 use crate::types::json_text;
+use crate::types::temporal::now_ms;
 
 /// Hint for a written file that no longer exists.
 const GONE: &str = "Its message was aborted, or it was committed and the file has since been compacted and expired. Check whether \
@@ -300,10 +300,7 @@ fn rows(entries: &[FileEntry]) -> i64 {
 /// # Errors
 /// `InvalidInput` if the largest number is used.
 fn id_after(latest: Option<&PaimonSnapshot>) -> Result<i64> {
-    latest.map_or(0, |s| s.id).checked_add(1).ok_or_else(|| {
-        Error::invalid("the table has no snapshot numbers left: the largest possible number is used")
-            .hint("Create a new table and append the rows to it")
-    })
+    latest.map_or(0, |s| s.id).checked_add(1).ok_or_else(|| Error::used_up("snapshot numbers"))
 }
 
 impl CommitAttempt for SnapshotAttempt<'_> {
@@ -436,7 +433,7 @@ impl CommitAttempt for SnapshotAttempt<'_> {
 
     fn done(&mut self, _: AttemptBase) -> Result<Option<PaimonSnapshot>> {
         match self.found.take() {
-            None if !self.is_void => Err(Error::internal("a commit is in no snapshot")),
+            None if !self.is_void => Err(Error::internal("no snapshot contains the commit")),
             found => Ok(found),
         }
     }

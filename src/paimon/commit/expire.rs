@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result, ResultExt};
-use crate::format::commit::now_ms;
 use crate::format::deletion::{NotDeleted, OutsideLocations, OwnFolders};
 use crate::paimon::catalog::expiry_roots::{HeldPart, Root, half_expired, kept_changelogs, roots};
 use crate::paimon::catalog::filesystem::TableFolder;
@@ -27,6 +26,7 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
+use crate::types::temporal::now_ms;
 
 /// The result of an expiry: removed snapshots, changelogs, tags and files. Paths are in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub fn expire(folder: &TableFolder, expiry: &ExpiryRequest) -> Result<ExpiredFil
         check_cancelled()?;
         if_there(true, drop_tag(folder, tag))?;
     }
-    Ok(ExpiredFiles { failed: deleter.failed, ..plan.told() })
+    Ok(ExpiredFiles { failed: deleter.failed, ..plan.listed() })
 }
 
 /// The result that an expiry of snapshots and changelogs of the folder's branch would have.
@@ -82,7 +82,7 @@ pub fn expire(folder: &TableFolder, expiry: &ExpiryRequest) -> Result<ExpiredFil
 /// `InvalidInput` for numbers that contradict each other; those of the store; `CorruptTable` if a kept snapshot can't
 /// be read.
 pub fn plan_expiry(folder: &TableFolder, expiry: &ExpiryRequest) -> Result<ExpiredFiles> {
-    Ok(ExpiryPlan::of(folder, expiry, false)?.told())
+    Ok(ExpiryPlan::of(folder, expiry, false)?.listed())
 }
 
 /// Snapshots or changelogs to remove, and the files to remove with them.
@@ -93,7 +93,7 @@ struct ExpiryStep {
     /// The first that stays.
     first_kept: Option<i64>,
     /// Snapshots that can't become changelogs, because an interrupted expiry has removed their change files.
-    untold: BTreeSet<i64>,
+    without_changes: BTreeSet<i64>,
 }
 
 /// The table as an expiry finds it.
@@ -136,7 +136,7 @@ impl ExpiryPlan {
         let (mut snapshots, kept) = going_snapshots(folder, &retention, &view)?;
         let planner = ExpiryPlanner { folder, reader: SnapshotReader::new(folder, &schema)?, schema, retention };
         if retention.decoupled {
-            snapshots.untold = planner.untold(&snapshots, view.lasting)?;
+            snapshots.without_changes = planner.without_changes(&snapshots, view.lasting)?;
         }
         let mut changelogs = going_changelogs(folder, &retention, &snapshots, &view)?;
         if let Some(kept) = kept.filter(|_| !(snapshots.going.is_empty() && changelogs.going.is_empty())) {
@@ -158,7 +158,8 @@ impl ExpiryPlan {
         Ok(ExpiryPlan { tags, snapshots, changelogs, decoupled: retention.decoupled, begun })
     }
 
-    fn told(self) -> ExpiredFiles {
+    /// The snapshots, tags and files that expire.
+    fn listed(self) -> ExpiredFiles {
         let numbers = |step: &ExpiryStep| step.going.iter().map(|s| s.id).collect();
         let mut out = ExpiredFiles {
             snapshots: numbers(&self.snapshots),
@@ -186,8 +187,8 @@ impl ExpiryPlan {
 
 impl ExpiryStep {
     /// The snapshots that may become changelogs.
-    fn told(&self) -> impl DoubleEndedIterator<Item = &PaimonSnapshot> {
-        self.going.iter().filter(|snapshot| !self.untold.contains(&snapshot.id))
+    fn with_changes(&self) -> impl DoubleEndedIterator<Item = &PaimonSnapshot> {
+        self.going.iter().filter(|snapshot| !self.without_changes.contains(&snapshot.id))
     }
 
     /// Whether there is anything to remove or to keep.
@@ -204,12 +205,12 @@ impl ExpiryStep {
             deleter.delete(&files.into_iter().map(|(_, _, path)| path).collect::<Vec<_>>())?;
         }
         for snapshot in &self.going {
-            if as_changelogs && !self.untold.contains(&snapshot.id) {
+            if as_changelogs && !self.without_changes.contains(&snapshot.id) {
                 folder.put_changelog(snapshot)?;
             }
             folder.store().delete(&folder.snapshot_path(snapshot.id))?;
         }
-        if let Some(last) = self.told().last().filter(|_| as_changelogs) {
+        if let Some(last) = self.with_changes().last().filter(|_| as_changelogs) {
             let _ = folder.hint_latest_changelog(last.id);
         }
         if let Some(first) = self.first_kept.filter(|_| !self.going.is_empty()) {
@@ -297,7 +298,7 @@ fn going_changelogs(
     let mut known: BTreeMap<i64, Option<PaimonSnapshot>> =
         folder.changelog_ids()?.into_iter().map(|id| (id, None)).collect();
     if retention.decoupled {
-        known.extend(snapshots.told().map(|s| (s.id, Some(s.clone()))));
+        known.extend(snapshots.with_changes().map(|s| (s.id, Some(s.clone()))));
     }
     let ids: Vec<i64> = known.keys().copied().collect();
     let (Some(latest), Some(last), Some(snapshot)) =
@@ -328,11 +329,11 @@ struct ExpiryPlanner<'a> {
 
 impl ExpiryPlanner<'_> {
     /// The snapshots that lost their change records to an expiry that was stopped, with any options at that time.
-    fn untold(&self, step: &ExpiryStep, lasting: i64) -> Result<BTreeSet<i64>> {
+    fn without_changes(&self, step: &ExpiryStep, lasting: i64) -> Result<BTreeSet<i64>> {
         let by_delta = !self.schema.options().produces_changelog();
         let mut out = BTreeSet::new();
         for snapshot in step.going.iter().filter(|snapshot| snapshot.id < lasting) {
-            if !self.reader.is_told(snapshot, by_delta)? {
+            if !self.reader.has_changes(snapshot, by_delta)? {
                 out.insert(snapshot.id);
             }
         }

@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::commit::now_ms;
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
 use crate::paimon::manifest::entries::PaimonEntryRequest;
 use crate::paimon::manifest::index_manifest::read_index_manifest;
@@ -24,6 +23,7 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::check_cancelled;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
+use crate::types::temporal::now_ms;
 
 /// By default, files younger than this stay: a day, in milliseconds. Their writers may not have committed yet.
 const DEFAULT_AGE_MS: i64 = 24 * 60 * 60 * 1000;

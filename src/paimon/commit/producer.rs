@@ -144,7 +144,9 @@ impl Commit {
     pub fn run(self) -> CommitOutcome<PaimonSnapshot> {
         match run_attempts(SnapshotAttempt::new(self.input), None) {
             CommitOutcome::Committed(Some(snapshot)) => CommitOutcome::Committed(snapshot),
-            CommitOutcome::Committed(None) => CommitOutcome::Unknown(Error::internal("a commit is in no snapshot")),
+            CommitOutcome::Committed(None) => {
+                CommitOutcome::Unknown(Error::internal("no snapshot contains the commit"))
+            }
             CommitOutcome::Failed(e) => CommitOutcome::Failed(e),
             CommitOutcome::Unknown(e) => CommitOutcome::Unknown(e),
         }

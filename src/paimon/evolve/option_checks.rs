@@ -230,14 +230,14 @@ fn faults(schema: &TableSchema) -> Vec<Error> {
 }
 
 /// A wrong value of an option is an error about the option itself, and not about missing support.
-fn told(fault: Error) -> Error {
+fn refusal(fault: Error) -> Error {
     match fault.kind() {
         ErrorKind::Unsupported => {
-            let told =
+            let error =
                 fault.context().iter().fold(Error::invalid(fault.message()), |e, (key, value)| e.with(key, value));
             match fault.hint_text() {
-                Some(hint) => told.hint(hint),
-                None => told,
+                Some(hint) => error.hint(hint),
+                None => error,
             }
         }
         _ => fault,
@@ -249,7 +249,7 @@ fn told(fault: Error) -> Error {
 /// # Errors
 /// `InvalidInput`, naming the option.
 pub(crate) fn check_new(schema: &TableSchema) -> Result<()> {
-    faults(schema).into_iter().next().map_or(Ok(()), |fault| Err(told(fault)))
+    faults(schema).into_iter().next().map_or(Ok(()), |fault| Err(refusal(fault)))
 }
 
 /// Checks that a change adds no faults.
@@ -259,7 +259,7 @@ pub(crate) fn check_new(schema: &TableSchema) -> Result<()> {
 pub(crate) fn check_change(before: &TableSchema, next: &TableSchema) -> Result<()> {
     let known: HashSet<String> = faults(before).iter().map(Error::to_string).collect();
     let new = faults(next).into_iter().find(|fault| !known.contains(&fault.to_string()));
-    new.map_or(Ok(()), |fault| Err(told(fault)))
+    new.map_or(Ok(()), |fault| Err(refusal(fault)))
 }
 
 #[cfg(test)]

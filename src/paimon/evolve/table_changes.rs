@@ -370,7 +370,7 @@ fn snapshot_of(folder: &TableFolder, version: &Version) -> Result<Option<i64>> {
             Some(snapshot) => Ok(Some(snapshot.id)),
             None => Err(Error::not_found("the table has no snapshot from that time or before")),
         },
-        Version::Picked(_) => Err(Error::internal("snapshots of Paimon tables are not picked")),
+        Version::Picked(_) => Err(Error::internal("Paimon tables have no cherry-picks")),
     }
 }
 

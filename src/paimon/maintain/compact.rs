@@ -21,7 +21,6 @@ use crate::codec::bitmap::PositionSet;
 use crate::data::deletes::cache::DeleteCache;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
-use crate::format::commit::now_ms;
 use crate::format::maintenance::{BucketCompaction, Compacted};
 use crate::format::request::ScanRequest;
 use crate::format::task::ReadContext;
@@ -36,6 +35,7 @@ use crate::parallel::{check_cancelled, in_parallel, threads};
 use crate::types::Schema;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::options::Options;
+use crate::types::temporal::now_ms;
 
 impl PaimonTable {
     /// Compacts files of a branch, in one commit. Returns the table at its new version.

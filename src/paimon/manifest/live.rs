@@ -307,7 +307,7 @@ pub fn read_manifest_list(
     })
 }
 
-/// The manifests of the files that a snapshot has, in order: those of all commits before, then those of its own.
+/// The manifests of a snapshot: those of its base list, then those of its delta list.
 ///
 /// # Errors
 /// As [`read_manifest_list`].

@@ -157,7 +157,7 @@ impl<'p> Splitter<'p> {
         Ok(SplitBucket { group, bucket, folder, vectors: self.deletes.of_bucket(&group.row, bucket) })
     }
 
-    /// The files of a bucket that matter: those that may match if they don't overlap, else all or none.
+    /// Selects files of a bucket one by one if they don't overlap. Otherwise it takes all files or none.
     pub(crate) fn matching(&self, entries: &[PlannedEntry]) -> Vec<PlannedEntry> {
         let kept = |e: &PlannedEntry| e.stage == PruneStage::Kept;
         if !self.rules.values_by_bucket || entries.iter().all(kept) {

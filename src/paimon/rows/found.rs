@@ -13,7 +13,7 @@ use crate::store::in_parallel;
 pub(crate) struct FileHits {
     /// The file. Its residual keeps these rows.
     pub task: ScanTask,
-    /// The places of the rows; `None` for all that are not deleted.
+    /// Positions of the matching rows; `None` means all live rows.
     pub positions: Option<PositionSet>,
 }
 

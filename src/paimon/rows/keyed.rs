@@ -7,10 +7,7 @@ use crate::error::{Error, Result};
 use crate::format::row_change::Assigned;
 use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::spec::schema::TableSchema;
-
-fn no(what: &str, hint: &str) -> Error {
-    Error::unsupported(what).hint(hint)
-}
+use crate::paimon::write::keyed::key_deletes::refused;
 
 /// Whether a partial update of this column takes null for a value.
 fn takes_null(schema: &TableSchema, column: &str) -> bool {
@@ -34,7 +31,7 @@ pub(crate) fn check_updatable(schema: &TableSchema, assigned: &[(String, Assigne
     let order: Vec<&str> =
         groups.flat_map(|names| names.split(',')).map(str::trim).chain(options.sequence_fields()).collect();
     if let Some((name, _)) = assigned.iter().find(|(name, _)| order.contains(&name.as_str())) {
-        return Err(no(
+        return Err(refused(
             "a column that orders the rows of a key can't be updated: with a smaller value, the new row would count as the older one",
             "Append rows with the new values, or leave the column out",
         )
@@ -49,7 +46,7 @@ pub(crate) fn check_updatable(schema: &TableSchema, assigned: &[(String, Assigne
     };
     let aggregates = |key: &String| key.ends_with(".aggregate-function") || key == "fields.default-aggregate-function";
     if engine != "partial-update" || schema.options.keys().any(aggregates) {
-        return Err(no(
+        return Err(refused(
             &format!(
                 "rows of tables with 'merge-engine' = '{engine}' can't be updated: each is merged from several rows"
             ),
@@ -59,7 +56,7 @@ pub(crate) fn check_updatable(schema: &TableSchema, assigned: &[(String, Assigne
     let null = |(name, new): &&(String, Assigned)| *new == Assigned::Value(None) && !takes_null(schema, name);
     match assigned.iter().find(null) {
         None => Ok(()),
-        Some((name, _)) => Err(no(
+        Some((name, _)) => Err(refused(
             "a partial update ignores nulls, so a column can't become null",
             "A column of a sequence group ('fields.<column>.sequence-group') can",
         )

@@ -25,7 +25,7 @@ use crate::paimon::state::PaimonTable;
 use crate::paimon::write::write_plan::WriteKind;
 use crate::paimon::write::writer::PaimonWriter;
 use crate::parallel::check_cancelled;
-use crate::rows::row_changes::placed::{Placed, are_in, placed};
+use crate::rows::row_changes::placed::{Placed, found_among, placed};
 use crate::types::Field;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 
@@ -88,7 +88,7 @@ struct ChangedRows {
 struct Rewriter {
     reader: ScanReader,
     writer: PaimonWriter,
-    /// For tables that track rows: the number of columns without those of the ids, and the names of all.
+    /// Set if the table tracks rows: the number of data columns, and the names of all columns.
     tracked: Option<(usize, Vec<String>)>,
 }
 
@@ -131,7 +131,7 @@ impl Rewriter {
     fn after(&self, placed: &Placed, hit: &FileHits, fate: Fate<'_>) -> Result<RecordBatch> {
         let rows = &placed.rows;
         let Some(positions) = &hit.positions else { return self.patched(fate, rows).map(|patched| patched.rows) };
-        let changed = are_in(&placed.positions, positions);
+        let changed = found_among(&placed.positions, positions);
         if changed.count_set_bits() == 0 {
             return Ok(rows.clone());
         }

@@ -82,7 +82,7 @@ impl PartialEq for TableSchema {
     }
 }
 
-fn no(key: &str) -> Error {
+fn lacks(key: &str) -> Error {
     Error::corrupt(format!("the schema has no '{key}'"))
 }
 
@@ -117,7 +117,7 @@ impl TableSchema {
     /// # Errors
     /// As [`TableSchema::parse`].
     pub fn from_json(raw: Map<String, Json>) -> Result<TableSchema> {
-        let members = JsonMembers::of_map(&raw, no);
+        let members = JsonMembers::of_map(&raw, lacks);
         let version = members.any_long("version").unwrap_or(ONE_BUCKET_VERSION);
         if version > CURRENT_VERSION {
             return Err(Error::unsupported(format!("schemas of version {version} can't be read")));
@@ -136,7 +136,7 @@ impl TableSchema {
         if version <= ORC_VERSION {
             options.entry("file.format".to_owned()).or_insert_with(|| "orc".to_owned());
         }
-        let id = members.any_long("id").filter(|id| *id >= 0).ok_or_else(|| no("id"))?;
+        let id = members.any_long("id").filter(|id| *id >= 0).ok_or_else(|| lacks("id"))?;
         let (partition_keys, primary_keys) = (members.strings("partitionKeys")?, members.strings("primaryKeys")?);
         let named: Vec<String> = Options(&options).list("bucket-key").into_iter().map(str::to_owned).collect();
         let bucket_keys = if named.is_empty() {

@@ -21,12 +21,12 @@ use crate::data::arrow::schema::to_arrow;
 use crate::data::write::file_write::FileSettings;
 use crate::data::write::new_file::{NewFile, Written};
 use crate::error::{Error, Result};
-use crate::format::commit::now_ms;
 use crate::format::task::{BucketFile, DataFile, FileContent, FileFormat, FileSource, NewBucketFile, Partition};
 use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::store::Store;
 use crate::types::options::Options;
+use crate::types::temporal::now_ms;
 
 /// Rows are written in parts of this number; the size of the file is checked in between.
 const ROWS_AT_ONCE: usize = 8192;

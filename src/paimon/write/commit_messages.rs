@@ -7,7 +7,7 @@ use super::settle::{PendingFiles, Settling, paths_of};
 use super::write_plan::{WriteKind, is_over_partitions};
 use super::writer::WrittenFiles;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::commit::{CommitOptions, now_ms};
+use crate::format::commit::CommitOptions;
 use crate::format::row_change::RowChange;
 use crate::format::task::{BucketMessage, CommitMessage, WrittenAt};
 use crate::paimon::commit::changes::Replaced;
@@ -16,6 +16,7 @@ use crate::paimon::commit::producer::Commit;
 use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::rows::stream::RowReader;
 use crate::types::hash::murmur3_seeded;
+use crate::types::temporal::now_ms;
 
 impl PaimonTable {
     /// Writes the stream's rows into new files without committing. [`PaimonTable::commit`] takes the message. With

@@ -6,9 +6,9 @@ use super::facts::FoundFacts;
 use super::names::split_bucket;
 use super::written::{WrittenBuckets, no_sequence_numbers, partition_row};
 use crate::error::{Error, Result};
-use crate::format::commit::now_ms;
 use crate::format::task::{BucketFile, DataFile, FileSource, NewBucketFile};
 use crate::paimon::spec::schema::TableSchema;
+use crate::types::temporal::now_ms;
 
 /// The level of new files.
 pub(crate) const LEVEL: i32 = 0;

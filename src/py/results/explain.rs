@@ -37,6 +37,9 @@ pub(in crate::py) fn explain_dict<'py>(py: Python<'py>, explain: &Explain) -> Py
     out.set_item("deletes", deletes)?;
     out.set_item("commits", list(py, &explain.commits, commit_dict)?)?;
     out.set_item("cache", explain.cache.as_ref().map(|cache| cache_dict(py, cache)).transpose()?)?;
+    if let Some(plan) = &explain.server_plan {
+        out.set_item("server_plan", plan)?;
+    }
     out.set_item("rows", explain.rows)?;
     out.set_item("time_ms", explain.time_ms)?;
     Ok(out)

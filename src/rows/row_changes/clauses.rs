@@ -111,7 +111,9 @@ impl Patch for Clauses {
             return Err(Error::internal("a matched row lacks its row of the data"));
         }
         let stays = BooleanBuffer::collect_bool(count, |i| sources[i] != NO_SOURCE && !self.deletes(sources[i]));
-        let Some((replaced, rows)) = self.replace(rows, &stays, sources)? else { return Ok(Patched::gone(count)) };
+        let Some((replaced, rows)) = self.replace(rows, &stays, sources)? else {
+            return Ok(Patched::all_removed(count));
+        };
         Ok(Patched { same: &stays & &!&replaced, replaced, rows: Some(rows) })
     }
 

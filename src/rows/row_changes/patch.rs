@@ -20,7 +20,7 @@ pub(crate) struct Patched {
 
 impl Patched {
     /// Removes all rows.
-    pub(crate) fn gone(rows: usize) -> Patched {
+    pub(crate) fn all_removed(rows: usize) -> Patched {
         Patched { same: BooleanBuffer::new_unset(rows), replaced: BooleanBuffer::new_unset(rows), rows: None }
     }
 }
@@ -45,7 +45,7 @@ pub(crate) struct Remove;
 
 impl Patch for Remove {
     fn patch(&self, rows: &RecordBatch, _: &[u32]) -> Result<Patched> {
-        Ok(Patched::gone(rows.num_rows()))
+        Ok(Patched::all_removed(rows.num_rows()))
     }
 
     fn changes_all(&self) -> bool {

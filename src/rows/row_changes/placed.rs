@@ -49,7 +49,7 @@ pub(crate) fn without_ids(rows: &RecordBatch, at: usize) -> Result<RecordBatch> 
 }
 
 /// Says which of these ascending positions are in the set.
-pub(crate) fn are_in(positions: &Int64Array, set: &PositionSet) -> BooleanBuffer {
+pub(crate) fn found_among(positions: &Int64Array, set: &PositionSet) -> BooleanBuffer {
     let bounds = positions.values().first().zip(positions.values().last());
     let (first, last) = bounds.map_or((0, 0), |(f, l)| (f.max(&0).unsigned_abs(), l.max(&0).unsigned_abs() + 1));
     let mut found = set.in_range(first..last).peekable();

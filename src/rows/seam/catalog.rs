@@ -87,6 +87,10 @@ pub trait Catalog: Send + Sync + Debug {
     fn renames(&self) -> Option<&dyn Renames> {
         None
     }
+    /// Creates tables together with their first commit.
+    fn creations(&self) -> Option<&dyn Creations> {
+        None
+    }
     /// Views.
     fn views(&self) -> Option<&dyn Views> {
         None
@@ -140,12 +144,34 @@ pub trait NamespaceProperties {
 
 /// Registers tables that already exist.
 pub trait Registration {
-    /// Registers a table by its metadata file.
+    /// Registers a table by its metadata file. With `overwrite`, a table of this name gets the file's version.
     ///
     /// # Errors
-    /// `AlreadyExists`; `NotFound` if the namespace or the file does not exist; `Unsupported` for a table that the
-    /// catalog can't have.
-    fn register_table(&self, ident: &TableIdent, metadata_location: &str) -> Result<Arc<dyn Table>>;
+    /// `AlreadyExists` without `overwrite`; `NotFound` if the namespace or the file does not exist; `Unsupported` for a
+    /// table that the catalog can't have or overwrite; `CommitConflict` if another client changed the table meanwhile.
+    fn register_table(&self, ident: &TableIdent, metadata_location: &str, overwrite: bool) -> Result<Arc<dyn Table>>;
+
+    /// Removes a table from the catalog. All its files stay. Returns its newest metadata file.
+    ///
+    /// # Errors
+    /// `NotFound`; `Unsupported` if the catalog has no tables without their folders, or its server does not offer it;
+    /// `CommitStateUnknown` if an answer was lost.
+    fn unregister_table(&self, ident: &TableIdent) -> Result<String>;
+}
+
+/// Creates tables together with their first commit.
+pub trait Creations {
+    /// A transaction that creates a table. The table exists once it is committed, with all changes of the transaction.
+    ///
+    /// # Errors
+    /// As [`Catalog::create_table`]. The commit fails with `AlreadyExists` if another client creates the table first.
+    fn begin_table(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+    ) -> Result<Box<dyn Transaction>>;
 }
 
 /// Renames tables.

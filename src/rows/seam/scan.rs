@@ -169,6 +169,13 @@ pub trait NativeReads {
 pub trait PartedPlans {
     /// Whether this scan can be planned in parts.
     fn is_of_version(&self) -> bool;
+    /// Whether the catalog's server plans this scan.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    fn is_served(&self) -> Result<bool> {
+        Ok(false)
+    }
     /// Parts of about `part_bytes` bytes of manifests; a single one if all have at most `whole_bytes`.
     ///
     /// # Errors

@@ -1,7 +1,6 @@
 //! Credentials with the time when they expire.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value as Json, json};
 
@@ -137,12 +136,6 @@ fn begins_with(path: &str, prefix: &str) -> bool {
         }
         _ => false,
     }
-}
-
-/// The time, in milliseconds since the epoch.
-pub(super) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

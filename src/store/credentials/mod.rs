@@ -27,7 +27,7 @@ mod signing;
 pub use endpoint::{EndpointSigner, EndpointSource};
 pub use lent::{CredentialSource, LentCredentials, PrefixConfig, longest_prefix};
 pub use names::{EXECUTORS_MAY_RENEW, FILES};
-pub use registry::{Lending, RemoteRenewal, current_options, lend, renewals_of, sign_by};
+pub use registry::{Lending, RemoteRenewal, current_options, forget, lend, renewals_of, sign_by};
 pub(super) use registry::{live, prefixes, signer};
 pub(super) use renewal::Renewal;
 pub(super) use signing::SigningConnector;

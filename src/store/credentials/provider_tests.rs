@@ -11,11 +11,7 @@ use super::super::names::{RENEW_TOKEN, RENEW_URL, SOURCE};
 use super::super::{CredentialSource, Lending, LentCredentials, PrefixConfig, current_options, lend, renewals_of};
 use super::*;
 use crate::error::ErrorKind;
-
-fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    since.as_millis() as i64
-}
+use crate::types::temporal::now_ms;
 
 fn map(given: &[(&str, String)]) -> BTreeMap<String, String> {
     given.iter().map(|(k, v)| (k.to_string(), v.clone())).collect()

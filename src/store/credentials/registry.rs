@@ -103,6 +103,14 @@ fn overlaid(storage: StoreOptions, location: &str, lent: &LentCredentials) -> St
     }
 }
 
+/// Forgets a source and the credentials that it lent. Stores that are open go on renewing them.
+pub fn forget(name: &str) {
+    SOURCES.with(|map| map.remove(name));
+    if let Some(mut all) = renewals().ok().as_ref().and_then(|all| lock_in_any_process(all)) {
+        all.remove(name);
+    }
+}
+
 /// The options of a table's store whose requests a server signs. `elsewhere` is as in [`Lending`].
 pub fn sign_by(
     storage: StoreOptions,
@@ -136,7 +144,7 @@ pub(crate) fn signer(options: &StoreOptions) -> Result<Option<Arc<dyn RequestSig
     }
 }
 
-/// The credentials of the options, if they expire or somebody lends them.
+/// The credentials of the options, if they expire or come from a provider.
 ///
 /// # Errors
 /// `InvalidInput` for options that nobody wrote; errors of the user's provider.

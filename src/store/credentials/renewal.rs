@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::super::options::StoreOptions;
 use super::super::place::Service;
-use super::lent::{CredentialSource, LentCredentials, now_ms};
+use super::lent::{CredentialSource, LentCredentials};
 use super::names::{EXECUTORS_MAY_RENEW, is_expiry};
 use crate::error::{Error, Result, is_secret_option};
+use crate::types::temporal::now_ms;
 
 /// Credentials are renewed this long before they expire.
 const EARLY_MS: i64 = 5 * 60 * 1000;

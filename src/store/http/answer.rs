@@ -1,8 +1,8 @@
 //! An answer, with its status, headers and body.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use crate::types::temporal::{days_of_civil, parse_time};
+use crate::types::temporal::{days_of_civil, now, parse_time};
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
@@ -36,8 +36,7 @@ impl HttpAnswer {
         if let Ok(seconds) = text.parse::<u64>() {
             return Some(Duration::from_secs(seconds));
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-        Some(Duration::from_secs(seconds_of_date(text)?).saturating_sub(now))
+        Some(Duration::from_secs(seconds_of_date(text)?).saturating_sub(now()))
     }
 }
 

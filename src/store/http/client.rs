@@ -116,7 +116,7 @@ impl HttpClient {
     }
 
     /// Sends a request once.
-    fn once(&self, request: &HttpRequest, proof: &[(String, String)]) -> Result<HttpAnswer> {
+    pub(super) fn once(&self, request: &HttpRequest, proof: &[(String, String)]) -> Result<HttpAnswer> {
         let client = self.connections.get(|| connections(&self.settings))?;
         let built = built(&client, request, proof)?;
         let most = self.settings.most_bytes;
@@ -232,13 +232,13 @@ fn built(client: &reqwest::Client, request: &HttpRequest, proof: &[(String, Stri
 async fn arrived(client: reqwest::Client, request: reqwest::Request, most: u64) -> Result<HttpAnswer, Lost> {
     let mut answer = client.execute(request).await.map_err(|e| match e.is_connect() {
         true => Lost::Unsent(without_url(e)),
-        false => Lost::Broken(told(e)),
+        false => Lost::Broken(cause_text(e)),
     })?;
     let status = answer.status().as_u16();
     let text = |value: &reqwest::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let headers = answer.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
     let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(|e| Lost::Broken(told(e)))? {
+    while let Some(chunk) = answer.chunk().await.map_err(|e| Lost::Broken(cause_text(e)))? {
         if (body.len() + chunk.len()) as u64 > most {
             return Err(Lost::TooLarge);
         }
@@ -247,7 +247,7 @@ async fn arrived(client: reqwest::Client, request: reqwest::Request, most: u64) 
     Ok(HttpAnswer { status, headers, body, is_repetition: false })
 }
 
-fn told(e: reqwest::Error) -> String {
+fn cause_text(e: reqwest::Error) -> String {
     if e.is_timeout() { "the time for the answer is over".to_owned() } else { without_url(e) }
 }
 

@@ -8,6 +8,7 @@
 //! - `auth`: proofs of who sends a request
 //! - `client`: sends requests
 //! - `encode`: names and values as parts of a URL
+//! - `later`: requests whose answers matter to nobody
 //! - `request`: a request, before a proof of who sends it is added
 //! - `settings`: limits of time and size, certificates, proxies
 //! - `testing`: a server for tests, on this machine
@@ -17,6 +18,7 @@ mod answer;
 pub(crate) mod auth;
 mod client;
 mod encode;
+mod later;
 mod request;
 mod settings;
 #[cfg(test)]
@@ -26,5 +28,6 @@ mod tls;
 pub(crate) use answer::HttpAnswer;
 pub(crate) use client::{HttpClient, is_unsent, wait};
 pub(crate) use encode::{decoded, encoded, encoded_path, pairs};
+pub(crate) use later::LaterAnswer;
 pub(crate) use request::{HttpRequest, HttpVerb};
 pub(crate) use settings::HttpSettings;

@@ -10,7 +10,7 @@ use crate::data::write::context::{RowOrder, WriteContext};
 use crate::data::write::locations::FileLocations;
 use crate::data::write::writer::DataWriter;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::commit::{CommitOptions, now_ms};
+use crate::format::commit::CommitOptions;
 use crate::format::request::{ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::table_format::{Behaviour, TableFormat};
 use crate::format::task::{CommitMessage, DataFile, FileContent, FileFormat, Partition};
@@ -20,6 +20,7 @@ use crate::store::location::{absolute, join};
 use crate::store::{self, Store};
 use crate::types::Schema;
 use crate::types::schema_json::{schema_from_json, schema_to_json};
+use crate::types::temporal::now_ms;
 
 pub(super) static TOY: TableFormat = TableFormat {
     id: "toy",

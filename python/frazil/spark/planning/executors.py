@@ -147,6 +147,13 @@ def parts_for_executors(spark: SparkSession, scan: Scan, planning: Planning) -> 
                 hint="Write planning='driver', or leave it out",
             )
         return None
+    if scan._core.is_planned_by_server:
+        if planning == "executors":
+            raise UnsupportedError(
+                "the catalog's server plans scans of this table, so executors can't",
+                hint="Write planning='driver', or leave it out",
+            )
+        return None
     if planning == "auto":
         planning = _MODES.get(scan._table.properties.get(_MODE, "").lower(), "auto")
     if planning == "driver":

@@ -91,9 +91,10 @@ impl Importer {
     /// Reads the footer of a file, and required columns whose nulls the footer does not count.
     ///
     /// # Errors
-    /// `InvalidInput` if its columns or values do not fit the table's; if it has none of them, or those of another
-    /// table; if a required one is null; if it stores ids of rows; if its rows are of several partitions;
-    /// `CorruptTable` if it is not an intact Parquet file; the store's errors.
+    /// - `InvalidInput`: its columns or values do not fit the table. Or it has no column of the table, or columns of
+    ///   another table. Or a required column is null, it stores row ids, or its rows belong to several partitions.
+    /// - `CorruptTable`: it is not an intact Parquet file.
+    /// - The store's errors.
     pub(crate) fn import(&self, path: &str) -> Result<ImportedFile> {
         self.read(path).with("path", path)
     }

@@ -61,7 +61,7 @@ pub(crate) fn has_lineage(field: &Field) -> Error {
     Error::invalid("the file stores row ids of another table, or of rows that this table had before")
         .with("column", &field.name)
         .hint(
-            "Its rows would have the ids of others, now or when the table is upgraded to version 3: append() them, or write \
-             the file again without the columns _row_id and _last_updated_sequence_number",
+            "Its rows would get ids of other rows. append() them, or write the file without the columns _row_id and \
+             _last_updated_sequence_number",
         )
 }

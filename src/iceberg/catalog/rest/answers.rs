@@ -1,10 +1,12 @@
 //! Answers of a server as JSON.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use crate::error::{Error, Result};
+use super::snapshots::Snapshots;
+use crate::error::{Error, Result, is_secret_option};
 use crate::format::catalog::TableLabels;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::metadata_json::metadata_from_json;
@@ -48,15 +50,17 @@ pub(super) struct SigningConfig {
 #[derive(Clone)]
 pub(super) struct DescribedTable {
     pub(super) metadata_location: Option<String>,
-    pub(super) metadata: TableMetadata,
+    pub(super) metadata: Arc<TableMetadata>,
     pub(super) config: BTreeMap<String, String>,
     pub(super) credentials: Vec<PrefixConfig>,
     /// How requests for signatures are made.
     pub(super) signing: SigningConfig,
     /// The mark of this version, to ask later whether it changed.
     pub(super) etag: Option<String>,
-    /// Labels of the table and its columns.
+    /// Labels of the table and its columns, and members that are not known here.
     pub(super) labels: TableLabels,
+    /// The snapshots that the metadata has.
+    pub(super) snapshots: Snapshots,
 }
 
 impl DescribedTable {
@@ -71,13 +75,13 @@ impl DescribedTable {
     /// `CorruptTable` for an answer without metadata, or with wrong members; errors of [`metadata_from_json`].
     pub(super) fn of(answer: &HttpAnswer) -> Result<DescribedTable> {
         let mut m = members(answer)?;
-        let metadata = metadata_from_json(m.required("metadata")?)?;
+        let metadata = Arc::new(metadata_from_json(m.required("metadata")?)?);
         let mut credentials = Vec::new();
         for json in m.list("storage-credentials")?.unwrap_or_default() {
             let mut m = OwnedMembers::of(json, "an entry of 'storage-credentials'")?;
             credentials.push(PrefixConfig { prefix: m.required_string("prefix")?, config: m.texts("config")? });
         }
-        Ok(DescribedTable {
+        let described = DescribedTable {
             metadata_location: m.string("metadata-location")?.filter(|location| !location.is_empty()),
             metadata,
             config: m.texts("config")?,
@@ -85,7 +89,14 @@ impl DescribedTable {
             signing: m.take("remote-signing-config").map(signing).unwrap_or_default(),
             etag: answer.header("etag").map(str::to_owned),
             labels: m.take("labels").map(labels).unwrap_or_default(),
-        })
+            snapshots: Snapshots::All,
+        };
+        let others = m.rest().into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| {
+            let shown = public_member(&name, &value);
+            (name, shown)
+        });
+        let others = others.collect();
+        Ok(DescribedTable { labels: TableLabels { others, ..described.labels }, ..described })
     }
 }
 
@@ -100,6 +111,18 @@ fn signing(json: Json) -> SigningConfig {
     SigningConfig { properties: texts.collect(), headers: headers.collect() }
 }
 
+/// A member of an answer as it may be shown. Values under the names of secrets are hidden.
+fn public_member(name: &str, value: &Json) -> Json {
+    match value {
+        Json::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), public_member(name, value))).collect()
+        }
+        Json::Array(items) => items.iter().map(|item| public_member(name, item)).collect(),
+        Json::String(_) | Json::Number(_) if is_secret_option(name) => Json::from("***"),
+        plain => plain.clone(),
+    }
+}
+
 /// Reads labels. Members of another form are left out, because nothing depends on them.
 fn labels(json: Json) -> TableLabels {
     let texts = |json: Option<&Json>| -> BTreeMap<String, String> {
@@ -110,5 +133,5 @@ fn labels(json: Json) -> TableLabels {
         let id = i32::try_from(field.get("field-id")?.as_i64()?).ok()?;
         Some((id, texts(field.get("labels"))))
     });
-    TableLabels { table: texts(json.get("object-labels")), columns: columns.collect() }
+    TableLabels { table: texts(json.get("object-labels")), columns: columns.collect(), others: BTreeMap::new() }
 }

@@ -9,6 +9,7 @@ use crate::store::http::HttpSettings;
 use crate::store::http::auth::{
     Authorizer, AwsKeys, AwsSignatures, BasicLogin, EntraTokens, GoogleTokens, OAuth2Settings, OAuth2Tokens,
 };
+use crate::types::options::truth;
 
 /// Properties that decide about the proof, by their beginnings.
 const DECIDING: [&str; 13] = [
@@ -46,12 +47,8 @@ impl<'a> Given<'a> {
     }
 
     fn flag(self, key: &str, default: bool) -> Result<bool> {
-        match self.text(key).map(str::to_ascii_lowercase).as_deref() {
-            None => Ok(default),
-            Some("true" | "1" | "yes") => Ok(true),
-            Some("false" | "0" | "no") => Ok(false),
-            Some(_) => Err(Error::invalid(format!("the property {key} must be true or false"))),
-        }
+        let Some(value) = self.text(key) else { return Ok(default) };
+        truth(value).ok_or_else(|| Error::invalid(format!("the property {key} must be true or false")))
     }
 }
 

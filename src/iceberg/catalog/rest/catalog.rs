@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::commit::RestPointer;
+use super::endpoints::Endpoint;
 use super::session::{RestSession, SharedSession};
 use super::tables::LoadedTable;
 use crate::error::{Error, Result, ResultExt};
@@ -106,7 +107,8 @@ impl TableCatalog for RestCatalog {
     fn load(&self, ident: &TableIdent) -> Result<OpenedTable> {
         let known = self.session.remembered(ident);
         let etag = known.as_ref().and_then(|known| known.etag.as_deref());
-        let table = match (self.session.server()?.load_table(ident, etag)?, known) {
+        let server = self.session.server()?;
+        let table = match (server.load_with(ident, etag, server.snapshots)?, known) {
             (LoadedTable::Table(table), _) => {
                 let table = Arc::from(table);
                 self.session.remember(ident, &table);
@@ -117,7 +119,7 @@ impl TableCatalog for RestCatalog {
                 return Err(Error::internal("a version that nobody remembers is unchanged"));
             }
         };
-        RestPointer::opened(&self.session, ident, table.as_ref().clone())
+        RestPointer::opened(&self.session, ident, &table)
     }
 
     fn versions(&self, ident: &TableIdent, _: &Arc<dyn Store>) -> Result<Arc<dyn MetadataPointer>> {
@@ -126,12 +128,23 @@ impl TableCatalog for RestCatalog {
 
     fn create(&self, ident: &TableIdent, commit: MetadataCommit, location: Option<&str>) -> Result<OpenedTable> {
         let table = self.session.server()?.create_table(ident, &commit, location)?;
-        RestPointer::opened(&self.session, ident, table)
+        RestPointer::opened(&self.session, ident, &table)
     }
 
-    fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<OpenedTable> {
-        let table = self.session.server()?.register_table(ident, metadata_location)?;
-        RestPointer::opened(&self.session, ident, table)
+    fn stage(&self, ident: &TableIdent, commit: MetadataCommit, location: Option<&str>) -> Result<OpenedTable> {
+        let server = self.session.server()?;
+        server.check(Endpoint::CommitTable).with("table", ident)?;
+        let table = server.stage_table(ident, &commit, location)?;
+        RestPointer::opened(&self.session, ident, &table)
+    }
+
+    fn register(&self, ident: &TableIdent, metadata_location: &str, overwrite: bool) -> Result<OpenedTable> {
+        let table = self.session.server()?.register_table(ident, metadata_location, overwrite)?;
+        RestPointer::opened(&self.session, ident, &table)
+    }
+
+    fn unregister(&self, ident: &TableIdent) -> Result<String> {
+        self.session.server()?.unregister_table(ident)
     }
 
     fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {

@@ -3,6 +3,7 @@
 //! A commit is one request. Without a clear answer, the newest version is looked at: it shows the commit's snapshot, or
 //! the outcome stays unknown. Nothing is deleted then.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,12 +11,16 @@ use serde_json::Value as Json;
 
 use super::answers::DescribedTable;
 use super::credentials::table_options;
-use super::effects::{Seen, added_snapshots, has_effects, seen};
+use super::effects::{Seen, has_effects, seen};
 use super::endpoints::Endpoint;
 use super::errors::ServerError;
 use super::names::RouteTarget;
+use super::planning::RestPlanner;
+use super::planning::mode::PlanningMode;
+use super::reports::send::{send, takes_reports};
 use super::server::RestServer;
 use super::session::{RestSession, SharedSession};
+use super::snapshots::Snapshots;
 use super::tables::{LoadedTable, ident_json};
 use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
@@ -24,7 +29,9 @@ use crate::format::ident::TableIdent;
 use crate::iceberg::catalog::interface::OpenedTable;
 use crate::iceberg::catalog::metadata_files::FoundMetadata;
 use crate::iceberg::catalog::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
+use crate::iceberg::catalog::reports::MetricsReport;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::plan::served::planner::ScanPlanner;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::parallel::lock_in_any_process;
 use crate::store::http::wait;
@@ -33,12 +40,43 @@ use crate::store::open_store;
 /// The longest pause that a server can ask for before the next attempt.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// The version that was loaded last.
+/// A version that was loaded.
 #[derive(Clone, Debug)]
 struct KeptVersion {
     etag: Option<String>,
     version: TableVersion,
+}
+
+impl KeptVersion {
+    fn location(&self) -> String {
+        self.version.metadata.location.clone()
+    }
+}
+
+/// What was loaded last.
+#[derive(Debug, Default)]
+struct Kept {
+    /// The version with all snapshots.
+    whole: Option<KeptVersion>,
+    /// The version with those of branches and tags. No commit starts from it.
+    of_refs: Option<KeptVersion>,
     labels: TableLabels,
+    /// What the server says about the table.
+    config: Arc<BTreeMap<String, String>>,
+}
+
+impl Kept {
+    /// A version, with all snapshots or not.
+    fn any(&self) -> Option<&KeptVersion> {
+        self.whole.as_ref().or(self.of_refs.as_ref())
+    }
+
+    fn slot(&mut self, snapshots: Snapshots) -> &mut Option<KeptVersion> {
+        match snapshots {
+            Snapshots::All => &mut self.whole,
+            Snapshots::OfRefs => &mut self.of_refs,
+        }
+    }
 }
 
 /// A table of a REST catalog.
@@ -46,42 +84,62 @@ struct KeptVersion {
 pub(super) struct RestPointer {
     session: SharedSession,
     ident: TableIdent,
-    kept: Mutex<Option<KeptVersion>>,
+    kept: Mutex<Kept>,
 }
 
 impl RestPointer {
     /// The pointer to a table. Nothing is requested yet.
     pub(super) fn new(session: SharedSession, ident: &TableIdent) -> RestPointer {
-        RestPointer { session, ident: ident.clone(), kept: Mutex::new(None) }
+        RestPointer { session, ident: ident.clone(), kept: Mutex::default() }
     }
 
     /// The table that a server described, with the store of its files.
     ///
     /// # Errors
     /// As [`table_options`] and [`open_store`].
-    pub(super) fn opened(session: &SharedSession, ident: &TableIdent, table: DescribedTable) -> Result<OpenedTable> {
-        let options = table_options(session, ident, &table).with("table", ident)?;
+    pub(super) fn opened(session: &SharedSession, ident: &TableIdent, table: &DescribedTable) -> Result<OpenedTable> {
+        let options = table_options(session, ident, table).with("table", ident)?;
         let store = open_store(&table.metadata.location, options.as_map()).with("table", ident)?;
         let pointer = RestPointer::new(session.clone(), ident);
         let TableVersion { metadata, found } = pointer.keep(table);
         Ok(OpenedTable { store, metadata, found, versions: Arc::new(pointer) })
     }
 
-    /// Remembers a version, to ask later whether it changed.
-    fn keep(&self, table: DescribedTable) -> TableVersion {
-        let DescribedTable { metadata_location, metadata, etag, labels, .. } = table;
-        let found = FoundMetadata { metadata_location: metadata_location.unwrap_or_default(), version: None };
-        let version = TableVersion { metadata, found };
+    /// Remembers a version that was loaded, with its labels.
+    fn keep(&self, table: &DescribedTable) -> TableVersion {
         if let Some(mut kept) = lock_in_any_process(&self.kept) {
-            // The answer to a commit has no labels.
-            let known = kept.take().map(|before| before.labels).filter(|_| labels == TableLabels::default());
-            *kept = Some(KeptVersion { etag, version: version.clone(), labels: known.unwrap_or(labels) });
+            kept.labels = table.labels.clone();
+            kept.config = Arc::new(table.config.clone());
+        }
+        self.keep_version(table)
+    }
+
+    /// Remembers a version, to ask later whether it changed. The answer to a commit has neither labels nor a
+    /// configuration.
+    fn keep_version(&self, table: &DescribedTable) -> TableVersion {
+        let metadata_location = table.metadata_location.clone().unwrap_or_default();
+        let found = FoundMetadata { metadata_location, version: None };
+        let version = TableVersion { metadata: table.metadata.clone(), found };
+        if let Some(mut kept) = lock_in_any_process(&self.kept) {
+            *kept.slot(table.snapshots) = Some(KeptVersion { etag: table.etag.clone(), version: version.clone() });
         }
         version
     }
 
-    fn kept(&self) -> Option<KeptVersion> {
-        lock_in_any_process(&self.kept).and_then(|kept| kept.clone())
+    fn kept(&self, snapshots: Snapshots) -> Option<KeptVersion> {
+        lock_in_any_process(&self.kept).and_then(|mut kept| kept.slot(snapshots).clone())
+    }
+
+    /// The newest version with these snapshots.
+    fn newest(&self, snapshots: Snapshots) -> Result<TableVersion> {
+        let server = self.session.server()?;
+        let kept = self.kept(snapshots);
+        let etag = kept.as_ref().and_then(|kept| kept.etag.as_deref());
+        match (server.load_with(&self.ident, etag, snapshots)?, kept) {
+            (LoadedTable::Table(table), _) => Ok(self.keep(&table)),
+            (LoadedTable::Unchanged, Some(kept)) => Ok(kept.version),
+            (LoadedTable::Unchanged, None) => Err(Error::internal("a version that nobody remembers is unchanged")),
+        }
     }
 
     /// Sends a commit. Returns the new version or what became of it.
@@ -92,7 +150,7 @@ impl RestPointer {
         let request = server.request(endpoint, RouteTarget::Table(&self.ident), &[])?.json(&body);
         Ok(match server.change("commit to the table", endpoint, &request) {
             ChangeVerdict::Done(answer) => match server.parsed(endpoint, &request, || DescribedTable::of(&answer)) {
-                Ok(table) => Sent::Committed(Box::new(self.keep(table))),
+                Ok(table) => Sent::Committed(Box::new(self.keep_version(&table))),
                 // The server says that it succeeded, but not with which result.
                 Err(e) => Sent::Open(Box::new(ChangeVerdict::Unknown(e))),
             },
@@ -111,7 +169,7 @@ enum Sent {
 
 /// Why a commit is refused before it is sent.
 pub(super) fn check_sendable(server: &RestServer, commit: &MetadataCommit) -> Result<()> {
-    match added_snapshots(commit).count() > 1 && server.takes_one_snapshot() {
+    match commit.added_snapshots().count() > 1 && server.takes_one_snapshot() {
         true => Err(one_snapshot(commit)),
         false => Ok(()),
     }
@@ -128,25 +186,26 @@ pub(super) fn body_of(ident: &TableIdent, commit: &MetadataCommit) -> Json {
 fn is_about_snapshots(said: &ServerError, commit: &MetadataCommit) -> bool {
     let message = said.message.to_ascii_lowercase();
     let counts = ["one snapshot", "single snapshot", "multiple snapshots", "more than one snapshot", "1 snapshot"];
-    added_snapshots(commit).count() > 1 && counts.iter().any(|text| message.contains(text))
+    commit.added_snapshots().count() > 1 && counts.iter().any(|text| message.contains(text))
 }
 
 fn one_snapshot(commit: &MetadataCommit) -> Error {
-    let count = added_snapshots(commit).count();
+    let count = commit.added_snapshots().count();
     Error::unsupported(format!("the catalog's server takes one new snapshot in a commit, and this commit has {count}"))
         .hint("Commit the changes one after another")
 }
 
 impl MetadataPointer for RestPointer {
     fn load(&self) -> Result<TableVersion> {
-        let server = self.session.server()?;
-        let kept = self.kept();
-        let etag = kept.as_ref().and_then(|kept| kept.etag.as_deref());
-        match (server.load_table(&self.ident, etag)?, kept) {
-            (LoadedTable::Table(table), _) => Ok(self.keep(*table)),
-            (LoadedTable::Unchanged, Some(kept)) => Ok(kept.version),
-            (LoadedTable::Unchanged, None) => Err(Error::internal("a version that nobody remembers is unchanged")),
-        }
+        self.newest(Snapshots::All)
+    }
+
+    fn load_as_opened(&self) -> Result<TableVersion> {
+        self.newest(self.session.server()?.snapshots)
+    }
+
+    fn opens_with_all_snapshots(&self) -> bool {
+        self.kept(Snapshots::OfRefs).is_none()
     }
 
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
@@ -156,7 +215,12 @@ impl MetadataPointer for RestPointer {
             Ok(Sent::Open(verdict)) => *verdict,
             Err(e) => return Publication::Refused(named(e)),
         };
-        let looked = || Ok(vec![seen(&self.load()?.metadata, &base.metadata, commit)]);
+        let looked = || match self.load() {
+            Ok(newest) => Ok(vec![seen(&newest.metadata, &base.metadata, commit)]),
+            // The commit was to create the table.
+            Err(e) if commit.creates() && e.kind() == ErrorKind::NotFound => Ok(vec![Seen::NotYet]),
+            Err(e) => Err(e),
+        };
         match unsettled(&self.session, verdict, &[commit], looked) {
             Publication::Committed(()) => Publication::Unknown(named(Error::internal("a commit without a version"))),
             Publication::Refused(e) => Publication::Refused(named(e)),
@@ -166,7 +230,7 @@ impl MetadataPointer for RestPointer {
 
     /// The caller has loaded the newest version just before.
     fn was_published(&self, base: &TableVersion, commit: &MetadataCommit) -> bool {
-        let Some(kept) = self.kept() else { return false };
+        let Some(kept) = self.kept(Snapshots::All) else { return false };
         let is_newer = kept.version.found.metadata_location != base.found.metadata_location
             || kept.version.metadata != base.metadata;
         is_newer && has_effects(&kept.version.metadata, commit)
@@ -185,7 +249,32 @@ impl MetadataPointer for RestPointer {
     }
 
     fn labels(&self) -> TableLabels {
-        self.kept().map(|kept| kept.labels).unwrap_or_default()
+        lock_in_any_process(&self.kept).map(|kept| kept.labels.clone()).unwrap_or_default()
+    }
+
+    fn planner(&self) -> Result<Option<Arc<dyn ScanPlanner>>> {
+        let server = self.session.server()?;
+        // A pointer from another process has not seen the server's configuration of the table.
+        if server.has(Endpoint::PlanScan) && lock_in_any_process(&self.kept).is_some_and(|kept| kept.any().is_none()) {
+            self.load_as_opened()?;
+        }
+        let known =
+            lock_in_any_process(&self.kept).and_then(|kept| Some((kept.config.clone(), kept.any()?.location())));
+        let (config, location) = known.unwrap_or_default();
+        if PlanningMode::of_table(&config, &server.properties).with("table", &self.ident)? == PlanningMode::Client {
+            return Ok(None);
+        }
+        server.check(Endpoint::PlanScan).with("table", &self.ident)?;
+        let (session, ident) = (self.session.clone(), self.ident.clone());
+        Ok(Some(Arc::new(RestPlanner { session, ident, location, config })))
+    }
+
+    fn takes_reports(&self) -> bool {
+        takes_reports(&self.session)
+    }
+
+    fn report(&self, report: &MetricsReport) {
+        send(&self.session, &self.ident, report);
     }
 
     fn takes_one_snapshot(&self) -> bool {

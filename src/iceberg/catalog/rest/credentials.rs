@@ -37,9 +37,9 @@ const DEFAULT_SIGNED_AT: &str = "v1/aws/s3/sign";
 
 /// Credentials that come with another load of the table.
 #[derive(Debug)]
-struct Reloaded {
-    session: SharedSession,
-    ident: TableIdent,
+pub(super) struct Reloaded {
+    pub(super) session: SharedSession,
+    pub(super) ident: TableIdent,
 }
 
 impl CredentialSource for Reloaded {

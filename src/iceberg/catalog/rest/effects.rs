@@ -7,16 +7,8 @@ use crate::iceberg::spec::metadata::TableMetadata;
 
 /// Whether `newest` has all effects of a commit that was built on another version.
 pub(super) fn has_effects(newest: &TableMetadata, commit: &MetadataCommit) -> bool {
-    let added: Vec<i64> = added_snapshots(commit).collect();
+    let added: Vec<i64> = commit.added_snapshots().collect();
     !commit.updates.is_empty() && commit.updates.iter().all(|update| has_effect(newest, commit, &added, update))
-}
-
-/// The snapshots that a commit adds.
-pub(super) fn added_snapshots(commit: &MetadataCommit) -> impl Iterator<Item = i64> + '_ {
-    commit.updates.iter().filter_map(|update| match update {
-        MetadataUpdate::AddSnapshot(snapshot) => Some(snapshot.id),
-        _ => None,
-    })
 }
 
 /// Whether a version has a snapshot, or its current snapshot follows it. Some servers show the current one only.
@@ -104,7 +96,7 @@ pub(super) fn seen(newest: &TableMetadata, base: &TableMetadata, commit: &Metada
             Some(head) if newest.ancestors(head).iter().any(|s| Some(s.id) == id || s.parent_id == id) => {
                 out = Seen::Overtaken;
             }
-            _ if added_snapshots(commit).next().is_none() => {}
+            _ if commit.added_snapshots().next().is_none() => {}
             _ => return Seen::Hidden,
         }
     }

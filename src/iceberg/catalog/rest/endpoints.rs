@@ -23,6 +23,7 @@ pub(super) enum Endpoint {
     CommitTransaction,
     DropTable,
     RegisterTable,
+    UnregisterTable,
     RenameTable,
     ListViews,
     CreateView,
@@ -32,6 +33,11 @@ pub(super) enum Endpoint {
     DropView,
     RenameView,
     RegisterView,
+    PlanScan,
+    FetchPlan,
+    CancelPlan,
+    FetchTasks,
+    ReportMetrics,
 }
 
 const NAMESPACES: &str = "/v1/{prefix}/namespaces";
@@ -40,10 +46,11 @@ const TABLES: &str = "/v1/{prefix}/namespaces/{namespace}/tables";
 const VIEWS: &str = "/v1/{prefix}/namespaces/{namespace}/views";
 const VIEW: &str = "/v1/{prefix}/namespaces/{namespace}/views/{view}";
 const TABLE: &str = "/v1/{prefix}/namespaces/{namespace}/tables/{table}";
+const PLAN: &str = "/v1/{prefix}/namespaces/{namespace}/tables/{table}/plan/{plan-id}";
 
 impl Endpoint {
     /// All endpoints that are known here.
-    const ALL: [Endpoint; 24] = [
+    const ALL: [Endpoint; 30] = [
         Endpoint::ListNamespaces,
         Endpoint::CreateNamespace,
         Endpoint::LoadNamespace,
@@ -59,6 +66,7 @@ impl Endpoint {
         Endpoint::CommitTransaction,
         Endpoint::DropTable,
         Endpoint::RegisterTable,
+        Endpoint::UnregisterTable,
         Endpoint::RenameTable,
         Endpoint::ListViews,
         Endpoint::CreateView,
@@ -68,6 +76,11 @@ impl Endpoint {
         Endpoint::DropView,
         Endpoint::RenameView,
         Endpoint::RegisterView,
+        Endpoint::PlanScan,
+        Endpoint::FetchPlan,
+        Endpoint::CancelPlan,
+        Endpoint::FetchTasks,
+        Endpoint::ReportMetrics,
     ];
 
     /// The verb and the path, as servers list them.
@@ -90,6 +103,7 @@ impl Endpoint {
             E::CommitTransaction => (Post, "/v1/{prefix}/transactions/commit"),
             E::DropTable => (Delete, TABLE),
             E::RegisterTable => (Post, "/v1/{prefix}/namespaces/{namespace}/register"),
+            E::UnregisterTable => (Post, "/v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister"),
             E::RenameTable => (Post, "/v1/{prefix}/tables/rename"),
             E::ListViews => (Get, VIEWS),
             E::CreateView => (Post, VIEWS),
@@ -99,6 +113,11 @@ impl Endpoint {
             E::DropView => (Delete, VIEW),
             E::RenameView => (Post, "/v1/{prefix}/views/rename"),
             E::RegisterView => (Post, "/v1/{prefix}/namespaces/{namespace}/register-view"),
+            E::PlanScan => (Post, "/v1/{prefix}/namespaces/{namespace}/tables/{table}/plan"),
+            E::FetchPlan => (Get, PLAN),
+            E::CancelPlan => (Delete, PLAN),
+            E::FetchTasks => (Post, "/v1/{prefix}/namespaces/{namespace}/tables/{table}/tasks"),
+            E::ReportMetrics => (Post, "/v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics"),
         }
     }
 
@@ -112,7 +131,9 @@ impl Endpoint {
     fn is_default(self, has_views: bool) -> bool {
         use Endpoint as E;
         match self {
-            E::NamespaceExists | E::TableExists | E::ViewExists | E::RegisterView | E::LoadCredentials => false,
+            E::NamespaceExists | E::TableExists | E::ViewExists | E::RegisterView => false,
+            E::LoadCredentials | E::UnregisterTable => false,
+            E::PlanScan | E::FetchPlan | E::CancelPlan | E::FetchTasks => false,
             E::ListViews | E::CreateView | E::LoadView | E::ReplaceView | E::DropView | E::RenameView => has_views,
             _ => true,
         }

@@ -18,8 +18,12 @@
 //! - `names`: names of namespaces and tables in URLs
 //! - `namespaces`: requests about namespaces
 //! - `pages`: lists that come in pages
+//! - `planning`: scans that the server plans
+//! - `reports`: reports of scans and commits for the server
+//! - `registration`: requests that add a table by its metadata file, or take it out of the catalog
 //! - `server`: a server that has told its configuration, and requests to it
 //! - `session`: the connection of a catalog, which begins at the first use
+//! - `snapshots`: which snapshots a load of a table asks for
 //! - `tables`: requests about tables
 //! - `verdict`: what became of a change
 //! - `views`: requests about views
@@ -36,8 +40,12 @@ mod joint_commit;
 mod names;
 mod namespaces;
 mod pages;
+mod planning;
+mod registration;
+mod reports;
 mod server;
 mod session;
+mod snapshots;
 mod tables;
 mod verdict;
 mod views;

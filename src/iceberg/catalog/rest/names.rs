@@ -17,6 +17,8 @@ pub(super) enum RouteTarget<'a> {
     Table(&'a TableIdent),
     /// A view.
     View(&'a TableIdent),
+    /// A plan of a table's scan, by its name.
+    Plan(&'a TableIdent, &'a str),
 }
 
 /// The separator that a server names, in its encoded form. Some servers name it without encoding it.
@@ -42,6 +44,9 @@ impl RouteTarget<'_> {
         match self {
             RouteTarget::Catalog => path,
             RouteTarget::Namespace(levels) => path.replace("{namespace}", &joined(levels, separator)),
+            RouteTarget::Plan(ident, plan_id) => {
+                RouteTarget::Table(ident).path(&path, prefix, separator).replace("{plan-id}", &encoded(plan_id))
+            }
             RouteTarget::Table(ident) | RouteTarget::View(ident) => path
                 .replace("{namespace}", &joined(&ident.namespace, separator))
                 .replace("{table}", &encoded(&ident.name))

@@ -8,11 +8,12 @@ use super::answers::members;
 use super::endpoints::{Endpoint, Endpoints, has_views};
 use super::errors::ServerError;
 use super::names::{RouteTarget, separator};
+use super::snapshots::Snapshots;
 use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::store::StoreOptions;
 use crate::store::credentials::RemoteRenewal;
-use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, encoded_path, is_unsent, pairs};
+use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, LaterAnswer, encoded_path, is_unsent, pairs};
 use crate::types::json_members::OwnedMembers;
 
 /// The prefix of properties that are headers of every request.
@@ -85,6 +86,8 @@ pub(super) struct RestServer {
     headers: Vec<(String, String)>,
     delegation: String,
     one_snapshot: AtomicBool,
+    /// The snapshots that opening a table asks for.
+    pub(super) snapshots: Snapshots,
     /// The catalog's properties, with those of the server.
     pub(super) properties: BTreeMap<String, String>,
     /// The options of the tables' stores, without those of a single table.
@@ -105,6 +108,7 @@ impl RestServer {
         config: &ServerConfig,
         properties: BTreeMap<String, String>,
         storage: StoreOptions,
+        snapshots: Snapshots,
     ) -> RestServer {
         let text = |key: &str| properties.get(key).map(String::as_str).filter(|v| !v.is_empty());
         let prefix = text("prefix").map(|prefix| encoded_path(prefix.trim_matches('/')));
@@ -128,6 +132,7 @@ impl RestServer {
             headers,
             delegation,
             one_snapshot: AtomicBool::new(text(ONE_SNAPSHOT).is_some_and(|v| v.eq_ignore_ascii_case("true"))),
+            snapshots,
             properties,
             storage,
         }
@@ -233,6 +238,16 @@ impl RestServer {
             true => Ok(answer),
             false => Err(self.refusal(doing, endpoint, request, &ServerError::of(&answer))),
         }
+    }
+
+    /// Sends a request whose answer matters to nobody.
+    pub(super) fn send_later(&self, request: HttpRequest) -> LaterAnswer {
+        self.client.send_later(request)
+    }
+
+    /// A text of the server without secrets.
+    pub(super) fn public(&self, text: String) -> String {
+        self.client.public(text)
     }
 
     /// Whether something exists, by an answer without a body.

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::answers::{DescribedTable, looks_like_html};
 use super::authorization;
 use super::errors::ServerError;
+use super::planning::mode::{PlanningMode, time_limit};
 use super::server::{RestServer, ServerConfig, config_request, headers};
+use super::snapshots::Snapshots;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::parallel::lock_in_any_process;
@@ -69,7 +71,10 @@ impl RestSession {
         let uri = uri_of(given)?;
         // Typing errors are reported before the first request.
         StoreOptions::of_catalog(given)?;
+        Snapshots::of_properties(given)?;
         authorization::authorizer(given, &uri, &http_settings(given)?)?;
+        PlanningMode::of(given)?;
+        time_limit(given)?;
         let (name, given) = (name.to_owned(), given.clone());
         let id = uuid::Uuid::new_v4().to_string();
         Ok(RestSession { id, name, given, headers, uri, server: OnceLock::new(), loaded: Mutex::default() })
@@ -151,7 +156,8 @@ impl RestSession {
             }
         };
         let storage = config.storage(&self.given)?;
-        Ok(RestServer::new(client, uri, &config, properties, storage))
+        let snapshots = Snapshots::of_properties(&properties)?;
+        Ok(RestServer::new(client, uri, &config, properties, storage, snapshots))
     }
 }
 

@@ -6,6 +6,7 @@ use super::answers::DescribedTable;
 use super::endpoints::Endpoint;
 use super::names::RouteTarget;
 use super::server::RestServer;
+use super::snapshots::Snapshots;
 use super::verdict::{ChangeVerdict, unknown};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::TableIdent;
@@ -30,14 +31,19 @@ pub(super) fn ident_json(ident: &TableIdent) -> Json {
 }
 
 impl RestServer {
-    /// Loads a table, unless `etag` is the mark of its newest version.
+    /// Loads a table, unless `etag` is the mark of its newest version. A mark belongs to a load of the same snapshots.
     ///
     /// # Errors
     /// `NotFound`; as [`RestServer::read`].
-    pub(super) fn load_table(&self, ident: &TableIdent, etag: Option<&str>) -> Result<LoadedTable> {
+    pub(super) fn load_with(
+        &self,
+        ident: &TableIdent,
+        etag: Option<&str>,
+        snapshots: Snapshots,
+    ) -> Result<LoadedTable> {
         let endpoint = Endpoint::LoadTable;
-        let mut request =
-            self.with_delegation(self.request(endpoint, RouteTarget::Table(ident), &[("snapshots", "all")])?);
+        let request = self.request(endpoint, RouteTarget::Table(ident), &[snapshots.query()])?;
+        let mut request = self.with_delegation(request);
         if let Some(etag) = etag {
             request = request.header("If-None-Match", etag);
         }
@@ -46,7 +52,15 @@ impl RestServer {
             return Ok(LoadedTable::Unchanged);
         }
         let table = self.parsed(endpoint, &request, || DescribedTable::of(&answer)).with("table", ident)?;
-        Ok(LoadedTable::Table(Box::new(table)))
+        Ok(LoadedTable::Table(Box::new(DescribedTable { snapshots, ..table })))
+    }
+
+    /// Loads a table with all its snapshots, unless `etag` is the mark of its newest version.
+    ///
+    /// # Errors
+    /// As [`RestServer::load_with`].
+    pub(super) fn load_table(&self, ident: &TableIdent, etag: Option<&str>) -> Result<LoadedTable> {
+        self.load_with(ident, etag, Snapshots::All)
     }
 
     /// Whether a table exists.
@@ -57,7 +71,7 @@ impl RestServer {
         let (endpoint, query) = match self.has(Endpoint::TableExists) {
             true => (Endpoint::TableExists, vec![]),
             // The fewest snapshots are enough.
-            false => (Endpoint::LoadTable, vec![("snapshots", "refs")]),
+            false => (Endpoint::LoadTable, vec![Snapshots::OfRefs.query()]),
         };
         let request = self.request(endpoint, RouteTarget::Table(ident), &query)?;
         self.exists("look for the table", endpoint, &request).with("table", ident)
@@ -73,24 +87,62 @@ impl RestServer {
         commit: &MetadataCommit,
         location: Option<&str>,
     ) -> Result<DescribedTable> {
-        match self.send_table(ident, &commit.next, location)? {
+        let verdict = self.sent_table(ident, &commit.next, location, false)?;
+        self.created(ident, commit, verdict).with("table", ident)
+    }
+
+    /// Asks for the first version of a table without creating it.
+    ///
+    /// # Errors
+    /// `AlreadyExists`; `NotFound` without the namespace; the server's refusal; errors of the connection.
+    pub(super) fn stage_table(
+        &self,
+        ident: &TableIdent,
+        commit: &MetadataCommit,
+        location: Option<&str>,
+    ) -> Result<DescribedTable> {
+        let staged = match self.sent_table(ident, &commit.next, location, true)? {
+            ChangeVerdict::Done(answer) => DescribedTable::of(&answer),
+            ChangeVerdict::Unknown(e) => Err(Error::store("the catalog's server did not prepare the new table")
+                .because(e)
+                .hint("Nothing was created. Try again")),
+            ChangeVerdict::InTheWay(e) | ChangeVerdict::Refused(_, e) | ChangeVerdict::Later(e, _) => Err(e),
+        };
+        staged.with("table", ident)
+    }
+
+    /// Sends a new table, at the location that the server wants.
+    fn sent_table(
+        &self,
+        ident: &TableIdent,
+        table: &TableMetadata,
+        location: Option<&str>,
+        staged: bool,
+    ) -> Result<ChangeVerdict> {
+        match self.send_table(ident, table, location, staged)? {
             ChangeVerdict::Refused(said, e) if says_location(&said.message) => match location {
                 Some(_) => Err(e.hint("The server decides where tables are: leave out location=")),
                 // The server wants to be told a location.
                 None => match self.namespace_properties(&ident.namespace)?.get("location") {
                     Some(folder) => {
                         let location = join(folder.trim_end_matches('/'), &ident.name);
-                        self.created(ident, commit, self.send_table(ident, &commit.next, Some(&location))?)
+                        self.send_table(ident, table, Some(&location), staged)
                     }
                     None => Err(e.hint("Give the table a location=, or the namespace a property location")),
                 },
             },
-            verdict => self.created(ident, commit, verdict),
+            verdict => Ok(verdict),
         }
         .with("table", ident)
     }
 
-    fn send_table(&self, ident: &TableIdent, table: &TableMetadata, location: Option<&str>) -> Result<ChangeVerdict> {
+    fn send_table(
+        &self,
+        ident: &TableIdent,
+        table: &TableMetadata,
+        location: Option<&str>,
+        staged: bool,
+    ) -> Result<ChangeVerdict> {
         let endpoint = Endpoint::CreateTable;
         let mut properties = table.properties.clone();
         properties.insert("format-version".to_owned(), table.format_version.to_string());
@@ -99,7 +151,7 @@ impl RestServer {
             "schema": schema_to_json(table.schema()?),
             "partition-spec": spec_to_json(table.spec()?),
             "write-order": sort_order_to_json(table.sort_order()?),
-            "stage-create": false,
+            "stage-create": staged,
             "properties": properties,
         });
         if let Some(location) = location {
@@ -131,28 +183,6 @@ impl RestServer {
             Ok(LoadedTable::Table(table)) if is_like(&table.metadata, &commit.next) => Ok(*table),
             Ok(_) => Err(unknown(lost)),
             Err(e) => Err(unknown(lost.with("looked", e.message()))),
-        }
-    }
-
-    /// Registers a table by its metadata file.
-    ///
-    /// # Errors
-    /// `AlreadyExists`; `NotFound`; `CommitStateUnknown`; the server's refusal.
-    pub(super) fn register_table(&self, ident: &TableIdent, metadata_location: &str) -> Result<DescribedTable> {
-        let endpoint = Endpoint::RegisterTable;
-        let body = json!({"name": ident.name, "metadata-location": metadata_location});
-        let request = self.request(endpoint, RouteTarget::Namespace(&ident.namespace), &[])?;
-        let request = self.with_delegation(request).json(&body);
-        let mut found = None;
-        let answered = self.change("register the table", endpoint, &request).settled(|| {
-            if let LoadedTable::Table(table) = self.load_table(ident, None)? {
-                found = Some(*table).filter(|t| t.metadata_location.as_deref() == Some(metadata_location));
-            }
-            Ok(found.is_some())
-        });
-        match answered.with("table", ident)? {
-            Some(answer) => self.parsed(endpoint, &request, || DescribedTable::of(&answer)).with("table", ident),
-            None => found.ok_or_else(|| Error::internal("a registration without a result")),
         }
     }
 

@@ -14,13 +14,13 @@ use super::server::RestServer;
 use super::tables::ident_json;
 use super::verdict::ChangeVerdict;
 use crate::error::{Error, Result, ResultExt};
-use crate::format::commit::now_ms;
 use crate::format::ident::TableIdent;
 use crate::format::view::{NewView, ViewInfo, ViewText};
 use crate::iceberg::spec::schema::assign_fresh_ids;
 use crate::store::http::HttpAnswer;
 use crate::types::json_members::OwnedMembers;
 use crate::types::schema_json::{schema_from_json, schema_to_json};
+use crate::types::temporal::now_ms;
 
 /// The id of what the same request added last.
 const LAST_ADDED: i64 = -1;

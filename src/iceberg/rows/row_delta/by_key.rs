@@ -40,6 +40,7 @@ pub(crate) fn by_key(view: &View, rows: RowReader, on: &[String], insert: bool, 
     DeleteForm::of_version(view.table.format_version())?;
     let keys = KeyColumns::new(view.table.schema(), on)?;
     keys.check_deletable()?;
+    view.check_deletes_by_key()?;
     let specs = DeleteSpecs::reached(view, &keys.flat().fields)?;
     let mut writers = Writers::new(view, &keys, &specs, insert, task)?;
     let empty = RecordBatch::new_empty(rows.schema());
@@ -77,15 +78,15 @@ impl DeleteSpecs {
             let mut sources = spec.fields.iter().filter(|f| f.transform != Transform::Void);
             sources.find(|f| !keys.iter().any(|key| key.id == f.source_id)).map(|f| f.name.clone())
         };
-        let untold = specs.iter().find_map(|spec| tells(spec));
-        if untold.is_none() && !specs.iter().any(|spec| spec.is_unpartitioned()) {
+        let missing = specs.iter().find_map(|spec| tells(spec));
+        if missing.is_none() && !specs.iter().any(|spec| spec.is_unpartitioned()) {
             return Ok(DeleteSpecs { written: specs, only: Some(ids) });
         }
         let whole = metadata.partition_specs.iter().filter(|spec| spec.is_unpartitioned());
-        match (whole.min_by_key(|spec| spec.fields.len()), untold) {
+        match (whole.min_by_key(|spec| spec.fields.len()), missing) {
             (Some(spec), _) => Ok(DeleteSpecs { written: vec![spec.clone()], only: None }),
-            (None, untold) => Err(Error::invalid("the key does not determine the partition of its rows")
-                .with("partition field", untold.unwrap_or_default())
+            (None, missing) => Err(Error::invalid("the key does not determine the partition of its rows")
+                .with("partition field", missing.unwrap_or_default())
                 .hint("Add the columns that the table is partitioned by to on=[...], or use delete() or upsert()")),
         }
     }

@@ -13,7 +13,8 @@ use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
 
-fn no(what: &str, hint: &str) -> Error {
+/// An `Unsupported` error with its hint.
+pub(crate) fn refused(what: &str, hint: &str) -> Error {
     Error::unsupported(what).hint(hint)
 }
 
@@ -24,7 +25,7 @@ fn no(what: &str, hint: &str) -> Error {
 pub(crate) fn check_deletable(schema: &TableSchema) -> Result<()> {
     let options = schema.options();
     if let Some(key) = ignores_deletes(&options)? {
-        return Err(no(
+        return Err(refused(
             &format!("the table ignores deletes because of its option '{key}'"),
             "Whole partitions can be deleted, or overwritten",
         ));
@@ -35,15 +36,15 @@ pub(crate) fn check_deletable(schema: &TableSchema) -> Result<()> {
         MergeEngine::PartialUpdate if removes("partial-update.remove-record-on-delete")? => Ok(()),
         MergeEngine::PartialUpdate if options.get("partial-update.remove-record-on-sequence-group").is_some() => Ok(()),
         MergeEngine::Aggregation if removes("aggregation.remove-record-on-delete")? => Ok(()),
-        MergeEngine::PartialUpdate => Err(no(
+        MergeEngine::PartialUpdate => Err(refused(
             "rows of tables with 'merge-engine' = 'partial-update' can't be deleted",
             "A table created with 'partial-update.remove-record-on-delete' = 'true' supports deletes",
         )),
-        MergeEngine::Aggregation => Err(no(
+        MergeEngine::Aggregation => Err(refused(
             "rows of tables with 'merge-engine' = 'aggregation' can't be deleted",
             "A table created with 'aggregation.remove-record-on-delete' = 'true' supports deletes",
         )),
-        MergeEngine::FirstRow => Err(no(
+        MergeEngine::FirstRow => Err(refused(
             "rows of tables with 'merge-engine' = 'first-row' can't be deleted: the first row of a key stays",
             "Whole partitions can be deleted, or overwritten",
         )),
@@ -82,8 +83,8 @@ impl DeleteOrder {
         let null_at = |at: &usize| rows.column(*at).logical_nulls();
         let each = self.each.iter().find(|at| null_at(at).is_some_and(|nulls| nulls.null_count() > 0));
         let nulls: Vec<_> = self.one.iter().map(null_at).collect();
-        let is_untold = |row: usize| nulls.iter().all(|n| n.as_ref().is_some_and(|n| n.is_null(row)));
-        let one = self.one.first().filter(|_| (0..rows.num_rows()).any(is_untold));
+        let lacks_columns = |row: usize| nulls.iter().all(|n| n.as_ref().is_some_and(|n| n.is_null(row)));
+        let one = self.one.first().filter(|_| (0..rows.num_rows()).any(lacks_columns));
         match each.or(one) {
             None => Ok(()),
             Some(at) => Err(no_order(rows.schema().field(*at).name())),

@@ -134,7 +134,7 @@ impl KeyPlaces {
         for split in read {
             let Some((partition, values)) = split.partition else { continue };
             let number = self.number(&partition, || values);
-            let known = self.known.get_mut(number).ok_or_else(gone)?;
+            let known = self.known.get_mut(number).ok_or_else(missing)?;
             *known.counts.entry(split.bucket).or_default() += split.keys.len() as i64;
             self.places.extend(split.keys.into_iter().map(|key| (key, (number, split.bucket))));
         }
@@ -203,7 +203,7 @@ impl KeyPlaces {
             Some(_) if self.elsewhere == Elsewhere::IsLeftOut => {}
             Some((there, bucket)) => {
                 out.push(KeyOutput { row, partition: Some(there), kind: DELETE, bucket });
-                let known = self.known.get_mut(there).ok_or_else(gone)?;
+                let known = self.known.get_mut(there).ok_or_else(missing)?;
                 *known.counts.entry(bucket).or_default() -= 1;
                 self.moved.insert((key.to_vec(), known.row.clone()));
                 let bucket = self.new_place(key, partition)?;
@@ -219,7 +219,7 @@ impl KeyPlaces {
     }
 
     fn new_place(&mut self, key: &[u8], partition: usize) -> Result<i32> {
-        let counts = &mut self.known.get_mut(partition).ok_or_else(gone)?.counts;
+        let counts = &mut self.known.get_mut(partition).ok_or_else(missing)?.counts;
         let open = counts.iter().find(|(_, count)| **count < self.target_rows).map(|(bucket, _)| *bucket);
         let new = || (0..).find(|bucket| !counts.contains_key(bucket)).unwrap_or(0);
         let bucket = open.unwrap_or_else(new);
@@ -237,9 +237,9 @@ impl KeyPlaces {
         others.sort_unstable();
         others.dedup();
         for (i, column) in self.partition_columns.iter().enumerate().filter(|_| !others.is_empty()) {
-            let Some(target) = columns.get_mut(*column) else { return Err(gone()) };
+            let Some(target) = columns.get_mut(*column) else { return Err(missing()) };
             let value = |number: &usize| self.known.get(*number).and_then(|known| known.values.get(i));
-            let values = others.iter().map(value).collect::<Option<Vec<_>>>().ok_or_else(gone)?;
+            let values = others.iter().map(value).collect::<Option<Vec<_>>>().ok_or_else(missing)?;
             let arrays: Vec<&dyn Array> = [&*target].into_iter().chain(values).map(|a| a.as_ref()).collect();
             let source = |(row, o): (usize, &KeyOutput)| match o.partition.map(|number| others.binary_search(&number)) {
                 Some(Ok(found)) => (found + 1, 0),
@@ -256,7 +256,7 @@ impl KeyPlaces {
     }
 }
 
-fn gone() -> Error {
+fn missing() -> Error {
     Error::internal("a partition is unknown")
 }
 

@@ -7,10 +7,9 @@ use serde_json::Value as Json;
 
 use super::super::super::http::auth::{Authorizer, AwsKeys, AwsSignatures};
 use super::super::super::http::{HttpClient, HttpRequest, HttpSettings, HttpVerb, pairs};
-use super::super::lent::now_ms;
 use super::keys::{AwsRole, Keys, SignOn};
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::temporal::parse_timestamp;
+use crate::types::temporal::{now_ms, parse_timestamp};
 
 /// The version of the service's interface.
 const VERSION: &str = "2011-06-15";

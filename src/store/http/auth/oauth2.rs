@@ -7,8 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::alphabet::URL_SAFE;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
 use super::super::client::HttpClient;
@@ -19,15 +22,13 @@ use super::traits::{AUTHORIZATION, Authorizer};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::store::runtime::PerProcess;
+use crate::types::temporal::now;
 
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 
 /// A token is renewed this long before it expires, or a tenth of its life if that is shorter.
 const EARLY: Duration = Duration::from_secs(300);
-
-/// How often a waiting thread looks whether another one has got the token.
-const POLL: Duration = Duration::from_millis(5);
 
 /// How tokens are asked for.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -208,41 +209,22 @@ fn locked(kept: &Mutex<Option<OAuth2Token>>) -> Result<MutexGuard<'_, Option<OAu
             Err(TryLockError::Poisoned(slot)) => return Ok(slot.into_inner()),
             Err(TryLockError::WouldBlock) => parallel::check_cancelled()?,
         }
-        std::thread::sleep(POLL);
+        std::thread::sleep(parallel::POLL_INTERVAL);
     }
 }
+
+/// Base64 with the alphabet of URLs (RFC 4648, section 5), with or without padding.
+const BASE64_URL: GeneralPurpose = GeneralPurpose::new(
+    &URL_SAFE,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// How long a JSON web token lives from now on, if it says so (RFC 7519, `exp`).
 fn life_of_jwt(token: &str) -> Option<Duration> {
-    let bytes = from_base64_url(token.split('.').nth(1)?)?;
+    let bytes = BASE64_URL.decode(token.split('.').nth(1)?).ok()?;
     let claims: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
     let end = Duration::try_from_secs_f64(claims.get("exp")?.as_f64()?).ok()?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    Some(end.saturating_sub(now))
-}
-
-/// The bytes of Base64 with the alphabet of URLs, with or without padding.
-fn from_base64_url(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut word, mut bits) = (0u32, 0);
-    for byte in text.trim_end_matches('=').bytes() {
-        let digit = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'-' => 62,
-            b'_' => 63,
-            _ => return None,
-        };
-        word = word << 6 | u32::from(digit);
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            out.push((word >> bits) as u8);
-            word &= (1 << bits) - 1;
-        }
-    }
-    Some(out)
+    Some(end.saturating_sub(now()))
 }
 
 fn bearer(token: &str) -> Vec<(String, String)> {

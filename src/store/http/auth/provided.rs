@@ -23,6 +23,10 @@ impl Authorizer for ProvidedHeaders {
         (self.0)()
     }
 
+    fn is_of_caller(&self) -> bool {
+        true
+    }
+
     /// The provider may have a new token now.
     fn renew(&self, refused: &[(String, String)]) -> Result<bool> {
         Ok((self.0)()? != refused)

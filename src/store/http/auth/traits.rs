@@ -19,6 +19,11 @@ pub(crate) trait Authorizer: Send + Sync + std::fmt::Debug {
         Ok(false)
     }
 
+    /// Whether only the thread of the caller may ask, because the proof comes from the user's code.
+    fn is_of_caller(&self) -> bool {
+        false
+    }
+
     /// Texts that no error may show.
     fn secrets(&self) -> Vec<String> {
         Vec::new()

@@ -1,0 +1,67 @@
+//! The options of the store of a plan's files.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use super::super::credentials::Reloaded;
+use super::super::endpoints::Endpoint;
+use super::super::names::RouteTarget;
+use super::super::session::SharedSession;
+use crate::error::{Result, ResultExt};
+use crate::format::ident::TableIdent;
+use crate::parallel::lock_in_any_process;
+use crate::store::credentials::{
+    CredentialSource, EXECUTORS_MAY_RENEW, EndpointSource, Lending, LentCredentials, PrefixConfig, forget, lend,
+};
+
+/// The number of plans whose credentials this process renews.
+const MOST_RENEWED: usize = 100;
+
+/// The names of their sources, oldest first.
+static RENEWED: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
+
+/// The options of the store of a plan's files. The plan's credentials come before what the server says about the table
+/// (`config`), and that before the catalog's properties.
+///
+/// # Errors
+/// As [`super::super::session::RestSession::server`].
+pub(super) fn plan_options(
+    session: &SharedSession,
+    ident: &TableIdent,
+    location: &str,
+    config: &BTreeMap<String, String>,
+    plan_id: Option<&str>,
+    prefixes: Vec<PrefixConfig>,
+) -> Result<BTreeMap<String, String>> {
+    let server = session.server()?;
+    let unnamed = || uuid::Uuid::new_v4().to_string();
+    let name = format!("{} {ident} {}", session.id, plan_id.map_or_else(unnamed, str::to_owned));
+    let may_renew = session.given.get(EXECUTORS_MAY_RENEW).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let query: Vec<(&str, &str)> = plan_id.map(|id| ("planId", id)).into_iter().collect();
+    let (source, elsewhere): (Arc<dyn CredentialSource>, _) = match server.has(Endpoint::LoadCredentials) {
+        true => {
+            let request = server.request(Endpoint::LoadCredentials, RouteTarget::Table(ident), &query);
+            let url = request.with("table", ident)?.url;
+            let (client, headers) = server.connection();
+            let source = EndpointSource::new(client, url.clone(), headers);
+            (Arc::new(source), server.elsewhere(url, may_renew)?)
+        }
+        false => (Arc::new(Reloaded { session: session.clone(), ident: ident.clone() }), None),
+    };
+    remember(&name);
+    let lent = LentCredentials { config: config.clone(), prefixes };
+    let options = lend(server.storage.clone(), location, Lending { name, lent, source, elsewhere });
+    Ok(options.as_map().clone())
+}
+
+/// Keeps the number of sources bounded. Files of older plans are read with the credentials that they have.
+fn remember(name: &str) {
+    let Some(mut renewed) = lock_in_any_process(&RENEWED) else { return };
+    renewed.retain(|known| known != name);
+    renewed.push_back(name.to_owned());
+    while renewed.len() > MOST_RENEWED {
+        if let Some(oldest) = renewed.pop_front() {
+            forget(&oldest);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What the server is asked.
+
+use serde_json::{Value as Json, json};
+
+use crate::expr::json::predicate_to_json;
+use crate::expr::{BoundLeaf, BoundPredicate, Op};
+use crate::iceberg::plan::served::planner::{ServedFiles, ServedScan};
+use crate::types::metadata_columns::is_metadata;
+use crate::types::{PrimitiveType, Transform, Value};
+
+/// The body of a request for a plan.
+pub(super) fn body(scan: &ServedScan) -> Json {
+    let mut out = json!({"case-sensitive": true, "use-snapshot-schema": scan.is_of_snapshot_schema});
+    match scan.files {
+        ServedFiles::Version(id) => out["snapshot-id"] = json!(id),
+        ServedFiles::Appended { since, until } => {
+            out["start-snapshot-id"] = json!(since);
+            out["end-snapshot-id"] = json!(until);
+        }
+    }
+    let filter = sendable(&scan.filter);
+    if filter != BoundPredicate::True {
+        out["filter"] = predicate_to_json(&filter);
+    }
+    if !scan.select.is_empty() {
+        out["select"] = json!(scan.select);
+    }
+    if !scan.metrics.is_empty() {
+        out["stats-fields"] = json!(scan.metrics);
+    }
+    // With a filter, the server does not know how many rows pass.
+    if let Some(rows) = scan.min_rows.filter(|_| *scan.filter == BoundPredicate::True) {
+        out["min-rows-requested"] = json!(rows);
+    }
+    out
+}
+
+/// A filter that every server understands, and that keeps all rows that `filter` keeps. Readers check the whole filter.
+fn sendable(filter: &BoundPredicate) -> BoundPredicate {
+    match filter {
+        BoundPredicate::True => BoundPredicate::True,
+        BoundPredicate::False => BoundPredicate::False,
+        BoundPredicate::And(parts) => BoundPredicate::all(parts.iter().map(sendable)),
+        BoundPredicate::Or(parts) => BoundPredicate::any(parts.iter().map(sendable)),
+        BoundPredicate::Leaf(leaf) if is_sendable(leaf) => with_nans(leaf),
+        BoundPredicate::Leaf(_) => BoundPredicate::True,
+    }
+}
+
+/// Whether a server understands a comparison in the same way. It has no metadata columns. Java takes the transform of a
+/// column for the column itself where the table is partitioned by the column.
+fn is_sendable(leaf: &BoundLeaf) -> bool {
+    let term = &leaf.term;
+    let Some(source) = term.source_primitive().filter(|_| !is_metadata(term.field_id)) else { return false };
+    let is_column = term.transform == Transform::Identity;
+    // Java orders uuids in another way.
+    let is_uuid = *source == PrimitiveType::Uuid && !leaf.values.is_empty();
+    is_column && !is_uuid && leaf.values.iter().all(is_same_everywhere)
+}
+
+/// Whether a literal means the same for a server. Java reads no bytes and no NaN from JSON. For it, the two zeros differ.
+fn is_same_everywhere(value: &Value) -> bool {
+    match value {
+        Value::Bytes(_) => false,
+        Value::Float(v) => v.is_finite() && *v != 0.0,
+        Value::Double(v) => v.is_finite() && *v != 0.0,
+        _ => true,
+    }
+}
+
+/// A comparison that also keeps NaN if it is greater than all numbers here. For a server it is no number.
+fn with_nans(leaf: &BoundLeaf) -> BoundPredicate {
+    let own = BoundPredicate::Leaf(leaf.clone());
+    let is_float = leaf.term.source_primitive().is_some_and(PrimitiveType::is_float);
+    match leaf.op {
+        Op::Gt | Op::GtEq if is_float => {
+            let nan = BoundLeaf { term: leaf.term.clone(), op: Op::IsNan, values: Vec::new() };
+            BoundPredicate::any([own, BoundPredicate::Leaf(nan)])
+        }
+        _ => own,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::expr::{bind, parse};
+    use crate::types::metadata_columns::{FILE, metadata_column};
+    use crate::types::{Field, Schema};
+
+    fn sent(filter: &str) -> Json {
+        let field = |id, name: &str, ty: PrimitiveType| Field::new(id, name, false, ty);
+        let mut fields = vec![
+            field(1, "id", PrimitiveType::Long),
+            field(2, "score", PrimitiveType::Double),
+            field(3, "raw", PrimitiveType::Binary),
+            field(4, "key", PrimitiveType::Uuid),
+            field(5, "ts", PrimitiveType::Timestamp),
+        ];
+        fields.extend(metadata_column(FILE));
+        let schema = Schema::new(0, fields, Vec::new());
+        let filter = bind(&parse(filter).unwrap(), &schema, true).unwrap();
+        body(&ServedScan {
+            files: ServedFiles::Version(7),
+            filter: Arc::new(filter),
+            is_of_snapshot_schema: false,
+            select: vec!["id".to_owned()],
+            metrics: Vec::new(),
+            min_rows: Some(3),
+        })
+    }
+
+    #[test]
+    fn a_request_has_what_the_server_understands() {
+        let all = json!({"case-sensitive": true, "use-snapshot-schema": false, "snapshot-id": 7, "select": ["id"],
+            "min-rows-requested": 3});
+        assert_eq!(sent("true"), all);
+        let filter = |text: &str| sent(text).get("filter").cloned();
+        let id = json!({"type": "gt", "term": "id", "value": 5});
+        assert_eq!(filter("id > 5"), Some(id.clone()));
+        assert_eq!(sent("id > 5").get("min-rows-requested"), None);
+        // What the server can't decide is left out, and rows are checked here.
+        assert_eq!(filter("id > 5 and _file = 'a'"), Some(id.clone()));
+        assert_eq!(filter("id > 5 and raw = x'00' and score > 'NaN' and score = 0"), Some(id));
+        assert_eq!(filter("id > 5 or _file = 'a'"), None);
+        assert_eq!(filter("key = 'f79c3e09-677c-4bbd-a479-3f349cb785e7'"), None);
+        let null = json!({"type": "is-null", "term": "key"});
+        assert_eq!(filter("key is null"), Some(null));
+        let nan = json!({"type": "or", "left": {"type": "gt", "term": "score", "value": 1.5},
+            "right": {"type": "is-nan", "term": "score"}});
+        assert_eq!(filter("score > 1.5"), Some(nan));
+        assert_eq!(filter("day(ts) < '2024-05-01'"), None);
+        let before = json!({"type": "lt", "term": "ts", "value": "2024-05-01T00:00:00"});
+        assert_eq!(filter("ts < '2024-05-01T00:00:00'"), Some(before));
+    }
+}

@@ -1,0 +1,171 @@
+//! Scans that the catalog's server plans.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::error::Result;
+use crate::format::task::ReadContext;
+use crate::iceberg::catalog::reports::{MetricsReport, ScanReport};
+use crate::iceberg::plan::changes::{AnyPlan, ReportedPlan};
+use crate::iceberg::plan::input::PlanInput;
+use crate::iceberg::plan::planned::PlanCounters;
+use crate::iceberg::plan::served::plan::ServedPlan;
+use crate::iceberg::plan::served::planner::{ScanPlanner, ServedFiles, ServedPages, ServedScan};
+use crate::iceberg::scan::explain_files::{encode_manifests, encode_served};
+use crate::iceberg::scan::handle::IcebergScan;
+use crate::iceberg::scan::history::History;
+use crate::iceberg::scan::survivors::{Survivors, millis};
+use crate::rows::explanation::{Explained, FunnelStage};
+use crate::store::credentials::current_options;
+use crate::store::open_store;
+use crate::types::metadata_columns::{LINEAGE_COLUMNS, is_metadata};
+use crate::types::{FieldId, Schema, Type};
+
+/// A plan of the server that has begun.
+pub(crate) struct BegunPlan {
+    /// The scan that reads the plan's files.
+    pub(crate) scan: IcebergScan,
+    /// The name of the plan. Empty if the server gave none.
+    pub(crate) plan_id: String,
+    pub(crate) plan: ServedPlan,
+}
+
+impl IcebergScan {
+    /// Whether the catalog's server plans the scan.
+    ///
+    /// # Errors
+    /// Those of the pointer to the table's version.
+    pub(crate) fn is_served(&self) -> Result<bool> {
+        Ok(self.asked_planner()?.is_some())
+    }
+
+    /// Asks the server for a plan. `None` if the scan is planned here: the table is not planned by a server, or the
+    /// server can't plan such scans. `min_rows` is the number of rows that are enough.
+    ///
+    /// # Errors
+    /// Those of the pointer to the table's version; as [`ScanPlanner::plan`].
+    pub(crate) fn served(&self, column_metrics: bool, min_rows: Option<u64>) -> Result<Option<BegunPlan>> {
+        let Some((planner, files)) = self.asked_planner()? else { return Ok(None) };
+        let began = Instant::now();
+        let input = PlanInput { column_metrics, ..self.plan_input() };
+        let read = self.read_columns();
+        let select: Vec<String> = leaves(&input.schema, &read).into_iter().map(|(_, name)| name).collect();
+        let scan = ServedScan {
+            files,
+            filter: input.filter.clone(),
+            is_of_snapshot_schema: input.schema.id != input.metadata.current_schema_id,
+            metrics: if column_metrics { select.clone() } else { Vec::new() },
+            select,
+            min_rows,
+        };
+        let pages = planner.plan(&scan)?;
+        let plan_id = pages.plan_id().unwrap_or_default().to_owned();
+        let scan = self.reading(pages.as_ref())?;
+        Ok(Some(BegunPlan { scan, plan_id, plan: ServedPlan::new(pages, &input, began) }))
+    }
+
+    /// The server's planner for this scan, and the files that it is asked for.
+    fn asked_planner(&self) -> Result<Option<(Arc<dyn ScanPlanner>, ServedFiles)>> {
+        let Some(files) = self.served_files() else { return Ok(None) };
+        let planner = self.table().inner.versions.planner()?;
+        let is_planned = |planner: &Arc<dyn ScanPlanner>| match files {
+            ServedFiles::Version(_) => true,
+            ServedFiles::Appended { .. } => planner.plans_appends(),
+        };
+        Ok(planner.filter(is_planned).map(|planner| (planner, files)))
+    }
+
+    /// The files that a server would be asked for. `None` for scans that it can't plan: changes of rows, columns of the
+    /// rows' history (tasks have no sequence numbers), and plans for files that are written again.
+    fn served_files(&self) -> Option<ServedFiles> {
+        let until = self.snapshot_id()?;
+        let asked = self.read_columns();
+        if self.has_all_deletes() || asked.iter().any(|id| LINEAGE_COLUMNS.contains(id)) {
+            return None;
+        }
+        match self.history() {
+            History::None => Some(ServedFiles::Version(until)),
+            // Servers want both ends.
+            History::Appends(snapshots) => Some(ServedFiles::Appended { since: snapshots.first()?.parent_id?, until }),
+            History::Changes(_) => None,
+        }
+    }
+
+    /// The columns that reading needs, by id.
+    fn read_columns(&self) -> Vec<FieldId> {
+        let mut ids: Vec<FieldId> = self.projection().field_ids().collect();
+        ids.extend(self.bound_filter().field_ids());
+        ids
+    }
+
+    /// A plan of this process, whose end is reported to the catalog if it wants to know.
+    pub(crate) fn reported(&self, plan: AnyPlan) -> AnyPlan {
+        let versions = &self.table().inner.versions;
+        let (History::None, Some(snapshot_id), true) = (self.history(), self.snapshot_id(), versions.takes_reports())
+        else {
+            return plan;
+        };
+        let schema = self.context().schema.clone();
+        let (columns, schema_id) = (leaves(&schema, &self.read_columns()), schema.id);
+        let (filter, versions) = (self.bound_filter().clone(), versions.clone());
+        let at_end = move |counters: &PlanCounters| {
+            let counters = counters.clone();
+            let report = ScanReport { snapshot_id, schema_id, filter, columns, counters };
+            versions.report(&MetricsReport::Scan(Box::new(report)));
+        };
+        AnyPlan::Reported(Box::new(ReportedPlan::new(plan, Box::new(at_end))))
+    }
+
+    /// Explains a plan of the server: only its files are known, and what was left out of them here.
+    pub(crate) fn explain_served(&self, begun: BegunPlan, files: bool, began: Instant) -> Result<Explained> {
+        let input = self.plan_input();
+        let mut survivors = Survivors::new(AnyPlan::Served(Box::new(begun.plan)), &input, Vec::new());
+        let mut listed = Vec::new();
+        while survivors.next_batch()? {
+            if files {
+                listed.push(encode_served(&survivors.batch)?);
+            }
+        }
+        let counters = survivors.plan.counters().clone();
+        let mut explain = self.facts(&input, &[], &survivors, &counters);
+        explain.deletes.attached = explain.deletes.position + explain.deletes.equality + explain.deletes.vectors;
+        explain.stages = vec![FunnelStage {
+            name: "server plan",
+            unit: "data file",
+            considered: counters.files,
+            kept: counters.files_kept,
+            considered_bytes: counters.file_bytes,
+            kept_bytes: counters.bytes_kept,
+            reason: "partitions of files",
+            time_ms: counters.entries_ms,
+        }];
+        explain.server_plan = Some(begun.plan_id);
+        explain.time_ms = millis(began);
+        Ok(Explained { explain, manifests: encode_manifests(&[])?, files: files.then_some(listed) })
+    }
+
+    /// The scan that reads the files of a plan, with the plan's credentials.
+    fn reading(&self, pages: &dyn ServedPages) -> Result<IcebergScan> {
+        let Some(options) = pages.storage_options() else { return Ok(self.clone()) };
+        let place = self.table().location();
+        let store = open_store(place, options)?;
+        let storage_options = current_options(&store.options(), place);
+        let context = ReadContext { storage_options, ..self.context().as_ref().clone() };
+        Ok(self.with_store(store, context))
+    }
+}
+
+/// The columns without members among these, by id and full name. Metadata columns are left out.
+fn leaves(schema: &Schema, ids: &[FieldId]) -> Vec<(FieldId, String)> {
+    let leaf = |id: &FieldId| {
+        let path = schema.path(*id)?;
+        let is_leaf = matches!(path.last()?.ty, Type::Primitive(_));
+        let is_of_table = !is_metadata(path.first()?.id);
+        (is_leaf && is_of_table).then(|| (*id, path.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(".")))
+    };
+    let mut out: Vec<(FieldId, String)> = ids.iter().filter_map(leaf).collect();
+    let mut seen = HashSet::new();
+    out.retain(|(id, _)| seen.insert(*id));
+    out
+}
