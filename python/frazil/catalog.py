@@ -132,7 +132,7 @@ class CatalogTransaction:
     """
 
     def __init__(self, catalog: _core.Catalog) -> None:
-        self._core = _core.CatalogTransaction.begin(catalog)
+        self._core = catalog.transaction()
 
     def table(self, identifier: str, branch: str | None = None) -> Transaction:
         """Returns the changes of a table. Each call with the same name returns the same changes.
@@ -306,9 +306,7 @@ class Catalog:
             NotFoundError: The namespace does not exist.
             InvalidInputError: The schema, a partition field or a sort field is wrong.
         """
-        core, given = _new_table(
-            schema, partition_by, sort_by, properties, location, format, identifier_fields
-        )
+        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         return Table(self._core.create_table(identifier, core, **given))
 
     def create_table_transaction(
@@ -346,9 +344,7 @@ class Catalog:
             InvalidInputError: The schema, a partition field or a sort field is wrong.
             UnsupportedError: The catalog or the format can't do this.
         """
-        core, given = _new_table(
-            schema, partition_by, sort_by, properties, location, format, identifier_fields
-        )
+        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         begun = self._core.begin_table(identifier, core, **given)
         return Transaction._of(Table(begun.table()), begun)
 

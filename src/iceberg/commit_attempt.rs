@@ -8,11 +8,11 @@ use crate::iceberg::catalog::joint_publication::{JointPublisher, TableCommit};
 use crate::iceberg::catalog::metadata_pointer::{Publication, TableVersion};
 use crate::iceberg::catalog::reports::{CommitReport, MetricsReport};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
-use crate::iceberg::committing::{TableChanges, names, reload};
 use crate::iceberg::state::IcebergTable;
+use crate::iceberg::table_changes::{TableChanges, names, reload};
 use crate::parallel::pause;
 
-/// How often to look again at tables of which some have the commit.
+/// How often to look again if only some tables seem to have the commit.
 const LOOKS: u32 = 3;
 
 /// The pause before that.
@@ -220,7 +220,10 @@ impl CommitAttempt for ChangeAttempt<'_> {
             return Ok(true);
         }
         // Only a snapshot proves it. Another writer may have set the same property.
-        let some = made.iter().zip(commits).any(|(made, commit)| *made == Some(true) && commit.added_snapshots().next().is_some());
+        let some = made
+            .iter()
+            .zip(commits)
+            .any(|(made, commit)| *made == Some(true) && commit.added_snapshots().next().is_some());
         match some {
             true => Err(partly_made()
                 .with("made", names(self.tables, |at| made.get(at) == Some(&Some(true))))

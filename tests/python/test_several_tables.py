@@ -105,11 +105,16 @@ def test_one_table_named_twice_has_one_group_of_changes(catalog: fz.Catalog) -> 
 
 def test_an_exception_gives_all_up(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
     before = files(tmp_path)
-    with pytest.raises(ZeroDivisionError), catalog.transaction() as tx:
-        tx.table("db.a").append(one(1))
-        tx.table("db.b").delete("id = 0")
-        assert files(tmp_path) > before
-        raise ZeroDivisionError
+
+    def fail() -> None:
+        with catalog.transaction() as tx:
+            tx.table("db.a").append(one(1))
+            tx.table("db.b").delete("id = 0")
+            assert files(tmp_path) > before
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert rows(catalog) == ([0], [0])
     assert files(tmp_path) == before
     part = catalog.transaction().table("db.a")
@@ -138,10 +143,10 @@ def test_what_a_transaction_refuses(catalog: fz.Catalog) -> None:
     with pytest.raises(fz.UnsupportedError, match="pickled"), catalog.transaction() as tx:
         copy.copy(tx)
     for refused in (lambda part: part.commit(), lambda part: part.abort(), lambda part: part.__enter__()):
-        with pytest.raises(fz.InvalidInputError, match="over several tables"), catalog.transaction() as tx:
-            part = tx.table("db.a")
-            part.append(one(1))
+        part = (tx := catalog.transaction()).table("db.a").append(one(1))
+        with pytest.raises(fz.InvalidInputError, match="over several tables"):
             refused(part)
+        tx.abort()
     with catalog.transaction() as tx:
         with pytest.raises(fz.NotFoundError):
             tx.table("db.none")
@@ -358,10 +363,12 @@ def test_a_server_that_makes_half(server: RestServer, served: fz.Catalog, tmp_pa
 
     server.service.register.commit_all = half  # type: ignore[method-assign]
     before = files(tmp_path)
-    with pytest.raises(fz.CommitStateUnknownError) as raised, served.transaction() as tx:
-        tx.table("db.a").append(one(1))
-        tx.table("db.b").append(one(2))
-        written = files(tmp_path) - before
+    tx = served.transaction()
+    tx.table("db.a").append(one(1))
+    tx.table("db.b").append(one(2))
+    written = files(tmp_path) - before
+    with pytest.raises(fz.CommitStateUnknownError) as raised:
+        tx.commit()
     assert raised.value.context["tables"] == "db.a, db.b"
     assert written <= files(tmp_path)
     assert rows(served) == ([0, 1], [0])

@@ -15,7 +15,8 @@ pub mod table;
 
 pub use capabilities::{ScanCapability, TableCapability};
 pub use catalog::{
-    Catalog, Creations, JointTransaction, JointTransactions, NamespaceProperties, Registration, Renames, Views, other_format,
+    Catalog, Creations, JointTransaction, JointTransactions, NamespaceProperties, Registration, Renames, Views,
+    other_format,
 };
 pub use scan::{NativeReads, PartedPlans, PlanPart, Scan};
 pub use table::{
