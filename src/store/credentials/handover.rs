@@ -65,6 +65,9 @@ pub struct RemoteRenewal {
     pub properties: BTreeMap<String, String>,
 }
 
+/// Signers by the name of what they are made of.
+type SharedSigners = Arc<Mutex<HashMap<String, Arc<EndpointSigner>>>>;
+
 impl std::fmt::Debug for RemoteRenewal {
     /// Leaves out all that may be secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -164,7 +167,7 @@ impl RemoteRenewal {
 
     /// The signer of another process. All stores of the process share it, with its token.
     pub(super) fn signer(&self) -> Result<Arc<EndpointSigner>> {
-        static KNOWN: PerProcess<Arc<Mutex<HashMap<String, Arc<EndpointSigner>>>>> = PerProcess::new();
+        static KNOWN: PerProcess<SharedSigners> = PerProcess::new();
         let known = KNOWN.get(|| Ok(Arc::default()))?;
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         let name = format!("{} {:?}", self.name(), self.members);
