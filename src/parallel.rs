@@ -102,6 +102,11 @@ pub(crate) fn pause(time: Duration) -> Result<()> {
     }
 }
 
+/// Locks a value, also after a panic of another thread that held the lock.
+pub(crate) fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The longest wait for a lock. After that, its holder is assumed to be lost in a fork.
 const PATIENCE: Duration = Duration::from_secs(1);
 

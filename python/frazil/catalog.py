@@ -348,7 +348,7 @@ class Catalog:
         begun = self._core.begin_table(identifier, core, **given)
         return Transaction._of(Table(begun.table()), begun)
 
-    def drop_table(self, identifier: str, purge: bool = False) -> None:
+    def drop_table(self, identifier: str, purge: bool = False, outside_locations: Sequence[str] | None = None) -> None:
         """Removes a table. A file-system catalog deletes all files in its folder; other catalogs leave the files.
 
         Args:
@@ -356,11 +356,16 @@ class Catalog:
             purge: Delete every file that the table's metadata names, if it is in the table's location or in a folder
                 that its properties name. If the property `gc.enabled` is false, data files stay. In a file-system
                 catalog this concerns only those outside the table's folder.
+            outside_locations: With `purge`, folders outside of the table's own in which files are deleted too, such as
+                those of files that `add_files` made part of the table. Files that other tables use are lost to them.
+                A REST catalog's server decides about the files itself.
 
         Raises:
             NotFoundError: The table does not exist.
+            InvalidInputError: `outside_locations` is given without `purge`, or has a folder that is not absolute.
+            UnsupportedError: The catalog can't take `outside_locations` into account.
         """
-        self._core.drop_table(identifier, purge)
+        self._core.drop_table(identifier, purge, arguments.outside_folders(outside_locations))
 
     def register_table(
         self, identifier: str, metadata_location: str | os.PathLike[str], overwrite: bool = False
@@ -529,7 +534,7 @@ def catalog(
     type: str | None = None,
     headers: Headers | None = None,
     *,
-    credential_provider: CredentialProvider | None = None,
+    credential_provider: CredentialProvider | str | None = None,
     filesystem: Any | None = None,
     **properties: object,
 ) -> Catalog:
@@ -552,7 +557,8 @@ def catalog(
         headers: Called before each request to a REST server. It returns headers of the request, such as
             `{"Authorization": "Bearer …"}`. Other processes can't commit to tables of such a catalog.
         credential_provider: Called without arguments when credentials of the tables' store are needed, as for
-            `open_table`. Credentials that a REST server lends are not used then.
+            `open_table`. Credentials that a REST server lends are not used then. The property `credential-provider` is
+            its import path.
         filesystem: A file system of fsspec or pyarrow that has all files, as for `open_table`.
         **properties: The properties that the type needs, by PyIceberg's names: `warehouse=…`, `uri=…`, `**{"s3.region":
             …}`. A REST server wants `warehouse=` and a `token=` or `credential="id:secret"`, or other properties of
@@ -568,7 +574,7 @@ def catalog(
         ['db']
     """
     given = arguments.texts(
-        {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in properties.items() if v is not None}
+        {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in _flat(properties).items() if v is not None}
     )
     given.update(foreign.options(credential_provider, filesystem))
     if type is not None:
@@ -640,6 +646,12 @@ def _of_pyiceberg(given: Any, properties: Mapping[str, str]) -> Catalog:
 
 def _open(name: str, properties: dict[str, str], headers: Headers | None = None) -> Catalog:
     return Catalog(_core.Catalog.open(name, properties, headers), headers)
+
+
+def _flat(properties: Mapping[str, object]) -> dict[str, object]:
+    """The properties, with PyIceberg's nested ones (`auth={"type": …}`) by dotted names."""
+    nested = {k: v for k, v in properties.items() if isinstance(v, Mapping)}
+    return {k: v for k, v in properties.items() if k not in nested} | configuration.flat(nested)
 
 
 def _queries(sql: str | Mapping[str, str], dialect: str) -> list[tuple[str, str]]:

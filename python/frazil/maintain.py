@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import inspect
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -229,7 +228,7 @@ class Maintain:
             snapshot_ids=[] if snapshot_ids is None else list(snapshot_ids),
             dry_run=dry_run,
             keep_files=not delete_files,
-            outside_locations=_folders(outside_locations),
+            outside_locations=arguments.outside_folders(outside_locations),
         )
         self._table._core, done = self._table._core.maintain(action)
         return result(ExpiredSnapshots, done)
@@ -279,7 +278,7 @@ class Maintain:
             prefix_mismatch=prefix_mismatch,
             equal_schemes=arguments.texts(equal_schemes),
             equal_authorities=arguments.texts(equal_authorities),
-            outside_locations=_folders(outside_locations),
+            outside_locations=arguments.outside_folders(outside_locations),
         )
         if spark is None:
             self._table._core, done = self._table._core.maintain(Maintenance.RemoveOrphanFiles(options))
@@ -685,9 +684,3 @@ def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int
     if not isinstance(time, dt.datetime):
         raise InvalidInputError(f"{argument}= must be a datetime or an age as timedelta, not {arguments.shown(time)}")
     return arguments.milliseconds(time)
-
-
-def _folders(locations: Sequence[str] | None) -> list[str]:
-    if isinstance(locations, str):
-        raise InvalidInputError(f"outside_locations= takes a list of folders, not {arguments.shown(locations)}")
-    return [] if locations is None else [os.fspath(location) for location in locations]

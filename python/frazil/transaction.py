@@ -63,10 +63,10 @@ class DryRun(NamedTuple):
 class Transaction(RowChanges):
     """Changes that are committed together. The table's next version has all of them or none.
 
-    `Table.transaction` makes one, and `Catalog.create_table_transaction` one that creates its table. A context manager commits at the end of its block, unless the transaction was
-    committed before. If an exception leaves the block, all changes are given up. This also happens to a transaction
-    that is collected without a commit. Data files are written as soon as a change is added. Readers see nothing before
-    the commit.
+    `Table.transaction` makes one. `Catalog.create_table_transaction` makes one that creates its table. A context
+    manager commits at the end of its block, unless the transaction was committed before. If an exception leaves the
+    block, all changes are given up. This also happens to a transaction that is collected without a commit. Data
+    files are written as soon as a change is added. Readers see nothing before the commit.
     """
 
     def __init__(self, table: Table, branch: str | None = None) -> None:

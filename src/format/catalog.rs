@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value as Json;
-
 /// The definition of a new table; see `Catalog::create_table`.
 #[derive(Clone, Debug, Default)]
 pub struct NewTable {
@@ -20,12 +18,12 @@ pub struct NewTable {
 }
 
 /// Labels that a catalog attaches to a table and to its columns.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableLabels {
     /// Labels of the table, by name.
     pub table: BTreeMap<String, String>,
     /// Labels of columns, by field id.
     pub columns: BTreeMap<i32, BTreeMap<String, String>>,
-    /// Other members of the catalog's answer, which mean nothing here.
-    pub others: BTreeMap<String, Json>,
+    /// Other members of the catalog's answer, which mean nothing here, as JSON.
+    pub others: BTreeMap<String, String>,
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::format::catalog::NewTable;
+use crate::format::deletion::OutsideLocations;
 use crate::format::ident::TableIdent;
 use crate::format::register::TableRegister;
 use crate::format::table_format::TableFormat;
@@ -145,7 +146,7 @@ impl seam::Catalog for IcebergCatalog {
     }
 
     /// A file-system catalog always removes the files in the table's folder.
-    fn drop_table(&self, ident: &TableIdent, purge: bool) -> Result<()> {
+    fn drop_table(&self, ident: &TableIdent, purge: Option<&OutsideLocations>) -> Result<()> {
         self.tables.remove(ident, purge)
     }
 

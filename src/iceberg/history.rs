@@ -1,23 +1,14 @@
 //! All snapshots of a table that was opened with those of its branches and tags only.
 
 use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::format::request::{At, ScanRequest};
 use crate::iceberg::catalog::metadata_pointer::TableVersion;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::StatisticsFile;
-use crate::iceberg::state::{IcebergTable, check_same_table};
-
-/// Which snapshots the metadata of a handle has.
-#[derive(Debug)]
-pub(in crate::iceberg) enum History {
-    /// All that the table had at this version.
-    Whole,
-    /// Those of branches and tags. The same table with all snapshots is loaded once, when something needs them.
-    OfRefs(OnceLock<IcebergTable>),
-}
+use crate::iceberg::state::{IcebergTable, KnownSnapshots, check_same_table};
 
 impl IcebergTable {
     /// The same version with all its snapshots. Everything that looks for other snapshots than those of branches and
@@ -26,7 +17,7 @@ impl IcebergTable {
     /// # Errors
     /// Those of loading the table.
     pub(crate) fn whole(&self) -> Result<IcebergTable> {
-        let History::OfRefs(kept) = &self.inner.history else { return Ok(self.clone()) };
+        let KnownSnapshots::OfRefs(kept) = &self.inner.history else { return Ok(self.clone()) };
         if let Some(whole) = kept.get() {
             return Ok(whole.clone());
         }
@@ -46,7 +37,7 @@ impl IcebergTable {
     /// As [`IcebergTable::refresh`].
     pub(crate) fn refresh_as_opened(&self) -> Result<IcebergTable> {
         match &self.inner.history {
-            History::OfRefs(kept) if kept.get().is_none() => {
+            KnownSnapshots::OfRefs(kept) if kept.get().is_none() => {
                 let TableVersion { metadata, found } = self.inner.versions.load_as_opened()?;
                 check_same_table(&self.inner.metadata, &metadata, &self.inner.root)?;
                 self.at_refs(metadata, found)

@@ -98,7 +98,7 @@ fn each_operation_takes_few_requests() {
     );
     catalog.create_table(&ident("db.u"), &schema(), NewTable::default(), &ICEBERG).unwrap();
     assert_eq!(lines(), ["POST /v1/namespaces/db/tables"]);
-    catalog.drop_table(&ident("db.u"), false).unwrap();
+    catalog.drop_table(&ident("db.u"), None).unwrap();
     assert_eq!(lines(), ["DELETE /v1/namespaces/db/tables/u?purgeRequested=false"]);
     let json = table.to_json();
     assert!(json.contains("\"type\":\"rest\"") && lines().is_empty());
@@ -142,7 +142,7 @@ fn names_tables_and_namespaces() {
     catalog.tables.update_namespace_properties(&db, &[], &set).unwrap();
     assert_eq!(catalog.tables.namespace_properties(&db).unwrap(), set);
     let path = loaded(&catalog, "db.b").metadata_location().to_owned();
-    catalog.drop_table(&ident("db.b"), false).unwrap();
+    catalog.drop_table(&ident("db.b"), None).unwrap();
     let registered = catalog.tables.register(&ident("db.r"), &path, false).unwrap();
     assert_eq!(registered.found.metadata_location, path);
     catalog.create_namespace(&["empty".to_owned()], &BTreeMap::new()).unwrap();

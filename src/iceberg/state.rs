@@ -11,7 +11,6 @@ use crate::format::task::WrittenAt;
 use crate::iceberg::catalog::interface::OpenedTable;
 use crate::iceberg::catalog::metadata_files::{self, FoundMetadata};
 use crate::iceberg::catalog::metadata_pointer::{FolderPointer, MetadataPointer, TableVersion};
-use crate::iceberg::history::History;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::{self, Location, Store, location};
@@ -48,6 +47,15 @@ impl From<&Snapshot> for SnapshotInfo {
     }
 }
 
+/// Which snapshots the metadata of a handle has.
+#[derive(Debug)]
+pub(in crate::iceberg) enum KnownSnapshots {
+    /// All that the table had at this version.
+    Whole,
+    /// Those of branches and tags. The same table with all snapshots is loaded once, when something needs them.
+    OfRefs(OnceLock<IcebergTable>),
+}
+
 /// A table at one version of its metadata. Immutable; cheap to clone; shared by threads.
 #[derive(Clone, Debug)]
 pub struct IcebergTable {
@@ -70,7 +78,7 @@ pub(crate) struct IcebergTableInner {
     pub(crate) sort_order: Arc<SortOrder>,
     pub(in crate::iceberg) moved: bool,
     /// Which snapshots `metadata` has.
-    pub(in crate::iceberg) history: History,
+    pub(in crate::iceberg) history: KnownSnapshots,
 }
 
 impl IcebergTable {
@@ -105,7 +113,7 @@ impl IcebergTable {
         moved: bool,
     ) -> Result<IcebergTable> {
         let versions = Arc::new(FolderPointer::of(store.clone(), &found.metadata_location));
-        IcebergTable::build(store, versions, Arc::new(metadata), found, storage_options, moved, History::Whole)
+        IcebergTable::build(store, versions, Arc::new(metadata), found, storage_options, moved, KnownSnapshots::Whole)
     }
 
     /// A table as a catalog opened it.
@@ -113,15 +121,15 @@ impl IcebergTable {
         let OpenedTable { store, metadata, found, versions } = opened;
         let options = store.options();
         let history = match versions.opens_with_all_snapshots() {
-            true => History::Whole,
-            false => History::OfRefs(OnceLock::new()),
+            true => KnownSnapshots::Whole,
+            false => KnownSnapshots::OfRefs(OnceLock::new()),
         };
         IcebergTable::build(store, versions, metadata, found, options, false, history)
     }
 
     /// The same table at another version, whose metadata has all snapshots.
     pub(crate) fn at(&self, metadata: impl Into<Arc<TableMetadata>>, found: FoundMetadata) -> Result<IcebergTable> {
-        self.with_version(metadata.into(), found, History::Whole)
+        self.with_version(metadata.into(), found, KnownSnapshots::Whole)
     }
 
     /// The same table at another version, whose metadata may have only the snapshots of branches and tags.
@@ -130,14 +138,14 @@ impl IcebergTable {
         metadata: Arc<TableMetadata>,
         found: FoundMetadata,
     ) -> Result<IcebergTable> {
-        self.with_version(metadata, found, History::OfRefs(OnceLock::new()))
+        self.with_version(metadata, found, KnownSnapshots::OfRefs(OnceLock::new()))
     }
 
     fn with_version(
         &self,
         metadata: Arc<TableMetadata>,
         found: FoundMetadata,
-        history: History,
+        history: KnownSnapshots,
     ) -> Result<IcebergTable> {
         let IcebergTableInner { store, versions, storage_options, moved, .. } = self.inner.as_ref();
         let versions = versions.lasting().unwrap_or_else(|| versions.clone());
@@ -151,7 +159,7 @@ impl IcebergTable {
         found: FoundMetadata,
         storage_options: BTreeMap<String, String>,
         moved: bool,
-        history: History,
+        history: KnownSnapshots,
     ) -> Result<IcebergTable> {
         let root = versions.root(&metadata, &found);
         let location = if moved { Location::moved(&metadata.location, &root) } else { Location::recorded() };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::catalog::NewTable;
+use crate::format::deletion::OutsideLocations;
 use crate::format::ident::TableIdent;
 use crate::format::table_format::TableFormat;
 use crate::paimon::catalog::new_schema::first_schema;
@@ -173,8 +174,11 @@ impl seam::Catalog for PaimonCatalog {
     }
 
     /// Removes a table with all its files.
-    fn drop_table(&self, ident: &TableIdent, _purge: bool) -> Result<()> {
+    fn drop_table(&self, ident: &TableIdent, purge: Option<&OutsideLocations>) -> Result<()> {
         self.load(ident)?;
+        if purge.is_some_and(|outside| outside.iter().next().is_some()) {
+            return Err(PAIMON.lacks("outside_locations= of drop_table").with("table", ident));
+        }
         self.warehouse.drop_table(database(&ident.namespace)?, &ident.name)
     }
 

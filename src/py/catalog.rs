@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::call::run;
+use super::foreign::headers_of;
 use super::requests::register::PyRegister;
 use super::results::view::{PyView, new_view};
 use super::schema::PySchema;
@@ -13,30 +14,16 @@ use super::table::PyTable;
 use super::transaction::{PyCatalogTransaction, PyTransaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::catalog::NewTable;
+use crate::format::deletion::OutsideLocations;
 use crate::format::ident::{TableIdent, parse_namespace};
 use crate::format::table_format::TableFormat;
 use crate::rows::seam;
-use crate::store::http::auth::HeaderProvider;
 use crate::tables::catalog::{self, FORMATS};
 
 impl PyCatalog {
     fn views(&self, verb: &str) -> Result<&dyn seam::Views> {
         self.inner.required(verb, self.inner.views())
     }
-}
-
-/// Gives the headers that a Python callable returns.
-fn provider(callable: Py<PyAny>) -> HeaderProvider {
-    Arc::new(move || {
-        let called =
-            Python::attach(|py| -> PyResult<BTreeMap<String, String>> { callable.bind(py).call0()?.extract() });
-        let headers = called.map_err(|e| {
-            Error::denied("the callable for headers failed")
-                .because(e)
-                .hint("It must return a mapping from names to texts")
-        })?;
-        Ok(headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect())
-    })
 }
 
 /// The table format of an id.
@@ -61,7 +48,7 @@ impl PyCatalog {
         properties: BTreeMap<String, String>,
         headers: Option<Py<PyAny>>,
     ) -> PyResult<PyCatalog> {
-        let headers = headers.map(provider);
+        let headers = headers.map(headers_of);
         Ok(PyCatalog { inner: run(py, || catalog::open_with(name, properties, headers))? })
     }
 
@@ -192,8 +179,20 @@ impl PyCatalog {
         .into())
     }
 
-    fn drop_table(&self, py: Python<'_>, identifier: &str, purge: bool) -> PyResult<()> {
-        run(py, || self.inner.drop_table(&TableIdent::parse(identifier)?, purge))
+    fn drop_table(
+        &self,
+        py: Python<'_>,
+        identifier: &str,
+        purge: bool,
+        outside_locations: Vec<String>,
+    ) -> PyResult<()> {
+        run(py, || {
+            if !purge && !outside_locations.is_empty() {
+                return Err(Error::invalid("outside_locations= needs purge=True: otherwise no file is deleted"));
+            }
+            let outside = OutsideLocations::new(outside_locations)?;
+            self.inner.drop_table(&TableIdent::parse(identifier)?, purge.then_some(&outside))
+        })
     }
 
     fn register_table(

@@ -109,8 +109,8 @@ impl PyTable {
 
     /// Other members of the catalog's answer, as JSON.
     #[getter]
-    fn catalog_members(&self) -> String {
-        serde_json::Value::from_iter(self.inner.labels().others).to_string()
+    fn catalog_members(&self) -> BTreeMap<String, String> {
+        self.inner.labels().others
     }
 
     #[getter]

@@ -9,6 +9,7 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::limit::LimitStore;
 use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
+use reqwest::Url;
 
 use super::credentials::aws::{self, AwsAccess};
 use super::credentials::provider::{LentAwsKeys, LentAzureKey, LentGoogleToken, LentProvider};
@@ -302,23 +303,19 @@ fn web(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig
 /// # Errors
 /// `InvalidInput` for plain HTTP to another machine that is not allowed, and for an endpoint that is not a URL.
 fn allows_http(endpoint: &str, allowed: bool) -> Result<bool> {
-    if endpoint.starts_with("https://") {
-        return Ok(allowed);
-    }
-    let Some(rest) = endpoint.strip_prefix("http://") else {
+    let url = Url::parse(endpoint).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let Some(url) = url else {
         return Err(Error::invalid("the endpoint is not an HTTP URL").hint("Begin it with https:// or http://"));
     };
-    let authority = rest.split('/').next().unwrap_or_default();
-    // Before an @ stands who asks, not who is asked.
-    let authority = authority.rsplit('@').next().unwrap_or_default();
-    let host = match authority.strip_prefix('[') {
-        Some(v6) => v6.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
-    };
-    let address = host.parse::<std::net::IpAddr>();
+    if url.scheme() == "https" {
+        return Ok(allowed);
+    }
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     if allowed || host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|a| a.is_loopback()) {
         return Ok(true);
     }
+    let authority = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
     Err(Error::invalid("the endpoint is on another machine and not encrypted")
         .with("endpoint", authority)
         .hint("Use https://, or allow it by the storage option allow_http='true'"))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::catalog::NewTable;
+use crate::format::deletion::OutsideLocations;
 use crate::format::ident::TableIdent;
 use crate::format::table_format::TableFormat;
 use crate::iceberg::catalog_tables::IcebergCatalog;
@@ -128,7 +129,7 @@ impl Catalog for SharedWarehouse {
         self.paimon.create_table(ident, schema, request, format)
     }
 
-    fn drop_table(&self, ident: &TableIdent, purge: bool) -> Result<()> {
+    fn drop_table(&self, ident: &TableIdent, purge: Option<&OutsideLocations>) -> Result<()> {
         first_found(self.iceberg.drop_table(ident, purge), || self.paimon.drop_table(ident, purge))
     }
 

@@ -106,14 +106,16 @@ def test_a_table_may_be_empty(catalog: fz.Catalog) -> None:
 
 def test_a_block_that_fails_leaves_nothing(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
     before = files(tmp_path)
-    with (
-        pytest.raises(RuntimeError),
-        catalog.create_table_transaction("db.t", SCHEMA, partition_by=["id"]) as tx,
-    ):
-        tx.append(one(1, 2))
-        tx.delete("id = 1")
-        assert tx.dry_run().snapshots == 2
-        raise RuntimeError
+
+    def fails() -> None:
+        with catalog.create_table_transaction("db.t", SCHEMA, partition_by=["id"]) as tx:
+            tx.append(one(1, 2))
+            tx.delete("id = 1")
+            assert tx.dry_run().snapshots == 2
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails()
     assert not catalog.table_exists("db.t")
     assert catalog.list_tables("db") == []
     # Not even an empty folder, which would be a namespace of a file-system catalog.
@@ -308,3 +310,49 @@ def test_the_server_says_which_file_was_the_last(server: RestServer) -> None:
     # The table is gone, but the error tells where it was.
     assert table.metadata_location in str(raised.value)
     assert not catalog.table_exists("db.t")
+
+
+# ---------------------------------------------------------------- files of a table that is purged
+
+
+@pytest.mark.parametrize("kind", ["filesystem", "sql", "memory"])
+def test_a_purge_reaches_folders_that_are_named(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    for place in ("import", "import2", "elsewhere"):
+        (tmp_path / place).mkdir()
+        other = fz.catalog("other", type="memory", warehouse=tmp_path / f"w-{place}")
+        other.create_namespace("x")
+        made = other.create_table("x.y", SCHEMA).append(one(1))
+        next(iter(made.scan().plan_files()))
+        source = next(iter(pathlib.Path(made.location).rglob("*.parquet")))
+        source.rename(tmp_path / place / "a.parquet")
+    table = catalog.create_table("db.t", SCHEMA)
+    table.add_files([tmp_path / place / "a.parquet" for place in ("import", "import2", "elsewhere")], False)
+    with pytest.raises(fz.InvalidInputError, match="purge=True"):
+        catalog.drop_table("db.t", outside_locations=[str(tmp_path / "import")])
+    with pytest.raises(fz.InvalidInputError, match="outside_locations"):
+        catalog.drop_table("db.t", purge=True, outside_locations=str(tmp_path))
+    for wrong in ("relative", "/", str(tmp_path / "a" / ".." / "b")):
+        with pytest.raises(fz.InvalidInputError, match="outside_locations"):
+            catalog.drop_table("db.t", purge=True, outside_locations=[wrong])
+    assert catalog.table_exists("db.t")
+    catalog.drop_table("db.t", purge=True, outside_locations=[str(tmp_path / "import")])
+    # Neither the folder whose name begins alike, nor another one.
+    left = [place for place in ("import", "import2", "elsewhere") if (tmp_path / place / "a.parquet").exists()]
+    assert left == ["import2", "elsewhere"]
+
+
+def test_a_server_purges_what_it_likes(server: RestServer, tmp_path: pathlib.Path) -> None:
+    catalog = opened(server)
+    catalog.create_namespace("db")
+    catalog.create_table("db.t", SCHEMA)
+    with pytest.raises(fz.UnsupportedError, match="server deletes"):
+        catalog.drop_table("db.t", purge=True, outside_locations=[str(tmp_path)])
+    assert catalog.table_exists("db.t")
+
+
+def test_a_missing_metadata_file_is_not_looked_for_as_a_folder(tmp_path: pathlib.Path) -> None:
+    for name in ("v1.metadata.json", "00000-a.gz.metadata.json", "v1.metadata.json.gz"):
+        with pytest.raises(fz.NotFoundError, match="there is no metadata file"):
+            fz.open_table(str(tmp_path / name))
+    with pytest.raises(fz.NotFoundError, match="there is no table"):
+        fz.open_table(str(tmp_path / "table.json"))

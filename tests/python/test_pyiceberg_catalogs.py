@@ -61,6 +61,23 @@ def ids(table: Any) -> list[int]:
 
 
 class TestGlue:
+    def test_a_table_comes_with_its_rows_and_leaves_with_its_files(self, glue: dict[str, str]) -> None:
+        ours, theirs = fz.catalog("g", **glue), load_catalog("g", **glue)
+        ours.create_namespace("db")
+        with ours.create_table_transaction("db.t", ROWS.schema) as tx:
+            tx.append(ROWS)
+            assert not theirs.table_exists("db.t")
+        assert ids(theirs.load_table("db.t")) == [1, 2, 3]
+        table = ours.load_table("db.t")
+        first = table.metadata_location
+        table.delete("id = 1")
+        # Its own conditional commit moves the pointer back.
+        assert ids(ours.register_table("db.t", first, overwrite=True)) == [1, 2, 3]
+        assert theirs.load_table("db.t").metadata_location == first
+        assert ours.unregister_table("db.t") == first
+        assert not theirs.table_exists("db.t")
+        assert ids(theirs.register_table("db.again", first)) == [1, 2, 3]
+
     def test_both_see_the_same_tables(self, glue: dict[str, str]) -> None:
         ours, theirs = fz.catalog("g", **glue), load_catalog("g", **glue)
         ours.create_namespace("db", properties={"owner": "me"})

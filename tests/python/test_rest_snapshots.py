@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import pathlib
 import pickle
 import time
@@ -27,7 +28,7 @@ def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
 
 @pytest.fixture
 def made(server: RestServer) -> list[int]:
-    """A table with five snapshots, of which a tag has the second. Returns their ids."""
+    """A table with five snapshots, and a tag at the second one. Returns their ids."""
     catalog = opened(server)
     catalog.create_namespace("db")
     table = catalog.create_table("db.t", SCHEMA)
@@ -246,11 +247,11 @@ def test_members_that_nobody_knows_are_shown(server: RestServer, made: list[int]
     acme = {"color": "blue", "token": "sesame", "list": [{"secret-key": "sesame", "n": 1}]}
     server.service.faults.change("loadTable", with_value(("acme",), acme), times=2)
     table = opened(server).load_table("db.t")
-    assert table.catalog_members["acme"]["color"] == "blue"
-    assert table.catalog_members["acme"]["list"][0]["n"] == 1
+    shown = json.loads(table.catalog_members["acme"])
+    assert (shown["color"], shown["list"][0]["n"]) == ("blue", 1)
     assert "sesame" not in str(table.catalog_members)
     # They are those of the last load. A commit's answer has none.
-    assert table.append(one(9)).catalog_members["acme"]["color"] == "blue"
+    assert "blue" in table.append(one(9)).catalog_members["acme"]
     assert table.refresh().catalog_members == {}
 
 

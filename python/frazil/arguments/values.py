@@ -165,6 +165,13 @@ def unicode(argument: str, text: str) -> str:
     return text
 
 
+def outside_folders(locations: Sequence[str] | None) -> list[str]:
+    """Folders for the argument `outside_locations`."""
+    if isinstance(locations, str):
+        raise InvalidInputError(f"outside_locations= takes a list of folders, not {shown(locations)}")
+    return [] if locations is None else [os.fspath(location) for location in locations]
+
+
 def columns(select: Iterable[str], argument: str = "select") -> tuple[str, ...]:
     """Column names."""
     if isinstance(select, (str, bytes, Mapping)) or not isinstance(select, Iterable):

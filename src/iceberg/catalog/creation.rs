@@ -9,9 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::interface::OpenedTable;
 use super::metadata_files::FoundMetadata;
 use super::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
+use super::reports::MetricsReport;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::catalog::TableLabels;
 use crate::format::ident::TableIdent;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::plan::served::planner::ScanPlanner;
 use crate::iceberg::spec::metadata::TableMetadata;
 
 /// The pointer of a table that is not created yet. The first commit goes through it.
@@ -132,6 +135,23 @@ impl MetadataPointer for CreatingPointer {
 
     fn lasting(&self) -> Option<Arc<dyn MetadataPointer>> {
         self.is_made().then(|| self.inner.clone())
+    }
+
+    fn labels(&self) -> TableLabels {
+        self.inner.labels()
+    }
+
+    /// A server plans no scans of a table that does not exist.
+    fn planner(&self) -> Result<Option<Arc<dyn ScanPlanner>>> {
+        if self.is_made() { self.inner.planner() } else { Ok(None) }
+    }
+
+    fn takes_reports(&self) -> bool {
+        self.is_made() && self.inner.takes_reports()
+    }
+
+    fn report(&self, report: &MetricsReport) {
+        self.inner.report(report);
     }
 
     /// Other processes can't open a table that does not exist.

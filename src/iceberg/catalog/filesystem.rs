@@ -12,6 +12,7 @@ use super::metadata_names::{
 };
 use super::reachable::reachable_files;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::deletion::OutsideLocations;
 use crate::format::ident::{TableIdent, check_name};
 use crate::iceberg::commit::own_folders::own_folders;
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
@@ -467,19 +468,19 @@ impl FilesystemCatalog {
         }
     }
 
-    /// Deletes a table and every file that its metadata names, in its folder and in those that its properties name. If
-    /// the property `gc.enabled` is false, data files outside the table's folder stay.
+    /// Deletes a table and every file that its metadata names, in its folder, in those that its properties name, and in
+    /// `outside`. If the property `gc.enabled` is false, data files outside the table's folder stay.
     ///
     /// # Errors
     /// Errors of [`FilesystemCatalog::drop_table`] and [`load`]. `CorruptTable` if a manifest is damaged; then nothing
     /// is deleted.
-    pub fn purge_table(&self, ident: &TableIdent) -> Result<()> {
+    pub fn purge_table(&self, ident: &TableIdent, outside: &OutsideLocations) -> Result<()> {
         let (metadata, _) = self.load_table(ident)?;
         let files = reachable_files(&*self.store, &metadata)?;
         self.drop_table(ident)?;
         let keeps_data = metadata.properties.get(GC_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("false"));
         let data = files.data.iter().filter(|_| !keeps_data);
-        let own = own_folders(self.store.as_ref(), &metadata);
+        let own = own_folders(self.store.as_ref(), &metadata).and(outside.iter());
         let all: Vec<&String> = data.chain(&files.metadata).filter(|path| own.contain(path)).collect();
         in_parallel(self.store.as_ref(), all.len(), |i| self.store.delete(all[i])).map(|_| ())
     }

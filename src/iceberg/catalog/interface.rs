@@ -8,6 +8,7 @@ use super::joint_publication::JointPublisher;
 use super::metadata_files::FoundMetadata;
 use super::metadata_pointer::{FolderPointer, MetadataPointer};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::deletion::OutsideLocations;
 use crate::format::ident::TableIdent;
 use crate::format::view::{NewView, ViewInfo};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
@@ -154,11 +155,11 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
     /// `NotFound`; `AlreadyExists` if the name is taken; `Unsupported` if the catalog can't rename tables.
     fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<()>;
 
-    /// Removes a table. With `purge`, deletes its files too.
+    /// Removes a table. With `purge`, deletes its files too: those in its folders and in those that `purge` names.
     ///
     /// # Errors
-    /// `NotFound`; errors of the store.
-    fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()>;
+    /// `NotFound`; `Unsupported` for folders that the catalog can't take into account; errors of the store.
+    fn remove(&self, ident: &TableIdent, purge: Option<&OutsideLocations>) -> Result<()>;
 
     /// Commits to several tables at once. `None` if the catalog publishes each table by itself.
     fn joint_commits(&self) -> Option<&dyn JointPublisher> {
@@ -319,7 +320,10 @@ impl TableCatalog for FilesystemCatalog {
         .hint("Create a table of the new name and append the rows of the old one"))
     }
 
-    fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()> {
-        if purge { self.purge_table(ident) } else { self.drop_table(ident) }
+    fn remove(&self, ident: &TableIdent, purge: Option<&OutsideLocations>) -> Result<()> {
+        match purge {
+            Some(outside) => self.purge_table(ident, outside),
+            None => self.drop_table(ident),
+        }
     }
 }

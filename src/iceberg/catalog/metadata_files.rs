@@ -47,14 +47,11 @@ pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata>
         }
         return Ok(found(location.to_owned()));
     }
-    let folder = join(location, METADATA_FOLDER);
-    match newest(store, &folder) {
-        // A store without listings can't have looked for a folder of this name.
-        Err(e) if e.kind() == ErrorKind::Unsupported && name.ends_with(".json") => {
-            Err(Error::not_found("there is no metadata file").with("path", location).because(e))
-        }
-        newest => newest?.map(found).ok_or_else(|| no_table(store, location)),
+    // No folder has the name of a metadata file.
+    if [".metadata.json", ".metadata.json.gz"].iter().any(|end| name.ends_with(end)) {
+        return Err(Error::not_found("there is no metadata file").with("path", location));
     }
+    newest(store, &join(location, METADATA_FOLDER))?.map(found).ok_or_else(|| no_table(store, location))
 }
 
 fn found(metadata_location: String) -> FoundMetadata {

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use super::filesystem::{self, BaseVersion};
-use super::metadata_files::{FoundMetadata, load};
+use super::metadata_files::{FoundMetadata, find_metadata, load};
 use super::reports::MetricsReport;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ResultExt};
 use crate::format::catalog::TableLabels;
 use crate::format::ident::TableIdent;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
@@ -175,6 +175,16 @@ impl FolderPointer {
     pub fn at(store: Arc<dyn Store>, root: &str) -> FolderPointer {
         FolderPointer { store, root: root.to_owned() }
     }
+
+    /// The number of a new table's version. Another table in the folder may have lost its first version already.
+    fn first_version(&self) -> Result<u64> {
+        match find_metadata(self.store.as_ref(), &self.root).if_found()? {
+            None => Ok(1),
+            Some(found) => {
+                Err(Error::already_exists("the folder has a table already").with("path", found.metadata_location))
+            }
+        }
+    }
 }
 
 impl MetadataPointer for FolderPointer {
@@ -185,7 +195,7 @@ impl MetadataPointer for FolderPointer {
 
     /// After an error the outcome is unknown: the file may have been created before the error.
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
-        let version = match if commit.creates() { Ok(1) } else { next_version(&base.found) } {
+        let version = match if commit.creates() { self.first_version() } else { next_version(&base.found) } {
             Ok(version) => version,
             Err(e) => return Publication::Refused(e),
         };

@@ -34,3 +34,5 @@ pub mod registered;
 pub mod reports;
 mod rest;
 pub mod sql;
+
+pub use rest::read_any_answer;

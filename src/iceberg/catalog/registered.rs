@@ -14,6 +14,7 @@ use super::metadata_names::{number_of, read_metadata};
 use super::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
 use super::reachable::reachable_files;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::deletion::OutsideLocations;
 use crate::format::ident::{TableIdent, check_name};
 use crate::format::register::TableRegister;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
@@ -321,24 +322,23 @@ impl TableCatalog for NamedCatalog {
         self.names.joint_swaps().map(|_| self as &dyn JointPublisher)
     }
 
-    /// Without `purge`, the files stay and the table can be registered again. Files outside of the table's folders
-    /// stay.
-    fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()> {
+    /// Without `purge`, the files stay and the table can be registered again.
+    fn remove(&self, ident: &TableIdent, purge: Option<&OutsideLocations>) -> Result<()> {
         let doomed = match purge {
-            true => {
+            Some(outside) => {
                 let table = self.load(ident)?;
-                Some((reachable_files(table.store.as_ref(), &table.metadata)?, table))
+                Some((reachable_files(table.store.as_ref(), &table.metadata)?, table, outside))
             }
-            false => None,
+            None => None,
         };
         if !self.names.remove(ident)? {
             return Err(self.no_table(ident));
         }
-        let Some((files, table)) = doomed else { return Ok(()) };
+        let Some((files, table, outside)) = doomed else { return Ok(()) };
         let keeps_data = table.metadata.properties.get(GC_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("false"));
         let data = files.data.iter().filter(|_| !keeps_data);
         let all = data.chain(&files.metadata).chain([&table.found.metadata_location]);
-        let own = own_folders(table.store.as_ref(), &table.metadata);
+        let own = own_folders(table.store.as_ref(), &table.metadata).and(outside.iter());
         let all: Vec<&String> = all.filter(|path| own.contain(path)).collect();
         in_parallel(table.store.as_ref(), all.len(), |i| table.store.delete(all[i]).with("path", all[i])).map(|_| ())
     }

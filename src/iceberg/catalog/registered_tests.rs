@@ -233,7 +233,7 @@ impl Setup {
                 commit,
             })
             .collect();
-        let kept = MetadataCommit::between(&parts[1].base.metadata, parts[1].base.metadata.clone());
+        let kept = MetadataCommit::between(&parts[1].base.metadata, (*parts[1].base.metadata).clone());
         parts[1].commit = &kept;
         self.catalog.joint_commits().unwrap().publish(&parts)
     }
@@ -380,7 +380,7 @@ fn refusals_are_certain() {
     let error = refused(setup.publish(&table));
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     assert_eq!(setup.files(), 1);
-    setup.catalog.remove(&setup.ident, false).unwrap();
+    setup.catalog.remove(&setup.ident, None).unwrap();
     let error = refused(setup.publish(&table));
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(setup.files(), 1);

@@ -270,6 +270,11 @@ impl SnapshotProducer {
         self
     }
 
+    /// Whether it adds data files.
+    pub(crate) fn adds_rows(&self) -> bool {
+        self.input.added().any(|file| file.content == FileContent::Data)
+    }
+
     /// Whether it adds files.
     pub(crate) fn adds_files(&self) -> bool {
         self.input.added().next().is_some()
@@ -291,7 +296,7 @@ impl SnapshotProducer {
             "they go to different branches"
         } else if is_open && self.adds_files() {
             "the second removes files that the first may have added"
-        } else if self.adds_files() && later.input.added().any(|file| file.content == FileContent::EqualityDeletes) {
+        } else if self.adds_rows() && later.input.added().any(|file| file.content == FileContent::EqualityDeletes) {
             NOT_REACHED
         } else if !self.input.preconditions.fits(&later.input.preconditions) {
             "they were planned on different snapshots"

@@ -140,7 +140,8 @@ impl IcebergTransaction {
         // Refused before anything is written.
         self.check_options(options)?;
         let mut view = View::of_transaction(table, branch.as_deref(), since, self.own().collect())?;
-        view.follows_added_files = self.follows_added_files();
+        view.follows_added_files = self.joins(SnapshotProducer::adds_files);
+        view.follows_new_rows = self.joins(SnapshotProducer::adds_rows);
         match change.plan(&view, rows)? {
             Some(change) => self.add_snapshot(change, options),
             None => Ok(()),

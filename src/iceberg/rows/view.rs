@@ -16,6 +16,14 @@ use crate::iceberg::scan::handle::IcebergScan;
 use crate::iceberg::state::IcebergTable;
 use crate::store::Store;
 
+/// Refuses a change that can't become one snapshot with the earlier ones.
+fn check_alone(is_late: bool, why: &str) -> Result<()> {
+    match is_late {
+        false => Ok(()),
+        true => Err(Error::unsupported(format!("two changes can't become one snapshot: {why}")).hint(ONE_SNAPSHOT)),
+    }
+}
+
 /// The command whose properties control an operation: `write.<command>.mode` and `write.<command>.isolation-level`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
@@ -61,6 +69,8 @@ pub(crate) struct View {
     own: HashSet<i64>,
     /// Whether the change becomes one snapshot with earlier ones that add files.
     pub follows_added_files: bool,
+    /// Whether it becomes one snapshot with earlier ones that add rows.
+    pub follows_new_rows: bool,
 }
 
 impl View {
@@ -76,7 +86,14 @@ impl View {
         }
         // A new branch begins at the current snapshot.
         let branch = branch.filter(|name| refs.contains_key(*name)).map(str::to_owned);
-        let mut view = View { table, branch, since: None, own: HashSet::new(), follows_added_files: false };
+        let mut view = View {
+            table,
+            branch,
+            since: None,
+            own: HashSet::new(),
+            follows_added_files: false,
+            follows_new_rows: false,
+        };
         view.since = view.scan(Predicate::True)?.snapshot_id();
         Ok(view)
     }
@@ -99,7 +116,7 @@ impl View {
     /// # Errors
     /// `Unsupported` if earlier changes of the same snapshot added files.
     pub(crate) fn check_open_removal(&self) -> Result<()> {
-        self.check_alone("the second removes files that the first may have added")
+        check_alone(self.follows_added_files, "the second removes files that the first may have added")
     }
 
     /// Checks that a change may delete rows by their keys. No file is written before.
@@ -107,17 +124,7 @@ impl View {
     /// # Errors
     /// `Unsupported` if earlier changes of the same snapshot added files. Deletes by keys don't reach these.
     pub(crate) fn check_deletes_by_key(&self) -> Result<()> {
-        self.check_alone(NOT_REACHED)
-    }
-
-    fn check_alone(&self, why: &str) -> Result<()> {
-        match self.follows_added_files {
-            false => Ok(()),
-            true => {
-                let message = format!("two changes can't become one snapshot: {why}");
-                Err(Error::unsupported(message).hint(ONE_SNAPSHOT))
-            }
-        }
+        check_alone(self.follows_new_rows, NOT_REACHED)
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {

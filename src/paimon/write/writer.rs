@@ -18,7 +18,7 @@ use arrow::array::RecordBatch;
 use super::default_values::Defaults;
 use super::facts::FoundFacts;
 use super::file_options::{changelog_options, postponed_options};
-use super::keyed::key_buckets::{KeyBuckets, locked};
+use super::keyed::key_buckets::KeyBuckets;
 use super::keyed::keyed_rows::{Handed, Role};
 use super::new_files::Recorder;
 use super::write_plan::{Keyed, RewriteState, WriteKind, WritePlan};
@@ -31,6 +31,7 @@ use crate::paimon::spec::bucket::POSTPONE_BUCKET;
 use crate::paimon::spec::data_type::TypeKind;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
+use crate::parallel::locked;
 use crate::types::options::Options;
 
 /// The result of a writer.

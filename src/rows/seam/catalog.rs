@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::table::{Table, Transaction};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::catalog::NewTable;
+use crate::format::deletion::OutsideLocations;
 use crate::format::ident::TableIdent;
 use crate::format::table_format::TableFormat;
 use crate::format::view::{NewView, ViewInfo};
@@ -69,11 +70,13 @@ pub trait Catalog: Send + Sync + Debug {
         request: NewTable,
         format: &TableFormat,
     ) -> Result<Arc<dyn Table>>;
-    /// Removes a table. With `purge`, it also removes all files that the metadata names.
+    /// Removes a table. With `purge`, it also removes the files that the metadata names, as far as they are in the
+    /// table's folders or in those that `purge` names.
     ///
     /// # Errors
-    /// `NotFound` if it does not exist; those of the store.
-    fn drop_table(&self, ident: &TableIdent, purge: bool) -> Result<()>;
+    /// `NotFound` if it does not exist; `Unsupported` for folders that a catalog can't take into account; those of the
+    /// store.
+    fn drop_table(&self, ident: &TableIdent, purge: Option<&OutsideLocations>) -> Result<()>;
 
     /// Properties of namespaces.
     fn namespace_properties(&self) -> Option<&dyn NamespaceProperties> {

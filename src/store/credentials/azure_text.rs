@@ -1,5 +1,7 @@
 //! Connection strings of Azure Storage.
 
+use reqwest::Url;
+
 use crate::error::{Error, Result};
 
 /// The option with a connection string.
@@ -42,8 +44,8 @@ pub(crate) fn settings(text: &str) -> Result<Vec<(String, String)>> {
     }
     let endpoint = member("blobendpoint").map(|endpoint| endpoint.trim_end_matches('/').to_owned());
     let from_host = endpoint.as_deref().and_then(|endpoint| {
-        let host = endpoint.split_once("://")?.1.split(['/', ':']).next()?;
-        host.split_once(".blob.").map(|(account, _)| account.to_owned())
+        let url = Url::parse(endpoint).ok()?;
+        url.host_str()?.split_once(".blob.").map(|(account, _)| account.to_owned())
     });
     let account = member("accountname").map(str::to_owned).or(from_host).ok_or_else(|| {
         Error::invalid(format!("{OPTION} names no account"))

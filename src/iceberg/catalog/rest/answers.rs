@@ -38,7 +38,7 @@ pub(super) fn looks_like_html(answer: &HttpAnswer) -> bool {
 }
 
 /// What a server wants with each request for a signature.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SigningConfig {
     /// Members of the body.
     pub(super) properties: BTreeMap<String, String>,
@@ -92,7 +92,7 @@ impl DescribedTable {
             snapshots: Snapshots::All,
         };
         let others = m.rest().into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| {
-            let shown = public_member(&name, &value);
+            let shown = public_member(&name, &value).to_string();
             (name, shown)
         });
         let others = others.collect();

@@ -8,6 +8,7 @@ use super::endpoints::Endpoint;
 use super::session::{RestSession, SharedSession};
 use super::tables::LoadedTable;
 use crate::error::{Error, Result, ResultExt};
+use crate::format::deletion::OutsideLocations;
 use crate::format::ident::TableIdent;
 use crate::format::view::{NewView, ViewInfo};
 use crate::iceberg::catalog::interface::{OpenedTable, TableCatalog, ViewCatalog};
@@ -151,8 +152,13 @@ impl TableCatalog for RestCatalog {
         self.session.server()?.rename_table(from, to)
     }
 
-    fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()> {
-        self.session.server()?.drop_table(ident, purge)
+    fn remove(&self, ident: &TableIdent, purge: Option<&OutsideLocations>) -> Result<()> {
+        if purge.is_some_and(|outside| outside.iter().next().is_some()) {
+            return Err(Error::unsupported("the catalog's server deletes the files of a table, and decides which")
+                .with("table", ident)
+                .hint("Leave out outside_locations="));
+        }
+        self.session.server()?.drop_table(ident, purge.is_some())
     }
 
     fn joint_commits(&self) -> Option<&dyn JointPublisher> {

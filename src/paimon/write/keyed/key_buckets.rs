@@ -1,6 +1,6 @@
 //! The bucket of every row of a table with a primary key.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{Int32Array, RecordBatch};
 
@@ -8,6 +8,7 @@ use super::dynamic_buckets::DynamicBuckets;
 use super::key_places::KeyPlaces;
 use crate::error::Result;
 use crate::paimon::write::buckets::RowBuckets;
+use crate::parallel::locked;
 
 /// How the bucket of rows is determined.
 #[derive(Clone)]
@@ -28,10 +29,6 @@ pub(crate) struct Bucketed {
     pub kinds: Int32Array,
     /// `None` if all rows have the same bucket.
     pub buckets: Option<Int32Array>,
-}
-
-pub(crate) fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl KeyBuckets {

@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Int64Type, SchemaRef};
 
-use super::key_buckets::{KeyBuckets, locked};
+use super::key_buckets::KeyBuckets;
 use super::row_kinds::RowKinds;
 use crate::data::merge::buffer::BufferMerge;
 use crate::data::write::partition_rows::PartitionRows;
@@ -21,6 +21,7 @@ use crate::paimon::write::default_values::Defaults;
 use crate::paimon::write::limits::check_values;
 use crate::paimon::write::names::{FileNames, split_bucket};
 use crate::paimon::write::written::{no_sequence_numbers, partition_row};
+use crate::parallel::locked;
 
 /// Prepared rows on their way from one writer to another.
 pub(crate) type Handed = Arc<Mutex<VecDeque<RecordBatch>>>;
