@@ -149,10 +149,9 @@ impl IcebergTransaction {
         earlier.try_for_each(|before| before.check_joinable(change)).hint(ONE_SNAPSHOT)
     }
 
-    /// Whether the next change becomes one snapshot with earlier ones that add files.
-    pub(crate) fn follows_added_files(&self) -> bool {
-        let adds = |change: &Box<dyn TableChange>| change.as_snapshot().is_some_and(SnapshotProducer::adds_files);
-        self.takes_one_snapshot() && self.changes.iter().any(adds)
+    /// Whether the next change becomes one snapshot with an earlier one that this is true of.
+    pub(crate) fn joins(&self, is_so: impl Fn(&SnapshotProducer) -> bool) -> bool {
+        self.takes_one_snapshot() && self.changes.iter().filter_map(|c| c.as_snapshot()).any(is_so)
     }
 
     /// The snapshots that the transaction makes.
