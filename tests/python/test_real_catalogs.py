@@ -148,13 +148,14 @@ def test_several_tables(real: Real) -> None:
     assert [ids(table) for table in tables] == [[1, 2, 3, 4], [2, 4, 5]]
     theirs = [real.theirs().load_table(name).scan().to_arrow()["id"].to_pylist() for name in names]
     assert [sorted(rows) for rows in theirs] == [[1, 2, 3, 4], [2, 4, 5]]
+    catalog.load_table(names[1]).append(one(8, 9))
     late = catalog.transaction()
     late.table(names[0]).append(one(6))
-    late.table(names[1]).delete("id = 2")
-    catalog.load_table(names[1]).update("id = 2", {"id": 7})
+    late.table(names[1]).delete("id = 8")
+    catalog.load_table(names[1]).delete("id = 9")
     with pytest.raises(fz.CommitConflictError):
         late.commit()
-    assert [ids(table) for table in tables] == [[1, 2, 3, 4], [4, 5, 7]]
+    assert [ids(table) for table in tables] == [[1, 2, 3, 4], [2, 4, 5, 8]]
 
 
 def test_four_writers(real: Real) -> None:
